@@ -1,0 +1,49 @@
+import { PetIdsExhausted } from '../../application/errors.ts';
+import type { PetQuery, PetRepository } from '../../application/ports/pet-repository.ts';
+import { MAX_PET_ID, type NewPet, type Pet, type PetStatus, storedPet } from '../../domain/pet.ts';
+
+/**
+ * Keeps pets for as long as the process lives. Ids only grow and nothing is removed, so that appending keeps
+ * every array sorted: a page is a binary search and a slice, O(log n + limit), with and without a filter.
+ */
+export class InMemoryPetRepository implements PetRepository {
+  readonly #all: Pet[] = [];
+  readonly #byStatus: Record<PetStatus, Pet[]> = { available: [], pending: [], sold: [] };
+  #lastId: bigint;
+
+  /** @param lastId the id before the first that is given: a test of the end of the range needs it. */
+  constructor(lastId = 0n) {
+    this.#lastId = lastId;
+  }
+
+  async insert(pet: NewPet): Promise<Pet> {
+    if (this.#lastId >= MAX_PET_ID) throw new PetIdsExhausted();
+    const stored = storedPet(++this.#lastId, pet);
+    this.#all.push(stored);
+    this.#byStatus[stored.status].push(stored);
+    return stored;
+  }
+
+  async findById(id: bigint): Promise<Pet | undefined> {
+    const pet = this.#all[firstAfter(this.#all, id - 1n)];
+    return pet?.id === id ? pet : undefined;
+  }
+
+  async list({ status, after, limit }: PetQuery): Promise<readonly Pet[]> {
+    const pets = status === undefined ? this.#all : this.#byStatus[status];
+    const start = after === undefined ? 0 : firstAfter(pets, after);
+    return pets.slice(start, start + limit);
+  }
+}
+
+/** The index of the first pet whose id is greater, in an array sorted by id. */
+function firstAfter(pets: readonly Pet[], id: bigint): number {
+  let low = 0;
+  let high = pets.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (pets[middle]!.id > id) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

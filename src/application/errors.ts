@@ -1,0 +1,54 @@
+import type { InvalidPet } from '../domain/invalid-pet.ts';
+
+/** Everything that a use case or a port is known to fail with. Anything else that is thrown is a bug. */
+export type ApplicationError =
+  | InvalidPet
+  | InvalidPageSize
+  | PetNotFound
+  | PetIdsExhausted
+  | StorageUnavailable;
+
+export class InvalidPageSize extends Error {
+  readonly kind = 'invalid-page-size';
+  readonly limit: number;
+
+  constructor(limit: number, allowed: { readonly min: number; readonly max: number }) {
+    super(`limit must be an integer from ${allowed.min} to ${allowed.max}`);
+    this.name = 'InvalidPageSize';
+    this.limit = limit;
+  }
+}
+
+export class PetNotFound extends Error {
+  readonly kind = 'pet-not-found';
+  readonly id: bigint;
+
+  constructor(id: bigint) {
+    super(`no pet has the id ${id}`);
+    this.name = 'PetNotFound';
+    this.id = id;
+  }
+}
+
+/** Every id up to 2^53 - 1 has been given. Nothing was stored. */
+export class PetIdsExhausted extends Error {
+  readonly kind = 'pet-ids-exhausted';
+
+  constructor() {
+    super('no pet id is left');
+    this.name = 'PetIdsExhausted';
+  }
+}
+
+/**
+ * The storage cannot be reached or cannot do its work now; a later try may succeed. Of a write the outcome is
+ * unknown: it was not acknowledged, but it may have been done.
+ */
+export class StorageUnavailable extends Error {
+  readonly kind = 'storage-unavailable';
+
+  constructor(message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.name = 'StorageUnavailable';
+  }
+}

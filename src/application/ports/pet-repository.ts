@@ -1,0 +1,37 @@
+import type { NewPet, Pet, PetStatus } from '../../domain/pet.ts';
+
+export type PetQuery = {
+  /** Only pets with this status; all pets when absent. */
+  readonly status?: PetStatus | undefined;
+  /** Only pets whose id is greater. Any int64: an id that was never given is as good as one that was. */
+  readonly after?: bigint | undefined;
+  /** At most this many pets, at least 1. */
+  readonly limit: number;
+};
+
+/**
+ * The catalogue. `test/contracts/pet-repository.ts` holds every adapter to what is written here.
+ *
+ * Every value comes back exactly as it went in, int64 and Unicode included. What a method was given or has
+ * returned is never shared with the store: changing it changes nothing. Every method rejects with
+ * {@link StorageUnavailable} when the storage cannot be reached, within a bounded time.
+ */
+export interface PetRepository {
+  /**
+   * Stores the pet under a new id, and resolves only when the storage engine has acknowledged it as durable, as
+   * far as the adapter is durable at all. Ids begin at 1, grow, may have gaps, and none is ever given twice,
+   * not after a restart and not to two callers at once.
+   *
+   * @throws {PetIdsExhausted} when the id would be above 2^53 - 1
+   */
+  insert(pet: NewPet): Promise<Pet>;
+
+  /** The pet with this id (any int64), or `undefined`. */
+  findById(id: bigint): Promise<Pet | undefined>;
+
+  /**
+   * Pets in ascending order of id. A pet that was stored before the call is never missed between one page and
+   * the next that begins after its last id. A page costs the same at any depth, with and without the filter.
+   */
+  list(query: PetQuery): Promise<readonly Pet[]>;
+}

@@ -1,0 +1,37 @@
+/** Lengths of a pet's name, in Unicode code points. */
+export const PET_NAME_MIN_LENGTH = 1;
+export const PET_NAME_MAX_LENGTH = 255;
+
+const CONTROL = '\\u0000-\\u001f\\u007f';
+// White space is spelled out, because `\s` means another set in every regular expression dialect: this is
+// ECMAScript's, less the control characters.
+const SPACE = ' \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff';
+
+/**
+ * What a name must match: no control character, at least one character that is not white space. Valid as
+ * ECMA 262 with and without the `u` flag, and linear in the length of the name: no two neighbouring repeats
+ * can match the same character.
+ */
+export const PET_NAME_PATTERN = `^[${SPACE}]*[^${SPACE}${CONTROL}][^${CONTROL}]*$`;
+
+const pattern = new RegExp(PET_NAME_PATTERN, 'u');
+const control = new RegExp(`[${CONTROL}]`, 'u');
+
+/** What is wrong with a name, as the rest of a sentence ("must …"), or `undefined`. */
+export function petNameProblem(name: string): string | undefined {
+  // A code point is one or two code units, so that a hopelessly long string is refused without a walk.
+  if (name.length > 2 * PET_NAME_MAX_LENGTH || codePoints(name) > PET_NAME_MAX_LENGTH) {
+    return `must be at most ${PET_NAME_MAX_LENGTH} characters long`;
+  }
+  if (name.length < PET_NAME_MIN_LENGTH) return 'must not be empty';
+  if (!name.isWellFormed()) return 'must be well-formed Unicode, without lone surrogates';
+  if (pattern.test(name)) return undefined;
+  if (control.test(name)) return 'must not contain control characters (U+0000 to U+001F, U+007F)';
+  return 'must contain a character that is not white space';
+}
+
+function codePoints(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}
