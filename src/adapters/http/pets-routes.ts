@@ -1,0 +1,54 @@
+import Router from '@koa/router';
+import type { Context } from 'koa';
+import type { CreatePet } from '../../application/create-pet.ts';
+import type { GetPet } from '../../application/get-pet.ts';
+import type { ListPets, PetPage } from '../../application/list-pets.ts';
+import { sendJson } from './answer.ts';
+import { jsonBody, readBody, requireJson } from './body.ts';
+import { decodeCursor, encodeCursor } from './cursor.ts';
+import { goneAfterSunset, isSunset } from './deprecation.ts';
+import { petJson, petsJson } from './pet-json.ts';
+import { queryParser } from './query.ts';
+import { NewPet, NoQuery, PageQuery, PetId, parse } from './schemas.ts';
+
+export type PetsRoutes = {
+  readonly listPets: ListPets;
+  readonly createPet: CreatePet;
+  readonly getPet: GetPet;
+  readonly baseUrl: (ctx: Context) => string;
+  readonly now: () => Date;
+};
+
+/** One canonical path each: case-sensitive, no trailing slash. */
+export function petsRoutes({ listPets, createPet, getPet, baseUrl, now }: PetsRoutes): Router {
+  const router = new Router({ strict: true, sensitive: true });
+  const pageQuery = queryParser(PageQuery);
+  const noQuery = queryParser(NoQuery);
+
+  router.get('/v1/pets', async (ctx) => {
+    const { limit, status, cursor } = pageQuery(ctx.querystring);
+    const after = cursor === undefined ? undefined : decodeCursor(cursor);
+    const { pets, next }: PetPage = await listPets.execute({ limit, status, after });
+    if (next !== undefined) {
+      const filter = status === undefined ? '' : `&status=${status}`;
+      const url = `${baseUrl(ctx)}/v1/pets?limit=${limit}${filter}&cursor=${encodeCursor(next)}`;
+      ctx.res.setHeader('Link', `<${url}>; rel="next"`);
+    }
+    sendJson(ctx, 200, petsJson(pets));
+  });
+
+  router.post('/v1/pets', requireJson, readBody, async (ctx) => {
+    noQuery(ctx.querystring);
+    const pet = await createPet.execute(parse(NewPet, jsonBody(ctx), 'body'));
+    if (!isSunset(now())) ctx.res.setHeader('Location', `/v1/pets/${pet.id}`);
+    sendJson(ctx, 201, petJson(pet));
+  });
+
+  router.get('/v1/pets/:petId', goneAfterSunset(now), async (ctx) => {
+    noQuery(ctx.querystring);
+    const pet = await getPet.execute(parse(PetId, ctx.params['petId'], 'petId'));
+    sendJson(ctx, 200, petJson(pet));
+  });
+
+  return router;
+}

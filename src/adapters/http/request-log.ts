@@ -1,0 +1,22 @@
+/** One answered request, as the log tells it. Holds no key and no body. */
+export type RequestRecord = {
+  readonly requestId: string;
+  /** `undefined` when what came was not HTTP. */
+  readonly method: string | undefined;
+  /** The route's pattern, not the path, which can carry anything. `undefined` when no route matched. */
+  readonly route: string | undefined;
+  readonly status: number;
+  /** From the parsed headers of the request to the last byte of the answer, in milliseconds. `undefined` as above. */
+  readonly durationMs: number | undefined;
+  /** The label of the API key. `undefined` when none was verified. */
+  readonly key: string | undefined;
+  /** The client was gone before it had the whole answer. */
+  readonly aborted: boolean;
+};
+
+/** Where the HTTP adapter reports what it did. */
+export interface RequestLog {
+  answered(request: RequestRecord): void;
+  /** Something that is not the client's fault: a bug, or storage that is away. */
+  failed(error: unknown, requestId: string | undefined): void;
+}

@@ -1,0 +1,62 @@
+import type { Context, Middleware } from 'koa';
+import { RequestRefused } from './errors.ts';
+
+/** The longest request line and headers together, in bytes. */
+export const HEADERS_LIMIT = 16 * 1024;
+
+/** The longest request target, in bytes. */
+export const URL_LIMIT = 8 * 1024;
+
+/** A host name or address with an optional port: nothing that could break out of the `<…>` of a Link header. */
+const AUTHORITY = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
+
+/** Refuses a request whose target or host this service cannot make sense of. */
+export const checkTarget: Middleware = (ctx, next) => {
+  const { url = '' } = ctx.req;
+  if (url.length > URL_LIMIT)
+    throw new RequestRefused('URI_TOO_LONG', `the URL must be at most ${URL_LIMIT} bytes`);
+  if (!hasPath(ctx)) throw new RequestRefused('INVALID_ARGUMENT', 'the request target is not a URL');
+  const hosts = hostHeaders(ctx);
+  if (hosts > 1 || (hosts === 0 && ctx.req.httpVersion === '1.1') || !AUTHORITY.test(authority(ctx))) {
+    throw new RequestRefused('INVALID_ARGUMENT', 'the request must have one valid Host header');
+  }
+  return next();
+};
+
+/**
+ * Where the service is for this client: the base of the absolute URLs in its answers. `publicUrl` when it is
+ * set; else what the request says, which {@link checkTarget} has looked over.
+ */
+export function baseUrl(publicUrl: string | undefined): (ctx: Context) => string {
+  return (ctx) => publicUrl ?? `http://${authority(ctx)}`;
+}
+
+function authority({ req }: Context): string {
+  // The absolute form of a target overrides the header: RFC 9112, section 3.2.2.
+  const absolute = /^https?:\/\/([^/?#]*)/i.exec(req.url ?? '');
+  if (absolute !== null) return absolute[1]!;
+  const { localAddress = '', localPort } = req.socket;
+  return (
+    req.headers.host ?? `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`
+  );
+}
+
+/** Koa's path is parsed when it is first read, and that throws for some of what Node lets through. */
+function hasPath(ctx: Context): boolean {
+  try {
+    return typeof ctx.path === 'string';
+  } catch (error) {
+    if (error instanceof TypeError) return false;
+    throw error;
+  }
+}
+
+// Node keeps the first of several Host headers and says nothing: RFC 9112, section 3.2 wants 400.
+function hostHeaders({ req: { rawHeaders } }: Context): number {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  return hosts;
+}

@@ -1,0 +1,125 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  ServerResponse,
+} from 'node:http';
+import type { Duplex } from 'node:stream';
+import { answerBrokenRequest } from './broken-request.ts';
+import type { RequestLog } from './request-log.ts';
+import { HEADERS_LIMIT } from './request-target.ts';
+
+/** How long a client may take, in milliseconds, and how much it may send. */
+export type ServerLimits = {
+  /** Until the last header has come. */
+  readonly headersTimeout: number;
+  /** Until the whole request has come. */
+  readonly requestTimeout: number;
+  /** For how long a connection is kept open between requests. */
+  readonly keepAliveTimeout: number;
+  /** Request line and headers together, in bytes. */
+  readonly maxHeaderSize: number;
+};
+
+export const SERVER_LIMITS: ServerLimits = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  // Longer than the 60 s of the usual load balancers, so that it is never the service that hangs up on them.
+  keepAliveTimeout: 65_000,
+  maxHeaderSize: HEADERS_LIMIT,
+};
+
+/** How often the limits of time are looked after, in milliseconds: how late a timeout may come. */
+const CHECK_INTERVAL = 500;
+
+export type HttpServer = {
+  /** The port that it has got. */
+  readonly port: number;
+  /**
+   * Takes no new connection, lets every request in flight have its answer, and closes the connections behind
+   * them. Whoever is not done after `deadline` milliseconds is cut off. Resolves with how many those were.
+   */
+  drain(deadline: number): Promise<number>;
+};
+
+/** @throws {NodeJS.ErrnoException} when it cannot listen there, such as `EADDRINUSE` */
+export async function listen(
+  handle: RequestListener,
+  options: {
+    readonly host: string;
+    readonly port: number;
+    readonly log: RequestLog;
+    readonly limits?: Partial<ServerLimits>;
+  },
+): Promise<HttpServer> {
+  const server = createServer({
+    ...SERVER_LIMITS,
+    ...options.limits,
+    connectionsCheckingInterval: Math.min(CHECK_INTERVAL, options.limits?.requestTimeout ?? CHECK_INTERVAL),
+    // Node would answer 400 without a body; the application answers it.
+    requireHostHeader: false,
+  });
+  // The size of the headers is limited; beyond Node's limit of their number it would drop some without a word.
+  server.maxHeadersCount = 0;
+
+  let draining = false;
+  const latest = new WeakMap<Duplex, ServerResponse>();
+  const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+    latest.set(request.socket, response);
+    if (draining) response.setHeader('Connection', 'close');
+    handle(request, response);
+  };
+  server.on('request', onRequest);
+  // Node would answer 417 without a body; RFC 9110, section 10.1.1 lets us ignore what we do not know.
+  server.on('checkExpectation', onRequest);
+  // Node would hang up; this is no proxy, so that it is a method like every other.
+  server.on('connect', (request, socket) => {
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket as never);
+    response.once('finish', () => socket.end());
+    onRequest(request, response);
+  });
+  server.on('clientError', (error, socket) =>
+    answerBrokenRequest(error, socket, latest.get(socket), options.log),
+  );
+
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host: options.host, port: options.port }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : options.port;
+  return {
+    port,
+    drain: (deadline) => {
+      draining = true;
+      return close(server, deadline);
+    },
+  };
+}
+
+/** A connection that falls idle is closed at the next sweep; in milliseconds. */
+const SWEEP_INTERVAL = 50;
+
+async function close(server: Server, deadline: number): Promise<number> {
+  const closed = new Promise<void>((resolve) => {
+    server.close(() => resolve());
+  });
+  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_INTERVAL);
+  let cutOff = 0;
+  const stubborn = setTimeout(() => {
+    server.getConnections((_error, count) => {
+      cutOff = count;
+      server.closeAllConnections();
+    });
+  }, deadline);
+  await closed;
+  clearInterval(sweep);
+  clearTimeout(stubborn);
+  return cutOff;
+}

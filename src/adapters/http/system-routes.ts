@@ -1,0 +1,31 @@
+import Router from '@koa/router';
+import { StorageUnavailable } from '../../application/errors.ts';
+import type { StorageProbe } from '../../application/ports/storage-probe.ts';
+import { sendJson } from './answer.ts';
+
+const OK = '{"status":"ok"}';
+
+export type SystemRoutes = {
+  readonly probe: StorageProbe;
+  readonly isDraining: () => boolean;
+  /** The OpenAPI document, as JSON text. */
+  readonly openApi: string;
+};
+
+/** What needs no key: the description of the API, and the questions of whoever runs the service. */
+export function systemRoutes({ probe, isDraining, openApi }: SystemRoutes): Router {
+  const router = new Router({ strict: true, sensitive: true });
+
+  router.get('/openapi.json', (ctx) => sendJson(ctx, 200, openApi));
+
+  /** The process is up. Never touches the storage: a restart would not mend it. */
+  router.get('/livez', (ctx) => sendJson(ctx, 200, OK));
+
+  router.get('/readyz', async (ctx) => {
+    if (isDraining()) throw new StorageUnavailable('the service is shutting down');
+    await probe.check();
+    sendJson(ctx, 200, OK);
+  });
+
+  return router;
+}

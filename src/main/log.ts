@@ -1,0 +1,31 @@
+import { type Logger, pino, stdSerializers } from 'pino';
+import type { RequestLog } from '../adapters/http/request-log.ts';
+import { StorageUnavailable } from '../application/errors.ts';
+import type { Config } from './config.ts';
+
+/** The log on standard output: JSON lines, and for people where it is a terminal. */
+export async function openLog({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>): Promise<Logger> {
+  const options = { level: LOG_LEVEL, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"` };
+  if (!process.stdout.isTTY) return pino(options);
+  const { default: pretty } = await import('pino-pretty');
+  return pino(options, pretty({ sync: true }));
+}
+
+/** The HTTP adapter's reports as log lines. Nothing that a client controls but the request id gets in. */
+export function requestLog(log: Logger): RequestLog {
+  return {
+    answered: ({ aborted, durationMs, ...request }) =>
+      log.info({ ...request, durationMs: round(durationMs), aborted: aborted || undefined }, 'request'),
+    failed: (error, requestId) => {
+      const level = error instanceof StorageUnavailable ? 'warn' : 'error';
+      log[level](
+        { requestId, err: error instanceof Error ? stdSerializers.err(error) : String(error) },
+        'failure',
+      );
+    },
+  };
+}
+
+function round(milliseconds: number | undefined): number | undefined {
+  return milliseconds === undefined ? undefined : Math.round(milliseconds * 1000) / 1000;
+}
