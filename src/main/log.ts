@@ -3,12 +3,19 @@ import type { RequestLog } from '../adapters/http/request-log.ts';
 import { StorageUnavailable } from '../application/errors.ts';
 import type { Config } from './config.ts';
 
+/** How much of the log may wait before it is written, in bytes and in milliseconds. */
+const BUFFER = { minLength: 8 * 1024, periodicFlush: 100 };
+
 /** The log on standard output: JSON lines, and for people where it is a terminal. */
 export async function openLog({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>): Promise<Logger> {
-  const options = { level: LOG_LEVEL, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"` };
-  if (!process.stdout.isTTY) return pino(options);
-  const { default: pretty } = await import('pino-pretty');
-  return pino(options, pretty({ sync: true }));
+  const options = { level: LOG_LEVEL, base: null };
+  if (process.stdout.isTTY) {
+    const { default: pretty } = await import('pino-pretty');
+    return pino(options, pretty({ sync: true }));
+  }
+  const output = pino.destination({ ...BUFFER, sync: true });
+  process.once('exit', () => output.flushSync());
+  return pino(options, output);
 }
 
 /** The HTTP adapter's reports as log lines. Nothing that a client controls but the request id gets in. */

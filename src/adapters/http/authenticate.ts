@@ -27,5 +27,5 @@ export function authenticate(tokens: TokenVerifier): Middleware<State> {
 }
 
 function unauthenticated(message: string, challenge: string): RequestRefused {
-  return new RequestRefused('UNAUTHENTICATED', message, { headers: { 'WWW-Authenticate': challenge } });
+  return new RequestRefused('UNAUTHENTICATED', message, { headers: ['WWW-Authenticate', challenge] });
 }

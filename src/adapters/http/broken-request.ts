@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { ANSWER_HEADERS } from './answer.ts';
+import { bodyHeaders } from './answer.ts';
 import { type ErrorAnswer, errorAnswer, errorJson, RequestRefused } from './errors.ts';
+import { requestId } from './request-id.ts';
 import type { RequestLog } from './request-log.ts';
 import { HEADERS_LIMIT, URL_LIMIT } from './request-target.ts';
 
@@ -38,7 +38,8 @@ export function answerBrokenRequest(
 function answerWith(response: ServerResponse, error: ClientError): void {
   const answer = errorAnswer(refusal(error));
   const body = errorJson(answer);
-  response.writeHead(answer.status, { 'Content-Length': Buffer.byteLength(body), Connection: 'close' });
+  const id = requestId(response.req.headers['x-request-id']);
+  response.writeHead(answer.status, [...bodyHeaders(id, body), 'Connection', 'close']);
   response.end(body);
 }
 
@@ -47,10 +48,10 @@ function write(error: ClientError, socket: Duplex, log: RequestLog): void {
     socket.destroy();
     return;
   }
-  const requestId = randomUUID();
+  const id = requestId(undefined);
   const answer = errorAnswer(refusal(error));
   log.answered({
-    requestId,
+    requestId: id,
     method: undefined,
     route: undefined,
     status: answer.status,
@@ -58,7 +59,7 @@ function write(error: ClientError, socket: Duplex, log: RequestLog): void {
     key: undefined,
     aborted: false,
   });
-  socket.end(message(answer, requestId));
+  socket.end(message(answer, id));
 }
 
 function refusal({ code, rawPacket }: ClientError): RequestRefused {
@@ -84,13 +85,7 @@ function refusal({ code, rawPacket }: ClientError): RequestRefused {
 
 function message(answer: ErrorAnswer, requestId: string): string {
   const body = errorJson(answer);
-  const headers = {
-    ...ANSWER_HEADERS,
-    'X-Request-Id': requestId,
-    'Content-Length': Buffer.byteLength(body),
-    Date: new Date().toUTCString(),
-    Connection: 'close',
-  };
-  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n${head.join('')}\r\n${body}`;
+  const headers = [...bodyHeaders(requestId, body), 'Date', new Date().toUTCString(), 'Connection', 'close'];
+  const lines = headers.map((text, index) => text + (index % 2 === 0 ? ': ' : '\r\n'));
+  return `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n${lines.join('')}\r\n${body}`;
 }

@@ -1,4 +1,5 @@
 import type { Middleware } from 'koa';
+import type { State } from './answer.ts';
 import { RequestRefused } from './errors.ts';
 
 /** getPet is deprecated since the day 1.0.0 was published, 20 November 2026: RFC 9745. */
@@ -10,12 +11,12 @@ export const SUNSET = new Date('2030-12-05T00:00:00Z');
 const PATH = /^\/v1\/pets\/[^/]+$/;
 
 /** Tells on every response of getPet's path, whatever its status, that the operation is deprecated. */
-export function announceDeprecation(baseUrl: (ctx: Parameters<Middleware>[0]) => string): Middleware {
+export function announceDeprecation(baseUrl: (ctx: Parameters<Middleware>[0]) => string): Middleware<State> {
   return (ctx, next) => {
     if (PATH.test(ctx.path)) {
-      ctx.res.setHeader('Deprecation', DEPRECATION);
-      ctx.res.setHeader('Sunset', SUNSET.toUTCString());
-      ctx.res.setHeader('Link', `<${baseUrl(ctx)}/docs#getPet>; rel="deprecation"; type="text/html"`);
+      ctx.state.headers.push('Deprecation', DEPRECATION);
+      ctx.state.headers.push('Sunset', SUNSET.toUTCString());
+      ctx.state.headers.push('Link', `<${baseUrl(ctx)}/docs#getPet>; rel="deprecation"; type="text/html"`);
     }
     return next();
   };

@@ -21,7 +21,8 @@ export const ERROR_STATUS = {
 
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
-type Headers = Readonly<Record<string, string>>;
+/** Name and value in turn. */
+type Headers = readonly string[];
 
 /** The HTTP layer itself refuses a request. Its message is meant for the client. */
 export class RequestRefused extends Error {
@@ -37,7 +38,7 @@ export class RequestRefused extends Error {
     super(message, { cause: options.cause });
     this.name = 'RequestRefused';
     this.code = code;
-    this.headers = options.headers ?? {};
+    this.headers = options.headers ?? [];
   }
 }
 
@@ -67,12 +68,12 @@ export function errorAnswer(error: unknown): ErrorAnswer {
   if (code === 'INTERNAL')
     return answer(code, 'the service made an error; it has been logged under this request id');
   if (code === 'UNAVAILABLE') {
-    return answer(code, 'the storage cannot be reached now; try again later', { 'Retry-After': RETRY_AFTER });
+    return answer(code, 'the storage cannot be reached now; try again later', ['Retry-After', RETRY_AFTER]);
   }
   return answer(code, (error as Error).message);
 }
 
-function answer(code: ErrorCode, message: string, headers: Headers = {}): ErrorAnswer {
+function answer(code: ErrorCode, message: string, headers: Headers = []): ErrorAnswer {
   return { code, message, status: ERROR_STATUS[code], headers };
 }
 

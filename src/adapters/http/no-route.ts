@@ -1,4 +1,5 @@
 import type { Middleware } from 'koa';
+import { sendNoContent, type State } from './answer.ts';
 import { RequestRefused } from './errors.ts';
 
 type Layer = { readonly methods: readonly string[] };
@@ -7,7 +8,7 @@ type Layer = { readonly methods: readonly string[] };
  * Answers what no route has taken. `allowedMethods` of @koa/router answers 501 to methods that it does not know;
  * RFC 9110, section 15.5.6 wants 405 for a known path.
  */
-export const noRoute: Middleware = (ctx) => {
+export const noRoute: Middleware<State> = (ctx) => {
   const matched: readonly Layer[] = ctx['matched'];
   const methods = matched.flatMap((layer) => layer.methods);
   // `OPTIONS *` asks about the service as a whole: RFC 9110, section 9.3.7.
@@ -16,9 +17,9 @@ export const noRoute: Middleware = (ctx) => {
   const allow = [...new Set([...methods, 'OPTIONS'])].toSorted().join(', ');
   if (ctx.method !== 'OPTIONS') {
     throw new RequestRefused('METHOD_NOT_ALLOWED', `this path allows ${allow}`, {
-      headers: { Allow: allow },
+      headers: ['Allow', allow],
     });
   }
-  ctx.res.setHeader('Allow', allow);
-  ctx.status = 204;
+  ctx.state.headers.push('Allow', allow);
+  sendNoContent(ctx);
 };

@@ -32,7 +32,7 @@ export function petsRoutes({ listPets, createPet, getPet, baseUrl, now }: PetsRo
     if (next !== undefined) {
       const filter = status === undefined ? '' : `&status=${status}`;
       const url = `${baseUrl(ctx)}/v1/pets?limit=${limit}${filter}&cursor=${encodeCursor(next)}`;
-      ctx.res.setHeader('Link', `<${url}>; rel="next"`);
+      ctx.state['headers'].push('Link', `<${url}>; rel="next"`);
     }
     sendJson(ctx, 200, petsJson(pets));
   });
@@ -40,7 +40,7 @@ export function petsRoutes({ listPets, createPet, getPet, baseUrl, now }: PetsRo
   router.post('/v1/pets', requireJson, readBody, async (ctx) => {
     noQuery(ctx.querystring);
     const pet = await createPet.execute(parse(NewPet, jsonBody(ctx), 'body'));
-    if (!isSunset(now())) ctx.res.setHeader('Location', `/v1/pets/${pet.id}`);
+    if (!isSunset(now())) ctx.state['headers'].push('Location', `/v1/pets/${pet.id}`);
     sendJson(ctx, 201, petJson(pet));
   });
 

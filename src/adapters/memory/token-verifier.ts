@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { ApiKey, TokenVerifier } from '../../application/ports/token-verifier.ts';
 
 export type KeyDigest = ApiKey & {
@@ -7,7 +7,7 @@ export type KeyDigest = ApiKey & {
 };
 
 export function sha256(key: string): Buffer {
-  return createHash('sha256').update(key, 'utf8').digest();
+  return hash('sha256', key, 'buffer');
 }
 
 /** A fixed set of keys. Compares with every one of them, so that the time tells nothing about which was near. */
