@@ -1,0 +1,103 @@
+import { access, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { describeVariables } from '../src/main/config.ts';
+import { freshDatabase } from './support/mongo-database.ts';
+import { sharedMongo } from './support/mongodb.ts';
+import { type Program, ROOT, run } from './support/process.ts';
+
+type Block = { readonly section: string; readonly language: string; readonly text: string };
+
+const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
+
+/** The code blocks of the README, each with the heading that it stands under. */
+const blocks: readonly Block[] = readme.split(/^##? /m).flatMap((part) => {
+  const section = part.slice(0, part.indexOf('\n'));
+  const found = part.matchAll(/^```(\w+)\n(.*?)^```$/gms);
+  return Array.from(found, ([, language = '', text = '']) => ({ section, language, text }));
+});
+
+function commands(section: string): readonly Block[] {
+  return blocks.filter((block) => block.section === section && block.language === 'sh');
+}
+
+/** Runs a command of the README in the root of the project, as it stands there. */
+function bash(command: string, env: Record<string, string> = {}): Program {
+  return run('bash', ['-euo', 'pipefail', '-c', command], env);
+}
+
+/** `npm start`, on a free port. npm passes the signal on that ends it. */
+function npmStart(command: string, env: Record<string, string> = {}): Program {
+  const program = bash(`exec ${command.trim()}`, { PORT: '0', ...env });
+  onTestFinished(async () => {
+    program.signal('SIGTERM');
+    await program.ended;
+  });
+  return program;
+}
+
+async function startForTour(env: Record<string, string>): Promise<Record<string, string>> {
+  const program = npmStart('npm start', env);
+  const [, KEY = '', URL = ''] = await program.printed(/Bearer (\S+)' '(\S+)\/pets'/, 'stderr');
+  return { KEY, URL };
+}
+
+/** The tour, with what the README says that it prints. */
+async function takeTour(env: Record<string, string>): Promise<void> {
+  const tour = blocks.filter(({ section }) => section === 'A tour');
+  const steps = tour.filter(({ language, text }) => language === 'sh' && !text.startsWith('export '));
+  const expected = tour.filter(({ language }) => language !== 'sh').map(({ text }) => text);
+  const program = bash(steps.map(({ text }) => text).join('\n'), env);
+  expect(await program.ended).toStrictEqual({ code: 0, signal: null });
+  expect(program.stdout).toBe(expected.join(''));
+}
+
+describe('README', () => {
+  it('opens with the two commands', () => {
+    expect(
+      blocks
+        .filter(({ language }) => language === 'sh')
+        .slice(0, 2)
+        .map(({ text }) => text),
+    ).toStrictEqual(['npm ci && npm start\n', 'npm ci && npm test\n']);
+  });
+
+  it('starts the service with the first, and the line that it prints can be pasted', async () => {
+    // Without `npm ci`: it would take the packages away that this test runs on.
+    const program = npmStart(commands('Petstore')[0]!.text.replace('npm ci && ', ''));
+    const [line] = await program.printed(/^ {2}curl .*$/m, 'stderr');
+    const curl = bash(line);
+    await curl.ended;
+    expect(curl.stdout).toBe('[]');
+  });
+
+  it('takes its tour', async () => {
+    await takeTour(await startForTour({}));
+  });
+
+  it('takes its tour with MongoDB', async ({ skip }) => {
+    const mongo = await sharedMongo();
+    if (mongo === undefined) return skip('there is no MongoDB');
+    const [setup] = commands('With MongoDB');
+    const [, migrate = '', start = ''] = setup!.text.trim().split('\n');
+    const { url: DATABASE_URL } = await freshDatabase(mongo, { migrated: false });
+    const migration = bash(migrate, { DATABASE_URL });
+    expect(await migration.ended).toStrictEqual({ code: 0, signal: null });
+    expect(start).toBe('npm start');
+    await takeTour(await startForTour({ DATABASE_URL }));
+  });
+
+  it('has the variables that --help has, with the same defaults', () => {
+    const rows = readme.matchAll(/^\| `([A-Z_]+)` \| `?([^`|]+?)`? \|/gm);
+    const help = describeVariables().matchAll(/^ {2}(\S+) +(\S+) /gm);
+    const pairs = (matches: Iterable<RegExpMatchArray>) =>
+      Array.from(matches, ([, name, initial]) => [name, initial]);
+    expect(pairs(rows)).toStrictEqual(pairs(help));
+  });
+
+  it('links to files that are there', async () => {
+    const links = Array.from(readme.matchAll(/\]\((?!https?:|#)([^)]+)\)/g), ([, path = '']) => path);
+    expect(links.length).toBeGreaterThan(0);
+    await Promise.all(links.map((path) => access(join(ROOT, path))));
+  });
+});

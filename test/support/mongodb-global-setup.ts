@@ -1,0 +1,25 @@
+import type { TestProject } from 'vitest/node';
+import { NoMongo, start } from './mongodb.ts';
+
+/** Starts the MongoDB that the whole run shares, and passes it on to `sharedMongo()`. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  try {
+    const { stop, ...mongo } = await start();
+    for (const reason of mongo.passedOver) console.log(`MongoDB for the tests: not a ${reason}`);
+    console.log(
+      `MongoDB for the tests: ${mongo.kind}, ${mongo.testCommands ? 'with' : 'without'} fail points`,
+    );
+    project.provide('mongodb', mongo);
+    return stop;
+  } catch (error) {
+    // Where a way is asked for by name, or nobody is there to read a warning, leaving tests out is a failure.
+    if (!(error instanceof NoMongo) || process.env['CI'] || process.env['TEST_MONGODB']) throw error;
+    project.provide('mongodb', undefined);
+    return async () => warn(error);
+  }
+}
+
+function warn(error: NoMongo): void {
+  const line = '!'.repeat(110);
+  console.warn(`\n${line}\nNO MONGODB: every test that needs one was LEFT OUT.\n${error.message}\n${line}\n`);
+}

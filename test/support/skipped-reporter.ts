@@ -1,0 +1,14 @@
+import type { Reporter, TestModule } from 'vitest/node';
+
+/** Names every test that was left out, and why: `context.skip('reason')`. A count alone is soon overlooked. */
+export default class SkippedReporter implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    for (const module of modules) {
+      for (const test of module.children.allTests('skipped')) {
+        const result = test.result();
+        const reason = result.state === 'skipped' && result.note ? ` (${result.note})` : '';
+        console.log(`skipped: ${module.relativeModuleId} > ${test.fullName}${reason}`);
+      }
+    }
+  }
+}
