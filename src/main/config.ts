@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net';
 import * as v from 'valibot';
 
 /** What is wrong with the environment: a line for each variable, fit to be printed. */
@@ -14,10 +15,12 @@ export class InvalidConfig extends Error {
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 const PORT = 'must be an integer from 0 to 65535';
-const PUBLIC_URL = 'must be an http or https URL without a query, such as https://petstore.example';
+const PUBLIC_URL =
+  'must be an http or https URL without credentials, query and fragment, such as https://petstore.example';
 const DATABASE_URL = 'must be memory: or mongodb://HOST/DATABASE';
 const API_KEY =
   'must be comma-separated keys of at least 16 characters from A-Z a-z 0-9 - . _ ~ + / =, each optionally as label=key';
+const NO_KEYS = 'must be set when HOST is not a loopback address, because others can reach the service then';
 const DURATION =
   'must be a number of milliseconds, seconds or minutes from 0 to 1 hour, such as 500ms, 25s or 2m';
 
@@ -50,10 +53,13 @@ const PublicUrl = v.pipe(
       /^https?:$/.test(url.protocol) &&
       url.search === '' &&
       url.hash === '' &&
-      url.username === ''
+      url.username + url.password === ''
     );
   }, PUBLIC_URL),
-  v.transform((text) => new URL(text).href.replace(/\/+$/, '')),
+  v.transform((text) => {
+    const { origin, pathname } = new URL(text);
+    return origin + pathname.replace(/\/+$/, '');
+  }),
 );
 
 /** `label=key` or `key`; the key has only the characters of a b64token: RFC 6750, section 2.1. */
@@ -71,7 +77,7 @@ const VARIABLES = v.object({
   HOST: v.optional(v.string(), '127.0.0.1'),
   PORT: v.optional(Port, '3000'),
   DATABASE_URL: v.optional(
-    v.pipe(v.string(), v.regex(/^(?:memory:$|mongodb(?:\+srv)?:\/\/)/, DATABASE_URL)),
+    v.pipe(v.string(), v.regex(/^(?:memory:$|mongodb(?:\+srv)?:\/\/[^/?]+\/[^?])/, DATABASE_URL)),
     'memory:',
   ),
   AUTO_MIGRATE: v.optional(Flag, 'false'),
@@ -80,6 +86,22 @@ const VARIABLES = v.object({
   LOG_LEVEL: v.optional(v.picklist(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`), 'info'),
   SHUTDOWN_TIMEOUT: v.optional(Duration, '25s'),
 });
+
+const CONFIG = v.pipe(
+  VARIABLES,
+  v.forward(
+    v.partialCheck(
+      [['HOST'], ['API_KEYS']],
+      ({ HOST, API_KEYS }) => API_KEYS !== undefined || isLoopback(HOST),
+      NO_KEYS,
+    ),
+    ['API_KEYS'],
+  ),
+);
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
+}
 
 const HELP: Record<keyof typeof VARIABLES.entries, string> = {
   HOST: 'the address to listen on',
@@ -92,7 +114,7 @@ const HELP: Record<keyof typeof VARIABLES.entries, string> = {
   SHUTDOWN_TIMEOUT: 'how long requests in flight may take at shutdown: 500ms, 25s, 2m',
 };
 
-export type Config = v.InferOutput<typeof VARIABLES>;
+export type Config = v.InferOutput<typeof CONFIG>;
 
 /**
  * Reads the variables of the service. An empty one counts as absent.
@@ -102,7 +124,7 @@ export type Config = v.InferOutput<typeof VARIABLES>;
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const given = Object.entries(environment).filter(([, value]) => value !== undefined && value !== '');
-  const { success, output, issues } = v.safeParse(VARIABLES, Object.fromEntries(given));
+  const { success, output, issues } = v.safeParse(CONFIG, Object.fromEntries(given));
   if (success) return output;
   const problems = issues.map(({ path, message }) => `${String(path?.[0].key)} ${message}`);
   throw new InvalidConfig([...new Set(problems)]);
@@ -111,7 +133,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 /** A line for each variable with its default. */
 export function describeVariables(): string {
   const lines = Object.entries(VARIABLES.entries).map(([name, schema]) => {
-    const initial = schema.default === undefined ? 'none' : String(schema.default);
+    const initial = schema.default ?? 'none';
     return `  ${name.padEnd(17)} ${initial.padEnd(10)} ${HELP[name as keyof typeof HELP]}`;
   });
   return lines.join('\n');

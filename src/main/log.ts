@@ -1,4 +1,4 @@
-import { type Logger, pino, stdSerializers } from 'pino';
+import { type Logger, pino } from 'pino';
 import type { RequestLog } from '../adapters/http/request-log.ts';
 import { StorageUnavailable } from '../application/errors.ts';
 import type { Config } from './config.ts';
@@ -25,10 +25,7 @@ export function requestLog(log: Logger): RequestLog {
       log.info({ ...request, durationMs: round(durationMs), aborted: aborted || undefined }, 'request'),
     failed: (error, requestId) => {
       const level = error instanceof StorageUnavailable ? 'warn' : 'error';
-      log[level](
-        { requestId, err: error instanceof Error ? stdSerializers.err(error) : String(error) },
-        'failure',
-      );
+      log[level]({ requestId, err: error instanceof Error ? error : String(error) }, 'failure');
     },
   };
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util';
+import { StorageSetupError } from '../adapters/mongodb/storage-setup-error.ts';
 import { describeVariables, InvalidConfig, readConfig } from './config.ts';
-import { openLog } from './log.ts';
-import { start } from './start.ts';
+import { serve } from './serve.ts';
 
 const USAGE = `petstore: a catalogue of animals behind a JSON HTTP API
 
@@ -15,51 +15,49 @@ Variables, each with its default; an empty one counts as not set:
 ${describeVariables()}
 `;
 
-async function serve(): Promise<void> {
-  const config = readConfig(process.env);
-  const log = await openLog(config);
-  const service = await start(config, log);
-  log.info({ url: service.url }, `listening on ${service.url}`);
-  if (service.madeKey !== undefined) {
-    // To the terminal, never to the log.
-    process.stderr.write(
-      `\nNo API_KEYS are set, so a key was made for this run. Try:\n\n` +
-        `  curl -H 'Authorization: Bearer ${service.madeKey}' ${service.url}/v1/pets\n\n`,
-    );
-  }
-  const stop = (signal: string) => {
-    log.info({ signal }, 'shutting down');
-    service.stop().then((cutOff) => log.info({ cutOff }, 'stopped'), fail);
-  };
-  process.once('SIGTERM', stop);
-  process.once('SIGINT', stop);
-}
-
 async function migrate(): Promise<void> {
   const { DATABASE_URL } = readConfig(process.env);
   if (!DATABASE_URL.startsWith('mongodb'))
     throw new InvalidConfig(['DATABASE_URL must be mongodb://HOST/DATABASE to migrate']);
-  const { migrate } = await import('../adapters/mongodb/migrate.ts');
-  await migrate(DATABASE_URL);
+  const mongodb = await import('../adapters/mongodb/migrate.ts');
+  const { database, from, to } = await mongodb.migrate(DATABASE_URL);
+  const before = from === to ? 'as before' : `before: ${from ?? 'none'}`;
+  process.stdout.write(`the database "${database}" has schema version ${to} (${before})\n`);
 }
 
-const COMMANDS = { serve, migrate };
+const COMMANDS: Readonly<Record<string, () => Promise<void>>> = { serve, migrate };
 
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     options: { help: { type: 'boolean', short: 'h' } },
     allowPositionals: true,
   });
-  const [command = 'serve', ...rest] = positionals;
+  const [name = 'serve', ...rest] = positionals;
+  const command = Object.hasOwn(COMMANDS, name) && rest.length === 0 ? COMMANDS[name] : undefined;
   if (values.help) process.stdout.write(USAGE);
-  else if (rest.length === 0 && Object.hasOwn(COMMANDS, command))
-    await COMMANDS[command as keyof typeof COMMANDS]();
-  else throw new InvalidConfig([`unknown command: ${positionals.join(' ')}`, USAGE]);
+  else if (command !== undefined) await command();
+  else throw new InvalidConfig(['unknown command; see npm run petstore -- --help']);
 }
 
 function fail(error: unknown): void {
-  process.stderr.write(`petstore: ${error instanceof Error ? error.message : String(error)}\n`);
+  for (const line of explain(error)) process.stderr.write(`petstore: ${line}\n`);
+  // Not exit(): what was opened has been closed, so that the process ends by itself.
   process.exitCode = 1;
+}
+
+/** What an operator can mend takes a line each; of a bug the stack is wanted. */
+function explain(error: unknown): readonly string[] {
+  if (error instanceof InvalidConfig) return error.problems;
+  if (error instanceof StorageSetupError) return [error.message];
+  if (!(error instanceof Error)) return [String(error)];
+  if ('code' in error && String(error.code).startsWith('ERR_PARSE_ARGS_')) {
+    return ['unknown option; see npm run petstore -- --help'];
+  }
+  if ('syscall' in error && (error.syscall === 'listen' || error.syscall === 'getaddrinfo')) {
+    // It repeats HOST, which is no secret but may be more than a line.
+    return [`HOST and PORT cannot be listened on: ${error.message.replaceAll(/\s+/g, ' ')}`];
+  }
+  return [error.stack ?? error.message];
 }
 
 main().catch(fail);

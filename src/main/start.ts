@@ -37,7 +37,8 @@ export async function start(config: Config, log: Logger, options: StartOptions =
       publicUrl: config.PUBLIC_URL,
       isDraining: () => draining,
     }).resolve(APP);
-    const server = await listen(app.callback(), {
+    const handle = app.callback();
+    const server = await listen((request, response) => void handle(request, response), {
       host: config.HOST,
       port: config.PORT,
       log: requests,

@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa';
 import { errorAnswer, errorJson } from './errors.ts';
-import { requestId } from './request-id.ts';
+import { acceptedRequestId } from './request-id.ts';
 import type { RequestLog } from './request-log.ts';
 
 export type State = {
@@ -17,7 +17,7 @@ export function frame(log: RequestLog): Middleware<State> {
     const started = performance.now();
     const { req, res, state } = ctx;
     // The request carries the id from here on, for whoever has only the request.
-    const id = (req.headers['x-request-id'] = requestId(req.headers['x-request-id']));
+    const id = (req.headers['x-request-id'] = acceptedRequestId(req.headers['x-request-id']));
     state.requestId = id;
     state.headers = [];
     // Koa leaves the response alone: see sendJson.

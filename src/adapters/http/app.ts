@@ -10,7 +10,7 @@ import { baseUrl, checkTarget } from './request-target.ts';
 import { type SystemRoutes, systemRoutes } from './system-routes.ts';
 
 export type AppDependencies = Omit<PetsRoutes, 'baseUrl'> &
-  Omit<SystemRoutes, 'openApi'> & {
+  SystemRoutes & {
     readonly tokens: TokenVerifier;
     readonly log: RequestLog;
     /** The base of absolute URLs, without a slash at the end; without it the request tells. */
@@ -28,7 +28,7 @@ export function createApp(dependencies: AppDependencies): Koa<State> {
   app.use(announceDeprecation(base));
   app.use(authenticate(tokens));
   app.use(petsRoutes({ ...dependencies, baseUrl: base }).routes());
-  app.use(systemRoutes({ ...dependencies, openApi: '{}' }).routes());
+  app.use(systemRoutes(dependencies).routes());
   app.use(noRoute);
   // What reaches Koa's own handler is a failing socket: that the client is gone is in the request's record.
   app.on('error', (error: Error, ctx?: Koa.ParameterizedContext<State>) => {

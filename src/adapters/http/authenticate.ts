@@ -6,6 +6,9 @@ import { RequestRefused } from './errors.ts';
 /** `Bearer` and a b64token: RFC 6750, section 2.1. The scheme name is case-insensitive: RFC 9110, section 11.1. */
 const CREDENTIALS = /^bearer +([\w.~+/-]+=*) *$/i;
 
+/** The scheme alone: what follows it may be malformed. */
+const SCHEME = /^bearer(?![\w!#$%&'*+.^`|~-])/i;
+
 const REALM = 'Bearer realm="petstore"';
 
 /** Lets nobody under /v1 without an API key, and tells those without one nothing about what is there. */
@@ -14,7 +17,7 @@ export function authenticate(tokens: TokenVerifier): Middleware<State> {
     if (!ctx.path.startsWith('/v1/') && ctx.path !== '/v1') return next();
     const authorization = ctx.req.headers.authorization ?? '';
     // Another scheme is no credentials for this one: RFC 6750, section 3.1.
-    if (!/^bearer\b/i.test(authorization)) {
+    if (!SCHEME.test(authorization)) {
       throw unauthenticated('an API key is required, as "Authorization: Bearer <API_KEY>"', REALM);
     }
     const token = CREDENTIALS.exec(authorization)?.[1];

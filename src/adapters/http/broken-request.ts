@@ -2,12 +2,15 @@ import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { bodyHeaders } from './answer.ts';
 import { type ErrorAnswer, errorAnswer, errorJson, RequestRefused } from './errors.ts';
-import { requestId } from './request-id.ts';
+import { acceptedRequestId } from './request-id.ts';
 import type { RequestLog } from './request-log.ts';
 import { HEADERS_LIMIT, URL_LIMIT } from './request-target.ts';
 
 /** What Node's HTTP parser and its timers say. */
 type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
+
+/** For how long a client that has its answer may go on sending before it is hung up on, in milliseconds. */
+const LINGER = 1_000;
 
 /**
  * Answers what Node's parser gave up on: bytes that are not HTTP, or a request that does not end. It may never
@@ -21,34 +24,35 @@ export function answerBrokenRequest(
   latest: ServerResponse | undefined,
   log: RequestLog,
 ): void {
-  if (latest === undefined || latest.destroyed) {
+  if (latest === undefined || (latest.req.complete && latest.writableFinished)) {
     write(error, socket, log);
-  } else if (!latest.req.complete) {
-    // The error is in the body of a request that is being answered, or has been without its body.
-    if (latest.headersSent) socket.destroy();
-    else answerWith(latest, error);
-  } else if (latest.writableFinished) {
-    write(error, socket, log);
-  } else {
+  } else if (latest.req.complete) {
     // The error is in what came behind a good request, whose answer comes first.
     latest.once('finish', () => write(error, socket, log));
+  } else if (latest.headersSent) {
+    // The error is in the body of a request that has been answered without it.
+    hangUp(socket);
+  } else {
+    answerWith(latest, error);
   }
 }
 
 function answerWith(response: ServerResponse, error: ClientError): void {
   const answer = errorAnswer(refusal(error));
   const body = errorJson(answer);
-  const id = requestId(response.req.headers['x-request-id']);
+  const id = acceptedRequestId(response.req.headers['x-request-id']);
   response.writeHead(answer.status, [...bodyHeaders(id, body), 'Connection', 'close']);
   response.end(body);
 }
 
 function write(error: ClientError, socket: Duplex, log: RequestLog): void {
+  // Node reports the same error again for whatever else comes.
+  if (socket.writableEnded) return;
   if (!socket.writable) {
     socket.destroy();
     return;
   }
-  const id = requestId(undefined);
+  const id = acceptedRequestId(undefined);
   const answer = errorAnswer(refusal(error));
   log.answered({
     requestId: id,
@@ -59,14 +63,26 @@ function write(error: ClientError, socket: Duplex, log: RequestLog): void {
     key: undefined,
     aborted: false,
   });
-  socket.end(message(answer, id));
+  hangUp(socket, message(answer, id));
+}
+
+/**
+ * Closes our side, and the whole connection when the client has had time to read what it was told: closing it at
+ * once, with bytes of the client still unread, resets it, and a reset takes the answer with it.
+ */
+function hangUp(socket: Duplex, lastWords?: string): void {
+  if (socket.writableEnded) return;
+  socket.end(lastWords);
+  const timer = setTimeout(() => socket.destroy(), LINGER);
+  socket.once('close', () => clearTimeout(timer));
 }
 
 function refusal({ code, rawPacket }: ClientError): RequestRefused {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      // The parser does not tell which line it was in. A packet without a line end is one endless request line.
-      return /^[A-Z-]+ [^\r\n]{8192}/.test(rawPacket?.toString('latin1') ?? '')
+      // The parser does not tell which line it was in. Of a request line that came in pieces, the last may be all
+      // that is there to see: that is answered 431, which is true of it too.
+      return /(?:^|\n)[A-Z-]+ [^\r\n]{8192}/.test(rawPacket?.toString('latin1') ?? '')
         ? new RequestRefused('URI_TOO_LONG', `the URL must be at most ${URL_LIMIT} bytes`)
         : new RequestRefused(
             'HEADERS_TOO_LARGE',

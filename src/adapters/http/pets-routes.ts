@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type { CreatePet } from '../../application/create-pet.ts';
 import type { GetPet } from '../../application/get-pet.ts';
 import type { ListPets, PetPage } from '../../application/list-pets.ts';
-import { sendJson } from './answer.ts';
+import { sendJson, type State } from './answer.ts';
 import { jsonBody, readBody, requireJson } from './body.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { goneAfterSunset, isSunset } from './deprecation.ts';
@@ -20,8 +20,8 @@ export type PetsRoutes = {
 };
 
 /** One canonical path each: case-sensitive, no trailing slash. */
-export function petsRoutes({ listPets, createPet, getPet, baseUrl, now }: PetsRoutes): Router {
-  const router = new Router({ strict: true, sensitive: true });
+export function petsRoutes({ listPets, createPet, getPet, baseUrl, now }: PetsRoutes): Router<State> {
+  const router = new Router<State>({ strict: true, sensitive: true });
   const pageQuery = queryParser(PageQuery);
   const noQuery = queryParser(NoQuery);
 
@@ -32,7 +32,7 @@ export function petsRoutes({ listPets, createPet, getPet, baseUrl, now }: PetsRo
     if (next !== undefined) {
       const filter = status === undefined ? '' : `&status=${status}`;
       const url = `${baseUrl(ctx)}/v1/pets?limit=${limit}${filter}&cursor=${encodeCursor(next)}`;
-      ctx.state['headers'].push('Link', `<${url}>; rel="next"`);
+      ctx.state.headers.push('Link', `<${url}>; rel="next"`);
     }
     sendJson(ctx, 200, petsJson(pets));
   });
@@ -40,7 +40,7 @@ export function petsRoutes({ listPets, createPet, getPet, baseUrl, now }: PetsRo
   router.post('/v1/pets', requireJson, readBody, async (ctx) => {
     noQuery(ctx.querystring);
     const pet = await createPet.execute(parse(NewPet, jsonBody(ctx), 'body'));
-    if (!isSunset(now())) ctx.state['headers'].push('Location', `/v1/pets/${pet.id}`);
+    if (!isSunset(now())) ctx.state.headers.push('Location', `/v1/pets/${pet.id}`);
     sendJson(ctx, 201, petJson(pet));
   });
 

@@ -25,7 +25,8 @@ export function queryParser<S extends GenericSchema>(
 
 /** Each parameter with its value, or with all its values when it is repeated. */
 function parameters(querystring: string): Record<string, string | string[]> {
-  const values: Record<string, string | string[]> = Object.create(null);
+  // Without a prototype, so that no name is special.
+  const values = Object.create(null) as Record<string, string | string[]>;
   const search = new URLSearchParams(querystring);
   for (const name of new Set(search.keys())) {
     const all = search.getAll(name);

@@ -1,10 +1,17 @@
 import * as v from 'valibot';
-import { isInt64 } from '../../domain/int64.ts';
+import { INT64_MAX, INT64_MIN, isInt64 } from '../../domain/int64.ts';
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../domain/page-size.ts';
-import { DEFAULT_PET_STATUS, PET_STATUSES } from '../../domain/pet.ts';
-import { petNameProblem } from '../../domain/pet-name.ts';
-import { decodeCursor } from './cursor.ts';
-import { RequestRefused } from './errors.ts';
+import { DEFAULT_PET_STATUS, MAX_PET_ID, PET_STATUSES } from '../../domain/pet.ts';
+import {
+  PET_NAME_MAX_LENGTH,
+  PET_NAME_MIN_LENGTH,
+  PET_NAME_PATTERN,
+  petNameProblem,
+} from '../../domain/pet-name.ts';
+import { CURSOR_PATTERN, decodeCursor } from './cursor.ts';
+import { ERROR_STATUS, RequestRefused } from './errors.ts';
+
+// The metadata goes into the OpenAPI document, see openapi-schemas.ts, and is not looked at when a request is parsed.
 
 // Each message is the rest of a sentence that begins with the name of the field.
 const STATUS = `must be one of ${PET_STATUSES.join(', ')}`;
@@ -14,38 +21,111 @@ const PET_ID = 'must be an int64 in canonical decimal digits';
 const ONCE = 'must be given only once';
 const CURSOR = 'must be a cursor from the Link header of an earlier page';
 
-export const PetStatus = v.picklist(PET_STATUSES, STATUS);
+export const PetStatus = v.pipe(
+  v.picklist(PET_STATUSES, STATUS),
+  v.description('Availability of an animal. Case-sensitive.'),
+);
 
-export const PetName = v.pipe(
+const PetName = v.pipe(
   v.string('must be a string'),
   v.check(
     (name) => petNameProblem(name) === undefined,
     ({ input }) => petNameProblem(input) ?? '',
   ),
+  v.metadata({
+    description:
+      `The animal's name: ${PET_NAME_MIN_LENGTH} to ${PET_NAME_MAX_LENGTH} Unicode code points, at least one ` +
+      'of them not white space; no control characters (U+0000 to U+001F, U+007F); well-formed, without lone ' +
+      'surrogates. Stored and returned verbatim, never trimmed or normalised. Not unique.',
+    minLength: PET_NAME_MIN_LENGTH,
+    maxLength: PET_NAME_MAX_LENGTH,
+    pattern: PET_NAME_PATTERN,
+    example: 'Rex',
+  }),
 );
 
 /** An int64 as {@link parseJson} delivers it: every other number is still a double. */
-export const Int64 = v.bigint(INT64);
+const Int64 = v.bigint(INT64);
+
+const CategoryId = v.pipe(
+  Int64,
+  v.metadata({
+    description:
+      'Identifier of the category the animal belongs to. Opaque: not checked for existence. Any JSON number that ' +
+      `is an integer from ${INT64_MIN} to ${INT64_MAX}; \`1.0\` and \`1e3\` are integers. No digit is lost, ` +
+      'but a client that reads numbers as doubles loses some beyond 2^53.',
+    example: 7,
+  }),
+);
 
 /** A field that is not there has the issue of the object, not of the field. */
 const required = (issue: v.BaseIssue<unknown>) =>
   issue.path === undefined ? 'must be a JSON object' : 'is required';
 
 /** The body of createPet. Further fields are accepted and not read. */
-export const NewPet = v.object(
-  { name: PetName, categoryId: Int64, status: v.optional(PetStatus, DEFAULT_PET_STATUS) },
-  required,
+export const NewPet = v.pipe(
+  v.object(
+    { name: PetName, categoryId: CategoryId, status: v.optional(PetStatus, DEFAULT_PET_STATUS) },
+    required,
+  ),
+  v.metadata({
+    description:
+      'An animal to add. None of these fields may be `null`. Further fields are accepted and not stored; an `id` ' +
+      'among them is never used.',
+    additionalProperties: true,
+  }),
 );
 
-export const Pet = v.object({ id: Int64, name: PetName, categoryId: Int64, status: PetStatus });
+export const Pet = v.pipe(
+  v.object({
+    id: v.pipe(
+      Int64,
+      v.metadata({
+        description:
+          `Unique identifier, assigned by the service on creation: from 1 to ${MAX_PET_ID}, so that it is exact ` +
+          'as a double. Ids grow, may have gaps, and are never used again.',
+        example: 42,
+      }),
+    ),
+    name: PetName,
+    categoryId: CategoryId,
+    status: PetStatus,
+  }),
+  v.description('An animal in the catalogue. Later versions may add fields.'),
+);
 
-export const Pets = v.array(Pet);
+export const Pets = v.pipe(
+  v.array(Pet),
+  v.metadata({ description: 'Animals in ascending order of id.', maxItems: PAGE_SIZE_MAX }),
+);
 
-export const ErrorBody = v.object({
-  code: v.string(),
-  message: v.string(),
-  status: v.pipe(v.number(), v.integer()),
-});
+export const ErrorBody = v.pipe(
+  v.object({
+    code: v.pipe(
+      v.string(),
+      v.metadata({
+        description:
+          'Machine-readable error code. Codes are stable. The set is open: fall back on `status` for one you do ' +
+          'not know.',
+        'x-extensible-enum': Object.keys(ERROR_STATUS),
+        example: 'PET_NOT_FOUND',
+      }),
+    ),
+    message: v.pipe(
+      v.string(),
+      v.metadata({
+        description: 'Human-readable description. Its wording may change.',
+        example: 'no pet has the id 42',
+      }),
+    ),
+    status: v.pipe(
+      v.number(),
+      v.integer(),
+      v.metadata({ description: 'The HTTP status code of the response.', example: 404 }),
+    ),
+  }),
+  v.description('Every error answer.'),
+);
 
 export const PetId = v.pipe(
   v.string(PET_ID),
@@ -53,9 +133,14 @@ export const PetId = v.pipe(
   v.transform((digits) => BigInt(digits)),
   v.bigint(),
   v.check(isInt64, PET_ID),
+  v.metadata({
+    description:
+      'Identifier of the animal: an int64 in canonical decimal digits (`42`; not `042`, `+42`, `42.0`).',
+    example: 42,
+  }),
 );
 
-export const Limit = v.pipe(
+const Limit = v.pipe(
   v.string(ONCE),
   v.regex(/^[1-9]\d{0,2}$/, LIMIT),
   v.transform(Number),
@@ -63,25 +148,50 @@ export const Limit = v.pipe(
   v.integer(),
   v.minValue(PAGE_SIZE_MIN, LIMIT),
   v.maxValue(PAGE_SIZE_MAX, LIMIT),
+  v.metadata({
+    description:
+      'Maximum number of animals returned, in canonical decimal digits (`20`; not `020`, `+20`, `2e1`). Never ' +
+      'clamped: a value out of range is refused.',
+    example: PAGE_SIZE_DEFAULT,
+  }),
 );
 
-export const Cursor = v.pipe(
+const Cursor = v.pipe(
   v.string(ONCE),
   v.check((cursor) => decodeCursor(cursor) !== undefined, CURSOR),
+  v.metadata({
+    description:
+      'Where the page begins. Opaque: take it, with the whole URL, from the `Link` header of the page before. ' +
+      'Never expires.',
+    pattern: CURSOR_PATTERN,
+  }),
 );
+
+const UNKNOWN = 'is not a parameter of this operation';
+
+/** valibot reports only the first unknown key of a strict object: its message has to name the others. */
+const unknownAmong = (entries: v.ObjectEntries) => (issue: v.StrictObjectIssue) => {
+  const names = Object.keys(issue.path?.[0]?.input ?? {}).filter((name) => !Object.hasOwn(entries, name));
+  return [UNKNOWN, ...names.slice(1).map((name) => `${name} ${UNKNOWN}`)].join('; ');
+};
+
+const pageParameters = {
+  limit: v.optional(Limit, String(PAGE_SIZE_DEFAULT)),
+  status: v.optional(
+    v.pipe(
+      v.string(ONCE),
+      PetStatus,
+      v.description('Restricts the result to animals with this status; all when absent.'),
+    ),
+  ),
+  cursor: v.optional(Cursor),
+};
 
 /** The query parameters of listPets. */
-export const PageQuery = v.strictObject(
-  {
-    limit: v.optional(Limit, String(PAGE_SIZE_DEFAULT)),
-    status: v.optional(v.pipe(v.string(ONCE), PetStatus)),
-    cursor: v.optional(Cursor),
-  },
-  'is not a parameter of this operation',
-);
+export const PageQuery = v.strictObject(pageParameters, unknownAmong(pageParameters));
 
 /** The query parameters of an operation that has none. */
-export const NoQuery = v.strictObject({}, 'is not a parameter of this operation');
+export const NoQuery = v.strictObject({}, unknownAmong({}));
 
 /**
  * The parsed value.

@@ -5,6 +5,7 @@ import {
   type Server,
   ServerResponse,
 } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { answerBrokenRequest } from './broken-request.ts';
 import type { RequestLog } from './request-log.ts';
@@ -63,22 +64,42 @@ export async function listen(
   // The size of the headers is limited; beyond Node's limit of their number it would drop some without a word.
   server.maxHeadersCount = 0;
 
+  // A client may close its side as soon as it has said everything: Node would hang up on it unanswered. Missing
+  // in the types: https://github.com/nodejs/node/blob/v26.0.0/lib/_http_server.js
+  Object.assign(server, { httpAllowHalfOpen: true });
+
   let draining = false;
-  const latest = new WeakMap<Duplex, ServerResponse>();
+  const latest = new Map<Duplex, ServerResponse | undefined>();
+  server.on('connection', (socket) => {
+    latest.set(socket, undefined);
+    socket.once('close', () => latest.delete(socket));
+  });
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+    if (draining) {
+      // The last answer closes the connection. One before it must not, or the last would never be sent.
+      const earlier = latest.get(request.socket);
+      if (earlier !== undefined) earlier.shouldKeepAlive = true;
+      response.shouldKeepAlive = false;
+    }
     latest.set(request.socket, response);
-    if (draining) response.setHeader('Connection', 'close');
     handle(request, response);
   };
   server.on('request', onRequest);
   // Node would answer 417 without a body; RFC 9110, section 10.1.1 lets us ignore what we do not know.
   server.on('checkExpectation', onRequest);
-  // Node would hang up; this is no proxy, so that it is a method like every other.
+  // Node would hang up; this is no proxy, so that it is a method like every other. From here on nobody else cares
+  // for the socket.
   server.on('connect', (request, socket) => {
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
-    response.assignSocket(socket as never);
-    response.once('finish', () => socket.end());
+    response.assignSocket(socket as Socket);
+    response.once('finish', () => {
+      response.detachSocket(socket as Socket);
+      response.emit('close');
+      socket.end(() => request.socket.destroy());
+    });
+    // That the client is gone closes the response, which tells the log.
+    socket.on('error', () => request.socket.destroy());
     onRequest(request, response);
   });
   server.on('clientError', (error, socket) =>
@@ -92,13 +113,16 @@ export async function listen(
       resolve();
     });
   });
+  // A connection that could not be accepted is no reason to stop.
+  server.on('error', (error) => options.log.failed(error, undefined));
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : options.port;
   return {
     port,
     drain: (deadline) => {
       draining = true;
-      return close(server, deadline);
+      for (const response of latest.values()) if (response !== undefined) response.shouldKeepAlive = false;
+      return close(server, latest, deadline);
     },
   };
 }
@@ -106,17 +130,19 @@ export async function listen(
 /** A connection that falls idle is closed at the next sweep; in milliseconds. */
 const SWEEP_INTERVAL = 50;
 
-async function close(server: Server, deadline: number): Promise<number> {
+async function close(
+  server: Server,
+  connections: ReadonlyMap<Duplex, unknown>,
+  deadline: number,
+): Promise<number> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
   const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_INTERVAL);
   let cutOff = 0;
   const stubborn = setTimeout(() => {
-    server.getConnections((_error, count) => {
-      cutOff = count;
-      server.closeAllConnections();
-    });
+    cutOff = connections.size;
+    for (const connection of connections.keys()) connection.destroy();
   }, deadline);
   await closed;
   clearInterval(sweep);

@@ -8,15 +8,14 @@ const OK = '{"status":"ok"}';
 export type SystemRoutes = {
   readonly probe: StorageProbe;
   readonly isDraining: () => boolean;
-  /** The OpenAPI document, as JSON text. */
-  readonly openApi: string;
 };
 
 /** What needs no key: the description of the API, and the questions of whoever runs the service. */
-export function systemRoutes({ probe, isDraining, openApi }: SystemRoutes): Router {
+export function systemRoutes({ probe, isDraining }: SystemRoutes): Router {
   const router = new Router({ strict: true, sensitive: true });
 
-  router.get('/openapi.json', (ctx) => sendJson(ctx, 200, openApi));
+  let openApi: Promise<string> | undefined;
+  router.get('/openapi.json', async (ctx) => sendJson(ctx, 200, await (openApi ??= openApiJson())));
 
   /** The process is up. Never touches the storage: a restart would not mend it. */
   router.get('/livez', (ctx) => sendJson(ctx, 200, OK));
@@ -28,4 +27,10 @@ export function systemRoutes({ probe, isDraining, openApi }: SystemRoutes): Rout
   });
 
   return router;
+}
+
+/** Made when it is first asked for: the start need not wait the 10 ms that loading and building it takes. */
+async function openApiJson(): Promise<string> {
+  const { openApiDocument } = await import('./openapi.ts');
+  return JSON.stringify(openApiDocument());
 }

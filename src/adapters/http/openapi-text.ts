@@ -1,0 +1,52 @@
+import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts';
+import { BODY_LIMIT } from './body.ts';
+import { ERROR_STATUS, type ErrorCode } from './errors.ts';
+import { CODE_MEANING } from './openapi-answers.ts';
+import { HEADERS_LIMIT, URL_LIMIT } from './request-target.ts';
+import { SERVER_LIMITS } from './server.ts';
+
+const KIB = 1024;
+const SECOND = 1000;
+
+const codes = Object.entries(ERROR_STATUS).map(
+  ([code, status]) => `| ${status} | \`${code}\` | ${CODE_MEANING[code as ErrorCode]} |`,
+);
+
+/** What holds for every operation, as Markdown. */
+export const API_DESCRIPTION = `A catalogue of animals: list them, add one, get one.
+
+## Authentication
+Everything under \`/v1\` needs an API key, as \`Authorization: Bearer <API_KEY>\`. It is checked before path and method: without a valid key all of \`/v1\` answers \`401\`.
+
+## Requests
+- Paths are case-sensitive and have one form: \`/v1/pets/\` is not \`/v1/pets\`. What is not there answers \`404\`.
+- \`HEAD\` works wherever \`GET\` does; \`OPTIONS\` answers \`204\` with \`Allow\`; every other method answers \`405\` with \`Allow\`.
+- A query parameter that is not documented, or is given more than once, is refused with \`400\`: a typo never silently returns everything.
+- A body is JSON in UTF-8. \`Accept\` is not looked at: every answer is JSON.
+- Integers of format int64 are exact from ${INT64_MIN} to ${INT64_MAX}.
+- All problems of a request are reported at once. A refused request changes nothing.
+
+A request is judged in this order: limits, API key, path and method, media type, values.
+
+## Limits
+| What | At most | Else |
+|---|---|---|
+| URL | ${URL_LIMIT / KIB} KiB | 414 |
+| Request line and headers | ${HEADERS_LIMIT / KIB} KiB | 431 |
+| Body, as sent and when inflated | ${BODY_LIMIT / KIB} KiB | 413 |
+| Until the last header has come | ${SERVER_LIMITS.headersTimeout / SECOND} s | 408 |
+| Until the whole request has come | ${SERVER_LIMITS.requestTimeout / SECOND} s | 408 |
+
+## Answers
+Every answer with a body is \`application/json; charset=utf-8\` with \`Content-Length\`, and every answer has \`X-Request-Id\`, \`X-Content-Type-Options: nosniff\` and \`Cache-Control: no-store\`. Quote the request id when you report a problem.
+
+## Errors
+Every error is exactly \`{code, message, status}\`. The codes are stable. The set is open: fall back on \`status\` for a code that you do not know. \`message\` names each offending field or parameter with what is allowed; its wording may change.
+
+| Status | Code | Meaning |
+|---|---|---|
+${codes.join('\n')}
+
+## Compatibility
+Within \`/v1\` changes only add: optional parameters, response fields, headers, error codes. Ignore what you do not know. Anything breaking goes to \`/v2\`, with at least 24 months' notice. A deprecated operation says so on its answers, with the day of its removal.
+`;

@@ -1,0 +1,108 @@
+import { MongoClient, type MongoClientOptions, MongoError } from 'mongodb';
+import { StorageSetupError } from './storage-setup-error.ts';
+
+/**
+ * Our defaults; a connection string that names one of these options wins. The driver's own would let a request hang
+ * for 40 s on a primary that has frozen.
+ */
+export const DEFAULT_OPTIONS = {
+  appName: 'petstore',
+  maxPoolSize: 50,
+  waitQueueTimeoutMS: 2_000,
+  /** Longer than an election. */
+  serverSelectionTimeoutMS: 15_000,
+  connectTimeoutMS: 2_000,
+  heartbeatFrequencyMS: 2_000,
+  socketTimeoutMS: 8_000,
+  retryReads: true,
+  retryWrites: true,
+  w: 'majority',
+  journal: true,
+  wtimeoutMS: 5_000,
+  readConcernLevel: 'majority',
+} as const satisfies MongoClientOptions;
+
+/** Older names that the driver takes for the same option. */
+const ALIASES: Readonly<Record<string, string>> = { j: 'journal', wtimeout: 'wtimeoutMS' };
+
+/**
+ * A client that is connected to a primary.
+ *
+ * @param overrides defaults for this client alone; the connection string wins over them too
+ * @throws {StorageSetupError}
+ */
+export async function connect(url: string, overrides: MongoClientOptions = {}): Promise<MongoClient> {
+  const client = newClient(url, overrides);
+  try {
+    return await client.connect();
+  } catch (error) {
+    await client.close();
+    throw setupError(client, error);
+  }
+}
+
+/** @throws {StorageSetupError} for a connection string that does not do, with nothing of its credentials */
+export function newClient(url: string, overrides: MongoClientOptions = {}): MongoClient {
+  let client: MongoClient;
+  try {
+    const defaults = Object.entries({ ...DEFAULT_OPTIONS, ...overrides });
+    const named = optionsNamedIn(url);
+    client = new MongoClient(url, {
+      ...Object.fromEntries(defaults.filter(([name]) => !named.has(name.toLowerCase()))),
+      // Not for the connection string to change: see `EXACT` in schema.ts.
+      useBigInt64: false,
+    });
+  } catch (error) {
+    // The cause stays out: it may quote the credentials.
+    throw new StorageSetupError(`not a usable MongoDB connection string: ${harmless(error, url)}`);
+  }
+  if (!/^[^:]+:\/\/[^/?]+\/[^?]/.test(url)) {
+    throw new StorageSetupError(
+      'the MongoDB connection string must name a database: mongodb://HOST:PORT/DATABASE',
+    );
+  }
+  if (client.options.writeConcern?.w === 0) {
+    throw new StorageSetupError('the MongoDB connection string must not have w=0: no write would be certain');
+  }
+  return client;
+}
+
+/** What an operator needs to know about an error while the storage is set up. */
+export function setupError(client: MongoClient, error: unknown): unknown {
+  // A name that DNS does not know, or a certificate that cannot be read, is no MongoError.
+  const isSystemError = error instanceof Error && 'code' in error;
+  if (!(error instanceof MongoError || isSystemError)) return error;
+  const { srvHost, hosts, dbName } = client.options;
+  const where = srvHost ?? hosts.join(', ');
+  return new StorageSetupError(`MongoDB at ${where}, database "${dbName}": ${error.message}`, {
+    cause: error,
+  });
+}
+
+function optionsNamedIn(url: string): ReadonlySet<string> {
+  const names = [...queryOf(url).keys()];
+  return new Set(
+    names.flatMap((name) => [name, ALIASES[name.toLowerCase()] ?? name]).map((name) => name.toLowerCase()),
+  );
+}
+
+/** By hand, because a connection string may name several hosts, which no URL parser takes. */
+function queryOf(url: string): URLSearchParams {
+  const start = url.indexOf('?');
+  return new URLSearchParams(start === -1 ? '' : url.slice(start));
+}
+
+/** The message of an error about the connection string, unless it quotes a secret of it. */
+function harmless(error: unknown, url: string): string {
+  const message = error instanceof Error ? error.message : String(error);
+  // Also what stands where a port should: a password, if the host has been forgotten.
+  const [, userinfo = ''] = /:\/\/(.*)@/s.exec(url) ?? [];
+  const [, authority = ''] = /:\/\/([^/?]*)/.exec(url) ?? [];
+  const secrets = [
+    ...userinfo.split(':'),
+    ...authority.split(/[:@]/).slice(1),
+    ...[...queryOf(url)].filter(([name]) => /user|password|properties/i.test(name)).map(([, value]) => value),
+  ].filter((secret) => !/^\d*$/.test(secret));
+  if (!secrets.some((secret) => message.includes(secret))) return message;
+  return 'is the user name or the password not percent-encoded?';
+}

@@ -1,0 +1,93 @@
+import {
+  MongoClientClosedError,
+  MongoError,
+  MongoExpiredSessionError,
+  MongoNetworkError,
+  MongoNotConnectedError,
+  MongoServerClosedError,
+  MongoServerError,
+  MongoServerSelectionError,
+  MongoTopologyClosedError,
+  MongoWriteConcernError,
+} from 'mongodb';
+import { StorageUnavailable } from '../../application/errors.ts';
+
+/** https://www.mongodb.com/docs/manual/reference/error-codes/ */
+const UNAVAILABLE_CODES: ReadonlySet<unknown> = new Set([
+  6, // HostUnreachable
+  7, // HostNotFound
+  50, // MaxTimeMSExpired
+  64, // WriteConcernTimeout
+  89, // NetworkTimeout
+  91, // ShutdownInProgress
+  133, // FailedToSatisfyReadPreference
+  134, // ReadConcernMajorityNotAvailableYet
+  189, // PrimarySteppedDown
+  262, // ExceededTimeLimit
+  9001, // SocketException
+  10107, // NotWritablePrimary
+  11600, // InterruptedAtShutdown
+  11602, // InterruptedDueToReplStateChange
+  13435, // NotPrimaryNoSecondaryOk
+  13436, // NotPrimaryOrSecondary
+]);
+
+const DUPLICATE_KEY = 11_000;
+
+/**
+ * The error in the words of the ports: {@link StorageUnavailable} where the database, not a bug, is the reason;
+ * else the error itself.
+ */
+export function translated(error: unknown): unknown {
+  if (!isUnavailable(error)) return error;
+  return new StorageUnavailable(`MongoDB is unavailable: ${error.message}`, { cause: error });
+}
+
+function isUnavailable(error: unknown): error is MongoError {
+  return (
+    isClosed(error) ||
+    error instanceof MongoServerSelectionError ||
+    // A cleared connection pool is one too.
+    error instanceof MongoNetworkError ||
+    (error instanceof MongoError &&
+      // The driver does not export this class.
+      (error.name === 'MongoWaitQueueTimeoutError' ||
+        error.hasErrorLabel('RetryableWriteError') ||
+        error.hasErrorLabel('SystemOverloadedError') ||
+        UNAVAILABLE_CODES.has(error.code)))
+  );
+}
+
+/** This process has closed its client: no later try can succeed. */
+export function isClosed(error: unknown): error is MongoError {
+  return (
+    error instanceof MongoTopologyClosedError ||
+    error instanceof MongoServerClosedError ||
+    error instanceof MongoClientClosedError ||
+    error instanceof MongoNotConnectedError ||
+    // Sessions are the driver's own here: it ends them when it closes.
+    error instanceof MongoExpiredSessionError ||
+    (error instanceof MongoError && error.name === 'MongoPoolClosedError')
+  );
+}
+
+/**
+ * Whether the write failed because its `_id` is taken. Another unique index is another matter.
+ *
+ * A duplicate key together with a write-concern timeout comes as a {@link MongoWriteConcernError} that hides the
+ * duplicate in its result.
+ */
+export function isDuplicateId(error: unknown): boolean {
+  if (!(error instanceof MongoServerError)) return false;
+  const failure: unknown = error instanceof MongoWriteConcernError ? error.result['writeErrors']?.[0] : error;
+  return (
+    typeof failure === 'object' &&
+    failure !== null &&
+    'code' in failure &&
+    failure.code === DUPLICATE_KEY &&
+    'keyPattern' in failure &&
+    typeof failure.keyPattern === 'object' &&
+    failure.keyPattern !== null &&
+    '_id' in failure.keyPattern
+  );
+}

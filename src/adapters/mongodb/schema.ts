@@ -1,0 +1,83 @@
+import { type Collection, type Db, Long, type UUID } from 'mongodb';
+import { INT64_MAX, INT64_MIN, isInt64 } from '../../domain/int64.ts';
+import { PET_NAME_MAX_LENGTH, PET_NAME_MIN_LENGTH } from '../../domain/pet-name.ts';
+import { MAX_PET_ID, PET_STATUSES, type PetStatus } from '../../domain/pet.ts';
+
+/** What this build reads and writes. A change of anything below that an older build cannot live with adds one. */
+export const SCHEMA_VERSION = 1;
+
+export type PetDocument = {
+  readonly _id: Long;
+  readonly name: string;
+  readonly categoryId: Long;
+  readonly status: PetStatus;
+  /** Random, of the insert that made this document: tells our own earlier attempt from a stranger's pet. */
+  readonly op?: UUID;
+};
+
+/** `last` is the last id that has been given. */
+export type CounterDocument = { readonly _id: 'pets'; readonly last: Long };
+
+type VersionDocument = { readonly _id: 'petstore'; readonly version: number };
+
+// Not `useBigInt64`: with it the driver (7.8) ends the process when a primary steps down. It keeps the topology
+// version of an error reply for its monitor, which takes a Long or a number and throws on a bigint, in a timer
+// (`makeTopologyVersion` in sdam/monitor.ts; https://github.com/mongodb/node-mongodb-native/pull/4109 mended half).
+const EXACT = { promoteLongs: false } as const;
+
+export function petsOf(db: Db): Collection<PetDocument> {
+  return db.collection<PetDocument>('pets', EXACT);
+}
+
+export function countersOf(db: Db): Collection<CounterDocument> {
+  return db.collection<CounterDocument>('counters', EXACT);
+}
+
+export function versionsOf(db: Db): Collection<VersionDocument> {
+  return db.collection<VersionDocument>('schema');
+}
+
+/** Serves the list with a status filter without a sort. */
+export const STATUS_INDEX = { name: 'status_1__id_1', key: { status: 1, _id: 1 } } as const;
+
+/** Open to further fields. The range of a long needs no limits of its own. */
+export const PET_VALIDATOR = {
+  $jsonSchema: {
+    bsonType: 'object',
+    required: ['_id', 'name', 'categoryId', 'status'],
+    properties: {
+      _id: { bsonType: 'long', minimum: 1, maximum: toLong(MAX_PET_ID) },
+      name: { bsonType: 'string', minLength: PET_NAME_MIN_LENGTH, maxLength: PET_NAME_MAX_LENGTH },
+      categoryId: { bsonType: 'long' },
+      status: { enum: [...PET_STATUSES] },
+      op: { bsonType: 'binData' },
+    },
+  },
+};
+
+/** @returns `undefined` for a database that was never migrated */
+export async function readVersion(db: Db): Promise<number | undefined> {
+  // From the primary: a secondary may not have heard of a migration yet.
+  const found = await versionsOf(db).findOne({ _id: 'petstore' }, { readPreference: 'primary' });
+  return found?.version;
+}
+
+/** What to do about a version, in one line, or `undefined` when it is the one that this build needs. */
+export function versionProblem(version: number | undefined, database: string): string | undefined {
+  if (version === SCHEMA_VERSION) return undefined;
+  const migrate = 'run: npm run petstore -- migrate';
+  if (version === undefined) return `the database "${database}" has no petstore schema; ${migrate}`;
+  const is = `the database "${database}" has schema version ${version}, this build needs ${SCHEMA_VERSION}`;
+  return version < SCHEMA_VERSION ? `${is}; ${migrate}` : `${is}; run a newer build of petstore`;
+}
+
+/** BSON wraps an integer beyond int64 silently; whoever passes one has a bug. */
+export function toLong(value: bigint): Long {
+  if (!isInt64(value)) throw new RangeError(`${value} is not between ${INT64_MIN} and ${INT64_MAX}`);
+  return Long.fromBigInt(value);
+}
+
+/** Long's own conversion goes through a string and takes five times as long. */
+export function toBigInt({ high, low }: Long): bigint {
+  return (BigInt(high) << 32n) | BigInt(low >>> 0);
+}

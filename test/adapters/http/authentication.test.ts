@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest';
+import { StorageUnavailable } from '../../../src/application/errors.ts';
+import type { TokenVerifier } from '../../../src/application/ports/token-verifier.ts';
+import { problem, success, whole } from '../../support/answer.ts';
+import { KEY, startApi } from '../../support/http.ts';
+
+const MISSING = problem(
+  401,
+  'UNAUTHENTICATED',
+  'an API key is required, as "Authorization: Bearer <API_KEY>"',
+  { 'www-authenticate': 'Bearer realm="petstore"' },
+);
+const INVALID = problem(401, 'UNAUTHENTICATED', 'the API key is not valid', {
+  'www-authenticate': 'Bearer realm="petstore", error="invalid_token"',
+});
+
+describe('the Authorization header', () => {
+  test.each([
+    ['absent', undefined, MISSING],
+    ['empty', '', MISSING],
+    ['of another scheme', 'Basic dXNlcjpwYXNz', MISSING],
+    ['of a scheme that begins alike', `Bearer2 ${KEY}`, MISSING],
+    ['of another scheme that begins alike', `Bearer-like ${KEY}`, MISSING],
+    ['with the bare key', KEY, MISSING],
+    ['with a wrong key', 'Bearer not-a-key-of-this-service', INVALID],
+    ['with a key that is nearly right', `Bearer ${KEY.slice(0, -1)}`, INVALID],
+    ['with a longer key', `Bearer ${KEY}x`, INVALID],
+    ['with the key in capitals', `Bearer ${KEY.toUpperCase()}`, INVALID],
+    ['without a key', 'Bearer', INVALID],
+    ['without a key, but with a space', 'Bearer ', INVALID],
+    ['with two keys', `Bearer ${KEY} ${KEY}`, INVALID],
+    ['with a key in quotes', `Bearer "${KEY}"`, INVALID],
+    ['with characters that no key has', 'Bearer schlüssel', INVALID],
+    ['with the key behind a tab', `Bearer\t${KEY}`, INVALID],
+  ])('%s: 401', async (_, authorization, expected) => {
+    await using api = await startApi();
+    const answer = await api.get('/v1/pets', { authorization });
+    expect(whole(answer)).toStrictEqual(expected);
+  });
+
+  test.each([
+    ['Bearer', `Bearer ${KEY}`],
+    ['bearer', `bearer ${KEY}`],
+    ['BEARER', `BEARER ${KEY}`],
+    ['more than one space', `Bearer   ${KEY}`],
+  ])('%s: let in', async (_, authorization) => {
+    await using api = await startApi();
+    expect(whole(await api.get('/v1/pets', { authorization }))).toStrictEqual(success(200, '[]'));
+  });
+});
+
+describe('without a key, everything under /v1 looks the same', () => {
+  test.each([
+    ['GET', '/v1'],
+    ['GET', '/v1/'],
+    ['GET', '/v1/pets'],
+    ['HEAD', '/v1/pets'],
+    ['POST', '/v1/pets'],
+    ['DELETE', '/v1/pets'],
+    ['OPTIONS', '/v1/pets'],
+    ['TRACE', '/v1/pets'],
+    ['GET', '/v1/pets/'],
+    ['GET', '/v1/pets?limit=0'],
+    ['GET', '/v1/no/such/path'],
+    ['GET', '/v1/../livez'],
+  ])('%s %s', async (method, path) => {
+    await using api = await startApi();
+    const answer = await api.request(method, path, { headers: { authorization: undefined } });
+    expect(whole(answer)).toStrictEqual(method === 'HEAD' ? { ...MISSING, body: '' } : MISSING);
+  });
+
+  test('an unreadable body', async () => {
+    await using api = await startApi();
+    const answer = await api.post('{', { authorization: 'Bearer wrong', 'content-type': 'text/plain' });
+    expect(whole(answer)).toStrictEqual(INVALID);
+  });
+});
+
+test.each(['/livez', '/readyz'])('%s asks for no key', async (path) => {
+  await using api = await startApi();
+  const answer = await api.get(path, { authorization: undefined });
+  expect(whole(answer)).toStrictEqual(success(200, '{"status":"ok"}'));
+});
+
+test('an answer never holds the key that was sent', async () => {
+  await using api = await startApi();
+  const answer = await api.get('/v1/pets', { authorization: 'Bearer secret-of-somebody' });
+  expect(JSON.stringify(answer)).not.toContain('secret-of-somebody');
+});
+
+test('keys that cannot be looked up now: 503', async () => {
+  const tokens: TokenVerifier = {
+    verify: async () => {
+      throw new StorageUnavailable('away');
+    },
+  };
+  await using api = await startApi({ tokens });
+  const answer = await api.get('/v1/pets');
+  expect(whole(answer)).toStrictEqual(
+    problem(503, 'UNAVAILABLE', 'the storage cannot be reached now; try again later', { 'retry-after': '2' }),
+  );
+});

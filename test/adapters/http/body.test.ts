@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest';
+import { problem, success, whole } from '../../support/answer.ts';
+import { startApi } from '../../support/http.ts';
+import { petBody } from '../../support/pets.ts';
+
+const LIMIT = 64 * 1024;
+const REX = success(201, '{"id":1,"name":"Rex","categoryId":7,"status":"available"}', {
+  location: '/v1/pets/1',
+});
+const TOO_LARGE = problem(
+  413,
+  'PAYLOAD_TOO_LARGE',
+  'the body must be at most 65536 bytes, also when inflated',
+);
+const malformed = (message: string) => problem(400, 'MALFORMED_JSON', message);
+
+describe('JSON in UTF-8', () => {
+  test.each([
+    ['empty', '', 'the body is empty; it must be a JSON object'],
+    ['white space', ' \n', 'the body is not JSON'],
+    ['one brace', '{', 'the body is not JSON'],
+    ['a word', 'Rex', 'the body is not JSON'],
+    ['single quotes', "{'name':'Rex'}", 'the body is not JSON'],
+    ['a trailing comma', '{"name":"Rex","categoryId":7,}', 'the body is not JSON'],
+    ['a comment', `${petBody()} // Rex`, 'the body is not JSON'],
+    ['two values', petBody() + petBody(), 'the body is not JSON'],
+    ['a control character in a string', petBody({ name: '"a\u0001"' }), 'the body is not JSON'],
+    ['NaN', petBody({ categoryId: 'NaN' }), 'the body is not JSON'],
+    ['a leading zero', petBody({ categoryId: '07' }), 'the body is not JSON'],
+    ['a plus sign', petBody({ categoryId: '+7' }), 'the body is not JSON'],
+    ['hexadecimal', petBody({ categoryId: '0x7' }), 'the body is not JSON'],
+    ['a point and no more', petBody({ categoryId: '7.' }), 'the body is not JSON'],
+    ['a bigint of JavaScript', petBody({ categoryId: '7n' }), 'the body is not JSON'],
+    ['a form', 'name=Rex&categoryId=7', 'the body is not JSON'],
+    ['a lone continuation byte', bytes('{"name":"', 0x80), 'the body is not UTF-8'],
+    ['an overlong slash', bytes('{"name":"', 0xc0, 0xaf), 'the body is not UTF-8'],
+    ['a surrogate in UTF-8', bytes('{"name":"', 0xed, 0xa0, 0x80), 'the body is not UTF-8'],
+    ['beyond U+10FFFF', bytes('{"name":"', 0xf4, 0x90, 0x80, 0x80), 'the body is not UTF-8'],
+    ['a cut-off character', bytes('{"name":"', 0xf0, 0x9f, 0x90), 'the body is not UTF-8'],
+    ['Latin-1', Buffer.from(petBody({ name: '"Zoé"' }), 'latin1'), 'the body is not UTF-8'],
+    ['UTF-16', Buffer.from(`\ufeff${petBody()}`, 'utf16le'), 'the body is not UTF-8'],
+    ['NUL bytes', Buffer.alloc(100), 'the body is not JSON'],
+  ])('%s: 400', async (_, body, message) => {
+    await using api = await startApi();
+    expect(whole(await api.post(body))).toStrictEqual(malformed(message));
+    // The reader of UTF-8 has kept nothing of it.
+    expect(whole(await api.post(petBody()))).toStrictEqual(REX);
+  });
+
+  test('a byte order mark is passed over: RFC 8259, section 8.1', async () => {
+    await using api = await startApi();
+    expect(whole(await api.post(`\ufeff${petBody()}`))).toStrictEqual(REX);
+    expect(whole(await api.post(`\ufeff\ufeff${petBody()}`))).toStrictEqual(
+      malformed('the body is not JSON'),
+    );
+  });
+
+  test.each(['null', 'true', '7', '"Rex"', '1e400', '[]', '["name"]', `[${petBody()}]`])(
+    '%s is not an object: 400',
+    async (body) => {
+      await using api = await startApi();
+      expect(whole(await api.post(body))).toStrictEqual(
+        problem(400, 'INVALID_ARGUMENT', 'the body must be a JSON object'),
+      );
+    },
+  );
+});
+
+describe('nesting', () => {
+  const nested = (depth: number) => petBody({ toys: '['.repeat(depth) + ']'.repeat(depth) });
+
+  test('that is merely deep', async () => {
+    await using api = await startApi();
+    expect(whole(await api.post(nested(500)))).toStrictEqual(REX);
+  });
+
+  test('as deep as a body can hold', async () => {
+    await using api = await startApi();
+    expect(whole(await api.post(nested(32_000)))).toStrictEqual(malformed('the body is nested too deeply'));
+    expect(whole(await api.post(`${'{"a":'.repeat(9000)}1${'}'.repeat(9000)}`))).toStrictEqual(
+      malformed('the body is nested too deeply'),
+    );
+    expect(whole(await api.post('['.repeat(LIMIT)))).toStrictEqual(malformed('the body is not JSON'));
+    expect((await api.post(petBody())).status).toBe(201);
+  });
+});
+
+describe('size', () => {
+  const filled = (size: number) =>
+    petBody({ note: `"${'x'.repeat(size - petBody({ note: '""' }).length)}"` });
+
+  test.each([
+    ['with a Content-Length', (body: string) => body],
+    ['chunked', (body: string) => [Buffer.from(body.slice(0, 1000)), Buffer.from(body.slice(1000))]],
+    ['in chunks of a byte', (body: string) => [...Buffer.from(body)].map((byte) => Buffer.of(byte))],
+  ])('%s: 64 KiB and no byte more', async (_, encode) => {
+    await using api = await startApi();
+    expect(whole(await api.post(encode(filled(LIMIT))))).toStrictEqual(REX);
+    expect(whole(await api.post(encode(filled(LIMIT + 1))))).toStrictEqual(TOO_LARGE);
+    expect((await api.get('/v1/pets')).body).toBe(`[${REX.body}]`);
+  });
+
+  test('a multibyte character on the seam of two chunks', async () => {
+    await using api = await startApi();
+    const body = Buffer.from(petBody({ name: '"🐕"' }));
+    const seam = body.indexOf(0x9f);
+    const answer = await api.post([body.subarray(0, seam), body.subarray(seam)]);
+    expect(JSON.parse(answer.body)).toMatchObject({ name: '🐕' });
+  });
+
+  test('a claim beyond 2^32', async () => {
+    await using api = await startApi();
+    const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.key}\r\n`;
+    const connection = await api.connect();
+    await connection.send(`${head}Content-Type: application/json\r\nContent-Length: 4294967297\r\n\r\n{`);
+    expect(whole(await connection.answer())).toStrictEqual(TOO_LARGE);
+  });
+});
+
+test('the message tells nothing of the body', async () => {
+  await using api = await startApi();
+  const { body } = await api.post('{"name": hunter2}');
+  expect(body).not.toContain('hunter2');
+});
+
+function bytes(text: string, ...rest: number[]): Buffer {
+  return Buffer.concat([Buffer.from(text), Buffer.from(rest), Buffer.from('","categoryId":7}')]);
+}

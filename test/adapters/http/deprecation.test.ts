@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest';
+import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
+import { problem, success, whole } from '../../support/answer.ts';
+import { startApi } from '../../support/http.ts';
+import { FailingPetRepository, petBody, stored } from '../../support/pets.ts';
+
+const SUNSET = '2030-12-05T00:00:00.000Z';
+const BEFORE = () => new Date('2030-12-04T23:59:59.999Z');
+const AT = () => new Date(SUNSET);
+const AFTER = () => new Date('2031-06-01T00:00:00Z');
+
+function announced(base: string): Record<string, string> {
+  return {
+    deprecation: '@1795132800',
+    sunset: 'Thu, 05 Dec 2030 00:00:00 GMT',
+    link: `<${base}/docs#getPet>; rel="deprecation"; type="text/html"`,
+  };
+}
+
+test('the dates are those of the specification', () => {
+  const { deprecation = '', sunset = '' } = announced('');
+  expect(new Date(Number(deprecation.slice(1)) * 1000).toISOString()).toBe('2026-11-20T00:00:00.000Z');
+  expect(new Date(sunset).toISOString()).toBe(SUNSET);
+});
+
+describe('every answer of the path announces it', () => {
+  test.each([
+    ['GET', '/v1/pets/1', {}, 200],
+    ['HEAD', '/v1/pets/1', {}, 200],
+    ['OPTIONS', '/v1/pets/1', {}, 204],
+    ['GET', '/v1/pets/1?x=1', {}, 400],
+    ['GET', '/v1/pets/x', {}, 400],
+    ['GET', '/v1/pets/1', { authorization: undefined }, 401],
+    ['GET', '/v1/pets/1', { authorization: 'Bearer wrong' }, 401],
+    ['DELETE', '/v1/pets/1', { authorization: undefined }, 401],
+    ['GET', '/v1/pets/2', {}, 404],
+    ['POST', '/v1/pets/1', {}, 405],
+    ['TRACE', '/v1/pets/1', {}, 405],
+  ])('%s %s %j: %i', async (method, path, headers, status) => {
+    const pets = new InMemoryPetRepository();
+    await stored(pets, {});
+    await using api = await startApi({ pets });
+    const answer = await api.request(method, path, { headers });
+    expect(answer.status).toBe(status);
+    expect(answer.headers).toMatchObject(announced(api.url));
+  });
+
+  test('500, too', async () => {
+    await using api = await startApi({ pets: new FailingPetRepository(new Error('a bug')) });
+    const answer = await api.get('/v1/pets/1');
+    expect(answer.status).toBe(500);
+    expect(answer.headers).toMatchObject(announced(api.url));
+  });
+
+  test('with the public URL, where there is one', async () => {
+    await using api = await startApi({ publicUrl: 'https://petstore.example' });
+    expect((await api.get('/v1/pets/1')).headers).toMatchObject(announced('https://petstore.example'));
+  });
+});
+
+test.each(['/v1/pets', '/v1/pets/', '/v1/pets/1/toys', '/livez', '/v1'])(
+  'no answer of %s announces anything',
+  async (path) => {
+    await using api = await startApi();
+    const { headers } = await api.get(path);
+    expect(Object.keys(headers)).not.toEqual(
+      expect.arrayContaining([expect.stringMatching(/^(deprecation|sunset|link)$/)]),
+    );
+  },
+);
+
+describe('the sunset', () => {
+  const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
+  const GONE = 'this operation was removed on 5 December 2030; use GET /v1/pets';
+
+  test('a millisecond before it, all is as it was', async () => {
+    await using api = await startApi({ now: BEFORE });
+    expect(whole(await api.post(petBody()))).toStrictEqual(success(201, REX, { location: '/v1/pets/1' }));
+    expect(whole(await api.get('/v1/pets/1'))).toStrictEqual(success(200, REX, announced(api.url)));
+  });
+
+  test.each([
+    ['from its instant on', AT],
+    ['afterwards', AFTER],
+  ])('%s, getPet is gone and nothing points to it', async (_, now) => {
+    await using api = await startApi({ now });
+    expect(whole(await api.post(petBody()))).toStrictEqual(success(201, REX));
+    expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
+    for (const id of ['1', '2', 'x']) {
+      expect(whole(await api.get(`/v1/pets/${id}`))).toStrictEqual(
+        problem(410, 'GONE', GONE, announced(api.url)),
+      );
+    }
+    expect(whole(await api.request('HEAD', '/v1/pets/1'))).toStrictEqual({
+      status: 410,
+      headers: announced(api.url),
+      body: '',
+    });
+  });
+
+  test('while the service runs', async () => {
+    let now = BEFORE();
+    await using api = await startApi({ now: () => now });
+    await api.post(petBody());
+    expect((await api.get('/v1/pets/1')).status).toBe(200);
+    now = AT();
+    expect((await api.get('/v1/pets/1')).status).toBe(410);
+  });
+});

@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest';
+import { StorageUnavailable } from '../../../src/application/errors.ts';
+import type { StorageProbe } from '../../../src/application/ports/storage-probe.ts';
+import { problem, success, whole } from '../../support/answer.ts';
+import { startApi } from '../../support/http.ts';
+
+const OK = success(200, '{"status":"ok"}');
+const ANONYMOUS = { authorization: undefined };
+const UNAVAILABLE = problem(503, 'UNAVAILABLE', 'the storage cannot be reached now; try again later', {
+  'retry-after': '2',
+});
+
+function failing(error: Error): StorageProbe {
+  return { check: () => Promise.reject(error) };
+}
+
+describe('/livez', () => {
+  test('says that the process is up, whatever the storage does', async () => {
+    await using api = await startApi({ probe: failing(new StorageUnavailable('away')) });
+    expect(whole(await api.get('/livez', ANONYMOUS))).toStrictEqual(OK);
+    expect(api.log.failures).toStrictEqual([]);
+  });
+});
+
+describe('/readyz', () => {
+  test('says that the storage can be reached', async () => {
+    await using api = await startApi();
+    expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(OK);
+  });
+
+  test('is 503 while it cannot, and 200 again', async () => {
+    let away = true;
+    const probe: StorageProbe = {
+      check: async () => {
+        if (away) throw new StorageUnavailable('mongodb://secret@host is away');
+      },
+    };
+    await using api = await startApi({ probe });
+    expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(UNAVAILABLE);
+    away = false;
+    expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(OK);
+  });
+
+  test('is 500 for a bug', async () => {
+    await using api = await startApi({ probe: failing(new TypeError('x is not a function')) });
+    expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(
+      problem(500, 'INTERNAL', 'the service made an error; it has been logged under this request id'),
+    );
+  });
+});
+
+test('the OpenAPI document asks for no key', async () => {
+  await using api = await startApi();
+  const { status, body } = await api.get('/openapi.json', ANONYMOUS);
+  expect(status).toBe(200);
+  expect(JSON.parse(body)).toMatchObject({ openapi: '3.0.3', info: { version: '1.0.0' } });
+});

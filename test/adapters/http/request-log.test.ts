@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest';
+import { KEY, KEY_LABEL, startApi } from '../../support/http.ts';
+import { HeldPetRepository, petBody } from '../../support/pets.ts';
+
+const ID = { 'x-request-id': 'the-one' };
+const JSON_TYPE = { 'content-type': 'application/json' };
+const ANONYMOUS = { authorization: undefined };
+
+describe('a request has one record, when its answer is out', () => {
+  test.each([
+    ['GET', 200, '/v1/pets?limit=5', {}, { route: '/v1/pets', key: KEY_LABEL }],
+    ['HEAD', 200, '/v1/pets', {}, { route: '/v1/pets', key: KEY_LABEL }],
+    ['POST', 201, '/v1/pets', JSON_TYPE, { route: '/v1/pets', key: KEY_LABEL }],
+    ['POST', 415, '/v1/pets', {}, { route: '/v1/pets', key: KEY_LABEL }],
+    ['GET', 400, '/v1/pets?x', {}, { route: '/v1/pets', key: KEY_LABEL }],
+    ['GET', 404, '/v1/pets/12345', {}, { route: '/v1/pets/:petId', key: KEY_LABEL }],
+    ['GET', 401, '/v1/pets', ANONYMOUS, { route: undefined, key: undefined }],
+    ['GET', 404, '/v1/nothing', {}, { route: undefined, key: KEY_LABEL }],
+    ['PUT', 405, '/v1/pets', {}, { route: undefined, key: KEY_LABEL }],
+    ['OPTIONS', 204, '/v1/pets', {}, { route: undefined, key: KEY_LABEL }],
+    ['GET', 200, '/livez', {}, { route: '/livez', key: undefined }],
+    ['GET', 414, `/v1/pets?${'x'.repeat(8192)}`, {}, { route: undefined, key: undefined }],
+  ])('%s: %i', async (method, status, path, headers, expected) => {
+    await using api = await startApi();
+    const body = method === 'POST' ? { body: petBody() } : {};
+    await api.request(method, path, { headers: { ...ID, ...headers }, ...body });
+    expect(await api.log.record(0)).toStrictEqual({
+      requestId: 'the-one',
+      method,
+      durationMs: expect.any(Number),
+      status,
+      aborted: false,
+      ...expected,
+    });
+    await api.get('/livez');
+    await api.log.record(1);
+    expect(api.log.records).toHaveLength(2);
+  });
+});
+
+test('what was not HTTP has a record, too', async () => {
+  await using api = await startApi();
+  const [answer] = await api.raw('rubbish\r\n\r\n');
+  expect(api.log.records).toStrictEqual([
+    {
+      requestId: answer?.headers['x-request-id'],
+      method: undefined,
+      route: undefined,
+      status: 400,
+      durationMs: undefined,
+      key: undefined,
+      aborted: false,
+    },
+  ]);
+});
+
+test('the duration is the time until the answer is out', async () => {
+  const pets = new HeldPetRepository();
+  await using api = await startApi({ pets });
+  const answer = api.get('/v1/pets');
+  await pets.called;
+  const held = performance.now();
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  const atLeast = performance.now() - held;
+  pets.release();
+  await answer;
+  const { durationMs } = await api.log.record(0);
+  expect(durationMs).toBeGreaterThanOrEqual(atLeast);
+});
+
+test('a client that is gone before it has its answer', async () => {
+  const pets = new HeldPetRepository();
+  await using api = await startApi({ pets });
+  const connection = await api.connect();
+  await connection.send(`GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`);
+  await pets.called;
+  connection.abort();
+  expect(await api.log.record(0)).toMatchObject({ route: '/v1/pets', aborted: true });
+  pets.release();
+  expect((await api.get('/v1/pets')).status).toBe(200);
+  expect(api.log.failures).toStrictEqual([]);
+});
+
+test('neither key nor body is in anything that is logged', async () => {
+  await using api = await startApi();
+  await api.post(petBody({ name: '"hunter2"' }));
+  await api.post('{"name": hunter2}');
+  await api.post(Buffer.from('{"name":"hunter2\xff"}', 'latin1'));
+  await api.post('hunter2', { 'content-encoding': 'gzip' });
+  await api.post(petBody({ categoryId: '"hunter2"' }));
+  await api.get('/v1/pets?status=hunter2');
+  await api.get('/v1/pets', { authorization: 'Bearer hunter2' });
+  await api.get('/hunter2');
+  await api.raw(`GET /v1/pets HTTP/1.1\r\nAuthorization: Bearer ${KEY}\r\nhunter2\r\n\r\n`);
+  await api.log.record(8);
+  const logged = JSON.stringify([api.log.records, api.log.failures]);
+  expect(logged).not.toContain('hunter2');
+  expect(logged).not.toContain(KEY);
+});

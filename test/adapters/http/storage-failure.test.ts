@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest';
+import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { problem, whole } from '../../support/answer.ts';
+import { type Api, startApi } from '../../support/http.ts';
+import { FailingPetRepository, petBody } from '../../support/pets.ts';
+
+const SECRET = 'mongodb://root:hunter2@db.internal';
+
+const ID = { 'x-request-id': 'the-failing-one' };
+
+const OPERATIONS: readonly (readonly [string, (api: Api) => ReturnType<Api['get']>])[] = [
+  ['listPets', (api) => api.get('/v1/pets', ID)],
+  ['createPet', (api) => api.post(petBody(), ID)],
+  ['getPet', (api) => api.get('/v1/pets/1', ID)],
+];
+
+/** Less the headers of getPet's path, which another test looks at. */
+function withoutDeprecation(answer: ReturnType<typeof whole>): ReturnType<typeof whole> {
+  const { deprecation: _deprecation, sunset: _sunset, link: _link, ...headers } = answer.headers;
+  return { ...answer, headers };
+}
+
+describe('storage that cannot be reached: 503, and when to try again', () => {
+  test.each(OPERATIONS)('%s', async (_, send) => {
+    const error = new StorageUnavailable(SECRET, { cause: new Error(SECRET) });
+    await using api = await startApi({ pets: new FailingPetRepository(error) });
+    expect(withoutDeprecation(whole(await send(api)))).toStrictEqual(
+      problem(503, 'UNAVAILABLE', 'the storage cannot be reached now; try again later', {
+        'retry-after': '2',
+      }),
+    );
+    expect(api.log.failures).toStrictEqual([{ error, requestId: 'the-failing-one' }]);
+  });
+});
+
+class Lookalike extends Error {
+  readonly kind = 'constructor';
+  readonly status = 418;
+  readonly expose = true;
+  readonly headers = { 'x-secret': SECRET };
+}
+
+describe('a bug: 500, which tells nothing and is logged once', () => {
+  test.each<readonly [string, unknown]>([
+    ['an error', new TypeError(SECRET)],
+    ['an error that looks like one of HTTP', new Lookalike(SECRET)],
+    ['an error with a code', Object.assign(new Error(SECRET), { code: 'ENOSPC', syscall: 'write' })],
+    ['a string', SECRET],
+    ['an object', { kind: 'pet-not-found', message: SECRET }],
+    ['nothing', undefined],
+  ])('%s', async (_, error) => {
+    for (const [, send] of OPERATIONS) {
+      await using api = await startApi({ pets: new FailingPetRepository(error) });
+      expect(withoutDeprecation(whole(await send(api)))).toStrictEqual(
+        problem(500, 'INTERNAL', 'the service made an error; it has been logged under this request id'),
+      );
+      expect(api.log.failures).toStrictEqual([{ error, requestId: 'the-failing-one' }]);
+      expect(await api.log.record(0)).toMatchObject({ requestId: 'the-failing-one', status: 500 });
+    }
+  });
+});
+
+test('what the client did wrong is not a failure', async () => {
+  await using api = await startApi({ pets: new FailingPetRepository(new Error(SECRET)) });
+  await api.post('{', ID);
+  await api.get('/v1/pets?limit=0', ID);
+  await api.get('/v1/pets', { authorization: undefined });
+  expect(api.log.failures).toStrictEqual([]);
+});
+
+test('the service goes on after a failure', async () => {
+  await using api = await startApi({ pets: new FailingPetRepository(new Error(SECRET)) });
+  for (const _ of [1, 2, 3]) expect((await api.get('/v1/pets')).status).toBe(500);
+  expect((await api.get('/livez')).status).toBe(200);
+});

@@ -1,0 +1,29 @@
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { InMemoryTokenVerifier, sha256 } from '../../../src/adapters/memory/token-verifier.ts';
+import { tokenVerifierContract } from '../../contracts/token-verifier.ts';
+
+tokenVerifierContract(
+  'memory',
+  async (keys) => new InMemoryTokenVerifier(keys.map(({ label, key }) => ({ label, digest: sha256(key) }))),
+);
+
+describe('sha256', () => {
+  it('is SHA-256 of the UTF-8 form', () => {
+    // FIPS 180-2, appendix B.1; and `printf 'ë' | sha256sum`.
+    expect(sha256('abc').toString('hex')).toBe(
+      'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
+    );
+    expect(sha256('ë').toString('hex')).toBe(
+      'b19cfb01639de63ec3d32df67b70cb7a56316f9ef5186fd290293abbcf0b8867',
+    );
+  });
+});
+
+describe('a verifier', () => {
+  it('keeps no key', () => {
+    const verifier = new InMemoryTokenVerifier([{ label: 'tom', digest: sha256('tom-0123456789abcdef') }]);
+
+    expect(inspect(verifier, { depth: null, showHidden: true })).not.toContain('0123456789abcdef');
+  });
+});

@@ -1,0 +1,140 @@
+import { describe, expect, it } from 'vitest';
+import { newClient } from '../../../src/adapters/mongodb/connect.ts';
+import { StorageSetupError } from '../../../src/adapters/mongodb/storage-setup-error.ts';
+
+// Nothing here connects.
+describe('the options of the MongoDB client', () => {
+  it('are ours where the connection string says nothing', () => {
+    const { options } = newClient('mongodb://h1,h2:27018/petstore');
+
+    expect(options).toMatchObject({
+      dbName: 'petstore',
+      appName: 'petstore',
+      maxPoolSize: 50,
+      waitQueueTimeoutMS: 2_000,
+      serverSelectionTimeoutMS: 15_000,
+      connectTimeoutMS: 2_000,
+      heartbeatFrequencyMS: 2_000,
+      socketTimeoutMS: 8_000,
+      retryReads: true,
+      retryWrites: true,
+      readConcern: { level: 'majority' },
+      writeConcern: { w: 'majority', journal: true, wtimeoutMS: 5_000 },
+      readPreference: { mode: 'primary' },
+    });
+  });
+
+  it.each([
+    ['appName=mine', { appName: 'mine' }],
+    ['APPNAME=mine', { appName: 'mine' }],
+    ['maxPoolSize=7', { maxPoolSize: 7 }],
+    ['waitQueueTimeoutMS=7', { waitQueueTimeoutMS: 7 }],
+    ['serverSelectionTimeoutMS=7', { serverSelectionTimeoutMS: 7 }],
+    ['serverselectiontimeoutms=7', { serverSelectionTimeoutMS: 7 }],
+    ['connectTimeoutMS=7', { connectTimeoutMS: 7 }],
+    ['heartbeatFrequencyMS=700', { heartbeatFrequencyMS: 700 }],
+    ['socketTimeoutMS=0', { socketTimeoutMS: 0 }],
+    ['retryReads=false', { retryReads: false }],
+    ['retryWrites=false', { retryWrites: false }],
+    ['w=1', { writeConcern: { w: 1, journal: true, wtimeoutMS: 5_000 } }],
+    ['w=2&journal=false', { writeConcern: { w: 2, journal: false, wtimeoutMS: 5_000 } }],
+    ['j=false', { writeConcern: { w: 'majority', journal: false, wtimeoutMS: 5_000 } }],
+    ['wtimeoutMS=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
+    ['wtimeout=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
+    ['readConcernLevel=local', { readConcern: { level: 'local' } }],
+    ['readPreference=nearest', { readPreference: { mode: 'nearest' } }],
+    ['replicaSet=rs0&maxPoolSize=7', { replicaSet: 'rs0', maxPoolSize: 7 }],
+    // What would be wrong numbers or a crash is not up to the connection string: see schema.ts.
+    ['useBigInt64=true', { useBigInt64: false }],
+  ])('are those of the connection string where it names them: %s', (query, expected) => {
+    expect(newClient(`mongodb://localhost/petstore?${query}`).options).toMatchObject(expected);
+  });
+
+  it('may have other defaults for one client, which the connection string overrides too', () => {
+    const overrides = { socketTimeoutMS: 0, appName: 'other' };
+
+    expect(newClient('mongodb://localhost/petstore', overrides).options).toMatchObject({
+      socketTimeoutMS: 0,
+      appName: 'other',
+      maxPoolSize: 50,
+    });
+    expect(newClient('mongodb://localhost/petstore?socketTimeoutMS=7', overrides).options).toMatchObject({
+      socketTimeoutMS: 7,
+      appName: 'other',
+    });
+  });
+});
+
+describe('a connection string', () => {
+  it.each([
+    'mongodb://localhost/petstore',
+    'mongodb://tom:s%40crt@h1:27017,h2:27018,h3/petstore?replicaSet=rs0',
+    'mongodb://[::1]:27017/petstore',
+    'mongodb://%2Ftmp%2Fmongodb-27017.sock/petstore',
+    'mongodb+srv://cluster.example.org/petstore',
+  ])('is taken: %s', (url) => {
+    expect(newClient(url).options.dbName).toBe('petstore');
+  });
+
+  it.each([
+    'mongodb://localhost',
+    'mongodb://localhost/',
+    'mongodb://localhost/?replicaSet=rs0',
+    'mongodb://localhost?replicaSet=/rs0',
+    'mongodb://tom:secret@h1,h2/?authSource=admin',
+  ])('must name a database: %s', (url) => {
+    expect(() => newClient(url)).toThrow(
+      new StorageSetupError(
+        'the MongoDB connection string must name a database: mongodb://HOST:PORT/DATABASE',
+      ),
+    );
+  });
+
+  it('must not give up the acknowledgement of writes', () => {
+    expect(() => newClient('mongodb://localhost/petstore?w=0')).toThrow(/must not have w=0/);
+  });
+
+  it.each([
+    ['postgres://localhost/petstore', /Invalid scheme/],
+    ['mongodb://', /host/],
+    ['mongodb:///petstore', /host/],
+    ['mongodb://localhost/petstore?maxPoolSize=many', /maxPoolSize/i],
+    ['mongodb://localhost/petstore?colour=red', /colour is not supported/],
+    ['mongodb://localhost/petstore?retryWrites=false&retryWrites=true', /retryWrites/i],
+    ['mongodb://localhost/petstore?tls=maybe', /tls/i],
+    ['mongodb+srv://localhost:27017/petstore', /port/],
+  ])('that is wrong is refused with the reason, in one line: %s', (url, reason) => {
+    expect(() => newClient(url)).toThrow(StorageSetupError);
+    expect(() => newClient(url)).toThrow(/^not a usable MongoDB connection string: [^\n]+$/);
+    expect(() => newClient(url)).toThrow(reason);
+  });
+
+  it.each([
+    'mongodb://tom:se/cret@localhost/petstore',
+    'mongodb://tom:se@cret@localhost/petstore',
+    'mongodb://tom:se%zzcret@localhost/petstore',
+    'mongodb://to m@:cret@localhost/petstore',
+    'mongodb://se[cret:x@localhost/petstore',
+    'mongodb://tom:cret@localhost:port:port/petstore',
+    'mongodb://tom:cret@localhost:99999/petstore',
+    'mongodb://tom:cret@/petstore',
+    'mongodb://tom:cret',
+    'mongodb://tom:cret/petstore',
+    'mongodb://12:34cret@localhost:port/petstore',
+    'mongodb://tom:cret@localhost/pet%zzstore',
+    'mongodb://localhost/petstore?proxyHost=h&proxyUsername=u&proxyPassword=cret&proxyPassword=cret',
+    'mongodb://localhost/petstore?authMechanismProperties=AWS_SESSION_TOKEN:cret,cret',
+    'mongodb://tom:cret@localhost/petstore?authMechanism=cret',
+  ])('that is refused is quoted with nothing of its credentials: %s', (url) => {
+    let error: unknown;
+    try {
+      newClient(url);
+    } catch (reason) {
+      error = reason;
+    }
+    expect(error).toBeInstanceOf(StorageSetupError);
+    const { message, cause } = error as StorageSetupError;
+    expect(message).not.toMatch(/cret|tom|to m/);
+    expect(cause).toBeUndefined();
+  });
+});

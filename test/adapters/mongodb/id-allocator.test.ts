@@ -1,0 +1,170 @@
+import { once } from 'node:events';
+import { Double, Int32 } from 'mongodb';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { PetIdsExhausted, StorageUnavailable } from '../../../src/application/errors.ts';
+import { MAX_PET_ID, newPet } from '../../../src/domain/pet.ts';
+import { addressOf, freshDatabase, openRepository, throughPort } from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+import { TcpProxy } from '../../support/tcp-proxy.ts';
+
+const rex = newPet({ name: 'Rex', categoryId: 7n });
+const there = { name: 'Tom', categoryId: 8n, status: 'sold' };
+
+const mongo = await sharedMongo();
+
+describe.skipIf(mongo === undefined)(
+  `the counter of ids${mongo === undefined ? ' (left out: no server)' : ''}`,
+  () => {
+    it('is updated twice for 50 concurrent inserts, by 50', async () => {
+      const { url, counters } = await freshDatabase(mongo!);
+      const { repository, sent } = await openRepository(url);
+
+      const stored = await Promise.all(Array.from({ length: 50 }, () => repository.insert(rex)));
+
+      // The first goes at once, and the others wait for it together.
+      expect(sent('findAndModify')).toBe(2);
+      expect(sent('update')).toBe(0);
+      expect(new Set(stored.map(({ id }) => id)).size).toBe(50);
+      expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: 50n }]);
+    });
+
+    it('keeps no id for later: the next pet has the next id, whoever adds it', async () => {
+      const { url } = await freshDatabase(mongo!);
+      const [one, other] = [await openRepository(url), await openRepository(url)];
+
+      await Promise.all(Array.from({ length: 10 }, () => one.repository.insert(rex)));
+
+      expect((await other.repository.insert(rex)).id).toBe(11n);
+      expect((await one.repository.insert(rex)).id).toBe(12n);
+    });
+
+    it('is read and updated once for a single insert, without an upsert', async () => {
+      const { url } = await freshDatabase(mongo!);
+      const { repository, client, sent } = await openRepository(url);
+      const upserts: unknown[] = [];
+      client.on('commandStarted', ({ command }) => upserts.push(command['upsert']));
+
+      await repository.insert(rex);
+
+      expect([sent('findAndModify'), sent('insert'), sent('find'), sent('update')]).toStrictEqual([
+        1, 1, 0, 0,
+      ]);
+      expect(upserts).not.toContain(true);
+    });
+
+    it('gives no id to inserts that have given up, and nothing more comes of them', async () => {
+      const { url, pets, counters } = await freshDatabase(mongo!);
+      const proxy = await new TcpProxy(addressOf(url)).listen();
+      onTestFinished(() => proxy.close());
+      const { repository, client } = await openRepository(throughPort(url, proxy.port), 1_000);
+      const held = proxy.hold('findAndModify');
+      const inserting = Promise.allSettled(Array.from({ length: 50 }, () => repository.insert(rex)));
+      const release = await held;
+      for (const outcome of await inserting) {
+        expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(StorageUnavailable) });
+      }
+
+      const answered = once(client, 'commandSucceeded');
+      release();
+      await answered;
+
+      // Lost is the id of the one whose update was under way.
+      expect((await repository.insert(newPet({ name: 'Tom', categoryId: 8n }))).id).toBe(2n);
+      expect(await pets.find().toArray()).toMatchObject([{ _id: 2n, name: 'Tom' }]);
+      expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: 2n }]);
+    });
+
+    describe('is mended without giving an id twice', () => {
+      it.each([
+        { ids: [], expected: 1n },
+        { ids: [1n, 2n, 7n], expected: 8n },
+      ])('when it is missing: $ids', async ({ ids, expected }) => {
+        const { url, pets, counters } = await freshDatabase(mongo!);
+        const { repository } = await openRepository(url);
+        if (ids.length > 0) await pets.insertMany(ids.map((_id) => ({ _id, ...there })));
+        await counters.deleteOne({ _id: 'pets' });
+
+        const stored = await Promise.all([repository.insert(rex), repository.insert(rex)]);
+
+        expect(stored.map(({ id }) => id)).toStrictEqual([expected, expected + 1n]);
+        expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: expected + 1n }]);
+        expect(await pets.countDocuments()).toBe(ids.length + 2);
+      });
+
+      it('when it goes missing under two processes that add many', async () => {
+        const { url, pets, counters } = await freshDatabase(mongo!);
+        const [one, other] = [await openRepository(url), await openRepository(url)];
+
+        const inserting = Array.from({ length: 100 }, (_, n) =>
+          (n % 2 === 0 ? one : other).repository.insert(rex),
+        );
+        await Promise.race(inserting);
+        await counters.deleteOne({ _id: 'pets' });
+        const more = Array.from({ length: 100 }, (_, n) =>
+          (n % 2 === 0 ? one : other).repository.insert(rex),
+        );
+        const stored = await Promise.all([...inserting, ...more]);
+
+        expect(new Set(stored.map(({ id }) => id)).size).toBe(200);
+        expect(await pets.countDocuments()).toBe(200);
+      });
+
+      it.each([
+        ['a long', 3n],
+        ['an int', new Int32(3)],
+        ['a double', new Double(3)],
+        ['a negative number', -5n],
+      ])('when it is set back: %s', async (_, last) => {
+        const { url, db, pets } = await freshDatabase(mongo!);
+        const { repository, sent } = await openRepository(url);
+        await pets.insertMany(Array.from({ length: 100 }, (__, n) => ({ _id: BigInt(n + 1), ...there })));
+        await db.collection<{ _id: string }>('counters').updateOne({ _id: 'pets' }, { $set: { last } });
+
+        const stored = await Promise.all(Array.from({ length: 20 }, () => repository.insert(rex)));
+
+        expect(stored.map(({ id }) => id).toSorted((a, b) => (a < b ? -1 : 1))).toStrictEqual(
+          Array.from({ length: 20 }, (__, n) => BigInt(101 + n)),
+        );
+        expect(await pets.countDocuments(there)).toBe(100);
+        expect(await pets.countDocuments()).toBe(120);
+        expect(sent('findAndModify')).toBeLessThan(8);
+      });
+
+      it('when it is set back to before pets that two processes are adding', async () => {
+        const { url, pets, counters } = await freshDatabase(mongo!);
+        const [one, other] = [await openRepository(url), await openRepository(url)];
+
+        const inserting = Array.from({ length: 100 }, (_, n) =>
+          (n % 2 === 0 ? one : other).repository.insert(rex),
+        );
+        await Promise.race(inserting);
+        await counters.updateOne({ _id: 'pets' }, { $set: { last: 0n } });
+        const more = Array.from({ length: 100 }, (_, n) =>
+          (n % 2 === 0 ? one : other).repository.insert(rex),
+        );
+        const stored = await Promise.all([...inserting, ...more]);
+
+        expect(new Set(stored.map(({ id }) => id)).size).toBe(200);
+        expect(await pets.countDocuments()).toBe(200);
+      });
+    });
+
+    it.each([MAX_PET_ID, MAX_PET_ID + 1n, 2n ** 63n - 1n])('never moves beyond the end: %d', async (last) => {
+      const { url, counters } = await freshDatabase(mongo!);
+      const { repository } = await openRepository(url);
+      await counters.updateOne({ _id: 'pets' }, { $set: { last } });
+
+      await expect(repository.insert(rex)).rejects.toThrow(PetIdsExhausted);
+      expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last }]);
+    });
+
+    it('makes the storage unavailable when it holds no number', async () => {
+      const { url, db, pets } = await freshDatabase(mongo!);
+      const { repository } = await openRepository(url, 300);
+      await db.collection<{ _id: string }>('counters').updateOne({ _id: 'pets' }, { $set: { last: 'x' } });
+
+      await expect(repository.insert(rex)).rejects.toThrow(StorageUnavailable);
+      expect(await pets.countDocuments()).toBe(0);
+    });
+  },
+);

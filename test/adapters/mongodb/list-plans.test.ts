@@ -1,0 +1,60 @@
+import type { Document } from 'mongodb';
+import { describe, expect, it } from 'vitest';
+import type { PetQuery } from '../../../src/application/ports/pet-repository.ts';
+import { freshDatabase, openRepository } from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+
+const COUNT = 3_000;
+const mongo = await sharedMongo();
+
+describe.skipIf(mongo === undefined)(
+  `a page of the list in MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`,
+  () => {
+    const LIMIT = 20;
+    const middle = BigInt(COUNT / 2);
+
+    it.each<{ what: string; query: PetQuery }>([
+      { what: 'the first page', query: { limit: LIMIT } },
+      { what: 'a deep page', query: { limit: LIMIT, after: middle } },
+      { what: 'the first page with a common status', query: { limit: LIMIT, status: 'available' } },
+      {
+        what: 'a deep page with a common status',
+        query: { limit: LIMIT, status: 'available', after: middle },
+      },
+      { what: 'the first page with a rare status', query: { limit: LIMIT, status: 'sold' } },
+      { what: 'a deep page with a rare status', query: { limit: LIMIT, status: 'sold', after: middle } },
+      { what: 'a status that no pet has', query: { limit: LIMIT, status: 'pending' } },
+      { what: 'nothing more', query: { limit: LIMIT, status: 'available', after: BigInt(COUNT) } },
+    ])('takes one round trip, no sort, and looks at nothing beyond it: $what', async ({ query }) => {
+      const { url, db, pets } = await freshDatabase(mongo!);
+      await pets.insertMany(
+        Array.from({ length: COUNT }, (_, n) => ({
+          _id: BigInt(n + 1),
+          name: 'Rex',
+          categoryId: 7n,
+          status: n % 100 === 99 ? 'sold' : 'available',
+        })),
+      );
+      const { repository, client } = await openRepository(url);
+      const sent: Document[] = [];
+      client.on('commandStarted', ({ command }) => sent.push(command));
+
+      const page = await repository.list(query);
+
+      expect(sent.map((command) => Object.keys(command)[0])).toStrictEqual(['find']);
+      const { find, filter, sort, projection, limit, hint, batchSize, singleBatch } = sent[0]!;
+      const { executionStats, queryPlanner } = await db.command({
+        explain: {
+          ...{ find, filter, sort, projection, limit, batchSize, singleBatch },
+          ...(hint !== undefined && { hint }),
+        },
+        verbosity: 'executionStats',
+      });
+      expect(executionStats).toMatchObject({ executionSuccess: true, nReturned: page.length });
+      expect(executionStats.totalDocsExamined).toBeLessThanOrEqual(LIMIT);
+      // One key more tells that the range is over.
+      expect(executionStats.totalKeysExamined).toBeLessThanOrEqual(LIMIT + 1);
+      expect(JSON.stringify(queryPlanner.winningPlan)).not.toMatch(/"stage":"(SORT|COLLSCAN)"/);
+    });
+  },
+);

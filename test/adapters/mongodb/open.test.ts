@@ -1,0 +1,162 @@
+import { createServer } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
+import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { StorageSetupError } from '../../../src/adapters/mongodb/storage-setup-error.ts';
+import { newPet } from '../../../src/domain/pet.ts';
+import { freshDatabase, withOptions } from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+
+const MIGRATE = 'run: npm run petstore -- migrate';
+const mongo = await sharedMongo();
+
+/** The one line that an operator gets to see. */
+async function refusal(url: string, autoMigrate = false): Promise<string> {
+  const error = await openMongoStorage(url, { autoMigrate }).then(
+    ({ close }) => close(),
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof StorageSetupError)) throw new Error('should have been refused', { cause: error });
+  expect(error).toMatchObject({ kind: 'storage-setup' });
+  expect(error.message).not.toMatch(/\n/);
+  return error.message;
+}
+
+describe.skipIf(mongo === undefined)(
+  `opening MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`,
+  () => {
+    it.each([false, true])('takes the schema of this build (autoMigrate=%s)', async (autoMigrate) => {
+      const { url } = await freshDatabase(mongo!);
+
+      const { pets, probe, close } = await openMongoStorage(url, { autoMigrate });
+      onTestFinished(close);
+
+      expect((await pets.insert(newPet({ name: 'Rex', categoryId: 7n }))).id).toBe(1n);
+      await expect(probe.check()).resolves.toBeUndefined();
+    });
+
+    it('refuses a database without a schema, and makes nothing in it', async () => {
+      const { url, db } = await freshDatabase(mongo!, { migrated: false });
+
+      expect(await refusal(url)).toBe(`the database "${db.databaseName}" has no petstore schema; ${MIGRATE}`);
+      expect(await db.listCollections().toArray()).toStrictEqual([]);
+    });
+
+    it('refuses an older schema', async () => {
+      const { url, db } = await freshDatabase(mongo!);
+      await db.collection('schema').updateOne({}, { $set: { version: 0 } });
+
+      expect(await refusal(url)).toBe(
+        `the database "${db.databaseName}" has schema version 0, this build needs 1; ${MIGRATE}`,
+      );
+    });
+
+    it.each([false, true])('refuses a newer schema (autoMigrate=%s)', async (autoMigrate) => {
+      const { url, db } = await freshDatabase(mongo!);
+      await db.collection('schema').updateOne({}, { $set: { version: 2 } });
+
+      expect(await refusal(url, autoMigrate)).toBe(
+        `the database "${db.databaseName}" has schema version 2, this build needs 1; run a newer build of petstore`,
+      );
+    });
+
+    it('migrates an empty database first if told to, from two places at once', async () => {
+      const { url, db } = await freshDatabase(mongo!, { migrated: false });
+
+      const opened = await Promise.all([
+        openMongoStorage(url, { autoMigrate: true }),
+        openMongoStorage(url, { autoMigrate: true }),
+      ]);
+      const ids = await Promise.all(
+        opened.map(async ({ pets }) => (await pets.insert(newPet({ name: 'Rex', categoryId: 7n }))).id),
+      );
+      for (const { close } of opened) await close();
+
+      expect(ids.toSorted()).toStrictEqual([1n, 2n]);
+      expect(await db.collection('schema').find().toArray()).toStrictEqual([{ _id: 'petstore', version: 1 }]);
+    });
+
+    it('migrates an older schema first if told to', async () => {
+      const { url, db } = await freshDatabase(mongo!);
+      await db.collection('schema').updateOne({}, { $set: { version: 0 } });
+
+      const { close } = await openMongoStorage(url, { autoMigrate: true });
+      await close();
+
+      expect(await db.collection('schema').find().toArray()).toStrictEqual([{ _id: 'petstore', version: 1 }]);
+    });
+
+    it('says what is wrong with credentials, and not what they are', async () => {
+      const { url } = await freshDatabase(mongo!, { migrated: false });
+      const message = await refusal(url.replace('://', '://tom:secret@'));
+
+      expect(message).toMatch(/^MongoDB at .+, database "test-.+": Authentication failed/);
+      expect(message).not.toMatch(/secret|tom/);
+    });
+
+    it('leaves nothing running when it refuses', async () => {
+      const { url } = await freshDatabase(mongo!, { migrated: false });
+      const sockets = () =>
+        process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+      const before = sockets();
+
+      await refusal(url);
+
+      await expect.poll(sockets).toBe(before);
+    });
+  },
+);
+
+describe('opening a MongoDB that is not there', () => {
+  const quick = { serverSelectionTimeoutMS: 300 };
+
+  it('says where it looked and what happened', async () => {
+    // Taken and given back: nobody listens there.
+    const { port, close } = await listening(() => {});
+    await close();
+
+    const message = await refusal(withOptions(`mongodb://tom:secret@127.0.0.1:${port}/petstore`, quick));
+
+    expect(message).toBe(
+      `MongoDB at 127.0.0.1:${port}, database "petstore": connect ECONNREFUSED 127.0.0.1:${port}`,
+    );
+    await expect(migrate(withOptions(`mongodb://127.0.0.1:${port}/petstore`, quick))).rejects.toThrow(
+      message,
+    );
+  });
+
+  it('gives up on a server that says nothing', async () => {
+    const { port, close } = await listening(() => {});
+    onTestFinished(close);
+
+    const message = await refusal(withOptions(`mongodb://127.0.0.1:${port}/petstore`, quick));
+
+    expect(message).toMatch(/^MongoDB at 127\.0\.0\.1:\d+, database "petstore": .+/);
+  });
+
+  it('gives up on a server that is no MongoDB', async () => {
+    const { port, close } = await listening((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+    onTestFinished(close);
+
+    expect(await refusal(withOptions(`mongodb://127.0.0.1:${port}/petstore`, quick))).toMatch(/^MongoDB at /);
+  });
+});
+
+async function listening(serve: (socket: import('node:net').Socket) => void) {
+  const sockets = new Set<import('node:net').Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    serve(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('not a TCP server');
+  return {
+    port: address.port,
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,167 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
+import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { MongoPetRepository } from '../../../src/adapters/mongodb/pet-repository.ts';
+import { StorageUnavailable } from '../../../src/application/errors.ts';
+import type { PetRepository } from '../../../src/application/ports/pet-repository.ts';
+import { newPet } from '../../../src/domain/pet.ts';
+import {
+  addressOf,
+  freshDatabase,
+  openRepository,
+  throughPort,
+  withOptions,
+} from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+import { TcpProxy } from '../../support/tcp-proxy.ts';
+
+const rex = newPet({ name: 'Rex', categoryId: 7n });
+const calls = {
+  insert: (pets: PetRepository) => pets.insert(rex),
+  findById: (pets: PetRepository) => pets.findById(1n),
+  list: (pets: PetRepository) => pets.list({ limit: 10, status: 'available' }),
+};
+const methods = ['insert', 'findById', 'list'] as const;
+
+const DEADLINE_MS = 500;
+/** What the timers and a busy machine may add. */
+const SLACK_MS = 1_000;
+
+const mongo = await sharedMongo();
+const leftOut = mongo === undefined ? ' (left out: no server)' : '';
+
+describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`, () => {
+  async function proxied(options: { deadlineMs?: number } = {}) {
+    const { url, pets } = await freshDatabase(mongo!);
+    const proxy = await new TcpProxy(addressOf(url)).listen();
+    onTestFinished(() => proxy.close());
+    const throughProxy = throughPort(url, proxy.port);
+    const { repository, client } = await openRepository(throughProxy, options.deadlineMs ?? DEADLINE_MS);
+    return { repository, client, proxy, pets, url: throughProxy };
+  }
+
+  it.each(methods)('%s says so within its deadline: the server is gone', async (method) => {
+    const { repository, proxy } = await proxied();
+    await repository.insert(rex);
+    await proxy.close();
+
+    const { error, ms } = await failure(() => calls[method](repository));
+
+    expect(error).toBeInstanceOf(StorageUnavailable);
+    expect(ms).toBeLessThan(DEADLINE_MS + SLACK_MS);
+  });
+
+  it.each(methods)('%s says so within its deadline: the server has frozen', async (method) => {
+    const { repository, proxy } = await proxied();
+    await repository.insert(rex);
+    proxy.stall();
+
+    const { error, ms } = await failure(() => calls[method](repository));
+
+    expect(error).toBeInstanceOf(StorageUnavailable);
+    expect(ms).toBeGreaterThan(DEADLINE_MS - 50);
+    expect(ms).toBeLessThan(DEADLINE_MS + SLACK_MS);
+  });
+
+  it.each(methods)('%s works again when the server does', async (method) => {
+    const { repository, proxy } = await proxied();
+    await repository.insert(rex);
+    proxy.stall();
+    await failure(() => calls[method](repository));
+    proxy.resume();
+
+    await expect.poll(() => calls[method](repository), { timeout: 10_000 }).toBeTruthy();
+  });
+
+  it.each(methods)('%s waits for a server that comes back in time', async (method) => {
+    const { repository, proxy } = await proxied({ deadlineMs: 10_000 });
+    await repository.insert(rex);
+    proxy.stall();
+    const calling = calls[method](repository);
+    setTimeout(() => proxy.resume(), 200);
+
+    expect(await calling).toBeTruthy();
+  });
+
+  it('the probe says so within its own deadline, and when all is well again', async () => {
+    const { url } = await freshDatabase(mongo!);
+    const proxy = await new TcpProxy(addressOf(url)).listen();
+    onTestFinished(() => proxy.close());
+    const { probe, close } = await openMongoStorage(throughPort(url, proxy.port), { autoMigrate: false });
+    onTestFinished(close);
+    await expect(probe.check()).resolves.toBeUndefined();
+
+    proxy.stall();
+    const { error, ms } = await failure(() => probe.check());
+    expect(error).toBeInstanceOf(StorageUnavailable);
+    expect(ms).toBeLessThan(2_000 + SLACK_MS);
+
+    proxy.resume();
+    await expect.poll(() => probe.check().then(() => 'ready'), { timeout: 10_000 }).toBe('ready');
+  });
+
+  it.each(methods)('%s says so at once when the storage is closed', async (method) => {
+    const { repository, client } = await proxied({ deadlineMs: 60_000 });
+    await client.close();
+
+    const { error, ms } = await failure(() => calls[method](repository));
+
+    expect(error).toBeInstanceOf(StorageUnavailable);
+    expect(ms).toBeLessThan(SLACK_MS);
+  });
+
+  it('a call that is in flight when the storage is closed is told so', async () => {
+    const { repository, client, proxy } = await proxied({ deadlineMs: 60_000 });
+    proxy.stall();
+    const failing = Promise.all(methods.map((method) => failure(() => calls[method](repository))));
+    await client.close();
+
+    for (const { error } of await failing) expect(error).toBeInstanceOf(StorageUnavailable);
+  });
+
+  it('a call that gets no connection from the pool is unavailable at its deadline', async () => {
+    const { url } = await freshDatabase(mongo!);
+    const proxy = await new TcpProxy(addressOf(url)).listen();
+    onTestFinished(() => proxy.close());
+    const { repository, client } = await openRepository(
+      withOptions(throughPort(url, proxy.port), { maxPoolSize: 1, waitQueueTimeoutMS: 50 }),
+    );
+    await repository.insert(rex);
+    const holding = proxy.hold('find');
+    const first = repository.findById(1n);
+    const release = await holding;
+
+    const impatient = new MongoPetRepository(client.db(), DEADLINE_MS);
+    const { error } = await failure(() => impatient.findById(1n));
+    release();
+
+    expect(error).toBeInstanceOf(StorageUnavailable);
+    expect(String(error instanceof Error && error.cause)).toMatch(/checking out a connection/);
+    expect(await first).toMatchObject({ id: 1n });
+  });
+});
+
+describe.skipIf(mongo === undefined)(`the probe${leftOut}`, () => {
+  it('says that the storage is unavailable when the schema is another one than at the start', async () => {
+    const { url, db } = await freshDatabase(mongo!);
+    const { probe, close } = await openMongoStorage(url, { autoMigrate: false });
+    onTestFinished(close);
+
+    await db.collection<{ _id: string }>('schema').updateOne({ _id: 'petstore' }, { $set: { version: 99 } });
+    await expect(probe.check()).rejects.toThrow(StorageUnavailable);
+    await db.dropDatabase();
+    await expect(probe.check()).rejects.toThrow(/migrate/);
+    await migrate(url);
+    await expect(probe.check()).resolves.toBeUndefined();
+  });
+});
+
+async function failure(work: () => Promise<unknown>): Promise<{ error: unknown; ms: number }> {
+  const start = performance.now();
+  try {
+    await work();
+  } catch (error) {
+    return { error, ms: performance.now() - start };
+  }
+  throw new Error('should have failed');
+}

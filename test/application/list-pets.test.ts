@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
+import { InvalidPageSize } from '../../src/application/errors.ts';
+import { ListPets, type PageRequest } from '../../src/application/list-pets.ts';
+import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
+import { newPet, PET_STATUSES } from '../../src/domain/pet.ts';
+
+/** A catalogue of this many pets, whose statuses go round: available, pending, sold. */
+async function catalogue(size: number): Promise<InMemoryPetRepository> {
+  const pets = new InMemoryPetRepository();
+  for (let i = 0; i < size; i++) {
+    await pets.insert(newPet({ name: `pet ${i + 1}`, categoryId: 1n, status: PET_STATUSES[i % 3] }));
+  }
+  return pets;
+}
+
+async function idsOf(
+  pets: InMemoryPetRepository,
+  request: PageRequest,
+): Promise<{ ids: number[]; next: bigint | undefined; hasNext: boolean }> {
+  const page = await new ListPets(pets).execute(request);
+  return { ids: page.pets.map(({ id }) => Number(id)), next: page.next, hasNext: 'next' in page };
+}
+
+function upTo(last: number): number[] {
+  return Array.from({ length: last }, (_, index) => index + 1);
+}
+
+describe('ListPets', () => {
+  it('returns whole pets', async () => {
+    const page = await new ListPets(await catalogue(1)).execute({});
+    expect(page).toStrictEqual({
+      pets: [{ id: 1n, name: 'pet 1', categoryId: 1n, status: 'available' }],
+    });
+  });
+
+  it('returns an empty page of an empty catalogue', async () => {
+    expect(await new ListPets(await catalogue(0)).execute({})).toStrictEqual({ pets: [] });
+  });
+
+  it.each([
+    ['fewer than a page', 19, upTo(19), undefined],
+    ['exactly a page', 20, upTo(20), undefined],
+    ['one more than a page', 21, upTo(20), 20n],
+  ])('returns 20 when not told how many, of %s', async (_what, size, ids, next) => {
+    const page = await idsOf(await catalogue(size), {});
+    expect(page).toStrictEqual({ ids, next, hasNext: next !== undefined });
+  });
+
+  it('takes a limit from 1 to 100', async () => {
+    const pets = await catalogue(101);
+    expect(await idsOf(pets, { limit: 1 })).toStrictEqual({ ids: [1], next: 1n, hasNext: true });
+    expect(await idsOf(pets, { limit: 100 })).toStrictEqual({ ids: upTo(100), next: 100n, hasNext: true });
+  });
+
+  it.each([0, -1, 101, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('refuses the limit %d', async (limit) => {
+    const error: unknown = await new ListPets(await catalogue(1))
+      .execute({ limit })
+      .catch((cause: unknown) => cause);
+    expect(error).toBeInstanceOf(InvalidPageSize);
+    expect(error).toMatchObject({
+      kind: 'invalid-page-size',
+      limit,
+      message: 'limit must be an integer from 1 to 100',
+    });
+  });
+
+  it('returns only pets with the status, and a next page only when one of them follows', async () => {
+    const pets = await catalogue(9);
+    expect(await idsOf(pets, { status: 'pending' })).toStrictEqual({
+      ids: [2, 5, 8],
+      next: undefined,
+      hasNext: false,
+    });
+    expect(await idsOf(pets, { status: 'sold', limit: 2 })).toStrictEqual({
+      ids: [3, 6],
+      next: 6n,
+      hasNext: true,
+    });
+    // Pet 9 is the last one that is sold; pets 7 and 8 follow pet 6 as well.
+    expect(await idsOf(pets, { status: 'sold', limit: 1, after: 6n })).toStrictEqual({
+      ids: [9],
+      next: undefined,
+      hasNext: false,
+    });
+  });
+
+  it.each([
+    ['in the middle', 3n, [4, 5]],
+    ['the last one', 5n, []],
+    ['before the first', INT64_MIN, [1, 2, 3, 4, 5]],
+    ['beyond the last', INT64_MAX, []],
+  ])('begins after an id: %s', async (_what, after, ids) => {
+    expect((await idsOf(await catalogue(5), { after })).ids).toStrictEqual(ids);
+  });
+
+  it('shows every pet of the beginning exactly once to a walk, whatever is added meanwhile', async () => {
+    const pets = await catalogue(10);
+    const seen: number[] = [];
+    let after: bigint | undefined;
+    let added = 0;
+    do {
+      const { ids, next } = await idsOf(pets, { limit: 3, after });
+      seen.push(...ids);
+      after = next;
+      if (added++ < 4) await pets.insert(newPet({ name: 'late', categoryId: 1n }));
+    } while (after !== undefined);
+    expect(seen).toStrictEqual(upTo(14));
+  });
+});

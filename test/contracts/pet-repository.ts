@@ -1,0 +1,430 @@
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { PetIdsExhausted } from '../../src/application/errors.ts';
+import type { PetQuery, PetRepository } from '../../src/application/ports/pet-repository.ts';
+import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
+import { PAGE_SIZE_MAX } from '../../src/domain/page-size.ts';
+import { MAX_PET_ID, type NewPet, newPet, PET_STATUSES, type Pet } from '../../src/domain/pet.ts';
+import { PET_NAME_MAX_LENGTH } from '../../src/domain/pet-name.ts';
+
+export type PetStore = {
+  readonly pets: PetRepository;
+  /** A further repository on the same store, such as another process or the next one has. */
+  another?(): Promise<PetRepository>;
+  close?(): Promise<void>;
+};
+
+/** What an adapter cannot do, with the reason. It shows in the names of the tests that are left out. */
+export type Lacks = { readonly another?: string };
+
+/**
+ * What every {@link PetRepository} must do.
+ *
+ * @param open opens an empty store of its own for each test; `lastId` is the last id that it has given, 0 when absent
+ */
+export function petRepositoryContract(
+  name: string,
+  open: (lastId?: bigint) => Promise<PetStore>,
+  lacks: Lacks = {},
+): void {
+  describe(`PetRepository contract: ${name}`, () => {
+    let store: PetStore;
+    let pets: PetRepository;
+
+    beforeEach(async () => {
+      store = await open();
+      pets = store.pets;
+    });
+    afterEach(async () => store.close?.());
+
+    describe('round trip', () => {
+      it.each(PET_STATUSES)('returns and keeps a pet that is %s', async (status) => {
+        const stored = await pets.insert(newPet({ name: 'Rex', categoryId: 7n, status }));
+
+        const expected = { id: stored.id, name: 'Rex', categoryId: 7n, status };
+        expect(stored).toStrictEqual(expected);
+        expect(await pets.findById(stored.id)).toStrictEqual(expected);
+        expect(await pets.list({ limit: 10 })).toStrictEqual([expected]);
+      });
+
+      it('keeps the status that a pet has by default', async () => {
+        const { id } = await pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
+
+        expect(await pets.findById(id)).toStrictEqual({
+          id,
+          name: 'Rex',
+          categoryId: 7n,
+          status: 'available',
+        });
+      });
+
+      const integers = [
+        ['the least int64', INT64_MIN],
+        ['one above it', INT64_MIN + 1n],
+        ['beyond -2^53', -(2n ** 53n) - 1n],
+        ['below int32', -(2n ** 31n) - 1n],
+        ['-1', -1n],
+        ['0', 0n],
+        ['1', 1n],
+        ['above int32', 2n ** 31n],
+        ['beyond 2^53', 2n ** 53n + 1n],
+        ['one below the greatest int64', INT64_MAX - 1n],
+        ['the greatest int64', INT64_MAX],
+      ] as const;
+
+      it.each(integers)('keeps a categoryId exactly: %s', async (_, categoryId) => {
+        const stored = await pets.insert(newPet({ name: 'Rex', categoryId }));
+
+        const expected: Pet = { id: stored.id, name: 'Rex', categoryId, status: 'available' };
+        expect(stored).toStrictEqual(expected);
+        expect(await pets.findById(stored.id)).toStrictEqual(expected);
+        expect(await pets.list({ limit: 1 })).toStrictEqual([expected]);
+      });
+
+      const names = [
+        ['a composed letter', 'Ren\u00e9'],
+        ['the same, decomposed', 'Rene\u0301'],
+        ['a compatibility character', '\ufb01do'],
+        ['astral characters', '\u{1f415}\u{1d518}\u{20bb7}'],
+        ['an emoji of several code points', '\u{1f469}\u{1f3fd}\u200d\u{1f4bb}\ufe0f'],
+        ['the last code point', 'x\u{10ffff}'],
+        ['noncharacters and the replacement character', '\ufffe\uffff\ufffd'],
+        ['a byte order mark', '\ufeffRex'],
+        ['right to left', '\u202e\u05db\u05dc\u05d1\u202c'],
+        ['white space around', '  Rex\u00a0\u2028'],
+        ['C1 control characters', 'a\u0080\u009fb'],
+        ['query syntax', '$where.{"$gt":""}\'; DROP TABLE pets; --'],
+        ['a word of JavaScript', '__proto__'],
+        ['a number', '007'],
+        ['the longest in bytes', '\u{1f415}'.repeat(PET_NAME_MAX_LENGTH)],
+      ] as const;
+
+      it.each(names)('keeps a name verbatim: %s', async (_, petName) => {
+        const stored = await pets.insert(newPet({ name: petName, categoryId: 7n }));
+
+        const expected = { id: stored.id, name: petName, categoryId: 7n, status: 'available' };
+        expect(stored).toStrictEqual(expected);
+        expect(await pets.findById(stored.id)).toStrictEqual(expected);
+        expect(await pets.list({ limit: 1 })).toStrictEqual([expected]);
+      });
+
+      it('keeps two pets that are the same but for their ids', async () => {
+        const twin = newPet({ name: 'Rex', categoryId: 7n });
+        const first = await pets.insert(twin);
+        const second = await pets.insert(twin);
+
+        expect(await pets.list({ limit: 10 })).toStrictEqual([
+          { id: first.id, ...twin },
+          { id: second.id, ...twin },
+        ]);
+        expect(second.id).not.toBe(first.id);
+      });
+    });
+
+    describe('ids', () => {
+      it('begin at 1 and grow', async () => {
+        const ids = (await insert(pets, 5)).map(({ id }) => id);
+
+        expect(ids[0]).toBe(1n);
+        expect(ids).toStrictEqual(inOrder(ids));
+        expect(new Set(ids).size).toBe(5);
+      });
+
+      it('are distinct for 50 concurrent inserts, and each is the pet that its caller passed', async () => {
+        const stored = await Promise.all(
+          numbers(50).map((n) => pets.insert(newPet({ name: `pet ${n}`, categoryId: BigInt(n) }))),
+        );
+
+        expect(stored.map(({ name: petName }) => petName)).toStrictEqual(numbers(50).map((n) => `pet ${n}`));
+        expect(new Set(stored.map(({ id }) => id)).size).toBe(50);
+        for (const pet of stored) expect(pet.id).toSatisfy((id: bigint) => id >= 1n && id <= MAX_PET_ID);
+        expect(await pets.list({ limit: 60 })).toStrictEqual(stored.toSorted(byId));
+      });
+
+      it('run out with a clear error that stores nothing and changes nothing', async () => {
+        const last = await opened(await open(MAX_PET_ID - 1n));
+
+        const stored = await last.insert(newPet({ name: 'the last', categoryId: 7n }));
+        expect(stored.id).toBe(MAX_PET_ID);
+        for (let again = 0; again < 3; again++) {
+          await expect(last.insert(newPet({ name: 'one too many', categoryId: 7n }))).rejects.toThrow(
+            PetIdsExhausted,
+          );
+        }
+        expect(await last.list({ limit: 10 })).toStrictEqual([stored]);
+        expect(await last.findById(MAX_PET_ID)).toStrictEqual(stored);
+      });
+
+      it('are all used when several ask for the last ones at once', async () => {
+        const last = await opened(await open(MAX_PET_ID - 3n));
+
+        const outcomes = await Promise.allSettled(
+          numbers(10).map((n) => last.insert(newPet({ name: `pet ${n}`, categoryId: 7n }))),
+        );
+
+        const stored = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+        const refused = outcomes.flatMap((outcome) =>
+          outcome.status === 'rejected' ? [outcome.reason] : [],
+        );
+        expect(inOrder(stored.map(({ id }) => id))).toStrictEqual([
+          MAX_PET_ID - 2n,
+          MAX_PET_ID - 1n,
+          MAX_PET_ID,
+        ]);
+        expect(refused).toHaveLength(7);
+        for (const error of refused) expect(error).toBeInstanceOf(PetIdsExhausted);
+        expect(await last.list({ limit: 10 })).toStrictEqual(stored.toSorted(byId));
+      });
+    });
+
+    describe('findById', () => {
+      it.each([
+        ['one above the last', 3n],
+        ['0', 0n],
+        ['-1', -1n],
+        ['the greatest id', MAX_PET_ID],
+        ['beyond 2^53', 2n ** 53n + 1n],
+        // Both are 1 in the lower 32 bits.
+        ['2^32 + 1', 2n ** 32n + 1n],
+        ['the least int64', INT64_MIN],
+        ['the greatest int64', INT64_MAX],
+      ])('finds nothing under an unknown id: %s', async (_, id) => {
+        await insert(pets, 2);
+
+        expect(await pets.findById(id)).toBeUndefined();
+      });
+
+      it('finds nothing in an empty store', async () => {
+        expect(await pets.findById(1n)).toBeUndefined();
+      });
+
+      it('finds each pet under its own id', async () => {
+        const stored = await insert(pets, 3);
+
+        for (const pet of stored) expect(await pets.findById(pet.id)).toStrictEqual(pet);
+      });
+    });
+
+    describe('list', () => {
+      it('is empty for an empty store', async () => {
+        expect(await pets.list({ limit: 10 })).toStrictEqual([]);
+        expect(await pets.list({ limit: 10, status: 'sold', after: 0n })).toStrictEqual([]);
+      });
+
+      it('is in ascending order of id, numerically', async () => {
+        // From 9 to 10 and from 99 to 100 the order of digits and of numbers differ.
+        const stored = await insert(pets, PAGE_SIZE_MAX + 20);
+
+        expect(await pets.list({ limit: PAGE_SIZE_MAX + 20 })).toStrictEqual(stored.toSorted(byId));
+      });
+
+      it.each([1, 2, 6, 7, 8, 100])('holds as many as there are, up to the limit: %i of 7', async (limit) => {
+        const stored = await insert(pets, 7);
+
+        expect(await pets.list({ limit })).toStrictEqual(stored.slice(0, limit));
+      });
+
+      it.each([1, 2, 3])('holds as many as the limit allows with a filter: %i of 2', async (limit) => {
+        const sold = (await insert(pets, 6)).filter(({ status }) => status === 'sold');
+
+        expect(sold).toHaveLength(2);
+        expect(await pets.list({ limit, status: 'sold' })).toStrictEqual(sold.slice(0, limit));
+      });
+
+      it('holds only pets with the status asked for', async () => {
+        const stored = await insert(pets, 9);
+
+        for (const status of PET_STATUSES) {
+          const expected = stored.filter((pet) => pet.status === status);
+          expect(expected).toHaveLength(3);
+          expect(await pets.list({ limit: 10, status })).toStrictEqual(expected);
+        }
+      });
+
+      it('is empty for a status that no pet has', async () => {
+        await pets.insert(newPet({ name: 'Rex', categoryId: 7n, status: 'sold' }));
+
+        expect(await pets.list({ limit: 10, status: 'pending' })).toStrictEqual([]);
+      });
+
+      it('begins after the id asked for', async () => {
+        const stored = await insert(pets, 7);
+
+        for (const [index, { id }] of stored.entries()) {
+          expect(await pets.list({ limit: 10, after: id })).toStrictEqual(stored.slice(index + 1));
+        }
+      });
+
+      it('begins after the id asked for, whatever the status of its pet', async () => {
+        const stored = await insert(pets, 9);
+
+        for (const { id } of stored) {
+          const expected = stored.filter((pet) => pet.status === 'sold' && pet.id > id);
+          expect(await pets.list({ limit: 10, status: 'sold', after: id })).toStrictEqual(expected);
+        }
+      });
+
+      it('may begin after an id that was never given', async () => {
+        const stored = await insert(pets, 3);
+
+        for (const after of [INT64_MIN, -1n, 0n])
+          expect(await pets.list({ limit: 10, after })).toStrictEqual(stored);
+        for (const after of [4n, MAX_PET_ID, 2n ** 53n + 1n, INT64_MAX]) {
+          expect(await pets.list({ limit: 10, after })).toStrictEqual([]);
+        }
+      });
+
+      it.each([undefined, 'pending'] as const)(
+        'gives a walk with status %s every pet that was there exactly once, whatever is added meanwhile',
+        async (status) => {
+          const there = (await insert(pets, 20)).filter(
+            (pet) => status === undefined || pet.status === status,
+          );
+
+          const seen: Pet[] = [];
+          for (let page: readonly Pet[] = []; ; ) {
+            const after = page.at(-1)?.id;
+            page = await pets.list({ status, limit: 3, after });
+            if (page.length === 0) break;
+            seen.push(...page);
+            // Fewer than a page, or the walk would never end.
+            if (seen.length < 60) await insert(pets, 2);
+          }
+
+          expect(seen).toStrictEqual(seen.toSorted(byId));
+          expect(new Set(seen.map(({ id }) => id)).size).toBe(seen.length);
+          expect(seen.slice(0, there.length)).toStrictEqual(there);
+        },
+      );
+
+      it('shows a pet as soon as its insert has resolved', async () => {
+        for (let count = 1; count <= 10; count++) {
+          const { id } = await pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
+          expect((await pets.list({ limit: 100 })).map((pet) => pet.id)).toContain(id);
+        }
+      });
+    });
+
+    describe('data isolation', () => {
+      it('keeps what was passed, though the caller changes it while the insert is under way', async () => {
+        const mine = { name: 'Rex', categoryId: 7n, status: 'available' as NewPet['status'] };
+        const inserting = pets.insert(mine);
+        Object.assign(mine, { name: 'Tom', categoryId: 8n, status: 'sold' });
+
+        const stored = await inserting;
+        Object.assign(mine, { name: 'Ann', id: 99n });
+
+        const expected = { id: stored.id, name: 'Rex', categoryId: 7n, status: 'available' };
+        expect(stored).toStrictEqual(expected);
+        expect(await pets.findById(stored.id)).toStrictEqual(expected);
+        expect(await pets.list({ limit: 10, status: 'available' })).toStrictEqual([expected]);
+        expect(await pets.list({ limit: 10, status: 'sold' })).toStrictEqual([]);
+      });
+
+      it('stores the fields of a pet and no others', async () => {
+        const odd = { ...newPet({ name: 'Rex', categoryId: 7n }), id: 99n, _id: 99n, owner: 'Tom' };
+
+        const stored = await pets.insert(odd);
+
+        const expected = { id: 1n, name: 'Rex', categoryId: 7n, status: 'available' };
+        expect(stored).toStrictEqual(expected);
+        expect(await pets.findById(1n)).toStrictEqual(expected);
+        expect(await pets.findById(99n)).toBeUndefined();
+      });
+
+      it('keeps what it has, though the caller changes what was returned', async () => {
+        const [first, second] = await insert(pets, 2);
+        const before = [{ ...first }, { ...second }];
+
+        tamper(first);
+        tamper(await pets.findById(1n));
+        const page = await pets.list({ limit: 10 });
+        tamper(page[1]);
+        tamperWithList(page);
+
+        expect(await pets.list({ limit: 10 })).toStrictEqual(before);
+        expect(await pets.findById(1n)).toStrictEqual(before[0]);
+      });
+
+      it('obeys the query that was passed, though the caller changes it while the list is under way', async () => {
+        const stored = await insert(pets, 6);
+        const query: { -readonly [K in keyof PetQuery]: PetQuery[K] } = { limit: 2, after: 1n };
+        const listing = pets.list(query);
+        Object.assign(query, { limit: 5, after: 4n, status: 'sold' });
+
+        expect(await listing).toStrictEqual(stored.slice(1, 3));
+      });
+    });
+
+    const noOther = lacks.another === undefined ? '' : ` (left out: ${lacks.another})`;
+    describe.skipIf(lacks.another !== undefined)(`a second repository on the same store${noOther}`, () => {
+      it('has the pets of the first and gives none of its ids again', async () => {
+        const stored = await insert(pets, 3);
+
+        const next = await other(store);
+        const added = await next.insert(newPet({ name: 'Tom', categoryId: 8n }));
+
+        expect(added.id).toSatisfy((id: bigint) => stored.every((pet) => pet.id < id));
+        expect(await next.list({ limit: 10 })).toStrictEqual([...stored, added]);
+        expect(await pets.list({ limit: 10 })).toStrictEqual([...stored, added]);
+      });
+
+      it('gives other ids at the same time', async () => {
+        const next = await other(store);
+
+        const stored = await Promise.all(
+          numbers(50).map((n) =>
+            (n % 2 === 0 ? pets : next).insert(newPet({ name: `pet ${n}`, categoryId: 7n })),
+          ),
+        );
+
+        expect(new Set(stored.map(({ id }) => id)).size).toBe(50);
+        expect(await pets.list({ limit: 60 })).toStrictEqual(stored.toSorted(byId));
+      });
+    });
+  });
+}
+
+async function opened({ pets, close }: PetStore): Promise<PetRepository> {
+  onTestFinished(async () => close?.());
+  return pets;
+}
+
+async function other(store: PetStore): Promise<PetRepository> {
+  if (store.another === undefined)
+    throw new Error('the store must open a second repository, or declare why not');
+  return store.another();
+}
+
+/** One after the other, the three statuses in turn. */
+async function insert(pets: PetRepository, count: number): Promise<Pet[]> {
+  const stored: Pet[] = [];
+  for (const n of numbers(count)) {
+    const status = PET_STATUSES[n % PET_STATUSES.length]!;
+    stored.push(await pets.insert(newPet({ name: `pet ${n}`, categoryId: BigInt(n), status })));
+  }
+  return stored;
+}
+
+function numbers(count: number): number[] {
+  return Array.from({ length: count }, (_, index) => index);
+}
+
+function byId(a: Pet, b: Pet): number {
+  return a.id < b.id ? -1 : 1;
+}
+
+function inOrder(ids: readonly bigint[]): bigint[] {
+  return ids.toSorted((a, b) => (a < b ? -1 : 1));
+}
+
+/** Changes a pet if it lets itself be changed: a frozen one is as good. */
+function tamper(pet: Pet | undefined): void {
+  if (pet === undefined) throw new Error('there is no pet to change');
+  Reflect.set(pet, 'name', 'changed');
+  Reflect.set(pet, 'status', 'sold');
+  Reflect.set(pet, 'id', 99n);
+}
+
+function tamperWithList(pets: readonly Pet[]): void {
+  if (Array.isArray(pets) && !Object.isFrozen(pets)) pets.length = 0;
+}

@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
+import { InvalidPet } from '../../src/domain/invalid-pet.ts';
+import {
+  DEFAULT_PET_STATUS,
+  MAX_PET_ID,
+  newPet,
+  PET_STATUSES,
+  type PetDraft,
+  storedPet,
+} from '../../src/domain/pet.ts';
+
+const draft = { name: 'Rex', categoryId: 7n, status: 'sold' } as const;
+
+function refusalOf(invalid: PetDraft): InvalidPet {
+  try {
+    newPet(invalid);
+  } catch (error) {
+    if (error instanceof InvalidPet) return error;
+    throw error;
+  }
+  throw new Error('the draft was accepted');
+}
+
+describe('a new pet', () => {
+  it('has the fields of its draft', () => {
+    expect(newPet(draft)).toStrictEqual(draft);
+  });
+
+  it('is available when the draft does not say', () => {
+    const { status: _, ...without } = draft;
+    expect(newPet(without).status).toBe('available');
+    expect(newPet({ ...draft, status: undefined }).status).toBe('available');
+    expect(DEFAULT_PET_STATUS).toBe('available');
+  });
+
+  it('may be available, pending or sold', () => {
+    const made = ['available', 'pending', 'sold'] as const;
+    expect(made.map((status) => newPet({ ...draft, status }).status)).toStrictEqual(made);
+    expect(PET_STATUSES).toStrictEqual(made);
+  });
+
+  it.each([
+    ['spaces around it', '  Rex '],
+    ['a letter and a combining mark, which is not the letter with the mark', 'e\u0301'],
+    ['the letter with the mark', '\u00e9'],
+    ['a ligature', '\ufb01'],
+    ['characters outside the basic plane', '\u{1F415}'.repeat(255)],
+  ])('keeps its name verbatim: %s', (_what, name) => {
+    expect(newPet({ ...draft, name }).name).toBe(name);
+  });
+
+  it.each([INT64_MIN, -1n, 0n, 9007199254740993n, INT64_MAX])('keeps the category %d', (categoryId) => {
+    expect(newPet({ ...draft, categoryId }).categoryId).toBe(categoryId);
+  });
+
+  it('takes nothing else from the draft', () => {
+    const more = { ...draft, id: 1n, owner: 'me' };
+    expect(newPet(more)).toStrictEqual(draft);
+  });
+
+  it('cannot be changed', () => {
+    expect(Object.isFrozen(newPet(draft))).toBe(true);
+  });
+});
+
+describe('a draft that breaks the rules', () => {
+  const CATEGORY = 'must be a signed 64-bit integer';
+  const STATUS = 'must be one of available, pending, sold';
+
+  it.each([INT64_MIN - 1n, INT64_MAX + 1n])('is refused for the category %d', (categoryId) => {
+    expect(refusalOf({ ...draft, categoryId }).problems).toStrictEqual([
+      { field: 'categoryId', value: categoryId, problem: CATEGORY },
+    ]);
+  });
+
+  it('is refused for its name, with the name', () => {
+    expect(refusalOf({ ...draft, name: ' ' }).problems).toStrictEqual([
+      { field: 'name', value: ' ', problem: 'must contain a character that is not white space' },
+    ]);
+  });
+
+  it.each(['Sold', 'SOLD', '', 'toString', null])('is refused for the status %j', (status) => {
+    // The types of this project do not reach whoever calls it with a value from outside.
+    const invalid = { ...draft, status } as PetDraft;
+    expect(refusalOf(invalid).problems).toStrictEqual([{ field: 'status', value: status, problem: STATUS }]);
+  });
+
+  it('is told of everything that is wrong at once', () => {
+    const invalid = { name: '', categoryId: 2n ** 63n, status: 'lost' } as unknown as PetDraft;
+    expect(refusalOf(invalid).message).toBe(
+      `name must not be empty; categoryId ${CATEGORY}; status ${STATUS}`,
+    );
+  });
+});
+
+describe('a stored pet', () => {
+  it('is the new pet with its id, and cannot be changed', () => {
+    const pet = storedPet(MAX_PET_ID, newPet(draft));
+    expect(pet).toStrictEqual({ id: 9007199254740991n, ...draft });
+    expect(Object.isFrozen(pet)).toBe(true);
+  });
+
+  it('takes nothing but the fields of a pet from what was stored', () => {
+    const document = { ...draft, op: 'a token', id: 2n };
+    expect(storedPet(1n, document)).toStrictEqual({ id: 1n, ...draft });
+  });
+});

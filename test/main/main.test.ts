@@ -1,0 +1,178 @@
+import { describe, expect, it } from 'vitest';
+import { run, runService } from '../support/process.ts';
+import { ask, KEY, silentServer } from './client.ts';
+
+const FAILED = { code: 1, signal: null };
+const DONE = { code: 0, signal: null };
+
+describe('a start', () => {
+  it('says where it really listens, and answers there', async () => {
+    const service = runService({ API_KEYS: KEY });
+    const url = await service.url();
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d+$/);
+    expect(service.log).toStrictEqual([
+      { level: 30, time: expect.any(Number), url, msg: `listening on ${url}` },
+    ]);
+    expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200, body: '{"status":"ok"}' });
+    expect(service.stderr).toBe('');
+  });
+
+  it('listens where HOST says', async () => {
+    const url = await runService({ API_KEYS: KEY, HOST: '127.0.0.2' }).url();
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.2:\d+$/);
+    expect((await ask(`${url}/livez`)).status).toBe(200);
+  });
+
+  it('puts an IPv6 address in brackets', async () => {
+    const url = await runService({ API_KEYS: KEY, HOST: '::1' }).url();
+    expect(url).toMatch(/^http:\/\/\[::1\]:\d+$/);
+    expect((await ask(`${url}/livez`)).status).toBe(200);
+  });
+
+  it('listens for others when it has keys', async () => {
+    const url = await runService({ API_KEYS: KEY, HOST: '0.0.0.0' }).url();
+    expect((await ask(`${url.replace('0.0.0.0', '127.0.0.1')}/livez`)).status).toBe(200);
+  });
+
+  it('has a command of its own too', async () => {
+    const url = await runService({ API_KEYS: KEY }, ['serve']).url();
+    expect((await ask(`${url}/livez`)).status).toBe(200);
+  });
+});
+
+describe('the key that is made', () => {
+  const HINT = /^ +(curl -H 'Authorization: Bearer ([\w-]{32})' '(http:\S+)\/v1\/pets')$/m;
+
+  it.each(['127.0.0.1', '::1', 'localhost'])(
+    'works in the curl line as it is pasted: HOST=%s',
+    async (HOST) => {
+      const service = runService({ HOST });
+      const [, line = '', , url] = await service.printed(HINT, 'stderr');
+      expect(url).toBe(await service.url());
+      const curl = run('bash', ['-c', `${line} --silent --show-error --include`]);
+      expect(await curl.ended).toStrictEqual(DONE);
+      expect(curl.stdout).toMatch(/^HTTP\/1.1 200 OK\r\n.*\r\n\r\n\[\]$/s);
+    },
+  );
+
+  it('is on standard error, once, and never in the log', async () => {
+    const service = runService({ LOG_LEVEL: 'trace' });
+    const [, , key = ''] = await service.printed(HINT, 'stderr');
+    const url = await service.url();
+    const answer = await ask(`${url}/v1/pets`, { key: key ?? '' });
+    expect(answer.status).toBe(200);
+    service.signal('SIGTERM');
+    await service.ended;
+    expect(service.stderr).toBe(
+      '\nNo API_KEYS are set, so a key was made for this run. Try:\n\n' +
+        `  curl -H 'Authorization: Bearer ${key}' '${url}/v1/pets'\n\n`,
+    );
+    expect(service.log.map(({ msg, key: label }) => [msg, label])).toContainEqual(['request', 'start']);
+    expect(service.stdout).not.toContain(key);
+  });
+
+  it('is shown even when the log is silent', async () => {
+    const service = runService({ LOG_LEVEL: 'silent' });
+    const [, , key, url] = await service.printed(HINT, 'stderr');
+    const answer = await ask(`${url}/v1/pets`, { key: key ?? '' });
+    expect(answer.status).toBe(200);
+    service.signal('SIGTERM');
+    expect(await service.ended).toStrictEqual(DONE);
+    expect(service.stdout).toBe('');
+  });
+});
+
+describe('a start that cannot be', () => {
+  it('says all that is wrong with the variables, a line each', async () => {
+    const service = runService({ PORT: 'http', LOG_LEVEL: 'loud', HOST: '0.0.0.0' });
+    expect(await service.ended).toStrictEqual(FAILED);
+    expect(service.stderr.split('\n')).toStrictEqual([
+      'petstore: PORT must be an integer from 0 to 65535',
+      'petstore: LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent',
+      'petstore: API_KEYS must be set when HOST is not a loopback address, because others can reach the service then',
+      '',
+    ]);
+    expect(service.stdout).toBe('');
+  });
+
+  it('says that the port is in use', async () => {
+    const { port: PORT } = await silentServer();
+    const service = runService({ PORT });
+    expect(await service.ended).toStrictEqual(FAILED);
+    expect(service.stderr).toBe(
+      `petstore: HOST and PORT cannot be listened on: listen EADDRINUSE: address already in use 127.0.0.1:${PORT}\n`,
+    );
+    expect(service.stdout).toBe('');
+  });
+
+  // A name with an empty part is refused by the resolver before it asks anybody.
+  it.each([
+    ['is not of this machine', '192.0.2.1', /listen EADDRNOTAVAIL: address not available 192\.0\.2\.1/],
+    ['is no name', 'no..name', /getaddrinfo ENOTFOUND no\.\.name/],
+    ['breaks the line', 'no..na\nme', /getaddrinfo ENOTFOUND no\.\.na me/],
+  ])('says that HOST %s', async (_what, HOST, reason) => {
+    const service = runService({ HOST, API_KEYS: KEY });
+    expect(await service.ended).toStrictEqual(FAILED);
+    expect(service.stderr).toMatch(
+      new RegExp(`^petstore: HOST and PORT cannot be listened on: ${reason.source}\\n$`),
+    );
+    expect(service.stdout).toBe('');
+  });
+
+  it('says that there is no MongoDB, without its credentials', async () => {
+    const DATABASE_URL = 'mongodb://me:hunter2@127.0.0.1:1/petstore?serverSelectionTimeoutMS=1';
+    const service = runService({ DATABASE_URL });
+    expect(await service.ended).toStrictEqual(FAILED);
+    expect(service.stderr).toMatch(/^petstore: MongoDB at 127\.0\.0\.1:1, database "petstore": .+\n$/);
+    expect(service.stderr).not.toMatch(/hunter2|me:/);
+    expect(service.stdout).toBe('');
+  });
+
+  it('shows where a bug is', async () => {
+    const bug =
+      "import { Server } from 'node:http'; Server.prototype.listen = () => { throw new Error('boom') }";
+    const service = runService({
+      API_KEYS: KEY,
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(bug)}`,
+    });
+    expect(await service.ended).toStrictEqual(FAILED);
+    expect(service.stderr).toMatch(/^petstore: Error: boom\n {4}at .*\n/);
+    expect(service.stderr).toContain('src/main/start.ts');
+  });
+});
+
+describe('the command line', () => {
+  it.each([['--help'], ['-h'], ['migrate', '--help']])('explains itself: %s', async (...args) => {
+    const help = runService({ PORT: 'wrong' }, args);
+    expect(await help.ended).toStrictEqual(DONE);
+    expect(help.stderr).toBe('');
+    for (const line of [
+      /^ {2}npm start {2,}\S/m,
+      /^ {2}npm run petstore -- migrate {2,}\S/m,
+      /^ {2}PORT +3000 +\S/m,
+      /^ {2}API_KEYS +none +\S/m,
+      /^ {2}SHUTDOWN_TIMEOUT +25s +\S/m,
+    ]) {
+      expect(help.stdout).toMatch(line);
+    }
+  });
+
+  it.each([
+    ['an unknown command', ['hunter2'], 'unknown command'],
+    ['more than a command', ['migrate', 'hunter2'], 'unknown command'],
+    ['a command that is only a property', ['toString'], 'unknown command'],
+    ['an unknown option', ['--port=hunter2'], 'unknown option'],
+    ['a value for an option without one', ['--help=hunter2'], 'unknown option'],
+  ])('refuses %s in one line', async (_what, args, problem) => {
+    const refused = runService({}, args);
+    expect(await refused.ended).toStrictEqual(FAILED);
+    expect(refused.stderr).toBe(`petstore: ${problem}; see npm run petstore -- --help\n`);
+    expect(refused.stdout).toBe('');
+  });
+
+  it('has nothing to migrate in memory', async () => {
+    const refused = runService({}, ['migrate']);
+    expect(await refused.ended).toStrictEqual(FAILED);
+    expect(refused.stderr).toBe('petstore: DATABASE_URL must be mongodb://HOST/DATABASE to migrate\n');
+  });
+});

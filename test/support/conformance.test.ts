@@ -1,0 +1,225 @@
+import { describe, expect, it } from 'vitest';
+import { expectConforms, type SeenResponse } from './conformance.ts';
+
+const REX = '{"id":1,"name":"Rex","categoryId":-9223372036854775808,"status":"available"}';
+
+/** A good answer, with changes. A header that is `undefined` is left out. */
+function answer(changes: Partial<SeenResponse>, headers: SeenResponse['headers'] = {}): SeenResponse {
+  const { method = 'GET', path = '/v1/pets', status = 200, body = `[${REX}]` } = changes;
+  const bodiless = status === 204 || method === 'HEAD';
+  return {
+    method,
+    path,
+    status,
+    headers: {
+      'x-request-id': 'a-1_b.c',
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+      ...(status === 204
+        ? {}
+        : {
+            'content-type': 'application/json; charset=utf-8',
+            'content-length': String(Buffer.byteLength(body)),
+          }),
+      ...headers,
+    },
+    body: bodiless ? '' : body,
+  };
+}
+
+const REX_ANSWER = { path: '/v1/pets/1', body: REX };
+const DEPRECATED = {
+  deprecation: '@1795132800',
+  sunset: 'Thu, 05 Dec 2030 00:00:00 GMT',
+  link: '<http://127.0.0.1:1/docs#getPet>; rel="deprecation"; type="text/html"',
+};
+
+function error(status: number, code: string, more = ''): Pick<SeenResponse, 'status' | 'body'> {
+  return { status, body: `{"code":"${code}","message":"m","status":${status}${more}}` };
+}
+
+/** One that the document has no place for, so that it is held only to what is true of every answer. */
+function elsewhere(headers: SeenResponse['headers']): SeenResponse {
+  return answer({ path: '/x', ...error(404, 'ROUTE_NOT_FOUND') }, headers);
+}
+
+function problemsOf(response: SeenResponse): string[] {
+  try {
+    expectConforms(response);
+    return [];
+  } catch (failure) {
+    return (failure as Error).message.split('\n- ').slice(1);
+  }
+}
+
+describe('what conforms', () => {
+  it.each<[string, SeenResponse]>([
+    ['a page', answer({ path: '/v1/pets?limit=1' })],
+    [
+      'a page with more behind it',
+      answer({}, { link: '<http://a:1/v1/pets?limit=1&cursor=v1.MQ>; rel="next"' }),
+    ],
+    ['the absolute form of a target', answer({ path: 'http://a:1/v1/pets?x=/y' })],
+    ['a pet that was added', answer({ method: 'POST', status: 201, body: REX }, { location: '/v1/pets/1' })],
+    ['the same after the sunset', answer({ method: 'POST', status: 201, body: REX })],
+    ['a pet', answer(REX_ANSWER, DEPRECATED)],
+    ['HEAD', answer({ ...REX_ANSWER, method: 'HEAD' }, DEPRECATED)],
+    ['an error of an operation', answer(error(400, 'INVALID_CURSOR'))],
+    ['an error without a path', answer({ method: '', path: '', ...error(408, 'REQUEST_TIMEOUT') })],
+    ['OPTIONS', answer({ method: 'OPTIONS', status: 204 }, { allow: 'GET, HEAD, OPTIONS, POST' })],
+    ['another method', answer({ method: 'PUT', ...error(405, 'METHOD_NOT_ALLOWED') }, { allow: 'GET' })],
+    ['another path', answer({ path: '/v1/pets/', ...error(404, 'ROUTE_NOT_FOUND') })],
+    ['a later field of a pet', answer({ body: `[${REX.replace('{', '{"colour":"red",')}]` })],
+    ['readiness', answer({ path: '/readyz', body: '{"status":"ok"}' })],
+  ])('%s', (_name, response) => {
+    expect(problemsOf(response)).toEqual([]);
+  });
+});
+
+describe('what does not conform', () => {
+  it.each<[string, SeenResponse, string]>([
+    ['no request id', elsewhere({ 'x-request-id': undefined }), 'x-request-id is missing'],
+    ['an unfit request id', elsewhere({ 'x-request-id': 'a b' }), 'x-request-id is a b'],
+    ['no nosniff', elsewhere({ 'x-content-type-options': undefined }), 'x-content-type-options is missing'],
+    ['a cache', elsewhere({ 'cache-control': 'private' }), 'cache-control is private'],
+    ['another type', elsewhere({ 'content-type': 'text/html' }), 'content-type is text/html'],
+    ['a wrong length', elsewhere({ 'content-length': '3' }), 'content-length is 3'],
+    ['chunks', elsewhere({ 'transfer-encoding': 'chunked' }), 'transfer-encoding is there'],
+    [
+      'a type of nothing',
+      answer({ method: 'OPTIONS', status: 204 }, { allow: 'GET', 'content-type': 'text/plain' }),
+      'content-type is there',
+    ],
+    ['HEAD with a body', { ...answer({ method: 'HEAD' }), body: '[]' }, 'the body is there'],
+    ['no body', answer({ body: '' }), 'the body is missing'],
+    ['an undocumented status', answer({ status: 202 }), 'listPets does not answer 202'],
+    [
+      'a status of another operation',
+      answer({ ...error(415, 'UNSUPPORTED_MEDIA_TYPE') }),
+      'listPets does not answer 415',
+    ],
+    [
+      'a method refused that the path knows',
+      answer({ ...error(405, 'METHOD_NOT_ALLOWED') }, { allow: 'GET' }),
+      'listPets does not answer 405',
+    ],
+    ['success at an unknown path', answer({ path: '/v1/cats' }), '200 is not documented'],
+    [
+      'another method without Allow',
+      answer({ method: 'PUT', ...error(405, 'METHOD_NOT_ALLOWED') }),
+      'Allow is missing',
+    ],
+    [
+      'an unknown path without a challenge',
+      answer({ path: '/v1', ...error(401, 'UNAUTHENTICATED') }),
+      'WWW-Authenticate is missing',
+    ],
+    ['no challenge', answer({ ...error(401, 'UNAUTHENTICATED') }), 'WWW-Authenticate is missing'],
+    [
+      'another challenge',
+      answer({ ...error(401, 'UNAUTHENTICATED') }, { 'www-authenticate': 'Basic' }),
+      'WWW-Authenticate must match pattern',
+    ],
+    ['no time to wait', answer(error(503, 'UNAVAILABLE')), 'Retry-After is missing'],
+    [
+      'a time to wait that is none',
+      answer(error(503, 'UNAVAILABLE'), { 'retry-after': 'soon' }),
+      'Retry-After is not an integer: soon',
+    ],
+    [
+      'no deprecation',
+      answer(REX_ANSWER, { ...DEPRECATED, deprecation: undefined }),
+      'Deprecation is missing',
+    ],
+    [
+      'another day',
+      answer(REX_ANSWER, { ...DEPRECATED, sunset: 'Fri, 06 Dec 2030 00:00:00 GMT' }),
+      'Sunset must be equal to one of the allowed values',
+    ],
+    [
+      'a relative link',
+      answer({}, { link: '</v1/pets?cursor=v1.MQ>; rel="next"' }),
+      'Link must match pattern',
+    ],
+    [
+      'a place elsewhere',
+      answer({ method: 'POST', status: 201, body: REX }, { location: '/pets/1' }),
+      'Location must match pattern',
+    ],
+    ['no JSON', answer({ body: '[' }), 'the body is not JSON'],
+    [
+      'a field missing',
+      answer({ body: `[${REX.replace('"id":1,', '')}]` }),
+      "the body/0 must have required property 'id'",
+    ],
+    [
+      'a wrong status of a pet',
+      answer({ ...REX_ANSWER, body: REX.replace('available', 'Available') }, DEPRECATED),
+      'the body/status must be equal to one of the allowed values',
+    ],
+    [
+      'an id in quotes',
+      answer({ ...REX_ANSWER, body: REX.replace('1', '"1"') }, DEPRECATED),
+      'the body/id must be integer',
+    ],
+    [
+      'a name that is too long',
+      answer({ ...REX_ANSWER, body: REX.replace('Rex', 'x'.repeat(256)) }, DEPRECATED),
+      'the body/name must NOT have more than 255 characters',
+    ],
+    [
+      'one beyond int64',
+      answer({ ...REX_ANSWER, body: REX.replace('-9223372036854775808', '9223372036854775808') }, DEPRECATED),
+      'the number 9223372036854775808 is not an int64',
+    ],
+    [
+      'an integer written as a double',
+      answer(
+        { ...REX_ANSWER, body: REX.replace('-9223372036854775808', '-9.223372036854776e18') },
+        DEPRECATED,
+      ),
+      'the number -9.223372036854776e18 is not an int64',
+    ],
+    [
+      'a further field of an error',
+      answer(error(500, 'INTERNAL', ',"stack":"at"')),
+      'the fields of the error are code, message, stack, status',
+    ],
+    [
+      'a field of an error missing',
+      answer({ path: '/x', status: 500, body: '{"code":"INTERNAL","status":500}' }),
+      'the fields of the error are code, status',
+    ],
+    [
+      'an error that is none',
+      answer({ path: '/x', status: 500, body: '"INTERNAL"' }),
+      'the body is not an Error',
+    ],
+    [
+      'another status in the error',
+      answer({ status: 500, body: '{"code":"INTERNAL","message":"m","status":503}' }),
+      'the status in the body is 503',
+    ],
+    ['an unknown code', answer({ path: '/x', ...error(500, 'OOPS') }), 'the code OOPS is unknown'],
+    [
+      'a code of another status',
+      answer({ path: '/x', ...error(500, 'GONE') }),
+      'the code GONE goes with 410',
+    ],
+    [
+      'a code of another operation',
+      answer(error(400, 'MALFORMED_JSON')),
+      'the code MALFORMED_JSON is not documented for this answer',
+    ],
+  ])('%s', (_name, response, problem) => {
+    expect(problemsOf(response)).toEqual([expect.stringContaining(problem)]);
+  });
+
+  it('names the request and everything that is wrong', () => {
+    const bad = answer({ path: '/v1/pets?limit=3', body: '{}' }, { 'cache-control': undefined });
+    expect(() => expectConforms(bad)).toThrow(
+      'GET /v1/pets?limit=3 200 breaks the contract:\n' +
+        '- cache-control is missing\n- Cache-Control is missing\n- the body must be array',
+    );
+  });
+});

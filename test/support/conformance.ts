@@ -1,0 +1,187 @@
+import { Ajv, type ValidateFunction } from 'ajv';
+import { ERROR_STATUS } from '../../src/adapters/http/errors.ts';
+import { openApiDocument } from '../../src/adapters/http/openapi.ts';
+
+/** A response as `node:http` gives it: header names in lower case. */
+export type SeenResponse = {
+  readonly method: string;
+  /** The request target: a path with or without a query, or an absolute URL. */
+  readonly path: string;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: string;
+};
+
+type Schema = { readonly type?: string };
+type Ref = { readonly $ref: string };
+type Header = { readonly required?: boolean; readonly schema: Schema };
+type Media = { readonly schema: Schema; readonly examples: Readonly<Record<string, unknown>> };
+type Documented = {
+  readonly headers: Readonly<Record<string, Header | Ref>>;
+  readonly content: Readonly<Record<string, Media>>;
+};
+type Operation = {
+  readonly operationId: string;
+  readonly responses: Readonly<Record<string, Documented | Ref>>;
+};
+type Servers = readonly { readonly url: string }[];
+type PathItem = { readonly servers?: Servers } & Readonly<Record<string, unknown>>;
+type Document = { readonly servers: Servers; readonly paths: Readonly<Record<string, PathItem>> };
+
+const DOCUMENT_ID = 'openapi.json';
+
+const document = openApiDocument() as Document;
+
+// Its own digits are checked before a number becomes a double, see `parseExactly`.
+const ajv = new Ajv({ strict: false, allErrors: true, formats: { int64: true, 'uri-reference': true } });
+ajv.addSchema(document, DOCUMENT_ID);
+
+const routes = Object.entries(document.paths).map(([template, item]) => {
+  const [server] = item.servers ?? document.servers;
+  const path = `${server!.url.replace(/\/$/, '')}${template}`;
+  return { item, pattern: new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`) };
+});
+
+/**
+ * Holds a response to the OpenAPI document and to what is true of every response.
+ *
+ * @throws {Error} naming everything that is wrong with it
+ */
+export function expectConforms(response: SeenResponse): void {
+  const problems = nonconformities(response);
+  if (problems.length === 0) return;
+  const { method, path, status } = response;
+  throw new Error(`${method} ${path} ${status} breaks the contract:\n- ${problems.join('\n- ')}`);
+}
+
+/** What is wrong with a response, a line each. */
+function nonconformities(response: SeenResponse): string[] {
+  const { status, headers, body } = response;
+  const problems = framing(response);
+  const json = body === '' ? undefined : parseExactly(body, problems);
+  const operation = operationOf(response);
+  const documented = operation === undefined ? undefined : resolve(operation.responses[status]);
+  if (operation === undefined) problems.push(...outsideOfTheDocument(response));
+  else if (documented === undefined || status === 405) {
+    problems.push(`${operation.operationId} does not answer ${status}`);
+  }
+  for (const [name, reference] of Object.entries(documented?.headers ?? {})) {
+    const header = resolve(reference)!;
+    const value = textOf(headers[name.toLowerCase()]);
+    if (value !== undefined) problems.push(...headerProblems(name, value, header.schema));
+    else if (header.required === true) problems.push(`${name} is missing`);
+  }
+  if (json === undefined) return problems;
+  const media = documented?.content['application/json'];
+  if (media !== undefined) problems.push(...schemaProblems('the body', media.schema, json));
+  if (status >= 400) problems.push(...errorProblems(json, status, media));
+  return problems;
+}
+
+/** What is true of every response, also of those that the document has no place for. */
+function framing({ method, status, headers, body }: SeenResponse): string[] {
+  const problems: string[] = [];
+  const must = (name: string, allowed: RegExp) => {
+    const value = textOf(headers[name]);
+    if (value === undefined) problems.push(`${name} is missing`);
+    else if (!allowed.test(value)) problems.push(`${name} is ${value}`);
+  };
+  must('x-request-id', /^[\w.-]{1,64}$/);
+  must('x-content-type-options', /^nosniff$/);
+  must('cache-control', /^no-store$/);
+  if (headers['transfer-encoding'] !== undefined) problems.push('transfer-encoding is there');
+  if (status === 204) {
+    for (const name of ['content-type', 'content-length']) {
+      if (headers[name] !== undefined) problems.push(`${name} is there`);
+    }
+  } else {
+    must('content-type', /^application\/json; charset=utf-8$/);
+    must('content-length', method === 'HEAD' ? /^\d+$/ : new RegExp(`^${Buffer.byteLength(body)}$`));
+  }
+  const bodiless = status === 204 || method === 'HEAD';
+  if (bodiless !== (body === '')) problems.push(`the body is ${bodiless ? 'there' : 'missing'}`);
+  return problems;
+}
+
+/** An unknown path, or a method that a path does not know: any error is right, and OPTIONS. */
+function outsideOfTheDocument({ method, status, headers }: SeenResponse): string[] {
+  const problems: string[] = [];
+  if (status < 400 && !(method === 'OPTIONS' && status === 204)) problems.push(`${status} is not documented`);
+  if ((status === 204 || status === 405) && headers['allow'] === undefined) problems.push('Allow is missing');
+  if (status === 401 && headers['www-authenticate'] === undefined) {
+    problems.push('WWW-Authenticate is missing');
+  }
+  return problems;
+}
+
+/** The contract is stricter than the schema, which is open so that fields can be added one day. */
+function errorProblems(body: unknown, status: number, media: Media | undefined): string[] {
+  if (typeof body !== 'object' || body === null) return ['the body is not an Error'];
+  const problems: string[] = [];
+  const fields = Object.keys(body).toSorted().join(', ');
+  if (fields !== 'code, message, status') problems.push(`the fields of the error are ${fields}`);
+  const { code, status: said } = body as { readonly code?: string; readonly status?: unknown };
+  if (said !== status) problems.push(`the status in the body is ${String(said)}`);
+  const expected = (ERROR_STATUS as Readonly<Record<string, number>>)[String(code)];
+  if (expected === undefined) problems.push(`the code ${String(code)} is unknown`);
+  else if (expected !== status) problems.push(`the code ${String(code)} goes with ${expected}`);
+  else if (media !== undefined && !Object.hasOwn(media.examples, String(code))) {
+    problems.push(`the code ${String(code)} is not documented for this answer`);
+  }
+  return problems;
+}
+
+function operationOf({ method, path }: SeenResponse): Operation | undefined {
+  const [pathname = ''] = path.replace(/^https?:\/\/[^/?]*/i, '').split('?');
+  const route = routes.find(({ pattern }) => pattern.test(pathname));
+  return route?.item[method === 'HEAD' ? 'get' : method.toLowerCase()] as Operation | undefined;
+}
+
+function resolve<T extends object>(node: T | Ref | undefined): T | undefined {
+  if (node === undefined || !('$ref' in node)) return node;
+  const keys = node.$ref.slice('#/'.length).split('/');
+  return keys.reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], document) as T;
+}
+
+function textOf(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header.join(', ') : header;
+}
+
+function headerProblems(name: string, value: string, schema: Schema): string[] {
+  if (schema.type !== 'integer') return schemaProblems(name, schema, value);
+  return /^\d+$/.test(value)
+    ? schemaProblems(name, schema, Number(value))
+    : [`${name} is not an integer: ${value}`];
+}
+
+const validators = new Map<Schema, ValidateFunction>();
+
+/** How a value differs from a schema of the document, a line each. */
+export function schemaProblems(what: string, schema: Schema, value: unknown): string[] {
+  let validate = validators.get(schema);
+  if (validate === undefined) {
+    const absolute: unknown = JSON.parse(JSON.stringify(schema).replaceAll('"#/', `"${DOCUMENT_ID}#/`));
+    validate = ajv.compile(absolute as Schema);
+    validators.set(schema, validate);
+  }
+  if (validate(value)) return [];
+  return (validate.errors ?? []).map(({ instancePath, message }) => `${what}${instancePath} ${message}`);
+}
+
+/** JSON, in which every number must be an int64 to the last digit: this service writes no others. */
+function parseExactly(text: string, problems: string[]): unknown {
+  try {
+    return JSON.parse(text, (_key, value: unknown, { source = '' }) => {
+      if (typeof value === 'number' && !isInt64(source))
+        problems.push(`the number ${source} is not an int64`);
+      return value;
+    });
+  } catch (error) {
+    problems.push(`the body is not JSON: ${String(error)}`);
+    return undefined;
+  }
+}
+
+function isInt64(source: string): boolean {
+  return /^(?:0|-?[1-9]\d*)$/.test(source) && BigInt.asIntN(64, BigInt(source)) === BigInt(source);
+}

@@ -1,0 +1,163 @@
+import { Agent, request as httpRequest } from 'node:http';
+import { createApp } from '../../src/adapters/http/app.ts';
+import { type HttpServer, listen, type ServerLimits } from '../../src/adapters/http/server.ts';
+import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
+import { InMemoryTokenVerifier, sha256 } from '../../src/adapters/memory/token-verifier.ts';
+import { CreatePet } from '../../src/application/create-pet.ts';
+import { GetPet } from '../../src/application/get-pet.ts';
+import { ListPets } from '../../src/application/list-pets.ts';
+import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
+import type { StorageProbe } from '../../src/application/ports/storage-probe.ts';
+import type { TokenVerifier } from '../../src/application/ports/token-verifier.ts';
+import type { Answer } from './answer.ts';
+import { expectConforms } from './conformance.ts';
+import { RawConnection } from './raw-connection.ts';
+import { RecordingLog } from './recording-log.ts';
+
+type ApiOptions = {
+  readonly pets?: PetRepository;
+  readonly probe?: StorageProbe;
+  readonly tokens?: TokenVerifier;
+  readonly now?: () => Date;
+  readonly publicUrl?: string;
+  readonly limits?: Partial<ServerLimits>;
+};
+
+/** A value of `undefined` takes the header out that would be there by default. */
+type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+type Body = string | Uint8Array | readonly Uint8Array[];
+
+type Request = {
+  readonly headers?: Headers;
+  /** Chunks are sent chunked, anything else with a Content-Length. */
+  readonly body?: Body;
+};
+
+export const KEY = 'a-key-of-the-tests';
+export const KEY_LABEL = 'tests';
+
+/** The service over HTTP on a free port of loopback, with its in-memory adapters. Close it: `await using`. */
+export class Api implements AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  readonly key = KEY;
+  readonly log: RecordingLog;
+  readonly server: HttpServer;
+  readonly #agent = new Agent({ keepAlive: true });
+  readonly #connections: RawConnection[] = [];
+  readonly #startDraining: () => void;
+
+  constructor(server: HttpServer, log: RecordingLog, startDraining: () => void) {
+    this.server = server;
+    this.port = server.port;
+    this.url = `http://127.0.0.1:${server.port}`;
+    this.log = log;
+    this.#startDraining = startDraining;
+  }
+
+  /** Sends a request with the key. */
+  async request(method: string, path: string, { headers = {}, body }: Request = {}): Promise<Answer> {
+    const given = { authorization: `Bearer ${this.key}`, ...headers };
+    const sent = Object.entries(given).filter(([, value]) => value !== undefined);
+    const answer = await new Promise<Answer>((resolve, reject) => {
+      const request = httpRequest(
+        {
+          host: '127.0.0.1',
+          port: this.port,
+          method,
+          path,
+          headers: Object.fromEntries(sent) as Record<string, string>,
+          agent: this.#agent,
+        },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('error', reject);
+          response.on('end', () => {
+            const { statusCode = 0, rawHeaders } = response;
+            const text = Buffer.concat(chunks).toString();
+            resolve({ status: statusCode, headers: response.headers, rawHeaders, body: text });
+          });
+        },
+      );
+      request.on('error', reject);
+      if (Array.isArray(body)) for (const chunk of body) request.write(chunk);
+      request.end(Array.isArray(body) ? undefined : body);
+    });
+    expectConforms({ method, path, ...answer });
+    return answer;
+  }
+
+  get(path: string, headers: Headers = {}): Promise<Answer> {
+    return this.request('GET', path, { headers });
+  }
+
+  /** Sends a JSON body to createPet. */
+  post(body: Body, headers: Headers = {}): Promise<Answer> {
+    return this.request('POST', '/v1/pets', {
+      headers: { 'content-type': 'application/json', ...headers },
+      body,
+    });
+  }
+
+  async connect(): Promise<RawConnection> {
+    const connection = await RawConnection.open(this.port);
+    this.#connections.push(connection);
+    return connection;
+  }
+
+  /** Sends the bytes on a connection of their own; the answers up to where the server closes it. */
+  async raw(...chunks: readonly (string | Uint8Array)[]): Promise<readonly Answer[]> {
+    const connection = await this.connect();
+    for (const chunk of chunks) await connection.send(chunk);
+    const answers: Answer[] = [];
+    for (;;) {
+      const answer = await connection.next();
+      if (answer === undefined) return answers;
+      answers.push(answer);
+    }
+  }
+
+  /** Stops it in an orderly way, as `main` does. */
+  drain(deadline: number): Promise<number> {
+    this.#startDraining();
+    return this.server.drain(deadline);
+  }
+
+  async close(): Promise<void> {
+    this.#agent.destroy();
+    for (const connection of this.#connections) connection.close();
+    await this.drain(0);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+export async function startApi(options: ApiOptions = {}): Promise<Api> {
+  const pets = options.pets ?? new InMemoryPetRepository();
+  const log = new RecordingLog();
+  let draining = false;
+  const app = createApp({
+    listPets: new ListPets(pets),
+    createPet: new CreatePet(pets),
+    getPet: new GetPet(pets),
+    tokens: options.tokens ?? new InMemoryTokenVerifier([{ label: KEY_LABEL, digest: sha256(KEY) }]),
+    probe: options.probe ?? { check: async () => undefined },
+    isDraining: () => draining,
+    now: options.now ?? (() => new Date('2026-12-24T12:00:00Z')),
+    publicUrl: options.publicUrl,
+    log,
+  });
+  const server = await listen(app.callback(), {
+    host: '127.0.0.1',
+    port: 0,
+    log,
+    limits: options.limits ?? {},
+  });
+  return new Api(server, log, () => {
+    draining = true;
+  });
+}

@@ -1,0 +1,81 @@
+import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
+import type { PetQuery, PetRepository } from '../../src/application/ports/pet-repository.ts';
+import { type NewPet, newPet, type Pet, type PetDraft } from '../../src/domain/pet.ts';
+
+/** A pet to be stored: what a test does not care about is filled in. */
+export function aPet(fields: Partial<PetDraft> = {}): NewPet {
+  return newPet({ name: 'Rex', categoryId: 7n, ...fields });
+}
+
+/** Pets in the store, one for each set of fields. */
+export async function stored(
+  pets: PetRepository,
+  ...all: readonly Partial<PetDraft>[]
+): Promise<readonly Pet[]> {
+  const result: Pet[] = [];
+  for (const fields of all) result.push(await pets.insert(aPet(fields)));
+  return result;
+}
+
+/** The body of createPet. The fields are JSON text, so that a test has every digit and every escape in its hand. */
+export function petBody(fields: Readonly<Record<string, string>> = {}): string {
+  const all = Object.entries({ name: '"Rex"', categoryId: '7', ...fields });
+  return `{${all.map(([name, json]) => `"${name}":${json}`).join(',')}}`;
+}
+
+/** Storage whose every call fails with this. */
+export class FailingPetRepository implements PetRepository {
+  readonly #error: unknown;
+
+  constructor(error: unknown) {
+    this.#error = error;
+  }
+
+  async insert(): Promise<Pet> {
+    throw this.#error;
+  }
+
+  async findById(): Promise<Pet | undefined> {
+    throw this.#error;
+  }
+
+  async list(): Promise<readonly Pet[]> {
+    throw this.#error;
+  }
+}
+
+/** Storage that is slow for as long as a test needs it: calls wait until they are let go. */
+export class HeldPetRepository implements PetRepository {
+  readonly #pets = new InMemoryPetRepository();
+  readonly #called = Promise.withResolvers<void>();
+  readonly #released = Promise.withResolvers<void>();
+
+  /** Resolves when a call has come. */
+  get called(): Promise<void> {
+    return this.#called.promise;
+  }
+
+  release(): void {
+    this.#released.resolve();
+  }
+
+  async insert(pet: NewPet): Promise<Pet> {
+    await this.#wait();
+    return this.#pets.insert(pet);
+  }
+
+  async findById(id: bigint): Promise<Pet | undefined> {
+    await this.#wait();
+    return this.#pets.findById(id);
+  }
+
+  async list(query: PetQuery): Promise<readonly Pet[]> {
+    await this.#wait();
+    return this.#pets.list(query);
+  }
+
+  async #wait(): Promise<void> {
+    this.#called.resolve();
+    await this.#released.promise;
+  }
+}

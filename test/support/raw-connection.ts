@@ -1,0 +1,130 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import type { Answer } from './answer.ts';
+import { expectConforms } from './conformance.ts';
+
+const REQUEST_LINE = /^([A-Z-]+) (\S+) HTTP\/1\.[01]\r$/gm;
+
+/** A client that sends whatever bytes it likes, and is strict about what comes back. */
+export class RawConnection {
+  readonly #socket: Socket;
+  #sent = '';
+  #received = Buffer.alloc(0);
+  #answers = 0;
+  /** The server has closed its side, in an orderly way or with a reset. */
+  #over = false;
+  #wake = () => {};
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    const over = () => {
+      this.#over = true;
+      this.#wake();
+    };
+    // A reset takes with it what has not been read, so that an answer that is lost that way is missed below.
+    socket.on('error', () => {});
+    socket.on('end', over);
+    socket.on('close', over);
+    socket.on('data', (bytes: Buffer) => {
+      this.#received = Buffer.concat([this.#received, bytes]);
+      this.#wake();
+    });
+  }
+
+  static async open(port: number): Promise<RawConnection> {
+    // Half-open, so that the test decides when its own side ends.
+    const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true, noDelay: true });
+    await once(socket, 'connect');
+    return new RawConnection(socket);
+  }
+
+  /** Resolves when the bytes are handed to the operating system. */
+  async send(bytes: string | Uint8Array): Promise<void> {
+    this.#sent += Buffer.from(bytes).toString('latin1');
+    await new Promise<void>((resolve, reject) => {
+      this.#socket.write(bytes, (error) => (error == null ? resolve() : reject(error)));
+    });
+  }
+
+  /** Says that nothing more is sent, and goes on listening. */
+  endSending(): void {
+    this.#socket.end();
+  }
+
+  /** Hangs up without a word (RST). */
+  abort(): void {
+    this.#socket.resetAndDestroy();
+  }
+
+  /** The next answer, whole and checked; `undefined` when the server closes the connection instead. */
+  async next(): Promise<Answer | undefined> {
+    const [method = '', path = ''] = this.#requestLine(this.#answers);
+    for (;;) {
+      const parsed = parseAnswer(this.#received, method);
+      if (parsed !== undefined) {
+        this.#received = this.#received.subarray(parsed.length);
+        if (parsed.answer.status !== 100) {
+          this.#answers++;
+          expectConforms({ method, path, ...parsed.answer });
+        }
+        return parsed.answer;
+      }
+      if (this.#over) {
+        if (this.#received.length > 0) throw new Error(`half an answer: ${this.#received}`);
+        return undefined;
+      }
+      await this.#news();
+    }
+  }
+
+  /** The next answer, which must come. */
+  async answer(): Promise<Answer> {
+    const answer = await this.next();
+    if (answer === undefined) throw new Error('the connection was closed without an answer');
+    return answer;
+  }
+
+  /** Resolves when the server closes the connection; nothing more must have come. */
+  async closed(): Promise<void> {
+    while (!this.#over) await this.#news();
+    if (this.#received.length > 0) throw new Error(`more than the answer: ${this.#received}`);
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #news(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  #requestLine(index: number): string[] {
+    return [...this.#sent.matchAll(REQUEST_LINE)][index]?.slice(1) ?? [];
+  }
+}
+
+/** The first answer in the bytes with its length, `undefined` when it is not all there yet. */
+function parseAnswer(bytes: Buffer, method: string): { answer: Answer; length: number } | undefined {
+  const head = bytes.indexOf('\r\n\r\n');
+  if (head === -1) return undefined;
+  const [statusLine = '', ...lines] = bytes.toString('latin1', 0, head).split('\r\n');
+  const status = Number(/^HTTP\/1\.1 (\d{3}) [\w ]+$/.exec(statusLine)?.[1]);
+  if (Number.isNaN(status)) throw new Error(`not a status line: ${statusLine}`);
+  const headers: Record<string, string> = {};
+  const rawHeaders: string[] = [];
+  for (const line of lines) {
+    const [, name, value] = /^([\w-]+): ([^\r\n]*)$/.exec(line) ?? [];
+    if (name === undefined || value === undefined) throw new Error(`not a header: ${line}`);
+    if (name.toLowerCase() in headers) throw new Error(`sent twice: ${line}`);
+    headers[name.toLowerCase()] = value;
+    rawHeaders.push(name, value);
+  }
+  const start = head + 4;
+  const hasBody = method !== 'HEAD' && status !== 204 && status >= 200;
+  const length = start + (hasBody ? Number(headers['content-length']) : 0);
+  if (Number.isNaN(length)) throw new Error('an answer without Content-Length');
+  if (bytes.length < length) return undefined;
+  return { answer: { status, headers, rawHeaders, body: bytes.toString('utf8', start, length) }, length };
+}

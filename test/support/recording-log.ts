@@ -1,0 +1,29 @@
+import { EventEmitter, once } from 'node:events';
+import type { RequestLog, RequestRecord } from '../../src/adapters/http/request-log.ts';
+
+type Failure = { readonly error: unknown; readonly requestId: string | undefined };
+
+/** Keeps what the HTTP adapter reports. */
+export class RecordingLog implements RequestLog {
+  readonly records: RequestRecord[] = [];
+  readonly failures: Failure[] = [];
+  readonly #reports = new EventEmitter();
+
+  answered(request: RequestRecord): void {
+    this.records.push(request);
+    this.#reports.emit('answered');
+  }
+
+  failed(error: unknown, requestId: string | undefined): void {
+    this.failures.push({ error, requestId });
+  }
+
+  /** The record at this place, once it is there: it is made after the client has its answer. */
+  async record(index: number): Promise<RequestRecord> {
+    for (;;) {
+      const record = this.records[index];
+      if (record !== undefined) return record;
+      await once(this.#reports, 'answered');
+    }
+  }
+}
