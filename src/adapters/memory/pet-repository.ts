@@ -1,20 +1,24 @@
+import { IdempotencyKeyTaken, PetIdTaken } from '../../application/archive-errors.ts';
 import { IdempotencyKeyReused, PetIdsExhausted } from '../../application/errors.ts';
+import type { ArchivedPet, PetArchive } from '../../application/ports/pet-archive.ts';
 import type {
   Idempotency,
   Inserted,
   PetQuery,
   PetRepository,
 } from '../../application/ports/pet-repository.ts';
+import { samePet } from '../../application/same-pet.ts';
 import { MAX_PET_ID, type NewPet, type Pet, type PetStatus, storedPet } from '../../domain/pet.ts';
 
 /**
  * Keeps pets for as long as the process lives. Ids only grow and nothing is removed, so that appending keeps
  * every array sorted: a page is a binary search and a slice, O(log n + limit), with and without a filter.
  */
-export class InMemoryPetRepository implements PetRepository {
+export class InMemoryPetRepository implements PetRepository, PetArchive {
   readonly #all: Pet[] = [];
   readonly #byStatus: Record<PetStatus, Pet[]> = { available: [], pending: [], sold: [] };
   readonly #byKey = new Map<string, { readonly pet: Pet; readonly fingerprint: string }>();
+  readonly #idempotency = new WeakMap<Pet, Idempotency>();
   #lastId: bigint;
 
   /** @param lastId the id before the first that is given: a test of the end of the range needs it. */
@@ -30,7 +34,7 @@ export class InMemoryPetRepository implements PetRepository {
     const known = this.#byKey.get(key);
     if (known === undefined) {
       const stored = this.#add(pet);
-      this.#byKey.set(key, { pet: stored, fingerprint });
+      this.#remember(stored, { key, fingerprint });
       return { pet: stored, replayed: false };
     }
     if (known.fingerprint !== fingerprint) throw new IdempotencyKeyReused(key);
@@ -38,8 +42,7 @@ export class InMemoryPetRepository implements PetRepository {
   }
 
   async findById(id: bigint): Promise<Pet | undefined> {
-    const pet = this.#all[firstAfter(this.#all, id - 1n)];
-    return pet?.id === id ? pet : undefined;
+    return this.#find(id);
   }
 
   async list({ status, after, limit }: PetQuery): Promise<readonly Pet[]> {
@@ -48,12 +51,62 @@ export class InMemoryPetRepository implements PetRepository {
     return pets.slice(start, start + limit);
   }
 
+  async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
+    const pets = await this.list({ after, limit });
+    return pets.map((pet) => this.#archived(pet));
+  }
+
+  async write(pets: readonly ArchivedPet[]): Promise<void> {
+    for (const pet of pets) {
+      const there = this.#find(pet.id);
+      if (there === undefined) this.#put(pet);
+      else if (!samePet(this.#archived(there), pet)) throw new PetIdTaken(pet.id);
+    }
+  }
+
+  async lastId(): Promise<bigint> {
+    return this.#lastId;
+  }
+
+  async reserve(id: bigint): Promise<void> {
+    if (id > this.#lastId) this.#lastId = id;
+  }
+
+  async count(upTo: bigint): Promise<number> {
+    return firstAfter(this.#all, upTo);
+  }
+
+  #find(id: bigint): Pet | undefined {
+    const pet = this.#all[firstAfter(this.#all, id - 1n)];
+    return pet?.id === id ? pet : undefined;
+  }
+
   #add(pet: NewPet): Pet {
     if (this.#lastId >= MAX_PET_ID) throw new PetIdsExhausted();
     const stored = storedPet(++this.#lastId, pet);
     this.#all.push(stored);
     this.#byStatus[stored.status].push(stored);
     return stored;
+  }
+
+  #put({ id, idempotency, ...pet }: ArchivedPet): void {
+    if (idempotency !== undefined && this.#byKey.has(idempotency.key)) throw new IdempotencyKeyTaken(id);
+    const stored = storedPet(id, pet);
+    for (const pets of [this.#all, this.#byStatus[stored.status]]) {
+      pets.splice(firstAfter(pets, id), 0, stored);
+    }
+    if (id > this.#lastId) this.#lastId = id;
+    if (idempotency !== undefined) this.#remember(stored, idempotency);
+  }
+
+  #remember(pet: Pet, { key, fingerprint }: Idempotency): void {
+    this.#byKey.set(key, { pet, fingerprint });
+    this.#idempotency.set(pet, { key, fingerprint });
+  }
+
+  #archived(pet: Pet): ArchivedPet {
+    const idempotency = this.#idempotency.get(pet);
+    return idempotency === undefined ? pet : { ...pet, idempotency: { ...idempotency } };
   }
 }
 

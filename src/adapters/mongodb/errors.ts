@@ -32,7 +32,7 @@ const UNAVAILABLE_CODES: ReadonlySet<unknown> = new Set([
   13436, // NotPrimaryOrSecondary
 ]);
 
-const DUPLICATE_KEY = 11_000;
+export const DUPLICATE_KEY = 11_000;
 
 /**
  * The error in the words of the ports: {@link StorageUnavailable} where the database, not a bug, is the reason;

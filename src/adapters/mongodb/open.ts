@@ -1,10 +1,12 @@
-import { type Db } from 'mongodb';
+import { type Db, type MongoClient } from 'mongodb';
 import { StorageUnavailable } from '../../application/errors.ts';
+import type { PetArchive } from '../../application/ports/pet-archive.ts';
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
 import type { StorageProbe } from '../../application/ports/storage-probe.ts';
 import { connect, setupError } from './connect.ts';
 import { Deadline } from './deadline.ts';
 import { migrate } from './migrate.ts';
+import { MongoPetArchive } from './pet-archive.ts';
 import { MongoPetRepository } from './pet-repository.ts';
 import { readVersion, SCHEMA_VERSION, versionProblem } from './schema.ts';
 import { StorageSetupError } from './storage-setup-error.ts';
@@ -19,6 +21,8 @@ export type MongoStorage = {
   close(): Promise<void>;
 };
 
+export type MongoArchive = { readonly archive: PetArchive; close(): Promise<void> };
+
 export type MongoStorageOptions = {
   /** Bring an empty or older schema up to date first. */
   readonly autoMigrate: boolean;
@@ -30,21 +34,40 @@ export async function openMongoStorage(
   { autoMigrate }: MongoStorageOptions,
 ): Promise<MongoStorage> {
   const client = await connect(url);
-  try {
-    const db = client.db();
+  return setUp(client, async (db) => {
     const version = await readVersion(db);
     if (autoMigrate && (version === undefined || version < SCHEMA_VERSION)) await migrate(url);
-    const problem = versionProblem(await readVersion(db), db.databaseName);
-    if (problem !== undefined) throw new StorageSetupError(problem);
+    await requireVersion(db);
     return {
       pets: new MongoPetRepository(db),
       probe: { check: () => check(db) },
       close: () => client.close(),
     };
+  });
+}
+
+/** @throws {StorageSetupError} */
+export async function openMongoArchive(url: string): Promise<MongoArchive> {
+  // A count of many pets takes as long as it takes; the archive bounds every call by itself.
+  const client = await connect(url, { socketTimeoutMS: 0 });
+  return setUp(client, async (db) => {
+    await requireVersion(db);
+    return { archive: new MongoPetArchive(db), close: () => client.close() };
+  });
+}
+
+async function setUp<T>(client: MongoClient, work: (db: Db) => Promise<T>): Promise<T> {
+  try {
+    return await work(client.db());
   } catch (error) {
     await client.close();
     throw setupError(client, error);
   }
+}
+
+async function requireVersion(db: Db): Promise<void> {
+  const problem = versionProblem(await readVersion(db), db.databaseName);
+  if (problem !== undefined) throw new StorageSetupError(problem);
 }
 
 async function check(db: Db): Promise<void> {

@@ -13,6 +13,8 @@ export type PetDocument = {
   readonly status: PetStatus;
   /** Random, of the insert that made this document: tells our own earlier attempt from a stranger's pet. */
   readonly op?: UUID;
+  /** What the insert was made safe to repeat with, as 64 hex digits each; absent when there was none. */
+  readonly idem?: { readonly k: string; readonly fp: string };
 };
 
 /** `last` is the last id that has been given. */

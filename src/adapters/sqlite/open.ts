@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { StorageSetupError, StorageUnavailable } from '../../application/errors.ts';
+import type { PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
 import type { StorageProbe } from '../../application/ports/storage-probe.ts';
 import { whenFree } from './busy.ts';
@@ -9,11 +10,13 @@ import { connect, fileOf, makeDurable, refuseTruncated } from './connection.ts';
 import { setupError } from './errors.ts';
 import { InsertQueue } from './insert-queue.ts';
 import { takeLock } from './lock.ts';
+import { ReadableSqlitePetArchive, SqlitePetArchive } from './pet-archive.ts';
 import { SqlitePetRepository } from './pet-repository.ts';
 import { migrate, readVersion, versionProblem } from './schema.ts';
 
 export type SqliteStorage = {
   readonly pets: PetRepository;
+  readonly archive: PetArchive;
   readonly probe: StorageProbe;
   /** Waits for the inserts that are under way. */
   close(): Promise<void>;
@@ -40,9 +43,11 @@ export async function openSqliteStorage(path: string): Promise<SqliteStorage> {
     await whenFree(() => migrate(db));
     const inserts = new InsertQueue(db);
     const pets = new SqlitePetRepository(db, inserts);
+    const archive = new SqlitePetArchive(db);
     opened.move();
     return {
       pets,
+      archive,
       probe: { check: async () => check(db) },
       async close() {
         await inserts.close();
@@ -58,6 +63,7 @@ export async function openSqliteStorage(path: string): Promise<SqliteStorage> {
 /** A catalogue that can be read while a service has it open, and while none has. */
 export type SqliteReading = {
   readonly pets: Pick<PetRepository, 'findById' | 'list'>;
+  readonly archive: ReadablePetArchive;
   close(): Promise<void>;
 };
 
@@ -70,8 +76,9 @@ export async function openSqliteForReading(path: string): Promise<SqliteReading>
     const problem = versionProblem(db, await whenFree(() => readVersion(db)));
     if (problem !== undefined) throw new StorageSetupError(problem);
     const pets = new SqlitePetRepository(db, new InsertQueue(db));
+    const archive = new ReadableSqlitePetArchive(db);
     opened.move();
-    return { pets, close: async () => db[Symbol.dispose]() };
+    return { pets, archive, close: async () => db[Symbol.dispose]() };
   } catch (error) {
     throw setupError(file, error);
   }

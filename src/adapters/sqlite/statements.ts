@@ -14,12 +14,37 @@ export const QUERIES = {
 export const INSERT =
   'INSERT INTO pets (name, category_id, status, idempotency_key, fingerprint) VALUES (?, ?, ?, ?, ?)';
 
+/** The queries of the archive. Only the count looks at more than it returns. */
+export const ARCHIVE_QUERIES = {
+  read: `SELECT ${COLUMNS}, idempotency_key, fingerprint FROM pets WHERE id > ? ORDER BY id LIMIT ?`,
+  byId: `SELECT ${COLUMNS}, idempotency_key, fingerprint FROM pets WHERE id = ?`,
+  count: 'SELECT count(*) AS n FROM pets WHERE id <= ?',
+  // SQLite raises the sequence by itself when a greater id is written; no harm where somebody has set it back.
+  lastId: `SELECT max(ifnull((SELECT max(id) FROM pets), 0),
+                      ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'pets'), 0)) AS id`,
+} as const;
+
+/** Leaves what is there as it is, whether the id or the idempotency key is taken. */
+export const INSERT_WITH_ID = `INSERT INTO pets (${COLUMNS}, idempotency_key, fingerprint) VALUES (?, ?, ?, ?, ?, ?)
+  ON CONFLICT DO NOTHING`;
+
+/** The sequence of AUTOINCREMENT, which is open to all that SQL can do: https://www.sqlite.org/autoinc.html */
+export const RESERVE = [
+  "INSERT INTO sqlite_sequence SELECT 'pets', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'pets')",
+  "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'pets'",
+] as const;
+
 /** STRICT and the checks of the table guarantee these types, and `readBigInts` that every integer is exact. */
 export type PetRow = {
   readonly id: bigint;
   readonly name: string;
   readonly category_id: bigint;
   readonly status: PetStatus;
+};
+
+export type ArchivedRow = PetRow & {
+  readonly idempotency_key: Uint8Array | null;
+  readonly fingerprint: Uint8Array | null;
 };
 
 export function toPet({ id, name, category_id: categoryId, status }: PetRow): Pet {

@@ -1,0 +1,119 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { IdempotencyKeyTaken, PetIdTaken } from '../../application/archive-errors.ts';
+import type { ArchivedPet, PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
+import { samePet } from '../../application/same-pet.ts';
+import { whenFree } from './busy.ts';
+import { translated } from './errors.ts';
+import { ARCHIVE_QUERIES, type ArchivedRow, INSERT_WITH_ID, RESERVE, toPet } from './statements.ts';
+
+/** The pets of a SQLite file. Also of one that a service is writing to. */
+export class ReadableSqlitePetArchive implements ReadablePetArchive {
+  readonly #read: StatementSync;
+  readonly #lastId: StatementSync;
+  readonly #count: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    this.#read = db.prepare(ARCHIVE_QUERIES.read);
+    this.#lastId = db.prepare(ARCHIVE_QUERIES.lastId);
+    this.#count = db.prepare(ARCHIVE_QUERIES.count);
+  }
+
+  async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
+    const rows = await whenReady(() => this.#read.all(after, limit) as ArchivedRow[]);
+    return rows.map(toArchivedPet);
+  }
+
+  async lastId(): Promise<bigint> {
+    const { id } = await whenReady(() => this.#lastId.get() as { id: bigint });
+    return id;
+  }
+
+  async count(upTo: bigint): Promise<number> {
+    const { n } = await whenReady(() => this.#count.get(upTo) as { n: bigint });
+    return Number(n);
+  }
+}
+
+/** The pets of a SQLite file that this process holds the lock of. */
+export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArchive {
+  readonly #db: DatabaseSync;
+  readonly #insert: StatementSync;
+  readonly #byId: StatementSync;
+  readonly #reserve: readonly StatementSync[];
+
+  constructor(db: DatabaseSync) {
+    super(db);
+    this.#db = db;
+    this.#insert = db.prepare(INSERT_WITH_ID);
+    this.#byId = db.prepare(ARCHIVE_QUERIES.byId);
+    this.#reserve = RESERVE.map((sql) => db.prepare(sql));
+  }
+
+  async write(pets: readonly ArchivedPet[]): Promise<void> {
+    // Copies: the caller may change what it passed while we wait.
+    const copies = pets.map(({ idempotency, ...pet }): ArchivedPet => {
+      return idempotency === undefined ? pet : { ...pet, idempotency: { ...idempotency } };
+    });
+    await this.#transaction(() => {
+      for (const pet of copies) this.#writeOne(pet);
+    });
+  }
+
+  async reserve(id: bigint): Promise<void> {
+    const [make, raise] = this.#reserve;
+    await this.#transaction(() => {
+      make?.run();
+      raise?.run(id);
+    });
+  }
+
+  #writeOne(pet: ArchivedPet): void {
+    const { id, name, categoryId, status, idempotency } = pet;
+    const { changes } = this.#insert.run(
+      id,
+      name,
+      categoryId,
+      status,
+      // What is not 64 hex digits becomes shorter, which the table refuses.
+      idempotency === undefined ? null : Buffer.from(idempotency.key, 'hex'),
+      idempotency === undefined ? null : Buffer.from(idempotency.fingerprint, 'hex'),
+    );
+    if (changes !== 0n) return;
+    const there = this.#byId.get(id) as ArchivedRow | undefined;
+    if (there === undefined) throw new IdempotencyKeyTaken(id);
+    if (!samePet(toArchivedPet(there), pet)) throw new PetIdTaken(id);
+  }
+
+  /** All of the work, durably, or nothing of it. */
+  async #transaction(work: () => void): Promise<void> {
+    await whenReady(() => {
+      this.#db.exec('BEGIN IMMEDIATE');
+      try {
+        work();
+        this.#db.exec('COMMIT');
+      } finally {
+        // After some errors SQLite has done it by itself: https://www.sqlite.org/lang_transaction.html
+        if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      }
+    });
+  }
+}
+
+async function whenReady<T>(work: () => T): Promise<T> {
+  try {
+    return await whenFree(work);
+  } catch (error) {
+    throw translated(error);
+  }
+}
+
+function toArchivedPet(row: ArchivedRow): ArchivedPet {
+  const pet = toPet(row);
+  const { idempotency_key: key, fingerprint } = row;
+  // The table has both or neither.
+  if (key === null || fingerprint === null) return pet;
+  return Object.freeze({
+    ...pet,
+    idempotency: Object.freeze({ key: key.toHex(), fingerprint: fingerprint.toHex() }),
+  });
+}

@@ -1,0 +1,99 @@
+import { CountsDiffer, PetIdTaken } from './archive-errors.ts';
+import { ArchiveSource } from './archive-source.ts';
+import { ahead, BATCH_SIZE, Cursor } from './batches.ts';
+import type { PetArchive } from './ports/pet-archive.ts';
+import type { PetSource, Survey } from './ports/pet-source.ts';
+import type { OnProgress } from './progress.ts';
+import { samePet } from './same-pet.ts';
+
+export type Copied = {
+  /** How many pets the source has. All of them are in the target now. */
+  readonly count: number;
+  /** How many of them were there before, from an earlier copy. */
+  readonly before: number;
+  /** How many other pets the target has between them. They are as they were. */
+  readonly others: number;
+};
+
+/** What the target has already, up to the last id of the source. */
+type Standing = Pick<Copied, 'before' | 'others'> & {
+  /** The target has every pet of the source up to this id: */
+  readonly completeTo: bigint;
+  /** so many. */
+  readonly complete: number;
+};
+
+/** Brings the pets of a source into an archive, ids kept: copies and imports. */
+export class CopyPets {
+  readonly #source: PetSource;
+  readonly #target: PetArchive;
+
+  constructor(source: PetSource, target: PetArchive) {
+    this.#source = source;
+    this.#target = target;
+  }
+
+  /**
+   * May be repeated after an interruption at any point: what is there already is compared, pet by pet, and the rest
+   * is written. When the source is not good, or the target has a pet that stands in the way, nothing is written.
+   *
+   * @throws {PetIdTaken} when the target has another pet under an id of the source
+   * @throws {IdempotencyKeyTaken} when it has one with the same idempotency key: the one reason that is found late
+   * @throws {CountsDiffer} when somebody has changed the source or the target meanwhile
+   */
+  async execute(onProgress: OnProgress): Promise<Copied> {
+    const survey = await this.#source.survey(onProgress);
+    const { before, others, completeTo, complete } = await this.#compare(survey, onProgress);
+    // Before the first pet is written, so that a service on the target gives none of the ids from now on.
+    await this.#target.reserve(survey.lastId);
+    let count = complete;
+    // One batch after the other, so that an interruption leaves no gap before the last.
+    for await (const pets of ahead(this.#source.read(completeTo, survey))) {
+      await this.#target.write(pets);
+      count += pets.length;
+      onProgress({ doing: 'writing', done: count, total: survey.count });
+    }
+    await this.#verify(survey, count, others);
+    return { count, before, others };
+  }
+
+  /** Walks through both sides for as long as the target has pets. */
+  async #compare(survey: Survey, onProgress: OnProgress): Promise<Standing> {
+    const theirs = new Cursor(ahead(new ArchiveSource(this.#target).read(0n, survey)));
+    const ours = new Cursor(ahead(this.#source.read(0n, survey)));
+    const standing = { before: 0, others: 0, completeTo: 0n, complete: 0 };
+    try {
+      let our = await ours.next();
+      let gap = false;
+      for (let their = await theirs.next(); their !== undefined; their = await theirs.next()) {
+        for (; our !== undefined && our.id < their.id; our = await ours.next()) gap = true;
+        if (our?.id !== their.id) {
+          standing.others++;
+          continue;
+        }
+        if (!samePet(our, their)) throw new PetIdTaken(their.id);
+        standing.before++;
+        if (!gap) {
+          standing.complete++;
+          standing.completeTo = their.id;
+        }
+        if (standing.before % BATCH_SIZE === 0) {
+          onProgress({ doing: 'comparing', done: standing.before, total: survey.count });
+        }
+        our = await ours.next();
+      }
+    } finally {
+      await ours.close();
+      await theirs.close();
+    }
+    return standing;
+  }
+
+  async #verify(survey: Survey, count: number, others: number): Promise<void> {
+    const inSource = await this.#source.recount(survey);
+    if (inSource !== count) throw new CountsDiffer('the source', { expected: count, found: inSource });
+    const inTarget = await this.#target.count(survey.lastId);
+    const expected = count + others;
+    if (inTarget !== expected) throw new CountsDiffer('the target', { expected, found: inTarget });
+  }
+}

@@ -1,0 +1,33 @@
+import { CountsDiffer } from './archive-errors.ts';
+import { ArchiveSource } from './archive-source.ts';
+import { ahead } from './batches.ts';
+import type { ArchivedPet, ReadablePetArchive } from './ports/pet-archive.ts';
+import type { OnProgress } from './progress.ts';
+
+export class ExportPets {
+  readonly #archive: ReadablePetArchive;
+
+  constructor(archive: ReadablePetArchive) {
+    this.#archive = archive;
+  }
+
+  /**
+   * Every pet that there is now, in batches and in ascending order of id. Where it ends without an error, no pet was
+   * left out.
+   *
+   * @param after the last id that an earlier, interrupted export has delivered, with all before it; else 0
+   * @throws {CountsDiffer}
+   */
+  async *execute(after: bigint, onProgress: OnProgress): AsyncGenerator<readonly ArchivedPet[]> {
+    const source = new ArchiveSource(this.#archive);
+    const survey = await source.survey();
+    let done = await this.#archive.count(after);
+    for await (const pets of ahead(source.read(after, survey))) {
+      yield pets;
+      done += pets.length;
+      onProgress({ doing: 'exporting', done, total: survey.count });
+    }
+    const expected = await source.recount(survey);
+    if (done !== expected) throw new CountsDiffer('the source', { expected: done, found: expected });
+  }
+}

@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto';
+import { MongoClient } from 'mongodb';
+import { describe, expect, it } from 'vitest';
+import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
+import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { newPet } from '../../../src/domain/pet.ts';
+import { petArchiveContract } from '../../contracts/pet-archive.ts';
+import { archivedPets } from '../../support/archived-pets.ts';
+import { failCommand } from '../../support/fail-point.ts';
+import { addressOf, freshDatabase, throughPort, withOptions } from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+import { TcpProxy } from '../../support/tcp-proxy.ts';
+
+const mongo = await sharedMongo();
+
+describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`, () => {
+  petArchiveContract(
+    'mongodb',
+    async () => {
+      const url = mongo!.url(`test-${randomUUID()}`);
+      await migrate(url);
+      const admin = new MongoClient(url);
+      // As storage.md has it. The migration makes it when the repository knows idempotency.
+      await admin
+        .db()
+        .collection('pets')
+        .createIndex(
+          { 'idem.k': 1 },
+          { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } },
+        );
+      const storage = await openMongoStorage(url, { autoMigrate: false });
+      const { archive, close } = await openMongoArchive(url);
+      return {
+        archive,
+        pets: storage.pets,
+        async close() {
+          await close();
+          await storage.close();
+          await admin.db().dropDatabase();
+          await admin.close();
+        },
+      };
+    },
+    { insertOnce: 'the repository knows no idempotency yet' },
+  );
+
+  it('keeps a pet in the form of the repository', async () => {
+    const { url, pets } = await freshDatabase(mongo!);
+    await using target = await opened(url);
+    const [first, second] = archivedPets(2);
+    await target.archive.write([first!, second!]);
+
+    const { key: k, fingerprint: fp } = first!.idempotency!;
+    const { idempotency: _, id: _id, ...fields } = first!;
+    expect(await pets.find().sort({ _id: 1 }).toArray()).toStrictEqual([
+      { _id, ...fields, idem: { k, fp } },
+      { _id: second!.id, name: second!.name, categoryId: second!.categoryId, status: second!.status },
+    ]);
+  });
+
+  it('is durable whatever the connection string says', async () => {
+    const { url, db } = await freshDatabase(mongo!);
+    await db.command({ profile: 2 });
+    await using target = await opened(withOptions(url, { w: 1, journal: false, readConcernLevel: 'local' }));
+    await target.archive.write(archivedPets(3));
+    await target.archive.reserve(7n);
+    await db.command({ profile: 0 });
+    const written = await db
+      .collection('system.profile')
+      .find({ op: { $in: ['insert', 'update'] }, 'command.writeConcern': { $exists: true } })
+      .toArray();
+    expect(written.length).toBeGreaterThan(0);
+    for (const { command } of written) expect(command.writeConcern).toMatchObject({ w: 'majority', j: true });
+  });
+
+  it('writes on when the answer to a batch was lost', async () => {
+    const { url } = await freshDatabase(mongo!);
+    const proxy = await new TcpProxy(addressOf(url)).listen();
+    await using target = await opened(withOptions(throughPort(url, proxy.port), { retryWrites: false }));
+    proxy.loseReplies('insert', 1);
+
+    await target.archive.write(archivedPets(100));
+
+    expect(proxy.repliesToLose).toBe(0);
+    expect(await target.archive.read(0n, 200)).toStrictEqual(archivedPets(100));
+    await proxy.close();
+  });
+
+  it.skipIf(mongo?.testCommands === false)('sits out a failover in the middle', async () => {
+    const { url, db } = await freshDatabase(mongo!);
+    await using target = await opened(withOptions(url, { retryWrites: false }));
+    const NOT_PRIMARY = 10_107;
+    await failCommand(db, 'insert', { times: 3 }, { errorCode: NOT_PRIMARY });
+    await target.archive.write(archivedPets(100));
+    expect(await target.archive.count(1000n)).toBe(100);
+  });
+
+  it('does not hide what is no outage', async () => {
+    const { url } = await freshDatabase(mongo!);
+    await using target = await opened(url);
+    const bad = [{ ...archivedPets(1)[0]!, name: 'x'.repeat(256) }];
+    await expect(target.archive.write(bad)).rejects.toThrow('Document failed validation');
+  });
+
+  it('shares the counter with services that are running', async () => {
+    const { url } = await freshDatabase(mongo!);
+    const service = await openMongoStorage(url, { autoMigrate: false });
+    await using target = await opened(url);
+    await service.pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
+    await target.archive.reserve(500n);
+    const next = await service.pets.insert(newPet({ name: 'Tom', categoryId: 7n }));
+    expect(next.id).toBe(501n);
+    await service.close();
+  });
+
+  it('knows the greatest id, although somebody has set the counter back', async () => {
+    const { url, counters } = await freshDatabase(mongo!);
+    await using target = await opened(url);
+    await target.archive.write(archivedPets(3));
+    await counters.updateOne({ _id: 'pets' }, { $set: { last: 1n } });
+    expect(await target.archive.lastId()).toBe(3n);
+  });
+});
+
+async function opened(url: string) {
+  const target = await openMongoArchive(url);
+  return { ...target, [Symbol.asyncDispose]: () => target.close() };
+}
