@@ -84,6 +84,12 @@ const BOUNDARIES: Boundary[] = [
     allowed: ['tsyringe', './config.ts', '../adapters/memory/pets.ts', '../../package.json'],
   },
   {
+    folder: 'src/main/deeper',
+    message: 'Nothing in src imports from outside src',
+    refused: ['../../../test/support/mongodb.ts', '../../../bench/run.ts'],
+    allowed: ['tsyringe', '../config.ts', '../../adapters/memory/pets.ts', '../../../package.json'],
+  },
+  {
     folder: 'test',
     message: 'Only src/main knows the container',
     refused: ['tsyringe', 'reflect-metadata'],

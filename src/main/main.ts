@@ -1,15 +1,22 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util';
-import { StorageSetupError } from '../adapters/mongodb/storage-setup-error.ts';
+import type { PetFileError } from '../adapters/ndjson/pet-file-error.ts';
+import type { ArchiveError } from '../application/archive-errors.ts';
 import { describeVariables, InvalidConfig, readConfig } from './config.ts';
 import { serve } from './serve.ts';
+import { UsageError } from './usage-error.ts';
 
 const USAGE = `petstore: a catalogue of animals behind a JSON HTTP API
 
 Usage:
   npm start                        run the service
   npm run petstore -- migrate      bring the schema of a MongoDB database up to date
-  npm run petstore -- --help       show this
+  npm run petstore -- export       write all pets to a file
+  npm run petstore -- import       bring the pets of a file into a storage
+  npm run petstore -- copy         copy all pets from one storage to another
+  npm run petstore -- --help       show this; after export, import or copy more of that
+
+The exit code is 0 when it is done, 1 when it was refused or has failed, 2 when the command line is wrong.
 
 Variables, each with its default; an empty one counts as not set:
 ${describeVariables()}
@@ -28,6 +35,12 @@ async function migrate(): Promise<void> {
 const COMMANDS: Readonly<Record<string, () => Promise<void>>> = { serve, migrate };
 
 async function main(): Promise<void> {
+  const [first = '', ...others] = process.argv.slice(2);
+  if (first === 'export' || first === 'import' || first === 'copy') {
+    // They have options of their own.
+    const { runCommand } = await import('./command-line/commands.ts');
+    return runCommand(first, others);
+  }
   const { values, positionals } = parseArgs({
     options: { help: { type: 'boolean', short: 'h' } },
     allowPositionals: true,
@@ -36,23 +49,40 @@ async function main(): Promise<void> {
   const command = Object.hasOwn(COMMANDS, name) && rest.length === 0 ? COMMANDS[name] : undefined;
   if (values.help) process.stdout.write(USAGE);
   else if (command !== undefined) await command();
-  else throw new InvalidConfig(['unknown command; see npm run petstore -- --help']);
+  else throw new UsageError('unknown command');
 }
 
 function fail(error: unknown): void {
   for (const line of explain(error)) process.stderr.write(`petstore: ${line}\n`);
   // Not exit(): what was opened has been closed, so that the process ends by itself.
-  process.exitCode = 1;
+  process.exitCode = error instanceof UsageError || isArgumentError(error) ? 2 : 1;
+}
+
+/** What an operator can mend, or has to know; each has a message of one line, without secrets. */
+const TOLD_IN_A_LINE: ReadonlySet<unknown> = new Set<
+  ArchiveError['kind'] | PetFileError['kind'] | UsageError['kind'] | 'storage-setup' | 'storage-unavailable'
+>([
+  'counts-differ',
+  'idempotency-key-taken',
+  'pet-file',
+  'pet-id-taken',
+  'storage-setup',
+  'storage-unavailable',
+  'usage',
+]);
+
+function isArgumentError(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS_');
 }
 
 /** What an operator can mend takes a line each; of a bug the stack is wanted. */
 function explain(error: unknown): readonly string[] {
   if (error instanceof InvalidConfig) return error.problems;
-  if (error instanceof StorageSetupError) return [error.message];
   if (!(error instanceof Error)) return [String(error)];
-  if ('code' in error && String(error.code).startsWith('ERR_PARSE_ARGS_')) {
-    return ['unknown option; see npm run petstore -- --help'];
+  if ('kind' in error && TOLD_IN_A_LINE.has(error.kind)) {
+    return [error.message.replaceAll(/\s+/g, ' ')];
   }
+  if (isArgumentError(error)) return [new UsageError('unknown option').message];
   if ('syscall' in error && (error.syscall === 'listen' || error.syscall === 'getaddrinfo')) {
     // It repeats HOST, which is no secret but may be more than a line.
     return [`HOST and PORT cannot be listened on: ${error.message.replaceAll(/\s+/g, ' ')}`];

@@ -165,7 +165,7 @@ describe('the command line', () => {
     ['a value for an option without one', ['--help=hunter2'], 'unknown option'],
   ])('refuses %s in one line', async (_what, args, problem) => {
     const refused = runService({}, args);
-    expect(await refused.ended).toStrictEqual(FAILED);
+    expect(await refused.ended).toStrictEqual({ code: 2, signal: null });
     expect(refused.stderr).toBe(`petstore: ${problem}; see npm run petstore -- --help\n`);
     expect(refused.stdout).toBe('');
   });

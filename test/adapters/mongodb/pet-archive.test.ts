@@ -24,9 +24,11 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
       await admin
         .db()
         .collection('pets')
+
         .createIndex(
           { 'idem.k': 1 },
           { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } },
+          {},
         );
       const storage = await openMongoStorage(url, { autoMigrate: false });
       const { archive, close } = await openMongoArchive(url);

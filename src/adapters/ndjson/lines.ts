@@ -1,0 +1,49 @@
+import type { FileHandle } from 'node:fs/promises';
+
+const LF = 0x0a;
+
+/** In bytes: some hundred pets. */
+const BLOCK = 65_536;
+
+/** A line is longer than it may be. */
+export class LineTooLong extends Error {
+  /** How many lines came before it. */
+  readonly before: number;
+
+  constructor(before: number) {
+    super('a line is too long');
+    this.name = 'LineTooLong';
+    this.before = before;
+  }
+}
+
+/**
+ * The lines of a file without their ends, as the bytes that they are, in batches. Holds no more than a block and a
+ * line in memory. What follows the last line feed is a line too, unless it is nothing.
+ *
+ * @throws {LineTooLong}
+ */
+export async function* linesOf(file: FileHandle, maxBytes: number): AsyncGenerator<readonly Buffer[]> {
+  let rest: Buffer = Buffer.alloc(0);
+  let before = 0;
+  const blocks: AsyncIterable<Buffer> = file.createReadStream({
+    start: 0,
+    autoClose: false,
+    highWaterMark: BLOCK,
+  });
+  for await (const block of blocks) {
+    const bytes = rest.length === 0 ? block : Buffer.concat([rest, block]);
+    const lines: Buffer[] = [];
+    let start = 0;
+    for (let end = bytes.indexOf(LF); end !== -1; end = bytes.indexOf(LF, start)) {
+      if (end - start > maxBytes) throw new LineTooLong(before + lines.length);
+      lines.push(bytes.subarray(start, end));
+      start = end + 1;
+    }
+    rest = bytes.subarray(start);
+    before += lines.length;
+    if (lines.length > 0) yield lines;
+    if (rest.length > maxBytes) throw new LineTooLong(before);
+  }
+  if (rest.length > 0) yield [rest];
+}

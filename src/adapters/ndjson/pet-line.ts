@@ -1,0 +1,65 @@
+import * as v from 'valibot';
+import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
+import { InvalidPet } from '../../domain/invalid-pet.ts';
+import { MAX_PET_ID, newPet, PET_STATUSES, storedPet } from '../../domain/pet.ts';
+
+/** Parses JSON without losing a digit: an integer in the range of int64 comes as a `bigint`. */
+export type ParseJson = (text: string) => unknown;
+
+// Each message is the rest of a sentence that begins with the name of the field.
+const INT64 = 'must be an integer in the range of int64';
+const ID = `must be an integer from 1 to ${MAX_PET_ID}`;
+const DIGEST = 'must be 64 lower-case hex digits';
+
+const Digest = v.pipe(v.string(DIGEST), v.regex(/^[0-9a-f]{64}$/, DIGEST));
+
+// Strict, because a field that is not known would be lost silently.
+const Line = v.strictObject(
+  {
+    id: v.pipe(v.bigint(ID), v.minValue(1n, ID), v.maxValue(MAX_PET_ID, ID)),
+    name: v.string('must be a string'),
+    categoryId: v.bigint(INT64),
+    status: v.optional(v.picklist(PET_STATUSES, `must be one of ${PET_STATUSES.join(', ')}`)),
+    idempotency: v.optional(v.strictObject({ key: Digest, fingerprint: Digest }, misfit)),
+  },
+  misfit,
+);
+
+function misfit({ expected, path }: v.StrictObjectIssue): string {
+  if (path === undefined) return 'must be a JSON object';
+  return expected === 'never' ? 'is no field that a pet has' : 'is required';
+}
+
+/** The line of a pet, without its end. Written by hand, because `JSON.stringify` has no exact int64. */
+export function petLine({ id, name, categoryId, status, idempotency }: ArchivedPet): string {
+  const known = idempotency === undefined ? '' : `,"idempotency":${JSON.stringify(toWire(idempotency))}`;
+  return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"${known}}`;
+}
+
+function toWire({ key, fingerprint }: NonNullable<ArchivedPet['idempotency']>) {
+  return { key, fingerprint };
+}
+
+/** @returns the pet, or everything that is wrong with the line, in one */
+export function parsePetLine(text: string, parseJson: ParseJson): ArchivedPet | string {
+  let value: unknown;
+  try {
+    value = parseJson(text);
+  } catch (error) {
+    if (error instanceof RangeError) return 'is nested too deeply';
+    if (error instanceof SyntaxError) return text.trim() === '' ? 'is empty' : 'is not JSON';
+    throw error;
+  }
+  const { success, output, issues } = v.safeParse(Line, value);
+  if (!success) {
+    return issues.map((issue) => [v.getDotPath(issue), issue.message].filter(Boolean).join(' ')).join('; ');
+  }
+  const { id, idempotency, ...draft } = output;
+  try {
+    const pet = storedPet(id, newPet(draft));
+    return idempotency === undefined ? pet : { ...pet, idempotency };
+  } catch (error) {
+    if (error instanceof InvalidPet) return error.message;
+    throw error;
+  }
+}

@@ -1,0 +1,45 @@
+import type { PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
+import { UsageError } from '../usage-error.ts';
+
+type Opened<Archive> = { readonly archive: Archive; close(): Promise<void> };
+
+/** Where the pets of a service are that was told nothing else. */
+const DEFAULT_URL = 'sqlite:./data/petstore.db';
+
+/** The storage of the service that runs in the same environment. */
+export function defaultUrl(): string {
+  return process.env['DATABASE_URL'] || DEFAULT_URL;
+}
+
+/** Opens a storage to be read, also while a service has it. */
+export async function openSource(url: string, what: string): Promise<Opened<ReadablePetArchive>> {
+  const { sqlite, mongodb } = storageOf(url, what);
+  if (sqlite === undefined) return openMongodb(mongodb);
+  const { openSqliteForReading } = await import('../../adapters/sqlite/open.ts');
+  return openSqliteForReading(sqlite);
+}
+
+/** Opens a storage to be written. A SQLite file must be in use by no service then. */
+export async function openTarget(url: string, what: string): Promise<Opened<PetArchive>> {
+  const { sqlite, mongodb } = storageOf(url, what);
+  if (sqlite === undefined) return openMongodb(mongodb);
+  const { openSqliteStorage } = await import('../../adapters/sqlite/open.ts');
+  return openSqliteStorage(sqlite);
+}
+
+async function openMongodb(url: string): Promise<Opened<PetArchive>> {
+  const { openMongoArchive } = await import('../../adapters/mongodb/open.ts');
+  return openMongoArchive(url);
+}
+
+function storageOf(url: string, what: string): { readonly sqlite?: string; readonly mongodb: string } {
+  if (url === 'memory:') {
+    throw new UsageError(
+      `${what} cannot be memory:, which is gone when a process ends, and seen by no other`,
+    );
+  }
+  const sqlite = /^sqlite:(.+)$/.exec(url)?.[1];
+  if (sqlite !== undefined) return { sqlite, mongodb: '' };
+  if (/^mongodb(?:\+srv)?:\/\//.test(url)) return { mongodb: url };
+  throw new UsageError(`${what} must be sqlite:PATH or mongodb://HOST/DATABASE`);
+}

@@ -1,0 +1,49 @@
+import { ArchiveSource } from '../../application/archive-source.ts';
+import { type Copied, CopyPets } from '../../application/copy-pets.ts';
+import { UsageError } from '../usage-error.ts';
+import { openSource, openTarget } from './archives.ts';
+import type { Command } from './command.ts';
+
+const HELP = `Usage: npm run petstore -- copy --from URL --to URL
+
+Copies every pet from one storage to another. They keep their ids, and no other pet ever gets one of them. What the
+target has already is compared first: when another pet stands in the way, nothing is written. After an interruption
+run the same command again.
+
+  --from URL   sqlite:PATH or mongodb://HOST/DATABASE. A service may go on using it; what is added after the start is
+               left out, so stop the service before the last copy
+  --to URL     sqlite:PATH, which no service may be using meanwhile, or mongodb://HOST/DATABASE
+`;
+
+export const copyCommand: Command = {
+  help: HELP,
+  options: ['from', 'to'],
+  takesFile: false,
+  async run({ from, to }, talk) {
+    if (from === undefined || to === undefined) {
+      throw new UsageError('--from and --to must both be given', 'copy ');
+    }
+    const source = await openSource(from, '--from');
+    try {
+      const target = await openTarget(to, '--to');
+      try {
+        talk.ifInterrupted('run the same command again to go on; what is there already stays');
+        const copied = await new CopyPets(new ArchiveSource(source.archive), target.archive).execute(
+          talk.progress.update,
+        );
+        talk.progress.clear();
+        tellCopied('copied', copied);
+      } finally {
+        await target.close();
+      }
+    } finally {
+      await source.close();
+    }
+  },
+};
+
+export function tellCopied(done: 'copied' | 'imported', { count, before, others }: Copied): void {
+  const known = before > 0 ? `; ${before} of them were there before` : '';
+  const strange = others > 0 ? `; ${others} other pets between them are as they were` : '';
+  process.stdout.write(`${done} ${count} pets${known}${strange}\n`);
+}

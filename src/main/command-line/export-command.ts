@@ -1,0 +1,80 @@
+import { parseJson } from '../../adapters/http/json.ts';
+import { PartialFile, petLines } from '../../adapters/ndjson/partial-file.ts';
+import { PetFileError } from '../../adapters/ndjson/pet-file-error.ts';
+import { ExportPets } from '../../application/export-pets.ts';
+import type { ReadablePetArchive } from '../../application/ports/pet-archive.ts';
+import { ResumeExport } from '../../application/resume-export.ts';
+import { defaultUrl, openSource } from './archives.ts';
+import type { Command, Talk } from './command.ts';
+
+const HELP = `Usage: npm run petstore -- export [--from URL] [FILE]
+
+Writes every pet as a line of JSON (NDJSON), in ascending order of id, to FILE or else to standard output. A service
+may go on using the storage. What is added after the start is left out.
+
+  --from URL   where the pets are: sqlite:PATH or mongodb://HOST/DATABASE; by default DATABASE_URL
+  FILE         is written as FILE.partial and gets its name when it is complete, in place of an older one. After an
+               interruption the same command goes on where FILE.partial ends.
+`;
+
+export const exportCommand: Command = {
+  help: HELP,
+  options: ['from'],
+  takesFile: true,
+  async run({ file, from }, talk) {
+    const source = await openSource(from ?? defaultUrl(), from === undefined ? 'DATABASE_URL' : '--from');
+    try {
+      const count =
+        file === undefined
+          ? await toStandardOutput(source.archive, talk)
+          : await toFile(source.archive, file, talk);
+      talk.progress.clear();
+      // Not to standard output, which may be the export.
+      process.stderr.write(`exported ${count} pets\n`);
+    } finally {
+      await source.close();
+    }
+  },
+};
+
+async function toStandardOutput(archive: ReadablePetArchive, talk: Talk): Promise<number> {
+  talk.ifInterrupted('what was written is not all; start again');
+  // Whoever writes hears of it as well.
+  process.stdout.on('error', () => {});
+  let count = 0;
+  for await (const pets of new ExportPets(archive).execute(0n, talk.progress.update)) {
+    await print(petLines(pets));
+    count += pets.length;
+  }
+  return count;
+}
+
+async function print(text: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  process.stdout.write(text, (error) => {
+    if (error == null) resolve();
+    else reject(new PetFileError('standard output', undefined, `cannot be written: ${error.message}`));
+  });
+  await promise;
+}
+
+async function toFile(archive: ReadablePetArchive, path: string, talk: Talk): Promise<number> {
+  const file = await PartialFile.open(path);
+  try {
+    talk.ifInterrupted(`run the same command again to go on with ${file.path}`);
+    const delivered = await file.delivered(parseJson);
+    const resumes = delivered !== undefined && (await new ResumeExport(archive).execute(delivered));
+    await file.cut({ toNothing: !resumes });
+    let count = resumes ? delivered.count : 0;
+    if (resumes) process.stderr.write(`going on with ${file.path}, after ${count} pets\n`);
+    const after = resumes ? delivered.last.id : 0n;
+    for await (const pets of new ExportPets(archive).execute(after, talk.progress.update)) {
+      await file.append(pets);
+      count += pets.length;
+    }
+    await file.complete();
+    return count;
+  } finally {
+    await file.close();
+  }
+}
