@@ -93,7 +93,12 @@ describe('a second service', () => {
     expect(await refusal(file)).toMatch(/in use by another petstore service/);
     await first.kill();
 
-    expect(await readdir(dirname(file))).toContain('petstore.db.lock');
+    expect((await readdir(dirname(file))).toSorted()).toStrictEqual([
+      'petstore.db',
+      'petstore.db-shm',
+      'petstore.db-wal',
+      'petstore.db.lock',
+    ]);
     const { pets } = await opened(file);
     expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
   });
