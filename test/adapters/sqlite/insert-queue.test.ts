@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +9,7 @@ import { migrate } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageUnavailable } from '../../../src/application/errors.ts';
 import { type NewPet, newPet } from '../../../src/domain/pet.ts';
 import { asking } from '../../contracts/idempotency.ts';
+import { run } from '../../support/process.ts';
 import { commits, count, newFile, stranger } from '../../support/sqlite.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
@@ -157,10 +157,10 @@ describe('a COMMIT that fails', () => {
     const { file, db, queue } = await opened(AGES);
     const first = await queue.add(rex, asking('first'));
 
-    limitFileSize(`${statSync(`${file}-wal`).size + 100}`);
+    await limitFileSize(`${statSync(`${file}-wal`).size + 100}`);
     const outcomes = await Promise.allSettled(times(20, (n) => queue.add(rex, asking(`${n}`))));
     const whileBroken = count(db);
-    limitFileSize('unlimited');
+    await limitFileSize('unlimited');
 
     for (const outcome of outcomes) {
       expect(outcome).toMatchObject({
@@ -284,8 +284,9 @@ async function opened({ deadlineMs }: { readonly deadlineMs?: number } = {}): Pr
 }
 
 /** Of any file that this process writes, in bytes. The kernel refuses what goes beyond it. */
-function limitFileSize(bytes: string): void {
-  execFileSync('prlimit', ['--pid', `${process.pid}`, `--fsize=${bytes}:`]);
+async function limitFileSize(bytes: string): Promise<void> {
+  const { code } = await run('prlimit', ['--pid', `${process.pid}`, `--fsize=${bytes}:`]).ended;
+  expect(code).toBe(0);
 }
 
 function times<T>(n: number, make: (index: number) => T): T[] {

@@ -19,8 +19,7 @@ import {
 } from '../../../src/adapters/sqlite/open.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
-import { run } from '../../support/process.ts';
-import { newFile, stranger } from '../../support/sqlite.ts';
+import { newFile, stranger, writer } from '../../support/sqlite.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 
@@ -77,7 +76,7 @@ describe('a second service', () => {
     for (const path of [file, link, join(directoryLink, 'petstore.db')]) {
       expect(await refusal(path)).toMatch(/^the SQLite file \S+ is in use by another petstore service;/);
     }
-    const other = run(process.execPath, ['test/support/sqlite-writer.ts', file, '1']);
+    const other = writer(file, 1);
     expect((await other.ended).code).toBe(1);
     expect(other.stderr).toContain('StorageSetupError: the SQLite file');
     expect(other.stdout).toBe('');
@@ -87,7 +86,7 @@ describe('a second service', () => {
 
   it('is refused while the first lives in another process, and no longer once that was killed', async () => {
     const file = await newFile();
-    const first = run(process.execPath, ['test/support/sqlite-writer.ts', file, '0']);
+    const first = writer(file, 0);
     await first.printed(/^open$/m);
 
     expect(await refusal(file)).toMatch(/in use by another petstore service/);
@@ -183,9 +182,9 @@ describe('a damaged file', () => {
     'is refused when it has %i bytes but its log is not empty, and the log is kept',
     async (bytes) => {
       const file = await newFile();
-      const writer = run(process.execPath, ['test/support/sqlite-writer.ts', file, '1']);
-      await writer.printed(/^5 /m);
-      await writer.kill();
+      const other = writer(file, 1);
+      await other.printed(/^5 /m);
+      await other.kill();
       await copyFile(`${file}-wal`, `${file}.copy`);
       await truncate(file, bytes);
 
