@@ -48,19 +48,19 @@ describe('a path', () => {
     },
   );
 
-  it.each([
-    ['a directory', (file: string) => mkdir(file), /^the SQLite file \S+ cannot be opened; .*directory/],
-    [
-      'below a file',
-      (file: string) => writeFile(dirname(file), ''),
-      /^the SQLite file \S+ cannot be opened: (?:EEXIST|ENOTDIR)/,
-    ],
-  ])('is refused when it is %s', async (_, prepare, message) => {
-    const file = join(dirname(await newFile()), 'data', 'pets.db');
-    if (_ === 'a directory') await mkdir(dirname(file));
-    await prepare(file);
+  it('is refused when it is a directory', async () => {
+    const directory = dirname(await newFile());
 
-    expect(await refusal(file)).toMatch(message);
+    expect(await refusal(directory)).toMatch(
+      /^the SQLite file \S+ cannot be opened; check that it is a file/,
+    );
+  });
+
+  it('is refused when it leads through a file', async () => {
+    const file = await newFile();
+    await writeFile(file, '');
+
+    expect(await refusal(join(file, 'pets.db'))).toMatch(/^the SQLite file \S+ cannot be opened: E/);
   });
 });
 
