@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 
-const LF = 0x0a;
+export const LF = 0x0a;
 
 /** In bytes: some hundred pets. */
 const BLOCK = 65_536;
@@ -26,12 +26,7 @@ export class LineTooLong extends Error {
 export async function* linesOf(file: FileHandle, maxBytes: number): AsyncGenerator<readonly Buffer[]> {
   let rest: Buffer = Buffer.alloc(0);
   let before = 0;
-  const blocks: AsyncIterable<Buffer> = file.createReadStream({
-    start: 0,
-    autoClose: false,
-    highWaterMark: BLOCK,
-  });
-  for await (const block of blocks) {
+  for await (const block of blocksOf(file)) {
     const bytes = rest.length === 0 ? block : Buffer.concat([rest, block]);
     const lines: Buffer[] = [];
     let start = 0;
@@ -46,4 +41,14 @@ export async function* linesOf(file: FileHandle, maxBytes: number): AsyncGenerat
     if (rest.length > maxBytes) throw new LineTooLong(before);
   }
   if (rest.length > 0) yield [rest];
+}
+
+/** A file from its beginning. Not a stream: one that is left early closes the file, whatever it was told. */
+export async function* blocksOf(file: FileHandle): AsyncGenerator<Buffer> {
+  for (let position = 0; ; ) {
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(BLOCK), 0, BLOCK, position);
+    if (bytesRead === 0) return;
+    position += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
 }

@@ -2,10 +2,9 @@ import { type FileHandle, open, rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import type { Delivered } from '../../application/resume-export.ts';
+import { blocksOf, LF } from './lines.ts';
 import { PetFileError } from './pet-file-error.ts';
 import { type ParseJson, parsePetLine, petLine } from './pet-line.ts';
-
-const LF = 0x0a;
 
 /**
  * A file of pets that is being written, as `PATH.partial`. It takes its name when it is complete, so that whatever has
@@ -74,8 +73,7 @@ export class PartialFile {
   async #completeLines(): Promise<{ count: number; start: number; end: number }> {
     const found = { count: 0, start: 0, end: 0 };
     let offset = 0;
-    const blocks: AsyncIterable<Buffer> = this.#file.createReadStream({ start: 0, autoClose: false });
-    for await (const bytes of blocks) {
+    for await (const bytes of blocksOf(this.#file)) {
       for (let at = bytes.indexOf(LF); at !== -1; at = bytes.indexOf(LF, at + 1)) {
         found.count++;
         found.start = found.end;

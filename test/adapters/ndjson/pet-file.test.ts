@@ -1,0 +1,167 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { parseJson } from '../../../src/adapters/http/json.ts';
+import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
+import { MAX_LINE_BYTES, PetFile } from '../../../src/adapters/ndjson/pet-file.ts';
+import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts';
+import { MAX_PET_ID } from '../../../src/domain/pet.ts';
+import { anArchivedPet, archivedPets, idempotency } from '../../support/archived-pets.ts';
+
+async function file(content: string | Uint8Array): Promise<{ path: string; pets: PetFile }> {
+  const directory = await mkdtemp(join(tmpdir(), 'petstore-ndjson-'));
+  onTestFinished(async () => rm(directory, { recursive: true }));
+  const path = join(directory, 'pets.ndjson');
+  await writeFile(path, content);
+  const pets = await PetFile.open(path, parseJson);
+  onTestFinished(() => pets.close());
+  return { path, pets };
+}
+
+const ignore = () => {};
+
+async function read(content: string, after = 0n) {
+  const { pets } = await file(content);
+  return (await Array.fromAsync(pets.read(after))).flat();
+}
+
+describe('a file of pets', () => {
+  it.each([
+    ['the least of everything', anArchivedPet({ id: 1n, name: 'x', categoryId: INT64_MIN })],
+    ['the greatest', anArchivedPet({ id: MAX_PET_ID, categoryId: INT64_MAX, status: 'sold' })],
+    ['a name of quotes and backslashes', anArchivedPet({ id: 1n, name: '"\\"\u2028 {}\\n' })],
+    ['a name of many scripts', anArchivedPet({ id: 1n, name: '名前 🐕‍🦺 \ufeff e\u0301 \u{10ffff}' })],
+    ['an idempotency key', anArchivedPet({ id: 1n, idempotency: idempotency('a') })],
+  ])('keeps a pet exactly: %s', async (_, pet) => {
+    const text = petLines([pet]);
+    expect(await read(text)).toStrictEqual([pet]);
+    expect(petLines(await read(text))).toBe(text);
+  });
+
+  it('is surveyed and read, as often as one likes, in bounded batches', async () => {
+    const all = archivedPets(20_000);
+    const { pets } = await file(petLines(all));
+    const survey = { count: 20_000, lastId: all.at(-1)!.id };
+    expect(await pets.survey(ignore)).toStrictEqual(survey);
+    const batches = await Array.fromAsync(pets.read(0n));
+    expect(batches.flat()).toStrictEqual(all);
+    expect(Math.max(...batches.map(({ length }) => length))).toBeLessThan(1500);
+    expect(await pets.survey(ignore)).toStrictEqual(survey);
+    expect(await pets.recount(survey)).toBe(20_000);
+  });
+
+  it.each([0, 1, 2, 700, 19_999, 20_000])('is read after %i pets', async (there) => {
+    const all = archivedPets(20_000);
+    expect(await read(petLines(all), all[there - 1]?.id ?? 0n)).toStrictEqual(all.slice(there));
+  });
+
+  it('may be empty', async () => {
+    const { pets } = await file('');
+    expect(await pets.survey(ignore)).toStrictEqual({ count: 0, lastId: 0n });
+  });
+
+  it('may be made by hand', async () => {
+    const text =
+      '{ "categoryId": 1e3, "name": "Rex\\u0021", "id": 7.0 }\r\n{"id":8,"name":"Tom","categoryId":-0}';
+    expect(await read(text)).toStrictEqual([
+      anArchivedPet({ id: 7n, name: 'Rex!', categoryId: 1000n }),
+      anArchivedPet({ id: 8n, name: 'Tom', categoryId: 0n }),
+    ]);
+  });
+});
+
+describe('a file that is wrong', () => {
+  const REX = '{"id":3,"name":"Rex","categoryId":7,"status":"sold"}';
+  const with_ = (fields: string) => `{"id":4,"name":"Tom","categoryId":7${fields}}`;
+  const digest = 'a'.repeat(64);
+
+  it.each<readonly [string, string | Uint8Array]>([
+    ['is not JSON', '{"id":4'],
+    ['is not JSON', 'id,name'],
+    ['is not JSON', '\ufeff{"id":4,"name":"Tom","categoryId":7}'],
+    ['is empty', ''],
+    ['is empty', '  \r'],
+    ['is nested too deeply', '['.repeat(30_000) + ']'.repeat(30_000)],
+    ['must be a JSON object', '7'],
+    ['id is required; name is required; categoryId is required', '[]'],
+    ['must be a JSON object', 'null'],
+    ['id is required; name is required; categoryId is required', '{}'],
+    ['id must be an integer from 1 to 9007199254740991', '{"id":"4","name":"Tom","categoryId":7}'],
+    ['id must be an integer from 1 to 9007199254740991', '{"id":0,"name":"Tom","categoryId":7}'],
+    ['id must be an integer from 1 to 9007199254740991', '{"id":4.5,"name":"Tom","categoryId":7}'],
+    [
+      'id must be an integer from 1 to 9007199254740991',
+      '{"id":9007199254740992,"name":"Tom","categoryId":7}',
+    ],
+    [
+      'id must be an integer from 1 to 9007199254740991',
+      '{"id":9007199254740993,"name":"Tom","categoryId":7}',
+    ],
+    [
+      'categoryId must be an integer in the range of int64',
+      '{"id":4,"name":"Tom","categoryId":9223372036854775808}',
+    ],
+    ['categoryId must be an integer in the range of int64', '{"id":4,"name":"Tom","categoryId":null}'],
+    ['name must be a string', '{"id":4,"name":null,"categoryId":7}'],
+    ['name must not be empty', '{"id":4,"name":"","categoryId":7}'],
+    ['name must be at most 255 characters long', `{"id":4,"name":"${'x'.repeat(256)}","categoryId":7}`],
+    ['name must be well-formed Unicode, without lone surrogates', '{"id":4,"name":"\\ud800","categoryId":7}'],
+    ['status must be one of available, pending, sold', with_(',"status":"lost"')],
+    ['status must be one of available, pending, sold', with_(',"status":null')],
+    ['stauts is no field that a pet has', with_(',"stauts":"sold"')],
+    ['idempotency must be a JSON object', with_(',"idempotency":"x"')],
+    ['idempotency.fingerprint is required', with_(`,"idempotency":{"key":"${digest}"}`)],
+    [
+      'idempotency.key must be 64 lower-case hex digits',
+      with_(`,"idempotency":{"key":"${'A'.repeat(64)}","fingerprint":"${digest}"}`),
+    ],
+    ['the id 3 is that of the line before', '{"id":3,"name":"Tom","categoryId":7}'],
+    [
+      'the id 2 comes after 3; pets must be in ascending order of id, each once',
+      '{"id":2,"name":"Tom","categoryId":7}',
+    ],
+    [
+      `is longer than ${MAX_LINE_BYTES} bytes`,
+      `{"id":4,"name":"${'x'.repeat(MAX_LINE_BYTES)}","categoryId":7}`,
+    ],
+    [
+      'is not UTF-8',
+      Buffer.concat([Buffer.from('{"id":4,"name":"'), Buffer.from([0xc3]), Buffer.from('","categoryId":7}')]),
+    ],
+  ])('is refused with its line: %s', async (problem, line) => {
+    const { path, pets } = await file(
+      Buffer.concat([Buffer.from(`${REX}\n`), Buffer.from(line), Buffer.from('\n{}\n')]),
+    );
+    const expected = { kind: 'pet-file', line: 2, message: `${path}:2: ${problem}` };
+    await expect(pets.survey(ignore)).rejects.toMatchObject(expected);
+    await expect(Array.fromAsync(pets.read(0n))).rejects.toMatchObject(expected);
+  });
+
+  it('is refused far down, with the number of the line', async () => {
+    const lines = petLines(archivedPets(20_000)).split('\n');
+    lines[17_776] = '{"id":1';
+    const { path, pets } = await file(lines.join('\n'));
+    await expect(pets.survey(ignore)).rejects.toThrow(`${path}:17777: is not JSON`);
+  });
+
+  it('is refused for a line without an end, before it has filled the memory', async () => {
+    const { path, pets } = await file(`${REX}\n${' '.repeat(10 * MAX_LINE_BYTES)}`);
+    await expect(pets.survey(ignore)).rejects.toThrow(`${path}:2: is longer than ${MAX_LINE_BYTES} bytes`);
+  });
+
+  it('is refused when it has changed since the survey', async () => {
+    const { path, pets } = await file(`${REX}\n`);
+    await pets.survey(ignore);
+    await writeFile(path, '{"id":1}\n');
+    await expect(Array.fromAsync(pets.read(0n))).rejects.toThrow(`${path}:1: `);
+  });
+
+  it.each([
+    ['/nonexistent/pets.ndjson', /^\/nonexistent\/pets\.ndjson cannot be opened: ENOENT/],
+    [tmpdir(), /is not a file, which is read twice/],
+    ['/dev/null', /is not a file, which is read twice/],
+  ])('cannot be opened: %s', async (path, message) => {
+    await expect(PetFile.open(path, parseJson)).rejects.toThrow(message);
+  });
+});
