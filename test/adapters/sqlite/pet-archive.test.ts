@@ -54,7 +54,10 @@ describe('the archive of a SQLite file', () => {
     await using storage = await opened(file);
     const other = stranger(file);
     other.exec('BEGIN IMMEDIATE');
-    const writing = storage.archive.write(archivedPets(3));
+    const mine = archivedPets(3).map((pet) => ({ ...pet }));
+    const writing = storage.archive.write(mine);
+    // Not even what the caller changes meanwhile gets in.
+    for (const pet of mine) pet.name = 'changed';
     other.exec('COMMIT');
     await writing;
     expect(await storage.archive.read(0n, 10)).toStrictEqual(archivedPets(3));
