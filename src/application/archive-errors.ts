@@ -34,7 +34,7 @@ export class CountsDiffer extends Error {
 
   constructor(what: string, { expected, found }: { readonly expected: number; readonly found: number }) {
     super(
-      `${what}: ${expected} pets were expected, and ${found} are there; somebody has changed them meanwhile`,
+      `${what}: ${expected} pets were expected, and ${found} are there; somebody has changed them meanwhile: do it again`,
     );
     this.name = 'CountsDiffer';
     this.expected = expected;

@@ -218,7 +218,7 @@ describe('import', () => {
   it('says what other pets there are', async () => {
     const { url } = await sqliteWith([anArchivedPet({ id: 4n })]);
     const program = await succeeds(['import', await fileWith(petLines(PETS)), '--to', url]);
-    expect(program.stdout).toBe('imported 5200 pets; 1 other pets between them are as they were\n');
+    expect(program.stdout).toBe('imported 5200 pets; other pets between them: 1, left as they were\n');
   });
 
   it('needs the service stopped', async () => {

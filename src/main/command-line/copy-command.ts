@@ -44,6 +44,6 @@ export const copyCommand: Command = {
 
 export function tellCopied(done: 'copied' | 'imported', { count, before, others }: Copied): void {
   const known = before > 0 ? `; ${before} of them were there before` : '';
-  const strange = others > 0 ? `; ${others} other pets between them are as they were` : '';
+  const strange = others > 0 ? `; other pets between them: ${others}, left as they were` : '';
   process.stdout.write(`${done} ${count} pets${known}${strange}\n`);
 }
