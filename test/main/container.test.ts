@@ -1,4 +1,3 @@
-import Koa from 'koa';
 import { describe, expect, it } from 'vitest';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
 import { InMemoryTokenVerifier } from '../../src/adapters/memory/token-verifier.ts';
@@ -26,7 +25,7 @@ describe('the composition root', () => {
     ['LIST_PETS', LIST_PETS, ListPets],
     ['CREATE_PET', CREATE_PET, CreatePet],
     ['GET_PET', GET_PET, GetPet],
-    ['APP', APP, Koa],
+    ['APP', APP, Function],
   ])('makes one %s and keeps it', (_name, token, type) => {
     const root = compose(parts());
     const first = root.resolve(token);

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
 import type { PetQuery, PetRepository } from '../../src/application/ports/pet-repository.ts';
 import { type NewPet, newPet, type Pet, type PetDraft } from '../../src/domain/pet.ts';
@@ -47,12 +48,13 @@ export class FailingPetRepository implements PetRepository {
 /** Storage that is slow for as long as a test needs it: calls wait until they are let go. */
 export class HeldPetRepository implements PetRepository {
   readonly #pets = new InMemoryPetRepository();
-  readonly #called = Promise.withResolvers<void>();
   readonly #released = Promise.withResolvers<void>();
+  readonly #events = new EventEmitter();
+  #calls = 0;
 
-  /** Resolves when a call has come. */
-  get called(): Promise<void> {
-    return this.#called.promise;
+  /** Resolves when so many calls have come. */
+  async calls(count: number): Promise<void> {
+    while (this.#calls < count) await once(this.#events, 'call');
   }
 
   release(): void {
@@ -75,7 +77,8 @@ export class HeldPetRepository implements PetRepository {
   }
 
   async #wait(): Promise<void> {
-    this.#called.resolve();
+    this.#calls++;
+    this.#events.emit('call');
     await this.#released.promise;
   }
 }

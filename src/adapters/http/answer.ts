@@ -20,17 +20,15 @@ export function frame(log: RequestLog): Middleware<State> {
     const id = (req.headers['x-request-id'] = acceptedRequestId(req.headers['x-request-id']));
     state.requestId = id;
     state.headers = [];
-    // Koa leaves the response alone: see sendJson.
-    ctx.respond = false;
     res.once('close', () => {
       log.answered({
         requestId: id,
         method: req.method,
         route: ctx['routerPath'],
         status: res.statusCode,
-        durationMs: performance.now() - started,
+        durationMs: Math.round((performance.now() - started) * 1000) / 1000,
         key: state.key,
-        aborted: !res.writableFinished,
+        aborted: res.writableFinished ? undefined : true,
       });
     });
     return next();

@@ -10,8 +10,8 @@ export type RequestRecord = {
   readonly durationMs: number | undefined;
   /** The label of the API key. `undefined` when none was verified. */
   readonly key: string | undefined;
-  /** The client was gone before it had the whole answer. */
-  readonly aborted: boolean;
+  /** The client was gone before it had the whole answer, or the service cut it off. `undefined` if not. */
+  readonly aborted: true | undefined;
 };
 
 /** Where the HTTP adapter reports what it did. */

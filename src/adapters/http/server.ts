@@ -76,8 +76,10 @@ export async function listen(
   });
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
     if (draining) {
-      // The last answer closes the connection. One before it must not, or the last would never be sent.
       const earlier = latest.get(request.socket);
+      // Behind an answer that says "close", nothing is processed any more: RFC 9112, section 9.6. One that does not
+      // say it yet must not, or the answer to this request would never be sent.
+      if (earlier?.headersSent && !earlier.shouldKeepAlive) return;
       if (earlier !== undefined) earlier.shouldKeepAlive = true;
       response.shouldKeepAlive = false;
     }
@@ -121,7 +123,9 @@ export async function listen(
     port,
     drain: (deadline) => {
       draining = true;
-      for (const response of latest.values()) if (response !== undefined) response.shouldKeepAlive = false;
+      for (const response of latest.values()) {
+        if (response !== undefined && !response.headersSent) response.shouldKeepAlive = false;
+      }
       return close(server, latest, deadline);
     },
   };

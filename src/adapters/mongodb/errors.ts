@@ -79,15 +79,10 @@ export function isClosed(error: unknown): error is MongoError {
  */
 export function isDuplicateId(error: unknown): boolean {
   if (!(error instanceof MongoServerError)) return false;
-  const failure: unknown = error instanceof MongoWriteConcernError ? error.result['writeErrors']?.[0] : error;
-  return (
-    typeof failure === 'object' &&
-    failure !== null &&
-    'code' in failure &&
-    failure.code === DUPLICATE_KEY &&
-    'keyPattern' in failure &&
-    typeof failure.keyPattern === 'object' &&
-    failure.keyPattern !== null &&
-    '_id' in failure.keyPattern
-  );
+  const { writeErrors }: { readonly writeErrors?: readonly WriteFailure[] } =
+    error instanceof MongoWriteConcernError ? error.result : { writeErrors: [error] };
+  const failure = writeErrors?.[0];
+  return failure?.code === DUPLICATE_KEY && failure.keyPattern?.['_id'] !== undefined;
 }
+
+type WriteFailure = { readonly code?: unknown; readonly keyPattern?: Readonly<Record<string, unknown>> };

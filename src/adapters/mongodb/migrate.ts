@@ -72,6 +72,5 @@ async function createStatusIndex(db: Db): Promise<void> {
   const { setName } = await db.command({ hello: 1 });
   const { name, key } = STATUS_INDEX;
   // A member that is down must not hold up the index. Only a replica set knows the option.
-  const options = { name, ...(setName !== undefined && { commitQuorum: 'majority' }) };
-  await petsOf(db).createIndex(key, options);
+  await petsOf(db).createIndex(key, { name }, setName === undefined ? {} : { commitQuorum: 'majority' });
 }

@@ -10,7 +10,7 @@ import { readVersion, SCHEMA_VERSION, versionProblem } from './schema.ts';
 import { StorageSetupError } from './storage-setup-error.ts';
 
 /** How long the probe waits for an answer. */
-export const PROBE_DEADLINE_MS = 2_000;
+const PROBE_DEADLINE_MS = 2_000;
 
 export type MongoStorage = {
   readonly pets: PetRepository;

@@ -8,7 +8,7 @@ import { IdAllocator } from './id-allocator.ts';
 import { countersOf, type PetDocument, petsOf, STATUS_INDEX, toBigInt, toLong } from './schema.ts';
 
 /** Every call is over after this time, with an answer or with {@link StorageUnavailable}. */
-export const DEADLINE_MS = 10_000;
+const DEADLINE_MS = 10_000;
 
 const MAX_STRANGERS = 5;
 
