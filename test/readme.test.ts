@@ -77,7 +77,10 @@ describe('README', () => {
 
   it('takes its tour with MongoDB', async ({ skip }) => {
     const mongo = await sharedMongo();
-    if (mongo === undefined) return skip('there is no MongoDB');
+    if (mongo === undefined) {
+      skip('there is no MongoDB');
+      return;
+    }
     const [setup] = commands('With MongoDB');
     const [, migrate = '', start = ''] = setup!.text.trim().split('\n');
     const { url: DATABASE_URL } = await freshDatabase(mongo, { migrated: false });

@@ -24,7 +24,7 @@ export function frame(log: RequestLog): Middleware<State> {
       log.answered({
         requestId: id,
         method: req.method,
-        route: ctx['routerPath'],
+        route: ctx['routerPath'] as string | undefined,
         status: res.statusCode,
         durationMs: Math.round((performance.now() - started) * 1000) / 1000,
         key: state.key,
@@ -54,7 +54,7 @@ export function answerErrors(log: RequestLog): Middleware<State> {
 /** The headers of every answer. */
 export const ANSWER_HEADERS = { 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' } as const;
 
-export const CONTENT_TYPE = 'application/json; charset=utf-8';
+const CONTENT_TYPE = 'application/json; charset=utf-8';
 
 const answerHeaders = Object.entries(ANSWER_HEADERS).flat();
 
