@@ -2,7 +2,11 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import { type Program, run } from './process.ts';
+
+const WRITER = fileURLToPath(new URL('./sqlite-writer.ts', import.meta.url));
 
 /** A path for a database, in a directory of its own that goes with the test. */
 export async function newFile(): Promise<string> {
@@ -16,6 +20,11 @@ export function stranger(file: string, options: { readonly readOnly?: boolean } 
   const db = new DatabaseSync(file, { readBigInts: true, ...options });
   onTestFinished(() => db[Symbol.dispose]());
   return db;
+}
+
+/** Another service, which stores pets for as many callers, one after the other each, until it is killed. */
+export function writer(file: string, callers: number): Program {
+  return run(process.execPath, [WRITER, file, `${callers}`]);
 }
 
 export function count(db: DatabaseSync): bigint {

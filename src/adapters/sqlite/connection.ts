@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { StorageSetupError } from '../../application/errors.ts';
 
-/** A connection that never waits for another one, because that would block the event loop: see {@link whenFree}. */
+/** A connection that never waits for another one, because that would block the event loop: `whenFree` tries again. */
 export function connect(path: string, options: { readonly readOnly: boolean }): DatabaseSync {
   const db = new DatabaseSync(path, { ...options, readBigInts: true, timeout: 0 });
   const file = fileOf(db);

@@ -4,8 +4,7 @@ import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/s
 import { IdempotencyKeyReused } from '../../../src/application/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { asking } from '../../contracts/idempotency.ts';
-import { run } from '../../support/process.ts';
-import { newFile, stranger } from '../../support/sqlite.ts';
+import { newFile, stranger, writer } from '../../support/sqlite.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: -(2n ** 63n), status: 'pending' });
 
@@ -59,11 +58,11 @@ describe('a restart', () => {
 describe('kill -9 under load', () => {
   it.each([1, 32])('loses no pet that was acknowledged: %i callers', async (callers) => {
     const file = await newFile();
-    const writer = run(process.execPath, ['test/support/sqlite-writer.ts', file, `${callers}`]);
-    await writer.printed(/^300 /m);
-    await writer.kill();
+    const other = writer(file, callers);
+    await other.printed(/^300 /m);
+    await other.kill();
 
-    const acknowledged = writer.stdout
+    const acknowledged = other.stdout
       .split('\n')
       .slice(1, -1)
       .map((line) => line.split(/ (.*?) /))
@@ -88,9 +87,9 @@ describe('kill -9 under load', () => {
 
   it('leaves a file that can be read without a service', async () => {
     const file = await newFile();
-    const writer = run(process.execPath, ['test/support/sqlite-writer.ts', file, '4']);
-    const [, id = ''] = await writer.printed(/^50 (\d+) /m);
-    await writer.kill();
+    const other = writer(file, 4);
+    const [, id = ''] = await other.printed(/^50 (\d+) /m);
+    await other.kill();
 
     const { pets, close } = await openSqliteForReading(file);
     const pet = await pets.findById(BigInt(id));

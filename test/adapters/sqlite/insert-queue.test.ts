@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +9,7 @@ import { migrate } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageUnavailable } from '../../../src/application/errors.ts';
 import { type NewPet, newPet } from '../../../src/domain/pet.ts';
 import { asking } from '../../contracts/idempotency.ts';
+import { run } from '../../support/process.ts';
 import { commits, count, newFile, stranger } from '../../support/sqlite.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
@@ -94,9 +94,31 @@ describe('an insert that the table refuses', () => {
   });
 });
 
+describe('a failure that no row is to blame for', () => {
+  it('fails the whole batch as what it is, and leaves nothing behind', async () => {
+    const { file, db, queue } = await opened();
+    const other = stranger(file);
+    other.exec('ALTER TABLE pets RENAME TO gone');
+
+    const outcomes = await Promise.allSettled([queue.add(rex), queue.add(rex, asking('a'))]);
+
+    for (const outcome of outcomes) {
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'ERR_SQLITE_ERROR', errcode: 1 } });
+    }
+    expect(db.isTransaction).toBe(false);
+
+    other.exec('ALTER TABLE gone RENAME TO pets');
+    const next = await queue.add(rex, asking('a'));
+    expect(next).toStrictEqual({ pet: { id: 1n, ...rex }, replayed: false });
+  });
+});
+
+// Only a lock is waited for: with this deadline a test that waited for anything else would not end.
+const AGES = { deadlineMs: 1e9 };
+
 describe('a full disk', () => {
-  it('fails the whole batch, and not the next one once there is room', async () => {
-    const { db, queue } = await opened();
+  it('fails the whole batch at once, and not the next one when there is room', async () => {
+    const { db, queue } = await opened(AGES);
     const first = await queue.add(rex);
     db.exec('PRAGMA max_page_count = 10');
 
@@ -130,15 +152,15 @@ describe('a full disk', () => {
 });
 
 describe('a COMMIT that fails', () => {
-  it('fails the whole batch, and not the next one once the disk works', async ({ skip }) => {
+  it('fails the whole batch at once, and not the next one when the disk works', async ({ skip }) => {
     if (process.platform !== 'linux') skip('prlimit, which makes a write fail, is of Linux');
-    const { file, db, queue } = await opened();
+    const { file, db, queue } = await opened(AGES);
     const first = await queue.add(rex, asking('first'));
 
-    limitFileSize(`${statSync(`${file}-wal`).size + 100}`);
+    await limitFileSize(`${statSync(`${file}-wal`).size + 100}`);
     const outcomes = await Promise.allSettled(times(20, (n) => queue.add(rex, asking(`${n}`))));
     const whileBroken = count(db);
-    limitFileSize('unlimited');
+    await limitFileSize('unlimited');
 
     for (const outcome of outcomes) {
       expect(outcome).toMatchObject({
@@ -262,8 +284,9 @@ async function opened({ deadlineMs }: { readonly deadlineMs?: number } = {}): Pr
 }
 
 /** Of any file that this process writes, in bytes. The kernel refuses what goes beyond it. */
-function limitFileSize(bytes: string): void {
-  execFileSync('prlimit', ['--pid', `${process.pid}`, `--fsize=${bytes}:`]);
+async function limitFileSize(bytes: string): Promise<void> {
+  const { code } = await run('prlimit', ['--pid', `${process.pid}`, `--fsize=${bytes}:`]).ended;
+  expect(code).toBe(0);
 }
 
 function times<T>(n: number, make: (index: number) => T): T[] {

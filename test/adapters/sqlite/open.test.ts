@@ -1,14 +1,4 @@
-import {
-  chmod,
-  copyFile,
-  mkdir,
-  readdir,
-  readFile,
-  stat,
-  symlink,
-  truncate,
-  writeFile,
-} from 'node:fs/promises';
+import { chmod, copyFile, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -19,8 +9,7 @@ import {
 } from '../../../src/adapters/sqlite/open.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
-import { run } from '../../support/process.ts';
-import { newFile, stranger } from '../../support/sqlite.ts';
+import { newFile, stranger, writer } from '../../support/sqlite.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 
@@ -49,19 +38,19 @@ describe('a path', () => {
     },
   );
 
-  it.each([
-    ['a directory', (file: string) => mkdir(file), /^the SQLite file \S+ cannot be opened; .*directory/],
-    [
-      'below a file',
-      (file: string) => writeFile(dirname(file), ''),
-      /^the SQLite file \S+ cannot be opened: (?:EEXIST|ENOTDIR)/,
-    ],
-  ])('is refused when it is %s', async (_, prepare, message) => {
-    const file = join(dirname(await newFile()), 'data', 'pets.db');
-    if (_ === 'a directory') await mkdir(dirname(file));
-    await prepare(file);
+  it('is refused when it is a directory', async () => {
+    const directory = dirname(await newFile());
 
-    expect(await refusal(file)).toMatch(message);
+    expect(await refusal(directory)).toMatch(
+      /^the SQLite file \S+ cannot be opened; check that it is a file/,
+    );
+  });
+
+  it('is refused when it leads through a file', async () => {
+    const file = await newFile();
+    await writeFile(file, '');
+
+    expect(await refusal(join(file, 'pets.db'))).toMatch(/^the SQLite file \S+ cannot be opened: E/);
   });
 });
 
@@ -77,7 +66,7 @@ describe('a second service', () => {
     for (const path of [file, link, join(directoryLink, 'petstore.db')]) {
       expect(await refusal(path)).toMatch(/^the SQLite file \S+ is in use by another petstore service;/);
     }
-    const other = run(process.execPath, ['test/support/sqlite-writer.ts', file, '1']);
+    const other = writer(file, 1);
     expect((await other.ended).code).toBe(1);
     expect(other.stderr).toContain('StorageSetupError: the SQLite file');
     expect(other.stdout).toBe('');
@@ -87,13 +76,18 @@ describe('a second service', () => {
 
   it('is refused while the first lives in another process, and no longer once that was killed', async () => {
     const file = await newFile();
-    const first = run(process.execPath, ['test/support/sqlite-writer.ts', file, '0']);
+    const first = writer(file, 0);
     await first.printed(/^open$/m);
 
     expect(await refusal(file)).toMatch(/in use by another petstore service/);
     await first.kill();
 
-    expect(await readdir(dirname(file))).toContain('petstore.db.lock');
+    expect((await readdir(dirname(file))).toSorted()).toStrictEqual([
+      'petstore.db',
+      'petstore.db-shm',
+      'petstore.db-wal',
+      'petstore.db.lock',
+    ]);
     const { pets } = await opened(file);
     expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
   });
@@ -178,9 +172,9 @@ describe('a damaged file', () => {
     'is refused when it has %i bytes but its log is not empty, and the log is kept',
     async (bytes) => {
       const file = await newFile();
-      const writer = run(process.execPath, ['test/support/sqlite-writer.ts', file, '1']);
-      await writer.printed(/^5 /m);
-      await writer.kill();
+      const other = writer(file, 1);
+      await other.printed(/^5 /m);
+      await other.kill();
       await copyFile(`${file}-wal`, `${file}.copy`);
       await truncate(file, bytes);
 
