@@ -159,7 +159,7 @@ describe('a drain', () => {
 
   test('tells the load balancer, while /livez goes on', async () => {
     await using api = await startApi();
-    const unavailable = 'the storage cannot be reached now; try again later';
+    const unavailable = 'the service is shutting down';
     const expected = [
       [READYZ, problem(503, 'UNAVAILABLE', unavailable, { 'retry-after': '2' })],
       [LIVEZ, success(200, '{"status":"ok"}')],
@@ -173,6 +173,8 @@ describe('a drain', () => {
       expect(whole(await connections[index]!.answer())).toStrictEqual(whatever);
     }
     expect(await drained).toBe(0);
+    // It is no failure.
+    expect(api.log.failures).toStrictEqual([]);
   });
 
   test('does nothing for what comes behind the last answer', async () => {
