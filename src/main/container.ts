@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import type { RequestListener } from 'node:http';
 import { container, type DependencyContainer, type InjectionToken, instanceCachingFactory } from 'tsyringe';
 import { createApp } from '../adapters/http/app.ts';
 import type { RequestLog } from '../adapters/http/request-log.ts';
@@ -28,7 +29,7 @@ export const PARTS = token<Parts>('Parts');
 export const LIST_PETS = token<ListPets>('ListPets');
 export const CREATE_PET = token<CreatePet>('CreatePet');
 export const GET_PET = token<GetPet>('GetPet');
-export const APP = token<ReturnType<typeof createApp>>('App');
+export const APP = token<RequestListener>('App');
 
 /** The composition root: the one place that says which use case gets which adapter. */
 export function compose(parts: Parts): DependencyContainer {

@@ -21,15 +21,10 @@ export async function openLog({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>): Promise
 /** The HTTP adapter's reports as log lines. Nothing that a client controls but the request id gets in. */
 export function requestLog(log: Logger): RequestLog {
   return {
-    answered: ({ aborted, durationMs, ...request }) =>
-      log.info({ ...request, durationMs: round(durationMs), aborted: aborted || undefined }, 'request'),
+    answered: (request) => log.info(request, 'request'),
     failed: (error, requestId) => {
       const level = error instanceof StorageUnavailable ? 'warn' : 'error';
       log[level]({ requestId, err: error instanceof Error ? error : String(error) }, 'failure');
     },
   };
-}
-
-function round(milliseconds: number | undefined): number | undefined {
-  return milliseconds === undefined ? undefined : Math.round(milliseconds * 1000) / 1000;
 }

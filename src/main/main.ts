@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util';
 import type { PetFileError } from '../adapters/ndjson/pet-file-error.ts';
 import type { ArchiveError } from '../application/archive-errors.ts';
+import type { StorageSetupError, StorageUnavailable } from '../application/errors.ts';
 import { describeVariables, InvalidConfig, readConfig } from './config.ts';
 import { serve } from './serve.ts';
 import { UsageError } from './usage-error.ts';
@@ -60,7 +61,7 @@ function fail(error: unknown): void {
 
 /** What an operator can mend, or has to know; each has a message of one line, without secrets. */
 const TOLD_IN_A_LINE: ReadonlySet<unknown> = new Set<
-  ArchiveError['kind'] | PetFileError['kind'] | UsageError['kind'] | 'storage-setup' | 'storage-unavailable'
+  (ArchiveError | PetFileError | StorageSetupError | StorageUnavailable | UsageError)['kind']
 >([
   'counts-differ',
   'idempotency-key-taken',

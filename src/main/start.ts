@@ -37,8 +37,7 @@ export async function start(config: Config, log: Logger, options: StartOptions =
       publicUrl: config.PUBLIC_URL,
       isDraining: () => draining,
     }).resolve(APP);
-    const handle = app.callback();
-    const server = await listen((request, response) => void handle(request, response), {
+    const server = await listen(app, {
       host: config.HOST,
       port: config.PORT,
       log: requests,

@@ -6,7 +6,6 @@ import { openMongoArchive } from '../../src/adapters/mongodb/open.ts';
 import { petLines } from '../../src/adapters/ndjson/partial-file.ts';
 import { openSqliteStorage } from '../../src/adapters/sqlite/open.ts';
 import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-archive.ts';
-import { newPet } from '../../src/domain/pet.ts';
 import { anArchivedPet, archivedPets } from '../support/archived-pets.ts';
 import { addressOf, freshDatabase, throughPort } from '../support/mongo-database.ts';
 import { sharedMongo } from '../support/mongodb.ts';
@@ -186,11 +185,11 @@ describe('import', () => {
   });
 
   it('gives none of the ids again', async () => {
-    const path = join(await newDirectory(), 'petstore.db');
-    await succeeds(['import', await fileWith(petLines(PETS)), '--to', `sqlite:${path}`]);
-    const service = await openSqliteStorage(path);
-    expect((await service.pets.insert(newPet({ name: 'Tom', categoryId: 7n }))).id).toBe(LAST + 1n);
-    await service.close();
+    const DATABASE_URL = `sqlite:${join(await newDirectory(), 'petstore.db')}`;
+    await succeeds(['import', await fileWith(petLines(PETS)), '--to', DATABASE_URL]);
+    const api = await runService({ API_KEYS: KEY, DATABASE_URL }).url();
+    const added = await ask(`${api}/v1/pets`, { body: '{"name":"Tom","categoryId":7}' });
+    expect(added.headers['location']).toBe(`/v1/pets/${LAST + 1n}`);
   });
 
   it('imports nothing when the last line is bad, and names it', async () => {

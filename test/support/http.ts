@@ -151,7 +151,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     publicUrl: options.publicUrl,
     log,
   });
-  const server = await listen(app.callback(), {
+  const server = await listen(app, {
     host: '127.0.0.1',
     port: 0,
     log,

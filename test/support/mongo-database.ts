@@ -48,7 +48,7 @@ export function withOptions(url: string, options: Record<string, string | number
   const query = new URLSearchParams(
     Object.entries(options).map(([name, value]): [string, string] => [name, `${value}`]),
   );
-  return `${url}${url.includes('?') ? '&' : '?'}${query}`;
+  return `${url}${url.includes('?') ? '&' : '?'}${query.toString()}`;
 }
 
 /** The same database through another port on this machine. */

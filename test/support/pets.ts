@@ -1,5 +1,11 @@
+import { EventEmitter, once } from 'node:events';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
-import type { PetQuery, PetRepository } from '../../src/application/ports/pet-repository.ts';
+import type {
+  Idempotency,
+  Inserted,
+  PetQuery,
+  PetRepository,
+} from '../../src/application/ports/pet-repository.ts';
 import { type NewPet, newPet, type Pet, type PetDraft } from '../../src/domain/pet.ts';
 
 /** A pet to be stored: what a test does not care about is filled in. */
@@ -35,6 +41,10 @@ export class FailingPetRepository implements PetRepository {
     throw this.#error;
   }
 
+  async insertOnce(): Promise<Inserted> {
+    throw this.#error;
+  }
+
   async findById(): Promise<Pet | undefined> {
     throw this.#error;
   }
@@ -47,12 +57,13 @@ export class FailingPetRepository implements PetRepository {
 /** Storage that is slow for as long as a test needs it: calls wait until they are let go. */
 export class HeldPetRepository implements PetRepository {
   readonly #pets = new InMemoryPetRepository();
-  readonly #called = Promise.withResolvers<void>();
   readonly #released = Promise.withResolvers<void>();
+  readonly #events = new EventEmitter();
+  #calls = 0;
 
-  /** Resolves when a call has come. */
-  get called(): Promise<void> {
-    return this.#called.promise;
+  /** Resolves when so many calls have come. */
+  async calls(count: number): Promise<void> {
+    while (this.#calls < count) await once(this.#events, 'call');
   }
 
   release(): void {
@@ -62,6 +73,11 @@ export class HeldPetRepository implements PetRepository {
   async insert(pet: NewPet): Promise<Pet> {
     await this.#wait();
     return this.#pets.insert(pet);
+  }
+
+  async insertOnce(pet: NewPet, idempotency: Idempotency): Promise<Inserted> {
+    await this.#wait();
+    return this.#pets.insertOnce(pet, idempotency);
   }
 
   async findById(id: bigint): Promise<Pet | undefined> {
@@ -75,7 +91,8 @@ export class HeldPetRepository implements PetRepository {
   }
 
   async #wait(): Promise<void> {
-    this.#called.resolve();
+    this.#calls++;
+    this.#events.emit('call');
     await this.#released.promise;
   }
 }

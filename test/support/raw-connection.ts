@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import type { Answer } from './answer.ts';
 import { expectConforms } from './conformance.ts';
 
-const REQUEST_LINE = /^([A-Z-]+) (\S+) HTTP\/1\.[01]\r$/gm;
+const REQUEST_LINE = /([A-Z-]+) (\S+) HTTP\/1\.[01]\r\n/g;
 
 /** A client that sends whatever bytes it likes, and is strict about what comes back. */
 export class RawConnection {
@@ -46,6 +46,15 @@ export class RawConnection {
     });
   }
 
+  /** Reads nothing, until {@link resume}. */
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
   /** Says that nothing more is sent, and goes on listening. */
   endSending(): void {
     this.#socket.end();
@@ -70,7 +79,7 @@ export class RawConnection {
         return parsed.answer;
       }
       if (this.#over) {
-        if (this.#received.length > 0) throw new Error(`half an answer: ${this.#received}`);
+        if (this.#received.length > 0) throw new Error(`half an answer: ${this.#received.toString()}`);
         return undefined;
       }
       await this.#news();
@@ -87,7 +96,7 @@ export class RawConnection {
   /** Resolves when the server closes the connection; nothing more must have come. */
   async closed(): Promise<void> {
     while (!this.#over) await this.#news();
-    if (this.#received.length > 0) throw new Error(`more than the answer: ${this.#received}`);
+    if (this.#received.length > 0) throw new Error(`more than the answer: ${this.#received.toString()}`);
   }
 
   close(): void {

@@ -1,5 +1,6 @@
 import type { Context, Middleware } from 'koa';
-import { errorAnswer, errorJson } from './errors.ts';
+import type { ApiKey } from '../../application/ports/token-verifier.ts';
+import { errorAnswer, errorJson, RequestRefused } from './errors.ts';
 import { acceptedRequestId } from './request-id.ts';
 import type { RequestLog } from './request-log.ts';
 
@@ -7,8 +8,8 @@ export type State = {
   requestId: string;
   /** Further headers of the answer, name and value in turn. */
   headers: string[];
-  /** The label of the API key, once it has been verified. */
-  key?: string;
+  /** Who sent the request, once that has been verified. */
+  apiKey?: ApiKey;
 };
 
 /** Gives the request its id, and logs it when its answer is out. */
@@ -20,17 +21,15 @@ export function frame(log: RequestLog): Middleware<State> {
     const id = (req.headers['x-request-id'] = acceptedRequestId(req.headers['x-request-id']));
     state.requestId = id;
     state.headers = [];
-    // Koa leaves the response alone: see sendJson.
-    ctx.respond = false;
     res.once('close', () => {
       log.answered({
         requestId: id,
         method: req.method,
-        route: ctx['routerPath'],
-        status: res.statusCode,
-        durationMs: performance.now() - started,
-        key: state.key,
-        aborted: !res.writableFinished,
+        route: ctx['routerPath'] as string | undefined,
+        status: res.headersSent ? res.statusCode : undefined,
+        durationMs: Math.round((performance.now() - started) * 1000) / 1000,
+        key: state.apiKey?.label,
+        aborted: res.writableFinished ? undefined : true,
       });
     });
     return next();
@@ -46,7 +45,7 @@ export function answerErrors(log: RequestLog): Middleware<State> {
       // The server has answered a request that did not end in time, and that made its body fail to be read.
       if (ctx.headerSent) return;
       const answer = errorAnswer(error);
-      if (answer.status >= 500) log.failed(error, ctx.state.requestId);
+      if (answer.status >= 500 && !(error instanceof RequestRefused)) log.failed(error, ctx.state.requestId);
       ctx.state.headers.push(...answer.headers);
       sendJson(ctx, answer.status, errorJson(answer));
     }
@@ -56,7 +55,7 @@ export function answerErrors(log: RequestLog): Middleware<State> {
 /** The headers of every answer. */
 export const ANSWER_HEADERS = { 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' } as const;
 
-export const CONTENT_TYPE = 'application/json; charset=utf-8';
+const CONTENT_TYPE = 'application/json; charset=utf-8';
 
 const answerHeaders = Object.entries(ANSWER_HEADERS).flat();
 

@@ -61,7 +61,7 @@ function write(error: ClientError, socket: Duplex, log: RequestLog): void {
     status: answer.status,
     durationMs: undefined,
     key: undefined,
-    aborted: false,
+    aborted: undefined,
   });
   hangUp(socket, message(answer, id));
 }

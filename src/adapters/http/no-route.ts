@@ -9,7 +9,7 @@ type Layer = { readonly methods: readonly string[] };
  * RFC 9110, section 15.5.6 wants 405 for a known path.
  */
 export const noRoute: Middleware<State> = (ctx) => {
-  const matched: readonly Layer[] = ctx['matched'];
+  const matched = ctx['matched'] as readonly Layer[];
   const methods = matched.flatMap((layer) => layer.methods);
   // `OPTIONS *` asks about the service as a whole: RFC 9110, section 9.3.7.
   if (ctx.path === '*') methods.push('GET', 'HEAD', 'POST');

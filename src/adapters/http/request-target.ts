@@ -12,14 +12,18 @@ const AUTHORITY = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
 /** Refuses a request whose target or host this service cannot make sense of. */
 export const checkTarget: Middleware = (ctx, next) => {
-  const { url = '' } = ctx.req;
-  if (url.length > URL_LIMIT)
-    throw new RequestRefused('URI_TOO_LONG', `the URL must be at most ${URL_LIMIT} bytes`);
   if (!hasPath(ctx)) throw new RequestRefused('INVALID_ARGUMENT', 'the request target is not a URL');
   const hosts = hostHeaders(ctx);
   if (hosts > 1 || (hosts === 0 && ctx.req.httpVersion === '1.1') || !AUTHORITY.test(authority(ctx))) {
     throw new RequestRefused('INVALID_ARGUMENT', 'the request must have one valid Host header');
   }
+  return next();
+};
+
+/** Refuses a request whose target is too long. */
+export const checkLength: Middleware = ({ req: { url = '' } }, next) => {
+  if (url.length > URL_LIMIT)
+    throw new RequestRefused('URI_TOO_LONG', `the URL must be at most ${URL_LIMIT} bytes`);
   return next();
 };
 

@@ -5,7 +5,7 @@ import {
   type Server,
   ServerResponse,
 } from 'node:http';
-import type { Socket } from 'node:net';
+import { type Socket, Server as TcpServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { answerBrokenRequest } from './broken-request.ts';
 import type { RequestLog } from './request-log.ts';
@@ -76,8 +76,10 @@ export async function listen(
   });
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
     if (draining) {
-      // The last answer closes the connection. One before it must not, or the last would never be sent.
       const earlier = latest.get(request.socket);
+      // Behind an answer that says "close", nothing is processed any more: RFC 9112, section 9.6. One that does not
+      // say it yet must not, or the answer to this request would never be sent.
+      if (earlier?.headersSent && !earlier.shouldKeepAlive) return;
       if (earlier !== undefined) earlier.shouldKeepAlive = true;
       response.shouldKeepAlive = false;
     }
@@ -121,13 +123,15 @@ export async function listen(
     port,
     drain: (deadline) => {
       draining = true;
-      for (const response of latest.values()) if (response !== undefined) response.shouldKeepAlive = false;
+      for (const response of latest.values()) {
+        if (response !== undefined && !response.headersSent) response.shouldKeepAlive = false;
+      }
       return close(server, latest, deadline);
     },
   };
 }
 
-/** A connection that falls idle is closed at the next sweep; in milliseconds. */
+/** How often it is looked whether connections have fallen idle, in milliseconds. */
 const SWEEP_INTERVAL = 50;
 
 async function close(
@@ -135,17 +139,38 @@ async function close(
   connections: ReadonlyMap<Duplex, unknown>,
   deadline: number,
 ): Promise<number> {
+  // To Node, an answer that is written is done, even while the client has yet to take it: closing what is idle
+  // would cut it short. So it is only done while nobody is behind, and not by http.Server's own close, which does
+  // it at once and looks after the timeouts no longer.
   const closed = new Promise<void>((resolve) => {
-    server.close(() => resolve());
+    TcpServer.prototype.close.call(server, () => resolve());
   });
-  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_INTERVAL);
+  const sweep = setInterval(() => {
+    if (!connections.keys().some(isBehind)) server.closeIdleConnections();
+  }, SWEEP_INTERVAL);
   let cutOff = 0;
-  const stubborn = setTimeout(() => {
-    cutOff = connections.size;
-    for (const connection of connections.keys()) connection.destroy();
+  const cut = (stubborn: Iterable<Duplex>) => {
+    for (const connection of stubborn) {
+      if (connection.destroyed) continue;
+      connection.destroy();
+      cutOff++;
+    }
+  };
+  const timer = setTimeout(() => {
+    cut(connections.keys().filter(isBehind));
+    // Nobody is cut off who was only idle.
+    server.closeIdleConnections();
+    cut(connections.keys());
   }, deadline);
   await closed;
   clearInterval(sweep);
-  clearTimeout(stubborn);
+  clearTimeout(timer);
+  // Ends the timer of its timeouts.
+  server.close();
   return cutOff;
+}
+
+/** The client has not taken all that was written for it. */
+function isBehind(connection: Duplex): boolean {
+  return connection.writableLength > 0;
 }

@@ -1,11 +1,11 @@
 import { MongoClient, type MongoClientOptions, MongoError } from 'mongodb';
-import { StorageSetupError } from './storage-setup-error.ts';
+import { StorageSetupError } from '../../application/errors.ts';
 
 /**
  * Our defaults; a connection string that names one of these options wins. The driver's own would let a request hang
  * for 40 s on a primary that has frozen.
  */
-export const DEFAULT_OPTIONS = {
+const DEFAULT_OPTIONS = {
   appName: 'petstore',
   maxPoolSize: 50,
   waitQueueTimeoutMS: 2_000,
@@ -20,10 +20,7 @@ export const DEFAULT_OPTIONS = {
   journal: true,
   wtimeoutMS: 5_000,
   readConcernLevel: 'majority',
-} as const satisfies MongoClientOptions;
-
-/** Older names that the driver takes for the same option. */
-const ALIASES: Readonly<Record<string, string>> = { j: 'journal', wtimeout: 'wtimeoutMS' };
+} as const;
 
 /**
  * A client that is connected to a primary.
@@ -80,10 +77,7 @@ export function setupError(client: MongoClient, error: unknown): unknown {
 }
 
 function optionsNamedIn(url: string): ReadonlySet<string> {
-  const names = [...queryOf(url).keys()];
-  return new Set(
-    names.flatMap((name) => [name, ALIASES[name.toLowerCase()] ?? name]).map((name) => name.toLowerCase()),
-  );
+  return new Set([...queryOf(url).keys()].map((name) => name.toLowerCase()));
 }
 
 /** By hand, because a connection string may name several hosts, which no URL parser takes. */

@@ -1,5 +1,5 @@
 import { type Db, type MongoClient } from 'mongodb';
-import { StorageUnavailable } from '../../application/errors.ts';
+import { StorageSetupError, StorageUnavailable } from '../../application/errors.ts';
 import type { PetArchive } from '../../application/ports/pet-archive.ts';
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
 import type { StorageProbe } from '../../application/ports/storage-probe.ts';
@@ -9,10 +9,9 @@ import { migrate } from './migrate.ts';
 import { MongoPetArchive } from './pet-archive.ts';
 import { MongoPetRepository } from './pet-repository.ts';
 import { readVersion, SCHEMA_VERSION, versionProblem } from './schema.ts';
-import { StorageSetupError } from './storage-setup-error.ts';
 
 /** How long the probe waits for an answer. */
-export const PROBE_DEADLINE_MS = 2_000;
+const PROBE_DEADLINE_MS = 2_000;
 
 export type MongoStorage = {
   readonly pets: PetRepository;

@@ -1,14 +1,12 @@
 import type { PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
+import { DEFAULT_DATABASE_URL } from '../config.ts';
 import { UsageError } from '../usage-error.ts';
 
 type Opened<Archive> = { readonly archive: Archive; close(): Promise<void> };
 
-/** Where the pets of a service are that was told nothing else. */
-const DEFAULT_URL = 'sqlite:./data/petstore.db';
-
 /** The storage of the service that runs in the same environment. */
 export function defaultUrl(): string {
-  return process.env['DATABASE_URL'] || DEFAULT_URL;
+  return process.env['DATABASE_URL'] || DEFAULT_DATABASE_URL;
 }
 
 /** Opens a storage to be read, also while a service has it. */

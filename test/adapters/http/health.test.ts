@@ -11,7 +11,11 @@ const UNAVAILABLE = problem(503, 'UNAVAILABLE', 'the storage cannot be reached n
 });
 
 function failing(error: Error): StorageProbe {
-  return { check: () => Promise.reject(error) };
+  return {
+    check: async () => {
+      throw error;
+    },
+  };
 }
 
 describe('/livez', () => {

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { encodeCursor } from '../../../src/adapters/http/cursor.ts';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { problem, success, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';

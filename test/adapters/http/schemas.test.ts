@@ -9,12 +9,15 @@ const CURSOR = 'v1.0000000000000001';
 const REX = { name: 'Rex', categoryId: 7n };
 
 test('every limit that there is, and none besides', () => {
+  const accepted = [];
   for (let limit = -5; limit <= 1100; limit++) {
-    const allowed = limit >= PAGE_SIZE_MIN && limit <= PAGE_SIZE_MAX;
-    const query = () => parse(PageQuery, { limit: String(limit) }, 'query');
-    if (allowed) expect(query()).toStrictEqual({ limit });
-    else expect(query, String(limit)).toThrow(RequestRefused);
+    try {
+      accepted.push(parse(PageQuery, { limit: String(limit) }, 'query').limit);
+    } catch (error) {
+      if (!(error instanceof RequestRefused)) throw error;
+    }
   }
+  expect(accepted).toStrictEqual(Array.from({ length: PAGE_SIZE_MAX }, (_, index) => index + PAGE_SIZE_MIN));
 });
 
 test.each([0n, 1n, -1n, INT64_MAX, INT64_MIN])('the id %s', (id) => {

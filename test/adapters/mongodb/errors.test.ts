@@ -15,7 +15,7 @@ describe.skipIf(none)(`an error of MongoDB${none ? ' (left out: no server)' : ''
   }, 120_000);
   afterAll(() => mongo?.stop());
 
-  // The list of design/storage.md.
+  // Written out once more: everything else is a bug.
   it.each([6, 7, 50, 64, 89, 91, 133, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436])(
     'with code %i is tried again, and means unavailable when it lasts',
     async (errorCode) => {

@@ -14,37 +14,23 @@ import { TcpProxy } from '../../support/tcp-proxy.ts';
 const mongo = await sharedMongo();
 
 describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`, () => {
-  petArchiveContract(
-    'mongodb',
-    async () => {
-      const url = mongo!.url(`test-${randomUUID()}`);
-      await migrate(url);
-      const admin = new MongoClient(url);
-      // As storage.md has it. The migration makes it when the repository knows idempotency.
-      await admin
-        .db()
-        .collection('pets')
-
-        .createIndex(
-          { 'idem.k': 1 },
-          { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } },
-          {},
-        );
-      const storage = await openMongoStorage(url, { autoMigrate: false });
-      const { archive, close } = await openMongoArchive(url);
-      return {
-        archive,
-        pets: storage.pets,
-        async close() {
-          await close();
-          await storage.close();
-          await admin.db().dropDatabase();
-          await admin.close();
-        },
-      };
-    },
-    { insertOnce: 'the repository knows no idempotency yet' },
-  );
+  petArchiveContract('mongodb', async () => {
+    const url = mongo!.url(`test-${randomUUID()}`);
+    await migrate(url);
+    const admin = new MongoClient(url);
+    const storage = await openMongoStorage(url, { autoMigrate: false });
+    const { archive, close } = await openMongoArchive(url);
+    return {
+      archive,
+      pets: storage.pets,
+      async close() {
+        await close();
+        await storage.close();
+        await admin.db().dropDatabase();
+        await admin.close();
+      },
+    };
+  });
 
   it('keeps a pet in the form of the repository', async () => {
     const { url, pets } = await freshDatabase(mongo!);

@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest';
+import { problem, success, whole } from '../../support/answer.ts';
+import { type Api, startApi } from '../../support/http.ts';
+import { petBody } from '../../support/pets.ts';
+
+const EMPTY = success(200, '[]');
+const URI_TOO_LONG = problem(414, 'URI_TOO_LONG', 'the URL must be at most 8192 bytes');
+const HEADERS_TOO_LARGE = problem(
+  431,
+  'HEADERS_TOO_LARGE',
+  'the request line and headers must be at most 16384 bytes',
+);
+const TOO_LARGE = problem(
+  413,
+  'PAYLOAD_TOO_LARGE',
+  'the body must be at most 65536 bytes, also when inflated',
+);
+
+const get = (target: string, headers = '') => `GET ${target} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
+
+describe('the URL', () => {
+  const urlOf = (length: number) => '/v1/pets?'.padEnd(length, '&');
+
+  test('8 KiB and no byte more', async () => {
+    await using api = await startApi();
+    expect(whole(await api.get(urlOf(8192)))).toStrictEqual(EMPTY);
+    expect(whole(await api.get(urlOf(8193)))).toStrictEqual(URI_TOO_LONG);
+    expect(whole(await api.get(urlOf(8193), { authorization: undefined }))).toStrictEqual(URI_TOO_LONG);
+  });
+
+  test.each([
+    ['as long as all headers may be', 16 * 1024],
+    ['longer than all headers may be', 20 * 1024],
+    ['longer by far', 10_000_000],
+  ])('%s', async (_, length) => {
+    await using api = await startApi();
+    expect((await api.raw(get(urlOf(length)))).map(whole)).toStrictEqual([URI_TOO_LONG]);
+  });
+
+  test('too long, behind a good request', async () => {
+    await using api = await startApi();
+    const answers = await api.raw(get('/livez') + get(urlOf(20_000)));
+    expect(answers.map(whole)).toStrictEqual([success(200, '{"status":"ok"}'), URI_TOO_LONG]);
+  });
+});
+
+describe('the headers', () => {
+  test('a long one that is not too long', async () => {
+    await using api = await startApi();
+    expect(whole(await api.get('/v1/pets', { 'x-long': 'x'.repeat(15 * 1024) }))).toStrictEqual(EMPTY);
+  });
+
+  test.each([
+    ['one that is too long', `X-Long: ${'x'.repeat(16 * 1024)}\r\n`],
+    ['one that is too long by far', `X-Long: ${'x'.repeat(1_000_000)}\r\n`],
+    ['a name that is too long', `${'x'.repeat(17 * 1024)}: x\r\n`],
+    ['too many', 'X-Short: 12345678\r\n'.repeat(1500)],
+    ['an Authorization that is too long', `Authorization: Bearer ${'x'.repeat(20_000)}\r\n`],
+  ])('%s', async (_, headers) => {
+    await using api = await startApi();
+    expect((await api.raw(get('/v1/pets', headers))).map(whole)).toStrictEqual([HEADERS_TOO_LARGE]);
+  });
+
+  test('a thousand of them lose none', async () => {
+    await using api = await startApi();
+    const headers = `${'a: b\r\n'.repeat(3000)}Authorization: Bearer ${api.key}\r\nConnection: close\r\n`;
+    expect((await api.raw(get('/v1/pets', headers))).map(whole)).toStrictEqual([EMPTY]);
+  });
+
+  test('too long in pieces', async () => {
+    await using api = await startApi();
+    const piece = `X-Long: ${'x'.repeat(6000)}\r\n`;
+    const answers = await api.raw('GET /livez HTTP/1.1\r\n', piece, piece, piece, '\r\n');
+    expect(answers.map(whole)).toStrictEqual([HEADERS_TOO_LARGE]);
+  });
+
+  test('everything too long at once', async () => {
+    await using api = await startApi();
+    const headers = `X-Long: ${'x'.repeat(100_000)}\r\nContent-Length: 100000\r\n`;
+    const answers = await api.raw(get(`/${'x'.repeat(100_000)}`, headers) + 'x'.repeat(100_000));
+    expect(answers.map(whole)).toStrictEqual([URI_TOO_LONG]);
+  });
+});
+
+describe('after a body that was too long, the connection goes on', () => {
+  const head = (api: Api, headers: string) =>
+    `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.key}\r\n` +
+    `Content-Type: application/json\r\n${headers}\r\n`;
+  const chunk = `4000\r\n${'x'.repeat(16 * 1024)}\r\n`;
+  const size = 1_000_000;
+
+  test.each([
+    ['with a Content-Length', `Content-Length: ${size}\r\n`, 'x'.repeat(size)],
+    ['chunked', 'Transfer-Encoding: chunked\r\n', `${chunk.repeat(60)}0\r\n\r\n`],
+    ['encoded', `Content-Encoding: gzip\r\nContent-Length: ${size}\r\n`, 'x'.repeat(size)],
+  ])('%s', async (_, headers, body) => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(head(api, headers) + body);
+    expect(whole(await connection.answer())).toStrictEqual(TOO_LARGE);
+    const good = petBody();
+    await connection.send(head(api, `Content-Length: ${good.length}\r\n`) + good);
+    expect(await connection.answer()).toMatchObject({ status: 201 });
+  });
+
+  test('also one that says so before the body comes', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(head(api, `Content-Length: ${size}\r\n`));
+    expect(whole(await connection.answer())).toStrictEqual(TOO_LARGE);
+    await connection.send('x'.repeat(size) + get('/livez'));
+    expect(whole(await connection.answer())).toStrictEqual(success(200, '{"status":"ok"}'));
+  });
+
+  test('and after one that was refused unread', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    const request = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: ${size}\r\n\r\n`;
+    await connection.send(request + 'x'.repeat(size) + get('/livez'));
+    expect(await connection.answer()).toMatchObject({ status: 401 });
+    expect(await connection.answer()).toMatchObject({ status: 200 });
+  });
+});
+
+describe('Expect', () => {
+  const expecting = (api: Api, expectation: string) =>
+    `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.key}\r\nContent-Type: application/json\r\n` +
+    `Expect: ${expectation}\r\nContent-Length: ${petBody().length}\r\nConnection: close\r\n\r\n`;
+
+  test('100-continue: the body is asked for', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(expecting(api, '100-continue'));
+    expect(await connection.answer()).toMatchObject({ status: 100, rawHeaders: [], body: '' });
+    await connection.send(petBody());
+    expect(await connection.answer()).toMatchObject({ status: 201 });
+    await connection.closed();
+  });
+
+  test('anything else is passed over', async () => {
+    await using api = await startApi();
+    const answers = await api.raw(expecting(api, 'miracles') + petBody());
+    expect(answers).toMatchObject([{ status: 201 }]);
+  });
+});
