@@ -298,6 +298,30 @@ describe.skipIf(mongo === undefined)(
       expect((await everythingIn(DATABASE_URL)).slice(0, -2)).toStrictEqual(PETS);
     });
 
+    it('lets a retry replay after the move', async () => {
+      const from = `sqlite:${join(await newDirectory(), 'petstore.db')}`;
+      const { url: to } = await freshDatabase(mongo!);
+      const request = {
+        headers: { 'idempotency-key': 'one-and-only' },
+        body: '{"name":"Tom","categoryId":9223372036854775807}',
+      };
+      const before = runService({ API_KEYS: KEY, DATABASE_URL: from });
+      const first = await ask(`${await before.url()}/v1/pets`, request);
+      before.signal('SIGTERM');
+      await before.ended;
+
+      await succeeds(['copy', '--from', from, '--to', to]);
+
+      const after = await runService({ API_KEYS: KEY, DATABASE_URL: to }).url();
+      const again = await ask(`${after}/v1/pets`, request);
+      expect(first).toMatchObject({ status: 201, headers: { location: '/v1/pets/1' } });
+      expect(again).toMatchObject({
+        status: 201,
+        headers: { location: '/v1/pets/1', 'idempotent-replayed': 'true' },
+        body: first.body,
+      });
+    });
+
     describe.each([
       ['SIGKILL', { code: null, signal: 'SIGKILL' }, ''],
       ['SIGINT', { code: 130, signal: null }, 'petstore: interrupted; run the same command again to go on'],
