@@ -94,6 +94,30 @@ describe('README', () => {
     await takeTour(await startForTour({ DATABASE_URL }));
   });
 
+  it('moves pets as it says', async ({ skip }) => {
+    const mongo = await sharedMongo();
+    if (mongo === undefined) {
+      skip('there is no MongoDB');
+      return;
+    }
+    const { url } = await freshDatabase(mongo, { migrated: false });
+    const directory = await mkdtemp(join(tmpdir(), 'petstore-readme-'));
+    onTestFinished(() => rm(directory, { recursive: true }));
+    const DATABASE_URL = `sqlite:${directory}/petstore.db`;
+    const moves = commands('Moving pets')
+      .map(({ text }) => text)
+      .join('')
+      .replaceAll('sqlite:./data/petstore.db', DATABASE_URL)
+      .replaceAll('mongodb://127.0.0.1:27017/petstore', `'${url}'`)
+      .replaceAll('backup.ndjson', `${directory}/backup.ndjson`);
+    const program = bash(moves, { DATABASE_URL });
+    expect(await program.ended).toStrictEqual({ code: 0, signal: null });
+    expect(program.stdout).toContain('imported 300 pets\n');
+    expect(program.stdout).toContain('copied 300 pets\n');
+    const examples = await readFile(join(ROOT, 'examples/pets.ndjson'), 'utf8');
+    expect(await readFile(`${directory}/backup.ndjson`, 'utf8')).toBe(examples);
+  });
+
   it('has the variables that --help has, with the same defaults', () => {
     const [, section = ''] = readme.split(/^## Variables$/m);
     const rows = section.matchAll(/^\| `([A-Z_]+)` \| `?([^`|]+?)`? \|/gm);
