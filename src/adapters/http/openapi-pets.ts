@@ -27,8 +27,8 @@ const IDEMPOTENCY_KEY: JsonObject = {
     `Makes the request safe to repeat: 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters of your choice, ` +
     'such as a UUID, bare or in double quotes (inside which spaces and escaped quotes are allowed too).',
   required: false,
+  // No example: a tool that fills it in would send the same key for every animal.
   schema: { type: 'string', pattern: `^[!#-~]{1,${IDEMPOTENCY_KEY_MAX_LENGTH}}$` },
-  example: '8e03978e-40d5-43dd-bc93-6894a57f9324',
 };
 
 export function listPets(): JsonObject {
