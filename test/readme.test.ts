@@ -1,4 +1,5 @@
-import { access, readFile } from 'node:fs/promises';
+import { access, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { describeVariables } from '../src/main/config.ts';
@@ -26,9 +27,12 @@ function bash(command: string, env: Record<string, string> = {}): Program {
   return run('bash', ['-euo', 'pipefail', '-c', command], env);
 }
 
-/** `npm start`, on a free port. npm passes the signal on that ends it. */
-function npmStart(command: string, env: Record<string, string> = {}): Program {
-  const program = bash(`exec ${command.trim()}`, { PORT: '0', ...env });
+/** `npm start`, on a free port and with a new file for the pets. npm passes the signal on that ends it. */
+async function npmStart(command: string, env: Record<string, string> = {}): Promise<Program> {
+  const directory = await mkdtemp(join(tmpdir(), 'petstore-readme-'));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const DATABASE_URL = `sqlite:${directory}/data/petstore.db`;
+  const program = bash(`exec ${command.trim()}`, { PORT: '0', DATABASE_URL, ...env });
   onTestFinished(async () => {
     program.signal('SIGTERM');
     await program.ended;
@@ -37,7 +41,7 @@ function npmStart(command: string, env: Record<string, string> = {}): Program {
 }
 
 async function startForTour(env: Record<string, string>): Promise<Record<string, string>> {
-  const program = npmStart('npm start', env);
+  const program = await npmStart('npm start', env);
   const [, KEY = '', URL = ''] = await program.printed(/Bearer (\S+)' '(\S+)\/pets'/, 'stderr');
   return { KEY, URL };
 }
@@ -64,7 +68,7 @@ describe('README', () => {
 
   it('starts the service with the first, and the line that it prints can be pasted', async () => {
     // Without `npm ci`: it would take the packages away that this test runs on.
-    const program = npmStart(commands('Petstore')[0]!.text.replace('npm ci && ', ''));
+    const program = await npmStart(commands('Petstore')[0]!.text.replace('npm ci && ', ''));
     const [line] = await program.printed(/^ {2}curl .*$/m, 'stderr');
     const curl = bash(line);
     await curl.ended;
@@ -91,7 +95,8 @@ describe('README', () => {
   });
 
   it('has the variables that --help has, with the same defaults', () => {
-    const rows = readme.matchAll(/^\| `([A-Z_]+)` \| `?([^`|]+?)`? \|/gm);
+    const [, section = ''] = readme.split(/^## Variables$/m);
+    const rows = section.matchAll(/^\| `([A-Z_]+)` \| `?([^`|]+?)`? \|/gm);
     const help = describeVariables().matchAll(/^ {2}(\S+) +(\S+) /gm);
     const pairs = (matches: Iterable<RegExpMatchArray>) =>
       Array.from(matches, ([, name, initial]) => [name, initial]);

@@ -1,5 +1,5 @@
-import { newPet, type Pet, type PetDraft } from '../domain/pet.ts';
-import type { PetRepository } from './ports/pet-repository.ts';
+import { newPet, type PetDraft } from '../domain/pet.ts';
+import type { Idempotency, Inserted, PetRepository } from './ports/pet-repository.ts';
 
 export class CreatePet {
   readonly #pets: PetRepository;
@@ -8,8 +8,14 @@ export class CreatePet {
     this.#pets = pets;
   }
 
-  /** @throws {InvalidPet} */
-  async execute(draft: PetDraft): Promise<Pet> {
-    return this.#pets.insert(newPet(draft));
+  /**
+   * @param idempotency makes the pet that an earlier call with the same key made the outcome of this one
+   * @throws {InvalidPet}
+   * @throws {IdempotencyKeyReused}
+   */
+  async execute(draft: PetDraft, idempotency?: Idempotency): Promise<Inserted> {
+    const pet = newPet(draft);
+    if (idempotency !== undefined) return this.#pets.insertOnce(pet, idempotency);
+    return { pet: await this.#pets.insert(pet), replayed: false };
   }
 }

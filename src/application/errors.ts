@@ -6,6 +6,7 @@ export type ApplicationError =
   | InvalidPageSize
   | PetNotFound
   | PetIdsExhausted
+  | IdempotencyKeyReused
   | StorageUnavailable;
 
 export class InvalidPageSize extends Error {
@@ -40,6 +41,19 @@ export class PetIdsExhausted extends Error {
   }
 }
 
+/** The key was used before, to ask for something else. Nothing was stored. */
+export class IdempotencyKeyReused extends Error {
+  readonly kind = 'idempotency-key-reused';
+  /** The hash of the key, as in `Idempotency`. */
+  readonly key: string;
+
+  constructor(key: string) {
+    super('the idempotency key has been used for something else; use a new one');
+    this.name = 'IdempotencyKeyReused';
+    this.key = key;
+  }
+}
+
 /**
  * The storage cannot be reached or cannot do its work now; a later try may succeed. Of a write the outcome is
  * unknown: it was not acknowledged, but it may have been done.
@@ -50,5 +64,19 @@ export class StorageUnavailable extends Error {
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super(message, options);
     this.name = 'StorageUnavailable';
+  }
+}
+
+/**
+ * The storage cannot be used as it is, and only an operator can help: a bad URL, no server, a file or a schema that
+ * does not fit. Comes only while a storage is opened or set up. The message is one line, says what to do, and holds
+ * no credentials.
+ */
+export class StorageSetupError extends Error {
+  readonly kind = 'storage-setup';
+
+  constructor(message: string, options?: { readonly cause?: unknown }) {
+    super(message.replaceAll(/\s+/g, ' '), options);
+    this.name = 'StorageSetupError';
   }
 }

@@ -17,7 +17,7 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 const PORT = 'must be an integer from 0 to 65535';
 const PUBLIC_URL =
   'must be an http or https URL without credentials, query and fragment, such as https://petstore.example';
-const DATABASE_URL = 'must be memory: or mongodb://HOST/DATABASE';
+const DATABASE_URL = 'must be sqlite:PATH, mongodb://HOST/DATABASE or memory:';
 const API_KEY =
   'must be comma-separated keys of at least 16 characters from A-Z a-z 0-9 - . _ ~ + / =, each optionally as label=key';
 const NO_KEYS = 'must be set when HOST is not a loopback address, because others can reach the service then';
@@ -77,8 +77,8 @@ const VARIABLES = v.object({
   HOST: v.optional(v.string(), '127.0.0.1'),
   PORT: v.optional(Port, '3000'),
   DATABASE_URL: v.optional(
-    v.pipe(v.string(), v.regex(/^(?:memory:$|mongodb(?:\+srv)?:\/\/[^/?]+\/[^?])/, DATABASE_URL)),
-    'memory:',
+    v.pipe(v.string(), v.regex(/^(?:memory:$|sqlite:.|mongodb(?:\+srv)?:\/\/[^/?]+\/[^?])/, DATABASE_URL)),
+    'sqlite:./data/petstore.db',
   ),
   AUTO_MIGRATE: v.optional(Flag, 'false'),
   API_KEYS: v.optional(ApiKeys),
@@ -106,7 +106,7 @@ function isLoopback(host: string): boolean {
 const HELP: Record<keyof typeof VARIABLES.entries, string> = {
   HOST: 'the address to listen on',
   PORT: 'the port to listen on; 0 takes a free one, and the start-up line says which',
-  DATABASE_URL: 'where the pets are: memory: (gone at exit) or mongodb://HOST/DATABASE',
+  DATABASE_URL: 'where the pets are: sqlite:PATH, mongodb://HOST/DATABASE, or memory: (gone at exit)',
   AUTO_MIGRATE: 'true: bring an empty or older MongoDB schema up to date at start',
   API_KEYS: 'comma-separated API keys of at least 16 characters, each optionally as label=key',
   PUBLIC_URL: 'the base of absolute URLs in answers; without it they are built from the request',
@@ -134,7 +134,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 export function describeVariables(): string {
   const lines = Object.entries(VARIABLES.entries).map(([name, schema]) => {
     const initial = schema.default ?? 'none';
-    return `  ${name.padEnd(17)} ${initial.padEnd(10)} ${HELP[name as keyof typeof HELP]}`;
+    return `  ${name.padEnd(17)} ${initial.padEnd(26)} ${HELP[name as keyof typeof HELP]}`;
   });
   return lines.join('\n');
 }

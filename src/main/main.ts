@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util';
-import { StorageSetupError } from '../adapters/mongodb/storage-setup-error.ts';
+import { StorageSetupError } from '../application/errors.ts';
 import { describeVariables, InvalidConfig, readConfig } from './config.ts';
 import { serve } from './serve.ts';
 

@@ -9,6 +9,8 @@ export type Storage = {
   close(): Promise<void>;
 };
 
+const SQLITE = 'sqlite:';
+
 /** Opens the storage that `DATABASE_URL` names. An adapter and its driver are loaded only when they are used. */
 export async function openStorage({
   DATABASE_URL,
@@ -17,6 +19,10 @@ export async function openStorage({
   if (DATABASE_URL === 'memory:') {
     const { InMemoryPetRepository } = await import('../adapters/memory/pet-repository.ts');
     return { pets: new InMemoryPetRepository(), probe: { check: async () => {} }, close: async () => {} };
+  }
+  if (DATABASE_URL.startsWith(SQLITE)) {
+    const { openSqliteStorage } = await import('../adapters/sqlite/open.ts');
+    return openSqliteStorage(DATABASE_URL.slice(SQLITE.length));
   }
   const { openMongoStorage } = await import('../adapters/mongodb/open.ts');
   return openMongoStorage(DATABASE_URL, { autoMigrate: AUTO_MIGRATE });

@@ -4,7 +4,7 @@ import { describeVariables, InvalidConfig, readConfig } from '../../src/main/con
 const DEFAULTS = {
   HOST: '127.0.0.1',
   PORT: 3000,
-  DATABASE_URL: 'memory:',
+  DATABASE_URL: 'sqlite:./data/petstore.db',
   AUTO_MIGRATE: false,
   LOG_LEVEL: 'info',
   SHUTDOWN_TIMEOUT: 25_000,
@@ -14,7 +14,7 @@ const KEY = '0123456789abcdef';
 
 const ALLOWED = {
   PORT: 'must be an integer from 0 to 65535',
-  DATABASE_URL: 'must be memory: or mongodb://HOST/DATABASE',
+  DATABASE_URL: 'must be sqlite:PATH, mongodb://HOST/DATABASE or memory:',
   AUTO_MIGRATE: 'must be true or false',
   API_KEYS:
     'must be comma-separated keys of at least 16 characters from A-Z a-z 0-9 - . _ ~ + / =, each optionally as label=key',
@@ -52,6 +52,7 @@ describe('the configuration', () => {
     ['PORT', '1', 1],
     ['PORT', '65535', 65_535],
     ['DATABASE_URL', 'memory:', 'memory:'],
+    ['DATABASE_URL', 'sqlite:/var/lib/pets.db', 'sqlite:/var/lib/pets.db'],
     ['DATABASE_URL', 'mongodb://localhost/petstore', 'mongodb://localhost/petstore'],
     ['DATABASE_URL', 'mongodb://a:1,b:2/petstore?replicaSet=rs', 'mongodb://a:1,b:2/petstore?replicaSet=rs'],
     ['DATABASE_URL', 'mongodb+srv://u:p@petstore.example/p', 'mongodb+srv://u:p@petstore.example/p'],
@@ -105,6 +106,7 @@ describe('the configuration', () => {
       'Memory:',
       'redis://localhost/0',
       'petstore.db',
+      'sqlite:',
       'mongodb://',
       'mongodb://localhost',
       'mongodb://localhost/',
@@ -186,7 +188,7 @@ describe('the description of the variables', () => {
     expect(columns.map((column) => column?.slice(0, 2))).toStrictEqual([
       ['HOST', '127.0.0.1'],
       ['PORT', '3000'],
-      ['DATABASE_URL', 'memory:'],
+      ['DATABASE_URL', 'sqlite:./data/petstore.db'],
       ['AUTO_MIGRATE', 'false'],
       ['API_KEYS', 'none'],
       ['PUBLIC_URL', 'none'],

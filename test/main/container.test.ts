@@ -40,7 +40,7 @@ describe('the composition root', () => {
 
   it('gives every use case the same repository', async () => {
     const root = compose(parts());
-    const pet = await root.resolve(CREATE_PET).execute({ name: 'Rex', categoryId: 1n });
+    const { pet } = await root.resolve(CREATE_PET).execute({ name: 'Rex', categoryId: 1n });
     expect(await root.resolve(GET_PET).execute(pet.id)).toStrictEqual(pet);
     expect(await root.resolve(LIST_PETS).execute({})).toStrictEqual({ pets: [pet] });
   });

@@ -79,6 +79,7 @@ describe('the log', () => {
       const command = `exec '${process.execPath}' ${SERVICE.join(' ')}`;
       const terminal = run(SCRIPT, ['--quiet', '--return', '--command', command, '/dev/null'], {
         PORT: '0',
+        DATABASE_URL: 'memory:',
         API_KEYS: KEY,
         SHELL: '/bin/sh',
       });

@@ -16,7 +16,7 @@ const STORED = `{"id":1,${PET.slice(1)}`;
 /** A service in this process, with its log. */
 async function started(env: Record<string, string> = {}): Promise<Service & { log: string[] }> {
   const log: string[] = [];
-  const config = readConfig({ PORT: '0', API_KEYS: KEY, ...env });
+  const config = readConfig({ PORT: '0', API_KEYS: KEY, DATABASE_URL: 'memory:', ...env });
   const service = await start(
     config,
     pino({ level: config.LOG_LEVEL }, { write: (line) => void log.push(line) }),
@@ -66,9 +66,13 @@ describe('a service with its pets in memory', () => {
   });
 
   it('goes by the clock that it was given', async () => {
-    const service = await start(readConfig({ PORT: '0', API_KEYS: KEY }), pino({ level: 'silent' }), {
-      now: () => new Date('2030-12-05T00:00:00Z'),
-    });
+    const service = await start(
+      readConfig({ PORT: '0', API_KEYS: KEY, DATABASE_URL: 'memory:' }),
+      pino({ level: 'silent' }),
+      {
+        now: () => new Date('2030-12-05T00:00:00Z'),
+      },
+    );
     onTestFinished(async () => void (await service.stop()));
     expect(await ask(`${service.url}/v1/pets/1`)).toMatchObject({ status: 410 });
   });
@@ -140,7 +144,7 @@ describe.skipIf(mongo === undefined)(`a service with its pets in MongoDB${leftOu
     for (const before of ['before: none', 'as before']) {
       const migrated = runService({ DATABASE_URL }, ['migrate']);
       expect(await migrated.ended).toStrictEqual({ code: 0, signal: null });
-      expect(migrated.stdout).toBe(`the database "${db.databaseName}" has schema version 1 (${before})\n`);
+      expect(migrated.stdout).toBe(`the database "${db.databaseName}" has schema version 2 (${before})\n`);
       expect(migrated.stderr).toBe('');
     }
 
@@ -150,12 +154,12 @@ describe.skipIf(mongo === undefined)(`a service with its pets in MongoDB${leftOu
 
   it('does not start on the schema of a newer build', async () => {
     const { url: DATABASE_URL, db } = await freshDatabase(mongo!);
-    await db.collection('schema').updateOne({}, { $set: { version: 2 } });
+    await db.collection('schema').updateOne({}, { $set: { version: 3 } });
     for (const args of [[], ['migrate']]) {
       const refused = runService({ API_KEYS: KEY, DATABASE_URL, AUTO_MIGRATE: 'true' }, args);
       expect(await refused.ended).toStrictEqual({ code: 1, signal: null });
       expect(refused.stderr).toBe(
-        `petstore: the database "${db.databaseName}" has schema version 2, this build needs 1; run a newer build of petstore\n`,
+        `petstore: the database "${db.databaseName}" has schema version 3, this build needs 2; run a newer build of petstore\n`,
       );
     }
   });

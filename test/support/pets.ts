@@ -1,6 +1,11 @@
 import { EventEmitter, once } from 'node:events';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
-import type { PetQuery, PetRepository } from '../../src/application/ports/pet-repository.ts';
+import type {
+  Idempotency,
+  Inserted,
+  PetQuery,
+  PetRepository,
+} from '../../src/application/ports/pet-repository.ts';
 import { type NewPet, newPet, type Pet, type PetDraft } from '../../src/domain/pet.ts';
 
 /** A pet to be stored: what a test does not care about is filled in. */
@@ -36,6 +41,10 @@ export class FailingPetRepository implements PetRepository {
     throw this.#error;
   }
 
+  async insertOnce(): Promise<Inserted> {
+    throw this.#error;
+  }
+
   async findById(): Promise<Pet | undefined> {
     throw this.#error;
   }
@@ -64,6 +73,11 @@ export class HeldPetRepository implements PetRepository {
   async insert(pet: NewPet): Promise<Pet> {
     await this.#wait();
     return this.#pets.insert(pet);
+  }
+
+  async insertOnce(pet: NewPet, idempotency: Idempotency): Promise<Inserted> {
+    await this.#wait();
+    return this.#pets.insertOnce(pet, idempotency);
   }
 
   async findById(id: bigint): Promise<Pet | undefined> {

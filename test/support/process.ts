@@ -131,5 +131,5 @@ export function run(command: string, args: readonly string[], env: Record<string
 
 /** The service itself. It takes a free port when `env` names none. */
 export function runService(env: Record<string, string> = {}, args: readonly string[] = []): Program {
-  return run(process.execPath, [...SERVICE, ...args], { PORT: '0', ...env });
+  return run(process.execPath, [...SERVICE, ...args], { PORT: '0', DATABASE_URL: 'memory:', ...env });
 }

@@ -1,4 +1,5 @@
 import type { Context, Middleware } from 'koa';
+import type { ApiKey } from '../../application/ports/token-verifier.ts';
 import { errorAnswer, errorJson } from './errors.ts';
 import { acceptedRequestId } from './request-id.ts';
 import type { RequestLog } from './request-log.ts';
@@ -7,8 +8,8 @@ export type State = {
   requestId: string;
   /** Further headers of the answer, name and value in turn. */
   headers: string[];
-  /** The label of the API key, once it has been verified. */
-  key?: string;
+  /** Who sent the request, once that has been verified. */
+  apiKey?: ApiKey;
 };
 
 /** Gives the request its id, and logs it when its answer is out. */
@@ -27,7 +28,7 @@ export function frame(log: RequestLog): Middleware<State> {
         route: ctx['routerPath'] as string | undefined,
         status: res.statusCode,
         durationMs: Math.round((performance.now() - started) * 1000) / 1000,
-        key: state.key,
+        key: state.apiKey?.label,
         aborted: res.writableFinished ? undefined : true,
       });
     });

@@ -24,7 +24,7 @@ export function authenticate(tokens: TokenVerifier): Middleware<State> {
     const key = token === undefined ? undefined : await tokens.verify(token);
     if (key === undefined)
       throw unauthenticated('the API key is not valid', `${REALM}, error="invalid_token"`);
-    ctx.state.key = key.label;
+    ctx.state.apiKey = key;
     return next();
   };
 }

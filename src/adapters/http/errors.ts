@@ -5,6 +5,7 @@ export const ERROR_STATUS = {
   INVALID_ARGUMENT: 400,
   MALFORMED_JSON: 400,
   INVALID_CURSOR: 400,
+  INVALID_IDEMPOTENCY_KEY: 400,
   UNAUTHENTICATED: 401,
   PET_NOT_FOUND: 404,
   ROUTE_NOT_FOUND: 404,
@@ -14,6 +15,7 @@ export const ERROR_STATUS = {
   PAYLOAD_TOO_LARGE: 413,
   URI_TOO_LONG: 414,
   UNSUPPORTED_MEDIA_TYPE: 415,
+  IDEMPOTENCY_KEY_REUSED: 422,
   HEADERS_TOO_LARGE: 431,
   INTERNAL: 500,
   UNAVAILABLE: 503,
@@ -48,6 +50,7 @@ const CODE_OF_KIND = {
   'invalid-page-size': 'INVALID_ARGUMENT',
   'pet-not-found': 'PET_NOT_FOUND',
   'pet-ids-exhausted': 'INTERNAL',
+  'idempotency-key-reused': 'IDEMPOTENCY_KEY_REUSED',
   'storage-unavailable': 'UNAVAILABLE',
 } satisfies Record<ApplicationError['kind'], ErrorCode>;
 

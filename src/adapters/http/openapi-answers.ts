@@ -13,6 +13,7 @@ export const CODE_MEANING = {
   INVALID_ARGUMENT: 'The request, a parameter or a field breaks a rule. The message names each one.',
   MALFORMED_JSON: 'The body is empty, not JSON, not UTF-8, nested too deeply, or not what its encoding says.',
   INVALID_CURSOR: 'The cursor is not one that the service has given.',
+  INVALID_IDEMPOTENCY_KEY: 'The `Idempotency-Key` is too long or malformed.',
   UNAUTHENTICATED: 'The API key is missing or invalid.',
   PET_NOT_FOUND: 'No animal has this id.',
   ROUTE_NOT_FOUND: 'There is nothing at this path.',
@@ -23,6 +24,7 @@ export const CODE_MEANING = {
   URI_TOO_LONG: `The URL is longer than ${URL_LIMIT} bytes.`,
   UNSUPPORTED_MEDIA_TYPE:
     'The body is not `application/json` in UTF-8, or its `Content-Encoding` is unknown.',
+  IDEMPOTENCY_KEY_REUSED: 'The `Idempotency-Key` has been used for another animal. Nothing was added.',
   HEADERS_TOO_LARGE: `Request line and headers are larger than ${HEADERS_LIMIT} bytes.`,
   INTERNAL: 'The service made an error. It is in the log under the request id.',
   UNAVAILABLE: 'The storage cannot be reached now. Of a write the outcome is unknown.',
@@ -78,6 +80,11 @@ const HEADERS = {
     description: `The path of the new animal. Left out once getPet is removed, on ${SUNSET.toISOString().slice(0, 10)}.`,
     schema: text({ format: 'uri-reference', pattern: '^/v1/pets/-?[0-9]+$' }),
     example: '/v1/pets/42',
+  },
+  'Idempotent-Replayed': {
+    description: 'Only when an earlier request with the same `Idempotency-Key` has added the animal.',
+    schema: text({ enum: ['true'] }),
+    example: 'true',
   },
   NextPage: {
     description:

@@ -1,9 +1,10 @@
-import { PetNotFound } from '../../application/errors.ts';
+import { IdempotencyKeyReused, PetNotFound } from '../../application/errors.ts';
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../domain/page-size.ts';
 import { newPet, type Pet, storedPet } from '../../domain/pet.ts';
 import { BODY_LIMIT } from './body.ts';
 import { SUNSET } from './deprecation.ts';
 import { RequestRefused } from './errors.ts';
+import { IDEMPOTENCY_KEY_MAX_LENGTH } from './idempotency.ts';
 import {
   componentHeaders,
   componentResponses,
@@ -95,6 +96,17 @@ export function openApiDocument(): JsonObject {
 
 const REQUEST_ID = { $ref: '#/components/parameters/RequestId' };
 
+const IDEMPOTENCY_KEY: JsonObject = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    `Makes the request safe to repeat: 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters of your choice, ` +
+    'such as a UUID, bare or in double quotes (inside which spaces and escaped quotes are allowed too).',
+  required: false,
+  schema: { type: 'string', pattern: `^[!#-~]{1,${IDEMPOTENCY_KEY_MAX_LENGTH}}$` },
+  example: '8e03978e-40d5-43dd-bc93-6894a57f9324',
+};
+
 const HEALTH = {
   type: 'object',
   required: ['status'],
@@ -149,8 +161,11 @@ function createPet(): JsonObject {
     summary: 'Add an animal',
     description:
       'The answer goes out when the storage has acknowledged the animal as durable. After a `503` or a broken ' +
-      'connection it may or may not have been added, and a new try may add it twice.\n\n' +
+      'connection it may or may not have been added: send an `Idempotency-Key`, and try again with the same key ' +
+      'and the same body; however often, exactly one animal is added. The key is remembered as long as the ' +
+      'animal exists; a request that failed leaves none behind. It belongs to the API key that sent it.\n\n' +
       'There are no query parameters; any is refused.',
+    parameters: [IDEMPOTENCY_KEY],
     requestBody: {
       description:
         'A JSON object in UTF-8; any other JSON value is refused. `Content-Type` is `application/json`, of the ' +
@@ -168,12 +183,25 @@ function createPet(): JsonObject {
       },
     },
     responses: {
-      201: response('The animal as added.', schemaRef('Pet'), { pet: json(REX) }, { Location: 'Location' }),
+      201: response(
+        'The animal as added.',
+        schemaRef('Pet'),
+        { pet: json(REX) },
+        {
+          Location: 'Location',
+          'Idempotent-Replayed': 'Idempotent-Replayed',
+        },
+      ),
       400: failure([
         thrownBy(() => parse(NewPet, { name: '', status: 'asleep' }, 'body')),
         new RequestRefused('MALFORMED_JSON', 'the body is not JSON'),
+        new RequestRefused(
+          'INVALID_IDEMPOTENCY_KEY',
+          'Idempotency-Key must be 1 to 255 visible ASCII characters',
+        ),
       ]),
       415: failure([new RequestRefused('UNSUPPORTED_MEDIA_TYPE', 'Content-Type must be application/json')]),
+      422: failure([new IdempotencyKeyReused('')]),
       ...sharedFailures([...API, ...EARLY]),
     },
   };

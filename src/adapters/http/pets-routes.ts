@@ -7,6 +7,7 @@ import { sendJson, type State } from './answer.ts';
 import { jsonBody, readBody, requireJson } from './body.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { goneAfterSunset, isSunset } from './deprecation.ts';
+import { idempotency } from './idempotency.ts';
 import { petJson, petsJson } from './pet-json.ts';
 import { queryParser } from './query.ts';
 import { NewPet, NoQuery, PageQuery, PetId, parse } from './schemas.ts';
@@ -39,8 +40,10 @@ export function petsRoutes({ listPets, createPet, getPet, baseUrl, now }: PetsRo
 
   router.post('/v1/pets', requireJson, readBody, async (ctx) => {
     noQuery(ctx.querystring);
-    const pet = await createPet.execute(parse(NewPet, jsonBody(ctx), 'body'));
+    const draft = parse(NewPet, jsonBody(ctx), 'body');
+    const { pet, replayed } = await createPet.execute(draft, idempotency(ctx, draft));
     if (!isSunset(now())) ctx.state.headers.push('Location', `/v1/pets/${pet.id}`);
+    if (replayed) ctx.state.headers.push('Idempotent-Replayed', 'true');
     sendJson(ctx, 201, petJson(pet));
   });
 

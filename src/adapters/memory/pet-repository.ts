@@ -1,5 +1,10 @@
-import { PetIdsExhausted } from '../../application/errors.ts';
-import type { PetQuery, PetRepository } from '../../application/ports/pet-repository.ts';
+import { IdempotencyKeyReused, PetIdsExhausted } from '../../application/errors.ts';
+import type {
+  Idempotency,
+  Inserted,
+  PetQuery,
+  PetRepository,
+} from '../../application/ports/pet-repository.ts';
 import { MAX_PET_ID, type NewPet, type Pet, type PetStatus, storedPet } from '../../domain/pet.ts';
 
 /**
@@ -9,6 +14,7 @@ import { MAX_PET_ID, type NewPet, type Pet, type PetStatus, storedPet } from '..
 export class InMemoryPetRepository implements PetRepository {
   readonly #all: Pet[] = [];
   readonly #byStatus: Record<PetStatus, Pet[]> = { available: [], pending: [], sold: [] };
+  readonly #byKey = new Map<string, { readonly pet: Pet; readonly fingerprint: string }>();
   #lastId: bigint;
 
   /** @param lastId the id before the first that is given: a test of the end of the range needs it. */
@@ -17,11 +23,18 @@ export class InMemoryPetRepository implements PetRepository {
   }
 
   async insert(pet: NewPet): Promise<Pet> {
-    if (this.#lastId >= MAX_PET_ID) throw new PetIdsExhausted();
-    const stored = storedPet(++this.#lastId, pet);
-    this.#all.push(stored);
-    this.#byStatus[stored.status].push(stored);
-    return stored;
+    return this.#add(pet);
+  }
+
+  async insertOnce(pet: NewPet, { key, fingerprint }: Idempotency): Promise<Inserted> {
+    const known = this.#byKey.get(key);
+    if (known === undefined) {
+      const stored = this.#add(pet);
+      this.#byKey.set(key, { pet: stored, fingerprint });
+      return { pet: stored, replayed: false };
+    }
+    if (known.fingerprint !== fingerprint) throw new IdempotencyKeyReused(key);
+    return { pet: known.pet, replayed: true };
   }
 
   async findById(id: bigint): Promise<Pet | undefined> {
@@ -33,6 +46,14 @@ export class InMemoryPetRepository implements PetRepository {
     const pets = status === undefined ? this.#all : this.#byStatus[status];
     const start = after === undefined ? 0 : firstAfter(pets, after);
     return pets.slice(start, start + limit);
+  }
+
+  #add(pet: NewPet): Pet {
+    if (this.#lastId >= MAX_PET_ID) throw new PetIdsExhausted();
+    const stored = storedPet(++this.#lastId, pet);
+    this.#all.push(stored);
+    this.#byStatus[stored.status].push(stored);
+    return stored;
   }
 }
 

@@ -1,7 +1,8 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { ApiKey, TokenVerifier } from '../../application/ports/token-verifier.ts';
 
-export type KeyDigest = ApiKey & {
+export type KeyDigest = {
+  readonly label: string;
   /** SHA-256 of the key. */
   readonly digest: Buffer;
 };
@@ -12,10 +13,10 @@ export function sha256(key: string): Buffer {
 
 /** A fixed set of keys. Compares with every one of them, so that the time tells nothing about which was near. */
 export class InMemoryTokenVerifier implements TokenVerifier {
-  readonly #keys: readonly KeyDigest[];
+  readonly #keys: readonly (ApiKey & KeyDigest)[];
 
   constructor(keys: readonly KeyDigest[]) {
-    this.#keys = keys;
+    this.#keys = keys.map((key) => ({ ...key, id: key.digest.toString('hex') }));
   }
 
   async verify(token: string): Promise<ApiKey | undefined> {

@@ -1,5 +1,5 @@
 import { MongoClient, type MongoClientOptions, MongoError } from 'mongodb';
-import { StorageSetupError } from './storage-setup-error.ts';
+import { StorageSetupError } from '../../application/errors.ts';
 
 /**
  * Our defaults; a connection string that names one of these options wins. The driver's own would let a request hang

@@ -72,17 +72,15 @@ export function isClosed(error: unknown): error is MongoError {
 }
 
 /**
- * Whether the write failed because its `_id` is taken. Another unique index is another matter.
+ * The field whose unique index has refused a write, such as `_id`; `undefined` when the write failed otherwise.
  *
  * A duplicate key together with a write-concern timeout comes as a {@link MongoWriteConcernError} that hides the
  * duplicate in its result.
  */
-export function isDuplicateId(error: unknown): boolean {
-  if (!(error instanceof MongoServerError)) return false;
-  const { writeErrors }: { readonly writeErrors?: readonly WriteFailure[] } =
-    error instanceof MongoWriteConcernError ? error.result : { writeErrors: [error] };
-  const failure = writeErrors?.[0];
-  return failure?.code === DUPLICATE_KEY && failure.keyPattern?.['_id'] !== undefined;
+export function duplicateField(error: unknown): string | undefined {
+  if (!(error instanceof MongoServerError)) return undefined;
+  const failure: unknown = error instanceof MongoWriteConcernError ? error.result['writeErrors']?.[0] : error;
+  if (typeof failure !== 'object' || failure === null) return undefined;
+  if (!('code' in failure) || failure.code !== DUPLICATE_KEY || !('keyPattern' in failure)) return undefined;
+  return Object.keys(failure.keyPattern ?? {})[0];
 }
-
-type WriteFailure = { readonly code?: unknown; readonly keyPattern?: Readonly<Record<string, unknown>> };

@@ -1,8 +1,10 @@
 import { BSON, type Db, MongoServerError } from 'mongodb';
+import { StorageSetupError } from '../../application/errors.ts';
 import { connect, setupError } from './connect.ts';
 import { raiseCounter } from './id-allocator.ts';
 import {
   countersOf,
+  IDEMPOTENCY_INDEX,
   PET_VALIDATOR,
   petsOf,
   readVersion,
@@ -11,7 +13,6 @@ import {
   versionProblem,
   versionsOf,
 } from './schema.ts';
-import { StorageSetupError } from './storage-setup-error.ts';
 
 const NAMESPACE_EXISTS = 48;
 
@@ -34,7 +35,7 @@ export async function migrate(url: string): Promise<Migration> {
       throw new StorageSetupError(versionProblem(from, db.databaseName) ?? '');
     }
     await createPets(db, { check: from === undefined });
-    await createStatusIndex(db);
+    await createIndexes(db);
     await raiseCounter(countersOf(db), petsOf(db));
     await versionsOf(db).updateOne(
       { _id: 'petstore' },
@@ -68,9 +69,11 @@ async function createPets(db: Db, { check }: { check: boolean }): Promise<void> 
   }
 }
 
-async function createStatusIndex(db: Db): Promise<void> {
+async function createIndexes(db: Db): Promise<void> {
   const { setName } = await db.command({ hello: 1 });
-  const { name, key } = STATUS_INDEX;
-  // A member that is down must not hold up the index. Only a replica set knows the option.
-  await petsOf(db).createIndex(key, { name }, setName === undefined ? {} : { commitQuorum: 'majority' });
+  // A member that is down must not hold up an index. Only a replica set knows the option.
+  const quorum = setName === undefined ? {} : { commitQuorum: 'majority' };
+  for (const { key, name, options } of [STATUS_INDEX, IDEMPOTENCY_INDEX]) {
+    await petsOf(db).createIndex(key, { name, ...options }, quorum);
+  }
 }

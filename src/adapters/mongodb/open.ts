@@ -1,5 +1,5 @@
 import { type Db } from 'mongodb';
-import { StorageUnavailable } from '../../application/errors.ts';
+import { StorageSetupError, StorageUnavailable } from '../../application/errors.ts';
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
 import type { StorageProbe } from '../../application/ports/storage-probe.ts';
 import { connect, setupError } from './connect.ts';
@@ -7,7 +7,6 @@ import { Deadline } from './deadline.ts';
 import { migrate } from './migrate.ts';
 import { MongoPetRepository } from './pet-repository.ts';
 import { readVersion, SCHEMA_VERSION, versionProblem } from './schema.ts';
-import { StorageSetupError } from './storage-setup-error.ts';
 
 /** How long the probe waits for an answer. */
 const PROBE_DEADLINE_MS = 2_000;

@@ -1,9 +1,14 @@
-import { type Collection, type Db, UUID } from 'mongodb';
-import { StorageUnavailable } from '../../application/errors.ts';
-import type { PetQuery, PetRepository } from '../../application/ports/pet-repository.ts';
+import { type Collection, type Db, type Filter, UUID } from 'mongodb';
+import { IdempotencyKeyReused, PetIdsExhausted, StorageUnavailable } from '../../application/errors.ts';
+import type {
+  Idempotency,
+  Inserted,
+  PetQuery,
+  PetRepository,
+} from '../../application/ports/pet-repository.ts';
 import { type NewPet, type Pet, storedPet } from '../../domain/pet.ts';
 import { Deadline } from './deadline.ts';
-import { isDuplicateId } from './errors.ts';
+import { duplicateField } from './errors.ts';
 import { IdAllocator } from './id-allocator.ts';
 import { countersOf, type PetDocument, petsOf, STATUS_INDEX, toBigInt, toLong } from './schema.ts';
 
@@ -27,9 +32,20 @@ export class MongoPetRepository implements PetRepository {
   }
 
   async insert(pet: NewPet): Promise<Pet> {
-    const deadline = new Deadline(this.#deadlineMs);
-    // A copy: the caller may change what it passed while we wait.
-    return deadline.bound(this.#insert({ ...pet }, deadline));
+    const inserted = await this.#store(pet);
+    return inserted.pet;
+  }
+
+  async insertOnce(pet: NewPet, { ...idempotency }: Idempotency): Promise<Inserted> {
+    try {
+      return await this.#store(pet, idempotency);
+    } catch (error) {
+      if (!(error instanceof PetIdsExhausted)) throw error;
+      // No id is left for a new pet, but the key may be known.
+      const known = await this.#read(() => this.#durable({ 'idem.k': idempotency.key }));
+      if (known === null) throw error;
+      return replay(known, idempotency);
+    }
   }
 
   async findById(id: bigint): Promise<Pet | undefined> {
@@ -62,42 +78,65 @@ export class MongoPetRepository implements PetRepository {
     return deadline.bound(deadline.retry(work));
   }
 
-  async #insert(pet: NewPet, deadline: Deadline): Promise<Pet> {
+  async #store(pet: NewPet, idempotency?: Idempotency): Promise<Inserted> {
+    const deadline = new Deadline(this.#deadlineMs);
+    // A copy: the caller may change what it passed while we wait.
+    return deadline.bound(this.#insert({ ...pet }, idempotency, deadline));
+  }
+
+  async #insert(pet: NewPet, idempotency: Idempotency | undefined, deadline: Deadline): Promise<Inserted> {
     const op = new UUID();
     for (let strangers = 0; strangers < MAX_STRANGERS; strangers++) {
       const id = await deadline.retry(() => this.#ids.next(deadline));
       // The same document in every attempt: whichever attempt succeeds, there is one pet.
-      const document = toDocument(id, pet, op);
-      if (await deadline.retry(() => this.#insertOnce(document, op))) return storedPet(id, pet);
+      const document = toDocument(id, pet, op, idempotency);
+      const stored = await deadline.retry(() => this.#insertDocument(document));
+      if (stored.op?.equals(op)) return { pet: storedPet(id, pet), replayed: false };
+      if (idempotency !== undefined && stored.idem?.k === idempotency.key) return replay(stored, idempotency);
       this.#ids.fellBehind();
     }
     throw new StorageUnavailable(`${MAX_STRANGERS} ids in a row were taken by somebody else`);
   }
 
   /**
-   * @returns whether the document is stored, durably, now or by an earlier attempt; `false` when the id belongs to
-   *   somebody else's pet, which is a reason to take another
+   * @returns what is stored, durably, under the id or the idempotency key of the document: the document itself,
+   *   written now or by an earlier attempt, or whatever was there before it
    */
-  async #insertOnce(document: PetDocument, op: UUID): Promise<boolean> {
+  async #insertDocument(document: PetDocument): Promise<PetDocument> {
     try {
       await this.#pets.insertOne(document);
-      return true;
+      return document;
     } catch (error) {
-      if (!isDuplicateId(error)) throw error;
-      const owner = await this.#pets.findOne(
-        { _id: document._id },
-        // Only what can no longer be rolled back settles it. In particular our own document may be on a primary
-        // that is about to lose it.
-        { projection: { op: 1 }, readPreference: 'primary', readConcern: { level: 'majority' } },
+      const field = duplicateField(error);
+      if (field !== '_id' && field !== 'idem.k') throw error;
+      const owner = await this.#durable(
+        field === '_id' ? { _id: document._id } : { 'idem.k': document.idem?.k ?? '' },
       );
       if (owner === null) throw new StorageUnavailable('the pet is not yet durable', { cause: error });
-      return owner.op !== undefined && op.equals(owner.op);
+      return owner;
     }
+  }
+
+  /** Only what can no longer be rolled back: our own document may be on a primary that is about to lose it. */
+  #durable(filter: Filter<PetDocument>): Promise<PetDocument | null> {
+    return this.#pets.findOne(filter, { readPreference: 'primary', readConcern: { level: 'majority' } });
   }
 }
 
-function toDocument(id: bigint, { name, categoryId, status }: NewPet, op: UUID): PetDocument {
-  return { _id: toLong(id), name, categoryId: toLong(categoryId), status, op };
+function replay(stored: PetDocument, { key, fingerprint }: Idempotency): Inserted {
+  if (stored.idem?.fp !== fingerprint) throw new IdempotencyKeyReused(key);
+  return { pet: toPet(stored), replayed: true };
+}
+
+function toDocument(
+  id: bigint,
+  { name, categoryId, status }: NewPet,
+  op: UUID,
+  idempotency: Idempotency | undefined,
+): PetDocument {
+  const document = { _id: toLong(id), name, categoryId: toLong(categoryId), status, op };
+  if (idempotency === undefined) return document;
+  return { ...document, idem: { k: idempotency.key, fp: idempotency.fingerprint } };
 }
 
 function toPet({ _id, name, categoryId, status }: PetDocument): Pet {

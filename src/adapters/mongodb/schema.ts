@@ -4,7 +4,7 @@ import { PET_NAME_MAX_LENGTH, PET_NAME_MIN_LENGTH } from '../../domain/pet-name.
 import { MAX_PET_ID, PET_STATUSES, type PetStatus } from '../../domain/pet.ts';
 
 /** What this build reads and writes. A change of anything below that an older build cannot live with adds one. */
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 2;
 
 export type PetDocument = {
   readonly _id: Long;
@@ -13,6 +13,8 @@ export type PetDocument = {
   readonly status: PetStatus;
   /** Random, of the insert that made this document: tells our own earlier attempt from a stranger's pet. */
   readonly op?: UUID;
+  /** The hashes of `Idempotency`, for as long as the pet exists. */
+  readonly idem?: { readonly k: string; readonly fp: string };
 };
 
 /** `last` is the last id that has been given. */
@@ -38,7 +40,14 @@ export function versionsOf(db: Db): Collection<VersionDocument> {
 }
 
 /** Serves the list with a status filter without a sort. */
-export const STATUS_INDEX = { name: 'status_1__id_1', key: { status: 1, _id: 1 } } as const;
+export const STATUS_INDEX = { name: 'status_1__id_1', key: { status: 1, _id: 1 }, options: {} } as const;
+
+/** At most one pet for an idempotency key. */
+export const IDEMPOTENCY_INDEX = {
+  name: 'idem.k_1',
+  key: { 'idem.k': 1 },
+  options: { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } },
+} as const;
 
 /** Open to further fields. The range of a long needs no limits of its own. */
 export const PET_VALIDATOR = {
@@ -51,6 +60,11 @@ export const PET_VALIDATOR = {
       categoryId: { bsonType: 'long' },
       status: { enum: [...PET_STATUSES] },
       op: { bsonType: 'binData' },
+      idem: {
+        bsonType: 'object',
+        required: ['k', 'fp'],
+        properties: { k: { bsonType: 'string' }, fp: { bsonType: 'string' } },
+      },
     },
   },
 };

@@ -9,6 +9,20 @@ export type PetQuery = {
   readonly limit: number;
 };
 
+/** Makes an insert safe to repeat. */
+export type Idempotency = {
+  /** Tells the request from all others: SHA-256 of caller, operation and Idempotency-Key, as 64 lower-case hex digits. */
+  readonly key: string;
+  /** Tells what was asked for: SHA-256 of it, as 64 lower-case hex digits. */
+  readonly fingerprint: string;
+};
+
+export type Inserted = {
+  readonly pet: Pet;
+  /** The pet was there already: an earlier insert with the same key made it. */
+  readonly replayed: boolean;
+};
+
 /**
  * The catalogue. `test/contracts/pet-repository.ts` holds every adapter to what is written here.
  *
@@ -25,6 +39,17 @@ export interface PetRepository {
    * @throws {PetIdsExhausted} when the id would be above 2^53 - 1
    */
   insert(pet: NewPet): Promise<Pet>;
+
+  /**
+   * Like {@link insert}, but makes at most one pet for a key, also when several ask at once. The key becomes known
+   * in the same atomic write as the pet and for as long as the pet exists; an insert that failed leaves none
+   * behind. Where the key is known, the fingerprint alone decides: the same one gives the pet of that time,
+   * whatever is passed now.
+   *
+   * @throws {IdempotencyKeyReused} when the key is known with another fingerprint; nothing is stored
+   * @throws {PetIdsExhausted} when a new id would be above 2^53 - 1
+   */
+  insertOnce(pet: NewPet, idempotency: Idempotency): Promise<Inserted>;
 
   /** The pet with this id (any int64), or `undefined`. */
   findById(id: bigint): Promise<Pet | undefined>;

@@ -1,5 +1,7 @@
 /** Who sent a request. */
 export type ApiKey = {
+  /** Tells the key from every other, now and later; never the key or a part of it. */
+  readonly id: string;
   /** A name for logs; never the key or a part of it. */
   readonly label: string;
 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { newClient } from '../../../src/adapters/mongodb/connect.ts';
-import { StorageSetupError } from '../../../src/adapters/mongodb/storage-setup-error.ts';
+import { StorageSetupError } from '../../../src/application/errors.ts';
 
 // Nothing here connects.
 describe('the options of the MongoDB client', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
-import { StorageSetupError } from '../../../src/adapters/mongodb/storage-setup-error.ts';
+import { StorageSetupError } from '../../../src/application/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { sharedMongo, startMongo } from '../../support/mongodb.ts';
@@ -28,8 +28,9 @@ async function schemaOf({ db, counters }: Database) {
 const INDEXES = [
   { name: '_id_', key: { _id: 1 } },
   { name: 'status_1__id_1', key: { status: 1, _id: 1 } },
+  { name: 'idem.k_1', key: { 'idem.k': 1 } },
 ];
-const VERSIONS = [{ _id: 'petstore', version: 1 }];
+const VERSIONS = [{ _id: 'petstore', version: 2 }];
 
 describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
   it('makes collections, validator, index, counter and version', async () => {
@@ -38,7 +39,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     expect(await migrate(database.url)).toStrictEqual({
       database: database.db.databaseName,
       from: undefined,
-      to: 1,
+      to: 2,
     });
 
     expect(await schemaOf(database)).toStrictEqual({
@@ -53,6 +54,11 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
             categoryId: { bsonType: 'long' },
             status: { enum: ['available', 'pending', 'sold'] },
             op: { bsonType: 'binData' },
+            idem: {
+              bsonType: 'object',
+              required: ['k', 'fp'],
+              properties: { k: { bsonType: 'string' }, fp: { bsonType: 'string' } },
+            },
           },
         },
       },
@@ -87,7 +93,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     const database = await freshDatabase(mongo!);
     const before = await schemaOf(database);
 
-    expect(await migrate(database.url)).toMatchObject({ from: 1, to: 1 });
+    expect(await migrate(database.url)).toMatchObject({ from: 2, to: 2 });
 
     expect(await schemaOf(database)).toStrictEqual(before);
   });
@@ -97,7 +103,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
 
     const done = await Promise.all(Array.from({ length: 10 }, () => migrate(database.url)));
 
-    expect(done.map(({ to }) => to)).toStrictEqual(Array.from({ length: 10 }, () => 1));
+    expect(done.map(({ to }) => to)).toStrictEqual(Array.from({ length: 10 }, () => 2));
     const schema = await schemaOf(database);
     expect(schema.validator).toBeDefined();
     expect(schema).toMatchObject({
@@ -148,7 +154,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
   it('mends what somebody has removed', async () => {
     const database = await freshDatabase(mongo!);
     const before = await schemaOf(database);
-    await database.pets.dropIndex('status_1__id_1');
+    await database.pets.dropIndexes();
     await database.counters.drop();
     await database.db.command({ collMod: 'pets', validator: {} });
 
@@ -159,21 +165,25 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
 
   it('brings an older schema up to date', async () => {
     const database = await freshDatabase(mongo!);
-    await database.db.collection('schema').updateOne({}, { $set: { version: 0 } });
+    const current = await schemaOf(database);
+    // Version 1 had no idempotency.
+    await database.pets.dropIndex('idem.k_1');
+    await database.db.command({ collMod: 'pets', validator: {} });
+    await database.db.collection('schema').updateOne({}, { $set: { version: 1 } });
 
-    expect(await migrate(database.url)).toMatchObject({ from: 0, to: 1 });
-    expect(await schemaOf(database)).toMatchObject({ versions: VERSIONS });
+    expect(await migrate(database.url)).toMatchObject({ from: 1, to: 2 });
+    expect(await schemaOf(database)).toStrictEqual(current);
   });
 
   it('leaves a newer schema alone', async () => {
     const database = await freshDatabase(mongo!);
-    await database.db.collection('schema').updateOne({}, { $set: { version: 2 } });
+    await database.db.collection('schema').updateOne({}, { $set: { version: 3 } });
     await database.db.command({ collMod: 'pets', validator: {} });
     const before = await schemaOf(database);
 
     await expect(migrate(database.url)).rejects.toThrow(
       new StorageSetupError(
-        `the database "${database.db.databaseName}" has schema version 2, this build needs 1; run a newer build of petstore`,
+        `the database "${database.db.databaseName}" has schema version 3, this build needs 2; run a newer build of petstore`,
       ),
     );
     expect(await schemaOf(database)).toStrictEqual(before);

@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
-import { StorageSetupError } from '../../../src/adapters/mongodb/storage-setup-error.ts';
+import { StorageSetupError } from '../../../src/application/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { freshDatabase, withOptions } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
@@ -44,19 +44,19 @@ describe.skipIf(mongo === undefined)(
 
     it('refuses an older schema', async () => {
       const { url, db } = await freshDatabase(mongo!);
-      await db.collection('schema').updateOne({}, { $set: { version: 0 } });
+      await db.collection('schema').updateOne({}, { $set: { version: 1 } });
 
       expect(await refusal(url)).toBe(
-        `the database "${db.databaseName}" has schema version 0, this build needs 1; ${MIGRATE}`,
+        `the database "${db.databaseName}" has schema version 1, this build needs 2; ${MIGRATE}`,
       );
     });
 
     it.each([false, true])('refuses a newer schema (autoMigrate=%s)', async (autoMigrate) => {
       const { url, db } = await freshDatabase(mongo!);
-      await db.collection('schema').updateOne({}, { $set: { version: 2 } });
+      await db.collection('schema').updateOne({}, { $set: { version: 3 } });
 
       expect(await refusal(url, autoMigrate)).toBe(
-        `the database "${db.databaseName}" has schema version 2, this build needs 1; run a newer build of petstore`,
+        `the database "${db.databaseName}" has schema version 3, this build needs 2; run a newer build of petstore`,
       );
     });
 
@@ -73,17 +73,17 @@ describe.skipIf(mongo === undefined)(
       for (const { close } of opened) await close();
 
       expect(new Set(ids)).toStrictEqual(new Set([1n, 2n]));
-      expect(await db.collection('schema').find().toArray()).toStrictEqual([{ _id: 'petstore', version: 1 }]);
+      expect(await db.collection('schema').find().toArray()).toStrictEqual([{ _id: 'petstore', version: 2 }]);
     });
 
     it('migrates an older schema first if told to', async () => {
       const { url, db } = await freshDatabase(mongo!);
-      await db.collection('schema').updateOne({}, { $set: { version: 0 } });
+      await db.collection('schema').updateOne({}, { $set: { version: 1 } });
 
       const { close } = await openMongoStorage(url, { autoMigrate: true });
       await close();
 
-      expect(await db.collection('schema').find().toArray()).toStrictEqual([{ _id: 'petstore', version: 1 }]);
+      expect(await db.collection('schema').find().toArray()).toStrictEqual([{ _id: 'petstore', version: 2 }]);
     });
 
     it('says what is wrong with credentials, and not what they are', async () => {

@@ -1,0 +1,56 @@
+import { statSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { StorageSetupError } from '../../application/errors.ts';
+
+/** A connection that never waits for another one, because that would block the event loop: `whenFree` tries again. */
+export function connect(path: string, options: { readonly readOnly: boolean }): DatabaseSync {
+  const db = new DatabaseSync(path, { ...options, readBigInts: true, timeout: 0 });
+  const file = fileOf(db);
+  // SQLite would take the file for a new one (so it does up to one byte) and delete its log, which may hold every pet.
+  if (sizeOf(file) <= 1 && sizeOf(`${file}-wal`) > 0) {
+    db.close();
+    throw new StorageSetupError(
+      `the SQLite file ${file} is empty, but its log ${file}-wal is not: restore it`,
+    );
+  }
+  return db;
+}
+
+/** Where the file really is: absolute, and the same by whichever symbolic link it was reached. */
+export function fileOf(db: DatabaseSync): string {
+  const file = db.location();
+  if (file === null) throw new StorageSetupError('the SQLite database is in no file');
+  return file;
+}
+
+/**
+ * From now on a transaction is acknowledged only when it is on the disk, so that it survives the loss of power.
+ *
+ * @see https://www.sqlite.org/pragma.html#pragma_synchronous
+ */
+export function makeDurable(db: DatabaseSync): void {
+  // macOS alone: there an ordinary fsync leaves the data in the cache of the drive.
+  db.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = ON');
+  const { journal_mode: mode } = db.prepare('PRAGMA journal_mode = WAL').get() as { journal_mode: string };
+  if (mode !== 'wal') {
+    throw new StorageSetupError(
+      `the SQLite file ${fileOf(db)} is on a file system without shared memory, which is needed; move it to a local disk`,
+    );
+  }
+}
+
+/** SQLite itself overlooks that the end of the last page is missing. What the log holds may not be there yet. */
+export function refuseTruncated(db: DatabaseSync): void {
+  const file = fileOf(db);
+  if (sizeOf(`${file}-wal`) > 0) return;
+  const { bytes } = db
+    .prepare('SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size')
+    .get() as { bytes: bigint };
+  if (sizeOf(file) < bytes) {
+    throw new StorageSetupError(`the SQLite file ${file} has lost its end: restore a backup`);
+  }
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}

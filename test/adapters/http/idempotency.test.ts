@@ -1,0 +1,163 @@
+import { describe, expect, test } from 'vitest';
+import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
+import { InMemoryTokenVerifier, sha256 } from '../../../src/adapters/memory/token-verifier.ts';
+import { StorageUnavailable } from '../../../src/application/errors.ts';
+import type { Inserted } from '../../../src/application/ports/pet-repository.ts';
+import { problem, success, whole } from '../../support/answer.ts';
+import { KEY, startApi } from '../../support/http.ts';
+import { petBody } from '../../support/pets.ts';
+
+const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
+const created = success(201, REX, { location: '/v1/pets/1' });
+const replayed = success(201, REX, { location: '/v1/pets/1', 'idempotent-replayed': 'true' });
+
+const OTHER_KEY = 'another-key-of-the-tests';
+
+describe('a request with an Idempotency-Key', () => {
+  test('adds one pet, however often it comes, and says from the second time on that it did not', async () => {
+    await using api = await startApi();
+    const post = () => api.post(petBody(), { 'idempotency-key': 'a' });
+    expect(whole(await post())).toStrictEqual(created);
+    expect(whole(await post())).toStrictEqual(replayed);
+    expect(whole(await post())).toStrictEqual(replayed);
+    expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
+  });
+
+  test('adds one pet when it comes often at once', async () => {
+    await using api = await startApi();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => api.post(petBody(), { 'idempotency-key': 'a' })),
+    );
+    expect(new Set(answers.map(({ body }) => body))).toStrictEqual(new Set([REX]));
+    expect(answers.filter(({ headers }) => headers['idempotent-replayed'] === undefined)).toHaveLength(1);
+    expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
+  });
+
+  test.each([
+    ['the fields in another order', '{"categoryId":7,"name":"Rex"}'],
+    ['the default written out', petBody({ status: '"available"' })],
+    ['another notation of the number', petBody({ categoryId: '7.0' })],
+    ['a field that is not stored', petBody({ age: '3' })],
+  ])('is the same with %s', async (_, body) => {
+    await using api = await startApi();
+    await api.post(petBody(), { 'idempotency-key': 'a' });
+    expect(whole(await api.post(body, { 'idempotency-key': 'a' }))).toStrictEqual(replayed);
+  });
+
+  test.each([
+    ['name', petBody({ name: '"Rexi"' })],
+    ['categoryId', petBody({ categoryId: '8' })],
+    ['status', petBody({ status: '"sold"' })],
+  ])('is refused with another %s, and nothing is added', async (_, body) => {
+    await using api = await startApi();
+    await api.post(petBody(), { 'idempotency-key': 'a' });
+    expect(whole(await api.post(body, { 'idempotency-key': 'a' }))).toStrictEqual(
+      problem(
+        422,
+        'IDEMPOTENCY_KEY_REUSED',
+        'the idempotency key has been used for something else; use a new one',
+      ),
+    );
+    expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
+  });
+
+  test('of another API key is another request', async () => {
+    const tokens = new InMemoryTokenVerifier([
+      { label: 'tests', digest: sha256(KEY) },
+      // The label does not tell keys apart.
+      { label: 'tests', digest: sha256(OTHER_KEY) },
+    ]);
+    await using api = await startApi({ tokens });
+    await api.post(petBody(), { 'idempotency-key': 'a' });
+    const authorization = `Bearer ${OTHER_KEY}`;
+    const other = await api.post(petBody(), { 'idempotency-key': 'a', authorization });
+    expect(JSON.parse(other.body)).toMatchObject({ id: 2 });
+  });
+
+  test('that was refused leaves nothing behind', async () => {
+    await using api = await startApi();
+    expect((await api.post(petBody({ name: '""' }), { 'idempotency-key': 'a' })).status).toBe(400);
+    expect(whole(await api.post(petBody(), { 'idempotency-key': 'a' }))).toStrictEqual(created);
+  });
+
+  test('can be sent again after a 503, whether or not the pet was stored', async () => {
+    class LosesReplies extends InMemoryPetRepository {
+      override async insertOnce(
+        ...given: Parameters<InMemoryPetRepository['insertOnce']>
+      ): Promise<Inserted> {
+        const inserted = await super.insertOnce(...given);
+        if (!inserted.replayed) throw new StorageUnavailable('stored, but the reply is lost');
+        return inserted;
+      }
+    }
+    await using api = await startApi({ pets: new LosesReplies() });
+    expect((await api.post(petBody(), { 'idempotency-key': 'a' })).status).toBe(503);
+    expect(whole(await api.post(petBody(), { 'idempotency-key': 'a' }))).toStrictEqual(replayed);
+  });
+});
+
+test('requests without the header are not told apart by anything', async () => {
+  await using api = await startApi();
+  await api.post(petBody());
+  expect(JSON.parse((await api.post(petBody())).body)).toMatchObject({ id: 2 });
+});
+
+describe('the header', () => {
+  test.each([
+    ['bare and quoted', 'a-b', '"a-b"'],
+    ['quoted with and without needless escapes', '"a\\\\b"', 'a\\b'],
+  ])('is the same key %s', async (_, one, other) => {
+    await using api = await startApi();
+    await api.post(petBody(), { 'idempotency-key': one });
+    expect(whole(await api.post(petBody(), { 'idempotency-key': other }))).toStrictEqual(replayed);
+  });
+
+  test.each([
+    ['one character', 'a'],
+    ['a UUID', '8e03978e-40d5-43dd-bc93-6894a57f9324'],
+    ['255 characters', 'k'.repeat(255)],
+    ['255 characters, quoted', `"${'k'.repeat(255)}"`],
+    ['255 escaped characters', `"${'\\"'.repeat(255)}"`],
+    ['every visible character', "!#$%&'()*+,-./09:;<=>?@AZ[\\]^_`az{|}~"],
+    ['spaces and quotes, quoted', '"a \\"b\\" c"'],
+  ])('may be %s', async (_, key) => {
+    await using api = await startApi();
+    expect(whole(await api.post(petBody(), { 'idempotency-key': key }))).toStrictEqual(created);
+    expect(whole(await api.post(petBody(), { 'idempotency-key': key }))).toStrictEqual(replayed);
+  });
+
+  test.each([
+    ['empty', ''],
+    ['empty, quoted', '""'],
+    ['256 characters', 'k'.repeat(256)],
+    ['256 characters, quoted', `"${'k'.repeat(256)}"`],
+    ['a space', 'a b'],
+    ['no closing quote', '"a'],
+    ['no opening quote', 'a"'],
+    ['something after the quote', '"a";b'],
+    ['an unknown escape', '"a\\b"'],
+    ['not ASCII', 'ä'],
+  ])('may not be %s', async (_, key) => {
+    await using api = await startApi();
+    expect(whole(await api.post(petBody(), { 'idempotency-key': key }))).toStrictEqual(
+      problem(
+        400,
+        'INVALID_IDEMPOTENCY_KEY',
+        'Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes',
+      ),
+    );
+    expect((await api.get('/v1/pets')).body).toBe('[]');
+  });
+
+  test('may not come twice', async () => {
+    await using api = await startApi();
+    const body = petBody();
+    const [answer] = await api.raw(
+      `POST /v1/pets HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${KEY}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
+        `Idempotency-Key: a\r\nIdempotency-Key: a\r\n\r\n${body}`,
+    );
+    expect(answer).toMatchObject({ status: 400 });
+    expect(answer?.body).toContain('INVALID_IDEMPOTENCY_KEY');
+  });
+});

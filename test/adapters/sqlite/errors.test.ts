@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest';
+import { isBusy, isConstraint, setupError, translated } from '../../../src/adapters/sqlite/errors.ts';
+import { StorageSetupError, StorageUnavailable } from '../../../src/application/errors.ts';
+
+/** https://www.sqlite.org/rescode.html, the extended ones included */
+const UNAVAILABLE = {
+  SQLITE_BUSY: 5,
+  SQLITE_BUSY_RECOVERY: 261,
+  SQLITE_BUSY_SNAPSHOT: 517,
+  SQLITE_LOCKED: 6,
+  SQLITE_LOCKED_SHAREDCACHE: 262,
+  SQLITE_NOMEM: 7,
+  SQLITE_READONLY: 8,
+  SQLITE_READONLY_DBMOVED: 1032,
+  SQLITE_INTERRUPT: 9,
+  SQLITE_IOERR: 10,
+  SQLITE_IOERR_WRITE: 778,
+  SQLITE_IOERR_FSYNC: 1034,
+  SQLITE_IOERR_NOMEM: 3082,
+  SQLITE_FULL: 13,
+  SQLITE_CANTOPEN: 14,
+  SQLITE_CANTOPEN_DIRTYWAL: 1294,
+  SQLITE_PROTOCOL: 15,
+};
+
+const BUGS = {
+  SQLITE_ERROR: 1,
+  SQLITE_INTERNAL: 2,
+  SQLITE_PERM: 3,
+  SQLITE_ABORT: 4,
+  SQLITE_CORRUPT: 11,
+  SQLITE_CORRUPT_INDEX: 779,
+  SQLITE_SCHEMA: 17,
+  SQLITE_TOOBIG: 18,
+  SQLITE_CONSTRAINT_CHECK: 275,
+  SQLITE_CONSTRAINT_UNIQUE: 2067,
+  SQLITE_MISMATCH: 20,
+  SQLITE_MISUSE: 21,
+  SQLITE_RANGE: 25,
+  SQLITE_NOTADB: 26,
+};
+
+describe('translated', () => {
+  it.each(Object.entries(UNAVAILABLE))('%s (%i) is unavailable, with its cause', (name, errcode) => {
+    const error = sqliteError(errcode, name);
+
+    const result = translated(error);
+
+    expect(result).toBeInstanceOf(StorageUnavailable);
+    expect(result).toHaveProperty('cause', error);
+    expect(result).toHaveProperty('message', expect.stringContaining(name));
+  });
+
+  it.each(Object.entries(BUGS))('%s (%i) stays what it is', (name, errcode) => {
+    const error = sqliteError(errcode, name);
+
+    expect(translated(error)).toBe(error);
+  });
+
+  it.each([
+    ['another error', new Error('x')],
+    ['another error with a number', Object.assign(new Error('x'), { errcode: 10 })],
+    ['a system error', Object.assign(new Error('x'), { code: 'ENOSPC' })],
+    ['no error', 'SQLITE_BUSY'],
+    ['nothing', undefined],
+  ])('%s stays what it is', (_, error) => {
+    expect(translated(error)).toBe(error);
+  });
+});
+
+describe('setupError', () => {
+  it.each([
+    [11, 'is damaged or has lost its end; restore a backup'],
+    [5, 'is held by another program; close that and try again'],
+    [13, 'cannot be used: of SQLite'],
+    [266, 'cannot be used: of SQLite'],
+  ])('says what to do about %i in one line', (errcode, expected) => {
+    const error = sqliteError(errcode, 'of\nSQLite');
+
+    const result = setupError('/data/pets.db', error);
+
+    expect(result).toBeInstanceOf(StorageSetupError);
+    expect(result).toHaveProperty('message', `the SQLite file /data/pets.db ${expected}`);
+    expect(result).toHaveProperty('cause', error);
+  });
+
+  it('leaves bugs alone', () => {
+    const bug = new TypeError('x is not a function');
+
+    expect(setupError('/data/pets.db', bug)).toBe(bug);
+  });
+});
+
+describe('isBusy and isConstraint', () => {
+  it.each([
+    [5, true, false],
+    [517, true, false],
+    [6, false, false],
+    [10, false, false],
+    [19, false, true],
+    [2067, false, true],
+  ])('know %i', (errcode, busy, constraint) => {
+    const error = sqliteError(errcode, 'x');
+
+    expect([isBusy(error), isConstraint(error)]).toStrictEqual([busy, constraint]);
+  });
+});
+
+function sqliteError(errcode: number, message: string): Error {
+  return Object.assign(new Error(message), { code: 'ERR_SQLITE_ERROR', errcode });
+}

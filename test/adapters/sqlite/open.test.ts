@@ -1,0 +1,412 @@
+import { chmod, copyFile, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import {
+  openSqliteForReading,
+  openSqliteStorage,
+  type SqliteStorage,
+} from '../../../src/adapters/sqlite/open.ts';
+import { StorageSetupError, StorageUnavailable } from '../../../src/application/errors.ts';
+import { newPet } from '../../../src/domain/pet.ts';
+import { newFile, stranger, writer } from '../../support/sqlite.ts';
+
+const rex = newPet({ name: 'Rex', categoryId: 7n });
+
+describe('a path', () => {
+  it('may lead to a directory that is not there yet', async () => {
+    const file = join(dirname(await newFile()), 'data', 'deep', 'pets.db');
+
+    const { pets } = await opened(file);
+    await pets.insert(rex);
+
+    expect((await stat(file)).isFile()).toBe(true);
+  });
+
+  it.each([':memory:', 'file:pets.db?mode=memory', 'a b#c%d?.db'])(
+    'is the name of a file, always: %s',
+    async (name) => {
+      const directory = dirname(await newFile());
+      const before = process.cwd();
+      process.chdir(directory);
+      onTestFinished(() => process.chdir(before));
+
+      const { pets } = await opened(name);
+      await pets.insert(rex);
+
+      expect(await readdir(directory)).toContain(name);
+    },
+  );
+
+  it('is refused when it is a directory', async () => {
+    const directory = dirname(await newFile());
+
+    expect(await refusal(directory)).toMatch(
+      /^the SQLite file \S+ cannot be opened; check that it is a file/,
+    );
+  });
+
+  it('is refused when it leads through a file', async () => {
+    const file = await newFile();
+    await writeFile(file, '');
+
+    expect(await refusal(join(file, 'pets.db'))).toMatch(/^the SQLite file \S+ cannot be opened: E/);
+  });
+});
+
+describe('a second service', () => {
+  it('is refused, in the same process and in another, by whichever path', async () => {
+    const file = await newFile();
+    const link = `${file}-link`;
+    await symlink(file, link);
+    const directoryLink = `${dirname(file)}/here`;
+    await symlink('.', directoryLink);
+    const { pets } = await opened(file);
+
+    for (const path of [file, link, join(directoryLink, 'petstore.db')]) {
+      expect(await refusal(path)).toMatch(/^the SQLite file \S+ is in use by another petstore service;/);
+    }
+    const other = writer(file, 1);
+    expect((await other.ended).code).toBe(1);
+    expect(other.stderr).toContain('StorageSetupError: the SQLite file');
+    expect(other.stdout).toBe('');
+    // The first has noticed nothing.
+    expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
+  });
+
+  it('is refused while the first lives in another process, and no longer once that was killed', async () => {
+    const file = await newFile();
+    const first = writer(file, 0);
+    await first.printed(/^open$/m);
+
+    expect(await refusal(file)).toMatch(/in use by another petstore service/);
+    await first.kill();
+
+    expect((await readdir(dirname(file))).toSorted()).toStrictEqual([
+      'petstore.db',
+      'petstore.db-shm',
+      'petstore.db-wal',
+      'petstore.db.lock',
+    ]);
+    const { pets } = await opened(file);
+    expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
+  });
+
+  it('may come when the first has closed', async () => {
+    const file = await newFile();
+    const first = await openSqliteStorage(file);
+    await first.close();
+
+    const { pets } = await opened(file);
+
+    expect(await pets.list({ limit: 10 })).toStrictEqual([]);
+  });
+
+  it('may have another file in the same directory', async () => {
+    const file = await newFile();
+    await opened(file);
+
+    await opened(`${file}2`);
+
+    expect(await readdir(dirname(file))).toEqual(
+      expect.arrayContaining(['petstore.db.lock', 'petstore.db2.lock']),
+    );
+  });
+});
+
+describe('a file that is not ours', () => {
+  it.each([
+    ['text', 'This is no database. '.repeat(100), /is no SQLite database; choose another path$/],
+    ['a little text', 'Rex', /is no SQLite database; choose another path$/],
+  ])('is refused and left as it is: %s', async (_, content, message) => {
+    const file = await newFile();
+    await writeFile(file, content);
+
+    expect(await refusal(file)).toMatch(message);
+    expect(await refusal(file, openSqliteForReading)).toMatch(message);
+    expect(await readFile(file, 'utf8')).toBe(content);
+    expect(await readdir(dirname(file))).toStrictEqual(['petstore.db']);
+  });
+
+  it.each([
+    ['with tables', 'CREATE TABLE pets (id INTEGER PRIMARY KEY)'],
+    ['with an application id', 'PRAGMA application_id = 1'],
+    ['with a version', 'PRAGMA user_version = 1'],
+    ['in WAL mode', 'PRAGMA journal_mode = WAL; CREATE TABLE t (a)'],
+  ])('is refused and left as it is: a SQLite database of another application, %s', async (_, sql) => {
+    const file = await newFile();
+    using db = new DatabaseSync(file);
+    db.exec(sql);
+    db.close();
+    const before = await readFile(file);
+
+    expect(await refusal(file)).toMatch(/belongs to another application; choose another path$/);
+    expect(await refusal(file, openSqliteForReading)).toMatch(/belongs to another application/);
+    expect((await readFile(file)).equals(before)).toBe(true);
+    expect(await readdir(dirname(file))).not.toContain('petstore.db.lock');
+  });
+
+  it('may be empty', async () => {
+    const file = await newFile();
+    await writeFile(file, '');
+
+    const { pets } = await opened(file);
+
+    expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
+  });
+});
+
+describe('a damaged file', () => {
+  it.each([-1, -100, -4096, 4096, 100, 10])('is refused when it is cut to %i bytes', async (bytes) => {
+    const file = await withPets();
+    const { size } = await stat(file);
+    await truncate(file, bytes < 0 ? size + bytes : bytes);
+
+    expect(await refusal(file)).toMatch(
+      /(?:has lost its end[:;] ?restore a backup|is no SQLite database.*)$/,
+    );
+  });
+
+  // Of one byte SQLite thinks as of none.
+  it.each([0, 1])(
+    'is refused when it has %i bytes but its log is not empty, and the log is kept',
+    async (bytes) => {
+      const file = await newFile();
+      const other = writer(file, 1);
+      await other.printed(/^5 /m);
+      await other.kill();
+      await copyFile(`${file}-wal`, `${file}.copy`);
+      await truncate(file, bytes);
+
+      expect(await refusal(file)).toMatch(/is empty, but its log \S+-wal is not/);
+      expect(await refusal(file, openSqliteForReading)).toMatch(/is empty, but its log/);
+      expect((await readFile(`${file}-wal`)).equals(await readFile(`${file}.copy`))).toBe(true);
+    },
+  );
+
+  it('is refused when its tables are gone', async () => {
+    const file = await withPets();
+    stranger(file).exec('DROP TABLE pets');
+
+    expect(await refusal(file)).toMatch(/cannot be used: no such table/);
+  });
+});
+
+describe('a newer schema', () => {
+  it('is refused and left as it is', async () => {
+    const file = await withPets();
+    const db = stranger(file);
+    db.exec('PRAGMA user_version = 2');
+
+    expect(await refusal(file)).toMatch(
+      /has schema version 2, this build needs 1; run a newer build of petstore$/,
+    );
+    expect(await refusal(file, openSqliteForReading)).toMatch(/has schema version 2/);
+    expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: 2n });
+  });
+});
+
+describe('a schema that is up to date', () => {
+  it('is left as it is', async () => {
+    const file = await withPets();
+    const schema = 'SELECT * FROM sqlite_schema';
+    const before = stranger(file).prepare(schema).all();
+
+    await opened(file);
+
+    expect(stranger(file).prepare(schema).all()).toStrictEqual(before);
+    expect(before.length).toBeGreaterThan(0);
+  });
+});
+
+describe('permissions', () => {
+  it('that forbid to write the file refuse the start', async () => {
+    const file = await withPets();
+    await chmod(file, 0o444);
+
+    expect(await asNobody(dirname(file), 0o777, () => refusal(file))).toMatch(
+      /cannot be written; check the permissions/,
+    );
+  });
+
+  it('that forbid to read the file refuse the start', async () => {
+    const file = await withPets();
+    await chmod(file, 0);
+
+    expect(await asNobody(dirname(file), 0o777, () => refusal(file))).toMatch(
+      /cannot be opened; .*the permissions/,
+    );
+  });
+
+  it('that forbid to write the directory refuse the start', async () => {
+    const file = await withPets();
+    await chmod(file, 0o666);
+
+    expect(await asNobody(dirname(file), 0o555, () => refusal(file))).toMatch(
+      /cannot be (?:opened|written); .*the permissions of the file and of its directory/,
+    );
+  });
+
+  it('that forbid to make a directory refuse the start', async () => {
+    const file = await newFile();
+
+    expect(await asNobody(dirname(file), 0o555, () => refusal(join(dirname(file), 'data', 'x.db')))).toMatch(
+      /cannot be opened: EACCES/,
+    );
+  });
+});
+
+describe('another program at the start', () => {
+  it('is waited for', async () => {
+    const file = await withPets();
+    const other = stranger(file);
+    other.exec('BEGIN IMMEDIATE');
+
+    let open = false;
+    const opening = opened(file).finally(() => (open = true));
+    for (let n = 0; n < 100; n++) await new Promise(setImmediate);
+    expect(open).toBe(false);
+    other.exec('COMMIT');
+
+    const { pets } = await opening;
+    expect(await pets.list({ limit: 1000 })).toHaveLength(100);
+  });
+});
+
+describe('a start that was refused', () => {
+  it('holds nothing', async () => {
+    const file = await withPets();
+    const db = stranger(file);
+    db.exec('PRAGMA user_version = 2');
+    await refusal(file);
+    db.exec('PRAGMA user_version = 1');
+    db.close();
+
+    const { pets } = await opened(file);
+
+    expect(await pets.list({ limit: 1000 })).toHaveLength(100);
+  });
+});
+
+describe('reading', () => {
+  it('goes on beside a service and sees what that stores', async () => {
+    const file = await newFile();
+    const { pets } = await opened(file);
+    const reading = await openSqliteForReading(file);
+    onTestFinished(reading.close);
+
+    const pet = await pets.insert(rex);
+
+    expect(await reading.pets.findById(pet.id)).toStrictEqual(pet);
+    expect(await reading.pets.list({ limit: 10 })).toStrictEqual([pet]);
+  });
+
+  it('does without a service', async () => {
+    const reading = await openSqliteForReading(await withPets());
+    onTestFinished(reading.close);
+
+    expect(await reading.pets.list({ limit: 1000 })).toHaveLength(100);
+  });
+
+  it('makes no file', async () => {
+    const file = await newFile();
+
+    expect(await refusal(file, openSqliteForReading)).toMatch(/cannot be opened/);
+    expect(await readdir(dirname(file))).toStrictEqual([]);
+  });
+
+  it('is refused for a schema that is older', async () => {
+    const file = await newFile();
+    await writeFile(file, '');
+
+    expect(await refusal(file, openSqliteForReading)).toMatch(
+      /has schema version 0, this build needs 1; start the service once/,
+    );
+  });
+});
+
+describe('the probe', () => {
+  it('is content with an open file', async () => {
+    const { probe } = await opened(await newFile());
+
+    expect(await probe.check()).toBeUndefined();
+  });
+
+  it('is not when somebody has migrated the file to another version', async () => {
+    const file = await newFile();
+    const { probe } = await opened(file);
+    stranger(file).exec('PRAGMA user_version = 2');
+
+    await expect(probe.check()).rejects.toThrow(StorageUnavailable);
+    await expect(probe.check()).rejects.toThrow('has schema version 2');
+  });
+});
+
+describe('after close', () => {
+  it('every method says that the storage is unavailable, and the inserts before are stored', async () => {
+    const file = await newFile();
+    const { pets, probe, close } = await openSqliteStorage(file);
+    const inserting = [pets.insert(rex), pets.insert(rex)];
+    await close();
+
+    expect((await Promise.all(inserting)).map(({ id }) => id)).toStrictEqual([1n, 2n]);
+    await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+    await expect(pets.findById(1n)).rejects.toThrow(StorageUnavailable);
+    await expect(pets.list({ limit: 1 })).rejects.toThrow(StorageUnavailable);
+    await expect(probe.check()).rejects.toThrow(StorageUnavailable);
+    // Once more does no harm.
+    expect(await close()).toBeUndefined();
+    expect(stranger(file).prepare('SELECT count(*) AS n FROM pets').get()).toEqual({ n: 2n });
+  });
+
+  it('nothing is left but the file and its lock', async () => {
+    const file = await withPets();
+
+    expect((await readdir(dirname(file))).toSorted()).toStrictEqual(['petstore.db', 'petstore.db.lock']);
+    expect((await stat(`${file}.lock`)).size).toBe(0);
+  });
+});
+
+async function opened(file: string): Promise<SqliteStorage> {
+  const storage = await openSqliteStorage(file);
+  onTestFinished(() => storage.close());
+  return storage;
+}
+
+/** A file with a hundred pets that no service has open. */
+async function withPets(): Promise<string> {
+  const file = await newFile();
+  const { pets, close } = await openSqliteStorage(file);
+  await Promise.all(Array.from({ length: 100 }, () => pets.insert({ ...rex, name: 'Rex'.repeat(50) })));
+  await close();
+  return file;
+}
+
+/** The line with which an operator is told why it cannot be opened. */
+async function refusal(
+  file: string,
+  open: (file: string) => Promise<{ close(): Promise<void> }> = openSqliteStorage,
+): Promise<string> {
+  const error: unknown = await open(file).then(
+    async ({ close }) => close(),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(StorageSetupError);
+  const { message } = error as StorageSetupError;
+  expect(message).not.toContain('\n');
+  return message;
+}
+
+/** Permissions mean nothing to root, who therefore becomes somebody else for a while. */
+async function asNobody<T>(directory: string, mode: number, work: () => Promise<T>): Promise<T> {
+  const { geteuid, seteuid } = process;
+  const isRoot = geteuid?.() === 0;
+  await chmod(directory, mode);
+  if (isRoot) seteuid?.(65_534);
+  try {
+    return await work();
+  } finally {
+    if (isRoot) seteuid?.(0);
+    await chmod(directory, 0o700);
+  }
+}

@@ -1,0 +1,70 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { connect } from '../../../src/adapters/sqlite/connection.ts';
+import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { migrate, readVersion, SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
+import { StorageSetupError } from '../../../src/application/errors.ts';
+import { count, newFile, stranger } from '../../support/sqlite.ts';
+
+describe('the table', () => {
+  it.each([
+    ['no name', "NULL, 7, 'sold', NULL, NULL"],
+    ['a name that is no text', "x'00', 7, 'sold', NULL, NULL"],
+    ['a categoryId that is no integer', "'Rex', 7.5, 'sold', NULL, NULL"],
+    ['a status that is none', "'Rex', 7, 'Sold', NULL, NULL"],
+    ['a key without a fingerprint', "'Rex', 7, 'sold', zeroblob(32), NULL"],
+    ['a fingerprint without a key', "'Rex', 7, 'sold', NULL, zeroblob(32)"],
+    ['a key that is too short', "'Rex', 7, 'sold', zeroblob(31), zeroblob(32)"],
+  ])('refuses, whoever writes it: %s', async (_, values) => {
+    const file = await newFile();
+    await (await openSqliteStorage(file)).close();
+    const db = stranger(file);
+
+    expect(() =>
+      db.exec(
+        `INSERT INTO pets (name, category_id, status, idempotency_key, fingerprint) VALUES (${values})`,
+      ),
+    ).toThrow(/constraint|cannot store/);
+    expect(count(db)).toBe(0n);
+  });
+});
+
+describe('migrate', () => {
+  it('brings an empty file to the version of this build, and may be run again', async () => {
+    const db = await newConnection();
+    const before = readVersion(db);
+
+    migrate(db);
+    migrate(db);
+
+    expect([before, readVersion(db)]).toStrictEqual([0, SCHEMA_VERSION]);
+    expect(count(db)).toBe(0n);
+  });
+
+  it('does all or nothing', async () => {
+    const db = await newConnection();
+    // An empty file of ours, but a later step of the migration cannot be done.
+    db.exec(
+      'PRAGMA application_id = 0x50455453; CREATE TABLE other (a); CREATE INDEX pets_by_status ON other (a)',
+    );
+
+    expect(() => migrate(db)).toThrow('pets_by_status already exists');
+    expect(db.isTransaction).toBe(false);
+    expect(readVersion(db)).toBe(0);
+    expect(() => count(db)).toThrow('no such table');
+  });
+
+  it('refuses a newer version and leaves no transaction behind', async () => {
+    const db = await newConnection();
+    migrate(db);
+    db.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
+
+    expect(() => migrate(db)).toThrow(StorageSetupError);
+    expect(db.isTransaction).toBe(false);
+  });
+});
+
+async function newConnection() {
+  const db = connect(await newFile(), { readOnly: false });
+  onTestFinished(() => db.close());
+  return db;
+}
