@@ -5,7 +5,7 @@ import {
   type Server,
   ServerResponse,
 } from 'node:http';
-import type { Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { answerBrokenRequest } from './broken-request.ts';
 import type { RequestLog } from './request-log.ts';
@@ -131,7 +131,13 @@ export async function listen(
   };
 }
 
-/** A connection that falls idle is closed at the next sweep; in milliseconds. */
+/**
+ * For how long a connection may stay idle at the beginning of a drain, in milliseconds: its next request may be on
+ * the way, and is answered with `Connection: close`. Hanging up at once would lose it.
+ */
+const IDLE_GRACE = 500;
+
+/** After that, a connection that falls idle is closed at the next sweep; in milliseconds. */
 const SWEEP_INTERVAL = 50;
 
 async function close(
@@ -140,15 +146,24 @@ async function close(
   deadline: number,
 ): Promise<number> {
   const closed = new Promise<void>((resolve) => {
-    server.close(() => resolve());
+    // Of node:net: that of node:http closes what is idle at once.
+    NetServer.prototype.close.call(server, () => resolve());
   });
-  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_INTERVAL);
+  let sweep: NodeJS.Timeout | undefined;
+  const grace = setTimeout(
+    () => {
+      server.closeIdleConnections();
+      sweep = setInterval(() => server.closeIdleConnections(), SWEEP_INTERVAL);
+    },
+    Math.min(IDLE_GRACE, deadline / 2),
+  );
   let cutOff = 0;
   const stubborn = setTimeout(() => {
     cutOff = connections.size;
     for (const connection of connections.keys()) connection.destroy();
   }, deadline);
   await closed;
+  clearTimeout(grace);
   clearInterval(sweep);
   clearTimeout(stubborn);
   return cutOff;
