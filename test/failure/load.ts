@@ -32,6 +32,7 @@ export class Load {
   readonly #options: LoadOptions;
   readonly #done: Promise<unknown>;
   #stopping = false;
+  #abandoned = false;
 
   constructor(urls: readonly string[], options: Partial<LoadOptions> = {}) {
     this.#urls = urls;
@@ -63,6 +64,12 @@ export class Load {
     if (!this.#stopping) this.history.ended = performance.now();
     this.#stopping = true;
     await this.#done;
+  }
+
+  /** For a scenario that has failed: nobody tries again. */
+  async abandon(): Promise<void> {
+    this.#abandoned = true;
+    await this.stop();
   }
 
   async #client(index: number): Promise<void> {
@@ -102,7 +109,9 @@ export class Load {
       }
       // An answer that blames the client will not change.
       if (attempt.status !== undefined && attempt.status < 500) return;
-      if (performance.now() - begun >= patienceMs) return;
+      const mayBeElsewhere = attempt.failure === 'ECONNREFUSED' && create.attempts.length < this.#urls.length;
+      if (!mayBeElsewhere && performance.now() - begun >= patienceMs) return;
+      if (this.#abandoned) return;
       await this.#beforeRetry(connection);
     }
   }

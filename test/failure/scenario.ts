@@ -18,6 +18,8 @@ export type Result = {
   readonly verdict: Verdict | undefined;
   readonly bars: readonly Bar[];
   readonly notes: readonly string[];
+  /** Why it could not be played here. */
+  readonly leftOut: string | undefined;
   /** Why it is not passed; empty when it is. */
   readonly broken: readonly string[];
 };
@@ -65,14 +67,16 @@ export async function perform<Store>(
         stage.broken.push(...promisesBroken(seen, verdict(creates, await places())));
       }
     }
+    if (load === undefined && stage.leftOut === undefined) stage.broken.push('nothing was asked for');
     for (const { errors, url } of stage.services) {
       stage.expect(`the service at ${url} logs no error; it did: ${errors.slice(0, 2000)}`, errors === '');
     }
   } catch (error) {
     stage.broken.push(`did not come to its end: ${error instanceof Error ? error.stack : String(error)}`);
   }
-  const { bars, notes } = stage;
-  return { scenario: name, figures: seen, verdict: found, bars, notes, broken: [...new Set(stage.broken)] };
+  const { bars, notes, leftOut } = stage;
+  const broken = [...new Set(stage.broken)];
+  return { scenario: name, figures: seen, verdict: found, bars, notes, leftOut, broken };
 }
 
 /** The bars that hold in every scenario. */

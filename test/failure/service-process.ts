@@ -17,24 +17,26 @@ export type Footprint = { readonly rssMiB: number; readonly sockets: number };
 export class ServiceProcess implements AsyncDisposable {
   readonly url: string;
   readonly #env: Env;
+  readonly #user: number | undefined;
   #program: Program | undefined;
   #cleanUp: { cancel(): void } | undefined;
 
-  private constructor(port: number, env: Env) {
+  private constructor(port: number, env: Env, user?: number) {
     this.url = `http://127.0.0.1:${port}`;
+    this.#user = user;
     this.#env = { API_KEYS: API_KEY, LOG_LEVEL: 'error', PORT: `${port}`, ...env };
   }
 
   /** @param user the id of a user to run it as, which needs root */
-  static async start(env: Env): Promise<ServiceProcess> {
-    const service = new ServiceProcess(await freePort(), env);
+  static async start(env: Env, user?: number): Promise<ServiceProcess> {
+    const service = new ServiceProcess(await freePort(), env, user);
     await service.start();
     return service;
   }
 
   /** A start that is expected to be refused: how it ends, and what it says. */
-  static async refused(env: Env): Promise<Ended & { readonly stderr: string }> {
-    const service = new ServiceProcess(await freePort(), env);
+  static async refused(env: Env, user?: number): Promise<Ended & { readonly stderr: string }> {
+    const service = new ServiceProcess(await freePort(), env, user);
     await using _ = service;
     const program = service.#spawn();
     await until('the end of a service that cannot start', () => (program.over ? true : undefined));
@@ -97,6 +99,7 @@ export class ServiceProcess implements AsyncDisposable {
     const child = spawn(process.execPath, [...SERVICE], {
       cwd: ROOT,
       detached: true,
+      ...(this.#user !== undefined && { uid: this.#user, gid: this.#user }),
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...this.#env },
     });
     this.#program = new Program(child);

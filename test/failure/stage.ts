@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { figures } from './figures.ts';
 import { Load, type LoadOptions } from './load.ts';
 import { ServiceProcess } from './service-process.ts';
 import { until } from './until.ts';
@@ -28,14 +27,17 @@ export class Stage implements AsyncDisposable {
   readonly broken: string[] = [];
   /** What a reader of the results should know besides. */
   readonly notes: string[] = [];
+  /** Why the scenario cannot be played on this machine. */
+  leftOut: string | undefined;
   readonly owned = new AsyncDisposableStack();
 
   constructor(form: Form) {
     this.form = form;
   }
 
-  async service(env: Readonly<Record<string, string>>): Promise<ServiceProcess> {
-    const service = this.owned.use(await ServiceProcess.start(env));
+  /** @param user the id of a user to run it as, which needs root */
+  async service(env: Readonly<Record<string, string>>, user?: number): Promise<ServiceProcess> {
+    const service = this.owned.use(await ServiceProcess.start(env, user));
     this.services.push(service);
     return service;
   }
@@ -47,6 +49,7 @@ export class Stage implements AsyncDisposable {
       options,
     );
     this.loads.push(load);
+    this.owned.defer(() => load.abandon());
     await until('the first acknowledged pets', () => (load.acknowledged >= 10 ? true : undefined));
     return load;
   }
@@ -76,10 +79,6 @@ export class Stage implements AsyncDisposable {
     );
     load.healed();
     this.bar('resumed after a primary was there', Math.max(0, first.ended - primary), RESUME_MS);
-  }
-
-  failsNoRequest(load: Load): void {
-    this.bar('requests failed', figures(load.history).failedRequests, 0, '');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
