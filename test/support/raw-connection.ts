@@ -46,6 +46,15 @@ export class RawConnection {
     });
   }
 
+  /** Reads nothing, until {@link resume}. */
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
   /** Says that nothing more is sent, and goes on listening. */
   endSending(): void {
     this.#socket.end();

@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa';
 import type { ApiKey } from '../../application/ports/token-verifier.ts';
-import { errorAnswer, errorJson } from './errors.ts';
+import { errorAnswer, errorJson, RequestRefused } from './errors.ts';
 import { acceptedRequestId } from './request-id.ts';
 import type { RequestLog } from './request-log.ts';
 
@@ -26,7 +26,7 @@ export function frame(log: RequestLog): Middleware<State> {
         requestId: id,
         method: req.method,
         route: ctx['routerPath'] as string | undefined,
-        status: res.statusCode,
+        status: res.headersSent ? res.statusCode : undefined,
         durationMs: Math.round((performance.now() - started) * 1000) / 1000,
         key: state.apiKey?.label,
         aborted: res.writableFinished ? undefined : true,
@@ -45,7 +45,7 @@ export function answerErrors(log: RequestLog): Middleware<State> {
       // The server has answered a request that did not end in time, and that made its body fail to be read.
       if (ctx.headerSent) return;
       const answer = errorAnswer(error);
-      if (answer.status >= 500) log.failed(error, ctx.state.requestId);
+      if (answer.status >= 500 && !(error instanceof RequestRefused)) log.failed(error, ctx.state.requestId);
       ctx.state.headers.push(...answer.headers);
       sendJson(ctx, answer.status, errorJson(answer));
     }

@@ -54,8 +54,8 @@ const CODE_OF_KIND = {
   'storage-unavailable': 'UNAVAILABLE',
 } satisfies Record<ApplicationError['kind'], ErrorCode>;
 
-/** After how many seconds a client may try again. */
-const RETRY_AFTER = '2';
+/** After how many seconds a client may try again, as a header. */
+export const RETRY_AFTER = ['Retry-After', '2'] as const;
 
 export type ErrorAnswer = {
   readonly code: ErrorCode;
@@ -71,7 +71,7 @@ export function errorAnswer(error: unknown): ErrorAnswer {
   if (code === 'INTERNAL')
     return answer(code, 'the service made an error; it has been logged under this request id');
   if (code === 'UNAVAILABLE') {
-    return answer(code, 'the storage cannot be reached now; try again later', ['Retry-After', RETRY_AFTER]);
+    return answer(code, 'the storage cannot be reached now; try again later', RETRY_AFTER);
   }
   return answer(code, (error as Error).message);
 }

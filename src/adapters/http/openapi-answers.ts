@@ -186,6 +186,16 @@ const SHARED = {
 
 export type SharedFailure = keyof typeof SHARED;
 
+/** What a request can run into before it is known which operation it is for. */
+export const EARLY: readonly SharedFailure[] = [
+  'RequestTimeout',
+  'PayloadTooLarge',
+  'UriTooLong',
+  'HeadersTooLarge',
+];
+
+export const BUG_OR_METHOD: readonly SharedFailure[] = ['MethodNotAllowed', 'Internal'];
+
 export function componentResponses(): JsonObject {
   return Object.fromEntries(
     Object.entries<Failures>(SHARED).map(([name, { errors, headers }]) => [name, failure(errors, headers)]),

@@ -5,7 +5,8 @@ export type RequestRecord = {
   readonly method: string | undefined;
   /** The route's pattern, not the path, which can carry anything. `undefined` when no route matched. */
   readonly route: string | undefined;
-  readonly status: number;
+  /** `undefined` when there was no answer. */
+  readonly status: number | undefined;
   /** From the parsed headers of the request to the last byte of the answer, in milliseconds. `undefined` as above. */
   readonly durationMs: number | undefined;
   /** The label of the API key. `undefined` when none was verified. */

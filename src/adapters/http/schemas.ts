@@ -18,6 +18,7 @@ const STATUS = `must be one of ${PET_STATUSES.join(', ')}`;
 const INT64 = 'must be an integer in the range of int64';
 const LIMIT = `must be an integer from ${PAGE_SIZE_MIN} to ${PAGE_SIZE_MAX} in plain decimal digits`;
 const PET_ID = 'must be an int64 in canonical decimal digits';
+const REQUIRED = 'is required';
 const ONCE = 'must be given only once';
 const CURSOR = 'must be a cursor from the Link header of an earlier page';
 
@@ -58,15 +59,11 @@ const CategoryId = v.pipe(
   }),
 );
 
-/** A field that is not there has the issue of the object, not of the field. */
-const required = (issue: v.BaseIssue<unknown>) =>
-  issue.path === undefined ? 'must be a JSON object' : 'is required';
-
 /** The body of createPet. Further fields are accepted and not read. */
 export const NewPet = v.pipe(
   v.object(
     { name: PetName, categoryId: CategoryId, status: v.optional(PetStatus, DEFAULT_PET_STATUS) },
-    required,
+    REQUIRED,
   ),
   v.metadata({
     description:

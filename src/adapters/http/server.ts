@@ -5,7 +5,7 @@ import {
   type Server,
   ServerResponse,
 } from 'node:http';
-import { Server as NetServer, type Socket } from 'node:net';
+import { type Socket, Server as TcpServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { answerBrokenRequest } from './broken-request.ts';
 import type { RequestLog } from './request-log.ts';
@@ -137,7 +137,7 @@ export async function listen(
  */
 const IDLE_GRACE = 500;
 
-/** After that, a connection that falls idle is closed at the next sweep; in milliseconds. */
+/** How often it is looked whether connections have fallen idle, in milliseconds. */
 const SWEEP_INTERVAL = 50;
 
 async function close(
@@ -145,26 +145,40 @@ async function close(
   connections: ReadonlyMap<Duplex, unknown>,
   deadline: number,
 ): Promise<number> {
+  // To Node, an answer that is written is done, even while the client has yet to take it: closing what is idle
+  // would cut it short. So it is only done while nobody is behind, and not by http.Server's own close, which does
+  // it at once and looks after the timeouts no longer.
   const closed = new Promise<void>((resolve) => {
-    // Of node:net: that of node:http closes what is idle at once.
-    NetServer.prototype.close.call(server, () => resolve());
+    TcpServer.prototype.close.call(server, () => resolve());
   });
-  let sweep: NodeJS.Timeout | undefined;
-  const grace = setTimeout(
-    () => {
-      server.closeIdleConnections();
-      sweep = setInterval(() => server.closeIdleConnections(), SWEEP_INTERVAL);
-    },
-    Math.min(IDLE_GRACE, deadline / 2),
-  );
+  const graceEnds = performance.now() + IDLE_GRACE;
+  const sweep = setInterval(() => {
+    if (performance.now() < graceEnds) return;
+    if (!connections.keys().some(isBehind)) server.closeIdleConnections();
+  }, SWEEP_INTERVAL);
   let cutOff = 0;
-  const stubborn = setTimeout(() => {
-    cutOff = connections.size;
-    for (const connection of connections.keys()) connection.destroy();
+  const cut = (stubborn: Iterable<Duplex>) => {
+    for (const connection of stubborn) {
+      if (connection.destroyed) continue;
+      connection.destroy();
+      cutOff++;
+    }
+  };
+  const timer = setTimeout(() => {
+    cut(connections.keys().filter(isBehind));
+    // Nobody is cut off who was only idle.
+    server.closeIdleConnections();
+    cut(connections.keys());
   }, deadline);
   await closed;
-  clearTimeout(grace);
   clearInterval(sweep);
-  clearTimeout(stubborn);
+  clearTimeout(timer);
+  // Ends the timer of its timeouts.
+  server.close();
   return cutOff;
+}
+
+/** The client has not taken all that was written for it. */
+function isBehind(connection: Duplex): boolean {
+  return connection.writableLength > 0;
 }

@@ -1,7 +1,7 @@
 import Router from '@koa/router';
-import { StorageUnavailable } from '../../application/errors.ts';
 import type { StorageProbe } from '../../application/ports/storage-probe.ts';
 import { sendJson } from './answer.ts';
+import { RequestRefused, RETRY_AFTER } from './errors.ts';
 
 const OK = '{"status":"ok"}';
 
@@ -21,7 +21,9 @@ export function systemRoutes({ probe, isDraining }: SystemRoutes): Router {
   router.get('/livez', (ctx) => sendJson(ctx, 200, OK));
 
   router.get('/readyz', async (ctx) => {
-    if (isDraining()) throw new StorageUnavailable('the service is shutting down');
+    if (isDraining()) {
+      throw new RequestRefused('UNAVAILABLE', 'the service is shutting down', { headers: RETRY_AFTER });
+    }
     await probe.check();
     sendJson(ctx, 200, OK);
   });

@@ -79,8 +79,10 @@ export function isClosed(error: unknown): error is MongoError {
  */
 export function duplicateField(error: unknown): string | undefined {
   if (!(error instanceof MongoServerError)) return undefined;
-  const failure: unknown = error instanceof MongoWriteConcernError ? error.result['writeErrors']?.[0] : error;
-  if (typeof failure !== 'object' || failure === null) return undefined;
-  if (!('code' in failure) || failure.code !== DUPLICATE_KEY || !('keyPattern' in failure)) return undefined;
-  return Object.keys(failure.keyPattern ?? {})[0];
+  const { writeErrors }: { readonly writeErrors?: readonly WriteFailure[] } =
+    error instanceof MongoWriteConcernError ? error.result : { writeErrors: [error] };
+  const failure = writeErrors?.[0];
+  return failure?.code === DUPLICATE_KEY ? Object.keys(failure.keyPattern ?? {})[0] : undefined;
 }
+
+type WriteFailure = { readonly code?: unknown; readonly keyPattern?: Readonly<Record<string, unknown>> };

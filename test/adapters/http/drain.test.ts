@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { problem, success, whole } from '../../support/answer.ts';
 import { KEY, startApi } from '../../support/http.ts';
-import { HeldPetRepository, petBody } from '../../support/pets.ts';
+import { HeldPetRepository, petBody, stored } from '../../support/pets.ts';
 
 /** More than any of these should need: whoever waits for it has failed. */
 const DEADLINE = 10_000;
@@ -82,16 +82,68 @@ describe('a drain', () => {
     expect(await drained).toBe(0);
   });
 
-  test('closes connections that are idle', async () => {
-    await using api = await startApi();
-    const used = await api.connect();
+  test('closes connections that are idle, while others are not', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const [busy, used, fresh] = [await api.connect(), await api.connect(), await api.connect()];
+    await busy.send(LIST);
+    await pets.calls(1);
     await used.send(LIVEZ);
     await used.answer();
-    const fresh = await api.connect();
-    // The server knows of the second one: connections are taken in their order.
+    // The server knows of the last one: connections are taken in their order.
     await api.get('/livez');
     const drained = api.drain(DEADLINE);
     await Promise.all([used.closed(), fresh.closed()]);
+    pets.release();
+    expect(whole(await busy.answer())).toStrictEqual(EMPTY);
+    expect(await drained).toBe(0);
+  });
+
+  test('lets a request come that began on a connection in use', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(LIVEZ + LIVEZ.slice(0, 9));
+    expect((await connection.answer()).headers['connection']).toBe('keep-alive');
+    const drained = api.drain(DEADLINE);
+    await connection.send(LIVEZ.slice(9));
+    expect((await connection.answer()).headers['connection']).toBe('close');
+    expect(await drained).toBe(0);
+  });
+
+  test('lets a slow client read what it was promised', async () => {
+    const { api, connection, requests } = await apiWithPausedClient();
+    await using _ = api;
+    const drained = api.drain(DEADLINE);
+    connection.resume();
+    for (let answers = 0; answers < requests; answers++) {
+      expect((await connection.answer()).status).toBe(200);
+    }
+    await connection.closed();
+    expect(await drained).toBe(0);
+  });
+
+  test('is not held up by a client that is gone without its answers', async () => {
+    const { api, connection, requests } = await apiWithPausedClient();
+    await using _ = api;
+    connection.abort();
+    await api.log.record(requests - 1);
+    // Leaves an idle connection, which is closed as long as nobody is behind.
+    await api.get('/livez');
+    expect(await api.drain(DEADLINE)).toBe(0);
+  });
+
+  test('closes a connection whose answer was on its way and said "keep-alive"', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const connection = await api.connect();
+    await connection.send(LIST);
+    await pets.calls(1);
+    pets.release();
+    // The answer is written in the turns of this very tick, and only out after it.
+    for (let turn = 0; turn < 100; turn++) await Promise.resolve();
+    const drained = api.drain(DEADLINE);
+    expect((await connection.answer()).headers['connection']).toBe('keep-alive');
+    await connection.closed();
     expect(await drained).toBe(0);
   });
 
@@ -119,7 +171,7 @@ describe('a drain', () => {
 
   test('tells the load balancer, while /livez goes on', async () => {
     await using api = await startApi();
-    const unavailable = 'the storage cannot be reached now; try again later';
+    const unavailable = 'the service is shutting down';
     const expected = [
       [READYZ, problem(503, 'UNAVAILABLE', unavailable, { 'retry-after': '2' })],
       [LIVEZ, success(200, '{"status":"ok"}')],
@@ -133,6 +185,8 @@ describe('a drain', () => {
       expect(whole(await connections[index]!.answer())).toStrictEqual(whatever);
     }
     expect(await drained).toBe(0);
+    // It is no failure.
+    expect(api.log.failures).toStrictEqual([]);
   });
 
   test('does nothing for what comes behind the last answer', async () => {
@@ -157,15 +211,27 @@ describe('at the deadline', () => {
     await using api = await startApi({ pets });
     const waiting = await api.connect();
     const halfway = await api.connect();
+    const uploading = await api.connect();
     await waiting.send(LIST);
     await halfway.send('GET /livez HTTP/1.1\r\nHost');
+    await uploading.send(`${POST}Content-Length: 10\r\n\r\n{`);
     await pets.calls(1);
     await api.get('/livez');
     const drained = api.drain(50);
     expect(await waiting.next()).toBeUndefined();
-    await halfway.closed();
-    expect(await drained).toBe(2);
-    expect(await api.log.record(1)).toMatchObject({ route: '/v1/pets', aborted: true });
+    await Promise.all([halfway.closed(), uploading.closed()]);
+    expect(await drained).toBe(3);
+    expect(await api.log.record(2)).toMatchObject({ route: '/v1/pets', aborted: true });
+    expect(api.log.failures).toStrictEqual([]);
+  });
+
+  test('a client that does not take its answer is cut off, too', async () => {
+    const { api, connection } = await apiWithPausedClient();
+    await using _ = api;
+    // Not so the idle connection of another request.
+    await api.get('/livez');
+    expect(await api.drain(50)).toBe(1);
+    connection.resume();
   });
 
   test('a connection that CONNECT has taken out of HTTP is cut off, too', async () => {
@@ -178,3 +244,16 @@ describe('at the deadline', () => {
     await connection.closed();
   });
 });
+
+/** A client that has asked for far more than fits on the way to it, and reads nothing of it. */
+async function apiWithPausedClient() {
+  const requests = 150;
+  const pets = new InMemoryPetRepository();
+  await stored(pets, ...Array.from({ length: 100 }, () => ({ name: '🐕'.repeat(255) })));
+  const api = await startApi({ pets });
+  const connection = await api.connect();
+  connection.pause();
+  await connection.send(LIST.replace('/v1/pets', '/v1/pets?limit=100').repeat(requests));
+  await api.log.record(0);
+  return { api, connection, requests };
+}

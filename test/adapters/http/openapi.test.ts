@@ -196,7 +196,7 @@ describe('the rules in the OpenAPI document', () => {
 describe('the errors in the OpenAPI document', () => {
   const statuses: Readonly<Record<string, readonly number[]>> = {
     '/pets get': [400, 401, 405, 408, 413, 414, 431, 500, 503],
-    '/pets post': [400, 401, 405, 408, 413, 414, 415, 431, 500, 503],
+    '/pets post': [400, 401, 405, 408, 413, 414, 415, 422, 431, 500, 503],
     '/pets/{petId} get': [400, 401, 404, 405, 408, 410, 413, 414, 431, 500, 503],
     '/livez get': [400, 405, 408, 413, 414, 431, 500],
     '/readyz get': [400, 405, 408, 413, 414, 431, 500, 503],

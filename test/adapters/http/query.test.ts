@@ -15,9 +15,12 @@ test('the same parameters in another order are the same query', () => {
 });
 
 test('more query strings than are remembered', () => {
+  const first = parse('limit=1');
   const cursors = Array.from({ length: 2500 }, (_, id) => encodeCursor(BigInt(id)));
   const parsed = cursors.map((cursor) => parse(`cursor=${cursor}`));
   expect(parsed).toStrictEqual(cursors.map((cursor) => ({ cursor, limit: 20 })));
+  // It was forgotten: otherwise whoever sends ever new ones fills the memory.
+  expect(parse('limit=1')).not.toBe(first);
 });
 
 test('what is refused is refused every time', () => {
