@@ -40,7 +40,7 @@ function away(
       const before = await service.footprint();
       load.fault();
       await leave(store);
-      const watched = await watch(service, stage.form === 'short' ? 13_000 : 35_000);
+      const watched = await watch(service, stage.form === 'short' ? 11_000 : 35_000);
       const returning = performance.now();
       await comeBack(store);
       await store.set.primary();
@@ -106,11 +106,14 @@ const each =
   };
 
 export const AWAY_SCENARIOS: readonly Scenario<MongoStore>[] = [
-  away(
-    'MongoDB away: all members killed',
-    each((member) => member.kill()),
-    each((member) => member.start()),
-  ),
+  {
+    ...away(
+      'MongoDB away: all members killed',
+      each((member) => member.kill()),
+      each((member) => member.start()),
+    ),
+    onlyInFull: true,
+  },
   away(
     'MongoDB away: all members frozen',
     each((member) => member.freeze()),

@@ -36,7 +36,7 @@ async function losePrimary(
 }
 
 const killPrimary: Scenario<MongoStore> = {
-  name: 'kill -9 of the primary',
+  name: 'MongoDB: kill -9 of the primary',
   async play(stage, store) {
     const load = await stage.load([await serviceOn(stage, store)]);
     const old = await losePrimary(stage, store.set, load, (primary) => primary.kill());
@@ -47,7 +47,7 @@ const killPrimary: Scenario<MongoStore> = {
 };
 
 const stepDown: Scenario<MongoStore> = {
-  name: 'step-down of the primary',
+  name: 'MongoDB: step-down of the primary',
   async play(stage, store) {
     const load = await stage.load([await serviceOn(stage, store)]);
     await losePrimary(stage, store.set, load, (primary) =>
@@ -58,12 +58,14 @@ const stepDown: Scenario<MongoStore> = {
 };
 
 const freezePrimary: Scenario<MongoStore> = {
-  name: 'SIGSTOP of the primary for 10 s',
+  name: 'MongoDB: SIGSTOP of the primary',
   async play(stage, store) {
     const load = await stage.load([await serviceOn(stage, store)]);
     const old = await losePrimary(stage, store.set, load, (primary) => primary.freeze());
     const { from } = load.history.fault ?? { from: 0 };
-    await until('the end of the ten seconds', () => (performance.now() - from > 10_000 ? true : undefined));
+    const frozenMs = stage.form === 'short' ? 5_000 : 10_000;
+    stage.notes.push(`frozen for ${frozenMs / 1000} s`);
+    await until('the end of the frost', () => (performance.now() - from > frozenMs ? true : undefined));
     old.thaw();
     await stage.letRun(3);
   },
@@ -84,7 +86,7 @@ async function loseMajority(stage: Stage, store: MongoStore, victims: readonly M
 }
 
 const killTwo: Scenario<MongoStore> = {
-  name: 'kill -9 of two members of three, restarted later',
+  name: 'MongoDB: kill -9 of two members of three, restarted later',
   async play(stage, store) {
     const [secondary] = await store.set.secondaries();
     await loseMajority(
@@ -96,12 +98,12 @@ const killTwo: Scenario<MongoStore> = {
 };
 
 const killAll: Scenario<MongoStore> = {
-  name: 'kill -9 of all members, restarted later',
+  name: 'MongoDB: kill -9 of all members, restarted later',
   play: (stage, store) => loseMajority(stage, store, store.set.members),
 };
 
 const loseReplies: Scenario<MongoStore> = {
-  name: 'replies lost after the commit',
+  name: 'MongoDB: replies lost after the commit',
   async play(stage, { set, database }) {
     // One member through a proxy: with the whole set the driver would find its way around it.
     const proxy = await new TcpProxy({ host: '127.0.0.1', port: (await set.primary()).port }).listen();
@@ -153,16 +155,16 @@ function harmCounter(
   };
 }
 
-const deleteCounter = harmCounter('the counter of ids deleted, five times', (counter) =>
+const deleteCounter = harmCounter('MongoDB: the counter of ids deleted, five times', (counter) =>
   counter.deleteOne({ _id: 'pets' }),
 );
 
-const setCounterBack = harmCounter('the counter of ids set back to 1, five times', (counter) =>
+const setCounterBack = harmCounter('MongoDB: the counter of ids set back to 1, five times', (counter) =>
   counter.updateOne({ _id: 'pets' }, { $set: { last: Long.fromNumber(1) } }),
 );
 
 const killService: Scenario<MongoStore> = {
-  name: 'kill -9 of the service, three times',
+  name: 'MongoDB: kill -9 of the service, three times',
   async play(stage, store) {
     const service = await serviceOn(stage, store);
     const load = await stage.load([service]);
@@ -178,13 +180,14 @@ const killService: Scenario<MongoStore> = {
 };
 
 const rollingRestart: Scenario<MongoStore> = {
-  name: 'rolling restart of two instances',
+  name: 'MongoDB: rolling restart of two instances',
   async play(stage, store) {
     const instances = [await serviceOn(stage, store), await serviceOn(stage, store)];
     const load = await stage.load(instances);
     await stage.letRun(2);
     load.fault();
-    for (const instance of [...instances, ...instances]) {
+    const turns = stage.form === 'short' ? 1 : 3;
+    for (const instance of Array.from({ length: turns }, () => instances).flat()) {
       const { code } = await instance.terminate();
       stage.expect(`the service ends with code 0 after SIGTERM (it was ${code})`, code === 0);
       await instance.start();

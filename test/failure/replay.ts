@@ -16,7 +16,7 @@ export async function replay(stage: Stage, url: string, creates: readonly Create
   const failures: string[] = [];
   for (const { key, body, answer } of acknowledged.filter((_, index) => index % every === 0)) {
     const reply = await again(url, { key, body });
-    const replayed = reply.headers['idempotent-replayed'];
+    const replayed = String(reply.headers['idempotent-replayed']);
     if (reply.status === 201 && replayed === 'true' && reply.body === answer) continue;
     failures.push(
       `${answer} was acknowledged, and asked for again: ${reply.status} ${reply.body}, replayed: ${replayed}`,

@@ -9,6 +9,8 @@ import { walk } from './walk.ts';
 /** A story about a store that is given to it, and how to read that store afterwards without the service. */
 export type Scenario<Store> = {
   readonly name: string;
+  /** Too long for the short form, which has another of its kind. */
+  readonly onlyInFull?: true;
   readonly play: (stage: Stage, store: Store) => Promise<void>;
 };
 

@@ -54,9 +54,9 @@ export class Stage implements AsyncDisposable {
     return load;
   }
 
-  /** Lets the load run for so long; half of it in the short form. */
+  /** Lets the load run for so long; a third of it in the short form. */
   async letRun(seconds: number): Promise<void> {
-    await sleep((this.form === 'short' ? 500 : 1000) * seconds);
+    await sleep((this.form === 'short' ? 333 : 1000) * seconds);
   }
 
   expect(what: string, isSo: boolean): void {
@@ -71,14 +71,14 @@ export class Stage implements AsyncDisposable {
     if (!(value <= atMost)) this.broken.push(`${what}: ${rounded} ${unit}, at most ${Math.round(atMost)}`);
   }
 
-  /** To be called when there is a primary, as soon as there is: the service goes on by itself, and soon. */
+  /** To be called as soon as the storage can take pets again: the service goes on by itself, and soon. */
   async resumes(load: Load, since: number): Promise<void> {
-    const primary = performance.now();
+    const there = performance.now();
     const first = await until('the first pet after an outage', () =>
       load.history.creates.find(({ outcome, ended }) => outcome === 'acknowledged' && ended > since),
     );
     load.healed();
-    this.bar('resumed after a primary was there', Math.max(0, first.ended - primary), RESUME_MS);
+    this.bar('resumed after the storage was there', Math.max(0, first.ended - there), RESUME_MS);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

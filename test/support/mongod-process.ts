@@ -23,8 +23,9 @@ export type MongodProcess = {
 export async function startMongodProcess(args: readonly string[] = []): Promise<MongodProcess> {
   const directory = await temporaryDirectory('mongod');
   try {
-    const { port, pid, kill } = await runMongod({ directory: directory.path, args });
-    return { port, pid, stop: () => kill().then(directory.remove) };
+    const server = await runMongod({ directory: directory.path, args });
+    const stop = () => server.kill().then(directory.remove);
+    return { port: server.port, pid: server.pid, stop };
   } catch (error) {
     await directory.remove();
     throw error;
