@@ -1,17 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterDeath } from './after-death.ts';
 import { findMongod } from './mongod-binary.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
 
 const START_DEADLINE_MS = 30_000;
 
-// With port 0 the system chooses a free one and mongod says which: nobody can take it in between.
-const OPTIONS =
-  '--bind_ip 127.0.0.1 --port 0 --nounixsocket --wiredTigerCacheSizeGB 0.25 --oplogSize 128'.split(' ');
+const OPTIONS = '--bind_ip 127.0.0.1 --nounixsocket --wiredTigerCacheSizeGB 0.25 --oplogSize 128'.split(' ');
 
 export type MongodProcess = {
   /** On 127.0.0.1. */
@@ -23,12 +21,40 @@ export type MongodProcess = {
 
 /** A mongod on loopback with a fresh, temporary data directory. It does not outlive this process. */
 export async function startMongodProcess(args: readonly string[] = []): Promise<MongodProcess> {
+  const directory = await temporaryDirectory('mongod');
+  try {
+    const server = await runMongod({ directory: directory.path, args });
+    const stop = () => server.kill().then(directory.remove);
+    return { port: server.port, pid: server.pid, stop };
+  } catch (error) {
+    await directory.remove();
+    throw error;
+  }
+}
+
+export type RunningMongod = {
+  readonly port: number;
+  readonly pid: number;
+  /** With SIGKILL; resolves when it is gone. May be called again. */
+  readonly kill: () => Promise<void>;
+};
+
+/** A mongod on a data directory that may hold the data of an earlier one. It does not outlive this process. */
+export async function runMongod({
+  directory,
+  // With port 0 the system chooses a free one and mongod says which: nobody can take it in between.
+  port = 0,
+  args = [],
+}: {
+  readonly directory: string;
+  readonly port?: number;
+  readonly args?: readonly string[];
+}): Promise<RunningMongod> {
   const binary = await findMongod();
-  const directory = await mkdtemp(join(tmpdir(), 'petstore-mongod-'));
   const logPath = join(directory, 'mongod.log');
   // A file, not a pipe: a log that nobody reads must not stop the server.
   const log = await open(logPath, 'w');
-  const server = spawn(binary, ['--dbpath', directory, ...OPTIONS, ...args], {
+  const server = spawn(binary, ['--dbpath', directory, '--port', `${port}`, ...OPTIONS, ...args], {
     stdio: ['ignore', log.fd, log.fd],
     detached: true,
   });
@@ -38,17 +64,13 @@ export async function startMongodProcess(args: readonly string[] = []): Promise<
     await log.close();
   }
   server.unref();
-  const cleanUp = afterDeath(['sh', '-c', 'kill -KILL "$1"; rm -rf "$2"', 'sh', `${server.pid}`, directory]);
-
-  async function stop(): Promise<void> {
+  const ending = afterDeath(['kill', '-KILL', `${server.pid}`]);
+  const stop = async () => {
     await kill(server);
-    await rm(directory, { recursive: true, force: true });
-    cleanUp.cancel();
-  }
-
+    ending.cancel();
+  };
   try {
-    const port = await portOf(server, logPath);
-    return { port, pid: server.pid ?? 0, stop };
+    return { port: await portOf(server, logPath), pid: server.pid ?? 0, kill: stop };
   } catch (error) {
     await stop();
     throw error;

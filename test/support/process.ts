@@ -40,6 +40,10 @@ export class Program {
     });
   }
 
+  get over(): boolean {
+    return this.#over;
+  }
+
   get stdout(): string {
     return this.#printed.stdout;
   }

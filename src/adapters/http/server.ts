@@ -131,6 +131,12 @@ export async function listen(
   };
 }
 
+/**
+ * For how long a connection may stay idle at the beginning of a drain, in milliseconds: its next request may be on
+ * the way, and is answered with `Connection: close`. Hanging up at once would lose it.
+ */
+const IDLE_GRACE = 500;
+
 /** How often it is looked whether connections have fallen idle, in milliseconds. */
 const SWEEP_INTERVAL = 50;
 
@@ -145,7 +151,9 @@ async function close(
   const closed = new Promise<void>((resolve) => {
     TcpServer.prototype.close.call(server, () => resolve());
   });
+  const graceEnds = performance.now() + IDLE_GRACE;
   const sweep = setInterval(() => {
+    if (performance.now() < graceEnds) return;
     if (!connections.keys().some(isBehind)) server.closeIdleConnections();
   }, SWEEP_INTERVAL);
   let cutOff = 0;

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { StorageSetupError } from '../../application/errors.ts';
 
@@ -35,6 +35,22 @@ export function makeDurable(db: DatabaseSync): void {
   if (mode !== 'wal') {
     throw new StorageSetupError(
       `the SQLite file ${fileOf(db)} is on a file system without shared memory, which is needed; move it to a local disk`,
+    );
+  }
+}
+
+/**
+ * To be called before anything is read: SQLite gives what it makes beside the file the permissions of the file. Left
+ * behind, that would keep the service from starting when the file itself may be written again.
+ */
+export function refuseReadOnly(db: DatabaseSync): void {
+  const file = fileOf(db);
+  try {
+    accessSync(file, constants.W_OK);
+  } catch (cause) {
+    throw new StorageSetupError(
+      `the SQLite file ${file} cannot be written; check the permissions of the file and of its directory`,
+      { cause },
     );
   }
 }

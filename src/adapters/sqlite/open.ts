@@ -6,7 +6,7 @@ import type { PetArchive, ReadablePetArchive } from '../../application/ports/pet
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
 import type { StorageProbe } from '../../application/ports/storage-probe.ts';
 import { whenFree } from './busy.ts';
-import { connect, fileOf, makeDurable, refuseTruncated } from './connection.ts';
+import { connect, fileOf, makeDurable, refuseReadOnly, refuseTruncated } from './connection.ts';
 import { setupError } from './errors.ts';
 import { InsertQueue } from './insert-queue.ts';
 import { takeLock } from './lock.ts';
@@ -34,6 +34,7 @@ export async function openSqliteStorage(path: string): Promise<SqliteStorage> {
   try {
     mkdirSync(dirname(file), { recursive: true });
     const db = opened.use(connect(file, { readOnly: false }));
+    refuseReadOnly(db);
     // Before anything is written into or beside what may be the file of another application.
     await whenFree(() => readVersion(db));
     // To be released last, when the connection is closed.

@@ -70,6 +70,18 @@ describe('a drain', () => {
     expect(await drained).toBe(0);
   });
 
+  test('still answers a request that was on its way over an idle connection', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(LIVEZ);
+    expect((await connection.answer()).headers['connection']).toBe('keep-alive');
+    const drained = api.drain(DEADLINE);
+    await connection.send(LIVEZ);
+    expect(await connection.answer()).toMatchObject({ status: 200, headers: { connection: 'close' } });
+    await connection.closed();
+    expect(await drained).toBe(0);
+  });
+
   test('closes connections that are idle, while others are not', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });

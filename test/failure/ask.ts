@@ -1,0 +1,38 @@
+import { type Agent, type IncomingHttpHeaders, request as httpRequest } from 'node:http';
+
+export type Reply = {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+};
+
+export type Question = {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly agent?: Agent;
+  /** Longer than the service promises to take. */
+  readonly timeoutMs?: number;
+};
+
+/** One request, without a retry of any kind. Rejects when no whole answer comes. */
+export function ask(url: string, question: Question = {}): Promise<Reply> {
+  const { method = 'GET', headers = {}, body, agent, timeoutMs = 20_000 } = question;
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(url, { method, headers, ...(agent && { agent }) }, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => {
+        text += chunk;
+      });
+      response.on('error', reject);
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text }),
+      );
+    });
+    const timer = setTimeout(() => request.destroy(new Error('NO_ANSWER')), timeoutMs);
+    request.on('error', reject);
+    request.on('close', () => clearTimeout(timer));
+    request.end(body);
+  });
+}

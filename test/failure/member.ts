@@ -1,0 +1,107 @@
+import { type Document, MongoClient } from 'mongodb';
+import { type RunningMongod, runMongod } from '../support/mongod-process.ts';
+
+/** The client that the harness watches with must not hang on what it watches. */
+const OPTIONS = {
+  directConnection: true,
+  serverSelectionTimeoutMS: 5_000,
+  connectTimeoutMS: 1_000,
+  appName: 'harness',
+  promoteLongs: false,
+} as const;
+
+const HELLO_TIMEOUT_MS = 1_000;
+
+/** One mongod of a replica set, which can be killed, frozen, and started again on its data. */
+export class Member implements AsyncDisposable {
+  readonly address: string;
+  readonly #directory: string;
+  readonly #port: number;
+  readonly #args: readonly string[];
+  #process: RunningMongod | undefined;
+  #client: MongoClient | undefined;
+  #frozen = false;
+
+  constructor(directory: string, port: number, set: string) {
+    this.#directory = directory;
+    this.#port = port;
+    this.address = `127.0.0.1:${port}`;
+    this.#args = ['--replSet', set, '--setParameter', 'enableTestCommands=1'];
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get answers(): boolean {
+    return this.#process !== undefined && !this.#frozen;
+  }
+
+  async start(): Promise<void> {
+    if (this.#process !== undefined) return;
+    this.#process = await runMongod({ directory: this.#directory, port: this.#port, args: this.#args });
+    // A new client, because the old one only looks twice a second whether the server is back.
+    await this.#client?.close();
+    this.#client = await new MongoClient(`mongodb://${this.address}`, OPTIONS).connect();
+  }
+
+  /** Kill -9. Returns when the process is gone. */
+  async kill(): Promise<void> {
+    await this.#process?.kill();
+    this.#process = undefined;
+    this.#frozen = false;
+  }
+
+  /** SIGSTOP: connections stay open and the kernel even takes new ones, but nothing is ever answered. */
+  freeze(): void {
+    this.#signal('SIGSTOP');
+    this.#frozen = true;
+  }
+
+  thaw(): void {
+    this.#signal('SIGCONT');
+    this.#frozen = false;
+  }
+
+  async admin(command: Document): Promise<Document> {
+    return this.#connected.db('admin').command(command);
+  }
+
+  /** `undefined` when there is no answer at once. */
+  async hello(): Promise<Document | undefined> {
+    const { promise: late, resolve } = Promise.withResolvers<undefined>();
+    const timer = setTimeout(() => resolve(undefined), HELLO_TIMEOUT_MS);
+    try {
+      return await Promise.race([this.admin({ hello: 1 }).catch(() => undefined), late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async read(database: string, collection: string): Promise<readonly Document[]> {
+    return this.#connected
+      .db(database)
+      .collection(collection, { readConcern: { level: 'majority' }, readPreference: 'secondaryPreferred' })
+      .find()
+      .toArray();
+  }
+
+  get client(): MongoClient {
+    return this.#connected;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+    await this.#client?.close();
+  }
+
+  get #connected(): MongoClient {
+    if (this.#client === undefined) throw new Error(`${this.address} was never started`);
+    return this.#client;
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    if (this.#process === undefined) throw new Error(`${this.address} does not run`);
+    process.kill(this.#process.pid, signal);
+  }
+}

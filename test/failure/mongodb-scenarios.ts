@@ -1,0 +1,217 @@
+import { Long } from 'mongodb';
+import { TcpProxy } from '../support/tcp-proxy.ts';
+import { figures, longestGap } from './figures.ts';
+import type { Load } from './load.ts';
+import type { Member } from './member.ts';
+import type { MongoStore } from './mongodb-store.ts';
+import { counterOf, serviceOn } from './mongodb-store.ts';
+import type { ReplicaSet } from './replica-set.ts';
+import type { Scenario } from './scenario.ts';
+import { RESUME_MS, type Stage } from './stage.ts';
+import { until } from './until.ts';
+
+const ELECTION_MS = 12_000;
+
+/** Does something to the primary under load. Returns it when another has taken its place and the service goes on. */
+async function losePrimary(
+  stage: Stage,
+  set: ReplicaSet,
+  load: Load,
+  harm: (primary: Member) => unknown,
+): Promise<Member> {
+  await stage.letRun(3);
+  const primary = await set.primary();
+  load.fault();
+  const begun = performance.now();
+  await harm(primary);
+  await set.primary();
+  const election = performance.now() - begun;
+  const before = load.acknowledged;
+  // More than what may have been on its way.
+  await until('pets after the election', () => (load.acknowledged > before + 50 ? true : undefined));
+  load.healed();
+  stage.bar('election', election, ELECTION_MS);
+  stage.bar('longest gap when the primary is lost', longestGap(load.history), election + RESUME_MS);
+  return primary;
+}
+
+const killPrimary: Scenario<MongoStore> = {
+  name: 'MongoDB: kill -9 of the primary',
+  async play(stage, store) {
+    const load = await stage.load([await serviceOn(stage, store)]);
+    const old = await losePrimary(stage, store.set, load, (primary) => primary.kill());
+    await stage.letRun(2);
+    await old.start();
+    await stage.letRun(2);
+  },
+};
+
+const stepDown: Scenario<MongoStore> = {
+  name: 'MongoDB: step-down of the primary',
+  async play(stage, store) {
+    const load = await stage.load([await serviceOn(stage, store)]);
+    await losePrimary(stage, store.set, load, (primary) =>
+      primary.admin({ replSetStepDown: 5, secondaryCatchUpPeriodSecs: 2 }),
+    );
+    await stage.letRun(3);
+  },
+};
+
+const freezePrimary: Scenario<MongoStore> = {
+  name: 'MongoDB: SIGSTOP of the primary',
+  async play(stage, store) {
+    const load = await stage.load([await serviceOn(stage, store)]);
+    const old = await losePrimary(stage, store.set, load, (primary) => primary.freeze());
+    const { from } = load.history.fault ?? { from: 0 };
+    const frozenMs = stage.form === 'short' ? 5_000 : 10_000;
+    stage.notes.push(`frozen for ${frozenMs / 1000} s`);
+    await until('the end of the frost', () => (performance.now() - from > frozenMs ? true : undefined));
+    old.thaw();
+    await stage.letRun(3);
+  },
+};
+
+/** Kills members until there is no majority, and starts them again under load. */
+async function loseMajority(stage: Stage, store: MongoStore, victims: readonly Member[]): Promise<void> {
+  const load = await stage.load([await serviceOn(stage, store)]);
+  await stage.letRun(3);
+  load.fault();
+  await Promise.all(victims.map((member) => member.kill()));
+  await stage.letRun(5);
+  const restarted = performance.now();
+  await Promise.all(victims.map((member) => member.start()));
+  await store.set.primary();
+  await stage.resumes(load, restarted);
+  await stage.letRun(3);
+}
+
+const killTwo: Scenario<MongoStore> = {
+  name: 'MongoDB: kill -9 of two members of three, restarted later',
+  async play(stage, store) {
+    const [secondary] = await store.set.secondaries();
+    await loseMajority(
+      stage,
+      store,
+      [await store.set.primary(), secondary].filter((one) => one !== undefined),
+    );
+  },
+};
+
+const killAll: Scenario<MongoStore> = {
+  name: 'MongoDB: kill -9 of all members, restarted later',
+  play: (stage, store) => loseMajority(stage, store, store.set.members),
+};
+
+const loseReplies: Scenario<MongoStore> = {
+  name: 'MongoDB: replies lost after the commit',
+  async play(stage, { set, database }) {
+    // One member through a proxy: with the whole set the driver would find its way around it.
+    const proxy = await new TcpProxy({ host: '127.0.0.1', port: (await set.primary()).port }).listen();
+    stage.owned.defer(() => proxy.close());
+    const load = await stage.load([
+      await stage.service({
+        DATABASE_URL: `mongodb://127.0.0.1:${proxy.port}/${database}?directConnection=true`,
+        AUTO_MIGRATE: 'true',
+      }),
+    ]);
+    await stage.letRun(2);
+    load.fault();
+    let lost = 0;
+    for (let round = 0; round < (stage.form === 'short' ? 3 : 8); round++) {
+      for (const command of ['insert', 'findAndModify', 'find']) {
+        // So many that the driver's one retry is lost as well.
+        proxy.loseReplies(command, 6);
+        await until('the loss of the replies', () => (proxy.repliesToLose === 0 ? true : undefined));
+        lost += 6;
+        await stage.letRun(0.2);
+      }
+    }
+    load.healed();
+    await stage.letRun(2);
+    stage.notes.push(`${lost} replies of MongoDB lost`);
+  },
+};
+
+/** Does something to the counter of the ids, again and again, under load. */
+function harmCounter(
+  name: string,
+  harm: (counter: ReturnType<typeof counterOf>) => Promise<{ readonly acknowledged: boolean }>,
+): Scenario<MongoStore> {
+  return {
+    name,
+    async play(stage, store) {
+      const load = await stage.load([await serviceOn(stage, store)]);
+      await stage.letRun(2);
+      load.fault();
+      const primary = await store.set.primary();
+      for (let round = 0; round < 5; round++) {
+        await harm(counterOf(primary, store.database));
+        const before = load.acknowledged;
+        await until('pets after that', () => (load.acknowledged > before + 20 ? true : undefined));
+      }
+      load.healed();
+      await stage.letRun(2);
+    },
+  };
+}
+
+const deleteCounter = harmCounter('MongoDB: the counter of ids deleted, five times', (counter) =>
+  counter.deleteOne({ _id: 'pets' }),
+);
+
+const setCounterBack = harmCounter('MongoDB: the counter of ids set back to 1, five times', (counter) =>
+  counter.updateOne({ _id: 'pets' }, { $set: { last: Long.fromNumber(1) } }),
+);
+
+const killService: Scenario<MongoStore> = {
+  name: 'MongoDB: kill -9 of the service, three times',
+  async play(stage, store) {
+    const service = await serviceOn(stage, store);
+    const load = await stage.load([service]);
+    for (let round = 0; round < 3; round++) {
+      await stage.letRun(2);
+      load.fault();
+      await service.kill();
+      await service.start();
+      load.healed();
+    }
+    await stage.letRun(2);
+  },
+};
+
+const rollingRestart: Scenario<MongoStore> = {
+  name: 'MongoDB: rolling restart of two instances',
+  async play(stage, store) {
+    const instances = [await serviceOn(stage, store), await serviceOn(stage, store)];
+    const load = await stage.load(instances);
+    await stage.letRun(2);
+    load.fault();
+    const turns = stage.form === 'short' ? 1 : 3;
+    for (const instance of Array.from({ length: turns }, () => instances).flat()) {
+      const { code } = await instance.terminate();
+      stage.expect(`the service ends with code 0 after SIGTERM (it was ${code})`, code === 0);
+      await instance.start();
+      await stage.letRun(1);
+    }
+    load.healed();
+    await stage.letRun(2);
+    await load.stop();
+    const urls = new Set(load.history.creates.flatMap(({ attempts }) => attempts.map(({ url }) => url)));
+    stage.expect('both instances had their share', urls.size === 2);
+    const { failedRequests, refused } = figures(load.history);
+    stage.bar('requests failed', failedRequests + refused, 0, '');
+  },
+};
+
+export const MONGODB_SCENARIOS: readonly Scenario<MongoStore>[] = [
+  killPrimary,
+  stepDown,
+  freezePrimary,
+  killTwo,
+  killAll,
+  loseReplies,
+  deleteCounter,
+  setCounterBack,
+  killService,
+  rollingRestart,
+];

@@ -1,0 +1,88 @@
+import type { Document } from 'mongodb';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
+import { freePort } from './free-port.ts';
+import { Member } from './member.ts';
+import { until } from './until.ts';
+
+const NAME = 'failure';
+const MEMBERS = 3;
+
+/** Three mongod processes on loopback that elect a new primary after a second. */
+export class ReplicaSet implements AsyncDisposable {
+  readonly members: readonly Member[];
+  readonly #owned: AsyncDisposableStack;
+
+  private constructor(members: readonly Member[], owned: AsyncDisposableStack) {
+    this.members = members;
+    this.#owned = owned;
+  }
+
+  static async start(): Promise<ReplicaSet> {
+    await using stack = new AsyncDisposableStack();
+    const members: Member[] = [];
+    for (let index = 0; index < MEMBERS; index++) {
+      const { path } = stack.use(await temporaryDirectory(NAME));
+      members.push(stack.use(new Member(path, await freePort(), NAME)));
+    }
+    await Promise.all(members.map((member) => member.start()));
+    await members[0]?.admin({
+      replSetInitiate: {
+        _id: NAME,
+        members: members.map(({ address }, _id) => ({ _id, host: address })),
+        settings: { electionTimeoutMillis: 1000, heartbeatIntervalMillis: 200 },
+      },
+    });
+    const set = new ReplicaSet(members, stack.move());
+    await set.whole();
+    return set;
+  }
+
+  url(database: string): string {
+    return `mongodb://${this.members.map(({ address }) => address).join(',')}/${database}?replicaSet=${NAME}`;
+  }
+
+  /** The member that takes writes, now or as soon as there is one. */
+  async primary(): Promise<Member> {
+    return until('a primary', async () => {
+      const running = this.members.filter((member) => member.answers);
+      const greetings = await Promise.all(running.map((member) => member.hello()));
+      return running[greetings.findIndex((hello) => hello?.['isWritablePrimary'] === true)];
+    });
+  }
+
+  async secondaries(): Promise<readonly Member[]> {
+    const primary = await this.primary();
+    return this.members.filter((member) => member !== primary);
+  }
+
+  /** Every member is up, and has everything that was written before this was called, beyond any rollback. */
+  async whole(): Promise<void> {
+    const { operationTime } = await until('a write', async () =>
+      // A no-op in the log of the set, and so in the log of every member.
+      (await this.primary())
+        .admin({ appendOplogNote: 1, data: {}, writeConcern: { w: MEMBERS, wtimeout: 20_000 } })
+        .catch(() => undefined),
+    );
+    for (const member of this.members) {
+      await until(`${member.address} is up to date`, async () => {
+        const hello = await member.hello();
+        const isMember = hello?.['isWritablePrimary'] === true || hello?.['secondary'] === true;
+        const safe = isMember ? hello['lastWrite'].majorityOpTime : undefined;
+        return safe !== undefined && operationTime.lte(safe.ts) ? true : undefined;
+      });
+    }
+  }
+
+  /** What every member has of a collection, each asked by itself, beyond any rollback. */
+  async read(database: string, collection: string): Promise<ReadonlyMap<string, readonly Document[]>> {
+    await this.whole();
+    const read = this.members.map(async (member) => {
+      return [`member ${member.address}`, await member.read(database, collection)] as const;
+    });
+    return new Map(await Promise.all(read));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#owned.disposeAsync();
+  }
+}
