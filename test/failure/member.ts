@@ -37,9 +37,14 @@ export class Member implements AsyncDisposable {
     return this.#process !== undefined && !this.#frozen;
   }
 
-  async start(): Promise<void> {
+  /** @param parameters of mongod, for this run of it */
+  async start(parameters: Readonly<Record<string, number>> = {}): Promise<void> {
     if (this.#process !== undefined) return;
-    this.#process = await runMongod({ directory: this.#directory, port: this.#port, args: this.#args });
+    const args = [
+      ...this.#args,
+      ...Object.entries(parameters).flatMap(([name, value]) => ['--setParameter', `${name}=${value}`]),
+    ];
+    this.#process = await runMongod({ directory: this.#directory, port: this.#port, args });
     // A new client, because the old one only looks twice a second whether the server is back.
     await this.#client?.close();
     this.#client = await new MongoClient(`mongodb://${this.address}`, OPTIONS).connect();

@@ -57,19 +57,51 @@ const stepDown: Scenario<MongoStore> = {
   },
 };
 
-const freezePrimary: Scenario<MongoStore> = {
-  name: 'MongoDB: SIGSTOP of the primary',
-  async play(stage, store) {
-    const load = await stage.load([await serviceOn(stage, store)]);
-    const old = await losePrimary(stage, store.set, load, (primary) => primary.freeze());
-    const { from } = load.history.fault ?? { from: 0 };
-    const frozenMs = stage.form === 'short' ? 5_000 : 10_000;
-    stage.notes.push(`frozen for ${frozenMs / 1000} s`);
-    await until('the end of the frost', () => (performance.now() - from > frozenMs ? true : undefined));
-    old.thaw();
-    await stage.letRun(3);
-  },
-};
+const FROST_MS = { short: 5_000, full: 10_000 } as const;
+
+/**
+ * A secondary that replicates from the frozen member goes on waiting for it, and for so long a new primary has no
+ * majority that could acknowledge a write: the service cannot resume before the set itself does.
+ */
+function freezePrimary(name: string, prepare: (set: ReplicaSet) => Promise<void>): Scenario<MongoStore> {
+  return {
+    name,
+    async play(stage, { set, database }) {
+      await prepare(set);
+      const load = await stage.load([await serviceOn(stage, { set, database })]);
+      await stage.letRun(3);
+      const primary = await set.primary();
+      load.fault();
+      const begun = performance.now();
+      primary.freeze();
+      const thawing = frost(stage, load).then(() => primary.thaw());
+      await set.primary();
+      const election = performance.now() - begun;
+      stage.bar('election', election, ELECTION_MS);
+      await set.commits();
+      stage.notes.push(`the set could commit again after ${Math.round(performance.now() - begun)} ms`);
+      await stage.resumes(load, begun + 1_000);
+      await thawing;
+      await stage.letRun(3);
+    },
+  };
+}
+
+/** For how many seconds more than its own timeout a member waits for the one that it replicates from. */
+async function tuneReplication(set: ReplicaSet): Promise<void> {
+  for (const member of set.members) {
+    await member.kill();
+    await member.start({ oplogNetworkTimeoutBufferSeconds: 1 });
+  }
+  await set.whole();
+}
+
+async function frost(stage: Stage, load: Load): Promise<void> {
+  const { from } = load.history.fault ?? { from: 0 };
+  const ms = FROST_MS[stage.form];
+  await until('the end of the frost', () => (performance.now() - from > ms ? true : undefined));
+  stage.notes.push(`frozen for ${ms / 1000} s`);
+}
 
 /** Kills members until there is no majority, and starts them again under load. */
 async function loseMajority(stage: Stage, store: MongoStore, victims: readonly Member[]): Promise<void> {
@@ -206,7 +238,8 @@ const rollingRestart: Scenario<MongoStore> = {
 export const MONGODB_SCENARIOS: readonly Scenario<MongoStore>[] = [
   killPrimary,
   stepDown,
-  freezePrimary,
+  freezePrimary('MongoDB: SIGSTOP of the primary', async () => {}),
+  freezePrimary('MongoDB: SIGSTOP of the primary, replication tuned for failover', tuneReplication),
   killTwo,
   killAll,
   loseReplies,

@@ -57,12 +57,7 @@ export class ReplicaSet implements AsyncDisposable {
 
   /** Every member is up, and has everything that was written before this was called, beyond any rollback. */
   async whole(): Promise<void> {
-    const { operationTime } = await until('a write', async () =>
-      // A no-op in the log of the set, and so in the log of every member.
-      (await this.primary())
-        .admin({ appendOplogNote: 1, data: {}, writeConcern: { w: MEMBERS, wtimeout: 20_000 } })
-        .catch(() => undefined),
-    );
+    const { operationTime } = await this.#write(MEMBERS);
     for (const member of this.members) {
       await until(`${member.address} is up to date`, async () => {
         const hello = await member.hello();
@@ -73,6 +68,11 @@ export class ReplicaSet implements AsyncDisposable {
     }
   }
 
+  /** The primary can do what the service asks of it: to commit a write to a majority. */
+  async commits(): Promise<void> {
+    await this.#write('majority');
+  }
+
   /** What every member has of a collection, each asked by itself, beyond any rollback. */
   async read(database: string, collection: string): Promise<ReadonlyMap<string, readonly Document[]>> {
     await this.whole();
@@ -80,6 +80,15 @@ export class ReplicaSet implements AsyncDisposable {
       return [`member ${member.address}`, await member.read(database, collection)] as const;
     });
     return new Map(await Promise.all(read));
+  }
+
+  /** A no-op in the log of the set, and so in the log of every member. */
+  async #write(w: number | 'majority'): Promise<Document> {
+    return until(`a write to ${w} members`, async () => {
+      const primary = await this.primary();
+      const note = { appendOplogNote: 1, data: {}, writeConcern: { w, wtimeout: 20_000 } };
+      return primary.admin(note).catch(() => undefined);
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
