@@ -1,10 +1,4 @@
-export type Problem = {
-  readonly field: string;
-  /** The offending value. */
-  readonly value: unknown;
-  /** What is allowed, as the rest of a sentence that begins with the field: "must be …". */
-  readonly problem: string;
-};
+import type { Problem } from './problem.ts';
 
 /** A draft breaks the rules of a pet. Carries every problem, not only the first. */
 export class InvalidPet extends Error {

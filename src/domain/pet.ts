@@ -1,6 +1,7 @@
 import { isInt64 } from './int64.ts';
-import { InvalidPet, type Problem } from './invalid-pet.ts';
+import { InvalidPet } from './invalid-pet.ts';
 import { petNameProblem } from './pet-name.ts';
+import type { Problem } from './problem.ts';
 
 export const PET_STATUSES = ['available', 'pending', 'sold'] as const;
 export type PetStatus = (typeof PET_STATUSES)[number];

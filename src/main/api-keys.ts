@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { type KeyDigest, sha256 } from '../adapters/memory/token-verifier.ts';
+import { type KnownKey, knownKey } from '../adapters/memory/token-verifier.ts';
 import type { Config } from './config.ts';
 
 export type StartKeys = {
-  readonly digests: readonly KeyDigest[];
+  readonly known: readonly KnownKey[];
   /** A key that was made for this start, to be shown to whoever started the service and to nobody else. */
   readonly made?: string;
 };
@@ -14,8 +14,8 @@ export type StartKeys = {
  */
 export function startKeys({ API_KEYS }: Pick<Config, 'API_KEYS'>): StartKeys {
   if (API_KEYS !== undefined) {
-    return { digests: API_KEYS.map(({ label, key }) => ({ label, digest: sha256(key) })) };
+    return { known: API_KEYS.map(knownKey) };
   }
   const made = randomBytes(24).toString('base64url');
-  return { digests: [{ label: 'start', digest: sha256(made) }], made };
+  return { known: [knownKey({ label: 'start', key: made })], made };
 }

@@ -31,7 +31,7 @@ export async function start(config: Config, log: Logger, options: StartOptions =
     const app = compose({
       pets: storage.pets,
       probe: storage.probe,
-      tokens: new InMemoryTokenVerifier(keys.digests),
+      tokens: new InMemoryTokenVerifier(keys.known),
       log: requests,
       now: options.now ?? (() => new Date()),
       publicUrl: config.PUBLIC_URL,

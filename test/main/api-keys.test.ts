@@ -16,9 +16,9 @@ describe('the keys of API_KEYS', () => {
 
   it('are kept as SHA-256 digests, and no key is made beside them', () => {
     expect(keys).toStrictEqual({
-      digests: [
-        { label: 'ci', digest: digest(KEY) },
-        { label: 'key-2', digest: digest(`${KEY}2`) },
+      known: [
+        { id: 'ci', label: 'ci', scopes: ['pets:read', 'pets:write'], digest: digest(KEY) },
+        { id: 'key-2', label: 'key-2', scopes: ['pets:read', 'pets:write'], digest: digest(`${KEY}2`) },
       ],
     });
   });
@@ -28,7 +28,7 @@ describe('the keys of API_KEYS', () => {
   });
 
   it('open the door, and nothing else does', async () => {
-    const verifier = new InMemoryTokenVerifier(keys.digests);
+    const verifier = new InMemoryTokenVerifier(keys.known);
     const tokens = [KEY, `${KEY}2`, `${KEY}3`, '', `ci=${KEY}`, digest(KEY).toString('hex')];
     expect(await Promise.all(tokens.map((token) => verifier.verify(token)))).toMatchObject([
       { label: 'ci' },
@@ -42,10 +42,10 @@ describe('without API_KEYS', () => {
   it.each(['127.0.0.1', '127.255.0.9', 'localhost', '::1', ''])(
     'a key is made where only this machine can reach the service: HOST=%s',
     (HOST) => {
-      const { digests, made = '' } = startKeys(readConfig({ HOST }));
+      const { known, made = '' } = startKeys(readConfig({ HOST }));
       // 24 random bytes, in characters that need no quoting anywhere.
       expect(made).toMatch(/^[\w-]{32}$/);
-      expect(digests).toStrictEqual([{ label: 'start', digest: digest(made) }]);
+      expect(known).toMatchObject([{ label: 'start', digest: digest(made) }]);
     },
   );
 

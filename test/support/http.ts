@@ -2,7 +2,7 @@ import { Agent, request as httpRequest } from 'node:http';
 import { createApp } from '../../src/adapters/http/app.ts';
 import { type HttpServer, listen, type ServerLimits } from '../../src/adapters/http/server.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
-import { InMemoryTokenVerifier, sha256 } from '../../src/adapters/memory/token-verifier.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/memory/token-verifier.ts';
 import { CreatePet } from '../../src/application/create-pet.ts';
 import { GetPet } from '../../src/application/get-pet.ts';
 import { ListPets } from '../../src/application/list-pets.ts';
@@ -144,7 +144,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     listPets: new ListPets(pets),
     createPet: new CreatePet(pets),
     getPet: new GetPet(pets),
-    tokens: options.tokens ?? new InMemoryTokenVerifier([{ label: KEY_LABEL, digest: sha256(KEY) }]),
+    tokens: options.tokens ?? new InMemoryTokenVerifier([knownKey({ label: KEY_LABEL, key: KEY })]),
     probe: options.probe ?? { check: async () => undefined },
     isDraining: () => draining,
     now: options.now ?? (() => new Date('2026-12-24T12:00:00Z')),

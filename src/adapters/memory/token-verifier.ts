@@ -1,11 +1,17 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { ApiKey, TokenVerifier } from '../../application/ports/token-verifier.ts';
+import { SCOPES } from '../../domain/api-key.ts';
 
-export type KeyDigest = {
-  readonly label: string;
+/** A key that is known in advance, without the key itself. */
+export type KnownKey = ApiKey & {
   /** SHA-256 of the key. */
   readonly digest: Buffer;
 };
+
+/** A key for everything, that its label tells from the others. */
+export function knownKey({ label, key }: { readonly label: string; readonly key: string }): KnownKey {
+  return { id: label, label, scopes: SCOPES, digest: sha256(key) };
+}
 
 export function sha256(key: string): Buffer {
   return hash('sha256', key, 'buffer');
@@ -13,10 +19,10 @@ export function sha256(key: string): Buffer {
 
 /** A fixed set of keys. Compares with every one of them, so that the time tells nothing about which was near. */
 export class InMemoryTokenVerifier implements TokenVerifier {
-  readonly #keys: readonly (ApiKey & KeyDigest)[];
+  readonly #keys: readonly KnownKey[];
 
-  constructor(keys: readonly KeyDigest[]) {
-    this.#keys = keys.map((key) => ({ ...key, id: key.digest.toString('hex') }));
+  constructor(keys: readonly KnownKey[]) {
+    this.#keys = keys;
   }
 
   async verify(token: string): Promise<ApiKey | undefined> {

@@ -1,16 +1,22 @@
+import type { RateLimit, Scope } from '../../domain/api-key.ts';
+
 /** Who sent a request. */
 export type ApiKey = {
-  /** Tells the key from every other, now and later; never the key or a part of it. */
+  /** Tells the key from every other, now and later. Public: never the key or a part of what is secret in it. */
   readonly id: string;
-  /** A name for logs; never the key or a part of it. */
+  /** A name for people; public as well. */
   readonly label: string;
+  /** What the key may be used for. */
+  readonly scopes: readonly Scope[];
+  /** Instead of the one that the service has for all keys. */
+  readonly rateLimit?: RateLimit;
 };
 
 /** Knows the API keys. `test/contracts/token-verifier.ts` holds every adapter to what is written here. */
 export interface TokenVerifier {
   /**
-   * The key that the bearer token is, or `undefined` when it is none. How long that takes says nothing about
-   * how near a wrong token came. A verifier keeps no key, only SHA-256 digests.
+   * The key that the bearer token is, or `undefined` when it is none that is valid now. How long that takes says
+   * nothing about how near a wrong token came. A verifier keeps no key, only SHA-256 digests.
    *
    * @throws {StorageUnavailable} when it cannot be known now
    */

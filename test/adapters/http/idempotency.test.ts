@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
-import { InMemoryTokenVerifier, sha256 } from '../../../src/adapters/memory/token-verifier.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
 import { StorageUnavailable } from '../../../src/application/errors.ts';
 import type { Inserted } from '../../../src/application/ports/pet-repository.ts';
 import { problem, success, whole } from '../../support/answer.ts';
@@ -63,9 +63,8 @@ describe('a request with an Idempotency-Key', () => {
 
   test('of another API key is another request', async () => {
     const tokens = new InMemoryTokenVerifier([
-      { label: 'tests', digest: sha256(KEY) },
-      // The label does not tell keys apart.
-      { label: 'tests', digest: sha256(OTHER_KEY) },
+      knownKey({ label: 'tests', key: KEY }),
+      knownKey({ label: 'others', key: OTHER_KEY }),
     ]);
     await using api = await startApi({ tokens });
     await api.post(petBody(), { 'idempotency-key': 'a' });

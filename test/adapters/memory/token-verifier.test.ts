@@ -1,12 +1,9 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { InMemoryTokenVerifier, sha256 } from '../../../src/adapters/memory/token-verifier.ts';
+import { InMemoryTokenVerifier, knownKey, sha256 } from '../../../src/adapters/memory/token-verifier.ts';
 import { tokenVerifierContract } from '../../contracts/token-verifier.ts';
 
-tokenVerifierContract(
-  'memory',
-  async (keys) => new InMemoryTokenVerifier(keys.map(({ label, key }) => ({ label, digest: sha256(key) }))),
-);
+tokenVerifierContract('memory', async (keys) => new InMemoryTokenVerifier(keys.map(knownKey)));
 
 describe('sha256', () => {
   it('is SHA-256 of the UTF-8 form', () => {
@@ -22,7 +19,7 @@ describe('sha256', () => {
 
 describe('a verifier', () => {
   it('keeps no key', () => {
-    const verifier = new InMemoryTokenVerifier([{ label: 'tom', digest: sha256('tom-0123456789abcdef') }]);
+    const verifier = new InMemoryTokenVerifier([knownKey({ label: 'tom', key: 'tom-0123456789abcdef' })]);
 
     expect(inspect(verifier, { depth: null, showHidden: true })).not.toContain('0123456789abcdef');
   });

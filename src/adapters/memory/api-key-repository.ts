@@ -1,0 +1,53 @@
+import { ApiKeyIdTaken } from '../../application/api-key-errors.ts';
+import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
+import type { ApiKeyRecord } from '../../domain/api-key.ts';
+
+/** Keeps API keys for as long as the process lives. */
+export class InMemoryApiKeyRepository implements ApiKeyRepository {
+  readonly #keys = new Map<string, ApiKeyRecord>();
+
+  async insert(key: ApiKeyRecord): Promise<void> {
+    const there = this.#keys.get(key.id);
+    if (there === undefined) this.#keys.set(key.id, structuredClone(key));
+    else if (there.digest !== key.digest) throw new ApiKeyIdTaken(key.id);
+  }
+
+  async findById(id: string): Promise<ApiKeyRecord | undefined> {
+    return structuredClone(this.#keys.get(id));
+  }
+
+  async list(): Promise<readonly ApiKeyRecord[]> {
+    const keys = structuredClone([...this.#keys.values()]);
+    return keys.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.id < b.id ? -1 : 1));
+  }
+
+  async revoke(id: string, at: Date): Promise<ApiKeyRecord | undefined> {
+    return this.#change(id, ({ revokedAt = at }) => ({ revokedAt: earlier(revokedAt, at) }));
+  }
+
+  async expire(id: string, at: Date): Promise<ApiKeyRecord | undefined> {
+    return this.#change(id, ({ expiresAt = at }) => ({ expiresAt: earlier(expiresAt, at) }));
+  }
+
+  async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
+    for (const [id, at] of uses) {
+      this.#change(id, ({ lastUsedAt }) =>
+        lastUsedAt !== undefined && at.getTime() - lastUsedAt.getTime() < USE_INTERVAL_MS
+          ? {}
+          : { lastUsedAt: at },
+      );
+    }
+  }
+
+  #change(id: string, change: (key: ApiKeyRecord) => Partial<ApiKeyRecord>): ApiKeyRecord | undefined {
+    const key = this.#keys.get(id);
+    if (key === undefined) return undefined;
+    const changed = structuredClone({ ...key, ...change(key) });
+    this.#keys.set(id, changed);
+    return structuredClone(changed);
+  }
+}
+
+function earlier(a: Date, b: Date): Date {
+  return a <= b ? a : b;
+}

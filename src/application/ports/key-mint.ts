@@ -1,0 +1,12 @@
+import type { ApiKeyRecord } from '../../domain/api-key.ts';
+
+/** A key that has never been before. */
+export type MintedKey = Pick<ApiKeyRecord, 'id' | 'digest'> & {
+  /** The key itself: to be shown once and kept nowhere. */
+  readonly token: string;
+};
+
+/** Makes keys that nobody can guess. */
+export interface KeyMint {
+  mint(): Promise<MintedKey>;
+}

@@ -1,0 +1,126 @@
+import type { Problem } from './problem.ts';
+
+/** What an API key may be good for: reading the catalogue, and adding to it. */
+export const SCOPES = ['pets:read', 'pets:write'] as const;
+export type Scope = (typeof SCOPES)[number];
+
+/** At most `requests` in each window of `seconds`. */
+export type RateLimit = {
+  /** 1 to {@link RATE_LIMIT_MAX_REQUESTS}. */
+  readonly requests: number;
+  /** 1 to {@link RATE_LIMIT_MAX_SECONDS}. */
+  readonly seconds: number;
+};
+
+export const RATE_LIMIT_MAX_REQUESTS = 1_000_000_000;
+/** A day. */
+export const RATE_LIMIT_MAX_SECONDS = 86_400;
+
+export const KEY_LABEL_MAX_LENGTH = 64;
+
+/** What somebody wants a key to be: not yet checked. */
+export type ApiKeyDraft = {
+  readonly label: string;
+  readonly scopes: readonly Scope[];
+  /** From this instant on the key is not valid; it stays valid when absent. */
+  readonly expiresAt?: Date | undefined;
+  /** Instead of the one that the service has for all keys. */
+  readonly rateLimit?: RateLimit | undefined;
+};
+
+/** A draft that obeys every rule. Only {@link newApiKey} makes one. */
+export type NewApiKey = {
+  /** A name for people: 1 to {@link KEY_LABEL_MAX_LENGTH} code points, nothing but visible characters and inner spaces. */
+  readonly label: string;
+  /** At least one, each once, in the order of {@link SCOPES}. */
+  readonly scopes: readonly Scope[];
+  readonly createdAt: Date;
+  readonly expiresAt?: Date;
+  readonly rateLimit?: RateLimit;
+};
+
+/** A key as a repository keeps it: everything but the key itself. Times are exact to the millisecond. */
+export type ApiKeyRecord = NewApiKey & {
+  /** Public: 16 lower-case hex digits, in the key itself and in every log. */
+  readonly id: string;
+  /** SHA-256 of the key, as 64 lower-case hex digits. */
+  readonly digest: string;
+  /** When the key was ended for good. */
+  readonly revokedAt?: Date;
+  /** To the minute. */
+  readonly lastUsedAt?: Date;
+};
+
+export type ApiKeyState = 'active' | 'expired' | 'revoked';
+
+/** A draft breaks the rules of a key. Carries every problem, not only the first. */
+export class InvalidApiKey extends Error {
+  readonly kind = 'invalid-api-key';
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
+    super(problems.map(({ field, problem }) => `${field} ${problem}`).join('; '));
+    this.name = 'InvalidApiKey';
+    this.problems = problems;
+  }
+}
+
+/** No control and format characters, which could deceive whoever reads a list in a terminal; no spaces at the ends. */
+const LABEL = new RegExp(
+  `^(?=\\S)[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]{1,${KEY_LABEL_MAX_LENGTH}}(?<=\\S)$`,
+  'u',
+);
+
+/** @throws {InvalidApiKey} naming every field that breaks a rule. */
+export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
+  const { label, scopes, expiresAt, rateLimit } = draft;
+  const problems: Problem[] = [];
+  const check = (isRight: boolean, field: string, value: unknown, problem: string) => {
+    if (!isRight) problems.push({ field, value, problem });
+  };
+  check(
+    LABEL.test(label),
+    'label',
+    label,
+    `must be 1 to ${KEY_LABEL_MAX_LENGTH} visible characters, with spaces only between them`,
+  );
+  check(
+    scopes.length > 0 && scopes.every((scope) => SCOPES.includes(scope)),
+    'scopes',
+    scopes,
+    `must be one or more of ${SCOPES.join(', ')}`,
+  );
+  // Also of what is no date at all.
+  check(
+    expiresAt === undefined || expiresAt.getTime() > now.getTime(),
+    'expiresAt',
+    expiresAt,
+    'must be in the future',
+  );
+  check(
+    rateLimit === undefined ||
+      (isWithin(rateLimit.requests, RATE_LIMIT_MAX_REQUESTS) &&
+        isWithin(rateLimit.seconds, RATE_LIMIT_MAX_SECONDS)),
+    'rateLimit',
+    rateLimit,
+    `must be 1 to ${RATE_LIMIT_MAX_REQUESTS} requests in 1 to ${RATE_LIMIT_MAX_SECONDS} seconds`,
+  );
+  if (problems.length > 0) throw new InvalidApiKey(problems);
+  return {
+    label,
+    scopes: SCOPES.filter((scope) => scopes.includes(scope)),
+    createdAt: new Date(now),
+    ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt) }),
+    ...(rateLimit !== undefined && { rateLimit: { ...rateLimit } }),
+  };
+}
+
+/** Whether the key is good for anything now. Revoked is revoked, even where the clock of whoever did it is ahead. */
+export function apiKeyState(key: Pick<ApiKeyRecord, 'expiresAt' | 'revokedAt'>, now: Date): ApiKeyState {
+  if (key.revokedAt !== undefined) return 'revoked';
+  return key.expiresAt !== undefined && key.expiresAt <= now ? 'expired' : 'active';
+}
+
+function isWithin(value: number, max: number): boolean {
+  return Number.isInteger(value) && value >= 1 && value <= max;
+}
