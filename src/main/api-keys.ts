@@ -1,21 +1,44 @@
-import { randomBytes } from 'node:crypto';
+import { isIPv4 } from 'node:net';
 import { type KnownKey, knownKey } from '../adapters/memory/token-verifier.ts';
-import type { Config } from './config.ts';
+import { mintKey } from '../adapters/tokens/token.ts';
+import type { ApiKeyRepository } from '../application/ports/api-key-repository.ts';
+import { type Config, InvalidConfig } from './config.ts';
 
 export type StartKeys = {
+  /** Beside those in the storage. */
   readonly known: readonly KnownKey[];
   /** A key that was made for this start, to be shown to whoever started the service and to nobody else. */
   readonly made?: string;
 };
 
 /**
- * The keys that the service begins with: those of `API_KEYS`, or else a new one. A {@link Config} without keys is
- * one that only this machine can reach.
+ * The keys that the service begins with beside those in the storage: those of `API_KEYS`, or else, if there are none
+ * anywhere, a new one. Nobody but this machine may reach a service with a key that is printed.
+ *
+ * @throws {InvalidConfig} when there is no key, and others could reach the service
  */
-export function startKeys({ API_KEYS }: Pick<Config, 'API_KEYS'>): StartKeys {
-  if (API_KEYS !== undefined) {
-    return { known: API_KEYS.map(knownKey) };
+export async function startKeys(
+  { API_KEYS, HOST, DATABASE_URL }: Pick<Config, 'API_KEYS' | 'HOST' | 'DATABASE_URL'>,
+  stored: Pick<ApiKeyRepository, 'list'>,
+): Promise<StartKeys> {
+  if (API_KEYS !== undefined) return { known: API_KEYS.map(knownKey) };
+  const keys = await stored.list();
+  if (keys.length > 0) return { known: [] };
+  if (!isLoopback(HOST)) {
+    const command = `run: ${CREATE_KEY}`;
+    throw new InvalidConfig([
+      DATABASE_URL === 'memory:'
+        ? 'API_KEYS must be set when HOST is not a loopback address, because others can reach the service then'
+        : `there is no API key yet, and others can reach the service when HOST is not a loopback address; ${command}`,
+    ]);
   }
-  const made = randomBytes(24).toString('base64url');
-  return { known: [knownKey({ label: 'start', key: made })], made };
+  const { id, token } = mintKey();
+  return { known: [{ ...knownKey({ label: 'start', key: token }), id }], made: token };
+}
+
+/** What to type for a key that stays. */
+export const CREATE_KEY = 'npm run petstore -- keys create --label NAME';
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }

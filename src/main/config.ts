@@ -1,5 +1,6 @@
-import { isIPv4 } from 'node:net';
 import * as v from 'valibot';
+import { parseDuration } from './duration.ts';
+import { parseRateLimit, RATE_LIMIT_FORM } from './rate-limit.ts';
 
 /** What is wrong with the environment: a line for each variable, fit to be printed. */
 export class InvalidConfig extends Error {
@@ -23,9 +24,10 @@ const PUBLIC_URL =
 const DATABASE_URL = 'must be sqlite:PATH, mongodb://HOST/DATABASE or memory:';
 const API_KEY =
   'must be comma-separated keys of at least 16 characters from A-Z a-z 0-9 - . _ ~ + / =, each optionally as label=key';
-const NO_KEYS = 'must be set when HOST is not a loopback address, because others can reach the service then';
-const DURATION =
-  'must be a number of milliseconds, seconds or minutes from 0 to 1 hour, such as 500ms, 25s or 2m';
+const LABELS = 'must have a different label for each key';
+const CORS_ORIGINS =
+  'must be comma-separated origins, each a scheme, a host and perhaps a port, such as https://shop.example';
+const DURATION = 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m';
 
 const Flag = v.pipe(
   v.picklist(['true', 'false'], 'must be true or false'),
@@ -39,12 +41,30 @@ const Port = v.pipe(
   v.maxValue(65_535, PORT),
 );
 
-const UNITS = { ms: 1, s: 1000, m: 60_000 } as const;
+const MAX_DURATION = 3_600_000;
 const Duration = v.pipe(
   v.string(),
-  v.regex(/^(?:0|[1-9]\d{0,6})(?:ms|s|m)$/, DURATION),
-  v.transform((text) => Number.parseInt(text, 10) * UNITS[/\D+$/.exec(text)![0] as keyof typeof UNITS]),
-  v.maxValue(3_600_000, DURATION),
+  v.transform(parseDuration),
+  v.number(DURATION),
+  v.maxValue(MAX_DURATION, DURATION),
+);
+
+const RateLimit = v.pipe(
+  v.string(),
+  v.transform(parseRateLimit),
+  v.custom<NonNullable<ReturnType<typeof parseRateLimit>>>((limit) => limit !== undefined, RATE_LIMIT_FORM),
+);
+
+/** Browsers send an origin in this form and no other, and it is compared as text: RFC 6454, section 6.2. */
+const CorsOrigins = v.pipe(
+  v.string(),
+  v.transform((text) => text.split(',').map((item) => item.trim())),
+  v.array(
+    v.pipe(
+      v.string(),
+      v.check((text) => /^https?:[^*]*$/.test(text) && URL.parse(text)?.origin === text, CORS_ORIGINS),
+    ),
+  ),
 );
 
 const PublicUrl = v.pipe(
@@ -74,6 +94,8 @@ const ApiKeys = v.pipe(
   v.transform((matches) =>
     matches.map(([, label, key = ''], index) => ({ label: label ?? `key-${index + 1}`, key })),
   ),
+  // The label is what tells them apart: see `knownKey`.
+  v.check((keys) => new Set(keys.map(({ label }) => label)).size === keys.length, LABELS),
 );
 
 const VARIABLES = v.object({
@@ -86,38 +108,28 @@ const VARIABLES = v.object({
   AUTO_MIGRATE: v.optional(Flag, 'false'),
   API_KEYS: v.optional(ApiKeys),
   PUBLIC_URL: v.optional(PublicUrl),
+  TRUST_PROXY: v.optional(Flag, 'false'),
+  CORS_ORIGINS: v.optional(CorsOrigins),
+  RATE_LIMIT: v.optional(RateLimit),
   LOG_LEVEL: v.optional(v.picklist(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`), 'info'),
   SHUTDOWN_TIMEOUT: v.optional(Duration, '25s'),
 });
-
-const CONFIG = v.pipe(
-  VARIABLES,
-  v.forward(
-    v.partialCheck(
-      [['HOST'], ['API_KEYS']],
-      ({ HOST, API_KEYS }) => API_KEYS !== undefined || isLoopback(HOST),
-      NO_KEYS,
-    ),
-    ['API_KEYS'],
-  ),
-);
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
-}
 
 const HELP: Record<keyof typeof VARIABLES.entries, string> = {
   HOST: 'the address to listen on',
   PORT: 'the port to listen on; 0 takes a free one, and the start-up line says which',
   DATABASE_URL: 'where the pets are: sqlite:PATH, mongodb://HOST/DATABASE, or memory: (gone at exit)',
   AUTO_MIGRATE: 'true: bring an empty or older MongoDB schema up to date at start',
-  API_KEYS: 'comma-separated API keys of at least 16 characters, each optionally as label=key',
+  API_KEYS: 'further keys, for tests and small set-ups: comma-separated, each optionally as label=key',
   PUBLIC_URL: 'the base of absolute URLs in answers; without it they are built from the request',
+  TRUST_PROXY: 'true: believe X-Forwarded-Proto and X-Forwarded-Host, which a proxy in front must set',
+  CORS_ORIGINS: 'comma-separated origins whose pages may use the API in a browser',
+  RATE_LIMIT: 'how many requests a key may send, such as 600/60s; a key can have a limit of its own',
   LOG_LEVEL: LOG_LEVELS.join(', '),
   SHUTDOWN_TIMEOUT: 'how long requests in flight may take at shutdown: 500ms, 25s, 2m',
 };
 
-export type Config = v.InferOutput<typeof CONFIG>;
+export type Config = v.InferOutput<typeof VARIABLES>;
 
 /**
  * Reads the variables of the service. An empty one counts as absent.
@@ -127,7 +139,7 @@ export type Config = v.InferOutput<typeof CONFIG>;
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const given = Object.entries(environment).filter(([, value]) => value !== undefined && value !== '');
-  const { success, output, issues } = v.safeParse(CONFIG, Object.fromEntries(given));
+  const { success, output, issues } = v.safeParse(VARIABLES, Object.fromEntries(given));
   if (success) return output;
   const problems = issues.map(({ path, message }) => `${String(path?.[0].key)} ${message}`);
   throw new InvalidConfig([...new Set(problems)]);

@@ -18,6 +18,16 @@ export async function openLog({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>): Promise
   return pino(options, output);
 }
 
+/** The log of a command: on standard error, because standard output is for what the command was asked for. */
+export async function openCommandLog(): Promise<Logger> {
+  const options = { base: null };
+  if (process.stderr.isTTY) {
+    const { default: pretty } = await import('pino-pretty');
+    return pino(options, pretty({ destination: 2, sync: true }));
+  }
+  return pino(options, pino.destination({ dest: 2, sync: true }));
+}
+
 /** The HTTP adapter's reports as log lines. Nothing that a client controls but the request id gets in. */
 export function requestLog(log: Logger): RequestLog {
   return {

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util';
 import type { PetFileError } from '../adapters/ndjson/pet-file-error.ts';
+import type { ApiKeyError } from '../application/api-key-errors.ts';
 import type { ArchiveError } from '../application/archive-errors.ts';
 import type { StorageSetupError, StorageUnavailable } from '../application/errors.ts';
 import { describeVariables, InvalidConfig, readConfig } from './config.ts';
@@ -11,11 +12,12 @@ const USAGE = `petstore: a catalogue of animals behind a JSON HTTP API
 
 Usage:
   npm start                        run the service
+  npm run petstore -- keys         make, list, rotate and revoke API keys
   npm run petstore -- migrate      bring the schema of a MongoDB database up to date
   npm run petstore -- export       write all pets to a file
   npm run petstore -- import       bring the pets of a file into a storage
   npm run petstore -- copy         copy all pets from one storage to another
-  npm run petstore -- --help       show this; after export, import or copy more of that
+  npm run petstore -- --help       show this; after keys, export, import or copy more of that
 
 The exit code is 0 when it is done, 1 when it was refused or has failed, 2 when the command line is wrong.
 
@@ -42,6 +44,10 @@ async function main(): Promise<void> {
     const { runCommand } = await import('./command-line/commands.ts');
     return runCommand(first, others);
   }
+  if (first === 'keys') {
+    const { runKeys } = await import('./command-line/key-commands.ts');
+    return runKeys(others);
+  }
   const { values, positionals } = parseArgs({
     options: { help: { type: 'boolean', short: 'h' } },
     allowPositionals: true,
@@ -61,10 +67,14 @@ function fail(error: unknown): void {
 
 /** What an operator can mend, or has to know; each has a message of one line, without secrets. */
 const TOLD_IN_A_LINE: ReadonlySet<unknown> = new Set<
-  (ArchiveError | PetFileError | StorageSetupError | StorageUnavailable | UsageError)['kind']
+  (ApiKeyError | ArchiveError | PetFileError | StorageSetupError | StorageUnavailable | UsageError)['kind']
 >([
+  'api-key-id-taken',
+  'api-key-not-active',
+  'api-key-not-found',
   'counts-differ',
   'idempotency-key-taken',
+  'invalid-api-key',
   'pet-file',
   'pet-id-taken',
   'storage-setup',

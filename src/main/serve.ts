@@ -1,3 +1,4 @@
+import { CREATE_KEY } from './api-keys.ts';
 import { readConfig } from './config.ts';
 import { openLog } from './log.ts';
 import { type Service, start } from './start.ts';
@@ -44,9 +45,10 @@ export async function serve(): Promise<void> {
   log.flush();
   if (service.madeKey !== undefined) {
     // To the terminal, never to the log.
+    const lasting = config.DATABASE_URL === 'memory:' ? '' : `For one that stays:\n\n  ${CREATE_KEY}\n\n`;
     process.stderr.write(
-      `\nNo API_KEYS are set, so a key was made for this run. Try:\n\n` +
-        `  curl -H 'Authorization: Bearer ${service.madeKey}' '${service.url}/v1/pets'\n\n`,
+      `\nThere is no API key yet, so one was made for this run. Try:\n\n` +
+        `  curl -H 'Authorization: Bearer ${service.madeKey}' '${service.url}/v1/pets'\n\n${lasting}`,
     );
   }
 }

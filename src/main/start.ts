@@ -1,6 +1,8 @@
+import type { Logger } from 'pino';
 import { listen, type ServerLimits } from '../adapters/http/server.ts';
 import { InMemoryTokenVerifier } from '../adapters/memory/token-verifier.ts';
-import type { Logger } from 'pino';
+import { StoredTokenVerifier } from '../adapters/tokens/stored-token-verifier.ts';
+import { EitherTokenVerifier } from '../application/either-token-verifier.ts';
 import { startKeys } from './api-keys.ts';
 import type { Config } from './config.ts';
 import { APP, compose } from './container.ts';
@@ -18,22 +20,36 @@ export type Service = {
 
 export type StartOptions = {
   readonly now?: () => Date;
+  /** How often it is written down which keys have been used, in milliseconds. */
+  readonly recordUsesEvery?: number;
   readonly limits?: Partial<ServerLimits>;
 };
 
+/** More often than a use is written for one key, so that the first one is seen soon. */
+const RECORD_USES_EVERY = 10_000;
+
 /** Opens the storage, wires the adapters and listens. Whatever it opened is closed again when a later step fails. */
 export async function start(config: Config, log: Logger, options: StartOptions = {}): Promise<Service> {
-  const keys = startKeys(config);
   const storage = await openStorage(config);
   try {
+    const { now = () => new Date() } = options;
+    const keys = await startKeys(config, storage.keys);
+    const stored = new StoredTokenVerifier(storage.keys, now);
     let draining = false;
     const requests = requestLog(log);
     const app = compose({
       pets: storage.pets,
       probe: storage.probe,
-      tokens: new InMemoryTokenVerifier(keys.known),
+      tokens:
+        keys.known.length === 0
+          ? stored
+          : new EitherTokenVerifier(new InMemoryTokenVerifier(keys.known), stored),
+      limiter: storage.limiter,
+      rateLimit: config.RATE_LIMIT,
+      trustProxy: config.TRUST_PROXY,
+      corsOrigins: config.CORS_ORIGINS ?? [],
       log: requests,
-      now: options.now ?? (() => new Date()),
+      now,
       publicUrl: config.PUBLIC_URL,
       isDraining: () => draining,
     }).resolve(APP);
@@ -43,9 +59,13 @@ export async function start(config: Config, log: Logger, options: StartOptions =
       log: requests,
       limits: options.limits ?? {},
     });
+    const recordUses = setInterval(() => {
+      stored.recordUses().catch((err: unknown) => log.warn({ err }, 'the use of keys was not recorded'));
+    }, options.recordUsesEvery ?? RECORD_USES_EVERY);
     const stop = async () => {
       draining = true;
       const cutOff = await server.drain(config.SHUTDOWN_TIMEOUT);
+      clearInterval(recordUses);
       await storage.close();
       return cutOff;
     };

@@ -1,18 +1,38 @@
 import { createHash } from 'node:crypto';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { InMemoryApiKeyRepository } from '../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryTokenVerifier } from '../../src/adapters/memory/token-verifier.ts';
-import { startKeys } from '../../src/main/api-keys.ts';
-import { readConfig } from '../../src/main/config.ts';
+import { keyMint } from '../../src/adapters/tokens/token.ts';
+import { CreateKey } from '../../src/application/create-key.ts';
+import { RevokeKey } from '../../src/application/revoke-key.ts';
+import { SCOPES } from '../../src/domain/api-key.ts';
+import { type StartKeys, startKeys } from '../../src/main/api-keys.ts';
+import { InvalidConfig, readConfig } from '../../src/main/config.ts';
 
 const KEY = '0123456789abcdef';
+
+const NOBODY = new InMemoryApiKeyRepository();
 
 function digest(key: string): Buffer {
   return createHash('sha256').update(key).digest();
 }
 
-describe('the keys of API_KEYS', () => {
-  const keys = startKeys(readConfig({ API_KEYS: `ci=${KEY},${KEY}2` }));
+async function withoutKeys(env: Record<string, string>): Promise<StartKeys> {
+  return startKeys(readConfig(env), NOBODY);
+}
+
+/** A storage with a key that is revoked. */
+async function withRevokedKey(): Promise<InMemoryApiKeyRepository> {
+  const keys = new InMemoryApiKeyRepository();
+  const now = () => new Date();
+  const { key } = await new CreateKey(keys, keyMint, now).execute({ label: 'till', scopes: SCOPES });
+  await new RevokeKey(keys, now).execute(key.id);
+  return keys;
+}
+
+describe('the keys of API_KEYS', async () => {
+  const keys = await withoutKeys({ API_KEYS: `ci=${KEY},${KEY}2` });
 
   it('are kept as SHA-256 digests, and no key is made beside them', () => {
     expect(keys).toStrictEqual({
@@ -38,20 +58,19 @@ describe('the keys of API_KEYS', () => {
   });
 });
 
-describe('without API_KEYS', () => {
+describe('without a key anywhere', () => {
   it.each(['127.0.0.1', '127.255.0.9', 'localhost', '::1', ''])(
-    'a key is made where only this machine can reach the service: HOST=%s',
-    (HOST) => {
-      const { known, made = '' } = startKeys(readConfig({ HOST }));
-      // 24 random bytes, in characters that need no quoting anywhere.
-      expect(made).toMatch(/^[\w-]{32}$/);
-      expect(known).toMatchObject([{ label: 'start', digest: digest(made) }]);
+    'one is made where only this machine can reach the service: HOST=%s',
+    async (HOST) => {
+      const { known, made = '' } = await withoutKeys({ HOST });
+      const [, id] = /^pets_([0-9a-f]{16})_[0-9A-Za-z]{49}$/.exec(made) ?? [];
+      expect(known).toStrictEqual([{ id, label: 'start', scopes: SCOPES, digest: digest(made) }]);
     },
   );
 
-  it('a new key is made at each start', () => {
-    const made = Array.from({ length: 100 }, () => startKeys(readConfig({})).made);
-    expect(new Set(made).size).toBe(100);
+  it('a new one is made at each start', async () => {
+    const all = await Promise.all(Array.from({ length: 100 }, async () => withoutKeys({})));
+    expect(new Set(all.map(({ made }) => made)).size).toBe(100);
   });
 
   it.each([
@@ -65,16 +84,27 @@ describe('without API_KEYS', () => {
     'petstore',
     '::ffff:10.0.0.1',
     '2001:db8::1',
-  ])('the start is refused, with the reason, where others may reach it: HOST=%s', (HOST) => {
-    expect(() => readConfig({ HOST })).toThrow(
-      'API_KEYS must be set when HOST is not a loopback address, because others can reach the service then',
+  ])('the start is refused where others may reach it, with what to type: HOST=%s', async (HOST) => {
+    await expect(withoutKeys({ HOST })).rejects.toThrow(
+      new InvalidConfig([
+        'there is no API key yet, and others can reach the service when HOST is not a loopback address; ' +
+          'run: npm run petstore -- keys create --label NAME',
+      ]),
     );
-    expect(readConfig({ HOST, API_KEYS: KEY }).HOST).toBe(HOST);
+    expect(await withoutKeys({ HOST, API_KEYS: KEY })).toMatchObject({ known: [{ label: 'key-1' }] });
   });
 
-  it('what is wrong elsewhere is told together with it', () => {
-    expect(() => readConfig({ HOST: '::', PORT: 'x' })).toThrow(
-      /^PORT must be .*\nAPI_KEYS must be set when .*$/,
+  it('the start is refused where others may reach it and no key could be created', async () => {
+    await expect(withoutKeys({ HOST: '::', DATABASE_URL: 'memory:' })).rejects.toThrow(
+      new InvalidConfig([
+        'API_KEYS must be set when HOST is not a loopback address, because others can reach the service then',
+      ]),
     );
+  });
+});
+
+describe('with a key in the storage, whatever its state', () => {
+  it.each(['127.0.0.1', '0.0.0.0'])('none is made, and none is asked for: HOST=%s', async (HOST) => {
+    expect(await startKeys(readConfig({ HOST }), await withRevokedKey())).toStrictEqual({ known: [] });
   });
 });

@@ -6,6 +6,7 @@ const DEFAULTS = {
   PORT: 3000,
   DATABASE_URL: 'sqlite:./data/petstore.db',
   AUTO_MIGRATE: false,
+  TRUST_PROXY: false,
   LOG_LEVEL: 'info',
   SHUTDOWN_TIMEOUT: 25_000,
 };
@@ -20,9 +21,13 @@ const ALLOWED = {
     'must be comma-separated keys of at least 16 characters from A-Z a-z 0-9 - . _ ~ + / =, each optionally as label=key',
   PUBLIC_URL:
     'must be an http or https URL without credentials, query and fragment, such as https://petstore.example',
+  TRUST_PROXY: 'must be true or false',
+  CORS_ORIGINS:
+    'must be comma-separated origins, each a scheme, a host and perhaps a port, such as https://shop.example',
+  RATE_LIMIT:
+    'must be requests/time, such as 600/60s or 10000/1h: 1 to 1000000000 requests in whole seconds, minutes or hours up to 24h',
   LOG_LEVEL: 'must be one of trace, debug, info, warn, error, fatal, silent',
-  SHUTDOWN_TIMEOUT:
-    'must be a number of milliseconds, seconds or minutes from 0 to 1 hour, such as 500ms, 25s or 2m',
+  SHUTDOWN_TIMEOUT: 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m',
 };
 
 function problemsOf(environment: Record<string, string>): readonly string[] {
@@ -65,6 +70,14 @@ describe('the configuration', () => {
     ['PUBLIC_URL', 'https://petstore.example/?', 'https://petstore.example'],
     ['PUBLIC_URL', 'https://petstore.example/#', 'https://petstore.example'],
     ['PUBLIC_URL', 'https://petstore.example/>', 'https://petstore.example/%3E'],
+    ['TRUST_PROXY', 'true', true],
+    ['CORS_ORIGINS', 'https://shop.example', ['https://shop.example']],
+    ['CORS_ORIGINS', 'http://localhost:5173, https://a.b', ['http://localhost:5173', 'https://a.b']],
+    ['CORS_ORIGINS', 'http://[::1]:8080', ['http://[::1]:8080']],
+    ['RATE_LIMIT', '600/60s', { requests: 600, seconds: 60 }],
+    ['RATE_LIMIT', '1/1s', { requests: 1, seconds: 1 }],
+    ['RATE_LIMIT', '1000000000/24h', { requests: 1_000_000_000, seconds: 86_400 }],
+    ['RATE_LIMIT', '50/5m', { requests: 50, seconds: 300 }],
     ['LOG_LEVEL', 'trace', 'trace'],
     ['LOG_LEVEL', 'silent', 'silent'],
     ['SHUTDOWN_TIMEOUT', '0s', 0],
@@ -72,6 +85,7 @@ describe('the configuration', () => {
     ['SHUTDOWN_TIMEOUT', '25s', 25_000],
     ['SHUTDOWN_TIMEOUT', '2m', 120_000],
     ['SHUTDOWN_TIMEOUT', '60m', 3_600_000],
+    ['SHUTDOWN_TIMEOUT', '1h', 3_600_000],
     ['SHUTDOWN_TIMEOUT', '3600000ms', 3_600_000],
   ])('takes %s=%s', (name, text, value) => {
     expect(readConfig({ [name]: text })).toStrictEqual({ ...DEFAULTS, [name]: value });
@@ -94,6 +108,12 @@ describe('the configuration', () => {
     ['a label and padding', `ci=${KEY}=`, [{ label: 'ci', key: `${KEY}=` }]],
   ])('takes API_KEYS: %s', (_what, text, keys) => {
     expect(readConfig({ API_KEYS: text }).API_KEYS).toStrictEqual(keys);
+  });
+
+  it('wants each of API_KEYS to have a label of its own, because that is its id', () => {
+    const problem = 'API_KEYS must have a different label for each key';
+    expect(problemsOf({ API_KEYS: `a=${KEY},a=${KEY}X` })).toStrictEqual([problem]);
+    expect(problemsOf({ API_KEYS: `${KEY},key-1=${KEY}X` })).toStrictEqual([problem]);
   });
 
   it.each([
@@ -140,10 +160,56 @@ describe('the configuration', () => {
       'https://user@petstore.example',
       'https://:password@petstore.example',
     ].map((text) => ['PUBLIC_URL', text] as const),
+    ...['TRUE', 'loopback', '1', '10.0.0.0/8'].map((text) => ['TRUST_PROXY', text] as const),
+    ...[
+      '*',
+      'null',
+      'shop.example',
+      'https://shop.example/',
+      'https://shop.example/path',
+      'https://Shop.example',
+      'https://shop.example:443',
+      'https://*.shop.example',
+      'https://user@shop.example',
+      'https://shop.example,',
+      'ftp://shop.example',
+      'https://shop.example https://other.example',
+    ].map((text) => ['CORS_ORIGINS', text] as const),
+    ...[
+      '600',
+      '600/60',
+      '0/60s',
+      '600/0s',
+      '600/25h',
+      '600/86401s',
+      '600/1d',
+      '600/500ms',
+      '1000000001/1s',
+      '06/1s',
+      '6/01s',
+      '-1/1s',
+      '1.5/1s',
+      '600/60s ',
+      '600 / 60s',
+      '600/60s/60s',
+    ].map((text) => ['RATE_LIMIT', text] as const),
     ...['Info', 'warning', 'none', '30'].map((text) => ['LOG_LEVEL', text] as const),
-    ...['25', '0', '-1s', '1.5s', '1h', '61m', '3601s', '3600001ms', '025s', 's', '1 s', '1s ', '1e2s'].map(
-      (text) => ['SHUTDOWN_TIMEOUT', text] as const,
-    ),
+    ...[
+      '25',
+      '0',
+      '-1s',
+      '1.5s',
+      '2h',
+      '1d',
+      '61m',
+      '3601s',
+      '3600001ms',
+      '025s',
+      's',
+      '1 s',
+      '1s ',
+      '1e2s',
+    ].map((text) => ['SHUTDOWN_TIMEOUT', text] as const),
   ] as const)('refuses %s=%j in a line that says what it may be', (name, text) => {
     expect(problemsOf({ [name]: text })).toStrictEqual([`${name} ${ALLOWED[name]}`]);
   });
@@ -156,6 +222,9 @@ describe('the configuration', () => {
       AUTO_MIGRATE: 'maybe',
       API_KEYS: 'a,b,c',
       PUBLIC_URL: 'here',
+      TRUST_PROXY: 'perhaps',
+      CORS_ORIGINS: 'anybody',
+      RATE_LIMIT: 'many',
       LOG_LEVEL: 'loud',
       SHUTDOWN_TIMEOUT: 'soon',
     };
@@ -173,6 +242,9 @@ describe('the configuration', () => {
       AUTO_MIGRATE: secret,
       API_KEYS: `${secret}=${secret}`,
       PUBLIC_URL: `https://${secret}@petstore.example`,
+      TRUST_PROXY: secret,
+      CORS_ORIGINS: secret,
+      RATE_LIMIT: secret,
       LOG_LEVEL: secret,
       SHUTDOWN_TIMEOUT: secret,
     });
@@ -192,6 +264,9 @@ describe('the description of the variables', () => {
       ['AUTO_MIGRATE', 'false'],
       ['API_KEYS', 'none'],
       ['PUBLIC_URL', 'none'],
+      ['TRUST_PROXY', 'false'],
+      ['CORS_ORIGINS', 'none'],
+      ['RATE_LIMIT', 'none'],
       ['LOG_LEVEL', 'info'],
       ['SHUTDOWN_TIMEOUT', '25s'],
     ]);

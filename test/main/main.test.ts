@@ -41,7 +41,7 @@ describe('a start', () => {
 });
 
 describe('the key that is made', () => {
-  const HINT = /^ +(curl -H 'Authorization: Bearer ([\w-]{32})' '(http:\S+)\/v1\/pets')$/m;
+  const HINT = /^ +(curl -H 'Authorization: Bearer (pets_\w{66})' '(http:\S+)\/v1\/pets')$/m;
 
   it.each(['127.0.0.1', '::1', 'localhost'])(
     'works in the curl line as it is pasted: HOST=%s',
@@ -64,7 +64,7 @@ describe('the key that is made', () => {
     service.signal('SIGTERM');
     await service.ended;
     expect(service.stderr).toBe(
-      '\nNo API_KEYS are set, so a key was made for this run. Try:\n\n' +
+      '\nThere is no API key yet, so one was made for this run. Try:\n\n' +
         `  curl -H 'Authorization: Bearer ${key}' '${url}/v1/pets'\n\n`,
     );
     expect(service.log.map(({ msg, key: label }) => [msg, label])).toContainEqual(['request', 'start']);
@@ -84,14 +84,22 @@ describe('the key that is made', () => {
 
 describe('a start that cannot be', () => {
   it('says all that is wrong with the variables, a line each', async () => {
-    const service = runService({ PORT: 'http', LOG_LEVEL: 'loud', HOST: '0.0.0.0' });
+    const service = runService({ PORT: 'http', LOG_LEVEL: 'loud' });
     expect(await service.ended).toStrictEqual(FAILED);
     expect(service.stderr.split('\n')).toStrictEqual([
       'petstore: PORT must be an integer from 0 to 65535',
       'petstore: LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent',
-      'petstore: API_KEYS must be set when HOST is not a loopback address, because others can reach the service then',
       '',
     ]);
+    expect(service.stdout).toBe('');
+  });
+
+  it('says that keys must be given when others can reach it and none can be created', async () => {
+    const service = runService({ HOST: '0.0.0.0' });
+    expect(await service.ended).toStrictEqual(FAILED);
+    expect(service.stderr).toBe(
+      'petstore: API_KEYS must be set when HOST is not a loopback address, because others can reach the service then\n',
+    );
     expect(service.stdout).toBe('');
   });
 

@@ -1,3 +1,4 @@
+import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import type { PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
 import { DEFAULT_DATABASE_URL } from '../config.ts';
 import { UsageError } from '../usage-error.ts';
@@ -23,6 +24,20 @@ export async function openTarget(url: string, what: string): Promise<Opened<PetA
   if (sqlite === undefined) return openMongodb(mongodb);
   const { openSqliteStorage } = await import('../../adapters/sqlite/open.ts');
   return openSqliteStorage(sqlite);
+}
+
+/** Opens the keys of a storage, also while a service has it. */
+export async function openKeys(
+  url: string,
+  what: string,
+): Promise<{ readonly keys: ApiKeyRepository; close(): Promise<void> }> {
+  const { sqlite, mongodb } = storageOf(url, what);
+  if (sqlite === undefined) {
+    const { openMongoKeys } = await import('../../adapters/mongodb/open.ts');
+    return openMongoKeys(mongodb);
+  }
+  const { openSqliteKeys } = await import('../../adapters/sqlite/open.ts');
+  return openSqliteKeys(sqlite);
 }
 
 async function openMongodb(url: string): Promise<Opened<PetArchive>> {

@@ -1,10 +1,9 @@
 import { writeSync } from 'node:fs';
-import { parseArgs } from 'node:util';
-import { UsageError } from '../usage-error.ts';
-import type { Arguments, Command } from './command.ts';
+import type { Command } from './command.ts';
 import { copyCommand } from './copy-command.ts';
 import { exportCommand } from './export-command.ts';
 import { importCommand } from './import-command.ts';
+import { parseCommandLine } from './parse-command-line.ts';
 import { ProgressReport } from './progress-report.ts';
 
 const COMMANDS = { export: exportCommand, import: importCommand, copy: copyCommand } as const;
@@ -14,7 +13,11 @@ type CommandName = keyof typeof COMMANDS;
 /** @throws {UsageError} */
 export async function runCommand(name: CommandName, argv: readonly string[]): Promise<void> {
   const command: Command = COMMANDS[name];
-  const { help, ...args } = parse(name, command, argv);
+  const { help, texts, positionals } = parseCommandLine(argv, name, {
+    texts: command.options,
+    json: false,
+    positionals: command.takesFile ? 1 : 0,
+  });
   if (help) {
     process.stdout.write(command.help);
     return;
@@ -31,7 +34,10 @@ export async function runCommand(name: CommandName, argv: readonly string[]): Pr
   process.once('SIGINT', interrupted);
   process.once('SIGTERM', interrupted);
   try {
-    await command.run(args, { progress, ifInterrupted: (text) => (hint = text) });
+    await command.run(
+      { file: positionals[0], from: texts['from'], to: texts['to'] },
+      { progress, ifInterrupted: (text) => (hint = text) },
+    );
   } finally {
     progress.clear();
     process.off('SIGINT', interrupted);
@@ -41,27 +47,3 @@ export async function runCommand(name: CommandName, argv: readonly string[]): Pr
 
 /** 128 and the number of the signal, as a shell has it. */
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
-
-function parse(
-  name: CommandName,
-  { options, takesFile }: Command,
-  argv: readonly string[],
-): Arguments & { help: boolean } {
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...argv],
-      options: {
-        help: { type: 'boolean', short: 'h' },
-        ...Object.fromEntries(options.map((option) => [option, { type: 'string' } as const])),
-      },
-      allowPositionals: true,
-    });
-    const { help, from, to } = values as { help?: boolean; from?: string; to?: string };
-    if (positionals.length > (takesFile ? 1 : 0)) throw new UsageError('too many arguments', `${name} `);
-    return { help: help ?? false, file: positionals[0], from, to };
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error)) throw error;
-    const isValue = error.code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE';
-    throw new UsageError(isValue ? 'an option lacks its value' : 'unknown option', `${name} `);
-  }
-}

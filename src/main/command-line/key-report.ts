@@ -1,0 +1,51 @@
+import { type ApiKeyRecord, apiKeyState } from '../../domain/api-key.ts';
+import { rateLimitText } from '../rate-limit.ts';
+
+/** A key for programs: everything but its digest, times as in RFC 3339. */
+export function keyJson(key: ApiKeyRecord, now: Date): Record<string, unknown> {
+  const { id, label, scopes, rateLimit, createdAt, expiresAt, revokedAt, lastUsedAt } = key;
+  return {
+    id,
+    label,
+    state: apiKeyState(key, now),
+    scopes,
+    rateLimit: rateLimit === undefined ? null : rateLimitText(rateLimit),
+    createdAt,
+    expiresAt: expiresAt ?? null,
+    revokedAt: revokedAt ?? null,
+    lastUsedAt: lastUsedAt ?? null,
+  };
+}
+
+const COLUMNS = ['ID', 'STATE', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED', 'LABEL'] as const;
+
+/** Keys for people, a line each. The label comes last: nobody knows how wide it is on a terminal. */
+export function keyTable(keys: readonly ApiKeyRecord[], now: Date): string {
+  const rows = keys.map((key) => [
+    key.id,
+    apiKeyState(key, now),
+    key.scopes.join(','),
+    minute(key.createdAt),
+    key.expiresAt === undefined ? 'never' : minute(key.expiresAt),
+    key.lastUsedAt === undefined ? 'never' : minute(key.lastUsedAt),
+    key.label,
+  ]);
+  const table = [COLUMNS, ...rows];
+  const widths = COLUMNS.map((_, column) => Math.max(...table.map((row) => row[column]!.length)));
+  return table
+    .map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  '))
+    .map((line) => `${line.trimEnd()}\n`)
+    .join('');
+}
+
+/** One key for people, a line a property. */
+export function keyLines(key: ApiKeyRecord, now: Date): string {
+  return Object.entries(keyJson(key, now))
+    .map(([name, value]) => [name, value instanceof Date ? value.toISOString() : String(value ?? 'none')])
+    .map(([name = '', text = '']) => `${`${name}:`.padEnd(12)}${text}\n`)
+    .join('');
+}
+
+function minute(time: Date): string {
+  return `${time.toISOString().slice(0, 'yyyy-mm-ddThh:mm'.length)}Z`;
+}
