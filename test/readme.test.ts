@@ -94,6 +94,30 @@ describe('README', () => {
     await takeTour(await startForTour({ DATABASE_URL }));
   });
 
+  it('makes, lists, rotates and revokes keys as it says, while the service runs', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'petstore-readme-'));
+    onTestFinished(() => rm(directory, { recursive: true }));
+    const DATABASE_URL = `sqlite:${directory}/petstore.db`;
+    const service = await npmStart('npm start', { DATABASE_URL });
+    const [, url = ''] = await service.printed(/Bearer \S+' '(\S+)'/, 'stderr');
+    const steps = commands('Keys').map(({ text }) => text);
+    const program = bash([...steps, 'echo "$key $new_key"'].join('\n'), { DATABASE_URL });
+    expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
+    const form = new RegExp(/`\\b(pets_.*)\\b`/.exec(readme)![1]!, 'g');
+    const [key, newKey] = program.stdout.match(form) ?? [];
+    expect(program.stdout).toMatch(
+      new RegExp(
+        `^ID .*\n${key!.split('_')[1]}  active  pets:read,pets:write .* till-3\n` +
+          `the key ${key!.split('_')[1]} is revoked; .*\n${key} ${newKey}\n$`,
+      ),
+    );
+    const statuses = [key, newKey].map(async (one) => {
+      const { status } = await fetch(url, { headers: { authorization: `Bearer ${one}` } });
+      return status;
+    });
+    expect(await Promise.all(statuses)).toStrictEqual([401, 200]);
+  });
+
   it('moves pets as it says', async ({ skip }) => {
     const mongo = await sharedMongo();
     if (mongo === undefined) {
