@@ -115,6 +115,28 @@ export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
   };
 }
 
+type StoredFields = {
+  readonly [K in 'id' | 'digest' | 'label' | 'scopes' | 'createdAt']: ApiKeyRecord[K];
+} & {
+  readonly [K in 'expiresAt' | 'rateLimit' | 'revokedAt' | 'lastUsedAt']?: ApiKeyRecord[K] | undefined;
+};
+
+/** A key as a repository knows it: its fields and no others. Trusts the repository. */
+export function storedApiKey(fields: StoredFields): ApiKeyRecord {
+  const { id, digest, label, scopes, createdAt, expiresAt, rateLimit, revokedAt, lastUsedAt } = fields;
+  return {
+    id,
+    digest,
+    label,
+    scopes,
+    createdAt,
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(rateLimit !== undefined && { rateLimit }),
+    ...(revokedAt !== undefined && { revokedAt }),
+    ...(lastUsedAt !== undefined && { lastUsedAt }),
+  };
+}
+
 /** Whether the key is good for anything now. Revoked is revoked, even where the clock of whoever did it is ahead. */
 export function apiKeyState(key: Pick<ApiKeyRecord, 'expiresAt' | 'revokedAt'>, now: Date): ApiKeyState {
   if (key.revokedAt !== undefined) return 'revoked';
