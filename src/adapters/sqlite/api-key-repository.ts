@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ApiKeyIdTaken } from '../../application/api-key-errors.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
 import { type ApiKeyRecord, type Scope, storedApiKey } from '../../domain/api-key.ts';
-import { transaction, whenReady } from './busy.ts';
+import { BUSY_DEADLINE_MS, transaction, whenReady } from './busy.ts';
 import { translated } from './errors.ts';
 import { type ApiKeyRow, KEY_STATEMENTS } from './statements.ts';
 
@@ -12,6 +12,7 @@ import { type ApiKeyRow, KEY_STATEMENTS } from './statements.ts';
  */
 export class SqliteApiKeyRepository implements ApiKeyRepository {
   readonly #db: DatabaseSync;
+  readonly #deadlineMs: number;
   readonly #insert: StatementSync;
   readonly #byId: StatementSync;
   readonly #list: StatementSync;
@@ -19,8 +20,10 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
   readonly #expire: StatementSync;
   readonly #recordUse: StatementSync;
 
-  constructor(db: DatabaseSync) {
+  /** @param deadlineMs how long a write waits for another connection that holds the file */
+  constructor(db: DatabaseSync, deadlineMs = BUSY_DEADLINE_MS) {
     this.#db = db;
+    this.#deadlineMs = deadlineMs;
     this.#insert = db.prepare(KEY_STATEMENTS.insert);
     this.#byId = db.prepare(KEY_STATEMENTS.byId);
     this.#list = db.prepare(KEY_STATEMENTS.list);
@@ -32,7 +35,7 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
   async insert(key: ApiKeyRecord): Promise<void> {
     const { id, digest } = key;
     const values = toValues(key);
-    const { changes } = await whenReady(() => this.#insert.run(...values));
+    const { changes } = await this.#write(() => this.#insert.run(...values));
     if (changes !== 0n) return;
     const there = await this.findById(id);
     if (there?.digest !== digest) throw new ApiKeyIdTaken(id);
@@ -48,29 +51,33 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
   }
 
   async revoke(id: string, at: Date): Promise<ApiKeyRecord | undefined> {
-    return change(this.#revoke, id, at);
+    return this.#change(this.#revoke, id, at);
   }
 
   async expire(id: string, at: Date): Promise<ApiKeyRecord | undefined> {
-    return change(this.#expire, id, at);
+    return this.#change(this.#expire, id, at);
   }
 
   async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
     // Copies: the caller may change what it passed while we wait.
     const copies = Array.from(uses, ([id, at]) => [id, toInteger(at)] as const);
-    await whenReady(() =>
+    await this.#write(() =>
       transaction(this.#db, () => {
         for (const [id, at] of copies) this.#recordUse.run(at, id, USE_INTERVAL_MS);
       }),
     );
   }
-}
 
-async function change(statement: StatementSync, id: string, at: Date): Promise<ApiKeyRecord | undefined> {
-  const instant = toInteger(at);
-  // All of them, although there is one at most: `get` stops before the commit and would not hear that it failed.
-  const [row] = await whenReady(() => statement.all(instant, id) as ApiKeyRow[]);
-  return row && toKey(row);
+  async #change(statement: StatementSync, id: string, at: Date): Promise<ApiKeyRecord | undefined> {
+    const instant = toInteger(at);
+    // All rows, although there is one at most: `get` would stop before the commit and not hear that it failed.
+    const [row] = await this.#write(() => statement.all(instant, id) as ApiKeyRow[]);
+    return row && toKey(row);
+  }
+
+  async #write<T>(work: () => T): Promise<T> {
+    return whenReady(work, this.#deadlineMs);
+  }
 }
 
 function read(query: () => ReturnType<StatementSync['all']>): readonly ApiKeyRecord[] {

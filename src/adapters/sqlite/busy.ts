@@ -22,9 +22,9 @@ export async function whenFree<T>(work: () => T, deadlineMs = BUSY_DEADLINE_MS):
 }
 
 /** As {@link whenFree}, and what it rejects with is in the words of the ports. */
-export async function whenReady<T>(work: () => T): Promise<T> {
+export async function whenReady<T>(work: () => T, deadlineMs = BUSY_DEADLINE_MS): Promise<T> {
   try {
-    return await whenFree(work);
+    return await whenFree(work, deadlineMs);
   } catch (error) {
     throw translated(error);
   }
