@@ -65,10 +65,13 @@ export class InvalidApiKey extends Error {
   }
 }
 
-/** No control and format characters, which could deceive whoever reads a list in a terminal; no spaces at the ends. */
+/**
+ * No control, format and invisible characters, which could deceive whoever reads a list in a terminal; no spaces at the
+ * ends. U+2800 is a symbol that looks like a space.
+ */
 const LABEL = new RegExp(
-  `^(?=\\S)[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]{1,${KEY_LABEL_MAX_LENGTH}}(?<=\\S)$`,
-  'u',
+  `^(?! )[[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]--[\\p{Default_Ignorable_Code_Point}\\u2800]]{1,${KEY_LABEL_MAX_LENGTH}}(?<! )$`,
+  'v',
 );
 
 /** @throws {InvalidApiKey} naming every field that breaks a rule. */
@@ -111,14 +114,39 @@ export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
     scopes: SCOPES.filter((scope) => scopes.includes(scope)),
     createdAt: new Date(now),
     ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt) }),
-    ...(rateLimit !== undefined && { rateLimit: { ...rateLimit } }),
+    ...(rateLimit !== undefined && {
+      rateLimit: { requests: rateLimit.requests, seconds: rateLimit.seconds },
+    }),
+  };
+}
+
+type StoredFields = {
+  readonly [K in 'id' | 'digest' | 'label' | 'scopes' | 'createdAt']: ApiKeyRecord[K];
+} & {
+  readonly [K in 'expiresAt' | 'rateLimit' | 'revokedAt' | 'lastUsedAt']?: ApiKeyRecord[K] | undefined;
+};
+
+/** A key as a repository knows it: its fields and no others. Trusts the repository. */
+export function storedApiKey(fields: StoredFields): ApiKeyRecord {
+  const { id, digest, label, scopes, createdAt, expiresAt, rateLimit, revokedAt, lastUsedAt } = fields;
+  return {
+    id,
+    digest,
+    label,
+    scopes,
+    createdAt,
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(rateLimit !== undefined && { rateLimit }),
+    ...(revokedAt !== undefined && { revokedAt }),
+    ...(lastUsedAt !== undefined && { lastUsedAt }),
   };
 }
 
 /** Whether the key is good for anything now. Revoked is revoked, even where the clock of whoever did it is ahead. */
 export function apiKeyState(key: Pick<ApiKeyRecord, 'expiresAt' | 'revokedAt'>, now: Date): ApiKeyState {
   if (key.revokedAt !== undefined) return 'revoked';
-  return key.expiresAt !== undefined && key.expiresAt <= now ? 'expired' : 'active';
+  // So that what is no instant is expired.
+  return key.expiresAt === undefined || now < key.expiresAt ? 'active' : 'expired';
 }
 
 function isWithin(value: number, max: number): boolean {

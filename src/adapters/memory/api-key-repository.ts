@@ -1,6 +1,6 @@
 import { ApiKeyIdTaken } from '../../application/api-key-errors.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
-import type { ApiKeyRecord } from '../../domain/api-key.ts';
+import { type ApiKeyRecord, storedApiKey } from '../../domain/api-key.ts';
 
 /** Keeps API keys for as long as the process lives. */
 export class InMemoryApiKeyRepository implements ApiKeyRepository {
@@ -8,7 +8,7 @@ export class InMemoryApiKeyRepository implements ApiKeyRepository {
 
   async insert(key: ApiKeyRecord): Promise<void> {
     const there = this.#keys.get(key.id);
-    if (there === undefined) this.#keys.set(key.id, structuredClone(key));
+    if (there === undefined) this.#keys.set(key.id, structuredClone(storedApiKey(key)));
     else if (there.digest !== key.digest) throw new ApiKeyIdTaken(key.id);
   }
 

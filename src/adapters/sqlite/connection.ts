@@ -58,11 +58,11 @@ export function refuseReadOnly(db: DatabaseSync): void {
 /** SQLite itself overlooks that the end of the last page is missing. What the log holds may not be there yet. */
 export function refuseTruncated(db: DatabaseSync): void {
   const file = fileOf(db);
-  if (sizeOf(`${file}-wal`) > 0) return;
   const { bytes } = db
     .prepare('SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size')
     .get() as { bytes: bigint };
-  if (sizeOf(file) < bytes) {
+  // In this order, because a service may be writing its first pet.
+  if (sizeOf(file) < bytes && sizeOf(`${file}-wal`) === 0) {
     throw new StorageSetupError(`the SQLite file ${file} has lost its end: restore a backup`);
   }
 }

@@ -3,7 +3,7 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { IdempotencyKeyReused, PetIdsExhausted, StorageUnavailable } from '../../application/errors.ts';
 import type { Idempotency, Inserted } from '../../application/ports/pet-repository.ts';
 import { MAX_PET_ID, type NewPet, storedPet } from '../../domain/pet.ts';
-import { BUSY_DEADLINE_MS, BUSY_PAUSE_MS } from './busy.ts';
+import { BUSY_DEADLINE_MS, BUSY_PAUSE_MS, transaction } from './busy.ts';
 import { isBusy, isConstraint, isUnbindable, translated } from './errors.ts';
 import { INSERT, type PetRow, QUERIES, toPet } from './statements.ts';
 
@@ -78,7 +78,7 @@ export class InsertQueue {
       await turn();
       const batch = this.#waiting;
       try {
-        const outcomes = this.#store(batch);
+        const outcomes = transaction(this.#db, () => batch.map((waiting) => this.#storeOne(waiting)));
         this.#waiting = [];
         for (const tell of outcomes) tell();
       } catch (error) {
@@ -90,19 +90,6 @@ export class InsertQueue {
       }
     }
     this.#running = undefined;
-  }
-
-  /** Everything in one transaction, or nothing. */
-  #store(batch: readonly Waiting[]): readonly Tell[] {
-    this.#db.exec('BEGIN IMMEDIATE');
-    try {
-      const outcomes = batch.map((waiting) => this.#storeOne(waiting));
-      this.#db.exec('COMMIT');
-      return outcomes;
-    } finally {
-      // After some errors SQLite has done it by itself: https://www.sqlite.org/lang_transaction.html
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-    }
   }
 
   /** Throws only what is a failure of the whole batch. */

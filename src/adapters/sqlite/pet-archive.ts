@@ -2,8 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { IdempotencyKeyTaken, PetIdTaken } from '../../application/archive-errors.ts';
 import type { ArchivedPet, PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
 import { samePet } from '../../application/same-pet.ts';
-import { whenFree } from './busy.ts';
-import { translated } from './errors.ts';
+import { transaction, whenReady } from './busy.ts';
 import { ARCHIVE_QUERIES, type ArchivedRow, INSERT_WITH_ID, RESERVE, toPet } from './statements.ts';
 
 /** The pets of a SQLite file. Also of one that a service is writing to. */
@@ -54,17 +53,21 @@ export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArc
     const copies = pets.map(({ idempotency, ...pet }): ArchivedPet => {
       return idempotency === undefined ? pet : { ...pet, idempotency: { ...idempotency } };
     });
-    await this.#transaction(() => {
-      for (const pet of copies) this.#writeOne(pet);
-    });
+    await whenReady(() =>
+      transaction(this.#db, () => {
+        for (const pet of copies) this.#writeOne(pet);
+      }),
+    );
   }
 
   async reserve(id: bigint): Promise<void> {
     const [make, raise] = this.#reserve;
-    await this.#transaction(() => {
-      make?.run();
-      raise?.run(id);
-    });
+    await whenReady(() =>
+      transaction(this.#db, () => {
+        make?.run();
+        raise?.run(id);
+      }),
+    );
   }
 
   #writeOne(pet: ArchivedPet): void {
@@ -82,28 +85,6 @@ export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArc
     const there = this.#byId.get(id) as ArchivedRow | undefined;
     if (there === undefined) throw new IdempotencyKeyTaken(id);
     if (!samePet(toArchivedPet(there), pet)) throw new PetIdTaken(id);
-  }
-
-  /** All of the work, durably, or nothing of it. */
-  async #transaction(work: () => void): Promise<void> {
-    await whenReady(() => {
-      this.#db.exec('BEGIN IMMEDIATE');
-      try {
-        work();
-        this.#db.exec('COMMIT');
-      } finally {
-        // After some errors SQLite has done it by itself: https://www.sqlite.org/lang_transaction.html
-        if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-      }
-    });
-  }
-}
-
-async function whenReady<T>(work: () => T): Promise<T> {
-  try {
-    return await whenFree(work);
-  } catch (error) {
-    throw translated(error);
   }
 }
 

@@ -21,6 +21,21 @@ const MIGRATIONS = [
    ) STRICT;
    CREATE INDEX pets_by_status ON pets (status);
    CREATE UNIQUE INDEX pets_by_idempotency_key ON pets (idempotency_key) WHERE idempotency_key IS NOT NULL;`,
+  // Times are in milliseconds, within what a Date can be. The length of a text is in code points.
+  `CREATE TABLE api_keys (
+     id TEXT NOT NULL PRIMARY KEY CHECK (length(id) = 16),
+     digest BLOB NOT NULL CHECK (length(digest) = 32),
+     label TEXT NOT NULL CHECK (length(label) BETWEEN 1 AND 64),
+     scopes TEXT NOT NULL
+       CHECK (scopes IN ('pets:read', 'pets:write', 'pets:read pets:write', 'pets:write pets:read')),
+     created_at INTEGER NOT NULL CHECK (abs(created_at) <= 8640000000000000),
+     expires_at INTEGER CHECK (abs(expires_at) <= 8640000000000000),
+     requests INTEGER CHECK (requests BETWEEN 1 AND 1000000000),
+     seconds INTEGER CHECK (seconds BETWEEN 1 AND 86400),
+     revoked_at INTEGER CHECK (abs(revoked_at) <= 8640000000000000),
+     last_used_at INTEGER CHECK (abs(last_used_at) <= 8640000000000000),
+     CHECK ((requests IS NULL) = (seconds IS NULL))
+   ) STRICT, WITHOUT ROWID;`,
 ] as const;
 
 /** What this build reads and writes. */

@@ -34,6 +34,21 @@ export const RESERVE = [
   "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'pets'",
 ] as const;
 
+const KEY_COLUMNS =
+  'id, digest, label, scopes, created_at, expires_at, requests, seconds, revoked_at, last_used_at';
+
+/** What is done with API keys. Only the list looks at more than one of them. */
+export const KEY_STATEMENTS = {
+  insert: `INSERT INTO api_keys (${KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+  byId: `SELECT ${KEY_COLUMNS} FROM api_keys WHERE id = ?`,
+  list: `SELECT ${KEY_COLUMNS} FROM api_keys ORDER BY created_at, id`,
+  // One statement each, so that nothing that another connection does comes between.
+  revoke: `UPDATE api_keys SET revoked_at = min(ifnull(revoked_at, ?1), ?1) WHERE id = ?2 RETURNING ${KEY_COLUMNS}`,
+  expire: `UPDATE api_keys SET expires_at = min(ifnull(expires_at, ?1), ?1) WHERE id = ?2 RETURNING ${KEY_COLUMNS}`,
+  recordUse:
+    'UPDATE api_keys SET last_used_at = ?1 WHERE id = ?2 AND (last_used_at IS NULL OR last_used_at <= ?1 - ?3)',
+} as const;
+
 /** STRICT and the checks of the table guarantee these types, and `readBigInts` that every integer is exact. */
 export type PetRow = {
   readonly id: bigint;
@@ -45,6 +60,20 @@ export type PetRow = {
 export type ArchivedRow = PetRow & {
   readonly idempotency_key: Uint8Array | null;
   readonly fingerprint: Uint8Array | null;
+};
+
+export type ApiKeyRow = {
+  readonly id: string;
+  readonly digest: Uint8Array;
+  readonly label: string;
+  /** Separated by spaces. */
+  readonly scopes: string;
+  readonly created_at: bigint;
+  readonly expires_at: bigint | null;
+  readonly requests: bigint | null;
+  readonly seconds: bigint | null;
+  readonly revoked_at: bigint | null;
+  readonly last_used_at: bigint | null;
 };
 
 export function toPet({ id, name, category_id: categoryId, status }: PetRow): Pet {

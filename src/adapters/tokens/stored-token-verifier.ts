@@ -30,29 +30,8 @@ export class StoredTokenVerifier implements TokenVerifier {
 
   async verify(token: string): Promise<ApiKey | undefined> {
     const digest = digestOf(token);
-    const remembered = this.#remembered.get(digest);
-    const now = this.#now();
-    if (remembered !== undefined) {
-      const { key, expiresAt, until } = remembered;
-      if (performance.now() < until && (expiresAt === undefined || now < expiresAt)) {
-        this.#uses.set(key.id, now);
-        return key;
-      }
-      this.#remembered.delete(digest);
-    }
-    const id = idOf(token);
-    if (id === undefined) return undefined;
-    // Before the question, because a revocation may overtake the answer.
-    const until = performance.now() + REMEMBERED_MS;
-    const record = await this.#keys.findById(id);
-    // All of it is done for every key, so that the time does not tell which it was that failed.
-    const isRight = timingSafeEqual(bytes(record?.digest ?? NO_DIGEST), bytes(digest));
-    const isActive = apiKeyState(record ?? {}, now) === 'active';
-    if (record === undefined || !isRight || !isActive) return undefined;
-    const { label, scopes, rateLimit, expiresAt } = record;
-    const key = { id, label, scopes, ...(rateLimit !== undefined && { rateLimit }) };
-    this.#remember(digest, { key, expiresAt, until });
-    this.#uses.set(id, now);
+    const key = this.#recall(digest) ?? (await this.#ask(token, digest));
+    if (key !== undefined) this.#uses.set(key.id, this.#now());
     return key;
   }
 
@@ -67,6 +46,31 @@ export class StoredTokenVerifier implements TokenVerifier {
       this.#uses = new Map([...uses, ...this.#uses]);
       throw error;
     }
+  }
+
+  #recall(digest: string): ApiKey | undefined {
+    const remembered = this.#remembered.get(digest);
+    if (remembered === undefined) return undefined;
+    const { key, expiresAt, until } = remembered;
+    if (performance.now() < until && (expiresAt === undefined || this.#now() < expiresAt)) return key;
+    this.#remembered.delete(digest);
+    return undefined;
+  }
+
+  async #ask(token: string, digest: string): Promise<ApiKey | undefined> {
+    const id = idOf(token);
+    if (id === undefined) return undefined;
+    // Before the question, because a revocation may overtake the answer.
+    const until = performance.now() + REMEMBERED_MS;
+    const record = await this.#keys.findById(id);
+    // All of it is done for every key, so that the time does not tell which it was that failed.
+    const isRight = timingSafeEqual(bytes(record?.digest ?? NO_DIGEST), bytes(digest));
+    const isActive = apiKeyState(record ?? {}, this.#now()) === 'active';
+    if (record === undefined || !isRight || !isActive) return undefined;
+    const { label, scopes, rateLimit, expiresAt } = record;
+    const key = { id, label, scopes, ...(rateLimit !== undefined && { rateLimit }) };
+    this.#remember(digest, { key, expiresAt, until });
+    return key;
   }
 
   #remember(digest: string, key: Remembered): void {

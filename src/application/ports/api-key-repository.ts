@@ -12,7 +12,7 @@ export const USE_INTERVAL_MS = 60_000;
  */
 export interface ApiKeyRepository {
   /**
-   * Stores a key. One that is there already with the same digest is left as it is, so that an insert whose outcome is
+   * Stores a key, and nothing else that the object may have. One that is there already with the same digest is left as it is, so that an insert whose outcome is
    * unknown may be repeated.
    *
    * @throws {ApiKeyIdTaken} when another key has the id; it is not overwritten

@@ -4,14 +4,21 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import {
   openSqliteForReading,
+  openSqliteKeys,
   openSqliteStorage,
   type SqliteStorage,
 } from '../../../src/adapters/sqlite/open.ts';
+import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
-import { newFile, stranger, writer } from '../../support/sqlite.ts';
+import { aKey } from '../../contracts/api-key-repository.ts';
+import { archivedPets } from '../../support/archived-pets.ts';
+import { fileOfVersion1, newFile, stranger, writer } from '../../support/sqlite.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
+const NEWER = SCHEMA_VERSION + 1;
+/** To open a file, all of them. */
+const WAYS: readonly Way[] = [openSqliteStorage, openSqliteForReading, openSqliteKeys];
 
 describe('a path', () => {
   it('may lead to a directory that is not there yet', async () => {
@@ -122,8 +129,7 @@ describe('a file that is not ours', () => {
     const file = await newFile();
     await writeFile(file, content);
 
-    expect(await refusal(file)).toMatch(message);
-    expect(await refusal(file, openSqliteForReading)).toMatch(message);
+    for (const open of WAYS) expect(await refusal(file, open)).toMatch(message);
     expect(await readFile(file, 'utf8')).toBe(content);
     expect(await readdir(dirname(file))).toStrictEqual(['petstore.db']);
   });
@@ -140,8 +146,9 @@ describe('a file that is not ours', () => {
     db.close();
     const before = await readFile(file);
 
-    expect(await refusal(file)).toMatch(/belongs to another application; choose another path$/);
-    expect(await refusal(file, openSqliteForReading)).toMatch(/belongs to another application/);
+    for (const open of WAYS) {
+      expect(await refusal(file, open)).toMatch(/belongs to another application; choose another path$/);
+    }
     expect((await readFile(file)).equals(before)).toBe(true);
     expect(await readdir(dirname(file))).not.toContain('petstore.db.lock');
   });
@@ -162,9 +169,11 @@ describe('a damaged file', () => {
     const { size } = await stat(file);
     await truncate(file, bytes < 0 ? size + bytes : bytes);
 
-    expect(await refusal(file)).toMatch(
-      /(?:has lost its end[:;] ?restore a backup|is no SQLite database.*)$/,
-    );
+    for (const open of [openSqliteStorage, openSqliteKeys]) {
+      expect(await refusal(file, open)).toMatch(
+        /(?:has lost its end[:;] ?restore a backup|is no SQLite database.*)$/,
+      );
+    }
   });
 
   // Of one byte SQLite thinks as of none.
@@ -178,17 +187,21 @@ describe('a damaged file', () => {
       await copyFile(`${file}-wal`, `${file}.copy`);
       await truncate(file, bytes);
 
-      expect(await refusal(file)).toMatch(/is empty, but its log \S+-wal is not/);
-      expect(await refusal(file, openSqliteForReading)).toMatch(/is empty, but its log/);
+      for (const open of WAYS) {
+        expect(await refusal(file, open)).toMatch(/is empty, but its log \S+-wal is not/);
+      }
       expect((await readFile(`${file}-wal`)).equals(await readFile(`${file}.copy`))).toBe(true);
     },
   );
 
-  it('is refused when its tables are gone', async () => {
+  it.each([
+    ['pets', [openSqliteStorage, openSqliteForReading]],
+    ['api_keys', [openSqliteStorage, openSqliteForReading, openSqliteKeys]],
+  ])('is refused when its table is gone: %s', async (table, ways) => {
     const file = await withPets();
-    stranger(file).exec('DROP TABLE pets');
+    stranger(file).exec(`DROP TABLE ${table}`);
 
-    expect(await refusal(file)).toMatch(/cannot be used: no such table/);
+    for (const open of ways) expect(await refusal(file, open)).toMatch(/cannot be used: no such table/);
   });
 });
 
@@ -196,13 +209,44 @@ describe('a newer schema', () => {
   it('is refused and left as it is', async () => {
     const file = await withPets();
     const db = stranger(file);
-    db.exec('PRAGMA user_version = 2');
+    db.exec(`PRAGMA user_version = ${NEWER}`);
 
-    expect(await refusal(file)).toMatch(
-      /has schema version 2, this build needs 1; run a newer build of petstore$/,
+    for (const open of WAYS) {
+      expect(await refusal(file, open)).toContain(
+        `has schema version ${NEWER}, this build needs ${SCHEMA_VERSION}; run a newer build of petstore`,
+      );
+    }
+    expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: BigInt(NEWER) });
+  });
+});
+
+describe('an older schema', () => {
+  it.each<readonly [string, Way]>([
+    ['a service', openSqliteStorage],
+    ['the command line', openSqliteKeys],
+  ])('is brought up to date by %s, the pets are as they were, and there are keys', async (_, open) => {
+    const pets = archivedPets(50);
+    const file = await fileOfVersion1(pets);
+
+    await (await open(file)).close();
+
+    const { archive, keys, probe } = await opened(file);
+    expect(await archive.read(0n, 100)).toStrictEqual(pets);
+    expect(await archive.lastId()).toBe(pets.at(-1)?.id);
+    expect(await probe.check()).toBeUndefined();
+    await keys.insert(aKey());
+    expect(await keys.list()).toStrictEqual([aKey()]);
+  });
+
+  it('is the same afterwards as one that was made by this build', async () => {
+    const [older, mine] = [await fileOfVersion1([]), await newFile()];
+    await (await openSqliteStorage(older)).close();
+    await (await openSqliteStorage(mine)).close();
+
+    const [after, expected] = [older, mine].map((file) =>
+      stranger(file).prepare('SELECT type, name, sql FROM sqlite_schema').all(),
     );
-    expect(await refusal(file, openSqliteForReading)).toMatch(/has schema version 2/);
-    expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: 2n });
+    expect(after).toStrictEqual(expected);
   });
 });
 
@@ -213,6 +257,7 @@ describe('a schema that is up to date', () => {
     const before = stranger(file).prepare(schema).all();
 
     await opened(file);
+    await (await openSqliteKeys(file)).close();
 
     expect(stranger(file).prepare(schema).all()).toStrictEqual(before);
     expect(before.length).toBeGreaterThan(0);
@@ -277,9 +322,9 @@ describe('a start that was refused', () => {
   it('holds nothing', async () => {
     const file = await withPets();
     const db = stranger(file);
-    db.exec('PRAGMA user_version = 2');
-    await refusal(file);
-    db.exec('PRAGMA user_version = 1');
+    db.exec(`PRAGMA user_version = ${NEWER}`);
+    for (const open of WAYS) await refusal(file, open);
+    db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
     db.close();
 
     const { pets } = await opened(file);
@@ -315,13 +360,24 @@ describe('reading', () => {
     expect(await readdir(dirname(file))).toStrictEqual([]);
   });
 
-  it('is refused for a schema that is older', async () => {
-    const file = await newFile();
-    await writeFile(file, '');
-
-    expect(await refusal(file, openSqliteForReading)).toMatch(
-      /has schema version 0, this build needs 1; start the service once/,
+  it.each([
+    ['none', async () => newFile().then(async (file) => (await writeFile(file, ''), file)), 0],
+    ['the first', async () => fileOfVersion1(archivedPets(3)), 1],
+  ])('is refused for a schema that is older: %s', async (_, make, version) => {
+    expect(await refusal(await make(), openSqliteForReading)).toContain(
+      `has schema version ${version}, this build needs ${SCHEMA_VERSION}; start the service once`,
     );
+  });
+
+  it('sees the API keys', async () => {
+    const file = await newFile();
+    const { keys } = await opened(file);
+    const reading = await openSqliteForReading(file);
+    onTestFinished(reading.close);
+
+    await keys.insert(aKey());
+
+    expect(await reading.keys.list()).toStrictEqual([aKey()]);
   });
 });
 
@@ -335,17 +391,17 @@ describe('the probe', () => {
   it('is not when somebody has migrated the file to another version', async () => {
     const file = await newFile();
     const { probe } = await opened(file);
-    stranger(file).exec('PRAGMA user_version = 2');
+    stranger(file).exec(`PRAGMA user_version = ${NEWER}`);
 
     await expect(probe.check()).rejects.toThrow(StorageUnavailable);
-    await expect(probe.check()).rejects.toThrow('has schema version 2');
+    await expect(probe.check()).rejects.toThrow(`has schema version ${NEWER}`);
   });
 });
 
 describe('after close', () => {
   it('every method says that the storage is unavailable, and the inserts before are stored', async () => {
     const file = await newFile();
-    const { pets, probe, close } = await openSqliteStorage(file);
+    const { pets, keys, probe, close } = await openSqliteStorage(file);
     const inserting = [pets.insert(rex), pets.insert(rex)];
     await close();
 
@@ -353,6 +409,12 @@ describe('after close', () => {
     await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
     await expect(pets.findById(1n)).rejects.toThrow(StorageUnavailable);
     await expect(pets.list({ limit: 1 })).rejects.toThrow(StorageUnavailable);
+    await expect(keys.insert(aKey())).rejects.toThrow(StorageUnavailable);
+    await expect(keys.findById(aKey().id)).rejects.toThrow(StorageUnavailable);
+    await expect(keys.list()).rejects.toThrow(StorageUnavailable);
+    await expect(keys.revoke(aKey().id, new Date())).rejects.toThrow(StorageUnavailable);
+    await expect(keys.expire(aKey().id, new Date())).rejects.toThrow(StorageUnavailable);
+    await expect(keys.recordUse(new Map([[aKey().id, new Date()]]))).rejects.toThrow(StorageUnavailable);
     await expect(probe.check()).rejects.toThrow(StorageUnavailable);
     // Once more does no harm.
     expect(await close()).toBeUndefined();
@@ -366,6 +428,8 @@ describe('after close', () => {
     expect((await stat(`${file}.lock`)).size).toBe(0);
   });
 });
+
+type Way = (file: string) => Promise<{ close(): Promise<void> }>;
 
 async function opened(file: string): Promise<SqliteStorage> {
   const storage = await openSqliteStorage(file);
@@ -383,10 +447,7 @@ async function withPets(): Promise<string> {
 }
 
 /** The line with which an operator is told why it cannot be opened. */
-async function refusal(
-  file: string,
-  open: (file: string) => Promise<{ close(): Promise<void> }> = openSqliteStorage,
-): Promise<string> {
+async function refusal(file: string, open: Way = openSqliteStorage): Promise<string> {
   const error: unknown = await open(file).then(
     async ({ close }) => close(),
     (reason: unknown) => reason,

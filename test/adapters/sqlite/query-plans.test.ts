@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
-import { QUERIES } from '../../../src/adapters/sqlite/statements.ts';
+import { KEY_STATEMENTS, QUERIES } from '../../../src/adapters/sqlite/statements.ts';
 import { newFile, stranger } from '../../support/sqlite.ts';
 
 /** One step each: an index leads to the first row of the page, and the rows follow in order. No scan, no sort. */
@@ -32,5 +32,28 @@ describe.each(Object.entries(QUERIES))('the query %s', (name, sql) => {
     const plan = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
 
     expect(plan.map(({ detail }) => detail)).toStrictEqual([expected]);
+  });
+});
+
+const BY_ID = 'SEARCH api_keys USING PRIMARY KEY (id=?)';
+
+const ADD_MANY_KEYS = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+  INSERT INTO api_keys (id, digest, label, scopes, created_at)
+    SELECT printf('%016x', i), zeroblob(32), 'Tom', 'pets:read', i FROM n`;
+
+// The list of all keys is nothing that a request asks for.
+describe.each(['byId', 'revoke', 'expire', 'recordUse'] as const)('of keys, %s', (name) => {
+  it.each([
+    ['an empty table', ''],
+    ['many keys, after ANALYZE', `${ADD_MANY_KEYS}; ANALYZE`],
+  ])('finds the key by its id: %s', async (_, prepare) => {
+    const file = await newFile();
+    await (await openSqliteStorage(file)).close();
+    const db = stranger(file);
+    db.exec(prepare);
+
+    const plan = db.prepare(`EXPLAIN QUERY PLAN ${KEY_STATEMENTS[name]}`).all();
+
+    expect(plan.map(({ detail }) => detail)).toStrictEqual([BY_ID]);
   });
 });

@@ -28,6 +28,73 @@ describe('the table', () => {
   });
 });
 
+describe('the table of keys', () => {
+  const key = {
+    id: "'0123456789abcdef'",
+    digest: 'zeroblob(32)',
+    label: "'Tom'",
+    scopes: "'pets:read'",
+    created_at: '0',
+    expires_at: 'NULL',
+    requests: 'NULL',
+    seconds: 'NULL',
+    revoked_at: 'NULL',
+    last_used_at: 'NULL',
+  };
+  const insert = (fields: Partial<typeof key>) => {
+    const all = Object.entries({ ...key, ...fields });
+    return `INSERT INTO api_keys (${all.map(([column]) => column).join()}) VALUES (${all.map(([, value]) => value).join()})`;
+  };
+
+  it.each<Partial<typeof key>>([
+    { id: 'NULL' },
+    { id: "'0123456789abcde'" },
+    { id: "'0123456789abcdef0'" },
+    { id: 'zeroblob(16)' },
+    { digest: 'NULL' },
+    { digest: 'zeroblob(31)' },
+    { digest: 'zeroblob(33)' },
+    { digest: "'01234567890123456789012345678901'" },
+    { label: 'NULL' },
+    { label: "''" },
+    { label: `'${'🐈'.repeat(65)}'` },
+    { scopes: 'NULL' },
+    { scopes: "''" },
+    { scopes: "'pets:admin'" },
+    { scopes: "'pets:read,pets:write'" },
+    { created_at: 'NULL' },
+    ...(['created_at', 'expires_at', 'revoked_at', 'last_used_at'] as const).flatMap((column) => [
+      { [column]: '1.5' },
+      { [column]: "'2026-01-01'" },
+      { [column]: '8640000000000001' },
+      { [column]: '-8640000000000001' },
+    ]),
+    { requests: '600' },
+    { seconds: '60' },
+    { requests: '0', seconds: '60' },
+    { requests: '600', seconds: '0' },
+    { requests: '1000000001', seconds: '60' },
+    { requests: '600', seconds: '86401' },
+  ])('refuses, whoever writes it: %j', async (fields) => {
+    const file = await newFile();
+    await (await openSqliteStorage(file)).close();
+    const db = stranger(file);
+    db.exec(insert({ id: "'ffffffffffffffff'", label: `'${'🐈'.repeat(64)}'` }));
+
+    expect(() => db.exec(insert(fields))).toThrow(/constraint|cannot store/);
+    expect(db.prepare('SELECT count(*) AS n FROM api_keys').get()).toEqual({ n: 1n });
+  });
+
+  it('takes no second key with the same id', async () => {
+    const file = await newFile();
+    await (await openSqliteStorage(file)).close();
+    const db = stranger(file);
+    db.exec(insert({}));
+
+    expect(() => db.exec(insert({ digest: 'randomblob(32)' }))).toThrow(/constraint/);
+  });
+});
+
 describe('migrate', () => {
   it('brings an empty file to the version of this build, and may be run again', async () => {
     const db = await newConnection();

@@ -1,0 +1,135 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { ApiKeyIdTaken } from '../../application/api-key-errors.ts';
+import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
+import { type ApiKeyRecord, type Scope, storedApiKey } from '../../domain/api-key.ts';
+import { BUSY_DEADLINE_MS, transaction, whenReady } from './busy.ts';
+import { translated } from './errors.ts';
+import { type ApiKeyRow, KEY_STATEMENTS } from './statements.ts';
+
+/**
+ * API keys in a SQLite file. Reads are done at once. Writes wait for another connection that holds the file: the
+ * command line writes keys while a service has it open.
+ */
+export class SqliteApiKeyRepository implements ApiKeyRepository {
+  readonly #db: DatabaseSync;
+  readonly #deadlineMs: number;
+  readonly #insert: StatementSync;
+  readonly #byId: StatementSync;
+  readonly #list: StatementSync;
+  readonly #revoke: StatementSync;
+  readonly #expire: StatementSync;
+  readonly #recordUse: StatementSync;
+
+  /** @param deadlineMs how long a write waits for another connection that holds the file */
+  constructor(db: DatabaseSync, deadlineMs = BUSY_DEADLINE_MS) {
+    this.#db = db;
+    this.#deadlineMs = deadlineMs;
+    this.#insert = db.prepare(KEY_STATEMENTS.insert);
+    this.#byId = db.prepare(KEY_STATEMENTS.byId);
+    this.#list = db.prepare(KEY_STATEMENTS.list);
+    this.#revoke = db.prepare(KEY_STATEMENTS.revoke);
+    this.#expire = db.prepare(KEY_STATEMENTS.expire);
+    this.#recordUse = db.prepare(KEY_STATEMENTS.recordUse);
+  }
+
+  async insert(key: ApiKeyRecord): Promise<void> {
+    const { id, digest } = key;
+    const values = toValues(key);
+    const { changes } = await this.#write(() => this.#insert.run(...values));
+    if (changes !== 0n) return;
+    const there = await this.findById(id);
+    if (there?.digest !== digest) throw new ApiKeyIdTaken(id);
+  }
+
+  async findById(id: string): Promise<ApiKeyRecord | undefined> {
+    const [key] = read(() => this.#byId.all(id));
+    return key;
+  }
+
+  async list(): Promise<readonly ApiKeyRecord[]> {
+    return read(() => this.#list.all());
+  }
+
+  async revoke(id: string, at: Date): Promise<ApiKeyRecord | undefined> {
+    return this.#change(this.#revoke, id, at);
+  }
+
+  async expire(id: string, at: Date): Promise<ApiKeyRecord | undefined> {
+    return this.#change(this.#expire, id, at);
+  }
+
+  async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
+    // Copies: the caller may change what it passed while we wait.
+    const copies = Array.from(uses, ([id, at]) => [id, toInteger(at)] as const);
+    await this.#write(() =>
+      transaction(this.#db, () => {
+        for (const [id, at] of copies) this.#recordUse.run(at, id, USE_INTERVAL_MS);
+      }),
+    );
+  }
+
+  async #change(statement: StatementSync, id: string, at: Date): Promise<ApiKeyRecord | undefined> {
+    const instant = toInteger(at);
+    // All rows, although there is one at most: `get` would stop before the commit and not hear that it failed.
+    const [row] = await this.#write(() => statement.all(instant, id) as ApiKeyRow[]);
+    return row && toKey(row);
+  }
+
+  async #write<T>(work: () => T): Promise<T> {
+    return whenReady(work, this.#deadlineMs);
+  }
+}
+
+function read(query: () => ReturnType<StatementSync['all']>): readonly ApiKeyRecord[] {
+  try {
+    return (query() as ApiKeyRow[]).map(toKey);
+  } catch (error) {
+    throw translated(error);
+  }
+}
+
+/** In the order of the columns. */
+function toValues(key: ApiKeyRecord) {
+  const { id, digest, label, scopes, createdAt, expiresAt, rateLimit, revokedAt, lastUsedAt } = key;
+  return [
+    id,
+    // What is not 64 hex digits becomes shorter, which the table refuses.
+    Buffer.from(digest, 'hex'),
+    label,
+    scopes.join(' '),
+    toInteger(createdAt),
+    expiresAt === undefined ? null : toInteger(expiresAt),
+    rateLimit?.requests ?? null,
+    rateLimit?.seconds ?? null,
+    revokedAt === undefined ? null : toInteger(revokedAt),
+    lastUsedAt === undefined ? null : toInteger(lastUsedAt),
+  ] as const;
+}
+
+/** Throws where the date is invalid: a number that is none would become NULL, which means never. */
+function toInteger(time: Date): bigint {
+  return BigInt(time.getTime());
+}
+
+function toKey(row: ApiKeyRow): ApiKeyRecord {
+  const { requests, seconds } = row;
+  return storedApiKey({
+    id: row.id,
+    digest: row.digest.toHex(),
+    label: row.label,
+    scopes: row.scopes.split(' ') as Scope[],
+    createdAt: toDate(row.created_at),
+    expiresAt: row.expires_at === null ? undefined : toDate(row.expires_at),
+    // The table has both or neither.
+    rateLimit:
+      requests === null || seconds === null
+        ? undefined
+        : { requests: Number(requests), seconds: Number(seconds) },
+    revokedAt: row.revoked_at === null ? undefined : toDate(row.revoked_at),
+    lastUsedAt: row.last_used_at === null ? undefined : toDate(row.last_used_at),
+  });
+}
+
+function toDate(ms: bigint): Date {
+  return new Date(Number(ms));
+}

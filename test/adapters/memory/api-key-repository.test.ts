@@ -1,0 +1,6 @@
+import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
+import { apiKeyRepositoryContract } from '../../contracts/api-key-repository.ts';
+
+apiKeyRepositoryContract('memory', async () => ({ keys: new InMemoryApiKeyRepository() }), {
+  another: 'the keys live in the repository itself',
+});

@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { digestOf, idOf, keyMint, mintKey } from '../../../src/adapters/tokens/token.ts';
+
+/** What the README gives to scanners. */
+const SCANNER = /pets_[0-9a-f]{16}_[0-9A-Za-z]{49}/;
+/** RFC 6750, section 2.1. */
+const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
+
+/** Computed elsewhere: CRC-32 and SHA-256 of Python's zlib and hashlib. */
+const KNOWN = [
+  {
+    id: '0123456789abcdef',
+    token: `pets_0123456789abcdef_${'0'.repeat(43)}1gmWBv`,
+    digest: 'c751e26a176987b3eb2839a9fa4130ef932ae21e5317bf88ba14149823998741',
+  },
+  {
+    id: 'fedcba9876543210',
+    token: 'pets_fedcba9876543210_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg3SDlY5',
+    digest: '85813c0f6d042f3be41ba1ed2bd06961be2825c9087623c65a3148a64bc8232b',
+  },
+  {
+    // The greatest secret, 2^256 - 1.
+    id: '0123456789abcdef',
+    token: 'pets_0123456789abcdef_yhjskwdA6OZ1AL1YmHWZWm8LLG7HjnuCA2j5rOw8Xp14XKBQh',
+    digest: 'ba151221620097785557dc5874fe977e4699a14eee6f47b57a968aacb380a4b8',
+  },
+] as const;
+
+describe('a key', () => {
+  it.each(KNOWN)('is known by its id and its digest: $token', ({ id, token, digest }) => {
+    expect(idOf(token)).toBe(id);
+    expect(digestOf(token)).toBe(digest);
+  });
+
+  it('may have a checksum that begins with zeros', () => {
+    expect(idOf('pets_0123456789abcdef_00000000000000000000000000000000000000006ZK000OSW')).toBe(
+      '0123456789abcdef',
+    );
+  });
+
+  it.each(KNOWN)('is none with any one character changed: $token', ({ token }) => {
+    const characters = Array.from({ length: 128 }, (_, code) => String.fromCharCode(code)).concat('é', '0');
+    const accepted: string[] = [];
+    for (let index = 0; index < token.length; index++) {
+      for (const character of characters) {
+        const changed = token.slice(0, index) + character + token.slice(index + 1);
+        if (changed !== token && idOf(changed) !== undefined) accepted.push(changed);
+      }
+    }
+
+    expect(accepted).toStrictEqual([]);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['too short', KNOWN[1].token.slice(0, -1)],
+    ['too long', `${KNOWN[1].token}0`],
+    ['a space before', ` ${KNOWN[1].token}`],
+    ['a line feed after', `${KNOWN[1].token}\n`],
+    ['upper case', KNOWN[1].token.toUpperCase()],
+    ['two neighbours of the secret exchanged', KNOWN[1].token.replace('0123', '1023')],
+    ['two neighbours of the id exchanged', KNOWN[1].token.replace('fedc', 'efdc')],
+    ['the checksum of another', KNOWN[1].token.slice(0, -6) + KNOWN[0].token.slice(-6)],
+    ['without a prefix', KNOWN[1].token.slice('pets_'.length)],
+    ['twice', KNOWN[1].token.repeat(2)],
+    ['very long', KNOWN[1].token.repeat(10_000)],
+  ])('is none: %s', (_, token) => {
+    expect(idOf(token)).toBeUndefined();
+  });
+});
+
+describe('digestOf', () => {
+  it('is SHA-256 of the UTF-8 form', () => {
+    // FIPS 180-2, appendix B.1; and `printf 'ë' | sha256sum`.
+    expect(digestOf('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+    expect(digestOf('ë')).toBe('b19cfb01639de63ec3d32df67b70cb7a56316f9ef5186fd290293abbcf0b8867');
+  });
+});
+
+describe('a minted key', () => {
+  const minted = Array.from({ length: 1000 }, () => mintKey());
+
+  it('is of the form, legal as a bearer token, and known by its own id and digest', () => {
+    for (const key of minted) {
+      const { id, digest, token } = key;
+      expect(key).toStrictEqual({ id, digest, token });
+      expect(SCANNER.exec(token)?.[0]).toBe(token);
+      expect(token).toMatch(B64TOKEN);
+      expect(token.slice(5, 21)).toBe(id);
+      expect(idOf(token)).toBe(id);
+      expect(digestOf(token)).toBe(digest);
+    }
+  });
+
+  it('has never been before', () => {
+    const secrets = minted.map(({ token }) => token.slice(22, 65));
+    expect(new Set(minted.map(({ id }) => id)).size).toBe(1000);
+    expect(new Set(secrets).size).toBe(1000);
+    expect(new Set(minted.map(({ digest }) => digest)).size).toBe(1000);
+  });
+
+  it('has nothing that is the same in all', () => {
+    // By chance one of the 62 digits may be missing at a place, but never ten of them.
+    for (let place = 0; place < 43; place++) {
+      expect(new Set(minted.map(({ token }) => token[22 + place])).size).toBeGreaterThan(52);
+    }
+    for (let place = 0; place < 16; place++) {
+      expect(new Set(minted.map(({ id }) => id[place])).size).toBe(16);
+    }
+  });
+
+  it('comes from the mint in the same form', async () => {
+    const { id, digest, token } = await keyMint.mint();
+
+    expect(idOf(token)).toBe(id);
+    expect(digestOf(token)).toBe(digest);
+  });
+});
