@@ -144,7 +144,7 @@ describe.skipIf(mongo === undefined)(`a service with its pets in MongoDB${leftOu
     for (const before of ['before: none', 'as before']) {
       const migrated = runService({ DATABASE_URL }, ['migrate']);
       expect(await migrated.ended).toStrictEqual({ code: 0, signal: null });
-      expect(migrated.stdout).toBe(`the database "${db.databaseName}" has schema version 2 (${before})\n`);
+      expect(migrated.stdout).toBe(`the database "${db.databaseName}" has schema version 3 (${before})\n`);
       expect(migrated.stderr).toBe('');
     }
 
@@ -154,12 +154,12 @@ describe.skipIf(mongo === undefined)(`a service with its pets in MongoDB${leftOu
 
   it('does not start on the schema of a newer build', async () => {
     const { url: DATABASE_URL, db } = await freshDatabase(mongo!);
-    await db.collection('schema').updateOne({}, { $set: { version: 3 } });
+    await db.collection('schema').updateOne({}, { $set: { version: 4 } });
     for (const args of [[], ['migrate']]) {
       const refused = runService({ API_KEYS: KEY, DATABASE_URL, AUTO_MIGRATE: 'true' }, args);
       expect(await refused.ended).toStrictEqual({ code: 1, signal: null });
       expect(refused.stderr).toBe(
-        `petstore: the database "${db.databaseName}" has schema version 3, this build needs 2; run a newer build of petstore\n`,
+        `petstore: the database "${db.databaseName}" has schema version 4, this build needs 3; run a newer build of petstore\n`,
       );
     }
   });

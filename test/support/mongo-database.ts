@@ -29,18 +29,24 @@ export async function freshDatabase(mongo: TestMongo, options: { migrated?: bool
   };
 }
 
-/** A repository with the adapter's own client, whose commands can be counted. */
-export async function openRepository(url: string, deadlineMs?: number, overrides: MongoClientOptions = {}) {
+/** The adapter's own client, whose commands can be seen. */
+export async function openClient(url: string, overrides: MongoClientOptions = {}) {
   const client = await connect(url, { monitorCommands: true, ...overrides });
   onTestFinished(() => client.close());
   const commands: CommandStartedEvent[] = [];
   client.on('commandStarted', (event) => commands.push(event));
   return {
-    repository: new MongoPetRepository(client.db(), deadlineMs),
     client,
+    commands,
     /** How many of these were sent, driver's retries included. */
     sent: (command: string) => commands.filter(({ commandName }) => commandName === command).length,
   };
+}
+
+/** A repository with a client of its own. */
+export async function openRepository(url: string, deadlineMs?: number, overrides: MongoClientOptions = {}) {
+  const { client, sent } = await openClient(url, overrides);
+  return { repository: new MongoPetRepository(client.db(), deadlineMs), client, sent };
 }
 
 /** The same connection string with these options. */

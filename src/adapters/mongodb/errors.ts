@@ -1,4 +1,5 @@
 import {
+  MongoBulkWriteError,
   MongoClientClosedError,
   MongoError,
   MongoExpiredSessionError,
@@ -39,8 +40,16 @@ export const DUPLICATE_KEY = 11_000;
  * else the error itself.
  */
 export function translated(error: unknown): unknown {
-  if (!isUnavailable(error)) return error;
-  return new StorageUnavailable(`MongoDB is unavailable: ${error.message}`, { cause: error });
+  const reason = unwrapped(error);
+  if (!isUnavailable(reason)) return error;
+  return new StorageUnavailable(`MongoDB is unavailable: ${reason.message}`, { cause: error });
+}
+
+/** In a bulk write the driver wraps what is no reply of the server, and hides it where a reply would be. */
+function unwrapped(error: unknown): unknown {
+  if (!(error instanceof MongoBulkWriteError)) return error;
+  const reason: unknown = error.errorResponse;
+  return reason instanceof MongoError ? reason : error;
 }
 
 function isUnavailable(error: unknown): error is MongoError {
@@ -59,15 +68,16 @@ function isUnavailable(error: unknown): error is MongoError {
 }
 
 /** This process has closed its client: no later try can succeed. */
-export function isClosed(error: unknown): error is MongoError {
+export function isClosed(error: unknown): boolean {
+  const reason = unwrapped(error);
   return (
-    error instanceof MongoTopologyClosedError ||
-    error instanceof MongoServerClosedError ||
-    error instanceof MongoClientClosedError ||
-    error instanceof MongoNotConnectedError ||
+    reason instanceof MongoTopologyClosedError ||
+    reason instanceof MongoServerClosedError ||
+    reason instanceof MongoClientClosedError ||
+    reason instanceof MongoNotConnectedError ||
     // Sessions are the driver's own here: it ends them when it closes.
-    error instanceof MongoExpiredSessionError ||
-    (error instanceof MongoError && error.name === 'MongoPoolClosedError')
+    reason instanceof MongoExpiredSessionError ||
+    (reason instanceof MongoError && reason.name === 'MongoPoolClosedError')
   );
 }
 

@@ -3,13 +3,12 @@ import { StorageSetupError } from '../../application/errors.ts';
 import { connect, setupError } from './connect.ts';
 import { raiseCounter } from './id-allocator.ts';
 import {
+  type CollectionPlan,
+  COLLECTIONS,
   countersOf,
-  IDEMPOTENCY_INDEX,
-  PET_VALIDATOR,
   petsOf,
   readVersion,
   SCHEMA_VERSION,
-  STATUS_INDEX,
   versionProblem,
   versionsOf,
 } from './schema.ts';
@@ -34,8 +33,11 @@ export async function migrate(url: string): Promise<Migration> {
     if (from !== undefined && from > SCHEMA_VERSION) {
       throw new StorageSetupError(versionProblem(from, db.databaseName) ?? '');
     }
-    await createPets(db, { check: from === undefined });
-    await createIndexes(db);
+    for (const plan of COLLECTIONS) {
+      await createCollection(db, plan);
+      if ((from ?? 0) < plan.since) await refuseMisfits(db, plan);
+      await createIndexes(db, plan);
+    }
     await raiseCounter(countersOf(db), petsOf(db));
     await versionsOf(db).updateOne(
       { _id: 'petstore' },
@@ -50,30 +52,31 @@ export async function migrate(url: string): Promise<Migration> {
   }
 }
 
-async function createPets(db: Db, { check }: { check: boolean }): Promise<void> {
-  const pets = petsOf(db);
+async function createCollection(db: Db, { name, validator }: CollectionPlan): Promise<void> {
   try {
-    await db.createCollection(pets.collectionName, { validator: PET_VALIDATOR });
+    await db.createCollection(name, { validator });
   } catch (error) {
     if (!(error instanceof MongoServerError) || error.code !== NAMESPACE_EXISTS) throw error;
-    await db.command({ collMod: pets.collectionName, validator: PET_VALIDATOR });
+    await db.command({ collMod: name, validator });
   }
-  if (!check) return;
-  // A validator says nothing about what was there before it.
-  const misfit = await pets.findOne({ $nor: [PET_VALIDATOR] }, { projection: { _id: 1 } });
+}
+
+/** A validator says nothing about what was there before it. */
+async function refuseMisfits(db: Db, { name, holds, validator }: CollectionPlan): Promise<void> {
+  const misfit = await db.collection(name).findOne({ $nor: [validator] }, { projection: { _id: 1 } });
   if (misfit !== null) {
     throw new StorageSetupError(
-      `the collection "${pets.collectionName}" of the database "${db.databaseName}" has a document that is no pet ` +
+      `the collection "${name}" of the database "${db.databaseName}" has a document that is no ${holds} ` +
         `(_id: ${BSON.EJSON.stringify(misfit._id)}); repair or remove it, then migrate again`,
     );
   }
 }
 
-async function createIndexes(db: Db): Promise<void> {
+async function createIndexes(db: Db, plan: CollectionPlan): Promise<void> {
   const { setName } = await db.command({ hello: 1 });
   // A member that is down must not hold up an index. Only a replica set knows the option.
   const quorum = setName === undefined ? {} : { commitQuorum: 'majority' };
-  for (const { key, name, options } of [STATUS_INDEX, IDEMPOTENCY_INDEX]) {
-    await petsOf(db).createIndex(key, { name, ...options }, quorum);
+  for (const { key, name, options } of plan.indexes) {
+    await db.collection(plan.name).createIndex(key, { name, ...options }, quorum);
   }
 }

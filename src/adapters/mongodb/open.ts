@@ -1,13 +1,17 @@
 import { type Db, type MongoClient } from 'mongodb';
 import { StorageSetupError, StorageUnavailable } from '../../application/errors.ts';
+import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import type { PetArchive } from '../../application/ports/pet-archive.ts';
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
+import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { StorageProbe } from '../../application/ports/storage-probe.ts';
+import { MongoApiKeyRepository } from './api-key-repository.ts';
 import { connect, setupError } from './connect.ts';
 import { Deadline } from './deadline.ts';
 import { migrate } from './migrate.ts';
 import { MongoPetArchive } from './pet-archive.ts';
 import { MongoPetRepository } from './pet-repository.ts';
+import { MongoRateLimiter } from './rate-limiter.ts';
 import { readVersion, SCHEMA_VERSION, versionProblem } from './schema.ts';
 
 /** How long the probe waits for an answer: `/readyz` says within two seconds that MongoDB is away. */
@@ -15,12 +19,16 @@ const PROBE_DEADLINE_MS = 1_500;
 
 export type MongoStorage = {
   readonly pets: PetRepository;
+  readonly keys: ApiKeyRepository;
+  readonly limiter: RateLimiter;
   readonly probe: StorageProbe;
   /** Cuts what is still in flight: to be called when nothing is. */
   close(): Promise<void>;
 };
 
 export type MongoArchive = { readonly archive: PetArchive; close(): Promise<void> };
+
+export type MongoKeys = { readonly keys: ApiKeyRepository; close(): Promise<void> };
 
 export type MongoStorageOptions = {
   /** Bring an empty or older schema up to date first. */
@@ -39,6 +47,8 @@ export async function openMongoStorage(
     await requireVersion(db);
     return {
       pets: new MongoPetRepository(db),
+      keys: new MongoApiKeyRepository(db),
+      limiter: new MongoRateLimiter(db),
       probe: { check: () => check(db) },
       close: () => client.close(),
     };
@@ -52,6 +62,19 @@ export async function openMongoArchive(url: string): Promise<MongoArchive> {
   return setUp(client, async (db) => {
     await requireVersion(db);
     return { archive: new MongoPetArchive(db), close: () => client.close() };
+  });
+}
+
+/**
+ * The keys alone, while services are using them too.
+ *
+ * @throws {StorageSetupError}
+ */
+export async function openMongoKeys(url: string): Promise<MongoKeys> {
+  const client = await connect(url);
+  return setUp(client, async (db) => {
+    await requireVersion(db);
+    return { keys: new MongoApiKeyRepository(db), close: () => client.close() };
   });
 }
 

@@ -4,6 +4,7 @@ import { StorageUnavailable } from '../../application/errors.ts';
 import type { ArchivedPet, PetArchive } from '../../application/ports/pet-archive.ts';
 import { samePet } from '../../application/same-pet.ts';
 import { storedPet } from '../../domain/pet.ts';
+import { DURABLE, SETTLED } from './concerns.ts';
 import { Deadline } from './deadline.ts';
 import { DUPLICATE_KEY } from './errors.ts';
 import { type CounterDocument, countersOf, type PetDocument, petsOf, toBigInt, toLong } from './schema.ts';
@@ -15,10 +16,6 @@ const DEADLINE_MS = 60_000;
 const COUNT_DEADLINE_MS = 600_000;
 
 const PET_FIELDS = { name: 1, categoryId: 1, status: 1, 'idem.k': 1, 'idem.fp': 1 } as const;
-
-// Whatever the connection string says: what is compared and counted here must be true, and stay so.
-const SETTLED = { readPreference: 'primary', readConcern: { level: 'majority' } } as const;
-const DURABLE = { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 5_000 } } as const;
 
 /** The pets in MongoDB, also while services are writing to it. */
 export class MongoPetArchive implements PetArchive {
@@ -78,10 +75,6 @@ export class MongoPetArchive implements PetArchive {
     } catch (error) {
       if (!(error instanceof MongoBulkWriteError)) throw error;
       const failures = [error.writeErrors].flat();
-      // What the driver throws in the middle of a bulk write comes in this error, which has lost its class.
-      if (failures.length === 0 && error.code === undefined) {
-        throw new StorageUnavailable(`MongoDB is unavailable: ${error.message}`, { cause: error });
-      }
       if (failures.length === 0 || failures.some(({ code }) => code !== DUPLICATE_KEY)) throw error;
       await this.#settle(failures.map(({ index }) => documents[index]!));
     }

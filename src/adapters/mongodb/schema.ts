@@ -1,10 +1,18 @@
-import { type Collection, type Db, Long, type UUID } from 'mongodb';
+import { type Collection, type CreateIndexesOptions, type Db, type Document, Long, type UUID } from 'mongodb';
+import {
+  KEY_LABEL_MAX_LENGTH,
+  RATE_LIMIT_MAX_REQUESTS,
+  RATE_LIMIT_MAX_SECONDS,
+  type RateLimit,
+  type Scope,
+  SCOPES,
+} from '../../domain/api-key.ts';
 import { INT64_MAX, INT64_MIN, isInt64 } from '../../domain/int64.ts';
 import { PET_NAME_MAX_LENGTH, PET_NAME_MIN_LENGTH } from '../../domain/pet-name.ts';
 import { MAX_PET_ID, PET_STATUSES, type PetStatus } from '../../domain/pet.ts';
 
 /** What this build reads and writes. A change of anything below that an older build cannot live with adds one. */
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 export type PetDocument = {
   readonly _id: Long;
@@ -19,6 +27,22 @@ export type PetDocument = {
 
 /** `last` is the last id that has been given. */
 export type CounterDocument = { readonly _id: 'pets'; readonly last: Long };
+
+/** The fields of an `ApiKeyRecord`. */
+export type ApiKeyDocument = {
+  readonly _id: string;
+  readonly label: string;
+  readonly digest: string;
+  readonly scopes: readonly Scope[];
+  readonly createdAt: Date;
+  readonly expiresAt?: Date;
+  readonly rateLimit?: RateLimit;
+  readonly revokedAt?: Date;
+  readonly lastUsedAt?: Date;
+};
+
+/** The name of the collection, for the library that has its documents: `{key, points, expire}`. */
+export const RATE_LIMITS = 'rate_limits';
 
 type VersionDocument = { readonly _id: 'petstore'; readonly version: number };
 
@@ -35,6 +59,10 @@ export function countersOf(db: Db): Collection<CounterDocument> {
   return db.collection<CounterDocument>('counters', EXACT);
 }
 
+export function apiKeysOf(db: Db): Collection<ApiKeyDocument> {
+  return db.collection<ApiKeyDocument>('api_keys');
+}
+
 export function versionsOf(db: Db): Collection<VersionDocument> {
   return db.collection<VersionDocument>('schema');
 }
@@ -43,14 +71,22 @@ export function versionsOf(db: Db): Collection<VersionDocument> {
 export const STATUS_INDEX = { name: 'status_1__id_1', key: { status: 1, _id: 1 }, options: {} } as const;
 
 /** At most one pet for an idempotency key. */
-export const IDEMPOTENCY_INDEX = {
+const IDEMPOTENCY_INDEX = {
   name: 'idem.k_1',
   key: { 'idem.k': 1 },
   options: { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } },
 } as const;
 
+/** As `RateLimiterMongo.createIndexes` of rate-limiter-flexible has them. */
+const RATE_LIMIT_KEY_INDEX = { name: 'key_1', key: { key: 1 }, options: { unique: true } } as const;
+const RATE_LIMIT_TTL_INDEX = {
+  name: 'expire_-1',
+  key: { expire: -1 },
+  options: { expireAfterSeconds: 0 },
+} as const;
+
 /** Open to further fields. The range of a long needs no limits of its own. */
-export const PET_VALIDATOR = {
+const PET_VALIDATOR = {
   $jsonSchema: {
     bsonType: 'object',
     required: ['_id', 'name', 'categoryId', 'status'],
@@ -68,6 +104,78 @@ export const PET_VALIDATOR = {
     },
   },
 };
+
+/** Open to further fields. A date that is none would be read as a key that never ends. */
+const API_KEY_VALIDATOR = {
+  $jsonSchema: {
+    bsonType: 'object',
+    required: ['_id', 'label', 'digest', 'scopes', 'createdAt'],
+    properties: {
+      _id: { bsonType: 'string', pattern: '^[0-9a-f]{16}$' },
+      label: { bsonType: 'string', minLength: 1, maxLength: KEY_LABEL_MAX_LENGTH },
+      digest: { bsonType: 'string', pattern: '^[0-9a-f]{64}$' },
+      scopes: { bsonType: 'array', minItems: 1, uniqueItems: true, items: { enum: [...SCOPES] } },
+      createdAt: { bsonType: 'date' },
+      expiresAt: { bsonType: 'date' },
+      rateLimit: {
+        bsonType: 'object',
+        required: ['requests', 'seconds'],
+        properties: {
+          requests: { bsonType: 'int', minimum: 1, maximum: RATE_LIMIT_MAX_REQUESTS },
+          seconds: { bsonType: 'int', minimum: 1, maximum: RATE_LIMIT_MAX_SECONDS },
+        },
+      },
+      revokedAt: { bsonType: 'date' },
+      lastUsedAt: { bsonType: 'date' },
+    },
+  },
+};
+
+/** A count without a date would never be removed, and its window never end. */
+const RATE_LIMIT_VALIDATOR = {
+  $jsonSchema: {
+    bsonType: 'object',
+    required: ['key', 'points', 'expire'],
+    properties: {
+      key: { bsonType: 'string' },
+      points: { bsonType: ['int', 'long'] },
+      expire: { bsonType: 'date' },
+    },
+  },
+};
+
+export type CollectionPlan = {
+  readonly name: string;
+  /** What one of its documents is, for people. */
+  readonly holds: string;
+  /** The schema version that it came with. */
+  readonly since: number;
+  readonly validator: Document;
+  readonly indexes: readonly {
+    readonly name: string;
+    readonly key: Readonly<Record<string, 1 | -1>>;
+    readonly options: CreateIndexesOptions;
+  }[];
+};
+
+/** The collections that want more than to be written to. */
+export const COLLECTIONS: readonly CollectionPlan[] = [
+  {
+    name: 'pets',
+    holds: 'pet',
+    since: 1,
+    validator: PET_VALIDATOR,
+    indexes: [STATUS_INDEX, IDEMPOTENCY_INDEX],
+  },
+  { name: 'api_keys', holds: 'API key', since: 3, validator: API_KEY_VALIDATOR, indexes: [] },
+  {
+    name: RATE_LIMITS,
+    holds: 'count of requests',
+    since: 3,
+    validator: RATE_LIMIT_VALIDATOR,
+    indexes: [RATE_LIMIT_KEY_INDEX, RATE_LIMIT_TTL_INDEX],
+  },
+];
 
 /** @returns `undefined` for a database that was never migrated */
 export async function readVersion(db: Db): Promise<number | undefined> {

@@ -1,3 +1,4 @@
+import type { Document } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
@@ -13,59 +14,119 @@ type Database = Awaited<ReturnType<typeof freshDatabase>>;
 
 /** All that a migration makes. */
 async function schemaOf({ db, counters }: Database) {
-  const infos = await db.listCollections({ name: 'pets' }, { nameOnly: false }).toArray();
+  const infos = await db.listCollections({}, { nameOnly: false }).toArray();
+  const names = infos.map(({ name }) => name).toSorted();
+  const indexes = names.map(async (name) => [name, await db.collection(name).indexes()]);
   return {
-    collections: (await db.listCollections({}, { nameOnly: true }).toArray())
-      .map(({ name }) => name)
-      .toSorted(),
-    validator: infos[0]?.options?.['validator'],
-    indexes: (await db.collection('pets').indexes()).map(({ name, key }) => ({ name, key })),
+    collections: names,
+    validators: Object.fromEntries(infos.map(({ name, options }) => [name, options?.['validator']])),
+    indexes: Object.fromEntries(await Promise.all(indexes)),
     counters: await counters.find().toArray(),
     versions: await db.collection('schema').find().toArray(),
   };
 }
 
-const INDEXES = [
-  { name: '_id_', key: { _id: 1 } },
-  { name: 'status_1__id_1', key: { status: 1, _id: 1 } },
-  { name: 'idem.k_1', key: { 'idem.k': 1 } },
-];
-const VERSIONS = [{ _id: 'petstore', version: 2 }];
+const ID_INDEX = { v: 2, name: '_id_', key: { _id: 1 } };
+const SCHEMA = {
+  collections: ['api_keys', 'counters', 'pets', 'rate_limits', 'schema'],
+  validators: {
+    api_keys: {
+      $jsonSchema: {
+        bsonType: 'object',
+        required: ['_id', 'label', 'digest', 'scopes', 'createdAt'],
+        properties: {
+          _id: { bsonType: 'string', pattern: '^[0-9a-f]{16}$' },
+          label: { bsonType: 'string', minLength: 1, maxLength: 64 },
+          digest: { bsonType: 'string', pattern: '^[0-9a-f]{64}$' },
+          scopes: {
+            bsonType: 'array',
+            minItems: 1,
+            uniqueItems: true,
+            items: { enum: ['pets:read', 'pets:write'] },
+          },
+          createdAt: { bsonType: 'date' },
+          expiresAt: { bsonType: 'date' },
+          rateLimit: {
+            bsonType: 'object',
+            required: ['requests', 'seconds'],
+            properties: {
+              requests: { bsonType: 'int', minimum: 1, maximum: 1_000_000_000 },
+              seconds: { bsonType: 'int', minimum: 1, maximum: 86_400 },
+            },
+          },
+          revokedAt: { bsonType: 'date' },
+          lastUsedAt: { bsonType: 'date' },
+        },
+      },
+    },
+    counters: undefined,
+    pets: {
+      $jsonSchema: {
+        bsonType: 'object',
+        required: ['_id', 'name', 'categoryId', 'status'],
+        properties: {
+          _id: { bsonType: 'long', minimum: 1, maximum: 9_007_199_254_740_991n },
+          name: { bsonType: 'string', minLength: 1, maxLength: 255 },
+          categoryId: { bsonType: 'long' },
+          status: { enum: ['available', 'pending', 'sold'] },
+          op: { bsonType: 'binData' },
+          idem: {
+            bsonType: 'object',
+            required: ['k', 'fp'],
+            properties: { k: { bsonType: 'string' }, fp: { bsonType: 'string' } },
+          },
+        },
+      },
+    },
+    rate_limits: {
+      $jsonSchema: {
+        bsonType: 'object',
+        required: ['key', 'points', 'expire'],
+        properties: {
+          key: { bsonType: 'string' },
+          points: { bsonType: ['int', 'long'] },
+          expire: { bsonType: 'date' },
+        },
+      },
+    },
+    schema: undefined,
+  },
+  indexes: {
+    api_keys: [ID_INDEX],
+    counters: [ID_INDEX],
+    pets: [
+      ID_INDEX,
+      { v: 2, name: 'status_1__id_1', key: { status: 1, _id: 1 } },
+      {
+        v: 2,
+        name: 'idem.k_1',
+        key: { 'idem.k': 1 },
+        unique: true,
+        partialFilterExpression: { 'idem.k': { $exists: true } },
+      },
+    ],
+    rate_limits: [
+      ID_INDEX,
+      { v: 2, name: 'key_1', key: { key: 1 }, unique: true },
+      { v: 2, name: 'expire_-1', key: { expire: -1 }, expireAfterSeconds: 0 },
+    ],
+    schema: [ID_INDEX],
+  },
+  counters: [{ _id: 'pets', last: 0n }],
+  versions: [{ _id: 'petstore', version: 3 }],
+};
 
 describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
-  it('makes collections, validator, index, counter and version', async () => {
+  it('makes collections, validators, indexes, counter and version', async () => {
     const database = await freshDatabase(mongo!, { migrated: false });
 
     expect(await migrate(database.url)).toStrictEqual({
       database: database.db.databaseName,
       from: undefined,
-      to: 2,
+      to: 3,
     });
 
-    expect(await schemaOf(database)).toStrictEqual({
-      collections: ['counters', 'pets', 'schema'],
-      validator: {
-        $jsonSchema: {
-          bsonType: 'object',
-          required: ['_id', 'name', 'categoryId', 'status'],
-          properties: {
-            _id: { bsonType: 'long', minimum: 1, maximum: 9_007_199_254_740_991n },
-            name: { bsonType: 'string', minLength: 1, maxLength: 255 },
-            categoryId: { bsonType: 'long' },
-            status: { enum: ['available', 'pending', 'sold'] },
-            op: { bsonType: 'binData' },
-            idem: {
-              bsonType: 'object',
-              required: ['k', 'fp'],
-              properties: { k: { bsonType: 'string' }, fp: { bsonType: 'string' } },
-            },
-          },
-        },
-      },
-      indexes: INDEXES,
-      counters: [{ _id: 'pets', last: 0n }],
-      versions: VERSIONS,
-    });
+    expect(await schemaOf(database)).toStrictEqual(SCHEMA);
   });
 
   it('waits for a majority, not for every member, wherever there are several', async () => {
@@ -93,7 +154,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     const database = await freshDatabase(mongo!);
     const before = await schemaOf(database);
 
-    expect(await migrate(database.url)).toMatchObject({ from: 2, to: 2 });
+    expect(await migrate(database.url)).toMatchObject({ from: 3, to: 3 });
 
     expect(await schemaOf(database)).toStrictEqual(before);
   });
@@ -103,14 +164,8 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
 
     const done = await Promise.all(Array.from({ length: 10 }, () => migrate(database.url)));
 
-    expect(done.map(({ to }) => to)).toStrictEqual(Array.from({ length: 10 }, () => 2));
-    const schema = await schemaOf(database);
-    expect(schema.validator).toBeDefined();
-    expect(schema).toMatchObject({
-      indexes: INDEXES,
-      counters: [{ _id: 'pets', last: 0n }],
-      versions: VERSIONS,
-    });
+    expect(done.map(({ to }) => to)).toStrictEqual(Array.from({ length: 10 }, () => 3));
+    expect(await schemaOf(database)).toStrictEqual(SCHEMA);
   });
 
   it('may be done while pets are added', async () => {
@@ -135,10 +190,10 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
 
     await migrate(database.url);
 
-    const { counters, indexes, validator } = await schemaOf(database);
-    expect(counters).toStrictEqual([{ _id: 'pets', last: 2n ** 40n }]);
-    expect(indexes).toStrictEqual(INDEXES);
-    expect(validator).toBeDefined();
+    expect(await schemaOf(database)).toStrictEqual({
+      ...SCHEMA,
+      counters: [{ _id: 'pets', last: 2n ** 40n }],
+    });
     expect(await database.pets.countDocuments(there)).toBe(3);
   });
 
@@ -153,52 +208,85 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
 
   it('mends what somebody has removed', async () => {
     const database = await freshDatabase(mongo!);
-    const before = await schemaOf(database);
-    await database.pets.dropIndexes();
-    await database.counters.drop();
-    await database.db.command({ collMod: 'pets', validator: {} });
+    const { db } = database;
+    for (const name of ['pets', 'rate_limits']) await db.collection(name).dropIndexes();
+    for (const name of ['counters', 'api_keys']) await db.dropCollection(name);
+    for (const name of ['pets', 'rate_limits']) await db.command({ collMod: name, validator: {} });
 
     await migrate(database.url);
 
-    expect(await schemaOf(database)).toStrictEqual(before);
+    expect(await schemaOf(database)).toStrictEqual(SCHEMA);
   });
 
-  it('brings an older schema up to date', async () => {
+  it.each([
+    // Version 1 had no idempotency, and version 2 no keys.
+    { version: 1, missing: ['idem.k_1'] },
+    { version: 2, missing: [] },
+  ])('brings an older schema up to date, with all that is in it: $version', async ({ version, missing }) => {
     const database = await freshDatabase(mongo!);
-    const current = await schemaOf(database);
-    // Version 1 had no idempotency.
-    await database.pets.dropIndex('idem.k_1');
-    await database.db.command({ collMod: 'pets', validator: {} });
-    await database.db.collection('schema').updateOne({}, { $set: { version: 1 } });
+    const { db, pets, counters } = database;
+    for (const name of ['api_keys', 'rate_limits']) await db.dropCollection(name);
+    for (const index of missing) await pets.dropIndex(index);
+    if (missing.length > 0) await db.command({ collMod: 'pets', validator: {} });
+    await db.collection('schema').updateOne({}, { $set: { version } });
+    const rex = { name: 'Rex', categoryId: 8n, status: 'sold' };
+    await pets.insertMany([2n, 7n].map((_id) => ({ _id, ...rex })));
+    await counters.updateOne({}, { $set: { last: 9n } });
 
-    expect(await migrate(database.url)).toMatchObject({ from: 1, to: 2 });
-    expect(await schemaOf(database)).toStrictEqual(current);
+    const done = await Promise.all(Array.from({ length: 5 }, () => migrate(database.url)));
+
+    expect(done.map(({ to }) => to)).toStrictEqual([3, 3, 3, 3, 3]);
+    expect(await schemaOf(database)).toStrictEqual({ ...SCHEMA, counters: [{ _id: 'pets', last: 9n }] });
+    expect(await pets.find({}, { sort: { _id: 1 } }).toArray()).toStrictEqual([
+      { _id: 2n, ...rex },
+      { _id: 7n, ...rex },
+    ]);
+  });
+
+  it('says from which version it came', async () => {
+    const { url, db } = await freshDatabase(mongo!);
+    await db.collection('schema').updateOne({}, { $set: { version: 2 } });
+
+    expect(await migrate(url)).toStrictEqual({ database: db.databaseName, from: 2, to: 3 });
   });
 
   it('leaves a newer schema alone', async () => {
     const database = await freshDatabase(mongo!);
-    await database.db.collection('schema').updateOne({}, { $set: { version: 3 } });
+    await database.db.collection('schema').updateOne({}, { $set: { version: 4 } });
     await database.db.command({ collMod: 'pets', validator: {} });
     const before = await schemaOf(database);
 
     await expect(migrate(database.url)).rejects.toThrow(
       new StorageSetupError(
-        `the database "${database.db.databaseName}" has schema version 3, this build needs 2; run a newer build of petstore`,
+        `the database "${database.db.databaseName}" has schema version 4, this build needs 3; run a newer build of petstore`,
       ),
     );
     expect(await schemaOf(database)).toStrictEqual(before);
   });
 
-  it('refuses a database with documents that are no pets, and says which', async () => {
-    const database = await freshDatabase(mongo!, { migrated: false });
-    await database.db.collection<{ _id: unknown }>('pets').insertOne({ _id: 'Rex' });
+  it.each([
+    { version: undefined, name: 'pets', what: 'pet' },
+    { version: undefined, name: 'api_keys', what: 'API key' },
+    { version: 2, name: 'api_keys', what: 'API key' },
+    { version: 2, name: 'rate_limits', what: 'count of requests' },
+  ])(
+    'refuses documents that are no $what, and says which (from $version)',
+    async ({ version, name, what }) => {
+      const database = await freshDatabase(mongo!, { migrated: false });
+      const versions = version === undefined ? [] : [{ _id: 'petstore', version }];
+      for (const document of versions)
+        await database.db.collection<{ _id: string }>('schema').insertOne(document);
+      await database.db.collection<{ _id: unknown }>(name).insertOne({ _id: 'Rex' });
 
-    const error = await migrate(database.url).catch((reason: unknown) => reason);
-
-    expect(error).toBeInstanceOf(StorageSetupError);
-    expect(String(error)).toMatch(/document that is no pet \(_id: "Rex"\)/);
-    expect((await schemaOf(database)).versions).toStrictEqual([]);
-  });
+      await expect(migrate(database.url)).rejects.toThrow(
+        new StorageSetupError(
+          `the collection "${name}" of the database "${database.db.databaseName}" has a document that is no ${what} ` +
+            '(_id: "Rex"); repair or remove it, then migrate again',
+        ),
+      );
+      expect((await schemaOf(database)).versions).toStrictEqual(versions);
+    },
+  );
 });
 
 describe.skipIf(mongo === undefined)(`the validator${leftOut}`, () => {
@@ -231,6 +319,77 @@ describe.skipIf(mongo === undefined)(`the validator${leftOut}`, () => {
     const pets = db.collection<{ _id: unknown }>('pets', { ignoreUndefined: true });
 
     await expect(pets.insertOne(document)).rejects.toMatchObject({ code: 121 });
+  });
+});
+
+describe.skipIf(mongo === undefined)(`the validator of keys${leftOut}`, () => {
+  const at = new Date(1_797_000_000_001);
+  const key = {
+    _id: '0123456789abcdef',
+    label: 'tom',
+    digest: '0123456789abcdef'.repeat(4),
+    scopes: ['pets:read'],
+    createdAt: at,
+  };
+  const whole = {
+    ...key,
+    scopes: ['pets:read', 'pets:write'],
+    expiresAt: at,
+    rateLimit: { requests: 1_000_000_000, seconds: 86_400 },
+    revokedAt: at,
+    lastUsedAt: at,
+  };
+
+  it.each([
+    ['a key', key],
+    ['a key with everything', whole],
+    ['a label of 64 astral characters', { ...key, label: '\u{1f415}'.repeat(64) }],
+    ['a further field', { ...key, later: true }],
+  ])('takes %s', async (_, document) => {
+    const { db } = await freshDatabase(mongo!);
+
+    await expect(db.collection<{ _id: string }>('api_keys').insertOne(document)).resolves.toBeDefined();
+  });
+
+  it.each<readonly [string, Document & { _id: string }]>([
+    ['an _id that is no id', { ...key, _id: 'tom' }],
+    ['an _id of capitals', { ...key, _id: key._id.toUpperCase() }],
+    ['no label', { ...key, label: undefined }],
+    ['a label of 65 characters', { ...key, label: 'x'.repeat(65) }],
+    ['no digest', { ...key, digest: undefined }],
+    ['a short digest', { ...key, digest: key.digest.slice(1) }],
+    ['no scope', { ...key, scopes: [] }],
+    ['a scope twice', { ...key, scopes: ['pets:read', 'pets:read'] }],
+    ['another scope', { ...key, scopes: ['pets:delete'] }],
+    ['a scope that is no list', { ...key, scopes: 'pets:read' }],
+    ['no time of creation', { ...key, createdAt: undefined }],
+    ...(['createdAt', 'expiresAt', 'revokedAt', 'lastUsedAt'] as const).flatMap((field) => [
+      [`${field} as text`, { ...whole, [field]: at.toISOString() }] as const,
+      [`${field} as a number`, { ...whole, [field]: at.getTime() }] as const,
+      [`${field} as null`, { ...whole, [field]: null }] as const,
+    ]),
+    ['a limit of no requests', { ...whole, rateLimit: { requests: 0, seconds: 1 } }],
+    ['a limit of too many requests', { ...whole, rateLimit: { requests: 1_000_000_001, seconds: 1 } }],
+    ['a limit of too many seconds', { ...whole, rateLimit: { requests: 1, seconds: 86_401 } }],
+    ['half a request', { ...whole, rateLimit: { requests: 1.5, seconds: 1 } }],
+    ['half a limit', { ...whole, rateLimit: { requests: 1 } }],
+  ])('refuses %s', async (_, document) => {
+    const { db } = await freshDatabase(mongo!);
+    const keys = db.collection<{ _id: string }>('api_keys', { ignoreUndefined: true });
+
+    await expect(keys.insertOne(document)).rejects.toMatchObject({ code: 121 });
+  });
+});
+
+describe.skipIf(mongo === undefined)(`the validator of counts${leftOut}`, () => {
+  it.each([
+    ['a date that is text', { key: 'k', points: 1, expire: '2026-11-21' }],
+    ['no end', { key: 'k', points: 1, expire: null }],
+    ['no key', { points: 1, expire: new Date() }],
+  ])('refuses %s', async (_, document) => {
+    const { db } = await freshDatabase(mongo!);
+
+    await expect(db.collection('rate_limits').insertOne(document)).rejects.toMatchObject({ code: 121 });
   });
 });
 

@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
-import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { openMongoKeys, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageSetupError } from '../../../src/application/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { freshDatabase, withOptions } from '../../support/mongo-database.ts';
@@ -44,19 +44,30 @@ describe.skipIf(mongo === undefined)(
 
     it('refuses an older schema', async () => {
       const { url, db } = await freshDatabase(mongo!);
-      await db.collection('schema').updateOne({}, { $set: { version: 1 } });
+      await db.collection('schema').updateOne({}, { $set: { version: 2 } });
 
       expect(await refusal(url)).toBe(
-        `the database "${db.databaseName}" has schema version 1, this build needs 2; ${MIGRATE}`,
+        `the database "${db.databaseName}" has schema version 2, this build needs 3; ${MIGRATE}`,
+      );
+    });
+
+    it('refuses an older schema for the keys alone as well', async () => {
+      const { url, db } = await freshDatabase(mongo!);
+      await db.collection('schema').updateOne({}, { $set: { version: 2 } });
+
+      await expect(openMongoKeys(url)).rejects.toThrow(
+        new StorageSetupError(
+          `the database "${db.databaseName}" has schema version 2, this build needs 3; ${MIGRATE}`,
+        ),
       );
     });
 
     it.each([false, true])('refuses a newer schema (autoMigrate=%s)', async (autoMigrate) => {
       const { url, db } = await freshDatabase(mongo!);
-      await db.collection('schema').updateOne({}, { $set: { version: 3 } });
+      await db.collection('schema').updateOne({}, { $set: { version: 4 } });
 
       expect(await refusal(url, autoMigrate)).toBe(
-        `the database "${db.databaseName}" has schema version 3, this build needs 2; run a newer build of petstore`,
+        `the database "${db.databaseName}" has schema version 4, this build needs 3; run a newer build of petstore`,
       );
     });
 
@@ -73,7 +84,7 @@ describe.skipIf(mongo === undefined)(
       for (const { close } of opened) await close();
 
       expect(new Set(ids)).toStrictEqual(new Set([1n, 2n]));
-      expect(await db.collection('schema').find().toArray()).toStrictEqual([{ _id: 'petstore', version: 2 }]);
+      expect(await db.collection('schema').find().toArray()).toStrictEqual([{ _id: 'petstore', version: 3 }]);
     });
 
     it('migrates an older schema first if told to', async () => {
@@ -83,7 +94,7 @@ describe.skipIf(mongo === undefined)(
       const { close } = await openMongoStorage(url, { autoMigrate: true });
       await close();
 
-      expect(await db.collection('schema').find().toArray()).toStrictEqual([{ _id: 'petstore', version: 2 }]);
+      expect(await db.collection('schema').find().toArray()).toStrictEqual([{ _id: 'petstore', version: 3 }]);
     });
 
     it('says what is wrong with credentials, and not what they are', async () => {

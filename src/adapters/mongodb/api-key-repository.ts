@@ -1,0 +1,123 @@
+import type { Collection, Db } from 'mongodb';
+import { ApiKeyIdTaken } from '../../application/api-key-errors.ts';
+import { StorageUnavailable } from '../../application/errors.ts';
+import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
+import type { ApiKeyRecord, RateLimit } from '../../domain/api-key.ts';
+import { DURABLE, SETTLED } from './concerns.ts';
+import { Deadline } from './deadline.ts';
+import { duplicateField } from './errors.ts';
+import { type ApiKeyDocument, apiKeysOf } from './schema.ts';
+
+/** Every call is over after this time, with an answer or with {@link StorageUnavailable}. */
+const DEADLINE_MS = 10_000;
+
+/** API keys in MongoDB, shared by any number of processes. */
+export class MongoApiKeyRepository implements ApiKeyRepository {
+  readonly #keys: Collection<ApiKeyDocument>;
+  readonly #deadlineMs: number;
+
+  constructor(db: Db, deadlineMs = DEADLINE_MS) {
+    this.#keys = apiKeysOf(db);
+    this.#deadlineMs = deadlineMs;
+  }
+
+  async insert(key: ApiKeyRecord): Promise<void> {
+    const document = toDocument(key);
+    await this.#persistently(() => this.#insertDocument(document));
+  }
+
+  async findById(id: string): Promise<ApiKeyRecord | undefined> {
+    const found = await this.#persistently(() => this.#keys.findOne({ _id: id }, SETTLED));
+    return found === null ? undefined : toRecord(found);
+  }
+
+  async list(): Promise<readonly ApiKeyRecord[]> {
+    const options = { sort: { createdAt: 1, _id: 1 }, ...SETTLED } as const;
+    const found = await this.#persistently(() => this.#keys.find({}, options).toArray());
+    return found.map(toRecord);
+  }
+
+  async revoke(id: string, at: Date): Promise<ApiKeyRecord | undefined> {
+    return this.#advance(id, { revokedAt: new Date(at) });
+  }
+
+  async expire(id: string, at: Date): Promise<ApiKeyRecord | undefined> {
+    return this.#advance(id, { expiresAt: new Date(at) });
+  }
+
+  async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
+    const updates = [...uses].map(([id, at]) => {
+      const tooLate = new Date(at.getTime() - USE_INTERVAL_MS);
+      // Negated, so that it is true of a key that was never used as well.
+      const filter = { _id: id, lastUsedAt: { $not: { $gt: tooLate } } };
+      return { updateOne: { filter, update: { $set: { lastUsedAt: new Date(at) } } } };
+    });
+    // The driver refuses to write nothing.
+    if (updates.length === 0) return;
+    await this.#persistently(() => this.#keys.bulkWrite(updates, { ordered: false, ...DURABLE }));
+  }
+
+  async #insertDocument(document: ApiKeyDocument): Promise<void> {
+    try {
+      await this.#keys.insertOne(document, DURABLE);
+    } catch (error) {
+      if (duplicateField(error) !== '_id') throw error;
+      const owner = await this.#keys.findOne({ _id: document._id }, SETTLED);
+      if (owner === null) throw new StorageUnavailable('the key is not yet durable', { cause: error });
+      if (owner.digest !== document.digest) throw new ApiKeyIdTaken(document._id);
+    }
+  }
+
+  /** `$min` keeps the earlier date, and takes a date where there is none. */
+  async #advance(
+    id: string,
+    date: Pick<ApiKeyDocument, 'revokedAt' | 'expiresAt'>,
+  ): Promise<ApiKeyRecord | undefined> {
+    const options = { returnDocument: 'after', ...DURABLE } as const;
+    const changed = await this.#persistently(() =>
+      this.#keys.findOneAndUpdate({ _id: id }, { $min: date }, options),
+    );
+    return changed === null ? undefined : toRecord(changed);
+  }
+
+  /** Every call here may be repeated. */
+  #persistently<T>(work: () => Promise<T>): Promise<T> {
+    const deadline = new Deadline(this.#deadlineMs);
+    return deadline.bound(deadline.retry(work));
+  }
+}
+
+/** Of its own: nothing that the caller may change while we wait, and nothing that is no part of a key. */
+function toDocument({ id, label, digest, scopes, createdAt, ...optional }: ApiKeyRecord): ApiKeyDocument {
+  const { expiresAt, rateLimit, revokedAt, lastUsedAt } = optional;
+  return {
+    _id: id,
+    label,
+    digest,
+    scopes: [...scopes],
+    createdAt: new Date(createdAt),
+    ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt) }),
+    ...(rateLimit !== undefined && { rateLimit: toRateLimit(rateLimit) }),
+    ...(revokedAt !== undefined && { revokedAt: new Date(revokedAt) }),
+    ...(lastUsedAt !== undefined && { lastUsedAt: new Date(lastUsedAt) }),
+  };
+}
+
+function toRecord({ _id, label, digest, scopes, createdAt, ...optional }: ApiKeyDocument): ApiKeyRecord {
+  const { expiresAt, rateLimit, revokedAt, lastUsedAt } = optional;
+  return {
+    id: _id,
+    label,
+    digest,
+    scopes,
+    createdAt,
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(rateLimit !== undefined && { rateLimit: toRateLimit(rateLimit) }),
+    ...(revokedAt !== undefined && { revokedAt }),
+    ...(lastUsedAt !== undefined && { lastUsedAt }),
+  };
+}
+
+function toRateLimit({ requests, seconds }: RateLimit): RateLimit {
+  return { requests, seconds };
+}

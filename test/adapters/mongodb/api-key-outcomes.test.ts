@@ -1,0 +1,119 @@
+import { MongoServerError } from 'mongodb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
+import { ApiKeyIdTaken } from '../../../src/application/api-key-errors.ts';
+import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { aKey } from '../../contracts/api-key-repository.ts';
+import { failCommand, failPoint } from '../../support/fail-point.ts';
+import { freshDatabase, openClient } from '../../support/mongo-database.ts';
+import { sharedMongo, startMongo } from '../../support/mongodb.ts';
+
+const at = new Date(1_797_000_000_001);
+const TIMED_OUT = { code: 64, errmsg: 'waiting for replication timed out' };
+const NOT_WRITABLE_PRIMARY = 10_107;
+const BAD_VALUE = 2;
+
+const none = (await sharedMongo()) === undefined;
+
+// A server of its own: some fail points are for all its clients.
+describe.skipIf(none)(`a key in MongoDB${none ? ' (left out: no server)' : ''}`, () => {
+  let mongo: Awaited<ReturnType<typeof startMongo>>;
+  beforeAll(async () => {
+    mongo = await startMongo({ setParameters: { enableTestCommands: 1 } });
+  }, 120_000);
+  afterAll(() => mongo?.stop());
+
+  async function open(url: string, deadlineMs?: number) {
+    const opened = await openClient(url);
+    return { keys: new MongoApiKeyRepository(opened.client.db(), deadlineMs), ...opened };
+  }
+
+  it.each([1, 2])(
+    'is stored once when the write concern times out %i times, the second with the duplicate of the first',
+    async (times) => {
+      const { url, db } = await freshDatabase(mongo);
+      const { keys, sent } = await open(url);
+      await failCommand(db, 'insert', { times }, { writeConcernError: TIMED_OUT });
+
+      await keys.insert(aKey());
+
+      expect(await keys.list()).toStrictEqual([aKey()]);
+      expect(sent('insert')).toBeGreaterThanOrEqual(2);
+    },
+  );
+
+  it('is not overwritten though the duplicate comes together with a write-concern timeout', async () => {
+    const { url, db } = await freshDatabase(mongo);
+    const { keys } = await open(url);
+    await keys.insert(aKey());
+    await failCommand(db, 'insert', { times: 1 }, { writeConcernError: TIMED_OUT });
+
+    const another = { ...aKey(2), id: aKey().id };
+    await expect(keys.insert(another)).rejects.toThrow(ApiKeyIdTaken);
+    expect(await keys.list()).toStrictEqual([aKey()]);
+  });
+
+  it.each(['insert', 'find', 'findAndModify', 'update'])(
+    'is kept when the server is not primary for a while: %s',
+    async (command) => {
+      const { url, db } = await freshDatabase(mongo);
+      const { keys } = await open(url);
+      await failCommand(db, command, { times: 3 }, { errorCode: NOT_WRITABLE_PRIMARY });
+
+      await keys.insert(aKey());
+      await keys.recordUse(new Map([[aKey().id, at]]));
+      await keys.revoke(aKey().id, at);
+
+      expect(await keys.findById(aKey().id)).toStrictEqual({ ...aKey(), lastUsedAt: at, revokedAt: at });
+    },
+  );
+
+  it.each(['insert', 'find', 'findAndModify', 'update'])(
+    'is a bug when the server refuses the command: %s',
+    async (command) => {
+      const { url, db } = await freshDatabase(mongo);
+      const { keys, sent } = await open(url);
+      const calls = {
+        insert: () => keys.insert(aKey()),
+        find: () => keys.findById(aKey().id),
+        findAndModify: () => keys.revoke(aKey().id, at),
+        update: () => keys.recordUse(new Map([[aKey().id, at]])),
+      };
+      await failCommand(db, command, 'alwaysOn', { errorCode: BAD_VALUE });
+
+      const call = Object.entries(calls).find(([name]) => name === command)?.[1];
+      const error = await call?.().catch((reason: unknown) => reason);
+
+      expect(error).toBeInstanceOf(MongoServerError);
+      expect(error).toMatchObject({ code: BAD_VALUE });
+      expect(sent(command)).toBe(1);
+    },
+  );
+
+  it('says that the storage is unavailable when the accident lasts', async () => {
+    const { url, db } = await freshDatabase(mongo);
+    const { keys } = await open(url, 500);
+    await failCommand(db, 'update', 'alwaysOn', { errorCode: NOT_WRITABLE_PRIMARY });
+
+    await expect(keys.recordUse(new Map([[aKey().id, at]]))).rejects.toThrow(StorageUnavailable);
+  });
+
+  it('is not acknowledged before a majority has it, not even to whoever finds it there', async () => {
+    const { url, db } = await freshDatabase(mongo);
+    const [one, other] = [await open(url), await open(url)];
+    const settled: string[] = [];
+    // The majority commit point stands still: what is written now could still be rolled back.
+    const moveOn = await failPoint(db, 'disableSnapshotting', 'alwaysOn');
+    const inserting = one.keys.insert(aKey()).finally(() => settled.push('one'));
+    const stored = () => db.collection('api_keys').countDocuments({}, { readConcern: { level: 'local' } });
+    await expect.poll(stored).toBe(1);
+    const again = other.keys.insert(aKey()).finally(() => settled.push('other'));
+
+    await expect.poll(() => other.sent('find')).toBeGreaterThan(1);
+    expect(settled).toStrictEqual([]);
+    await moveOn();
+
+    await Promise.all([inserting, again]);
+    expect(await one.keys.list()).toStrictEqual([aKey()]);
+  });
+});

@@ -1,0 +1,232 @@
+import { randomUUID } from 'node:crypto';
+import { MongoClient } from 'mongodb';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
+import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
+import { openMongoKeys, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { StorageUnavailable } from '../../../src/application/errors.ts';
+import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
+import { aKey, apiKeyRepositoryContract } from '../../contracts/api-key-repository.ts';
+import {
+  addressOf,
+  freshDatabase,
+  openClient,
+  throughPort,
+  withOptions,
+} from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+import { TcpProxy } from '../../support/tcp-proxy.ts';
+
+const mongo = await sharedMongo();
+const leftOut = mongo === undefined ? ' (left out: no server)' : '';
+
+describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
+  apiKeyRepositoryContract('mongodb', async () => {
+    const url = mongo!.url(`test-${randomUUID()}`);
+    await migrate(url);
+    const admin = new MongoClient(url);
+    const storage = await openMongoStorage(url, { autoMigrate: false });
+    const opened: { close(): Promise<void> }[] = [storage];
+    return {
+      keys: storage.keys,
+      // As the command line does it.
+      async another() {
+        const next = await openMongoKeys(url);
+        opened.push(next);
+        return next.keys;
+      },
+      async close() {
+        for (const { close } of opened) await close();
+        await admin.db().dropDatabase();
+        await admin.close();
+      },
+    };
+  });
+});
+
+const at = new Date(1_797_000_000_001);
+const key = aKey(1, { rateLimit: { requests: 600, seconds: 60 } });
+const calls = {
+  insert: (keys: ApiKeyRepository) => keys.insert(key),
+  findById: (keys: ApiKeyRepository) => keys.findById(key.id),
+  list: (keys: ApiKeyRepository) => keys.list(),
+  revoke: (keys: ApiKeyRepository) => keys.revoke(key.id, at),
+  expire: (keys: ApiKeyRepository) => keys.expire(key.id, at),
+  recordUse: (keys: ApiKeyRepository) => keys.recordUse(new Map([[key.id, at]])),
+};
+const methods = ['insert', 'findById', 'list', 'revoke', 'expire', 'recordUse'] as const;
+
+async function open(url: string, deadlineMs?: number) {
+  const opened = await openClient(url);
+  return { keys: new MongoApiKeyRepository(opened.client.db(), deadlineMs), ...opened };
+}
+
+describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
+  it('are these documents', async () => {
+    const { url, db } = await freshDatabase(mongo!);
+    const { keys } = await open(url);
+    await keys.insert(key);
+    await keys.insert(aKey(2));
+    for (const method of ['revoke', 'expire', 'recordUse'] as const) await calls[method](keys);
+
+    const { id: _id, ...fields } = key;
+    const { id: plainId, ...plain } = aKey(2);
+    expect(await db.collection('api_keys').find().sort({ _id: 1 }).toArray()).toStrictEqual([
+      { _id, ...fields, revokedAt: at, expiresAt: at, lastUsedAt: at },
+      { _id: plainId, ...plain },
+    ]);
+  });
+
+  it('are found by their id, with one look', async () => {
+    const { url, db } = await freshDatabase(mongo!);
+    const { keys, commands } = await open(url);
+    for (let n = 0; n < 50; n++) await keys.insert(aKey(n));
+    commands.length = 0;
+
+    expect(await keys.findById(aKey(7).id)).toStrictEqual(aKey(7));
+
+    expect(commands.map(({ commandName }) => commandName)).toStrictEqual(['find']);
+    const { find, filter, limit } = commands[0]!.command;
+    expect(filter).toStrictEqual({ _id: aKey(7).id });
+    const { executionStats } = await db.command({
+      explain: { find, filter, limit },
+      verbosity: 'executionStats',
+    });
+    expect(executionStats).toMatchObject({ nReturned: 1, totalDocsExamined: 1, totalKeysExamined: 1 });
+  });
+
+  it('are read and written so that it stays, whatever the connection string says', async () => {
+    const { url } = await freshDatabase(mongo!);
+    const { keys, commands } = await open(
+      withOptions(url, { w: 1, journal: false, readConcernLevel: 'local', readPreference: 'nearest' }),
+    );
+    for (const method of methods) await calls[method](keys);
+
+    const durable = { w: 'majority', j: true, wtimeout: 5_000 };
+    expect(
+      commands.map(({ commandName, command }) => {
+        const { readConcern, writeConcern, $readPreference } = command;
+        // A direct connection turns the primary into the next best.
+        const isElsewhere = $readPreference?.mode === 'nearest';
+        return [commandName, readConcern?.level, writeConcern, isElsewhere];
+      }),
+    ).toStrictEqual([
+      ['insert', undefined, durable, false],
+      ['find', 'majority', undefined, false],
+      ['find', 'majority', undefined, false],
+      ['findAndModify', undefined, durable, false],
+      ['findAndModify', undefined, durable, false],
+      ['update', undefined, durable, false],
+    ]);
+  });
+
+  it('are noted as used with one command, without an upsert', async () => {
+    const { url, db } = await freshDatabase(mongo!);
+    const { keys, commands } = await open(url);
+    await keys.insert(aKey(1));
+    commands.length = 0;
+
+    await keys.recordUse(new Map([1, 2, 3].map((n) => [aKey(n).id, at])));
+
+    expect(commands.map(({ commandName, command }) => [commandName, command['ordered']])).toStrictEqual([
+      ['update', false],
+    ]);
+    expect(await db.collection('api_keys').countDocuments()).toBe(1);
+  });
+
+  // One lost reply is enough without the driver's own retry, which the server recognises.
+  describe.each([
+    { retryWrites: false, replies: 1 },
+    { retryWrites: true, replies: 3 },
+  ])('though the connection is lost after the write: %o', ({ retryWrites, replies }) => {
+    it.each([
+      { method: 'insert', command: 'insert', expected: key },
+      { method: 'revoke', command: 'findAndModify', expected: { ...key, revokedAt: at } },
+      { method: 'expire', command: 'findAndModify', expected: { ...key, expiresAt: at } },
+      { method: 'recordUse', command: 'update', expected: { ...key, lastUsedAt: at } },
+    ] as const)('$method is done, once', async ({ method, command, expected }) => {
+      const { url } = await freshDatabase(mongo!);
+      const { keys: witness } = await open(url);
+      if (method !== 'insert') await witness.insert(key);
+      const proxy = await new TcpProxy(addressOf(url)).listen();
+      onTestFinished(() => proxy.close());
+      const { keys, sent } = await open(withOptions(throughPort(url, proxy.port), { retryWrites }));
+      proxy.loseReplies(command, replies);
+
+      const result = await calls[method](keys);
+
+      expect(proxy.repliesToLose).toBe(0);
+      expect(sent(command)).toBe(replies + 1);
+      const tells = method === 'revoke' || method === 'expire';
+      expect(result).toStrictEqual(tells ? expected : undefined);
+      expect(await witness.list()).toStrictEqual([expected]);
+    });
+  });
+});
+
+describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`, () => {
+  const DEADLINE_MS = 500;
+  /** What the timers and a busy machine may add. */
+  const SLACK_MS = 1_000;
+
+  async function proxied(deadlineMs = DEADLINE_MS) {
+    const { url } = await freshDatabase(mongo!);
+    const proxy = await new TcpProxy(addressOf(url)).listen();
+    onTestFinished(() => proxy.close());
+    const opened = await open(throughPort(url, proxy.port), deadlineMs);
+    await opened.keys.insert(key);
+    return { ...opened, proxy };
+  }
+
+  it.each(methods)('%s says so within its deadline: the server is gone', async (method) => {
+    const { keys, proxy } = await proxied();
+    await proxy.close();
+
+    const { error, ms } = await failure(() => calls[method](keys));
+
+    expect(error).toBeInstanceOf(StorageUnavailable);
+    expect(ms).toBeLessThan(DEADLINE_MS + SLACK_MS);
+  });
+
+  it.each(methods)('%s says so within its deadline: the server has frozen', async (method) => {
+    const { keys, proxy } = await proxied();
+    proxy.stall();
+
+    const { error, ms } = await failure(() => calls[method](keys));
+
+    expect(error).toBeInstanceOf(StorageUnavailable);
+    expect(ms).toBeGreaterThan(DEADLINE_MS - 50);
+    expect(ms).toBeLessThan(DEADLINE_MS + SLACK_MS);
+    proxy.resume();
+    await expect.poll(() => calls[method](keys).then(() => 'done'), { timeout: 10_000 }).toBe('done');
+  });
+
+  it.each(methods)('%s says so at once when the storage is closed', async (method) => {
+    const { keys, client } = await proxied(60_000);
+    await client.close();
+
+    const { error, ms } = await failure(() => calls[method](keys));
+
+    expect(error).toBeInstanceOf(StorageUnavailable);
+    expect(ms).toBeLessThan(SLACK_MS);
+  });
+
+  it('a call that is in flight when the storage is closed is told so', async () => {
+    const { keys, client, proxy } = await proxied(60_000);
+    proxy.stall();
+    const failing = Promise.all(methods.map((method) => failure(() => calls[method](keys))));
+    await client.close();
+
+    for (const { error } of await failing) expect(error).toBeInstanceOf(StorageUnavailable);
+  });
+});
+
+async function failure(work: () => Promise<unknown>): Promise<{ error: unknown; ms: number }> {
+  const start = performance.now();
+  try {
+    await work();
+  } catch (error) {
+    return { error, ms: performance.now() - start };
+  }
+  throw new Error('should have failed');
+}

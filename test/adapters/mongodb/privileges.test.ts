@@ -1,0 +1,88 @@
+import { MongoClient } from 'mongodb';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
+import { openMongoKeys, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { newPet } from '../../../src/domain/pet.ts';
+import { aKey } from '../../contracts/api-key-repository.ts';
+import { type MongodProcess, startMongodProcess } from '../../support/mongod-process.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+
+const DATABASE = 'petstore';
+const at = new Date(1_797_000_000_001);
+
+/** What the README says that the service needs. */
+const NEEDED = { pets: true, counters: true, api_keys: true, rate_limits: true, schema: false };
+
+// A server that asks for passwords is made only where a server is a process of ours.
+const none = (await sharedMongo())?.kind !== 'process';
+
+describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod process)' : ''}`, () => {
+  let mongod: MongodProcess;
+  let admin: MongoClient;
+
+  const urlOf = (user: string) =>
+    `mongodb://${user}:secret@127.0.0.1:${mongod.port}/${DATABASE}?authSource=admin`;
+
+  beforeAll(async () => {
+    mongod = await startMongodProcess(['--auth']);
+    // The first user may be made without one, from the same machine.
+    const first = new MongoClient(`mongodb://127.0.0.1:${mongod.port}`);
+    await first.db('admin').command({ createUser: 'root', pwd: 'secret', roles: ['root'] });
+    await first.close();
+    admin = await new MongoClient(urlOf('root')).connect();
+    const privileges = Object.entries(NEEDED).map(([collection, writes]) => ({
+      resource: { db: DATABASE, collection },
+      actions: writes ? ['find', 'insert', 'update'] : ['find'],
+    }));
+    const db = admin.db('admin');
+    await db.command({ createRole: 'petstoreService', privileges, roles: [] });
+    await db.command({ createUser: 'service', pwd: 'secret', roles: ['petstoreService'] });
+    const roles = ['readWrite', 'dbAdmin'].map((role) => ({ role, db: DATABASE }));
+    await db.command({ createUser: 'migrator', pwd: 'secret', roles });
+  });
+  afterAll(async () => {
+    await admin?.close();
+    await mongod?.stop();
+  });
+
+  it('need no more than these to migrate and to serve', async () => {
+    await migrate(urlOf('migrator'));
+    await migrate(urlOf('migrator'));
+
+    const { pets, keys, limiter, probe, close } = await openMongoStorage(urlOf('service'), {
+      autoMigrate: false,
+    });
+    onTestFinished(close);
+    await probe.check();
+    const rex = await pets.insertOnce(newPet({ name: 'Rex', categoryId: 7n }), {
+      key: 'k',
+      fingerprint: 'f',
+    });
+    expect(await pets.findById(rex.pet.id)).toStrictEqual(rex.pet);
+    expect(await pets.list({ limit: 10 })).toStrictEqual([rex.pet]);
+    await keys.insert(aKey());
+    await keys.insert(aKey());
+    await keys.recordUse(new Map([[aKey().id, at]]));
+    // Into the next window as well, which takes the place of the first.
+    const limit = { requests: 1, seconds: 1 };
+    expect(await limiter.take('tom', limit)).toMatchObject({ allowed: true });
+    expect(await limiter.take('tom', limit)).toMatchObject({ allowed: false });
+    await expect.poll(async () => (await limiter.take('tom', limit)).allowed, { timeout: 3_000 }).toBe(true);
+
+    const commandLine = await openMongoKeys(urlOf('service'));
+    onTestFinished(() => commandLine.close());
+    await commandLine.keys.expire(aKey().id, at);
+    const revoked = await commandLine.keys.revoke(aKey().id, at);
+    expect(revoked).toStrictEqual({ ...aKey(), lastUsedAt: at, expiresAt: at, revokedAt: at });
+    expect(await commandLine.keys.list()).toStrictEqual([revoked]);
+  });
+
+  it('the service can remove nothing', async () => {
+    const service = await new MongoClient(urlOf('service')).connect();
+    onTestFinished(() => service.close());
+    for (const name of Object.keys(NEEDED)) {
+      await expect(service.db().collection(name).deleteMany({}), name).rejects.toMatchObject({ code: 13 });
+      await expect(service.db().collection(name).drop(), name).rejects.toMatchObject({ code: 13 });
+    }
+  });
+});

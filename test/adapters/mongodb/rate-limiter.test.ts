@@ -1,0 +1,267 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { MongoServerError } from 'mongodb';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { MongoRateLimiter } from '../../../src/adapters/mongodb/rate-limiter.ts';
+import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { rateLimiterContract } from '../../contracts/rate-limiter.ts';
+import {
+  addressOf,
+  freshDatabase,
+  openClient,
+  throughPort,
+  withOptions,
+} from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+import { ROOT } from '../../support/process.ts';
+import { TcpProxy } from '../../support/tcp-proxy.ts';
+
+const run = promisify(execFile);
+
+const DEADLINE_MS = 500;
+/** What the timers and a busy machine may add. */
+const SLACK_MS = 1_000;
+const HOUR = 3_600;
+
+const mongo = await sharedMongo();
+const leftOut = mongo === undefined ? ' (left out: no server)' : '';
+
+async function open(url: string) {
+  const opened = await openClient(url);
+  return { limiter: new MongoRateLimiter(opened.client.db()), ...opened };
+}
+
+describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
+  rateLimiterContract('mongodb', async () => {
+    const { url } = await freshDatabase(mongo!);
+    const { limiter } = await open(url);
+    return limiter;
+  });
+});
+
+describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () => {
+  it('shares its counts with every other on the database', async () => {
+    const { url } = await freshDatabase(mongo!);
+    const limiters = [(await open(url)).limiter, (await open(url)).limiter];
+    const limit = { requests: 10, seconds: HOUR };
+
+    const taken = await Promise.all(
+      Array.from({ length: 20 }, () => limiters.map(async (limiter) => limiter.take('tom', limit))).flat(),
+    );
+
+    const remaining = taken.filter(({ allowed }) => allowed).map((allowance) => allowance.remaining);
+    expect(remaining.toSorted((a, b) => a - b)).toStrictEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    for (const limiter of [...limiters, (await open(url)).limiter]) {
+      expect(await limiter.take('tom', limit)).toStrictEqual({
+        allowed: false,
+        remaining: 0,
+        resetSeconds: HOUR,
+      });
+    }
+  });
+
+  it('asks the server once for a request, and no more when the window is used up', async () => {
+    const { url } = await freshDatabase(mongo!);
+    const [one, other] = [await open(url), await open(url)];
+    const limit = { requests: 2, seconds: HOUR };
+    const over = { allowed: false, remaining: 0, resetSeconds: HOUR };
+
+    await one.limiter.take('tom', limit);
+    await one.limiter.take('tom', limit);
+    for (let n = 0; n < 3; n++) expect(await one.limiter.take('tom', limit)).toStrictEqual(over);
+    // Whoever has not seen the end of the window asks once.
+    for (let n = 0; n < 3; n++) expect(await other.limiter.take('tom', limit)).toStrictEqual(over);
+
+    expect(one.commands.map(({ commandName }) => commandName)).toStrictEqual([
+      'findAndModify',
+      'findAndModify',
+    ]);
+    expect(other.commands.map(({ commandName }) => commandName)).toStrictEqual(['findAndModify']);
+  });
+
+  it('begins the next window in the document of the last', async () => {
+    const { url, db } = await freshDatabase(mongo!);
+    const { limiter } = await open(url);
+    const limit = { requests: 1, seconds: 1 };
+
+    await limiter.take('tom', limit);
+    const { resetSeconds } = await limiter.take('tom', limit);
+    await sleep(resetSeconds * 1_000 + 1);
+    expect(await limiter.take('tom', limit)).toMatchObject({ allowed: true });
+
+    expect(await db.collection('rate_limits').countDocuments()).toBe(1);
+  });
+
+  it('says a second at least, though the window ends while it asks', async () => {
+    const { url } = await freshDatabase(mongo!);
+    const proxy = await new TcpProxy(addressOf(url)).listen();
+    onTestFinished(() => proxy.close());
+    const { limiter } = await open(throughPort(url, proxy.port));
+    const limit = { requests: 10, seconds: 1 };
+    await limiter.take('tom', limit);
+    await sleep(800);
+
+    const held = proxy.hold('findAndModify');
+    const taking = limiter.take('tom', limit);
+    const release = await held;
+    await sleep(250);
+    release();
+
+    expect(await taking).toMatchObject({ allowed: true, resetSeconds: 1 });
+  });
+
+  it('keeps a count as this document, for as long as the window', async () => {
+    const { url, db } = await freshDatabase(mongo!);
+    const { limiter } = await open(url);
+
+    const before = Date.now();
+    await limiter.take('0123456789abcdef', { requests: 600, seconds: 60 });
+    await limiter.take('0123456789abcdef', { requests: 600, seconds: 60 });
+    const after = Date.now();
+
+    const counts = await db
+      .collection('rate_limits')
+      .find({}, { projection: { _id: 0 } })
+      .toArray();
+    expect(counts).toStrictEqual([{ key: '600/60:0123456789abcdef', points: 2, expire: expect.any(Date) }]);
+    const end = Number(counts[0]?.['expire']) - 60_000;
+    expect(end).toBeGreaterThanOrEqual(before);
+    expect(end).toBeLessThanOrEqual(after);
+  });
+
+  it('finds a count by its index', async () => {
+    const { url, db } = await freshDatabase(mongo!);
+    const { limiter, commands } = await open(url);
+    for (let n = 0; n < 50; n++) await limiter.take(`key-${n}`, { requests: 5, seconds: HOUR });
+
+    const { query, update } = commands.at(-1)!.command;
+    const { executionStats, queryPlanner } = await db.command({
+      explain: { findAndModify: 'rate_limits', query, update },
+      verbosity: 'executionStats',
+    });
+    expect(executionStats).toMatchObject({ totalDocsExamined: 1, totalKeysExamined: 1 });
+    expect(JSON.stringify(queryPlanner.winningPlan)).toMatch(/"indexName":"key_1"/);
+  });
+
+  it('waits for neither a majority nor a journal, whatever the connection string says', async () => {
+    const { url } = await freshDatabase(mongo!);
+    const { limiter, commands } = await open(withOptions(url, { w: 'majority', journal: true }));
+
+    await limiter.take('tom', { requests: 5, seconds: HOUR });
+
+    expect(commands.map(({ command }) => command['writeConcern'])).toStrictEqual([{ w: 1, j: false }]);
+  });
+
+  describe('when MongoDB cannot be reached', () => {
+    const limit = { requests: 10, seconds: HOUR };
+
+    async function proxied() {
+      const { url } = await freshDatabase(mongo!);
+      const proxy = await new TcpProxy(addressOf(url)).listen();
+      onTestFinished(() => proxy.close());
+      const opened = await open(throughPort(url, proxy.port));
+      await opened.limiter.take('tom', limit);
+      return { ...opened, proxy };
+    }
+
+    it('says so within half a second: the server is gone', async () => {
+      const { limiter, proxy } = await proxied();
+      await proxy.close();
+
+      const { error, ms } = await failure(() => limiter.take('tom', limit));
+
+      expect(error).toBeInstanceOf(StorageUnavailable);
+      expect(ms).toBeLessThan(DEADLINE_MS + SLACK_MS);
+    });
+
+    it('says so within half a second: the server has frozen; and counts on afterwards', async () => {
+      const { limiter, proxy } = await proxied();
+      proxy.stall();
+
+      const failing = Array.from({ length: 5 }, () => failure(() => limiter.take('tom', limit)));
+      for (const { error, ms } of await Promise.all(failing)) {
+        expect(error).toBeInstanceOf(StorageUnavailable);
+        expect(ms).toBeGreaterThan(DEADLINE_MS - 50);
+        expect(ms).toBeLessThan(DEADLINE_MS + SLACK_MS);
+      }
+      proxy.resume();
+
+      const take = async () => (await limiter.take('ann', limit)).allowed;
+      await expect.poll(take, { timeout: 10_000 }).toBe(true);
+    });
+
+    it('leaves nobody to handle what fails later', async () => {
+      const { limiter, client, proxy } = await proxied();
+      const unhandled: unknown[] = [];
+      const note = (reason: unknown) => unhandled.push(reason);
+      process.on('unhandledRejection', note);
+      onTestFinished(() => void process.off('unhandledRejection', note));
+      // Else the driver would try again, and wait for a server.
+      proxy.stall();
+      const { error } = await failure(() => limiter.take('tom', limit));
+      const failed = once(client, 'commandFailed');
+      await client.close();
+      await failed;
+      // When a rejection is unhandled is known after the turn in which it happened.
+      await sleep(10);
+
+      expect(error).toBeInstanceOf(StorageUnavailable);
+      expect(unhandled).toStrictEqual([]);
+    });
+
+    it('says so at once when the storage is closed', async () => {
+      const { limiter, client } = await proxied();
+      await client.close();
+
+      const { error, ms } = await failure(() => limiter.take('tom', limit));
+
+      expect(error).toBeInstanceOf(StorageUnavailable);
+      expect(ms).toBeLessThan(DEADLINE_MS);
+    });
+  });
+
+  it('says that it cannot count whatever MongoDB refuses, and keeps the reason', async () => {
+    const { url, db } = await freshDatabase(mongo!);
+    const { limiter } = await open(url);
+    // Nothing can be written to a view.
+    await db.dropCollection('rate_limits');
+    await db.createCollection('rate_limits', { viewOn: 'pets' });
+
+    const { error } = await failure(() => limiter.take('tom', { requests: 1, seconds: 1 }));
+
+    expect(error).toBeInstanceOf(StorageUnavailable);
+    expect(error).toMatchObject({ cause: expect.any(MongoServerError) });
+  });
+
+  it('keeps no process alive until its windows end', async () => {
+    const { url } = await freshDatabase(mongo!);
+    const program = `
+      import { openMongoStorage } from './src/adapters/mongodb/open.ts';
+      const { limiter, close } = await openMongoStorage(process.argv[1], { autoMigrate: false });
+      for (let n = 0; n < 2; n++) console.log((await limiter.take('tom', { requests: 1, seconds: 86_400 })).allowed);
+      await close();`;
+
+    const { stdout } = await run(
+      process.execPath,
+      ['--input-type=module-typescript', '--eval', program, url],
+      {
+        cwd: ROOT,
+        timeout: 10_000,
+      },
+    );
+
+    expect(stdout).toBe('true\nfalse\n');
+  });
+});
+
+async function failure(work: () => Promise<unknown>): Promise<{ error: unknown; ms: number }> {
+  const start = performance.now();
+  try {
+    await work();
+  } catch (error) {
+    return { error, ms: performance.now() - start };
+  }
+  throw new Error('should have failed');
+}

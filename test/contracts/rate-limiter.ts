@@ -1,0 +1,140 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import type { RateLimiter } from '../../src/application/ports/rate-limiter.ts';
+import { RATE_LIMIT_MAX_REQUESTS, RATE_LIMIT_MAX_SECONDS } from '../../src/domain/api-key.ts';
+
+/**
+ * What every {@link RateLimiter} must do.
+ *
+ * @param open makes a limiter that has counted nothing
+ */
+export function rateLimiterContract(name: string, open: () => Promise<RateLimiter>): void {
+  /** Long enough to begin no other window while a test runs. */
+  const seconds = 3_600;
+
+  describe(`RateLimiter contract: ${name}`, () => {
+    it('counts down to nothing, and stays there', async () => {
+      const limiter = await open();
+
+      const taken = [];
+      for (let n = 0; n < 6; n++) taken.push(await limiter.take('tom', { requests: 3, seconds }));
+
+      expect(taken).toStrictEqual([
+        { allowed: true, remaining: 2, resetSeconds: seconds },
+        { allowed: true, remaining: 1, resetSeconds: seconds },
+        { allowed: true, remaining: 0, resetSeconds: seconds },
+        { allowed: false, remaining: 0, resetSeconds: seconds },
+        { allowed: false, remaining: 0, resetSeconds: seconds },
+        { allowed: false, remaining: 0, resetSeconds: seconds },
+      ]);
+    });
+
+    it('allows exactly as many as the limit says when 50 come at once', async () => {
+      const limiter = await open();
+      const limit = { requests: 20, seconds };
+
+      const taken = await Promise.all(Array.from({ length: 50 }, () => limiter.take('tom', limit)));
+
+      const remaining = taken.filter(({ allowed }) => allowed).map((allowance) => allowance.remaining);
+      expect(remaining.toSorted((a, b) => a - b)).toStrictEqual(Array.from({ length: 20 }, (_, n) => n));
+      const refused = taken.filter(({ allowed }) => !allowed);
+      expect(refused).toStrictEqual(
+        Array.from({ length: 30 }, () => ({ allowed: false, remaining: 0, resetSeconds: seconds })),
+      );
+    });
+
+    it('begins the next window when it has said', async () => {
+      const limiter = await open();
+      const limit = { requests: 2, seconds: 1 };
+
+      for (let window = 0; window < 2; window++) {
+        expect(await limiter.take('tom', limit)).toStrictEqual({
+          allowed: true,
+          remaining: 1,
+          resetSeconds: 1,
+        });
+        expect(await limiter.take('tom', limit)).toStrictEqual({
+          allowed: true,
+          remaining: 0,
+          resetSeconds: 1,
+        });
+        const refused = await limiter.take('tom', limit);
+        expect(refused).toStrictEqual({ allowed: false, remaining: 0, resetSeconds: 1 });
+        // A timer may be a millisecond early.
+        await sleep(refused.resetSeconds * 1_000 + 1);
+      }
+    });
+
+    it('says how long the window still takes, rounded up', async () => {
+      const limiter = await open();
+      const limit = { requests: 1, seconds: 3 };
+
+      expect(await limiter.take('tom', limit)).toMatchObject({ allowed: true, resetSeconds: 3 });
+      await sleep(600);
+      expect(await limiter.take('tom', limit)).toMatchObject({ allowed: false, resetSeconds: 3 });
+      await sleep(1_000);
+      expect(await limiter.take('tom', limit)).toMatchObject({ allowed: false, resetSeconds: 2 });
+    });
+
+    it('counts every key apart', async () => {
+      const limiter = await open();
+      const limit = { requests: 1, seconds };
+      const ids = [
+        'a',
+        'A',
+        'a.b',
+        'a-b',
+        'a_b',
+        'ab',
+        '0',
+        '1',
+        '__proto__',
+        '0123456789abcdef',
+        'k'.repeat(64),
+      ];
+
+      for (const id of ids) {
+        expect(await limiter.take(id, limit), id).toMatchObject({ allowed: true, remaining: 0 });
+      }
+      for (const id of ids) expect(await limiter.take(id, limit), id).toMatchObject({ allowed: false });
+    });
+
+    it('counts every limit of a key apart', async () => {
+      const limiter = await open();
+      const limits = [
+        { requests: 1, seconds },
+        { requests: 1, seconds: seconds + 1 },
+        { requests: 2, seconds },
+        { requests: 13, seconds: 600 },
+        { requests: 1, seconds: 3_600 * 2 },
+      ];
+
+      for (const limit of limits) {
+        expect(await limiter.take('tom', limit)).toStrictEqual({
+          allowed: true,
+          remaining: limit.requests - 1,
+          resetSeconds: limit.seconds,
+        });
+      }
+      // Also where the limits are equal, and not the same object.
+      expect(await limiter.take('tom', { ...limits[0]! })).toMatchObject({ allowed: false });
+      expect(await limiter.take('tom', { ...limits[2]! })).toMatchObject({ allowed: true, remaining: 0 });
+      expect(await limiter.take('tom', { ...limits[2]! })).toMatchObject({ allowed: false });
+    });
+
+    it.each([
+      { requests: 1, seconds: 1 },
+      { requests: 1, seconds: RATE_LIMIT_MAX_SECONDS },
+      { requests: RATE_LIMIT_MAX_REQUESTS, seconds: 1 },
+      { requests: RATE_LIMIT_MAX_REQUESTS, seconds: RATE_LIMIT_MAX_SECONDS },
+    ])('takes the extremes: %o', async (limit) => {
+      const limiter = await open();
+
+      expect(await limiter.take('tom', limit)).toStrictEqual({
+        allowed: true,
+        remaining: limit.requests - 1,
+        resetSeconds: limit.seconds,
+      });
+    });
+  });
+}
