@@ -1,4 +1,5 @@
 import { listen, type ServerLimits } from '../adapters/http/server.ts';
+import { InMemoryRateLimiter } from '../adapters/memory/rate-limiter.ts';
 import { InMemoryTokenVerifier } from '../adapters/memory/token-verifier.ts';
 import type { Logger } from 'pino';
 import { startKeys } from './api-keys.ts';
@@ -35,6 +36,10 @@ export async function start(config: Config, log: Logger, options: StartOptions =
       log: requests,
       now: options.now ?? (() => new Date()),
       publicUrl: config.PUBLIC_URL,
+      limiter: new InMemoryRateLimiter(),
+      rateLimit: undefined,
+      trustProxy: false,
+      corsOrigins: [],
       isDraining: () => draining,
     }).resolve(APP);
     const server = await listen(app, {

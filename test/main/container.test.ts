@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
+import { InMemoryRateLimiter } from '../../src/adapters/memory/rate-limiter.ts';
 import { InMemoryTokenVerifier } from '../../src/adapters/memory/token-verifier.ts';
 import { CreatePet } from '../../src/application/create-pet.ts';
 import { GetPet } from '../../src/application/get-pet.ts';
@@ -13,9 +14,13 @@ function parts(): Parts {
     pets: new InMemoryPetRepository(),
     probe: { check: async () => {} },
     tokens: new InMemoryTokenVerifier([]),
-    log: { answered() {}, failed() {} },
+    log: { answered() {}, failed() {}, petCreated() {}, notLimited() {} },
     now: () => new Date(),
     publicUrl: undefined,
+    limiter: new InMemoryRateLimiter(),
+    rateLimit: undefined,
+    trustProxy: false,
+    corsOrigins: [],
     isDraining: () => false,
   };
 }

@@ -10,6 +10,7 @@ const REQUEST = {
   route: '/v1/pets',
   status: 200,
   durationMs: 1.235,
+  keyId: '0123456789abcdef',
   key: 'ci',
   aborted: undefined,
 } as const;
@@ -36,7 +37,13 @@ describe('the log line of a request', () => {
   });
 
   it('leaves out what is not known of what was not HTTP', () => {
-    const none = { method: undefined, route: undefined, durationMs: undefined, key: undefined };
+    const none = {
+      method: undefined,
+      route: undefined,
+      durationMs: undefined,
+      keyId: undefined,
+      key: undefined,
+    };
     expect(logged((log) => log.answered({ ...REQUEST, ...none, status: 400 }))).toStrictEqual([
       { level: 30, msg: 'request', requestId: 'r', status: 400 },
     ]);
