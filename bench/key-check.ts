@@ -20,7 +20,7 @@ const COLD_CHECKS = 10_000;
 const now = () => new Date();
 
 /** The storage that is looked into, which counts how often it is. */
-class CountedKeys implements Pick<ApiKeyRepository, 'findById'> {
+class CountedKeys implements Pick<ApiKeyRepository, 'findById' | 'recordUse'> {
   readonly #keys: ApiKeyRepository;
   looks = 0;
 
@@ -31,6 +31,10 @@ class CountedKeys implements Pick<ApiKeyRepository, 'findById'> {
   findById(id: string): ReturnType<ApiKeyRepository['findById']> {
     this.looks++;
     return this.#keys.findById(id);
+  }
+
+  recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
+    return this.#keys.recordUse(uses);
   }
 }
 
@@ -54,7 +58,10 @@ const { keys, close } = await openSqliteStorage(join(directory, 'petstore.db'));
 try {
   const counted = new CountedKeys(keys);
   const verifier = new StoredTokenVerifier(counted, now);
-  const { token } = await new CreateKey(keys, keyMint, now).execute({ label: 'bench', scopes: ['pets:read'] });
+  const { token } = await new CreateKey(keys, keyMint, now).execute({
+    label: 'bench',
+    scopes: ['pets:read'],
+  });
   const unknown = Array.from({ length: COLD_CHECKS }, () => mintKey().token);
   const broken = unknown.map((one) => `${one.slice(0, -1)}${one.endsWith('0') ? '1' : '0'}`);
 

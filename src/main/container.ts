@@ -8,7 +8,9 @@ import { GetPet } from '../application/get-pet.ts';
 import { ListPets } from '../application/list-pets.ts';
 import type { PetRepository } from '../application/ports/pet-repository.ts';
 import type { StorageProbe } from '../application/ports/storage-probe.ts';
+import type { RateLimiter } from '../application/ports/rate-limiter.ts';
 import type { TokenVerifier } from '../application/ports/token-verifier.ts';
+import type { RateLimit } from '../domain/api-key.ts';
 
 /** What the container cannot make itself: it is open already, or it is a choice of whoever starts the service. */
 export type Parts = {
@@ -18,6 +20,10 @@ export type Parts = {
   readonly log: RequestLog;
   readonly now: () => Date;
   readonly publicUrl: string | undefined;
+  readonly limiter: RateLimiter;
+  readonly rateLimit: RateLimit | undefined;
+  readonly trustProxy: boolean;
+  readonly corsOrigins: readonly string[];
   readonly isDraining: () => boolean;
 };
 

@@ -28,13 +28,25 @@ export async function openCommandLog(): Promise<Logger> {
   return pino(options, pino.destination({ dest: 2, sync: true }));
 }
 
-/** The HTTP adapter's reports as log lines. Nothing that a client controls but the request id gets in. */
+/**
+ * The HTTP adapter's reports as log lines. Nothing that a client controls but the request id gets in.
+ *
+ * The audit does not depend on how much else is to be logged: whoever wants only warnings does not want to lose who
+ * did what. Only `silent` silences it, too.
+ */
 export function requestLog(log: Logger): RequestLog {
+  const audit = log.level === 'silent' ? log : log.child({}, { level: 'info' });
+  let notLimited = 0;
   return {
     answered: (request) => log.info(request, 'request'),
     failed: (error, requestId) => {
       const level = error instanceof StorageUnavailable ? 'warn' : 'error';
       log[level]({ requestId, err: error instanceof Error ? error : String(error) }, 'failure');
     },
+    petCreated: ({ requestId, petId, keyId, key }) => {
+      // Exact: an id is at most 2^53 - 1.
+      audit.info({ audit: 'pet.created', requestId, petId: Number(petId), keyId, key }, 'audit');
+    },
+    notLimited: (err, requestId) => log.warn({ requestId, err, notLimited: ++notLimited }, 'not limited'),
   };
 }

@@ -1,6 +1,10 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
-import { InMemoryTokenVerifier } from '../../src/adapters/memory/token-verifier.ts';
+import { InMemoryRateLimiter } from '../../src/adapters/memory/rate-limiter.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/memory/token-verifier.ts';
 import { CreatePet } from '../../src/application/create-pet.ts';
 import { GetPet } from '../../src/application/get-pet.ts';
 import { ListPets } from '../../src/application/list-pets.ts';
@@ -13,9 +17,13 @@ function parts(): Parts {
     pets: new InMemoryPetRepository(),
     probe: { check: async () => {} },
     tokens: new InMemoryTokenVerifier([]),
-    log: { answered() {}, failed() {} },
+    log: { answered() {}, failed() {}, petCreated() {}, notLimited() {} },
     now: () => new Date(),
     publicUrl: undefined,
+    limiter: new InMemoryRateLimiter(),
+    rateLimit: undefined,
+    trustProxy: false,
+    corsOrigins: [],
     isDraining: () => false,
   };
 }
@@ -43,6 +51,54 @@ describe('the composition root', () => {
     const { pet } = await root.resolve(CREATE_PET).execute({ name: 'Rex', categoryId: 1n });
     expect(await root.resolve(GET_PET).execute(pet.id)).toStrictEqual(pet);
     expect(await root.resolve(LIST_PETS).execute({})).toStrictEqual({ pets: [pet] });
+  });
+
+  it('gives the HTTP API what it was given', async () => {
+    const taken: unknown[] = [];
+    const created: unknown[] = [];
+    const given: Parts = {
+      ...parts(),
+      tokens: new InMemoryTokenVerifier([knownKey({ label: 'ci', key: 'ci-0123456789abcdef' })]),
+      limiter: {
+        take: async (...one) => {
+          taken.push(one);
+          return { allowed: true, remaining: 3, resetSeconds: 5 };
+        },
+      },
+      rateLimit: { requests: 7, seconds: 9 },
+      log: { ...parts().log, petCreated: (pet) => void created.push(pet) },
+      trustProxy: true,
+      corsOrigins: ['https://shop.example'],
+    };
+    const server = createServer(compose(given).resolve(APP)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const headers = {
+      authorization: 'Bearer ci-0123456789abcdef',
+      'content-type': 'application/json',
+      'x-request-id': 'a',
+      'x-forwarded-host': 'petstore.example',
+      origin: 'https://shop.example',
+    };
+    const send = (path: string, method: string, body?: string) =>
+      fetch(`http://127.0.0.1:${port}/v1${path}`, { method, headers, ...(body !== undefined && { body }) });
+    const added = await send('/pets', 'POST', '{"name":"Rex","categoryId":1}');
+    const got = await send('/pets/1', 'GET');
+    await Promise.all([added.text(), got.text()]);
+    server.close();
+    server.closeAllConnections();
+    expect(added.status).toBe(201);
+    expect(Object.fromEntries(got.headers)).toMatchObject({
+      ratelimit: '"key";r=3;t=5',
+      'ratelimit-policy': '"key";q=7;w=9',
+      link: '<http://petstore.example/docs#getPet>; rel="deprecation"; type="text/html"',
+      'access-control-allow-origin': 'https://shop.example',
+    });
+    expect(taken).toStrictEqual([
+      ['ci', given.rateLimit],
+      ['ci', given.rateLimit],
+    ]);
+    expect(created).toStrictEqual([{ requestId: 'a', petId: 1n, keyId: 'ci', key: 'ci' }]);
   });
 
   it('shares nothing with another root of the same process', async () => {

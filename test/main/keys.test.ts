@@ -217,7 +217,15 @@ describe('petstore keys', () => {
     await keys(env, 'revoke', id);
     const show = await keys(env, 'show', id);
     expect(show.stdout.split('\n').map((line) => line.split(':')[0])).toStrictEqual([
-      ...['id', 'label', 'state', 'scopes', 'rateLimit', 'createdAt', 'expiresAt', 'revokedAt', 'lastUsedAt'],
+      'id',
+      'label',
+      'state',
+      'scopes',
+      'rateLimit',
+      'createdAt',
+      'expiresAt',
+      'revokedAt',
+      'lastUsedAt',
       '',
     ]);
     expect(show.stdout).toMatch(/^state: +revoked$/m);

@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import type { RequestLog } from '../../src/adapters/http/request-log.ts';
 import { StorageUnavailable } from '../../src/application/errors.ts';
+import { MAX_PET_ID } from '../../src/domain/pet.ts';
 import { requestLog } from '../../src/main/log.ts';
 
 const REQUEST = {
@@ -10,17 +11,19 @@ const REQUEST = {
   route: '/v1/pets',
   status: 200,
   durationMs: 1.235,
+  keyId: '0123456789abcdef',
   key: 'ci',
   aborted: undefined,
 } as const;
 
+const INFO = 30;
 const WARN = 40;
 const ERROR = 50;
 
 /** What is logged by this report. */
-function logged(report: (log: RequestLog) => void): unknown[] {
+function logged(report: (log: RequestLog) => void, level = 'info'): unknown[] {
   const lines: string[] = [];
-  const log = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(line) });
+  const log = pino({ base: null, timestamp: false, level }, { write: (line) => void lines.push(line) });
   report(requestLog(log));
   return lines.map((line) => JSON.parse(line));
 }
@@ -36,7 +39,13 @@ describe('the log line of a request', () => {
   });
 
   it('leaves out what is not known of what was not HTTP', () => {
-    const none = { method: undefined, route: undefined, durationMs: undefined, key: undefined };
+    const none = {
+      method: undefined,
+      route: undefined,
+      durationMs: undefined,
+      keyId: undefined,
+      key: undefined,
+    };
     expect(logged((log) => log.answered({ ...REQUEST, ...none, status: 400 }))).toStrictEqual([
       { level: 30, msg: 'request', requestId: 'r', status: 400 },
     ]);
@@ -67,5 +76,63 @@ describe('the log line of a failure', () => {
     expect(logged((log) => log.failed('thrown by somebody', undefined))).toStrictEqual([
       { level: ERROR, msg: 'failure', err: 'thrown by somebody' },
     ]);
+  });
+});
+
+describe('the audit line of a pet', () => {
+  const CREATED = { requestId: 'r', petId: 42n, keyId: '0123456789abcdef', key: 'ci' };
+  const LINE = { level: INFO, msg: 'audit', audit: 'pet.created', ...CREATED, petId: 42 };
+
+  it('tells who made which', () => {
+    expect(logged((log) => log.petCreated(CREATED))).toStrictEqual([LINE]);
+  });
+
+  it('tells the last id to the last digit', () => {
+    expect(logged((log) => log.petCreated({ ...CREATED, petId: MAX_PET_ID }))).toStrictEqual([
+      { ...LINE, petId: 9_007_199_254_740_991 },
+    ]);
+  });
+
+  it.each(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])('is there at the level %s', (level) => {
+    expect(logged((log) => log.petCreated(CREATED), level)).toStrictEqual([LINE]);
+  });
+
+  it('is not there when nothing is to be logged at all', () => {
+    expect(logged((log) => log.petCreated(CREATED), 'silent')).toStrictEqual([]);
+  });
+
+  it('does not bring the lines of requests with it', () => {
+    const report = (log: RequestLog) => {
+      log.answered(REQUEST);
+      log.petCreated(CREATED);
+      log.answered(REQUEST);
+    };
+    expect(logged(report, 'warn')).toStrictEqual([LINE]);
+  });
+});
+
+describe('the log line of a request that was not counted', () => {
+  it('is a warning with how many there have been', () => {
+    const away = new StorageUnavailable('no primary');
+    const report = (log: RequestLog) => {
+      for (const requestId of ['a', 'b', 'c']) log.notLimited(away, requestId);
+    };
+    const line = (requestId: string, notLimited: number) => ({
+      level: WARN,
+      msg: 'not limited',
+      requestId,
+      notLimited,
+      err: { type: 'StorageUnavailable', message: 'no primary', stack: expect.any(String) },
+    });
+    expect(logged(report)).toMatchObject([line('a', 1), line('b', 2), line('c', 3)]);
+  });
+
+  it('does not count what else fails', () => {
+    const away = new StorageUnavailable('no primary');
+    const report = (log: RequestLog) => {
+      log.failed(away, 'a');
+      log.notLimited(away, 'b');
+    };
+    expect(logged(report)).toMatchObject([{ msg: 'failure' }, { msg: 'not limited', notLimited: 1 }]);
   });
 });

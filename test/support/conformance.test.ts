@@ -34,6 +34,17 @@ const DEPRECATED = {
   link: '<http://127.0.0.1:1/docs#getPet>; rel="deprecation"; type="text/html"',
 };
 
+const LIMIT = { 'ratelimit-policy': '"key";q=600;w=60', ratelimit: '"key";r=599;t=60' };
+const USED_UP = { ...LIMIT, ratelimit: '"key";r=0;t=30', 'retry-after': '30' };
+
+const challenge = (scope: string) => `Bearer realm="petstore", error="insufficient_scope", scope="${scope}"`;
+
+const CORS = {
+  vary: 'Origin',
+  'access-control-allow-origin': 'https://shop.example',
+  'access-control-expose-headers': 'Link',
+};
+
 function error(status: number, code: string, more = ''): Pick<SeenResponse, 'status' | 'body'> {
   return { status, body: `{"code":"${code}","message":"m","status":${status}${more}}` };
 }
@@ -70,6 +81,22 @@ describe('what conforms', () => {
     ['another method', answer({ method: 'PUT', ...error(405, 'METHOD_NOT_ALLOWED') }, { allow: 'GET' })],
     ['another path', answer({ path: '/v1/pets/', ...error(404, 'ROUTE_NOT_FOUND') })],
     ['a later field of a pet', answer({ body: `[${REX.replace('{', '{"colour":"red",')}]` })],
+    ['what is left of a limit', answer({}, LIMIT)],
+    ['a limit, and no count', answer({}, { ...LIMIT, ratelimit: undefined })],
+    ['too many', answer(error(429, 'RATE_LIMITED'), USED_UP)],
+    ['too many, of nothing', answer({ path: '/v1/cats', ...error(429, 'RATE_LIMITED') }, USED_UP)],
+    [
+      'a key without the scope',
+      answer(
+        { method: 'POST', ...error(403, 'PERMISSION_DENIED') },
+        { 'www-authenticate': challenge('pets:write') },
+      ),
+    ],
+    ['a page of another origin', answer({}, CORS)],
+    [
+      'a preflight',
+      answer({ method: 'OPTIONS', status: 204 }, { ...CORS, 'access-control-allow-methods': 'GET' }),
+    ],
     ['readiness', answer({ path: '/readyz', body: '{"status":"ok"}' })],
   ])('%s', (_name, response) => {
     expect(problemsOf(response)).toEqual([]);
@@ -145,6 +172,80 @@ describe('what does not conform', () => {
       'a place elsewhere',
       answer({ method: 'POST', status: 201, body: REX }, { location: '/pets/1' }),
       'Location must match pattern',
+    ],
+    [
+      'too many without a time to wait',
+      answer({ path: '/x', ...error(429, 'RATE_LIMITED') }, { ...USED_UP, 'retry-after': undefined }),
+      'ratelimit is "key";r=0;t=30, with retry-after undefined',
+    ],
+    [
+      'too many with another time to wait',
+      answer(error(429, 'RATE_LIMITED'), { ...USED_UP, 'retry-after': '31' }),
+      'ratelimit is "key";r=0;t=30, with retry-after 31',
+    ],
+    [
+      'too many with some left',
+      answer(error(429, 'RATE_LIMITED'), { ...LIMIT, 'retry-after': '60' }),
+      'ratelimit is "key";r=599;t=60, with retry-after 60',
+    ],
+    [
+      'too many without the limit',
+      answer(error(429, 'RATE_LIMITED'), { 'retry-after': '30' }),
+      'ratelimit is undefined, with retry-after 30',
+    ],
+    [
+      'a count without its limit',
+      answer({}, { ...LIMIT, 'ratelimit-policy': undefined }),
+      'ratelimit-policy is missing',
+    ],
+    [
+      'as many left as there are',
+      answer({}, { ...LIMIT, ratelimit: '"key";r=600;t=60' }),
+      'ratelimit is "key";r=600;t=60, beyond "key";q=600;w=60',
+    ],
+    [
+      'a longer time than the window',
+      answer({}, { ...LIMIT, ratelimit: '"key";r=599;t=61' }),
+      'ratelimit is "key";r=599;t=61, beyond "key";q=600;w=60',
+    ],
+    ['another limit', elsewhere({ 'ratelimit-policy': '600;w=60' }), 'ratelimit-policy is 600;w=60'],
+    ['another count', elsewhere({ ...LIMIT, ratelimit: 'key;r=599;t=60' }), 'ratelimit is key;r=599;t=60'],
+    [
+      'a limit without a key',
+      answer(error(401, 'UNAUTHENTICATED'), { ...LIMIT, 'www-authenticate': 'Bearer realm="petstore"' }),
+      'a rate limit without a key',
+    ],
+    ['no scope', answer(error(403, 'PERMISSION_DENIED')), 'WWW-Authenticate is missing'],
+    [
+      'the wrong scope',
+      answer(error(403, 'PERMISSION_DENIED'), { 'www-authenticate': challenge('pets:write') }),
+      'WWW-Authenticate must be equal to one of the allowed values',
+    ],
+    [
+      'every origin',
+      elsewhere({ ...CORS, 'access-control-allow-origin': '*' }),
+      'access-control-allow-origin is *',
+    ],
+    [
+      'no origin',
+      elsewhere({ ...CORS, 'access-control-allow-origin': undefined }),
+      'access-control-allow-origin is undefined',
+    ],
+    ['a cache that mixes origins', elsewhere({ ...CORS, vary: undefined }), 'vary is undefined'],
+    [
+      'nothing to read',
+      elsewhere({ ...CORS, 'access-control-expose-headers': undefined }),
+      'access-control-expose-headers is missing',
+    ],
+    [
+      'cookies',
+      elsewhere({ ...CORS, 'access-control-allow-credentials': 'true' }),
+      'access-control-allow-credentials is there',
+    ],
+    [
+      'OPTIONS that is no preflight, without Allow',
+      answer({ method: 'OPTIONS', status: 204 }, CORS),
+      'Allow is missing',
     ],
     ['no JSON', answer({ body: '[' }), 'the body is not JSON'],
     [

@@ -58,6 +58,7 @@ export function expectConforms(response: SeenResponse): void {
 function nonconformities(response: SeenResponse): string[] {
   const { status, headers, body } = response;
   const problems = framing(response);
+  problems.push(...rateLimitProblems(response), ...corsProblems(response));
   const json = body === '' ? undefined : parseExactly(body, problems);
   const operation = operationOf(response);
   const documented = operation === undefined ? undefined : resolve(operation.responses[status]);
@@ -103,11 +104,55 @@ function framing({ method, status, headers, body }: SeenResponse): string[] {
   return problems;
 }
 
+const POLICY = /^"key";q=([1-9]\d*);w=([1-9]\d*)$/;
+const LEFT = /^"key";r=(0|[1-9]\d*);t=([1-9]\d*)$/;
+
+/** What is said of the rate limit agrees with itself, and 429 says all of it. */
+function rateLimitProblems({ status, headers }: SeenResponse): string[] {
+  const problems: string[] = [];
+  const policy = textOf(headers['ratelimit-policy']);
+  const left = textOf(headers['ratelimit']);
+  const [, quota, window] = POLICY.exec(policy ?? '') ?? [];
+  const [, remaining, reset] = LEFT.exec(left ?? '') ?? [];
+  if (policy !== undefined && quota === undefined) problems.push(`ratelimit-policy is ${policy}`);
+  if (left !== undefined && remaining === undefined) problems.push(`ratelimit is ${left}`);
+  if (left !== undefined && policy === undefined) problems.push('ratelimit-policy is missing');
+  if (Number(remaining) >= Number(quota) || Number(reset) > Number(window)) {
+    problems.push(`ratelimit is ${left}, beyond ${policy}`);
+  }
+  if ((policy !== undefined || left !== undefined) && status === 401) {
+    problems.push('a rate limit without a key');
+  }
+  if (status === 429 && (remaining !== '0' || reset !== headers['retry-after'])) {
+    problems.push(`ratelimit is ${left}, with retry-after ${textOf(headers['retry-after'])}`);
+  }
+  return problems;
+}
+
+/** Whatever a page may read is for its origin alone, which a cache must know, and never for its cookies. */
+function corsProblems({ headers }: SeenResponse): string[] {
+  const problems: string[] = [];
+  const cors = Object.keys(headers).filter((name) => name.startsWith('access-control-'));
+  if (cors.length === 0) return problems;
+  const origin = textOf(headers['access-control-allow-origin']);
+  if (!/^https?:\/\/[^/*,]+$/.test(origin ?? '')) problems.push(`access-control-allow-origin is ${origin}`);
+  if (headers['access-control-expose-headers'] === undefined) {
+    problems.push('access-control-expose-headers is missing');
+  }
+  if (headers['vary'] !== 'Origin') problems.push(`vary is ${textOf(headers['vary'])}`);
+  if (headers['access-control-allow-credentials'] !== undefined) {
+    problems.push('access-control-allow-credentials is there');
+  }
+  return problems;
+}
+
 /** An unknown path, or a method that a path does not know: any error is right, and OPTIONS. */
 function outsideOfTheDocument({ method, status, headers }: SeenResponse): string[] {
   const problems: string[] = [];
   if (status < 400 && !(method === 'OPTIONS' && status === 204)) problems.push(`${status} is not documented`);
-  if ((status === 204 || status === 405) && headers['allow'] === undefined) problems.push('Allow is missing');
+  const isPreflight = headers['access-control-allow-methods'] !== undefined;
+  if (((status === 204 && !isPreflight) || status === 405) && headers['allow'] === undefined)
+    problems.push('Allow is missing');
   if (status === 401 && headers['www-authenticate'] === undefined) {
     problems.push('WWW-Authenticate is missing');
   }

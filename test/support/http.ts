@@ -2,13 +2,16 @@ import { Agent, request as httpRequest } from 'node:http';
 import { createApp } from '../../src/adapters/http/app.ts';
 import { type HttpServer, listen, type ServerLimits } from '../../src/adapters/http/server.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
+import { InMemoryRateLimiter } from '../../src/adapters/memory/rate-limiter.ts';
 import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/memory/token-verifier.ts';
 import { CreatePet } from '../../src/application/create-pet.ts';
 import { GetPet } from '../../src/application/get-pet.ts';
 import { ListPets } from '../../src/application/list-pets.ts';
 import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
+import type { RateLimiter } from '../../src/application/ports/rate-limiter.ts';
 import type { StorageProbe } from '../../src/application/ports/storage-probe.ts';
 import type { TokenVerifier } from '../../src/application/ports/token-verifier.ts';
+import type { RateLimit } from '../../src/domain/api-key.ts';
 import type { Answer } from './answer.ts';
 import { expectConforms } from './conformance.ts';
 import { RawConnection } from './raw-connection.ts';
@@ -20,6 +23,10 @@ type ApiOptions = {
   readonly tokens?: TokenVerifier;
   readonly now?: () => Date;
   readonly publicUrl?: string;
+  readonly limiter?: RateLimiter;
+  readonly rateLimit?: RateLimit;
+  readonly trustProxy?: boolean;
+  readonly corsOrigins?: readonly string[];
   readonly limits?: Partial<ServerLimits>;
 };
 
@@ -149,6 +156,10 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     isDraining: () => draining,
     now: options.now ?? (() => new Date('2026-12-24T12:00:00Z')),
     publicUrl: options.publicUrl,
+    limiter: options.limiter ?? new InMemoryRateLimiter(),
+    rateLimit: options.rateLimit,
+    trustProxy: options.trustProxy ?? false,
+    corsOrigins: options.corsOrigins ?? [],
     log,
   });
   const server = await listen(app, {

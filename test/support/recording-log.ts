@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events';
-import type { RequestLog, RequestRecord } from '../../src/adapters/http/request-log.ts';
+import type { PetCreated, RequestLog, RequestRecord } from '../../src/adapters/http/request-log.ts';
 
 type Failure = { readonly error: unknown; readonly requestId: string | undefined };
 
@@ -7,6 +7,8 @@ type Failure = { readonly error: unknown; readonly requestId: string | undefined
 export class RecordingLog implements RequestLog {
   readonly records: RequestRecord[] = [];
   readonly failures: Failure[] = [];
+  readonly created: PetCreated[] = [];
+  readonly notCounted: Failure[] = [];
   readonly #reports = new EventEmitter();
 
   answered(request: RequestRecord): void {
@@ -16,6 +18,14 @@ export class RecordingLog implements RequestLog {
 
   failed(error: unknown, requestId: string | undefined): void {
     this.failures.push({ error, requestId });
+  }
+
+  petCreated(created: PetCreated): void {
+    this.created.push(created);
+  }
+
+  notLimited(error: unknown, requestId: string): void {
+    this.notCounted.push({ error, requestId });
   }
 
   /** The record at this place, once it is there: it is made after the client has its answer. */

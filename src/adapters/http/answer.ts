@@ -28,6 +28,7 @@ export function frame(log: RequestLog): Middleware<State> {
         route: ctx['routerPath'] as string | undefined,
         status: res.headersSent ? res.statusCode : undefined,
         durationMs: Math.round((performance.now() - started) * 1000) / 1000,
+        keyId: state.apiKey?.id,
         key: state.apiKey?.label,
         aborted: res.writableFinished ? undefined : true,
       });

@@ -4,32 +4,44 @@ import compose from 'koa-compose';
 import type { TokenVerifier } from '../../application/ports/token-verifier.ts';
 import { answerErrors, frame, type State } from './answer.ts';
 import { authenticate } from './authenticate.ts';
+import { allowOrigins, answerPreflight } from './cors.ts';
 import { announceDeprecation } from './deprecation.ts';
+import { limitRate, type RateLimiting } from './limit-rate.ts';
 import { noRoute } from './no-route.ts';
 import { type PetsRoutes, petsRoutes } from './pets-routes.ts';
 import type { RequestLog } from './request-log.ts';
-import { baseUrl, checkLength, checkTarget } from './request-target.ts';
+import { baseUrl, checkForwarded, checkLength, checkTarget } from './request-target.ts';
 import { type SystemRoutes, systemRoutes } from './system-routes.ts';
 
 export type AppDependencies = Omit<PetsRoutes, 'baseUrl'> &
-  SystemRoutes & {
+  SystemRoutes &
+  RateLimiting & {
     readonly tokens: TokenVerifier;
     readonly log: RequestLog;
-    /** The base of absolute URLs, without a slash at the end; without it the request tells. */
+    /** The base of absolute URLs, without a slash at the end; without it the request tells, or the proxy. */
     readonly publicUrl: string | undefined;
+    /** Whether a proxy in front of the service sets `X-Forwarded-Proto` and `X-Forwarded-Host`. */
+    readonly trustProxy: boolean;
+    /** The origins whose pages may use the API, each exactly as a browser sends it; none turns CORS off. */
+    readonly corsOrigins: readonly string[];
   };
 
 /** The HTTP API as a Koa application. The order of its middleware is the order in which a request is judged. */
 export function createApp(dependencies: AppDependencies): RequestListener {
-  const { tokens, log, publicUrl } = dependencies;
-  const base = baseUrl(publicUrl);
+  const { tokens, log, publicUrl, trustProxy, corsOrigins } = dependencies;
+  const isForwarded = trustProxy && publicUrl === undefined;
+  const base = baseUrl(publicUrl, isForwarded);
   const app = new Koa<State>();
   app.use(frame(log));
   app.use(answerErrors(log));
+  if (corsOrigins.length > 0) app.use(allowOrigins(corsOrigins));
   app.use(checkTarget);
+  if (isForwarded) app.use(checkForwarded);
   app.use(announceDeprecation(base));
   app.use(checkLength);
+  if (corsOrigins.length > 0) app.use(answerPreflight(corsOrigins));
   app.use(authenticate(tokens));
+  app.use(limitRate(dependencies, log));
   app.use(petsRoutes({ ...dependencies, baseUrl: base }).routes());
   app.use(systemRoutes(dependencies).routes());
   app.use(noRoute);

@@ -9,7 +9,8 @@ const CREDENTIALS = /^bearer +([\w.~+/-]+=*) *$/i;
 /** The scheme alone: what follows it may be malformed. */
 const SCHEME = /^bearer(?![\w!#$%&'*+.^`|~-])/i;
 
-const REALM = 'Bearer realm="petstore"';
+/** How every challenge begins: RFC 6750, section 3. */
+export const REALM = 'Bearer realm="petstore"';
 
 /** Lets nobody under /v1 without an API key, and tells those without one nothing about what is there. */
 export function authenticate(tokens: TokenVerifier): Middleware<State> {

@@ -60,6 +60,7 @@ function write(error: ClientError, socket: Duplex, log: RequestLog): void {
     route: undefined,
     status: answer.status,
     durationMs: undefined,
+    keyId: undefined,
     key: undefined,
     aborted: undefined,
   });

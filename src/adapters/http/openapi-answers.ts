@@ -1,12 +1,11 @@
-import { PET_STATUSES } from '../../domain/pet.ts';
 import { StorageUnavailable } from '../../application/errors.ts';
-import { ANSWER_HEADERS } from './answer.ts';
 import { BODY_LIMIT } from './body.ts';
-import { encodeCursor } from './cursor.ts';
-import { DEPRECATION, SUNSET } from './deprecation.ts';
 import { type ErrorCode, errorAnswer, RequestRefused } from './errors.ts';
+import { rateLimited } from './limit-rate.ts';
+import { ALWAYS, LIMITED, NOTHING_LEFT, RATE_LIMIT, type ResponseHeaders } from './openapi-headers.ts';
 import { type JsonObject, schemaRef } from './openapi-schemas.ts';
 import { HEADERS_LIMIT, URL_LIMIT } from './request-target.ts';
+import { insufficientScope } from './require-scope.ts';
 
 /** What each error code means, wherever it occurs. */
 export const CODE_MEANING = {
@@ -15,6 +14,7 @@ export const CODE_MEANING = {
   INVALID_CURSOR: 'The cursor is not one that the service has given.',
   INVALID_IDEMPOTENCY_KEY: 'The `Idempotency-Key` is too long or malformed.',
   UNAUTHENTICATED: 'The API key is missing or invalid.',
+  PERMISSION_DENIED: 'The API key does not have the scope that the operation needs.',
   PET_NOT_FOUND: 'No animal has this id.',
   ROUTE_NOT_FOUND: 'There is nothing at this path.',
   METHOD_NOT_ALLOWED: 'The path does not know this method. `Allow` lists those that it knows.',
@@ -25,109 +25,11 @@ export const CODE_MEANING = {
   UNSUPPORTED_MEDIA_TYPE:
     'The body is not `application/json` in UTF-8, or its `Content-Encoding` is unknown.',
   IDEMPOTENCY_KEY_REUSED: 'The `Idempotency-Key` has been used for another animal. Nothing was added.',
+  RATE_LIMITED: 'The API key has sent as many requests as it may for now. `Retry-After` says until when.',
   HEADERS_TOO_LARGE: `Request line and headers are larger than ${HEADERS_LIMIT} bytes.`,
   INTERNAL: 'The service made an error. It is in the log under the request id.',
   UNAVAILABLE: 'The storage cannot be reached now. Of a write the outcome is unknown.',
 } satisfies Record<ErrorCode, string>;
-
-const text = (rule: JsonObject) => ({ type: 'string', ...rule });
-const exactly = (value: string) => ({ required: true, schema: text({ enum: [value] }), example: value });
-
-const [, retryAfter] = errorAnswer(new StorageUnavailable('no answer')).headers;
-
-/** Every header of an answer but `Content-Type`, which OpenAPI describes as the media type. */
-const HEADERS = {
-  'X-Request-Id': {
-    description: 'Identifies the request in the log: the one that was sent, if it was fit, or a new one.',
-    required: true,
-    schema: text({ pattern: '^[A-Za-z0-9_.-]{1,64}$' }),
-    example: 'f0c1ab6e-5a3c-4a43-9d0f-6f1d4c0d7b1e',
-  },
-  'X-Content-Type-Options': {
-    description: 'The answer is what its `Content-Type` says.',
-    ...exactly(ANSWER_HEADERS['X-Content-Type-Options']),
-  },
-  'Cache-Control': {
-    description: 'No answer may be kept by a cache.',
-    ...exactly(ANSWER_HEADERS['Cache-Control']),
-  },
-  'Content-Length': {
-    description: 'The length of the body in bytes.',
-    required: true,
-    schema: { type: 'integer', minimum: 0 },
-    example: 118,
-  },
-  'WWW-Authenticate': {
-    description:
-      'The scheme to use; with `error="invalid_token"` when a key was sent and is not valid (RFC 6750).',
-    required: true,
-    schema: text({ pattern: '^Bearer realm="petstore"(, error="invalid_token")?$' }),
-    example: 'Bearer realm="petstore", error="invalid_token"',
-  },
-  Allow: {
-    description: 'The methods that the path knows.',
-    required: true,
-    schema: text({ pattern: '^[A-Z]+(, [A-Z]+)*$' }),
-    example: 'GET, HEAD, OPTIONS',
-  },
-  'Retry-After': {
-    description: 'After how many seconds a new try makes sense.',
-    required: true,
-    schema: { type: 'integer', minimum: 0 },
-    example: Number(retryAfter),
-  },
-  Location: {
-    description: `The path of the new animal. Left out once getPet is removed, on ${SUNSET.toISOString().slice(0, 10)}.`,
-    schema: text({ format: 'uri-reference', pattern: '^/v1/pets/-?[0-9]+$' }),
-    example: '/v1/pets/42',
-  },
-  'Idempotent-Replayed': {
-    description: 'Only when an earlier request with the same `Idempotency-Key` has added the animal.',
-    schema: text({ enum: ['true'] }),
-    example: 'true',
-  },
-  NextPage: {
-    description:
-      'The absolute URL of the next page (RFC 8288): this filter and limit, and a cursor. Absent on the last page.',
-    schema: text({ pattern: '^<https?://[^<> ]+[?&]cursor=[^<>& ]+>; rel="next"$' }),
-    example: `<https://petstore.example/v1/pets?limit=2&status=${PET_STATUSES[0]}&cursor=${encodeCursor(43n)}>; rel="next"`,
-  },
-  Deprecation: {
-    description: 'Since when the operation is deprecated, as a date in seconds since 1970 (RFC 9745).',
-    ...exactly(DEPRECATION),
-  },
-  Sunset: {
-    description: 'When the operation is removed (RFC 8594).',
-    ...exactly(SUNSET.toUTCString()),
-  },
-  DeprecationLink: {
-    description: 'Where the deprecation is explained.',
-    required: true,
-    schema: text({ pattern: '^<https?://[^<> ]+>; rel="deprecation"; type="text/html"$' }),
-    example: '<https://petstore.example/docs#getPet>; rel="deprecation"; type="text/html"',
-  },
-} satisfies Record<string, JsonObject>;
-
-/** The headers of a response by their name on the wire, each with its name among the components. */
-export type ResponseHeaders = Readonly<Record<string, keyof typeof HEADERS>>;
-
-const ALWAYS: ResponseHeaders = {
-  'X-Request-Id': 'X-Request-Id',
-  'X-Content-Type-Options': 'X-Content-Type-Options',
-  'Cache-Control': 'Cache-Control',
-  'Content-Length': 'Content-Length',
-};
-
-/** What every answer of a deprecated operation carries, once the path of the request is known. */
-export const DEPRECATED: ResponseHeaders = {
-  Deprecation: 'Deprecation',
-  Sunset: 'Sunset',
-  Link: 'DeprecationLink',
-};
-
-export function componentHeaders(): JsonObject {
-  return HEADERS;
-}
 
 /** A response object. Its examples are named: by error code where it is an error. */
 export function response(
@@ -160,15 +62,28 @@ const SHARED = {
     errors: [new RequestRefused('UNAUTHENTICATED', 'the API key is not valid')],
     headers: { 'WWW-Authenticate': 'WWW-Authenticate' },
   },
+  MayNotRead: {
+    errors: [insufficientScope('pets:read')],
+    headers: { 'WWW-Authenticate': 'ReadScope', ...LIMITED },
+  },
+  MayNotWrite: {
+    errors: [insufficientScope('pets:write')],
+    headers: { 'WWW-Authenticate': 'WriteScope', ...LIMITED },
+  },
   MethodNotAllowed: {
     errors: [new RequestRefused('METHOD_NOT_ALLOWED', 'this path allows GET, HEAD, OPTIONS')],
-    headers: { Allow: 'Allow' },
+    headers: { Allow: 'Allow', ...LIMITED },
   },
   RequestTimeout: { errors: [new RequestRefused('REQUEST_TIMEOUT', 'the request did not end in time')] },
   PayloadTooLarge: {
     errors: [new RequestRefused('PAYLOAD_TOO_LARGE', `the body must be at most ${BODY_LIMIT} bytes`)],
+    headers: LIMITED,
   },
   UriTooLong: { errors: [new RequestRefused('URI_TOO_LONG', `the URL must be at most ${URL_LIMIT} bytes`)] },
+  RateLimited: {
+    errors: [rateLimited(RATE_LIMIT, NOTHING_LEFT)],
+    headers: { 'Retry-After': 'Retry-After', ...LIMITED },
+  },
   HeadersTooLarge: {
     errors: [
       new RequestRefused(
@@ -177,10 +92,10 @@ const SHARED = {
       ),
     ],
   },
-  Internal: { errors: [new Error('a bug')] },
+  Internal: { errors: [new Error('a bug')], headers: LIMITED },
   Unavailable: {
     errors: [new StorageUnavailable('no answer')],
-    headers: { 'Retry-After': 'Retry-After' },
+    headers: { 'Retry-After': 'Retry-After', ...LIMITED },
   },
 } satisfies Record<string, Failures>;
 

@@ -1,24 +1,27 @@
 import { IdempotencyKeyReused, PetNotFound } from '../../application/errors.ts';
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../domain/page-size.ts';
 import { newPet, type Pet, storedPet } from '../../domain/pet.ts';
+import type { Scope } from '../../domain/api-key.ts';
 import { BODY_LIMIT } from './body.ts';
 import { SUNSET } from './deprecation.ts';
 import { RequestRefused } from './errors.ts';
 import { IDEMPOTENCY_KEY_MAX_LENGTH } from './idempotency.ts';
 import {
   BUG_OR_METHOD,
-  DEPRECATED,
   EARLY,
   failure,
   response,
   type SharedFailure,
   sharedFailures,
 } from './openapi-answers.ts';
+import { DEPRECATED, LIMITED } from './openapi-headers.ts';
 import { type JsonObject, parameter, schemaRef } from './openapi-schemas.ts';
 import { petJson } from './pet-json.ts';
 import { NewPet, PageQuery, parse, PetId } from './schemas.ts';
 
-const API: readonly SharedFailure[] = ['Unauthorized', 'Unavailable', ...BUG_OR_METHOD];
+const API: readonly SharedFailure[] = ['Unauthorized', 'RateLimited', 'Unavailable', ...BUG_OR_METHOD];
+
+const NEEDS = (scope: Scope) => `Needs an API key with the scope \`${scope}\`.\n\n`;
 
 const IDEMPOTENCY_KEY: JsonObject = {
   name: 'Idempotency-Key',
@@ -37,6 +40,7 @@ export function listPets(): JsonObject {
     tags: ['animals'],
     summary: 'List animals',
     description:
+      NEEDS('pets:read') +
       'A page of the animals in ascending order of id: up to `limit` of them, which is from ' +
       `${PAGE_SIZE_MIN} to ${PAGE_SIZE_MAX} and ${PAGE_SIZE_DEFAULT} when absent. While more follow, the \`Link\` ` +
       'header carries the URL of the next page; follow it until there is none. Such a walk gives every animal ' +
@@ -48,13 +52,16 @@ export function listPets(): JsonObject {
         'A page of animals; an empty array when there are none.',
         schemaRef('Pets'),
         { page: [REX, MIA].map(json), none: [] },
-        { Link: 'NextPage' },
+        { Link: 'NextPage', ...LIMITED },
       ),
-      400: failure([
-        thrownBy(() => parse(PageQuery, { limit: String(PAGE_SIZE_MAX + 1), page: '2' }, 'query')),
-        thrownBy(() => parse(PageQuery, { cursor: 'page-2' }, 'query')),
-      ]),
-      ...sharedFailures([...API, ...EARLY]),
+      400: failure(
+        [
+          thrownBy(() => parse(PageQuery, { limit: String(PAGE_SIZE_MAX + 1), page: '2' }, 'query')),
+          thrownBy(() => parse(PageQuery, { cursor: 'page-2' }, 'query')),
+        ],
+        LIMITED,
+      ),
+      ...sharedFailures(['MayNotRead', ...API, ...EARLY]),
     },
   };
 }
@@ -66,6 +73,7 @@ export function createPet(): JsonObject {
     tags: ['animals'],
     summary: 'Add an animal',
     description:
+      NEEDS('pets:write') +
       'The answer goes out when the storage has acknowledged the animal as durable. After a `503` or a broken ' +
       'connection it may or may not have been added: send an `Idempotency-Key`, and try again with the same key ' +
       'and the same body; however often, exactly one animal is added. The key is remembered as long as the ' +
@@ -96,30 +104,39 @@ export function createPet(): JsonObject {
         {
           Location: 'Location',
           'Idempotent-Replayed': 'Idempotent-Replayed',
+          ...LIMITED,
         },
       ),
-      400: failure([
-        thrownBy(() => parse(NewPet, { name: '', status: 'asleep' }, 'body')),
-        new RequestRefused('MALFORMED_JSON', 'the body is not JSON'),
-        new RequestRefused(
-          'INVALID_IDEMPOTENCY_KEY',
-          'Idempotency-Key must be 1 to 255 visible ASCII characters',
-        ),
-      ]),
-      415: failure([new RequestRefused('UNSUPPORTED_MEDIA_TYPE', 'Content-Type must be application/json')]),
-      422: failure([new IdempotencyKeyReused('')]),
-      ...sharedFailures([...API, ...EARLY]),
+      400: failure(
+        [
+          thrownBy(() => parse(NewPet, { name: '', status: 'asleep' }, 'body')),
+          new RequestRefused('MALFORMED_JSON', 'the body is not JSON'),
+          new RequestRefused(
+            'INVALID_IDEMPOTENCY_KEY',
+            'Idempotency-Key must be 1 to 255 visible ASCII characters',
+          ),
+        ],
+        LIMITED,
+      ),
+      415: failure(
+        [new RequestRefused('UNSUPPORTED_MEDIA_TYPE', 'Content-Type must be application/json')],
+        LIMITED,
+      ),
+      422: failure([new IdempotencyKeyReused('')], LIMITED),
+      ...sharedFailures(['MayNotWrite', ...API, ...EARLY]),
     },
   };
 }
 
 export function getPet(): JsonObject {
   const sunset = SUNSET.toISOString().slice(0, 10);
+  const headers = { ...DEPRECATED, ...LIMITED };
   return {
     operationId: 'getPet',
     tags: ['animals'],
     summary: 'Get an animal',
     description:
+      NEEDS('pets:read') +
       `Deprecated; to be removed on ${sunset}, from when on it answers \`410\`. Use \`GET /pets\` with a ` +
       '`status` filter instead. The answers say so in `Deprecation`, `Sunset` and `Link`, unless the request is ' +
       'so broken that its path is not known.\n\n' +
@@ -128,14 +145,14 @@ export function getPet(): JsonObject {
     'x-sunset': sunset,
     parameters: [parameter('path', 'petId', PetId)],
     responses: {
-      200: response('The animal.', schemaRef('Pet'), { pet: json(REX) }, DEPRECATED),
-      400: failure([thrownBy(() => parse(PetId, '042', 'petId'))]),
-      404: failure([new PetNotFound(REX.id)], DEPRECATED),
+      200: response('The animal.', schemaRef('Pet'), { pet: json(REX) }, headers),
+      400: failure([thrownBy(() => parse(PetId, '042', 'petId'))], LIMITED),
+      404: failure([new PetNotFound(REX.id)], headers),
       410: failure(
         [new RequestRefused('GONE', `this operation was removed on ${sunset}; use GET /v1/pets`)],
-        DEPRECATED,
+        headers,
       ),
-      ...sharedFailures(API, DEPRECATED),
+      ...sharedFailures(['MayNotRead', ...API], DEPRECATED),
       ...sharedFailures(EARLY),
     },
   };

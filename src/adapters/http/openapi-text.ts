@@ -1,3 +1,4 @@
+import { type Scope, SCOPES } from '../../domain/api-key.ts';
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts';
 import { BODY_LIMIT } from './body.ts';
 import { ERROR_STATUS, type ErrorCode } from './errors.ts';
@@ -12,11 +13,23 @@ const codes = Object.entries(ERROR_STATUS).map(
   ([code, status]) => `| ${status} | \`${code}\` | ${CODE_MEANING[code as ErrorCode]} |`,
 );
 
+const SCOPE_MEANING: Record<Scope, string> = {
+  'pets:read': 'Listing animals and getting one',
+  'pets:write': 'Adding animals',
+};
+const scopes = SCOPES.map((scope) => `| \`${scope}\` | ${SCOPE_MEANING[scope]} |`);
+
 /** What holds for every operation, as Markdown. */
 export const API_DESCRIPTION = `A catalogue of animals: list them, add one, get one.
 
 ## Authentication
-Everything under \`/v1\` needs an API key, as \`Authorization: Bearer <API_KEY>\`. It is checked before path and method: without a valid key all of \`/v1\` answers \`401\`.
+Everything under \`/v1\` needs an API key, as \`Authorization: Bearer <API_KEY>\`. It is checked before path and method: without a valid key all of \`/v1\` answers \`401\`. Unknown, expired and revoked keys get the same answer.
+
+A key has scopes; without the one that an operation needs it answers \`403\`, and \`WWW-Authenticate\` names it:
+
+| Scope | For |
+|---|---|
+${scopes.join('\n')}
 
 ## Requests
 - Paths are case-sensitive and have one form: \`/v1/pets/\` is not \`/v1/pets\`. What is not there answers \`404\`.
@@ -26,7 +39,7 @@ Everything under \`/v1\` needs an API key, as \`Authorization: Bearer <API_KEY>\
 - Integers of format int64 are exact from ${INT64_MIN} to ${INT64_MAX}.
 - All problems of a request are reported at once. A refused request changes nothing.
 
-A request is judged in this order: limits, API key, path and method, media type, values.
+A request is judged in this order: limits, API key, rate limit, path and method, scope, media type, values.
 
 ## Limits
 | What | At most | Else |
@@ -36,6 +49,12 @@ A request is judged in this order: limits, API key, path and method, media type,
 | Body, as sent and when inflated | ${BODY_LIMIT / KIB} KiB | 413 |
 | Until the last header has come | ${SERVER_LIMITS.headersTimeout / SECOND} s | 408 |
 | Until the whole request has come | ${SERVER_LIMITS.requestTimeout / SECOND} s | 408 |
+
+## Rate limits
+A key may have a limit: so many requests in a window of so many seconds, which begins with the first of them. Every request under \`/v1\` with that key counts, whatever becomes of it. Then every answer says in \`RateLimit-Policy\` what the limit is and in \`RateLimit\` what is left of it (draft-ietf-httpapi-ratelimit-headers-10). A request beyond it answers \`429\`; \`Retry-After\` says after how many seconds the next window begins. When the service cannot count, it lets requests through, without \`RateLimit\`.
+
+## Browsers
+The operator of the service chooses from which origins web pages may use it (CORS); at first there are none. Answers to those have \`Access-Control-Allow-Origin\` and let pages read their headers; a preflight needs no API key. Cookies are never used: send the key in \`Authorization\`.
 
 ## Answers
 Every answer with a body is \`application/json; charset=utf-8\` with \`Content-Length\`, and every answer has \`X-Request-Id\`, \`X-Content-Type-Options: nosniff\` and \`Cache-Control: no-store\`. Quote the request id when you report a problem.

@@ -1,13 +1,13 @@
 import { RequestRefused } from './errors.ts';
 import {
   BUG_OR_METHOD,
-  componentHeaders,
   componentResponses,
   EARLY,
   failure,
   response,
   sharedFailures,
 } from './openapi-answers.ts';
+import { componentHeaders } from './openapi-headers.ts';
 import { createPet, getPet, listPets } from './openapi-pets.ts';
 import { componentSchemas, type JsonObject } from './openapi-schemas.ts';
 import { API_DESCRIPTION } from './openapi-text.ts';
@@ -80,7 +80,10 @@ export function openApiDocument(): JsonObject {
         apiKey: {
           type: 'http',
           scheme: 'bearer',
-          description: 'An API key: `Authorization: Bearer <API_KEY>`. The scheme name is case-insensitive.',
+          description:
+            'An API key: `Authorization: Bearer <API_KEY>`. The scheme name is case-insensitive. A key of the service ' +
+            'begins with `pets_`: its public id of 16 hex digits follows, an underscore, and 49 letters and digits. ' +
+            'The operator may have chosen others.',
         },
       },
     },

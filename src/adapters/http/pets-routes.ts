@@ -10,6 +10,8 @@ import { goneAfterSunset, isSunset } from './deprecation.ts';
 import { idempotency } from './idempotency.ts';
 import { petJson, petsJson } from './pet-json.ts';
 import { queryParser } from './query.ts';
+import type { RequestLog } from './request-log.ts';
+import { requireScope } from './require-scope.ts';
 import { NewPet, NoQuery, PageQuery, PetId, parse } from './schemas.ts';
 
 export type PetsRoutes = {
@@ -18,15 +20,16 @@ export type PetsRoutes = {
   readonly getPet: GetPet;
   readonly baseUrl: (ctx: Context) => string;
   readonly now: () => Date;
+  readonly log: Pick<RequestLog, 'petCreated'>;
 };
 
 /** One canonical path each: case-sensitive, no trailing slash. */
-export function petsRoutes({ listPets, createPet, getPet, baseUrl, now }: PetsRoutes): Router<State> {
+export function petsRoutes({ listPets, createPet, getPet, baseUrl, now, log }: PetsRoutes): Router<State> {
   const router = new Router<State>({ strict: true, sensitive: true });
   const pageQuery = queryParser(PageQuery);
   const noQuery = queryParser(NoQuery);
 
-  router.get('/v1/pets', async (ctx) => {
+  router.get('/v1/pets', requireScope('pets:read'), async (ctx) => {
     const { limit, status, cursor } = pageQuery(ctx.querystring);
     const after = cursor === undefined ? undefined : decodeCursor(cursor);
     const { pets, next }: PetPage = await listPets.execute({ limit, status, after });
@@ -38,16 +41,19 @@ export function petsRoutes({ listPets, createPet, getPet, baseUrl, now }: PetsRo
     sendJson(ctx, 200, petsJson(pets));
   });
 
-  router.post('/v1/pets', requireJson, readBody, async (ctx) => {
+  router.post('/v1/pets', requireScope('pets:write'), requireJson, readBody, async (ctx) => {
     noQuery(ctx.querystring);
     const draft = parse(NewPet, jsonBody(ctx), 'body');
     const { pet, replayed } = await createPet.execute(draft, idempotency(ctx, draft));
+    const { requestId, apiKey } = ctx.state;
+    // Before the answer: the pet is there, whether the client gets to know of it or not.
+    if (!replayed) log.petCreated({ requestId, petId: pet.id, keyId: apiKey!.id, key: apiKey!.label });
     if (!isSunset(now())) ctx.state.headers.push('Location', `/v1/pets/${pet.id}`);
     if (replayed) ctx.state.headers.push('Idempotent-Replayed', 'true');
     sendJson(ctx, 201, petJson(pet));
   });
 
-  router.get('/v1/pets/:petId', goneAfterSunset(now), async (ctx) => {
+  router.get('/v1/pets/:petId', requireScope('pets:read'), goneAfterSunset(now), async (ctx) => {
     noQuery(ctx.querystring);
     const pet = await getPet.execute(parse(PetId, ctx.params['petId'], 'petId'));
     sendJson(ctx, 200, petJson(pet));

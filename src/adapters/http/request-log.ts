@@ -1,3 +1,5 @@
+import type { StorageUnavailable } from '../../application/errors.ts';
+
 /** One answered request, as the log tells it. Holds no key and no body. */
 export type RequestRecord = {
   readonly requestId: string;
@@ -9,10 +11,22 @@ export type RequestRecord = {
   readonly status: number | undefined;
   /** From the parsed headers of the request to the last byte of the answer, in milliseconds. `undefined` as above. */
   readonly durationMs: number | undefined;
+  /** The id of the API key, which is public. `undefined` when none was verified. */
+  readonly keyId: string | undefined;
   /** The label of the API key. `undefined` when none was verified. */
   readonly key: string | undefined;
   /** The client was gone before it had the whole answer, or the service cut it off. `undefined` if not. */
   readonly aborted: true | undefined;
+};
+
+/** A pet that a request has added. For the audit: who did what. */
+export type PetCreated = {
+  readonly requestId: string;
+  readonly petId: bigint;
+  /** The id of the API key. */
+  readonly keyId: string;
+  /** Its label. */
+  readonly key: string;
 };
 
 /** Where the HTTP adapter reports what it did. */
@@ -20,4 +34,8 @@ export interface RequestLog {
   answered(request: RequestRecord): void;
   /** Something that is not the client's fault: a bug, or storage that is away. */
   failed(error: unknown, requestId: string | undefined): void;
+  /** Once for each pet: not when a repeated request is given the pet of an earlier one. */
+  petCreated(created: PetCreated): void;
+  /** A request was let through without being counted, because the storage of the rate limiter is away. */
+  notLimited(error: StorageUnavailable, requestId: string): void;
 }

@@ -28,11 +28,44 @@ export const checkLength: Middleware = ({ req: { url = '' } }, next) => {
 };
 
 /**
- * Where the service is for this client: the base of the absolute URLs in its answers. `publicUrl` when it is
- * set; else what the request says, which {@link checkTarget} has looked over.
+ * Refuses a request with which the proxy has sent something that is no scheme or no host. Only for where a proxy is
+ * trusted: from everybody else the headers are not looked at.
  */
-export function baseUrl(publicUrl: string | undefined): (ctx: Context) => string {
-  return (ctx) => publicUrl ?? `http://${authority(ctx)}`;
+export const checkForwarded: Middleware = (ctx, next) => {
+  const { proto, host } = forwarded(ctx);
+  if (proto !== undefined && !/^https?$/i.test(proto)) {
+    throw new RequestRefused('INVALID_ARGUMENT', 'X-Forwarded-Proto must be http or https');
+  }
+  if (host !== undefined && !AUTHORITY.test(host)) {
+    throw new RequestRefused('INVALID_ARGUMENT', 'X-Forwarded-Host must be a host with an optional port');
+  }
+  return next();
+};
+
+/**
+ * Where the service is for this client: the base of the absolute URLs in its answers. `publicUrl` when it is set; else
+ * what the proxy says, if there is one, which {@link checkForwarded} has looked over; else what the request says,
+ * which {@link checkTarget} has looked over.
+ */
+export function baseUrl(publicUrl: string | undefined, isForwarded: boolean): (ctx: Context) => string {
+  if (publicUrl !== undefined) return () => publicUrl;
+  if (!isForwarded) return (ctx) => `http://${authority(ctx)}`;
+  return (ctx) => {
+    const { proto = 'http', host = authority(ctx) } = forwarded(ctx);
+    return `${proto.toLowerCase()}://${host}`;
+  };
+}
+
+type Forwarded = { readonly proto: string | undefined; readonly host: string | undefined };
+
+/** What the first proxy saw, the one next to the client: each further one may have added its own. */
+function forwarded({ req: { headers } }: Context): Forwarded {
+  return { proto: first(headers['x-forwarded-proto']), host: first(headers['x-forwarded-host']) };
+}
+
+/** Of a list, in one header or in several, which Node joins. */
+function first(header: string | string[] | undefined): string | undefined {
+  return header === undefined ? undefined : /^[^,]*/.exec(String(header))![0].trim();
 }
 
 function authority({ req }: Context): string {

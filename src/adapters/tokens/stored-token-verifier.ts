@@ -17,13 +17,13 @@ type Remembered = { readonly key: ApiKey; readonly expiresAt: Date | undefined; 
 
 /** Knows the keys in the storage. */
 export class StoredTokenVerifier implements TokenVerifier {
-  readonly #keys: ApiKeyRepository;
+  readonly #keys: Pick<ApiKeyRepository, 'findById' | 'recordUse'>;
   readonly #now: () => Date;
   // By the digest of the whole key: whoever has only its id finds out nothing here, not even by the time it takes.
   readonly #remembered = new Map<string, Remembered>();
   #uses = new Map<string, Date>();
 
-  constructor(keys: ApiKeyRepository, now: () => Date) {
+  constructor(keys: Pick<ApiKeyRepository, 'findById' | 'recordUse'>, now: () => Date) {
     this.#keys = keys;
     this.#now = now;
   }

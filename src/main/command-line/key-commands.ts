@@ -135,14 +135,14 @@ export async function runKeys([name = '', ...argv]: readonly string[]): Promise<
   });
   if (help) return print(HELP);
   const work = command.prepare(texts, command.takesId ? idOf(positionals[0]) : '');
-  const { keys, close } = await openKeys(defaultUrl(), 'DATABASE_URL');
+  const storage = await openKeys(defaultUrl(), 'DATABASE_URL');
   try {
-    const result = await work(keys);
+    const result = await work(storage.keys);
     print(json ? `${JSON.stringify(result.json)}\n` : result.text);
   } catch (error) {
     throw error instanceof InvalidApiKey ? wrong(error.message) : error;
   } finally {
-    await close();
+    await storage.close();
   }
 }
 

@@ -1,8 +1,10 @@
 import { type ApiKeyRecord, apiKeyState } from '../../domain/api-key.ts';
 import { rateLimitText } from '../rate-limit.ts';
 
+type KeyProperty = string | readonly string[] | Date | null;
+
 /** A key for programs: everything but its digest, times as in RFC 3339. */
-export function keyJson(key: ApiKeyRecord, now: Date): Record<string, unknown> {
+export function keyJson(key: ApiKeyRecord, now: Date): Record<string, KeyProperty> {
   const { id, label, scopes, rateLimit, createdAt, expiresAt, revokedAt, lastUsedAt } = key;
   return {
     id,
@@ -41,9 +43,13 @@ export function keyTable(keys: readonly ApiKeyRecord[], now: Date): string {
 /** One key for people, a line a property. */
 export function keyLines(key: ApiKeyRecord, now: Date): string {
   return Object.entries(keyJson(key, now))
-    .map(([name, value]) => [name, value instanceof Date ? value.toISOString() : String(value ?? 'none')])
-    .map(([name = '', text = '']) => `${`${name}:`.padEnd(12)}${text}\n`)
+    .map(([name, value]) => `${`${name}:`.padEnd(12)}${propertyText(value)}\n`)
     .join('');
+}
+
+function propertyText(value: KeyProperty): string {
+  if (value instanceof Date) return value.toISOString();
+  return typeof value === 'string' ? value : (value?.join(',') ?? 'none');
 }
 
 function minute(time: Date): string {

@@ -32,9 +32,9 @@ export function parseCommandLine(
     if (positionals.length > known.positionals) throw new UsageError('too many arguments', `${command} `);
     const { help = false, json = false, ...texts } = values;
     return {
-      help: help === true,
+      help,
       json: json === true,
-      texts: texts as Record<string, string | undefined>,
+      texts,
       positionals,
     };
   } catch (error) {

@@ -8,7 +8,10 @@ import { ERROR_STATUS } from '../../../src/adapters/http/errors.ts';
 import { openApiDocument } from '../../../src/adapters/http/openapi.ts';
 import { acceptedRequestId } from '../../../src/adapters/http/request-id.ts';
 import { HEADERS_LIMIT, URL_LIMIT } from '../../../src/adapters/http/request-target.ts';
+import { insufficientScope } from '../../../src/adapters/http/require-scope.ts';
 import { SERVER_LIMITS } from '../../../src/adapters/http/server.ts';
+import { mintKey } from '../../../src/adapters/tokens/token.ts';
+import { type Scope, SCOPES } from '../../../src/domain/api-key.ts';
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../../src/domain/page-size.ts';
 import { DEFAULT_PET_STATUS, PET_STATUSES } from '../../../src/domain/pet.ts';
 import {
@@ -38,6 +41,12 @@ function* nodes(node: unknown = document, path = '#'): Generator<readonly [strin
 
 function at(path: string): unknown {
   return path.split(' ').reduce<unknown>((node, key) => (node as Node)[key], document);
+}
+
+/** The object itself, where it is referred to. */
+function resolved(node: unknown): Node {
+  const { $ref } = node as { readonly $ref?: string };
+  return ($ref === undefined ? node : at($ref.replace('#/', '').replaceAll('/', ' '))) as Node;
 }
 
 const ANIMALS = ['/pets get', '/pets post', '/pets/{petId} get'];
@@ -160,7 +169,7 @@ describe('the rules in the OpenAPI document', () => {
     expect(at('paths /pets/{petId} get')).toMatchObject({ deprecated: true, 'x-sunset': '2030-12-05' });
     expect(at('components headers Deprecation schema enum')).toEqual([DEPRECATION]);
     expect(at('components headers Sunset schema enum')).toEqual([SUNSET.toUTCString()]);
-    for (const status of [200, 401, 404, 405, 410, 500, 503]) {
+    for (const status of [200, 401, 403, 404, 405, 410, 429, 500, 503]) {
       expect(Object.keys(at(`paths /pets/{petId} get responses ${status} headers`) as Node)).toEqual(
         expect.arrayContaining(['Deprecation', 'Sunset', 'Link']),
       );
@@ -168,6 +177,51 @@ describe('the rules in the OpenAPI document', () => {
     for (const operation of [...ANIMALS.slice(0, 2), ...SYSTEM]) {
       expect(at(`paths ${operation}`)).not.toHaveProperty('deprecated');
     }
+  });
+
+  it('are those of the scopes', () => {
+    const scopes = { '/pets get': 'pets:read', '/pets post': 'pets:write', '/pets/{petId} get': 'pets:read' };
+    for (const [operation, scope] of Object.entries(scopes)) {
+      const challenge = insufficientScope(scope as Scope).headers[1];
+      const forbidden = resolved(at(`paths ${operation} responses 403`));
+      expect(resolved((forbidden['headers'] as Node)['WWW-Authenticate'])).toMatchObject({
+        required: true,
+        schema: { enum: [challenge] },
+      });
+      expect(JSON.stringify(forbidden['content'])).toContain(`the API key does not have the scope ${scope}`);
+      expect(at(`paths ${operation} description`)).toContain(`Needs an API key with the scope \`${scope}\`.`);
+    }
+    for (const scope of SCOPES) {
+      expect(at('info description')).toMatch(new RegExp(`^\\| \`${scope}\` \\| .+ \\|$`, 'm'));
+    }
+  });
+
+  it('are those of the rate limit', () => {
+    for (const operation of ANIMALS) {
+      for (const [status, answer] of Object.entries(at(`paths ${operation} responses`) as Node)) {
+        // What is answered before the key is known, or without looking at it.
+        const isLimited = !['401', '408', '414', '431'].includes(status);
+        const headers = resolved(answer)['headers'] as Node;
+        expect([operation, status, 'RateLimit' in headers, 'RateLimit-Policy' in headers]).toEqual([
+          operation,
+          status,
+          isLimited,
+          isLimited,
+        ]);
+      }
+      expect(resolved(at(`paths ${operation} responses 429`))['headers']).toHaveProperty('Retry-After');
+    }
+    for (const header of ['RateLimit', 'RateLimit-Policy']) {
+      expect(at(`components headers ${header}`)).not.toHaveProperty('required');
+    }
+  });
+
+  it('are those of the form of a key', () => {
+    const { token } = mintKey();
+    expect(token).toMatch(/^pets_[0-9a-f]{16}_[0-9A-Za-z]{49}$/);
+    expect(at('components securitySchemes apiKey description')).toContain(
+      'begins with `pets_`: its public id of 16 hex digits follows, an underscore, and 49 letters and digits',
+    );
   });
 
   it('are those of the headers of every answer', () => {
@@ -195,9 +249,9 @@ describe('the rules in the OpenAPI document', () => {
 
 describe('the errors in the OpenAPI document', () => {
   const statuses: Readonly<Record<string, readonly number[]>> = {
-    '/pets get': [400, 401, 405, 408, 413, 414, 431, 500, 503],
-    '/pets post': [400, 401, 405, 408, 413, 414, 415, 422, 431, 500, 503],
-    '/pets/{petId} get': [400, 401, 404, 405, 408, 410, 413, 414, 431, 500, 503],
+    '/pets get': [400, 401, 403, 405, 408, 413, 414, 429, 431, 500, 503],
+    '/pets post': [400, 401, 403, 405, 408, 413, 414, 415, 422, 429, 431, 500, 503],
+    '/pets/{petId} get': [400, 401, 403, 404, 405, 408, 410, 413, 414, 429, 431, 500, 503],
     '/livez get': [400, 405, 408, 413, 414, 431, 500],
     '/readyz get': [400, 405, 408, 413, 414, 431, 500, 503],
     '/openapi.json get': [400, 405, 408, 413, 414, 431, 500],

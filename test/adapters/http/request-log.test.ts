@@ -1,27 +1,33 @@
 import { describe, expect, test } from 'vitest';
-import { KEY, KEY_LABEL, startApi } from '../../support/http.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
+import { KEY, startApi } from '../../support/http.ts';
 import { HeldPetRepository, petBody } from '../../support/pets.ts';
 
 const ID = { 'x-request-id': 'the-one' };
 const JSON_TYPE = { 'content-type': 'application/json' };
+const KNOWN = { keyId: 'an-id', key: 'a label' };
+const UNKNOWN = { keyId: undefined, key: undefined };
 const ANONYMOUS = { authorization: undefined };
 
 describe('a request has one record, when its answer is out', () => {
   test.each([
-    ['GET', 200, '/v1/pets?limit=5', {}, { route: '/v1/pets', key: KEY_LABEL }],
-    ['HEAD', 200, '/v1/pets', {}, { route: '/v1/pets', key: KEY_LABEL }],
-    ['POST', 201, '/v1/pets', JSON_TYPE, { route: '/v1/pets', key: KEY_LABEL }],
-    ['POST', 415, '/v1/pets', {}, { route: '/v1/pets', key: KEY_LABEL }],
-    ['GET', 400, '/v1/pets?x', {}, { route: '/v1/pets', key: KEY_LABEL }],
-    ['GET', 404, '/v1/pets/12345', {}, { route: '/v1/pets/:petId', key: KEY_LABEL }],
-    ['GET', 401, '/v1/pets', ANONYMOUS, { route: undefined, key: undefined }],
-    ['GET', 404, '/v1/nothing', {}, { route: undefined, key: KEY_LABEL }],
-    ['PUT', 405, '/v1/pets', {}, { route: undefined, key: KEY_LABEL }],
-    ['OPTIONS', 204, '/v1/pets', {}, { route: undefined, key: KEY_LABEL }],
-    ['GET', 200, '/livez', {}, { route: '/livez', key: undefined }],
-    ['GET', 414, `/v1/pets?${'x'.repeat(8192)}`, {}, { route: undefined, key: undefined }],
+    ['GET', 200, '/v1/pets?limit=5', {}, { route: '/v1/pets', ...KNOWN }],
+    ['HEAD', 200, '/v1/pets', {}, { route: '/v1/pets', ...KNOWN }],
+    ['POST', 201, '/v1/pets', JSON_TYPE, { route: '/v1/pets', ...KNOWN }],
+    ['POST', 415, '/v1/pets', {}, { route: '/v1/pets', ...KNOWN }],
+    ['GET', 400, '/v1/pets?x', {}, { route: '/v1/pets', ...KNOWN }],
+    ['GET', 404, '/v1/pets/12345', {}, { route: '/v1/pets/:petId', ...KNOWN }],
+    ['GET', 401, '/v1/pets', ANONYMOUS, { route: undefined, ...UNKNOWN }],
+    ['GET', 404, '/v1/nothing', {}, { route: undefined, ...KNOWN }],
+    ['PUT', 405, '/v1/pets', {}, { route: undefined, ...KNOWN }],
+    ['OPTIONS', 204, '/v1/pets', {}, { route: undefined, ...KNOWN }],
+    ['GET', 200, '/livez', {}, { route: '/livez', ...UNKNOWN }],
+    ['GET', 414, `/v1/pets?${'x'.repeat(8192)}`, {}, { route: undefined, ...UNKNOWN }],
   ])('%s: %i', async (method, status, path, headers, expected) => {
-    await using api = await startApi();
+    const tokens = new InMemoryTokenVerifier([
+      { ...knownKey({ label: KNOWN.key, key: KEY }), id: KNOWN.keyId },
+    ]);
+    await using api = await startApi({ tokens });
     const body = method === 'POST' ? { body: petBody() } : {};
     await api.request(method, path, { headers: { ...ID, ...headers }, ...body });
     expect(await api.log.record(0)).toStrictEqual({
@@ -48,6 +54,7 @@ test('what was not HTTP has a record, too', async () => {
       route: undefined,
       status: 400,
       durationMs: undefined,
+      keyId: undefined,
       key: undefined,
       aborted: undefined,
     },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { startApi } from '../../support/http.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
+import { KEY, startApi } from '../../support/http.ts';
 
 /** Every line has one thing wrong less than the line before, in the order in which a request is judged. */
 const TEXT = { 'content-type': 'text/plain' };
@@ -31,6 +32,48 @@ describe('what is wrong first is answered first', () => {
     await using api = await startApi();
     const answer = await api.request(method, path, { headers, ...(body === undefined ? {} : { body }) });
     expect(JSON.parse(answer.body)).toMatchObject({ code });
+  });
+
+  test.each([
+    ['PUT', 'UNAUTHENTICATED', '/v1/nothing', { ...TEXT, ...ANONYMOUS }, 0],
+    ['PUT', 'RATE_LIMITED', '/v1/nothing', TEXT, 0],
+    ['PUT', 'RATE_LIMITED', '/v1/pets?x=1', TEXT, 0],
+    ['POST', 'RATE_LIMITED', '/v1/pets?x=1', TEXT, 0],
+    ['GET', 'RATE_LIMITED', '/v1/pets/x?y', {}, 0],
+    ['PUT', 'ROUTE_NOT_FOUND', '/v1/nothing', TEXT, 1],
+    ['PUT', 'METHOD_NOT_ALLOWED', '/v1/pets?x=1', TEXT, 1],
+    ['POST', 'PERMISSION_DENIED', '/v1/pets?x=1', TEXT, 1],
+    ['POST', 'PERMISSION_DENIED', '/v1/pets?x=1', ZIP, 1],
+    ['GET', 'PERMISSION_DENIED', '/v1/pets?x=1', {}, 1],
+    ['GET', 'PERMISSION_DENIED', '/v1/pets/x?y', {}, 1],
+  ])('with a key for nothing, and a limit: %s: %s of %s', async (method, code, path, headers, left) => {
+    const limiter = { take: async () => ({ allowed: left > 0, remaining: 0, resetSeconds: 1 }) };
+    const tokens = new InMemoryTokenVerifier([{ ...knownKey({ label: 'none', key: KEY }), scopes: [] }]);
+    const rateLimit = { requests: 1, seconds: 1 };
+    // After the sunset, which is looked at after all of this.
+    const now = () => new Date('2031-01-01T00:00:00Z');
+    await using api = await startApi({ limiter, tokens, rateLimit, now });
+    const body = method === 'GET' ? {} : { body: HUGE };
+    const answer = await api.request(method, path, { headers, ...body });
+    expect(JSON.parse(answer.body)).toMatchObject({ code });
+  });
+
+  test('what a proxy says is judged with the Host, before the length and the key', async () => {
+    await using api = await startApi({ trustProxy: true });
+    const wrong = { ...ANONYMOUS, 'x-forwarded-host': '<>' };
+    const messages = [];
+    for (const [path, headers] of [
+      [`/v1/pets${LONG}`, { ...wrong, host: 'a b' }],
+      [`/v1/pets${LONG}`, wrong],
+      [`/v1/pets${LONG}`, ANONYMOUS],
+    ] as const) {
+      messages.push((JSON.parse((await api.get(path, headers)).body) as { message: string }).message);
+    }
+    expect(messages).toStrictEqual([
+      'the request must have one valid Host header',
+      'X-Forwarded-Host must be a host with an optional port',
+      'the URL must be at most 8192 bytes',
+    ]);
   });
 
   test('after the sunset', async () => {

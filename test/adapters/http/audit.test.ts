@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest';
+import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
+import { StorageUnavailable } from '../../../src/application/errors.ts';
+import type { Scope } from '../../../src/domain/api-key.ts';
+import { KEY, startApi } from '../../support/http.ts';
+import { FailingPetRepository, HeldPetRepository, petBody } from '../../support/pets.ts';
+
+const WHO = { keyId: 'an-id', key: 'a label' };
+
+function tokens(scopes?: readonly Scope[]): InMemoryTokenVerifier {
+  const key = { ...knownKey({ label: WHO.key, key: KEY }), id: WHO.keyId };
+  return new InMemoryTokenVerifier([{ ...key, ...(scopes !== undefined && { scopes }) }]);
+}
+
+const ID = (requestId: string) => ({ 'x-request-id': requestId });
+
+describe('a pet that is created is told to the audit', () => {
+  test('each, with its id and who did it', async () => {
+    await using api = await startApi({ tokens: tokens() });
+    await api.post(petBody(), ID('a'));
+    await api.post(petBody(), ID('b'));
+    expect(api.log.created).toStrictEqual([
+      { requestId: 'a', petId: 1n, ...WHO },
+      { requestId: 'b', petId: 2n, ...WHO },
+    ]);
+  });
+
+  test('once, however often its creation is repeated', async () => {
+    await using api = await startApi({ tokens: tokens() });
+    for (const id of ['a', 'b']) await api.post(petBody(), { ...ID(id), 'idempotency-key': 'k' });
+    expect(api.log.created).toStrictEqual([{ requestId: 'a', petId: 1n, ...WHO }]);
+  });
+
+  test('before the client is told', async () => {
+    await using api = await startApi({ tokens: tokens() });
+    await api.post(petBody());
+    expect(api.log.created).toHaveLength(1);
+  });
+
+  test('also when the client is gone', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets, tokens: tokens() });
+    const connection = await api.connect();
+    const body = petBody();
+    await connection.send(
+      `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nX-Request-Id: gone\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    await pets.calls(1);
+    connection.abort();
+    expect(await api.log.record(0)).toMatchObject({ requestId: 'gone', aborted: true });
+    expect(api.log.created).toStrictEqual([]);
+    pets.release();
+    // It is answered behind the insert.
+    expect((await api.get('/v1/pets/1')).status).toBe(200);
+    expect(api.log.created).toStrictEqual([{ requestId: 'gone', petId: 1n, ...WHO }]);
+  });
+});
+
+describe('what creates nothing is not told', () => {
+  test.each([
+    [200, 'GET', '/v1/pets', undefined, {}],
+    [400, 'POST', '/v1/pets', '{}', {}],
+    [401, 'POST', '/v1/pets', petBody(), { authorization: 'Bearer wrong' }],
+    [415, 'POST', '/v1/pets', petBody(), { 'content-type': 'text/plain' }],
+  ])('%i', async (status, method, path, body, more) => {
+    await using api = await startApi({ tokens: tokens() });
+    const headers = { 'content-type': 'application/json', ...more };
+    const answer = await api.request(method, path, { headers, ...(body !== undefined && { body }) });
+    expect(answer.status).toBe(status);
+    expect(api.log.created).toStrictEqual([]);
+  });
+
+  test('403', async () => {
+    await using api = await startApi({ tokens: tokens(['pets:read']) });
+    expect((await api.post(petBody())).status).toBe(403);
+    expect(api.log.created).toStrictEqual([]);
+  });
+
+  test('422', async () => {
+    await using api = await startApi({ tokens: tokens() });
+    const key = { 'idempotency-key': 'k' };
+    await api.post(petBody(), { ...ID('a'), ...key });
+    expect((await api.post(petBody({ name: '"Mia"' }), { ...ID('b'), ...key })).status).toBe(422);
+    expect(api.log.created).toStrictEqual([{ requestId: 'a', petId: 1n, ...WHO }]);
+  });
+
+  test('503', async () => {
+    const pets = new FailingPetRepository(new StorageUnavailable('away'));
+    await using api = await startApi({ pets, tokens: tokens() });
+    expect((await api.post(petBody())).status).toBe(503);
+    expect(api.log.created).toStrictEqual([]);
+  });
+});

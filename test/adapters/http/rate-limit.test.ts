@@ -1,0 +1,239 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
+import { StorageUnavailable } from '../../../src/application/errors.ts';
+import type { RateLimiter } from '../../../src/application/ports/rate-limiter.ts';
+import type { ApiKey } from '../../../src/application/ports/token-verifier.ts';
+import type { RateLimit } from '../../../src/domain/api-key.ts';
+import { problem, success, whole } from '../../support/answer.ts';
+import { startApi } from '../../support/http.ts';
+import { petBody } from '../../support/pets.ts';
+
+const TOM = 'tom-0123456789abcdef';
+const ANN = 'ann-0123456789abcdef';
+const AS_TOM = { authorization: `Bearer ${TOM}` };
+const AS_ANN = { authorization: `Bearer ${ANN}` };
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+const HOURLY = { requests: 2, seconds: 3600 };
+
+// The clock stands still, so that a window ends when a test wants it to.
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** What a client is told of the limit. The window has just begun. */
+function limited(requests: number, seconds: number, remaining: number): Record<string, string> {
+  return {
+    'ratelimit-policy': `"key";q=${requests};w=${seconds}`,
+    ratelimit: `"key";r=${remaining};t=${seconds}`,
+  };
+}
+
+function refused(requests: number, seconds: number): ReturnType<typeof whole> {
+  return problem(
+    429,
+    'RATE_LIMITED',
+    `the API key may send at most ${requests} requests in ${seconds} s; try again in ${seconds} s`,
+    { ...limited(requests, seconds, 0), 'retry-after': String(seconds) },
+  );
+}
+
+/** Tom and Ann; Ann's key may have something of its own. */
+function tomAndAnn(ann: Partial<ApiKey> = {}): InMemoryTokenVerifier {
+  return new InMemoryTokenVerifier([
+    knownKey({ label: 'tom', key: TOM }),
+    { ...knownKey({ label: 'ann', key: ANN }), ...ann },
+  ]);
+}
+
+function failing(error: unknown): RateLimiter {
+  return {
+    take: async () => {
+      throw error;
+    },
+  };
+}
+
+describe('a limit', () => {
+  test('lets so many requests through, and refuses the next', async () => {
+    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: HOURLY });
+    const answers = [];
+    for (const _ of [1, 2, 3, 4]) answers.push(whole(await api.get('/v1/pets', AS_TOM)));
+    expect(answers).toStrictEqual([
+      success(200, '[]', limited(2, 3600, 1)),
+      success(200, '[]', limited(2, 3600, 0)),
+      refused(2, 3600),
+      refused(2, 3600),
+    ]);
+  });
+
+  test('is one for each key', async () => {
+    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: HOURLY });
+    for (const _ of [1, 2, 3]) await api.get('/v1/pets', AS_TOM);
+    const answer = whole(await api.get('/v1/pets', AS_ANN));
+    expect(answer).toStrictEqual(success(200, '[]', limited(2, 3600, 1)));
+  });
+
+  test('of a key stands in for the one for all', async () => {
+    const tokens = tomAndAnn({ rateLimit: { requests: 1, seconds: 60 } });
+    await using api = await startApi({ tokens, rateLimit: HOURLY });
+    const answers = [];
+    for (const as of [AS_ANN, AS_ANN, AS_TOM]) answers.push(whole(await api.get('/v1/pets', as)));
+    expect(answers).toStrictEqual([
+      success(200, '[]', limited(1, 60, 0)),
+      refused(1, 60),
+      success(200, '[]', limited(2, 3600, 1)),
+    ]);
+  });
+
+  test('of a key holds where there is none for all', async () => {
+    const tokens = tomAndAnn({ rateLimit: { requests: 1, seconds: 60 } });
+    await using api = await startApi({ tokens });
+    await api.get('/v1/pets', AS_ANN);
+    expect(whole(await api.get('/v1/pets', AS_ANN))).toStrictEqual(refused(1, 60));
+    expect(whole(await api.get('/v1/pets', AS_TOM))).toStrictEqual(success(200, '[]'));
+  });
+
+  test('refuses before anything is done', async () => {
+    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: { requests: 1, seconds: 3600 } });
+    await api.get('/v1/pets', AS_TOM);
+    expect(whole(await api.post(petBody(), AS_TOM))).toStrictEqual(refused(1, 3600));
+    expect((await api.get('/v1/pets', AS_ANN)).body).toBe('[]');
+    expect(api.log.created).toStrictEqual([]);
+  });
+
+  test('ends with its window', async () => {
+    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: { requests: 1, seconds: 60 } });
+    const began = Date.now();
+    const told = [];
+    for (const elapsed of [0, 1, 59_999, 60_000]) {
+      vi.setSystemTime(began + elapsed);
+      const { status, headers } = await api.get('/v1/pets', AS_TOM);
+      told.push([status, headers['ratelimit'], headers['retry-after']]);
+    }
+    expect(told).toStrictEqual([
+      [200, '"key";r=0;t=60', undefined],
+      [429, '"key";r=0;t=60', '60'],
+      [429, '"key";r=0;t=1', '1'],
+      [200, '"key";r=0;t=60', undefined],
+    ]);
+  });
+});
+
+describe('whatever becomes of a request with a key, it counts and says what is left', () => {
+  test.each([
+    ['GET', 200, '/v1/pets', {}],
+    ['HEAD', 200, '/v1/pets', {}],
+    ['POST', 201, '/v1/pets', JSON_TYPE],
+    ['OPTIONS', 204, '/v1/pets', {}],
+    ['GET', 400, '/v1/pets?x', {}],
+    ['GET', 404, '/v1/pets/7', {}],
+    ['GET', 404, '/v1/nothing', {}],
+    ['PUT', 405, '/v1/pets', {}],
+    ['POST', 415, '/v1/pets', {}],
+  ])('%s: %i', async (method, status, path, headers) => {
+    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: HOURLY });
+    const body = method === 'POST' ? { body: petBody() } : {};
+    const answer = await api.request(method, path, { headers: { ...AS_TOM, ...headers }, ...body });
+    expect(answer.status).toBe(status);
+    expect(answer.headers).toMatchObject(limited(2, 3600, 1));
+    expect((await api.get('/v1/pets', AS_TOM)).headers).toMatchObject(limited(2, 3600, 0));
+  });
+
+  test('a key without the scope: 403', async () => {
+    await using api = await startApi({ tokens: tomAndAnn({ scopes: [] }), rateLimit: HOURLY });
+    const { status, headers } = await api.get('/v1/pets', AS_ANN);
+    expect(status).toBe(403);
+    expect(headers).toMatchObject(limited(2, 3600, 1));
+  });
+});
+
+describe('what is not limited', () => {
+  test('is a request without a valid key: it counts for nobody', async () => {
+    const taken: string[] = [];
+    const limiter: RateLimiter = {
+      take: async (keyId, { requests, seconds }) => {
+        taken.push(keyId);
+        return { allowed: true, remaining: requests - taken.length, resetSeconds: seconds };
+      },
+    };
+    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter });
+    for (const authorization of [undefined, 'Bearer wrong', `Bearer ${TOM}x`]) {
+      const { status, headers } = await api.get('/v1/pets', { authorization });
+      expect(status).toBe(401);
+      expect(Object.keys(headers).filter((name) => name.startsWith('ratelimit'))).toStrictEqual([]);
+    }
+    expect(taken).toStrictEqual([]);
+    await api.get('/v1/pets', AS_TOM);
+    expect(taken).toStrictEqual(['tom']);
+  });
+
+  test.each(['/livez', '/readyz'])('is %s, with a key or without', async (path) => {
+    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: { requests: 1, seconds: 3600 } });
+    for (const headers of [AS_TOM, AS_TOM, { authorization: undefined }]) {
+      expect(whole(await api.get(path, headers))).toStrictEqual(success(200, '{"status":"ok"}'));
+    }
+    expect((await api.get('/v1/pets', AS_TOM)).status).toBe(200);
+  });
+
+  test('is anything when there is no limit: nobody counts', async () => {
+    await using api = await startApi({ tokens: tomAndAnn(), limiter: failing(new Error('asked')) });
+    expect(whole(await api.get('/v1/pets', AS_TOM))).toStrictEqual(success(200, '[]'));
+    expect(api.log.failures).toStrictEqual([]);
+  });
+});
+
+describe('a limiter that cannot count', () => {
+  const POLICY = { 'ratelimit-policy': '"key";q=2;w=3600' };
+
+  test('because its storage is away lets requests through, and that is reported', async () => {
+    const error = new StorageUnavailable('away');
+    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter: failing(error) });
+    for (const id of ['a', 'b', 'c']) {
+      const answer = await api.get('/v1/pets', { ...AS_TOM, 'x-request-id': id });
+      expect(whole(answer)).toStrictEqual(success(200, '[]', POLICY));
+    }
+    expect(api.log.notCounted).toStrictEqual(['a', 'b', 'c'].map((requestId) => ({ error, requestId })));
+    expect(api.log.failures).toStrictEqual([]);
+  });
+
+  test('because of a bug is a bug: 500', async () => {
+    const error = new TypeError('x is not a function');
+    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter: failing(error) });
+    const answer = await api.get('/v1/pets', { ...AS_TOM, 'x-request-id': 'a' });
+    expect(whole(answer)).toStrictEqual(
+      problem(500, 'INTERNAL', 'the service made an error; it has been logged under this request id', POLICY),
+    );
+    expect(api.log.failures).toStrictEqual([{ error, requestId: 'a' }]);
+    expect(api.log.notCounted).toStrictEqual([]);
+  });
+
+  test('does not hide what fails behind it', async () => {
+    const limiter = failing(new StorageUnavailable('away'));
+    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter });
+    expect((await api.get('/v1/pets?x', AS_TOM)).status).toBe(400);
+    expect(api.log.notCounted).toHaveLength(1);
+  });
+});
+
+test('the counts of different limits are told apart by the port alone', async () => {
+  const taken: [string, RateLimit][] = [];
+  const limiter: RateLimiter = {
+    take: async (keyId, limit) => {
+      taken.push([keyId, limit]);
+      return { allowed: true, remaining: 0, resetSeconds: 1 };
+    },
+  };
+  const tokens = tomAndAnn({ id: 'the-id-of-ann', rateLimit: { requests: 7, seconds: 8 } });
+  await using api = await startApi({ tokens, rateLimit: HOURLY, limiter });
+  await api.get('/v1/pets', AS_TOM);
+  const { headers } = await api.get('/v1/pets', AS_ANN);
+  expect(headers).toMatchObject({ ratelimit: '"key";r=0;t=1', 'ratelimit-policy': '"key";q=7;w=8' });
+  expect(taken).toStrictEqual([
+    ['tom', HOURLY],
+    ['the-id-of-ann', { requests: 7, seconds: 8 }],
+  ]);
+});

@@ -1,0 +1,146 @@
+import { describe, expect, test } from 'vitest';
+import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
+import { problem, whole } from '../../support/answer.ts';
+import { type Api, KEY, startApi } from '../../support/http.ts';
+import { stored } from '../../support/pets.ts';
+
+type Options = NonNullable<Parameters<typeof startApi>[0]>;
+
+const FORWARDED = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'petstore.example' };
+
+/** A service whose list has a second page. */
+async function start(options: Options): Promise<Api> {
+  const pets = new InMemoryPetRepository();
+  await stored(pets, {}, {});
+  return startApi({ ...options, pets });
+}
+
+/** The bases of the absolute URLs in its answers. */
+async function bases(api: Api, headers: Parameters<Api['get']>[1]): Promise<readonly unknown[]> {
+  const next = await api.get('/v1/pets?limit=1', headers);
+  const deprecation = await api.get('/v1/pets/1', headers);
+  return [
+    /^<(.*)\/v1\/pets\?limit=1&cursor=v1\.0{15}1>; rel="next"$/.exec(String(next.headers['link']))?.[1],
+    /^<(.*)\/docs#getPet>; rel="deprecation"/.exec(String(deprecation.headers['link']))?.[1],
+  ];
+}
+
+describe('behind a trusted proxy, absolute URLs begin with what it says', () => {
+  test.each([
+    ['scheme and host', FORWARDED, 'https://petstore.example'],
+    ['http', { ...FORWARDED, 'x-forwarded-proto': 'http' }, 'http://petstore.example'],
+    ['capitals', { ...FORWARDED, 'x-forwarded-proto': 'HTTPS' }, 'https://petstore.example'],
+    [
+      'a port',
+      { ...FORWARDED, 'x-forwarded-host': 'petstore.example:8443' },
+      'https://petstore.example:8443',
+    ],
+    ['IPv4', { ...FORWARDED, 'x-forwarded-host': '192.0.2.1' }, 'https://192.0.2.1'],
+    ['IPv6', { ...FORWARDED, 'x-forwarded-host': '[2001:db8::1]:8443' }, 'https://[2001:db8::1]:8443'],
+    [
+      'several proxies: the first is next to the client',
+      { 'x-forwarded-proto': 'https,http', 'x-forwarded-host': 'petstore.example , inner.example' },
+      'https://petstore.example',
+    ],
+    [
+      'several headers',
+      {
+        'x-forwarded-proto': ['https', 'http'],
+        'x-forwarded-host': ['petstore.example', 'inner.example'],
+      },
+      'https://petstore.example',
+    ],
+    [
+      'whatever the further ones are',
+      { 'x-forwarded-proto': 'https, x', 'x-forwarded-host': 'petstore.example, <>' },
+      'https://petstore.example',
+    ],
+    ['the scheme alone', { host: 'a.example:81', 'x-forwarded-proto': 'https' }, 'https://a.example:81'],
+    [
+      'the host alone',
+      { host: 'a.example', 'x-forwarded-host': 'petstore.example' },
+      'http://petstore.example',
+    ],
+    ['nothing', { host: 'a.example' }, 'http://a.example'],
+  ])('%s', async (_, headers, base) => {
+    await using api = await start({ trustProxy: true });
+    expect(await bases(api, headers)).toStrictEqual([base, base]);
+  });
+
+  test('whatever the target of the request names', async () => {
+    await using api = await start({ trustProxy: true });
+    const [answer] = await api.raw(
+      'GET http://target.example/v1/pets?limit=1 HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n' +
+        `Authorization: Bearer ${KEY}\r\nX-Forwarded-Host: petstore.example\r\n\r\n`,
+    );
+    expect(answer?.headers['link']).toMatch(/^<http:\/\/petstore\.example\/v1\/pets\?/);
+  });
+});
+
+describe('what a trusted proxy cannot have meant: 400', () => {
+  const PROTO = problem(400, 'INVALID_ARGUMENT', 'X-Forwarded-Proto must be http or https');
+  const HOST = problem(400, 'INVALID_ARGUMENT', 'X-Forwarded-Host must be a host with an optional port');
+
+  test.each([
+    ['x-forwarded-proto', '', PROTO],
+    ['x-forwarded-proto', 'ftp', PROTO],
+    ['x-forwarded-proto', 'https:', PROTO],
+    ['x-forwarded-proto', 'https://evil.example/', PROTO],
+    ['x-forwarded-proto', ', https', PROTO],
+    ['x-forwarded-host', '', HOST],
+    ['x-forwarded-host', ', petstore.example', HOST],
+    ['x-forwarded-host', 'a b', HOST],
+    ['x-forwarded-host', 'https://petstore.example', HOST],
+    ['x-forwarded-host', 'petstore.example/path', HOST],
+    ['x-forwarded-host', 'user@petstore.example', HOST],
+    ['x-forwarded-host', 'petstore.example:', HOST],
+    ['x-forwarded-host', 'petstore.example:http', HOST],
+    ['x-forwarded-host', '2001:db8::1', HOST],
+    ['x-forwarded-host', '[2001:db8::1', HOST],
+    ['x-forwarded-host', 'a>; rel="next"', HOST],
+    ['x-forwarded-host', '<script>', HOST],
+  ])('%s: %j', async (name, value, expected) => {
+    await using api = await start({ trustProxy: true });
+    expect(whole(await api.get('/v1/pets?limit=1', { ...FORWARDED, [name]: value }))).toStrictEqual(expected);
+  });
+
+  test('on getPet, where it would be in a header of the refusal itself', async () => {
+    await using api = await start({ trustProxy: true });
+    const answer = await api.get('/v1/pets/1', { ...FORWARDED, 'x-forwarded-host': 'a>; rel="next"' });
+    expect(whole(answer)).toStrictEqual(HOST);
+  });
+
+  test('and the Host of the request must still be one', async () => {
+    await using api = await start({ trustProxy: true });
+    expect(whole(await api.get('/v1/pets', { ...FORWARDED, host: 'a b' }))).toStrictEqual(
+      problem(400, 'INVALID_ARGUMENT', 'the request must have one valid Host header'),
+    );
+  });
+});
+
+describe('what is forwarded is not looked at, be it right or wrong', () => {
+  const WRONG = { 'x-forwarded-proto': 'ftp', 'x-forwarded-host': 'a>; rel="next"' };
+
+  test.each([FORWARDED, WRONG])('without a trusted proxy: %j', async (headers) => {
+    await using api = await start({});
+    expect(await bases(api, headers)).toStrictEqual([api.url, api.url]);
+  });
+
+  test.each([FORWARDED, WRONG])('with a public URL: %j', async (headers) => {
+    const publicUrl = 'https://public.example/api';
+    await using api = await start({ trustProxy: true, publicUrl });
+    expect(await bases(api, { ...headers, host: 'a.example' })).toStrictEqual([publicUrl, publicUrl]);
+  });
+
+  test('in other headers', async () => {
+    await using api = await start({ trustProxy: true });
+    const headers = {
+      forwarded: 'proto=https;host=evil.example',
+      'x-forwarded-port': '444',
+      'x-forwarded-prefix': '/evil',
+      'x-forwarded-server': 'evil.example',
+      'x-original-host': 'evil.example',
+    };
+    expect(await bases(api, headers)).toStrictEqual([api.url, api.url]);
+  });
+});
