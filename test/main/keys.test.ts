@@ -277,7 +277,7 @@ describe('petstore keys', () => {
         ] as const,
     ),
     [['rotate', '0123456789abcdef', '--overlap', 'long'], '--overlap must be a duration such as 24h or 0s'],
-    [['create', '--label', 'x', '--json=1'], 'unknown option'],
+    [['create', '--label', 'x', '--json=1'], 'an option lacks its value'],
     [['create', '--label', 'x', '--overlap', '1h'], 'unknown option'],
     [['create', '--label'], 'an option lacks its value'],
     [['create', 'x', '--label', 'x'], 'too many arguments'],
@@ -327,8 +327,8 @@ describe('petstore keys', () => {
 
   it('says why there are none in memory', async () => {
     expect(await refused({ DATABASE_URL: 'memory:' }, ['list'])).toBe(
-      'petstore: DATABASE_URL cannot be memory:, which is gone when a process ends, and seen by no other; ' +
-        'see npm run petstore -- keys --help\n',
+      'petstore: DATABASE_URL is memory:, which no command can reach, and which is gone with the service; ' +
+        'give that API_KEYS; see npm run petstore -- keys --help\n',
     );
   });
 

@@ -25,7 +25,15 @@ describe('the log', () => {
 
     const always = { level: 30, msg: 'request', time: expect.any(Number), durationMs: expect.any(Number) };
     expect(requests).toStrictEqual([
-      { ...always, requestId: 'my-request', method: 'GET', route: '/v1/pets/:petId', status: 400, key: 'ci' },
+      {
+        ...always,
+        requestId: 'my-request',
+        method: 'GET',
+        route: '/v1/pets/:petId',
+        status: 400,
+        keyId: 'ci',
+        key: 'ci',
+      },
       {
         ...always,
         requestId: expect.stringMatching(/^[\da-f-]{36}$/),

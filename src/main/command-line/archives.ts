@@ -26,12 +26,20 @@ export async function openTarget(url: string, what: string): Promise<Opened<PetA
   return openSqliteStorage(sqlite);
 }
 
-/** Opens the keys of a storage, also while a service has it. */
-export async function openKeys(
-  url: string,
-  what: string,
-): Promise<{ readonly keys: ApiKeyRepository; close(): Promise<void> }> {
-  const { sqlite, mongodb } = storageOf(url, what);
+/**
+ * Opens the keys in `DATABASE_URL`, also while a service has the storage.
+ *
+ * @throws {UsageError}
+ */
+export async function openKeys(): Promise<{ readonly keys: ApiKeyRepository; close(): Promise<void> }> {
+  const url = defaultUrl();
+  if (url === 'memory:') {
+    throw new UsageError(
+      'DATABASE_URL is memory:, which no command can reach, and which is gone with the service; give that API_KEYS',
+      'keys ',
+    );
+  }
+  const { sqlite, mongodb } = storageOf(url, 'DATABASE_URL');
   if (sqlite === undefined) {
     const { openMongoKeys } = await import('../../adapters/mongodb/open.ts');
     return openMongoKeys(mongodb);

@@ -5,7 +5,7 @@ import type { ApiKeyRepository } from '../../application/ports/api-key-repositor
 import { RevokeKey } from '../../application/revoke-key.ts';
 import { RotateKey } from '../../application/rotate-key.ts';
 import { InvalidApiKey } from '../../domain/api-key.ts';
-import { defaultUrl, openKeys } from './archives.ts';
+import { openKeys } from './archives.ts';
 import { auditKey } from './audit.ts';
 import {
   DEFAULT_EXPIRES,
@@ -46,51 +46,49 @@ type Result = { readonly json: unknown; readonly text: string };
 type KeyCommand = {
   readonly options: readonly (keyof KeyOptions)[];
   readonly takesId: boolean;
-  /** What is wrong with the command line is said before the storage is opened. */
-  prepare(options: KeyOptions, id: string): (keys: ApiKeyRepository) => Promise<Result>;
+  /** What is wrong with the command line is said before the storage is opened. All of a command is at one instant. */
+  prepare(options: KeyOptions, id: string, now: Date): (keys: ApiKeyRepository) => Promise<Result>;
 };
-
-const now = () => new Date();
 
 const COMMANDS: Readonly<Record<string, KeyCommand>> = {
   create: {
     options: ['label', 'scopes', 'expires', 'rate-limit'],
     takesId: false,
-    prepare(options) {
+    prepare(options, _, now) {
       const draft = {
         label: labelOf(options),
         scopes: scopesOf(options),
-        expiresAt: expiryOf(options, now()) ?? undefined,
+        expiresAt: expiryOf(options, now) ?? undefined,
         rateLimit: rateLimitOf(options),
       };
-      return async (keys) => shown(await new CreateKey(keys, keyMint, now).execute(draft));
+      return async (keys) => shown(await new CreateKey(keys, keyMint, () => now).execute(draft), now);
     },
   },
   list: {
     options: [],
     takesId: false,
-    prepare: () => async (keys) => {
+    prepare: (_options, _id, now) => async (keys) => {
       const all = await keys.list();
-      return { json: all.map((key) => keyJson(key, now())), text: keyTable(all, now()) };
+      return { json: all.map((key) => keyJson(key, now)), text: keyTable(all, now) };
     },
   },
   show: {
     options: [],
     takesId: true,
-    prepare: (_, id) => async (keys) => {
+    prepare: (_, id, now) => async (keys) => {
       const key = await keys.findById(id);
       if (key === undefined) throw new ApiKeyNotFound(id);
-      return { json: keyJson(key, now()), text: keyLines(key, now()) };
+      return { json: keyJson(key, now), text: keyLines(key, now) };
     },
   },
   revoke: {
     options: [],
     takesId: true,
-    prepare: (_, id) => async (keys) => {
-      const key = await new RevokeKey(keys, now).execute(id);
+    prepare: (_, id, now) => async (keys) => {
+      const key = await new RevokeKey(keys, () => now).execute(id);
       await auditKey('key.revoked', key);
       return {
-        json: keyJson(key, now()),
+        json: keyJson(key, now),
         text: `the key ${id} is revoked; every service refuses it within 10 seconds\n`,
       };
     },
@@ -98,25 +96,29 @@ const COMMANDS: Readonly<Record<string, KeyCommand>> = {
   rotate: {
     options: ['overlap', 'expires'],
     takesId: true,
-    prepare(options, id) {
+    prepare(options, id, now) {
       const rotation = {
         overlapMs: overlapOf(options),
-        expiresAt: options.expires === undefined ? undefined : expiryOf(options, now()),
+        expiresAt: options.expires === undefined ? undefined : expiryOf(options, now),
       };
       return async (keys) => {
-        const rotateKey = new RotateKey(keys, new CreateKey(keys, keyMint, now), now);
+        const rotateKey = new RotateKey(keys, new CreateKey(keys, keyMint, () => now), () => now);
         const rotated = await rotateKey.execute(id, rotation);
         await auditKey('key.replaced', rotated.old);
-        return shown(rotated, { replaces: keyJson(rotated.old, now()) });
+        return shown(rotated, now, { replaces: keyJson(rotated.old, now) });
       };
     },
   },
 };
 
 /** The one time that the key itself is written. */
-async function shown({ key, token }: CreatedKey, more: Record<string, unknown> = {}): Promise<Result> {
+async function shown(
+  { key, token }: CreatedKey,
+  now: Date,
+  more: Record<string, unknown> = {},
+): Promise<Result> {
   await auditKey('key.created', key);
-  return { json: { ...keyJson(key, now()), key: token, ...more }, text: `${token}\n` };
+  return { json: { ...keyJson(key, now), key: token, ...more }, text: `${token}\n` };
 }
 
 /**
@@ -134,8 +136,8 @@ export async function runKeys([name = '', ...argv]: readonly string[]): Promise<
     positionals: command.takesId ? 1 : 0,
   });
   if (help) return print(HELP);
-  const work = command.prepare(texts, command.takesId ? idOf(positionals[0]) : '');
-  const storage = await openKeys(defaultUrl(), 'DATABASE_URL');
+  const work = command.prepare(texts, command.takesId ? idOf(positionals[0]) : '', new Date());
+  const storage = await openKeys();
   try {
     const result = await work(storage.keys);
     print(json ? `${JSON.stringify(result.json)}\n` : result.text);
