@@ -29,14 +29,13 @@ export type AppDependencies = Omit<PetsRoutes, 'baseUrl'> &
 /** The HTTP API as a Koa application. The order of its middleware is the order in which a request is judged. */
 export function createApp(dependencies: AppDependencies): RequestListener {
   const { tokens, log, publicUrl, trustProxy, corsOrigins } = dependencies;
-  const isForwarded = trustProxy && publicUrl === undefined;
-  const base = baseUrl(publicUrl, isForwarded);
+  const base = baseUrl(publicUrl, trustProxy);
   const app = new Koa<State>();
   app.use(frame(log));
   app.use(answerErrors(log));
   if (corsOrigins.length > 0) app.use(allowOrigins(corsOrigins));
   app.use(checkTarget);
-  if (isForwarded) app.use(checkForwarded);
+  if (trustProxy && publicUrl === undefined) app.use(checkForwarded);
   app.use(announceDeprecation(base));
   app.use(checkLength);
   if (corsOrigins.length > 0) app.use(answerPreflight(corsOrigins));

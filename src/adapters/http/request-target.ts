@@ -47,9 +47,9 @@ export const checkForwarded: Middleware = (ctx, next) => {
  * what the proxy says, if there is one, which {@link checkForwarded} has looked over; else what the request says,
  * which {@link checkTarget} has looked over.
  */
-export function baseUrl(publicUrl: string | undefined, isForwarded: boolean): (ctx: Context) => string {
+export function baseUrl(publicUrl: string | undefined, trustProxy: boolean): (ctx: Context) => string {
   if (publicUrl !== undefined) return () => publicUrl;
-  if (!isForwarded) return (ctx) => `http://${authority(ctx)}`;
+  if (!trustProxy) return (ctx) => `http://${authority(ctx)}`;
   return (ctx) => {
     const { proto = 'http', host = authority(ctx) } = forwarded(ctx);
     return `${proto.toLowerCase()}://${host}`;

@@ -1,9 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { InMemoryTokenVerifier, knownKey, sha256 } from '../../../src/adapters/memory/token-verifier.ts';
 import { tokenVerifierContract } from '../../contracts/token-verifier.ts';
 
-tokenVerifierContract('memory', async (keys) => new InMemoryTokenVerifier(keys.map(knownKey)));
+tokenVerifierContract('memory', async (labels) => {
+  const keys = labels.map((label) => ({ label, key: `${label}-${randomUUID()}` }));
+  return { verifier: new InMemoryTokenVerifier(keys.map(knownKey)), tokens: keys.map(({ key }) => key) };
+});
 
 describe('sha256', () => {
   it('is SHA-256 of the UTF-8 form', () => {
@@ -18,6 +22,23 @@ describe('sha256', () => {
 });
 
 describe('a verifier', () => {
+  it('knows a key of any length', async () => {
+    const key = 'k'.repeat(10_000);
+    const verifier = new InMemoryTokenVerifier([knownKey({ label: 'long', key })]);
+
+    expect((await verifier.verify(key))?.label).toBe('long');
+    expect(await verifier.verify(`${key}k`)).toBeUndefined();
+    expect(await verifier.verify(key.slice(1))).toBeUndefined();
+  });
+
+  it('knows a key beyond ASCII, and none that only looks like it', async () => {
+    const key = 'zoë-0123456789abcdef'.normalize('NFC');
+    const verifier = new InMemoryTokenVerifier([knownKey({ label: 'zoë', key })]);
+
+    expect((await verifier.verify(key))?.label).toBe('zoë');
+    expect(await verifier.verify(key.normalize('NFD'))).toBeUndefined();
+  });
+
   it('keeps no key', () => {
     const verifier = new InMemoryTokenVerifier([knownKey({ label: 'tom', key: 'tom-0123456789abcdef' })]);
 

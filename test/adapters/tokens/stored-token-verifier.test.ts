@@ -1,0 +1,539 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
+import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
+import { StoredTokenVerifier } from '../../../src/adapters/tokens/stored-token-verifier.ts';
+import { idOf, mintKey } from '../../../src/adapters/tokens/token.ts';
+import { StorageUnavailable } from '../../../src/application/errors.ts';
+import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
+import type { ApiKeyRecord } from '../../../src/domain/api-key.ts';
+import { aKey } from '../../contracts/api-key-repository.ts';
+import { tokenVerifierContract } from '../../contracts/token-verifier.ts';
+import { newFile } from '../../support/sqlite.ts';
+
+tokenVerifierContract('stored in memory', async (labels) => {
+  const keys = new InMemoryApiKeyRepository();
+  return { verifier: verifierOf(keys), tokens: await labelled(keys, labels) };
+});
+
+tokenVerifierContract('stored in SQLite', async (labels) => {
+  const directory = await mkdtemp(join(tmpdir(), 'petstore-sqlite-'));
+  const { keys, close } = await openSqliteKeys(join(directory, 'petstore.db'));
+  return {
+    verifier: verifierOf(keys),
+    tokens: await labelled(keys, labels),
+    async close() {
+      await close();
+      await rm(directory, { recursive: true });
+    },
+  };
+});
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const REMEMBERED_MS = 5_000;
+const START = Date.UTC(2026, 10, 20, 12);
+
+/** The wall clock of a test. */
+let now: Date;
+
+beforeEach(() => {
+  now = new Date(START);
+});
+
+describe('a key', () => {
+  it.each<readonly [string, Partial<ApiKeyRecord>]>([
+    ['with a scope', { scopes: ['pets:write'] }],
+    [
+      'with all that it may have',
+      {
+        scopes: ['pets:read', 'pets:write'],
+        rateLimit: { requests: 600, seconds: 60 },
+        expiresAt: at(1),
+        lastUsedAt: at(0),
+      },
+    ],
+  ])('tells its id, label, scopes and rate limit, and nothing else: %s', async (_, fields) => {
+    const keys = new Watched();
+    const { token, key } = await stored(keys, fields);
+    const { id, label, scopes, rateLimit } = key;
+    const expected = { id, label, scopes, ...(rateLimit && { rateLimit }) };
+    const verifier = verifierOf(keys);
+
+    expect(await verifier.verify(token)).toStrictEqual(expected);
+    expect(await verifier.verify(token)).toStrictEqual(expected);
+  });
+
+  it('is not known with a wrong secret, though its checksum is right', async () => {
+    const keys = new Watched();
+    const { token } = await withWrongSecret(keys);
+    const verifier = verifierOf(keys);
+
+    expect(idOf(token)).toBeDefined();
+    expect(await verifier.verify(token)).toBeUndefined();
+    expect(keys.asked).toBe(1);
+  });
+
+  it.each<readonly [string, Partial<ApiKeyRecord>]>([
+    ['expires now', { expiresAt: at(0) }],
+    ['has expired', { expiresAt: at(-1) }],
+    ['is revoked', { revokedAt: at(-1) }],
+    ['was revoked by a clock that is ahead', { revokedAt: at(1) }],
+    ['is revoked before it expires', { revokedAt: at(-1), expiresAt: at(1) }],
+  ])('is not valid when it %s', async (_, fields) => {
+    const keys = new Watched();
+    const { token } = await stored(keys, fields);
+
+    expect(await verifierOf(keys).verify(token)).toBeUndefined();
+  });
+
+  it('is not known when there is none with its id', async () => {
+    const keys = new Watched();
+    await stored(keys);
+
+    expect(await verifierOf(keys).verify(mintKey().token)).toBeUndefined();
+    expect(keys.asked).toBe(1);
+  });
+
+  it('that expires while the storage is asked has expired', async () => {
+    const keys = new Watched();
+    const { token } = await stored(keys, { expiresAt: at(1) });
+    const held = keys.hold();
+    const verifying = verifierOf(keys).verify(token);
+    now = at(1);
+    held.resolve();
+
+    expect(await verifying).toBeUndefined();
+  });
+});
+
+describe('a text that is no key', () => {
+  const { token } = mintKey();
+  const changed = (index: number) =>
+    token.slice(0, index) + (token[index] === '0' ? '1' : '0') + token.slice(index + 1);
+
+  it.each([
+    ['empty', ''],
+    ['of another form', 'tom-0123456789abcdef'],
+    ['with another checksum', changed(70)],
+    ['with another secret', changed(22)],
+    ['with another id', changed(5)],
+    ['very long', token.repeat(200)],
+  ])('never reaches the storage: %s', async (_, text) => {
+    const keys = new Watched();
+    await keys.insert(aKey(1));
+    keys.failing = true;
+
+    expect(await verifierOf(keys).verify(text)).toBeUndefined();
+    expect(keys.asked).toBe(0);
+  });
+});
+
+describe('what is remembered', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('is a key that was valid, for five seconds and no longer', async () => {
+    const keys = new Watched();
+    const { token } = await stored(keys);
+    const verifier = verifierOf(keys);
+    const expected = await verifier.verify(token);
+
+    vi.advanceTimersByTime(REMEMBERED_MS - 1);
+    expect(await verifier.verify(token)).toStrictEqual(expected);
+    expect(keys.asked).toBe(1);
+
+    vi.advanceTimersByTime(1);
+    expect(await verifier.verify(token)).toStrictEqual(expected);
+    expect(keys.asked).toBe(2);
+
+    // And so on from then.
+    vi.advanceTimersByTime(REMEMBERED_MS - 1);
+    await verifier.verify(token);
+    expect(keys.asked).toBe(2);
+  });
+
+  it('is not remembered longer because it is used', async () => {
+    const keys = new Watched();
+    const { token } = await stored(keys);
+    const verifier = verifierOf(keys);
+    for (let ms = 0; ms < REMEMBERED_MS; ms += 100) {
+      await verifier.verify(token);
+      vi.advanceTimersByTime(100);
+    }
+    expect(keys.asked).toBe(1);
+
+    await verifier.verify(token);
+
+    expect(keys.asked).toBe(2);
+  });
+
+  it('counts from the question, because a revocation may overtake the answer', async () => {
+    const keys = new Watched();
+    const { token } = await stored(keys);
+    const verifier = verifierOf(keys);
+    const held = keys.hold();
+    const verifying = verifier.verify(token);
+    vi.advanceTimersByTime(REMEMBERED_MS - 1);
+    held.resolve();
+    await verifying;
+
+    await verifier.verify(token);
+    expect(keys.asked).toBe(1);
+    vi.advanceTimersByTime(1);
+    await verifier.verify(token);
+    expect(keys.asked).toBe(2);
+  });
+
+  it('is not valid beyond its own end', async () => {
+    const keys = new Watched();
+    const { token } = await stored(keys, { expiresAt: at(100) });
+    const verifier = verifierOf(keys);
+    await verifier.verify(token);
+
+    now = at(99);
+    expect(await verifier.verify(token)).toBeDefined();
+    now = at(100);
+    expect(await verifier.verify(token)).toBeUndefined();
+    expect(await verifier.verify(token)).toBeUndefined();
+  });
+
+  it.each<readonly [string, (keys: ApiKeyRepository, id: string) => Promise<unknown>]>([
+    ['a revocation', async (keys, id) => keys.revoke(id, now)],
+    ['an earlier end', async (keys, id) => keys.expire(id, now)],
+  ])('lets %s bite within five seconds', async (_, end) => {
+    const keys = new Watched();
+    const { token, key } = await stored(keys);
+    const verifier = verifierOf(keys);
+    await verifier.verify(token);
+    await end(keys, key.id);
+
+    vi.advanceTimersByTime(REMEMBERED_MS);
+
+    expect(await verifier.verify(token)).toBeUndefined();
+    expect(await verifier.verify(token)).toBeUndefined();
+  });
+
+  it('is never a key that was not valid', async () => {
+    const keys = new Watched();
+    const unknown = mintKey();
+    const { token: wrong } = await withWrongSecret(keys);
+    const { token: expired } = await stored(keys, { expiresAt: at(0) });
+    const { token: revoked } = await stored(keys, { revokedAt: at(0) });
+    const verifier = verifierOf(keys);
+    for (let again = 0; again < 3; again++) {
+      for (const token of [unknown.token, wrong, expired, revoked]) await verifier.verify(token);
+    }
+    expect(keys.asked).toBe(12);
+
+    // A key that is made after it was tried is valid at once.
+    const { token, ...minted } = unknown;
+    await keys.insert(aKey(1, minted));
+    expect(await verifier.verify(token)).toBeDefined();
+  });
+
+  it('serves while the storage is away, and not a moment longer', async () => {
+    const keys = new Watched();
+    const { token } = await stored(keys);
+    const verifier = verifierOf(keys);
+    const expected = await verifier.verify(token);
+    keys.failing = true;
+
+    vi.advanceTimersByTime(REMEMBERED_MS - 1);
+    expect(await verifier.verify(token)).toStrictEqual(expected);
+    vi.advanceTimersByTime(1);
+    await expect(verifier.verify(token)).rejects.toThrow(StorageUnavailable);
+    await expect(verifier.verify(token)).rejects.toThrow(StorageUnavailable);
+
+    keys.failing = false;
+    expect(await verifier.verify(token)).toStrictEqual(expected);
+  });
+
+  it('is nothing when the storage is away: no answer is one that was not given', async () => {
+    const keys = new Watched();
+    const { token } = await stored(keys);
+    const verifier = verifierOf(keys);
+    keys.failing = true;
+    for (const one of [token, mintKey().token]) {
+      await expect(verifier.verify(one)).rejects.toThrow(StorageUnavailable);
+    }
+
+    keys.failing = false;
+
+    expect(await verifier.verify(token)).toBeDefined();
+    expect(keys.asked).toBe(3);
+  });
+
+  it('is known by the whole key, not by its id', async () => {
+    const keys = new Watched();
+    const { token: right, key } = await stored(keys);
+    const verifier = verifierOf(keys);
+    await verifier.verify(right);
+
+    // Of the same id and with a right checksum.
+    const wrong = withSecret(right, '0'.repeat(43));
+
+    expect(idOf(wrong)).toBe(key.id);
+    expect(await verifier.verify(wrong)).toBeUndefined();
+    expect(await verifier.verify(right)).toBeDefined();
+  });
+
+  it('is at most ten thousand keys: the oldest is forgotten', async () => {
+    const keys = new Watched();
+    const tokens: string[] = [];
+    for (let n = 0; n <= 10_000; n++) tokens.push((await stored(keys)).token);
+    const verifier = verifierOf(keys);
+    for (const token of tokens) await verifier.verify(token);
+    expect(keys.asked).toBe(10_001);
+
+    for (const token of [tokens[1]!, tokens[5_000]!, tokens[10_000]!]) await verifier.verify(token);
+    expect(keys.asked).toBe(10_001);
+
+    await verifier.verify(tokens[0]!);
+    expect(keys.asked).toBe(10_002);
+  });
+});
+
+describe('recordUses', () => {
+  it('writes when a key was last used, remembered or not', async () => {
+    const keys = new Watched();
+    const [tom, ann] = [await stored(keys), await stored(keys)];
+    const verifier = verifierOf(keys);
+    await verifier.verify(tom.token);
+    now = at(10);
+    await verifier.verify(ann.token);
+    now = at(20);
+    await verifier.verify(tom.token);
+
+    await verifier.recordUses();
+
+    expect(await keys.findById(tom.key.id)).toStrictEqual({ ...tom.key, lastUsedAt: at(20) });
+    expect(await keys.findById(ann.key.id)).toStrictEqual({ ...ann.key, lastUsedAt: at(10) });
+    expect(keys.written).toStrictEqual([
+      new Map([
+        [tom.key.id, at(20)],
+        [ann.key.id, at(10)],
+      ]),
+    ]);
+  });
+
+  it('writes nothing while a request is answered', async () => {
+    const keys = new Watched();
+    const { token } = await stored(keys);
+    const verifier = verifierOf(keys);
+
+    for (let again = 0; again < 10; again++) await verifier.verify(token);
+
+    expect(keys.written).toStrictEqual([]);
+  });
+
+  it('writes nothing when nothing was used, and nothing twice', async () => {
+    const keys = new Watched();
+    const { token } = await stored(keys);
+    const verifier = verifierOf(keys);
+
+    await verifier.recordUses();
+    expect(keys.written).toStrictEqual([]);
+
+    await verifier.verify(token);
+    await verifier.recordUses();
+    await verifier.recordUses();
+    expect(keys.written).toHaveLength(1);
+  });
+
+  it('takes no wrong, unknown, expired or revoked key for a use', async () => {
+    const keys = new Watched();
+    const verifier = verifierOf(keys);
+    const tokens = [
+      (await withWrongSecret(keys)).token,
+      mintKey().token,
+      (await stored(keys, { expiresAt: at(0) })).token,
+      (await stored(keys, { revokedAt: at(0) })).token,
+      '',
+    ];
+    for (const token of tokens) await verifier.verify(token);
+
+    await verifier.recordUses();
+
+    expect(keys.written).toStrictEqual([]);
+  });
+
+  it('keeps what could not be written for the next time', async () => {
+    const keys = new Watched();
+    const [tom, ann, zoe] = [await stored(keys), await stored(keys), await stored(keys)];
+    const verifier = verifierOf(keys);
+    await verifier.verify(tom.token);
+    await verifier.verify(ann.token);
+    keys.failing = true;
+    await expect(verifier.recordUses()).rejects.toThrow(StorageUnavailable);
+    keys.failing = false;
+    now = at(10);
+    await verifier.verify(ann.token);
+    await verifier.verify(zoe.token);
+
+    await verifier.recordUses();
+    await verifier.recordUses();
+
+    expect(keys.written).toStrictEqual([
+      new Map([
+        [tom.key.id, at(0)],
+        [ann.key.id, at(10)],
+        [zoe.key.id, at(10)],
+      ]),
+    ]);
+  });
+
+  it('prefers a use that came while the older one could not be written', async () => {
+    const keys = new Watched();
+    const { token, key } = await stored(keys);
+    const verifier = verifierOf(keys);
+    await verifier.verify(token);
+    const held = keys.hold();
+    const recording = verifier.recordUses();
+    now = at(10);
+    await verifier.verify(token);
+    held.reject(new StorageUnavailable('gone'));
+    await expect(recording).rejects.toThrow(StorageUnavailable);
+
+    await verifier.recordUses();
+
+    expect(keys.written).toStrictEqual([new Map([[key.id, at(10)]])]);
+  });
+
+  it('never goes back, whichever answer of the storage comes first', async () => {
+    const keys = new Watched();
+    const { token, key } = await stored(keys);
+    const verifier = verifierOf(keys);
+    const held = keys.hold();
+    const slow = verifier.verify(token);
+    now = at(10);
+    await verifier.verify(token);
+    held.resolve();
+    await slow;
+
+    await verifier.recordUses();
+
+    expect(keys.written).toStrictEqual([new Map([[key.id, at(10)]])]);
+  });
+});
+
+/**
+ * A machine that does other things too can take any one measurement, so that only medians of many interleaved ones are
+ * compared. What differs by right is small: whether a row is found, and read. A factor of two is far beyond that, and far
+ * below what it would be if one of them did not ask the storage.
+ */
+describe('the time for a key that is not valid', () => {
+  it('is the same for unknown, wrong, expired and revoked ones', async () => {
+    const { keys, close } = await openSqliteKeys(await newFile());
+    onTestFinished(close);
+    for (let n = 0; n < 1_000; n++) await stored(keys);
+    const several = async (make: () => Promise<{ readonly token: string }>) =>
+      (await Promise.all(Array.from({ length: 25 }, make))).map(({ token }) => token);
+    const kinds = Object.entries({
+      unknown: await several(async () => mintKey()),
+      wrong: await several(async () => withWrongSecret(keys)),
+      expired: await several(async () => stored(keys, { expiresAt: at(-1) })),
+      revoked: await several(async () => stored(keys, { revokedAt: at(-1) })),
+    }).map(([kind, tokens]) => ({ kind, tokens, times: [] as number[] }));
+    const verifier = verifierOf(keys);
+
+    for (let round = 0; round < 400; round++) {
+      // Each is the first as often as the last.
+      for (let index = 0; index < kinds.length; index++) {
+        const { tokens, times } = kinds[(index + round) % kinds.length]!;
+        const start = performance.now();
+        for (const token of tokens) await verifier.verify(token);
+        times.push(performance.now() - start);
+      }
+    }
+
+    const medians = kinds.map(({ times }) => median(times));
+    expect(Math.max(...medians) / Math.min(...medians)).toBeLessThan(2);
+  });
+});
+
+/** A repository of which a test knows what it was asked, and that can be slow or away. */
+class Watched extends InMemoryApiKeyRepository {
+  failing = false;
+  /** How often a key was looked up. */
+  asked = 0;
+  /** What was to be written, and was. */
+  readonly written: ReadonlyMap<string, Date>[] = [];
+  #held: PromiseWithResolvers<void> | undefined;
+
+  /** The next call waits for what is returned. */
+  hold(): PromiseWithResolvers<void> {
+    this.#held = Promise.withResolvers();
+    return this.#held;
+  }
+
+  override async findById(id: string): Promise<ApiKeyRecord | undefined> {
+    this.asked++;
+    await this.#pass();
+    return super.findById(id);
+  }
+
+  override async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
+    await this.#pass();
+    await super.recordUse(uses);
+    this.written.push(uses);
+  }
+
+  async #pass(): Promise<void> {
+    const held = this.#held;
+    this.#held = undefined;
+    await held?.promise;
+    if (this.failing) throw new StorageUnavailable('away');
+  }
+}
+
+function verifierOf(keys: ApiKeyRepository): StoredTokenVerifier {
+  return new StoredTokenVerifier(keys, () => now);
+}
+
+function at(ms: number): Date {
+  return new Date(START + ms);
+}
+
+/** A new key in the store, with its token. */
+async function stored(
+  keys: ApiKeyRepository,
+  fields: Partial<ApiKeyRecord> = {},
+): Promise<{ readonly token: string; readonly key: ApiKeyRecord }> {
+  const { token, ...minted } = mintKey();
+  const key = aKey(1, { ...minted, ...fields });
+  await keys.insert(key);
+  return { token, key };
+}
+
+/** A token whose checksum is right, and whose id is that of a key in the store, which is another. */
+async function withWrongSecret(keys: ApiKeyRepository): Promise<{ readonly token: string }> {
+  const { token } = await stored(keys);
+  return { token: withSecret(token, '0'.repeat(43)) };
+}
+
+/** The same key with another secret, and the checksum that goes with it. */
+function withSecret(token: string, secret: string): string {
+  const body = token.slice(0, -49) + secret;
+  let checksum = '';
+  for (let rest = crc32(body); checksum.length < 6; rest = Math.floor(rest / 62)) {
+    checksum = BASE62[rest % 62] + checksum;
+  }
+  return body + checksum;
+}
+
+async function labelled(keys: ApiKeyRepository, labels: readonly string[]): Promise<readonly string[]> {
+  const tokens: string[] = [];
+  for (const label of labels) tokens.push((await stored(keys, { label })).token);
+  return tokens;
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+}
