@@ -7,7 +7,7 @@ import {
 } from 'node:http';
 import { type Socket, Server as TcpServer } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { answerBrokenRequest } from './broken-request.ts';
+import { answerBrokenRequest, hangUp, isAmbiguous, refuseAmbiguous } from './broken-request.ts';
 import type { RequestLog } from './request-log.ts';
 import { HEADERS_LIMIT } from './request-target.ts';
 
@@ -75,16 +75,18 @@ export async function listen(
     socket.once('close', () => latest.delete(socket));
   });
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+    const earlier = latest.get(request.socket);
+    // Behind an answer that says "close", nothing is processed any more: RFC 9112, section 9.6.
+    if (earlier?.headersSent && !earlier.shouldKeepAlive) return;
     if (draining) {
-      const earlier = latest.get(request.socket);
-      // Behind an answer that says "close", nothing is processed any more: RFC 9112, section 9.6. One that does not
-      // say it yet must not, or the answer to this request would never be sent.
-      if (earlier?.headersSent && !earlier.shouldKeepAlive) return;
+      // One that does not say it yet must not, or the answer to this request would never be sent.
       if (earlier !== undefined) earlier.shouldKeepAlive = true;
       response.shouldKeepAlive = false;
     }
     latest.set(request.socket, response);
-    handle(request, response);
+    response.once('finish', () => limitRest(request));
+    if (isAmbiguous(request)) refuseAmbiguous(response, options.log);
+    else handle(request, response);
   };
   server.on('request', onRequest);
   // Node would answer 417 without a body; RFC 9110, section 10.1.1 lets us ignore what we do not know.
@@ -92,17 +94,24 @@ export async function listen(
   // Node would hang up; this is no proxy, so that it is a method like every other. From here on nobody else cares
   // for the socket.
   server.on('connect', (request, socket) => {
-    const response = new ServerResponse(request);
-    response.shouldKeepAlive = false;
-    response.assignSocket(socket as Socket);
-    response.once('finish', () => {
-      response.detachSocket(socket as Socket);
-      response.emit('close');
-      socket.end(() => request.socket.destroy());
-    });
     // That the client is gone closes the response, which tells the log.
     socket.on('error', () => request.socket.destroy());
-    onRequest(request, response);
+    const answer = () => {
+      if (!socket.writable) return;
+      const response = new ServerResponse(request);
+      response.shouldKeepAlive = false;
+      response.assignSocket(socket as Socket);
+      response.once('finish', () => {
+        response.detachSocket(socket as Socket);
+        response.emit('close');
+        socket.end(() => request.socket.destroy());
+      });
+      onRequest(request, response);
+    };
+    // A socket takes one response at a time, and throws at a second.
+    const earlier = latest.get(socket);
+    if (earlier === undefined || earlier.closed) answer();
+    else earlier.once('close', answer);
   });
   server.on('clientError', (error, socket) =>
     answerBrokenRequest(error, socket, latest.get(socket), options.log),
@@ -129,6 +138,27 @@ export async function listen(
       return close(server, latest, deadline);
     },
   };
+}
+
+/**
+ * How much more of a body is taken, in bytes, when its request has been answered without it. It is thrown away, so
+ * that the connection can go on.
+ */
+const REST_LIMIT = 1024 * 1024;
+
+function limitRest(request: IncomingMessage): void {
+  if (request.complete) return;
+  const { socket } = request;
+  let rest = 0;
+  const count = (bytes: Buffer) => {
+    rest += bytes.length;
+    if (request.complete) socket.off('data', count);
+    else if (rest > REST_LIMIT) {
+      socket.pause();
+      hangUp(socket);
+    }
+  };
+  socket.on('data', count);
 }
 
 /**
