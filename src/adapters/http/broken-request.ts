@@ -12,6 +12,9 @@ type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer
 /** For how long a client that has its answer may go on sending before it is hung up on, in milliseconds. */
 const LINGER = 1_000;
 
+/** Connections on which nothing more can be understood. */
+const broken = new WeakSet<Duplex>();
+
 /**
  * Answers what Node's parser gave up on: bytes that are not HTTP, or a request that does not end. It may never
  * have become a request, so that the answer is written to the socket, which is then closed.
@@ -24,6 +27,9 @@ export function answerBrokenRequest(
   latest: ServerResponse | undefined,
   log: RequestLog,
 ): void {
+  // Node reports the same error again for whatever else comes, each time with the bytes.
+  if (broken.has(socket)) return;
+  broken.add(socket);
   if (latest === undefined || (latest.req.complete && latest.writableFinished)) {
     write(error, socket, log);
   } else if (latest.req.complete) {
@@ -67,7 +73,7 @@ function answerWith(response: ServerResponse, answer: ErrorAnswer, id: string): 
 }
 
 function write(error: ClientError, socket: Duplex, log: RequestLog): void {
-  // Node reports the same error again for whatever else comes.
+  // The answer before it was the last.
   if (socket.writableEnded) return;
   if (!socket.writable) {
     socket.destroy();
