@@ -31,6 +31,20 @@ export const SERVER_LIMITS: ServerLimits = {
   maxHeaderSize: HEADERS_LIMIT,
 };
 
+/**
+ * How many requests of a connection may wait for their answers. Node reads on until 64 KiB of answers wait, but
+ * never stops in the middle of a segment: without this limit one that holds thousands of requests costs hundreds of
+ * megabytes when the client takes no answer.
+ */
+const PIPELINE_LIMIT = 200;
+
+type Connection = {
+  /** The response to the last request. */
+  latest: ServerResponse | undefined;
+  /** How many requests have no answer yet. */
+  waiting: number;
+};
+
 /** How often the limits of time are looked after, in milliseconds: how late a timeout may come. */
 const CHECK_INTERVAL = 500;
 
@@ -69,13 +83,16 @@ export async function listen(
   Object.assign(server, { httpAllowHalfOpen: true });
 
   let draining = false;
-  const latest = new Map<Duplex, ServerResponse | undefined>();
+  const connections = new Map<Duplex, Connection>();
   server.on('connection', (socket) => {
-    latest.set(socket, undefined);
-    socket.once('close', () => latest.delete(socket));
+    connections.set(socket, { latest: undefined, waiting: 0 });
+    socket.once('close', () => connections.delete(socket));
   });
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
-    const earlier = latest.get(request.socket);
+    const { socket } = request;
+    const connection = connections.get(socket);
+    if (connection === undefined || socket.destroyed) return;
+    const earlier = connection.latest;
     // Behind an answer that says "close", nothing is processed any more: RFC 9112, section 9.6.
     if (earlier?.headersSent && !earlier.shouldKeepAlive) return;
     if (draining) {
@@ -83,8 +100,15 @@ export async function listen(
       if (earlier !== undefined) earlier.shouldKeepAlive = true;
       response.shouldKeepAlive = false;
     }
-    latest.set(request.socket, response);
-    response.once('finish', () => limitRest(request));
+    connection.latest = response;
+    if (++connection.waiting > PIPELINE_LIMIT) {
+      socket.destroy();
+      return;
+    }
+    response.once('finish', () => {
+      connection.waiting--;
+      limitRest(request);
+    });
     if (isAmbiguous(request)) refuseAmbiguous(response, options.log);
     else handle(request, response);
   };
@@ -109,12 +133,12 @@ export async function listen(
       onRequest(request, response);
     };
     // A socket takes one response at a time, and throws at a second.
-    const earlier = latest.get(socket);
+    const earlier = connections.get(socket)?.latest;
     if (earlier === undefined || earlier.closed) answer();
     else earlier.once('close', answer);
   });
   server.on('clientError', (error, socket) =>
-    answerBrokenRequest(error, socket, latest.get(socket), options.log),
+    answerBrokenRequest(error, socket, connections.get(socket)?.latest, options.log),
   );
 
   await new Promise<void>((resolve, reject) => {
@@ -132,10 +156,10 @@ export async function listen(
     port,
     drain: (deadline) => {
       draining = true;
-      for (const response of latest.values()) {
-        if (response !== undefined && !response.headersSent) response.shouldKeepAlive = false;
+      for (const { latest } of connections.values()) {
+        if (latest !== undefined && !latest.headersSent) latest.shouldKeepAlive = false;
       }
-      return close(server, latest, deadline);
+      return close(server, connections, deadline);
     },
   };
 }
