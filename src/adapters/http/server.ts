@@ -72,6 +72,8 @@ export async function listen(
     ...SERVER_LIMITS,
     ...options.limits,
     connectionsCheckingInterval: Math.min(CHECK_INTERVAL, options.limits?.requestTimeout ?? CHECK_INTERVAL),
+    // Not even when Node is run with --insecure-http-parser.
+    insecureHTTPParser: false,
     // Node would answer 400 without a body; the application answers it.
     requireHostHeader: false,
   });
