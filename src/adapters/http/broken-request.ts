@@ -1,4 +1,4 @@
-import { type ServerResponse, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { bodyHeaders } from './answer.ts';
 import { type ErrorAnswer, errorAnswer, errorJson, RequestRefused } from './errors.ts';
@@ -12,6 +12,9 @@ type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer
 /** For how long a client that has its answer may go on sending before it is hung up on, in milliseconds. */
 const LINGER = 1_000;
 
+/** Connections on which nothing more can be understood. */
+const broken = new WeakSet<Duplex>();
+
 /**
  * Answers what Node's parser gave up on: bytes that are not HTTP, or a request that does not end. It may never
  * have become a request, so that the answer is written to the socket, which is then closed.
@@ -24,6 +27,9 @@ export function answerBrokenRequest(
   latest: ServerResponse | undefined,
   log: RequestLog,
 ): void {
+  // Node reports the same error again for whatever else comes, each time with the bytes.
+  if (broken.has(socket)) return;
+  broken.add(socket);
   if (latest === undefined || (latest.req.complete && latest.writableFinished)) {
     write(error, socket, log);
   } else if (latest.req.complete) {
@@ -33,20 +39,41 @@ export function answerBrokenRequest(
     // The error is in the body of a request that has been answered without it.
     hangUp(socket);
   } else {
-    answerWith(latest, error);
+    answerWith(latest, errorAnswer(refusal(error)), acceptedRequestId(latest.req.headers['x-request-id']));
   }
 }
 
-function answerWith(response: ServerResponse, error: ClientError): void {
-  const answer = errorAnswer(refusal(error));
-  const body = errorJson(answer);
+/**
+ * Whether another server, which this one may be behind, could take the request to end elsewhere. Node's parser
+ * refuses most of such requests itself, but not all.
+ */
+export function isAmbiguous({ httpVersion, headers }: IncomingMessage): boolean {
+  if (httpVersion === '1.1') {
+    // Nothing else that ends in "chunked" is decoded, and a server that does not know the coding sees no body.
+    const coding = headers['transfer-encoding'];
+    return coding !== undefined && coding.toLowerCase() !== 'chunked';
+  }
+  // HTTP/1.0 has no chunks: RFC 9112, section 6.1. Node takes 0.9 and 2.0, too, and reads them as if they were 1.1.
+  return httpVersion !== '1.0' || headers['transfer-encoding'] !== undefined;
+}
+
+/** Answers a request that {@link isAmbiguous}; nothing behind it can be trusted. */
+export function refuseAmbiguous(response: ServerResponse, log: RequestLog): void {
   const id = acceptedRequestId(response.req.headers['x-request-id']);
+  const answer = errorAnswer(notHttp());
+  response.once('close', () => logAnswer(log, id, answer, response.req.method));
+  response.shouldKeepAlive = false;
+  answerWith(response, answer, id);
+}
+
+function answerWith(response: ServerResponse, answer: ErrorAnswer, id: string): void {
+  const body = errorJson(answer);
   response.writeHead(answer.status, [...bodyHeaders(id, body), 'Connection', 'close']);
   response.end(body);
 }
 
 function write(error: ClientError, socket: Duplex, log: RequestLog): void {
-  // Node reports the same error again for whatever else comes.
+  // The answer before it was the last.
   if (socket.writableEnded) return;
   if (!socket.writable) {
     socket.destroy();
@@ -54,24 +81,33 @@ function write(error: ClientError, socket: Duplex, log: RequestLog): void {
   }
   const id = acceptedRequestId(undefined);
   const answer = errorAnswer(refusal(error));
+  logAnswer(log, id, answer, undefined);
+  hangUp(socket, message(answer, id));
+}
+
+function logAnswer(
+  log: RequestLog,
+  requestId: string,
+  { status }: ErrorAnswer,
+  method: string | undefined,
+): void {
   log.answered({
-    requestId: id,
-    method: undefined,
+    requestId,
+    method,
     route: undefined,
-    status: answer.status,
+    status,
     durationMs: undefined,
     keyId: undefined,
     key: undefined,
     aborted: undefined,
   });
-  hangUp(socket, message(answer, id));
 }
 
 /**
  * Closes our side, and the whole connection when the client has had time to read what it was told: closing it at
  * once, with bytes of the client still unread, resets it, and a reset takes the answer with it.
  */
-function hangUp(socket: Duplex, lastWords?: string): void {
+export function hangUp(socket: Duplex, lastWords?: string): void {
   if (socket.writableEnded) return;
   socket.end(lastWords);
   const timer = setTimeout(() => socket.destroy(), LINGER);
@@ -96,8 +132,12 @@ function refusal({ code, rawPacket }: ClientError): RequestRefused {
     case 'HPE_INVALID_METHOD':
       return new RequestRefused('INVALID_ARGUMENT', 'the request has no HTTP method that this service knows');
     default:
-      return new RequestRefused('INVALID_ARGUMENT', 'the request is not valid HTTP/1.1');
+      return notHttp();
   }
+}
+
+function notHttp(): RequestRefused {
+  return new RequestRefused('INVALID_ARGUMENT', 'the request is not valid HTTP/1.1');
 }
 
 function message(answer: ErrorAnswer, requestId: string): string {

@@ -166,10 +166,15 @@ const Cursor = v.pipe(
 
 const UNKNOWN = 'is not a parameter of this operation';
 
+/** How many unknown parameters are named, so that the answer does not become many times as long as the request. */
+const NAMED = 10;
+
 /** valibot reports only the first unknown key of a strict object: its message has to name the others. */
 const unknownAmong = (entries: v.ObjectEntries) => (issue: v.StrictObjectIssue) => {
   const names = Object.keys(issue.path?.[0]?.input ?? {}).filter((name) => !Object.hasOwn(entries, name));
-  return [UNKNOWN, ...names.slice(1).map((name) => `${name} ${UNKNOWN}`)].join('; ');
+  const further = names.slice(1, NAMED).map((name) => `${name} ${UNKNOWN}`);
+  if (names.length > NAMED) further.push(`nor are ${names.length - NAMED} more`);
+  return [UNKNOWN, ...further].join('; ');
 };
 
 const pageParameters = {

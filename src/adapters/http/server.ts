@@ -7,7 +7,7 @@ import {
 } from 'node:http';
 import { type Socket, Server as TcpServer } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { answerBrokenRequest } from './broken-request.ts';
+import { answerBrokenRequest, hangUp, isAmbiguous, refuseAmbiguous } from './broken-request.ts';
 import type { RequestLog } from './request-log.ts';
 import { HEADERS_LIMIT } from './request-target.ts';
 
@@ -29,6 +29,20 @@ export const SERVER_LIMITS: ServerLimits = {
   // Longer than the 60 s of the usual load balancers, so that it is never the service that hangs up on them.
   keepAliveTimeout: 65_000,
   maxHeaderSize: HEADERS_LIMIT,
+};
+
+/**
+ * How many requests of a connection may wait for their answers. Node reads on until 64 KiB of answers wait, but
+ * never stops in the middle of a segment: without this limit one that holds thousands of requests costs hundreds of
+ * megabytes when the client takes no answer.
+ */
+const PIPELINE_LIMIT = 200;
+
+type Connection = {
+  /** The response to the last request. */
+  latest: ServerResponse | undefined;
+  /** How many requests have no answer yet. */
+  waiting: number;
 };
 
 /** How often the limits of time are looked after, in milliseconds: how late a timeout may come. */
@@ -58,6 +72,8 @@ export async function listen(
     ...SERVER_LIMITS,
     ...options.limits,
     connectionsCheckingInterval: Math.min(CHECK_INTERVAL, options.limits?.requestTimeout ?? CHECK_INTERVAL),
+    // Not even when Node is run with --insecure-http-parser.
+    insecureHTTPParser: false,
     // Node would answer 400 without a body; the application answers it.
     requireHostHeader: false,
   });
@@ -69,22 +85,34 @@ export async function listen(
   Object.assign(server, { httpAllowHalfOpen: true });
 
   let draining = false;
-  const latest = new Map<Duplex, ServerResponse | undefined>();
+  const connections = new Map<Duplex, Connection>();
   server.on('connection', (socket) => {
-    latest.set(socket, undefined);
-    socket.once('close', () => latest.delete(socket));
+    connections.set(socket, { latest: undefined, waiting: 0 });
+    socket.once('close', () => connections.delete(socket));
   });
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request;
+    const connection = connections.get(socket);
+    if (connection === undefined || socket.destroyed) return;
+    const earlier = connection.latest;
+    // Behind an answer that says "close", nothing is processed any more: RFC 9112, section 9.6.
+    if (earlier?.headersSent && !earlier.shouldKeepAlive) return;
     if (draining) {
-      const earlier = latest.get(request.socket);
-      // Behind an answer that says "close", nothing is processed any more: RFC 9112, section 9.6. One that does not
-      // say it yet must not, or the answer to this request would never be sent.
-      if (earlier?.headersSent && !earlier.shouldKeepAlive) return;
+      // One that does not say it yet must not, or the answer to this request would never be sent.
       if (earlier !== undefined) earlier.shouldKeepAlive = true;
       response.shouldKeepAlive = false;
     }
-    latest.set(request.socket, response);
-    handle(request, response);
+    connection.latest = response;
+    if (++connection.waiting > PIPELINE_LIMIT) {
+      socket.destroy();
+      return;
+    }
+    response.once('finish', () => {
+      connection.waiting--;
+      limitRest(request);
+    });
+    if (isAmbiguous(request)) refuseAmbiguous(response, options.log);
+    else handle(request, response);
   };
   server.on('request', onRequest);
   // Node would answer 417 without a body; RFC 9110, section 10.1.1 lets us ignore what we do not know.
@@ -92,20 +120,27 @@ export async function listen(
   // Node would hang up; this is no proxy, so that it is a method like every other. From here on nobody else cares
   // for the socket.
   server.on('connect', (request, socket) => {
-    const response = new ServerResponse(request);
-    response.shouldKeepAlive = false;
-    response.assignSocket(socket as Socket);
-    response.once('finish', () => {
-      response.detachSocket(socket as Socket);
-      response.emit('close');
-      socket.end(() => request.socket.destroy());
-    });
     // That the client is gone closes the response, which tells the log.
     socket.on('error', () => request.socket.destroy());
-    onRequest(request, response);
+    const answer = () => {
+      if (!socket.writable) return;
+      const response = new ServerResponse(request);
+      response.shouldKeepAlive = false;
+      response.assignSocket(socket as Socket);
+      response.once('finish', () => {
+        response.detachSocket(socket as Socket);
+        response.emit('close');
+        socket.end(() => request.socket.destroy());
+      });
+      onRequest(request, response);
+    };
+    // A socket takes one response at a time, and throws at a second.
+    const earlier = connections.get(socket)?.latest;
+    if (earlier === undefined || earlier.closed) answer();
+    else earlier.once('close', answer);
   });
   server.on('clientError', (error, socket) =>
-    answerBrokenRequest(error, socket, latest.get(socket), options.log),
+    answerBrokenRequest(error, socket, connections.get(socket)?.latest, options.log),
   );
 
   await new Promise<void>((resolve, reject) => {
@@ -123,12 +158,33 @@ export async function listen(
     port,
     drain: (deadline) => {
       draining = true;
-      for (const response of latest.values()) {
-        if (response !== undefined && !response.headersSent) response.shouldKeepAlive = false;
+      for (const { latest } of connections.values()) {
+        if (latest !== undefined && !latest.headersSent) latest.shouldKeepAlive = false;
       }
-      return close(server, latest, deadline);
+      return close(server, connections, deadline);
     },
   };
+}
+
+/**
+ * How much more of a body is taken, in bytes, when its request has been answered without it. It is thrown away, so
+ * that the connection can go on.
+ */
+const REST_LIMIT = 1024 * 1024;
+
+function limitRest(request: IncomingMessage): void {
+  if (request.complete) return;
+  const { socket } = request;
+  let rest = 0;
+  const count = (bytes: Buffer) => {
+    rest += bytes.length;
+    if (request.complete) socket.off('data', count);
+    else if (rest > REST_LIMIT) {
+      socket.pause();
+      hangUp(socket);
+    }
+  };
+  socket.on('data', count);
 }
 
 /**

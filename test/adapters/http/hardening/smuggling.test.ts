@@ -1,0 +1,451 @@
+import { describe, expect, test } from 'vitest';
+import { problem, success, whole } from '../../../support/answer.ts';
+import { KEY, startApi } from '../../../support/http.ts';
+import { HeldPetRepository, petBody } from '../../../support/pets.ts';
+import { runService } from '../../../support/process.ts';
+import { RawConnection } from '../../../support/raw-connection.ts';
+
+const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
+const NOT_HTTP = bad('the request is not valid HTTP/1.1');
+const NO_METHOD = bad('the request has no HTTP method that this service knows');
+const NOT_ALLOWED = problem(405, 'METHOD_NOT_ALLOWED', 'this path allows GET, HEAD, OPTIONS', {
+  allow: 'GET, HEAD, OPTIONS',
+});
+const UNAUTHENTICATED = problem(
+  401,
+  'UNAUTHENTICATED',
+  'an API key is required, as "Authorization: Bearer <API_KEY>"',
+  { 'www-authenticate': 'Bearer realm="petstore"' },
+);
+const OK = success(200, '{"status":"ok"}');
+const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
+const CREATED = success(201, REX, { location: '/v1/pets/1' });
+
+const BODY = petBody();
+const L = BODY.length;
+const HEX = L.toString(16);
+const CHUNKED = `${HEX}\r\n${BODY}\r\n0\r\n\r\n`;
+const TE = 'Transfer-Encoding: chunked\r\n';
+
+const post = (headers: string) =>
+  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n${headers}\r\n`;
+
+/** What an attacker wants to be taken for a request of its own. */
+const SMUGGLED = `${post(`Content-Length: ${petBody({ name: '"Eve"' }).length}\r\n`)}${petBody({ name: '"Eve"' })}`;
+
+const LAST = 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+
+/** The last request behind one that is smuggled: whoever takes that for a request answers 201 in its place. */
+const REFUSED_LAST = 'POST /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+
+/** Exactly these answers, then the end of the connection; no pet, and a service that still answers. */
+async function expectExactly(bytes: string, answers: readonly object[]): Promise<void> {
+  await using api = await startApi();
+  const got = await api.raw(Buffer.from(bytes, 'latin1'));
+  expect(got.map(whole)).toStrictEqual(answers);
+  expect(got.at(-1)?.headers['connection']).toBe('close');
+  expect(whole(await api.get('/v1/pets'))).toStrictEqual(success(200, '[]'));
+  expect(api.log.failures).toStrictEqual([]);
+}
+
+describe('a length that can be read in two ways: refused, and nothing behind it is a request', () => {
+  test.each([
+    ['a length and chunks', `Content-Length: ${L}\r\n${TE}`],
+    ['chunks and a length', `${TE}Content-Length: ${L}\r\n`],
+    ['chunks and a length, in odd cases', `tRANSFER-eNCODING: cHUNKED\r\ncontent-LENGTH: ${L}\r\n`],
+    ['chunks and a length of 0', `${TE}Content-Length: 0\r\n`],
+    ['a length and an empty coding', `Content-Length: ${L}\r\nTransfer-Encoding:\r\n`],
+    ['a length and identity', `Content-Length: ${L}\r\nTransfer-Encoding: identity\r\n`],
+    ['a length and an unknown coding', `Content-Length: ${L}\r\nTransfer-Encoding: xchunked\r\n`],
+    ['a name that goes on in the next line', `Transfer-Encoding:\r\n chunked\r\n`],
+    ['a folded coding', `Transfer-Encoding: identity,\r\n\tchunked\r\n`],
+    ['a space before the colon', 'Transfer-Encoding : chunked\r\n'],
+    ['a tab before the colon', 'Transfer-Encoding\t: chunked\r\n'],
+    ['a space before the name', ' Transfer-Encoding: chunked\r\n'],
+    ['a NUL in the name', 'Transfer-Encoding\0: chunked\r\n'],
+    ['a NUL behind the coding', 'Transfer-Encoding: chunked\0\r\n'],
+    ['a vertical tab behind the coding', 'Transfer-Encoding: chunked\v\r\n'],
+    ['a vertical tab before the coding', 'Transfer-Encoding: \vchunked\r\n'],
+    ['a form feed behind the coding', 'Transfer-Encoding: chunked\f\r\n'],
+    ['a no-break space behind the coding', 'Transfer-Encoding: chunked\xa0\r\n'],
+    ['a tab behind the coding', 'Transfer-Encoding: chunked\t\r\n'],
+    ['xchunked', 'Transfer-Encoding: xchunked\r\n'],
+    ['chunkedx', 'Transfer-Encoding: chunkedx\r\n'],
+    ['"chunked"', 'Transfer-Encoding: "chunked"\r\n'],
+    ['chunked;q=1', 'Transfer-Encoding: chunked;q=1\r\n'],
+    ['identity', 'Transfer-Encoding: identity\r\n'],
+    ['chunked, identity', 'Transfer-Encoding: chunked, identity\r\n'],
+    ['identity, chunked', 'Transfer-Encoding: identity, chunked\r\n'],
+    ['gzip, chunked', 'Transfer-Encoding: gzip, chunked\r\n'],
+    [', chunked', 'Transfer-Encoding: , chunked\r\n'],
+    ['chunked,', 'Transfer-Encoding: chunked,\r\n'],
+    ['chunked, chunked', 'Transfer-Encoding: chunked, chunked\r\n'],
+    ['chunked twice', TE + TE],
+    ['identity, and chunked in a second header', `Transfer-Encoding: identity\r\n${TE}`],
+    ['chunked, and identity in a second header', `${TE}Transfer-Encoding: identity\r\n`],
+    ['chunked, hidden behind a bare CR', 'X: y\rTransfer-Encoding: chunked\r\n'],
+    ['chunked, hidden behind a bare LF', 'X: y\nTransfer-Encoding: chunked\r\n'],
+  ])('%s', async (_, headers) => {
+    await expectExactly(post(headers) + CHUNKED + SMUGGLED, [NOT_HTTP]);
+  });
+
+  test.each([
+    ['two lengths', `Content-Length: 0\r\nContent-Length: ${L}\r\n`],
+    ['two lengths, the other way round', `Content-Length: ${L}\r\nContent-Length: 0\r\n`],
+    ['the same length twice', `Content-Length: ${L}\r\nContent-Length: ${L}\r\n`],
+    ['the same length twice in a line', `Content-Length: ${L}, ${L}\r\n`],
+    ['an empty length', 'Content-Length:\r\n'],
+    ['an empty length and a length', `Content-Length: \r\nContent-Length: ${L}\r\n`],
+    ['a plus', `Content-Length: +${L}\r\n`],
+    ['a minus', `Content-Length: -${L}\r\n`],
+    ['hexadecimal', `Content-Length: 0x${HEX}\r\n`],
+    ['a fraction', `Content-Length: ${L}.0\r\n`],
+    ['an exponent', 'Content-Length: 3e1\r\n'],
+    ['a space inside', 'Content-Length: 2 9\r\n'],
+    ['digits of Latin-1', 'Content-Length: \xb2\xb9\r\n'],
+    ['a NUL', `Content-Length: ${L}\0\r\n`],
+    ['a vertical tab', `Content-Length: ${L}\v\r\n`],
+    ['2^64', `Content-Length: ${2n ** 64n}\r\n`],
+    ['2^64 too many', `Content-Length: ${2n ** 64n + BigInt(L)}\r\n`],
+    ['a space before the colon', `Content-Length : ${L}\r\n`],
+    ['folded', `Content-Length:\r\n ${L}\r\n`],
+    ['folded, with another digit', 'Content-Length: 2\r\n 9\r\n'],
+  ])('%s', async (_, headers) => {
+    await expectExactly(post(headers) + BODY + SMUGGLED, [NOT_HTTP]);
+  });
+});
+
+describe('lines: refused, and nothing behind them is a request', () => {
+  const LENGTH = `Content-Length: ${L}\r\n`;
+  const good = post(LENGTH);
+
+  test.each([
+    ['bare LF', good.replaceAll('\r\n', '\n')],
+    ['bare LF behind the request line', good.replace('\r\n', '\n')],
+    ['bare LF at the end of the headers', good.replace(/\r\n$/, '\n')],
+    ['bare LF between two headers', post(`X: y\n${LENGTH}`)],
+    ['bare CR', good.replaceAll('\r\n', '\r')],
+    ['bare CR at the end of the headers', good.replace(/\r\n$/, '\r')],
+    ['CR inside a value', post(`X: y\rz\r\n${LENGTH}`)],
+    ['CR twice', post(`X: y\r\r\n${LENGTH}`)],
+    ['a space before the first header', good.replace('Host', ' Host')],
+    ['a space before a colon', post(`X : y\r\n${LENGTH}`)],
+    ['a header without a colon', post(`X\r\n${LENGTH}`)],
+    ['a header without a name', post(`: y\r\n${LENGTH}`)],
+    ['a name that is no token', post(`X(y): z\r\n${LENGTH}`)],
+    ['a folded value', post(`X: y\r\n z\r\n${LENGTH}`)],
+    ['a folded value of nothing', post(`X: y\r\n \r\n${LENGTH}`)],
+    ['a NUL in a value', post(`X: y\0\r\n${LENGTH}`)],
+    ['U+0001 in a value', post(`X: y\x01\r\n${LENGTH}`)],
+    ['DEL in a value', post(`X: y\x7f\r\n${LENGTH}`)],
+    ['a space behind the version', good.replace('HTTP/1.1', 'HTTP/1.1 ')],
+    ['a NUL in the target', good.replace('/v1/pets', '/v1/pets\0')],
+    ['a tab in the target', good.replace('/v1/pets', '/v1/pets\t')],
+    ['DEL in the target', good.replace('/v1/pets', '/v1/pets\x7f')],
+    ['a byte of Latin-1 in the target', good.replace('/v1/pets', '/v1/pets\xe9')],
+  ])('%s', async (_, head) => {
+    await expectExactly(head + BODY + SMUGGLED, [NOT_HTTP]);
+  });
+});
+
+describe('chunks: refused, and nothing behind them is a request', () => {
+  test.each([
+    ['2^64 too many', `1000000000000001d\r\n${BODY}\r\n0\r\n\r\n`],
+    ['0x', `0x${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
+    ['a minus', `-${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
+    ['a plus', `+${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
+    ['no hexadecimal digit', `${HEX}g\r\n${BODY}\r\n0\r\n\r\n`],
+    ['no size', `\r\n${BODY}\r\n0\r\n\r\n`],
+    ['a space before the size', ` ${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
+    ['a space behind the size', `${HEX} \r\n${BODY}\r\n0\r\n\r\n`],
+    ['a tab behind the size', `${HEX}\t\r\n${BODY}\r\n0\r\n\r\n`],
+    ['bare LF behind the size', `${HEX}\n${BODY}\r\n0\r\n\r\n`],
+    ['bare CR behind the size', `${HEX}\r${BODY}\r\n0\r\n\r\n`],
+    ['nothing behind the data', `${HEX}\r\n${BODY}0\r\n\r\n`],
+    ['bare LF behind the data', `${HEX}\r\n${BODY}\n0\r\n\r\n`],
+    ['bare LF behind the last size', `${HEX}\r\n${BODY}\r\n0\n\r\n`],
+    ['bare LF at the end', `${HEX}\r\n${BODY}\r\n0\r\n\n`],
+    ['an extension without a name', `${HEX};\r\n${BODY}\r\n0\r\n\r\n`],
+    ['bare LF in an extension', `${HEX};a\n${BODY}\r\n0\r\n\r\n`],
+    ['bare CR in an extension', `${HEX};a\rb\r\n${BODY}\r\n0\r\n\r\n`],
+    ['a line end in a quoted extension', `${HEX};a="\r\n"\r\n${BODY}\r\n0\r\n\r\n`],
+    ['a NUL in an extension', `${HEX};a\0\r\n${BODY}\r\n0\r\n\r\n`],
+    ['a length among the trailers', `${HEX}\r\n${BODY}\r\n0\r\nContent-Length: 5\r\n\r\n`],
+    ['chunks among the trailers', `${HEX}\r\n${BODY}\r\n0\r\n${TE}\r\n`],
+    ['a trailer that is no header', `${HEX}\r\n${BODY}\r\n0\r\nX y: z\r\n\r\n`],
+    ['a trailer with a bare LF', `${HEX}\r\n${BODY}\r\n0\r\nX: y\n\r\n`],
+    ['a folded trailer', `${HEX}\r\n${BODY}\r\n0\r\nX: y\r\n z\r\n\r\n`],
+  ])('%s', async (_, chunks) => {
+    await expectExactly(post(TE) + chunks + SMUGGLED, [NOT_HTTP]);
+  });
+
+  test('also those of a request that has its answer', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(`POST /v1/pets HTTP/1.1\r\nHost: x\r\n${TE}\r\n`);
+    expect(whole(await connection.answer())).toStrictEqual(UNAUTHENTICATED);
+    await connection.send(`zz\r\n${SMUGGLED}`);
+    await connection.closed();
+    expect((await api.get('/v1/pets')).body).toBe('[]');
+  });
+});
+
+describe('versions: refused, and nothing behind them is a request', () => {
+  const chunked = post(TE) + CHUNKED;
+
+  test.each([
+    ['HTTP/1.0 with chunks', chunked.replace('HTTP/1.1', 'HTTP/1.0')],
+    [
+      'HTTP/1.0 with chunks that wants to stay',
+      `${post(`${TE}Connection: keep-alive\r\n`).replace('HTTP/1.1', 'HTTP/1.0')}${CHUNKED}`,
+    ],
+    ['HTTP/2.0', 'GET /livez HTTP/2.0\r\nHost: x\r\n\r\n'],
+    ['HTTP/2.0 with a body', `${post(`Content-Length: ${L}\r\n`).replace('HTTP/1.1', 'HTTP/2.0')}${BODY}`],
+    ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['HTTP/0.9', 'GET /livez\r\n\r\n'],
+    ['HTTP/0.9 with headers', 'GET /livez\r\nHost: x\r\n\r\n'],
+    ['HTTP/0.9 by name', 'GET /livez HTTP/0.9\r\nHost: x\r\n\r\n'],
+    ['HTTP/1.2', 'GET /livez HTTP/1.2\r\nHost: x\r\n\r\n'],
+    ['HTTP/01.1', 'GET /livez HTTP/01.1\r\nHost: x\r\n\r\n'],
+    ['http/1.1', 'GET /livez http/1.1\r\nHost: x\r\n\r\n'],
+  ])('%s', async (_, bytes) => {
+    await expectExactly(bytes + SMUGGLED, [NOT_HTTP]);
+  });
+
+  test('the refusal is in the log, with the id of the request', async () => {
+    await using api = await startApi();
+    await api.raw(`${post(`Transfer-Encoding: gzip, chunked\r\nX-Request-Id: mine\r\n`)}${CHUNKED}`);
+    expect(await api.log.record(0)).toStrictEqual({
+      requestId: 'mine',
+      method: 'POST',
+      route: undefined,
+      status: 400,
+      durationMs: undefined,
+      key: undefined,
+      aborted: undefined,
+    });
+  });
+
+  test('behind a good request, whose answer comes first', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const connection = await api.connect();
+    await connection.send(
+      `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n` +
+        `${post('Transfer-Encoding: gzip, chunked\r\n')}${CHUNKED}${SMUGGLED}`,
+    );
+    await pets.calls(1);
+    pets.release();
+    expect(whole(await connection.answer())).toStrictEqual(success(200, '[]'));
+    expect(whole(await connection.answer())).toStrictEqual(NOT_HTTP);
+    await connection.closed();
+    expect((await api.get('/v1/pets')).body).toBe('[]');
+  });
+});
+
+// Everybody reads these in the same way: RFC 9112 allows them, or nothing follows from them.
+describe('odd, but of one meaning: taken, and what is behind it begins where it should', () => {
+  const trailers = (lines: string) => `${HEX}\r\n${BODY}\r\n0\r\n${lines}\r\n`;
+
+  test.each([
+    ['a coding in odd case', post('tRANSFER-eNCODING: cHUNKED\r\n') + CHUNKED],
+    ['a tab before the coding', post('Transfer-Encoding:\tchunked\r\n') + CHUNKED],
+    ['no space before the coding', post('Transfer-Encoding:chunked\r\n') + CHUNKED],
+    ['a space behind the coding', post('Transfer-Encoding: chunked \r\n') + CHUNKED],
+    [
+      'a coding that is none by its name',
+      post(`Transfer_Encoding: chunked\r\nContent-Length: ${L}\r\n`) + BODY,
+    ],
+    ['a space behind the length', post(`Content-Length: ${L} \r\n`) + BODY],
+    ['a tab around the length', post(`Content-Length:\t${L}\t\r\n`) + BODY],
+    ['a zero before the length', post(`Content-Length: 0${L}\r\n`) + BODY],
+    ['empty lines before the request', `\r\n\r\n${post(`Content-Length: ${L}\r\n`)}${BODY}`],
+    ['zeros before the size', post(TE) + CHUNKED.replace(HEX, '0'.repeat(1000) + HEX)],
+    ['zeros as the last size', post(TE) + CHUNKED.replace('\r\n0\r\n', '\r\n0000\r\n')],
+    ['extensions', post(TE) + CHUNKED.replace(HEX, `${HEX};a;b=c;d="e;f"`)],
+    ['an offer to upgrade', post(`Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: ${L}\r\n`) + BODY],
+    ['Host among the trailers', post(TE) + trailers('Host: evil.example\r\n')],
+    ['Content-Type among the trailers', post(TE) + trailers('Content-Type: text/plain\r\n')],
+  ])('%s', async (_, bytes) => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(Buffer.from(bytes, 'latin1'));
+    expect(whole(await connection.answer())).toStrictEqual(CREATED);
+    await connection.send(LAST);
+    expect(whole(await connection.answer())).toStrictEqual(OK);
+    await connection.closed();
+    expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
+  });
+
+  test('a key among the trailers is no key', async () => {
+    const bytes = post(TE).replace(/Authorization.*\r\n/, '') + trailers(`Authorization: Bearer ${KEY}\r\n`);
+    await expectExactly(bytes + LAST, [UNAUTHENTICATED, OK]);
+  });
+
+  test('a request id among the trailers is not used', async () => {
+    await using api = await startApi();
+    const [answer] = await api.raw(post(TE) + trailers('X-Request-Id: mine\r\n') + LAST);
+    expect(answer?.headers['x-request-id']).not.toBe('mine');
+  });
+});
+
+describe('a request inside of another is its body, and no request', () => {
+  const SIZE = SMUGGLED.length;
+  const CHUNK = `${SIZE.toString(16)}\r\n${SMUGGLED}\r\n0\r\n\r\n`;
+
+  test.each([
+    ['GET', `GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: ${SIZE}\r\n\r\n${SMUGGLED}`, OK],
+    ['GET, chunked', `GET /livez HTTP/1.1\r\nHost: x\r\n${TE}\r\n${CHUNK}`, OK],
+    [
+      'DELETE',
+      `DELETE /livez HTTP/1.1\r\nHost: x\r\nContent-Length: ${SIZE}\r\n\r\n${SMUGGLED}`,
+      NOT_ALLOWED,
+    ],
+    [
+      'a POST without a key',
+      `POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: ${SIZE}\r\n\r\n${SMUGGLED}`,
+      UNAUTHENTICATED,
+    ],
+    [
+      'a POST without a key, chunked',
+      `POST /v1/pets HTTP/1.1\r\nHost: x\r\n${TE}\r\n${CHUNK}`,
+      UNAUTHENTICATED,
+    ],
+    [
+      'a POST that is no JSON',
+      post(`Content-Length: ${SIZE}\r\n`) + SMUGGLED,
+      problem(400, 'MALFORMED_JSON', 'the body is not JSON'),
+    ],
+  ])('%s', async (_, bytes, expected) => {
+    await expectExactly(bytes + REFUSED_LAST, [expected, UNAUTHENTICATED]);
+  });
+
+  test('HEAD', async () => {
+    const head = `HEAD /livez HTTP/1.1\r\nHost: x\r\nContent-Length: ${SIZE}\r\n\r\n${SMUGGLED}`;
+    await expectExactly(head + REFUSED_LAST, [success(200, ''), UNAUTHENTICATED]);
+  });
+
+  test('one that waits for "100 Continue" and sends something else', async () => {
+    await using api = await startApi();
+    const answers = await api.raw(
+      `POST /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: ${SIZE}\r\n\r\n${SMUGGLED}${REFUSED_LAST}`,
+    );
+    expect(answers.map(({ status }) => status)).toStrictEqual([100, 401, 401]);
+    expect((await api.get('/v1/pets')).body).toBe('[]');
+  });
+
+  test('HTTP/1.0 is not told to continue: RFC 9110, section 10.1.1', async () => {
+    await using api = await startApi();
+    const answers = await api.raw(
+      `${post(`Expect: 100-continue\r\nContent-Length: ${L}\r\n`).replace('HTTP/1.1', 'HTTP/1.0')}${BODY}`,
+    );
+    expect(answers.map(whole)).toStrictEqual([CREATED]);
+  });
+});
+
+describe('behind the last request of a connection nothing is a request', () => {
+  test.each([
+    ['"Connection: close"', LAST, OK],
+    ['HTTP/1.0', 'GET /livez HTTP/1.0\r\n\r\n', OK],
+    ['CONNECT', 'CONNECT /livez HTTP/1.1\r\nHost: x\r\n\r\n', NOT_ALLOWED],
+    ['CONNECT with a length', 'CONNECT /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n', NOT_ALLOWED],
+    ['CONNECT with chunks', `CONNECT /livez HTTP/1.1\r\nHost: x\r\n${TE}\r\n`, NOT_ALLOWED],
+    [
+      'CONNECT to elsewhere',
+      'CONNECT petstore.example:443 HTTP/1.1\r\nHost: petstore.example:443\r\n\r\n',
+      bad('the request target is not a URL'),
+    ],
+    ['rubbish', 'rubbish\r\n\r\n', NO_METHOD],
+  ])('%s', async (_, bytes, expected) => {
+    await expectExactly(bytes + SMUGGLED, [expected]);
+  });
+});
+
+describe('CONNECT behind another request waits for its turn', () => {
+  const CONNECT = 'CONNECT /livez HTTP/1.1\r\nHost: x\r\n\r\n';
+
+  test('behind one that takes its time', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const connection = await api.connect();
+    await connection.send(
+      `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n${CONNECT}${SMUGGLED}`,
+    );
+    await pets.calls(1);
+    pets.release();
+    expect(whole(await connection.answer())).toStrictEqual(success(200, '[]'));
+    expect(whole(await connection.answer())).toStrictEqual(NOT_ALLOWED);
+    await connection.closed();
+    expect((await api.get('/v1/pets')).body).toBe('[]');
+  });
+
+  test('behind one that is answered at once', async () => {
+    await expectExactly(`${LAST.replace('close', 'keep-alive')}${CONNECT}${SMUGGLED}`, [OK, NOT_ALLOWED]);
+  });
+
+  test('behind one whose answer is the last', async () => {
+    await expectExactly(`GET /livez HTTP/1.0\r\n\r\n${CONNECT}${SMUGGLED}`, [OK]);
+  });
+
+  test('of a client that does not wait', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const connection = await api.connect();
+    await connection.send(
+      `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n${CONNECT}`,
+    );
+    await pets.calls(1);
+    connection.abort();
+    expect(await api.log.record(0)).toMatchObject({ route: '/v1/pets', aborted: true });
+    pets.release();
+    expect(whole(await api.get('/livez'))).toStrictEqual(OK);
+    expect(await api.drain(5000)).toBe(0);
+  });
+});
+
+describe('an offer to upgrade is not taken', () => {
+  const offers: readonly [string, string][] = [
+    [
+      'h2c',
+      'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n',
+    ],
+    [
+      'websocket',
+      'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n' +
+        'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n',
+    ],
+  ];
+
+  test.each(offers)('%s: the connection goes on in HTTP/1.1', async (_, headers) => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    for (let i = 0; i < 3; i++) {
+      await connection.send(`GET /livez HTTP/1.1\r\nHost: x\r\n${headers}\r\n`);
+      expect(whole(await connection.answer())).toStrictEqual(OK);
+    }
+    await connection.send(LAST);
+    expect(whole(await connection.answer())).toStrictEqual(OK);
+    await connection.closed();
+  });
+
+  // It would be of the other protocol. Node throws it away, up to the end of what has come with it.
+  test.each(offers)('%s: what comes with the offer is no request', async (_, headers) => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(`GET /livez HTTP/1.1\r\nHost: x\r\n${headers}\r\n${SMUGGLED}`);
+    expect(whole(await connection.answer())).toStrictEqual(OK);
+    await connection.send(REFUSED_LAST);
+    expect(whole(await connection.answer())).toStrictEqual(UNAUTHENTICATED);
+    await connection.closed();
+    expect((await api.get('/v1/pets')).body).toBe('[]');
+  });
+});
+
+test('that Node is told to be lenient changes nothing', async () => {
+  const service = runService({ NODE_OPTIONS: '--insecure-http-parser', API_KEYS: KEY });
+  const connection = await RawConnection.open(Number(new URL(await service.url()).port));
+  await connection.send(post(`Content-Length: ${L}\r\n${TE}`) + CHUNKED + SMUGGLED);
+  expect(whole(await connection.answer())).toStrictEqual(NOT_HTTP);
+  await connection.closed();
+  connection.close();
+});
