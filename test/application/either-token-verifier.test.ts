@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/memory/token-verifier.ts';
+import { mintKey } from '../../src/adapters/tokens/token.ts';
 import { EitherTokenVerifier } from '../../src/application/either-token-verifier.ts';
 import { StorageUnavailable } from '../../src/application/errors.ts';
 import type { TokenVerifier } from '../../src/application/ports/token-verifier.ts';
@@ -7,25 +8,27 @@ import { tokenVerifierContract } from '../contracts/token-verifier.ts';
 
 const TOM = { label: 'tom', key: 'tom-0123456789abcdef' };
 
-/** Knows every token, or nobody knows what it knows. */
 const AWAY: TokenVerifier = {
   verify: async () => {
     throw new StorageUnavailable('away');
   },
 };
 
-tokenVerifierContract('either, the keys being in the first', async (keys) => {
-  return new EitherTokenVerifier(
-    new InMemoryTokenVerifier(keys.map(knownKey)),
-    new InMemoryTokenVerifier([]),
-  );
+function minted(labels: readonly string[]) {
+  const keys = labels.map((label) => ({ label, key: mintKey().token }));
+  return { known: new InMemoryTokenVerifier(keys.map(knownKey)), tokens: keys.map(({ key }) => key) };
+}
+
+const NOTHING = new InMemoryTokenVerifier([]);
+
+tokenVerifierContract('either, the keys being in the first', async (labels) => {
+  const { known, tokens } = minted(labels);
+  return { verifier: new EitherTokenVerifier(known, NOTHING), tokens };
 });
 
-tokenVerifierContract('either, the keys being in the second', async (keys) => {
-  return new EitherTokenVerifier(
-    new InMemoryTokenVerifier([]),
-    new InMemoryTokenVerifier(keys.map(knownKey)),
-  );
+tokenVerifierContract('either, the keys being in the second', async (labels) => {
+  const { known, tokens } = minted(labels);
+  return { verifier: new EitherTokenVerifier(NOTHING, known), tokens };
 });
 
 it('does not ask the second for what the first knows', async () => {
@@ -34,6 +37,6 @@ it('does not ask the second for what the first knows', async () => {
 });
 
 it('says that it cannot know when the second cannot', async () => {
-  const verifier = new EitherTokenVerifier(new InMemoryTokenVerifier([]), AWAY);
+  const verifier = new EitherTokenVerifier(NOTHING, AWAY);
   await expect(verifier.verify(TOM.key)).rejects.toThrow(StorageUnavailable);
 });

@@ -259,7 +259,7 @@ describe.skipIf(mongo === undefined)(
       const third = `sqlite:${join(await newDirectory(), 'petstore.db')}`;
 
       const program = await succeeds(['copy', '--from', first.url, '--to', second]);
-      expect([program.stdout, program.stderr]).toStrictEqual(['copied 5200 pets\n', '']);
+      expect([program.stdout, program.stderr]).toStrictEqual(['copied 5200 pets\ncopied 0 API keys\n', '']);
       await succeeds(['copy', '--from', second, '--to', third]);
 
       const lines = petLines(PETS);
@@ -267,6 +267,35 @@ describe.skipIf(mongo === undefined)(
         expect((await succeeds(['export', '--from', url])).stdout).toBe(lines);
       // With the idempotency, of which the lines of the export know.
       expect(await everythingIn(third)).toStrictEqual(PETS);
+    });
+
+    it('copies the API keys along, with their idempotency keys, and again when they have changed', async () => {
+      const first = await sqliteWith([]);
+      const { url: second } = await freshDatabase(mongo!);
+      const { stdout } = await succeeds(['keys', 'create', '--label', 'till'], { DATABASE_URL: first.url });
+      const key = stdout.trim();
+      const request = {
+        key,
+        headers: { 'idempotency-key': 'once' },
+        body: '{"name":"Rex","categoryId":7}',
+      };
+      const before = runService({ DATABASE_URL: first.url });
+      const made = await ask(`${await before.url()}/v1/pets`, request);
+      expect(made.status).toBe(201);
+      before.signal('SIGTERM');
+      await before.ended;
+
+      const copied = await succeeds(['copy', '--from', first.url, '--to', second]);
+      expect(copied.stdout).toBe('copied 1 pets\ncopied 1 API keys\n');
+      const after = runService({ DATABASE_URL: second });
+      const replayed = await ask(`${await after.url()}/v1/pets`, request);
+      expect([replayed.status, replayed.body]).toStrictEqual([201, made.body]);
+      expect(replayed.headers['idempotent-replayed']).toBe('true');
+
+      await succeeds(['keys', 'revoke', key.split('_')[1]!], { DATABASE_URL: first.url });
+      await succeeds(['copy', '--from', first.url, '--to', second]);
+      const listed = await succeeds(['keys', 'list', '--json'], { DATABASE_URL: second });
+      expect(JSON.parse(listed.stdout)).toMatchObject([{ label: 'till', state: 'revoked' }]);
     });
 
     it('imports what was exported, byte for byte', async () => {

@@ -26,7 +26,11 @@ export type MongoStorage = {
   close(): Promise<void>;
 };
 
-export type MongoArchive = { readonly archive: PetArchive; close(): Promise<void> };
+export type MongoArchive = {
+  readonly archive: PetArchive;
+  readonly keys: ApiKeyRepository;
+  close(): Promise<void>;
+};
 
 export type MongoKeys = { readonly keys: ApiKeyRepository; close(): Promise<void> };
 
@@ -61,7 +65,11 @@ export async function openMongoArchive(url: string): Promise<MongoArchive> {
   const client = await connect(url, { socketTimeoutMS: 0 });
   return setUp(client, async (db) => {
     await requireVersion(db);
-    return { archive: new MongoPetArchive(db), close: () => client.close() };
+    return {
+      archive: new MongoPetArchive(db),
+      keys: new MongoApiKeyRepository(db),
+      close: () => client.close(),
+    };
   });
 }
 

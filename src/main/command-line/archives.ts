@@ -3,7 +3,10 @@ import type { PetArchive, ReadablePetArchive } from '../../application/ports/pet
 import { DEFAULT_DATABASE_URL } from '../config.ts';
 import { UsageError } from '../usage-error.ts';
 
-type Opened<Archive> = { readonly archive: Archive; close(): Promise<void> };
+type Opened<Archive, Keys> = { readonly archive: Archive; readonly keys: Keys; close(): Promise<void> };
+
+type Source = Opened<ReadablePetArchive, Pick<ApiKeyRepository, 'list'>>;
+type Target = Opened<PetArchive, ApiKeyRepository>;
 
 /** The storage of the service that runs in the same environment. */
 export function defaultUrl(): string {
@@ -11,7 +14,7 @@ export function defaultUrl(): string {
 }
 
 /** Opens a storage to be read, also while a service has it. */
-export async function openSource(url: string, what: string): Promise<Opened<ReadablePetArchive>> {
+export async function openSource(url: string, what: string): Promise<Source> {
   const { sqlite, mongodb } = storageOf(url, what);
   if (sqlite === undefined) return openMongodb(mongodb);
   const { openSqliteForReading } = await import('../../adapters/sqlite/open.ts');
@@ -19,7 +22,7 @@ export async function openSource(url: string, what: string): Promise<Opened<Read
 }
 
 /** Opens a storage to be written. A SQLite file must be in use by no service then. */
-export async function openTarget(url: string, what: string): Promise<Opened<PetArchive>> {
+export async function openTarget(url: string, what: string): Promise<Target> {
   const { sqlite, mongodb } = storageOf(url, what);
   if (sqlite === undefined) return openMongodb(mongodb);
   const { openSqliteStorage } = await import('../../adapters/sqlite/open.ts');
@@ -48,7 +51,7 @@ export async function openKeys(): Promise<{ readonly keys: ApiKeyRepository; clo
   return openSqliteKeys(sqlite);
 }
 
-async function openMongodb(url: string): Promise<Opened<PetArchive>> {
+async function openMongodb(url: string): Promise<Target> {
   const { openMongoArchive } = await import('../../adapters/mongodb/open.ts');
   return openMongoArchive(url);
 }

@@ -1,4 +1,5 @@
 import { ArchiveSource } from '../../application/archive-source.ts';
+import { CopyKeys } from '../../application/copy-keys.ts';
 import { type Copied, CopyPets } from '../../application/copy-pets.ts';
 import { UsageError } from '../usage-error.ts';
 import { openSource, openTarget } from './archives.ts';
@@ -6,9 +7,10 @@ import type { Command } from './command.ts';
 
 const HELP = `Usage: npm run petstore -- copy --from URL --to URL
 
-Copies every pet from one storage to another. They keep their ids, and no other pet ever gets one of them. What the
-target has already is compared first: when another pet stands in the way, nothing is written. After an interruption
-run the same command again.
+Copies every pet and every API key from one storage to another. Pets keep their ids, and no other pet ever gets one of
+them. What the target has already is compared first: when another pet stands in the way, no pet is written. Keys stay
+valid, so that clients notice nothing; to copy pets alone use export and import. After an interruption run the same
+command again.
 
   --from URL   sqlite:PATH or mongodb://HOST/DATABASE. A service may go on using it; what is added after the start is
                left out, so stop the service before the last copy
@@ -33,6 +35,8 @@ export const copyCommand: Command = {
         );
         talk.progress.clear();
         tellCopied('copied', copied);
+        const keys = await new CopyKeys(source.keys, target.keys).execute();
+        process.stdout.write(`copied ${keys} API keys\n`);
       } finally {
         await target.close();
       }
