@@ -29,6 +29,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
     expect(service.log.map(({ msg }) => msg)).toStrictEqual([
       expect.stringMatching(/^listening on /),
       'shutting down',
+      'audit',
       'request',
       'stopped',
     ]);
