@@ -74,11 +74,24 @@ describe('the log', () => {
     expect(stdout + stderr).not.toMatch(/secret|c2VjcmV0/i);
   });
 
-  it('says no more than LOG_LEVEL allows', async () => {
+  it('says no more than LOG_LEVEL allows, but for the audit', async () => {
     const service = runService({ LOG_LEVEL: 'warn' });
-    const [, url = ''] = await service.printed(/'(http:\S+)\/v1\/pets'/, 'stderr');
+    const [, key = '', url = ''] = await service.printed(/Bearer (\S+)' '(http:\S+)\/v1\/pets'/, 'stderr');
     expect((await ask(`${url}/livez`)).status).toBe(200);
-    expect((await stopped(service)).stdout).toBe('');
+    const headers = { 'x-request-id': 'my-request' };
+    await ask(`${url}/v1/pets`, { key, headers, body: '{"name":"Rex","categoryId":1}' });
+    expect((await stopped(service)).log).toStrictEqual([
+      {
+        level: 30,
+        time: expect.any(Number),
+        msg: 'audit',
+        audit: 'pet.created',
+        requestId: 'my-request',
+        petId: 1,
+        keyId: 'start',
+        key: 'start',
+      },
+    ]);
   });
 
   it.runIf(hasScript)(
