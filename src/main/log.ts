@@ -43,9 +43,10 @@ export function requestLog(log: Logger): RequestLog {
       const level = error instanceof StorageUnavailable ? 'warn' : 'error';
       log[level]({ requestId, err: error instanceof Error ? error : String(error) }, 'failure');
     },
-    petCreated: ({ requestId, petId, keyId, key }) => {
+    petCreated: ({ requestId, petId, keyId, key, replayed }) => {
+      const action = replayed ? 'pet.replayed' : 'pet.created';
       // Exact: an id is at most 2^53 - 1.
-      audit.info({ audit: 'pet.created', requestId, petId: Number(petId), keyId, key }, 'audit');
+      audit.info({ audit: action, requestId, petId: Number(petId), keyId, key }, 'audit');
     },
     notLimited: (err, requestId) => log.warn({ requestId, err, notLimited: ++notLimited }, 'not limited'),
   };

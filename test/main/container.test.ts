@@ -98,7 +98,7 @@ describe('the composition root', () => {
       ['ci', given.rateLimit],
       ['ci', given.rateLimit],
     ]);
-    expect(created).toStrictEqual([{ requestId: 'a', petId: 1n, keyId: 'ci', key: 'ci' }]);
+    expect(created).toStrictEqual([{ requestId: 'a', petId: 1n, keyId: 'ci', key: 'ci', replayed: false }]);
   });
 
   it('shares nothing with another root of the same process', async () => {

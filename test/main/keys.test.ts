@@ -61,7 +61,7 @@ function linesOf(program: Program): Record<string, unknown>[] {
     .map((line) => JSON.parse(line));
 }
 
-/** How long it takes until the key is refused, in milliseconds. */
+/** Asks until the key is refused: how long that takes, in milliseconds. */
 async function refusedAfter(url: string, key: string): Promise<number> {
   const started = performance.now();
   for (;;) {
@@ -144,6 +144,31 @@ describe.each([
     const url = await runService({ ...env, RATE_LIMIT: '1000/1s' }).url();
     expect(await ask(`${url}/v1/pets`, { key })).toMatchObject({ status: 200 });
     expect(await ask(`${url}/v1/pets`, { key })).toMatchObject({ status: 429 });
+  });
+});
+
+describe.skipIf(mongo === undefined)('three services on one MongoDB', () => {
+  it('all refuse a key within 10 seconds of its revocation', async () => {
+    const env = await mongodb();
+    const { id, key } = await created(env, '--label', 'till');
+    const urls = await Promise.all([1, 2, 3].map(() => runService(env).url()));
+    const over = new AbortController();
+    // Each is asked all the time, so that each has the key in mind when it is revoked.
+    const lastGood = urls.map(async (url) => {
+      let last = 0;
+      while (!over.signal.aborted) {
+        const asked = performance.now();
+        const { status } = await ask(`${url}/v1/pets`, { key });
+        if (status === 200) last = asked;
+        else if (last > 0) expect(status).toBe(401);
+      }
+      return last;
+    });
+    await keys(env, 'revoke', id);
+    const revoked = performance.now();
+    await Promise.all(urls.map(async (url) => refusedAfter(url, key)));
+    over.abort();
+    for (const last of await Promise.all(lastGood)) expect(last - revoked).toBeLessThan(10_000);
   });
 });
 

@@ -88,7 +88,7 @@ describe('the log', () => {
         audit: 'pet.created',
         requestId: 'my-request',
         petId: 1,
-        keyId: 'start',
+        keyId: key.split('_')[1],
         key: 'start',
       },
     ]);

@@ -80,11 +80,18 @@ describe('the log line of a failure', () => {
 });
 
 describe('the audit line of a pet', () => {
-  const CREATED = { requestId: 'r', petId: 42n, keyId: '0123456789abcdef', key: 'ci' };
-  const LINE = { level: INFO, msg: 'audit', audit: 'pet.created', ...CREATED, petId: 42 };
+  const WHO = { requestId: 'r', keyId: '0123456789abcdef', key: 'ci' };
+  const CREATED = { ...WHO, petId: 42n, replayed: false };
+  const LINE = { level: INFO, msg: 'audit', audit: 'pet.created', ...WHO, petId: 42 };
 
   it('tells who made which', () => {
     expect(logged((log) => log.petCreated(CREATED))).toStrictEqual([LINE]);
+  });
+
+  it('tells who was given it again', () => {
+    expect(logged((log) => log.petCreated({ ...CREATED, replayed: true }))).toStrictEqual([
+      { ...LINE, audit: 'pet.replayed' },
+    ]);
   });
 
   it('tells the last id to the last digit', () => {

@@ -1,10 +1,19 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { pino } from 'pino';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { openMongoKeys } from '../../src/adapters/mongodb/open.ts';
+import { openSqliteKeys } from '../../src/adapters/sqlite/open.ts';
+import { keyMint, mintKey } from '../../src/adapters/tokens/token.ts';
+import { CreateKey } from '../../src/application/create-key.ts';
+import { SCOPES } from '../../src/domain/api-key.ts';
 import { readConfig } from '../../src/main/config.ts';
 import { type Service, start } from '../../src/main/start.ts';
-import { freshDatabase } from '../support/mongo-database.ts';
+import { addressOf, freshDatabase, throughPort } from '../support/mongo-database.ts';
 import { sharedMongo } from '../support/mongodb.ts';
 import { type Program, runService } from '../support/process.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
 import { ask, CREATED, KEY, silentServer, stalledCreate } from './client.ts';
 
 const mongo = await sharedMongo();
@@ -104,6 +113,51 @@ describe('a service with its pets in memory', () => {
     const withMongo = runService({ API_KEYS: KEY, NODE_OPTIONS, DATABASE_URL });
     await withMongo.ended;
     expect(withMongo.stderr).toMatch(/^loaded file:.*\/node_modules\/mongodb\/lib\//m);
+  });
+});
+
+describe('a service with its keys in the storage', () => {
+  it('writes down when they were last used, behind the requests', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'petstore-start-'));
+    onTestFinished(async () => rm(directory, { recursive: true }));
+    const file = join(directory, 'petstore.db');
+    const { keys, close } = await openSqliteKeys(file);
+    onTestFinished(close);
+    const now = () => new Date('2026-12-24T12:00:00Z');
+    const { token, key } = await new CreateKey(keys, keyMint, now).execute({ label: 'x', scopes: SCOPES });
+
+    const service = await start(
+      readConfig({ PORT: '0', DATABASE_URL: `sqlite:${file}` }),
+      pino({ level: 'silent' }),
+      { now, recordUsesEvery: 10 },
+    );
+    onTestFinished(async () => void (await service.stop()));
+    expect((await ask(`${service.url}/v1/pets`, { key: token })).status).toBe(200);
+    const used = async () => (await keys.findById(key.id))?.lastUsedAt;
+    await vi.waitUntil(used, { timeout: 5_000 });
+    expect(await used()).toStrictEqual(now());
+  });
+
+  it.skipIf(mongo === undefined)('answers 503 when it cannot know a key, and lets nobody in', async () => {
+    const { url } = await freshDatabase(mongo!);
+    const { keys, close } = await openMongoKeys(url);
+    onTestFinished(close);
+    const now = () => new Date();
+    const { token } = await new CreateKey(keys, keyMint, now).execute({ label: 'x', scopes: SCOPES });
+    const proxy = await new TcpProxy(addressOf(url)).listen();
+    onTestFinished(async () => proxy.close());
+    const service = await started({ DATABASE_URL: throughPort(url, proxy.port) });
+    proxy.stall();
+    const unknown = mintKey().token;
+    const answers = [token, unknown].map(async (key) => ask(`${service.url}/v1/pets`, { key }));
+    for (const answer of await Promise.all(answers)) {
+      expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '2' } });
+    }
+    // What cannot be a key needs nobody's word.
+    expect((await ask(`${service.url}/v1/pets`, { key: `${token}x` })).status).toBe(401);
+    proxy.resume();
+    const again = [token, unknown].map(async (key) => ask(`${service.url}/v1/pets`, { key }));
+    expect((await Promise.all(again)).map(({ status }) => status)).toStrictEqual([200, 401]);
   });
 });
 

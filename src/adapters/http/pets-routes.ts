@@ -47,7 +47,7 @@ export function petsRoutes({ listPets, createPet, getPet, baseUrl, now, log }: P
     const { pet, replayed } = await createPet.execute(draft, idempotency(ctx, draft));
     const { requestId, apiKey } = ctx.state;
     // Before the answer: the pet is there, whether the client gets to know of it or not.
-    if (!replayed) log.petCreated({ requestId, petId: pet.id, keyId: apiKey!.id, key: apiKey!.label });
+    log.petCreated({ requestId, petId: pet.id, keyId: apiKey!.id, key: apiKey!.label, replayed });
     if (!isSunset(now())) ctx.state.headers.push('Location', `/v1/pets/${pet.id}`);
     if (replayed) ctx.state.headers.push('Idempotent-Replayed', 'true');
     sendJson(ctx, 201, petJson(pet));

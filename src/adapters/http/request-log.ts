@@ -19,7 +19,7 @@ export type RequestRecord = {
   readonly aborted: true | undefined;
 };
 
-/** A pet that a request has added. For the audit: who did what. */
+/** A pet that a request was told to have added. For the audit: who did what. */
 export type PetCreated = {
   readonly requestId: string;
   readonly petId: bigint;
@@ -27,6 +27,8 @@ export type PetCreated = {
   readonly keyId: string;
   /** Its label. */
   readonly key: string;
+  /** An earlier request with the same Idempotency-Key had added it, and may have been answered with a failure. */
+  readonly replayed: boolean;
 };
 
 /** Where the HTTP adapter reports what it did. */
@@ -34,7 +36,6 @@ export interface RequestLog {
   answered(request: RequestRecord): void;
   /** Something that is not the client's fault: a bug, or storage that is away. */
   failed(error: unknown, requestId: string | undefined): void;
-  /** Once for each pet: not when a repeated request is given the pet of an earlier one. */
   petCreated(created: PetCreated): void;
   /** A request was let through without being counted, because the storage of the rate limiter is away. */
   notLimited(error: StorageUnavailable, requestId: string): void;

@@ -20,15 +20,18 @@ describe('a pet that is created is told to the audit', () => {
     await api.post(petBody(), ID('a'));
     await api.post(petBody(), ID('b'));
     expect(api.log.created).toStrictEqual([
-      { requestId: 'a', petId: 1n, ...WHO },
-      { requestId: 'b', petId: 2n, ...WHO },
+      { requestId: 'a', petId: 1n, ...WHO, replayed: false },
+      { requestId: 'b', petId: 2n, ...WHO, replayed: false },
     ]);
   });
 
-  test('once, however often its creation is repeated', async () => {
+  test('and whoever repeats its creation, because nobody else may have been told', async () => {
     await using api = await startApi({ tokens: tokens() });
     for (const id of ['a', 'b']) await api.post(petBody(), { ...ID(id), 'idempotency-key': 'k' });
-    expect(api.log.created).toStrictEqual([{ requestId: 'a', petId: 1n, ...WHO }]);
+    expect(api.log.created).toStrictEqual([
+      { requestId: 'a', petId: 1n, ...WHO, replayed: false },
+      { requestId: 'b', petId: 1n, ...WHO, replayed: true },
+    ]);
   });
 
   test('before the client is told', async () => {
@@ -53,7 +56,7 @@ describe('a pet that is created is told to the audit', () => {
     pets.release();
     // It is answered behind the insert.
     expect((await api.get('/v1/pets/1')).status).toBe(200);
-    expect(api.log.created).toStrictEqual([{ requestId: 'gone', petId: 1n, ...WHO }]);
+    expect(api.log.created).toStrictEqual([{ requestId: 'gone', petId: 1n, ...WHO, replayed: false }]);
   });
 });
 
@@ -82,7 +85,7 @@ describe('what creates nothing is not told', () => {
     const key = { 'idempotency-key': 'k' };
     await api.post(petBody(), { ...ID('a'), ...key });
     expect((await api.post(petBody({ name: '"Mia"' }), { ...ID('b'), ...key })).status).toBe(422);
-    expect(api.log.created).toStrictEqual([{ requestId: 'a', petId: 1n, ...WHO }]);
+    expect(api.log.created).toStrictEqual([{ requestId: 'a', petId: 1n, ...WHO, replayed: false }]);
   });
 
   test('503', async () => {
