@@ -69,6 +69,21 @@ describe('a key', () => {
   });
 });
 
+describe('a text with the checksum of its own', () => {
+  // Computed elsewhere, too.
+  it.each([
+    ['an id in upper case', 'pets_0123456789ABCDEF_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg0n2DUo'],
+    ['an id that is too short', 'pets_0123456789abcde_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg0VuoqK'],
+    ['a secret that is too long', 'pets_0123456789abcdef_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg019lSwu'],
+    ['a secret that is too short', 'pets_0123456789abcdef_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef1126vM'],
+    ['another character', 'pets_0123456789abcdef_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef-0Rszkc'],
+    ['another prefix', 'cats_0123456789abcdef_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg4DF61p'],
+    ['something before it', 'xpets_0123456789abcdef_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg3CK7Y2'],
+  ])('is none all the same when it is of another form: %s', (_, text) => {
+    expect(idOf(text)).toBeUndefined();
+  });
+});
+
 describe('digestOf', () => {
   it('is SHA-256 of the UTF-8 form', () => {
     // FIPS 180-2, appendix B.1; and `printf 'ë' | sha256sum`.
