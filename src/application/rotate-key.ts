@@ -25,7 +25,8 @@ export class RotateKey {
   }
 
   /**
-   * The new key comes first: whatever fails afterwards, there is one that is valid.
+   * The new key comes first. When the old one cannot be changed then, it stays as it is, and the new one, which nobody
+   * has seen, is left in the list.
    *
    * @throws {ApiKeyNotFound}
    * @throws {ApiKeyNotActive}

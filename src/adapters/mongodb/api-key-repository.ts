@@ -2,7 +2,8 @@ import type { Collection, Db } from 'mongodb';
 import { ApiKeyIdTaken } from '../../application/api-key-errors.ts';
 import { StorageUnavailable } from '../../application/errors.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
-import type { ApiKeyRecord, RateLimit } from '../../domain/api-key.ts';
+import { type ApiKeyRecord, type RateLimit, storedApiKey } from '../../domain/api-key.ts';
+import { ApiKeyLookup } from './api-key-lookup.ts';
 import { DURABLE, SETTLED } from './concerns.ts';
 import { Deadline } from './deadline.ts';
 import { duplicateField } from './errors.ts';
@@ -14,10 +15,12 @@ const DEADLINE_MS = 10_000;
 /** API keys in MongoDB, shared by any number of processes. */
 export class MongoApiKeyRepository implements ApiKeyRepository {
   readonly #keys: Collection<ApiKeyDocument>;
+  readonly #lookup: ApiKeyLookup;
   readonly #deadlineMs: number;
 
   constructor(db: Db, deadlineMs = DEADLINE_MS) {
     this.#keys = apiKeysOf(db);
+    this.#lookup = new ApiKeyLookup(this.#keys, deadlineMs);
     this.#deadlineMs = deadlineMs;
   }
 
@@ -27,8 +30,8 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
   }
 
   async findById(id: string): Promise<ApiKeyRecord | undefined> {
-    const found = await this.#persistently(() => this.#keys.findOne({ _id: id }, SETTLED));
-    return found === null ? undefined : toRecord(found);
+    const found = await this.#lookup.find(id);
+    return found === undefined ? undefined : toRecord(found);
   }
 
   async list(): Promise<readonly ApiKeyRecord[]> {
@@ -103,19 +106,9 @@ function toDocument({ id, label, digest, scopes, createdAt, ...optional }: ApiKe
   };
 }
 
-function toRecord({ _id, label, digest, scopes, createdAt, ...optional }: ApiKeyDocument): ApiKeyRecord {
-  const { expiresAt, rateLimit, revokedAt, lastUsedAt } = optional;
-  return {
-    id: _id,
-    label,
-    digest,
-    scopes,
-    createdAt,
-    ...(expiresAt !== undefined && { expiresAt }),
-    ...(rateLimit !== undefined && { rateLimit: toRateLimit(rateLimit) }),
-    ...(revokedAt !== undefined && { revokedAt }),
-    ...(lastUsedAt !== undefined && { lastUsedAt }),
-  };
+/** Of its own: the document may be the answer to others, too. */
+function toRecord({ _id: id, ...document }: ApiKeyDocument): ApiKeyRecord {
+  return storedApiKey({ id, ...structuredClone(document) });
 }
 
 function toRateLimit({ requests, seconds }: RateLimit): RateLimit {

@@ -86,13 +86,46 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     expect(await keys.findById(aKey(7).id)).toStrictEqual(aKey(7));
 
     expect(commands.map(({ commandName }) => commandName)).toStrictEqual(['find']);
-    const { find, filter, limit } = commands[0]!.command;
-    expect(filter).toStrictEqual({ _id: aKey(7).id });
+    const { find, filter } = commands[0]!.command;
+    expect(filter).toStrictEqual({ _id: { $in: [aKey(7).id] } });
     const { executionStats } = await db.command({
-      explain: { find, filter, limit },
+      explain: { find, filter },
       verbosity: 'executionStats',
     });
     expect(executionStats).toMatchObject({ nReturned: 1, totalDocsExamined: 1, totalKeysExamined: 1 });
+  });
+
+  it('are found together when many are asked for, each whether or not it is there', async () => {
+    const { url } = await freshDatabase(mongo!);
+    const { keys, commands } = await open(url);
+    for (let n = 0; n < 50; n++) await keys.insert(aKey(n));
+    commands.length = 0;
+
+    const asked = Array.from({ length: 200 }, (_, n) => n % 100);
+    const found = await Promise.all(asked.map((n) => keys.findById(aKey(n).id)));
+
+    expect(found).toStrictEqual(asked.map((n) => (n < 50 ? aKey(n) : undefined)));
+    // The first at once, the others behind it.
+    expect(commands.map(({ command }) => command['filter']._id.$in.length)).toStrictEqual([1, 100]);
+    // What one caller does with the answer is nothing to the others.
+    found[0]!.createdAt.setTime(0);
+    expect(found[100]).toStrictEqual(aKey(0));
+  });
+
+  it('are asked for at most 200 times a second, and at once when nobody has asked for a while', async () => {
+    const { url } = await freshDatabase(mongo!);
+    const { keys, commands } = await open(url);
+    await keys.insert(aKey(1));
+    await keys.findById(aKey(1).id);
+    commands.length = 0;
+
+    const began = performance.now();
+    for (let n = 0; n < 20; n++) {
+      await Promise.all([keys.findById(aKey(1).id), keys.findById(aKey(2).id)]);
+    }
+    const queries = commands.length;
+    expect(queries).toBeLessThanOrEqual((performance.now() - began) / 5 + 1);
+    expect(queries).toBeGreaterThanOrEqual(20);
   });
 
   it('are read and written so that it stays, whatever the connection string says', async () => {

@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Collection } from 'mongodb';
+import { SETTLED } from './concerns.ts';
+import { Deadline } from './deadline.ts';
+import type { ApiKeyDocument } from './schema.ts';
+
+/** How far apart two queries begin, in milliseconds. */
+const APART_MS = 5;
+
+type Found = ReadonlyMap<string, ApiKeyDocument>;
+
+/**
+ * Finds keys by their ids, those that are asked for within a few milliseconds in one query. The first is asked for at
+ * once; a flood of keys that nobody has heard of costs no more than 200 queries a second.
+ */
+export class ApiKeyLookup {
+  readonly #keys: Collection<ApiKeyDocument>;
+  readonly #deadlineMs: number;
+  #next: { readonly ids: Set<string>; readonly found: Promise<Found> } | undefined;
+  #lastAt = -Infinity;
+
+  constructor(keys: Collection<ApiKeyDocument>, deadlineMs: number) {
+    this.#keys = keys;
+    this.#deadlineMs = deadlineMs;
+  }
+
+  async find(id: string): Promise<ApiKeyDocument | undefined> {
+    const pause = this.#lastAt + APART_MS - performance.now();
+    const isFirst = pause <= 0 && this.#next === undefined;
+    const found = await (isFirst ? this.#query([id]) : this.#together(id, pause));
+    return found.get(id);
+  }
+
+  #together(id: string, pause: number): Promise<Found> {
+    this.#next ??= this.#collect(pause);
+    this.#next.ids.add(id);
+    return this.#next.found;
+  }
+
+  #collect(pause: number): { readonly ids: Set<string>; readonly found: Promise<Found> } {
+    const ids = new Set<string>();
+    const found = sleep(pause).then(() => {
+      this.#next = undefined;
+      return this.#query([...ids]);
+    });
+    return { ids, found };
+  }
+
+  async #query(ids: readonly string[]): Promise<Found> {
+    this.#lastAt = performance.now();
+    const deadline = new Deadline(this.#deadlineMs);
+    const options = { batchSize: ids.length + 1, ...SETTLED } as const;
+    const found = await deadline.bound(
+      deadline.retry(() => this.#keys.find({ _id: { $in: [...ids] } }, options).toArray()),
+    );
+    return new Map(found.map((document) => [document._id, document]));
+  }
+}
