@@ -1,15 +1,15 @@
 /**
  * Whether wrong keys slow the right ones down: a service is asked for a page with a right key, a part of the time while
  * 100,000 requests a minute come with wrong keys. Those have the form of a key and a right checksum, so that each has to
- * be looked up. Rounds with and without them take turns, at a steady rate of right requests and at as many as 16
- * connections can send. Right and wrong requests are sent by two processes.
+ * be looked up. Rounds with and without them take turns, first at a steady rate, then as fast as 8 connections can.
+ * Right and wrong requests are sent by two processes, as plain bytes: a machine needs cores for them, too.
  *
  *   node bench/wrong-keys.ts [ROUNDS] [DATABASE_URL]       7 by default, 12 s each; a new SQLite file by default
  */
 import { execFile, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { Agent, get } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -20,18 +20,60 @@ const MAIN = join(import.meta.dirname, '../src/main/main.ts');
 const PHASE_MS = 3_000;
 const WRONG_PER_SECOND = 100_000 / 60;
 const RIGHT_PER_SECOND = 300;
-const CONNECTIONS = 16;
+const CONNECTIONS = 8;
 
-/** One request; how long it took, in milliseconds. */
-async function ask(agent: Agent, url: string, key: string, expected: number): Promise<number> {
-  const sent = performance.now();
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  get(`${url}/v1/pets`, { agent, headers: { authorization: `Bearer ${key}` } }, (response) => {
-    response.resume().once('end', resolve).once('error', reject);
-    if (response.statusCode !== expected) reject(new Error(`${response.statusCode}, not ${expected}`));
-  }).once('error', reject);
-  await promise;
-  return performance.now() - sent;
+/** Connections that are kept, each for one request at a time; who comes when none is free waits. */
+class Client {
+  readonly #port: number;
+  readonly #idle: Socket[] = [];
+  readonly #waiting: ((socket: Socket) => void)[] = [];
+  readonly #all: Socket[] = [];
+
+  constructor(url: string) {
+    this.#port = Number(new URL(url).port);
+  }
+
+  /** One request; how long it took, in milliseconds. */
+  async ask(key: string, expected: number): Promise<number> {
+    const asked = performance.now();
+    const socket = this.#idle.pop() ?? (await this.#another());
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    let answer = '';
+    const take = (chunk: Buffer) => {
+      answer += chunk.toString('latin1');
+      const head = answer.indexOf('\r\n\r\n');
+      const length = /Content-Length: (\d+)/.exec(answer)?.[1];
+      if (head === -1 || answer.length < head + 4 + Number(length)) return;
+      socket.off('data', take);
+      if (answer.startsWith(`HTTP/1.1 ${expected} `)) resolve();
+      else reject(new Error(answer));
+    };
+    socket.on('data', take);
+    socket.write(
+      `GET /v1/pets HTTP/1.1\r\nHost: 127.0.0.1:${this.#port}\r\nAuthorization: Bearer ${key}\r\n\r\n`,
+    );
+    await promise;
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#idle.push(socket);
+    else next(socket);
+    return performance.now() - asked;
+  }
+
+  close(): void {
+    for (const socket of this.#all) socket.destroy();
+  }
+
+  async #another(): Promise<Socket> {
+    if (this.#all.length === CONNECTIONS) {
+      const { promise, resolve } = Promise.withResolvers<Socket>();
+      this.#waiting.push(resolve);
+      return promise;
+    }
+    const socket = connect({ host: '127.0.0.1', port: this.#port, noDelay: true });
+    this.#all.push(socket);
+    await once(socket, 'connect');
+    return socket;
+  }
 }
 
 /** Sends at a steady rate, whatever becomes of the answers. */
@@ -52,31 +94,30 @@ async function atRate(perSecond: number, ms: number, send: () => Promise<unknown
 
 /** As a process of its own: wrong keys, for as long as it is told to. */
 function flood(url: string): void {
-  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
+  const client = new Client(url);
   const wrong = Array.from({ length: 20_000 }, () => mintKey().token);
   let next = 0;
-  process.on('message', async (ms: number) => {
-    const sent = await atRate(WRONG_PER_SECOND, ms, () =>
-      ask(agent, url, wrong[next++ % wrong.length]!, 401),
-    );
-    process.send?.(sent);
+  const send = () => client.ask(wrong[next++ % wrong.length]!, 401);
+  process.on('message', (ms: number) => {
+    void atRate(WRONG_PER_SECOND, ms, send).then((sent) => process.send?.(sent));
   });
+  process.on('disconnect', () => client.close());
 }
 
 type Figures = { readonly p50: number; readonly p99: number; readonly most: number };
 
 async function right(url: string, key: string): Promise<Figures> {
-  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
+  const client = new Client(url);
   const latencies: number[] = [];
-  await atRate(RIGHT_PER_SECOND, PHASE_MS, async () => latencies.push(await ask(agent, url, key, 200)));
+  await atRate(RIGHT_PER_SECOND, PHASE_MS, async () => latencies.push(await client.ask(key, 200)));
   latencies.sort((a, b) => a - b);
   const end = performance.now() + PHASE_MS;
   let most = 0;
   const caller = async () => {
-    for (; performance.now() < end; most++) await ask(agent, url, key, 200);
+    for (; performance.now() < end; most++) await client.ask(key, 200);
   };
   await Promise.all(Array.from({ length: CONNECTIONS }, caller));
-  agent.destroy();
+  client.close();
   const quantile = (q: number) => latencies[Math.floor(latencies.length * q)] ?? 0;
   return { p50: quantile(0.5), p99: quantile(0.99), most: (most * 1000) / PHASE_MS };
 }
