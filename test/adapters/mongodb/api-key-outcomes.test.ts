@@ -90,6 +90,22 @@ describe.skipIf(none)(`a key in MongoDB${none ? ' (left out: no server)' : ''}`,
     },
   );
 
+  it('is noted as used when it was, though the caller changes that while it is tried again', async () => {
+    const { url, db } = await freshDatabase(mongo);
+    const { keys, sent } = await open(url);
+    await keys.insert(aKey());
+    // More often than the driver itself tries again.
+    await failCommand(db, 'update', { times: 3 }, { errorCode: NOT_WRITABLE_PRIMARY });
+    const use = new Date(at);
+
+    const noting = keys.recordUse(new Map([[aKey().id, use]]));
+    use.setTime(0);
+    await noting;
+
+    expect(sent('update')).toBe(4);
+    expect(await keys.findById(aKey().id)).toStrictEqual({ ...aKey(), lastUsedAt: at });
+  });
+
   it('says that the storage is unavailable when the accident lasts', async () => {
     const { url, db } = await freshDatabase(mongo);
     const { keys } = await open(url, 500);
