@@ -68,16 +68,15 @@ function isUnavailable(error: unknown): error is MongoError {
 }
 
 /** This process has closed its client: no later try can succeed. */
-export function isClosed(error: unknown): boolean {
-  const reason = unwrapped(error);
+export function isClosed(error: unknown): error is MongoError {
   return (
-    reason instanceof MongoTopologyClosedError ||
-    reason instanceof MongoServerClosedError ||
-    reason instanceof MongoClientClosedError ||
-    reason instanceof MongoNotConnectedError ||
+    error instanceof MongoTopologyClosedError ||
+    error instanceof MongoServerClosedError ||
+    error instanceof MongoClientClosedError ||
+    error instanceof MongoNotConnectedError ||
     // Sessions are the driver's own here: it ends them when it closes.
-    reason instanceof MongoExpiredSessionError ||
-    (reason instanceof MongoError && reason.name === 'MongoPoolClosedError')
+    error instanceof MongoExpiredSessionError ||
+    (error instanceof MongoError && error.name === 'MongoPoolClosedError')
   );
 }
 

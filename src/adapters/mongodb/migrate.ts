@@ -1,4 +1,5 @@
-import { BSON, type Db, MongoServerError } from 'mongodb';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BSON, type Db, type Document, MongoServerError } from 'mongodb';
 import { StorageSetupError } from '../../application/errors.ts';
 import { connect, setupError } from './connect.ts';
 import { raiseCounter } from './id-allocator.ts';
@@ -14,6 +15,10 @@ import {
 } from './schema.ts';
 
 const NAMESPACE_EXISTS = 48;
+const INDEX_BUILD_RUNNING = 12_587;
+
+/** How often it is looked whether the indexes of another migration are ready. */
+const PAUSE_MS = 200;
 
 /** `from` is `undefined` where there was no schema. */
 export type Migration = { readonly database: string; readonly from: number | undefined; readonly to: number };
@@ -56,9 +61,26 @@ async function createCollection(db: Db, { name, validator }: CollectionPlan): Pr
   try {
     await db.createCollection(name, { validator });
   } catch (error) {
-    if (!(error instanceof MongoServerError) || error.code !== NAMESPACE_EXISTS) throw error;
-    await db.command({ collMod: name, validator });
+    if (!hasCode(error, NAMESPACE_EXISTS)) throw error;
+    await setValidator(db, name, validator);
   }
+}
+
+/** Waits while another migration makes indexes, which takes as long as it takes. */
+async function setValidator(db: Db, name: string, validator: Document): Promise<void> {
+  for (;;) {
+    try {
+      await db.command({ collMod: name, validator });
+      return;
+    } catch (error) {
+      if (!hasCode(error, INDEX_BUILD_RUNNING)) throw error;
+    }
+    await sleep(PAUSE_MS);
+  }
+}
+
+function hasCode(error: unknown, code: number): boolean {
+  return error instanceof MongoServerError && error.code === code;
 }
 
 /** A validator says nothing about what was there before it. */

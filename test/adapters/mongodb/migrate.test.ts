@@ -1,9 +1,10 @@
 import type { Document } from 'mongodb';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageSetupError } from '../../../src/application/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
+import { failPoint } from '../../support/fail-point.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { sharedMongo, startMongo } from '../../support/mongodb.ts';
 
@@ -391,6 +392,33 @@ describe.skipIf(mongo === undefined)(`the validator of counts${leftOut}`, () => 
 
     await expect(db.collection('rate_limits').insertOne(document)).rejects.toMatchObject({ code: 121 });
   });
+});
+
+describe.skipIf(mongo === undefined)(`two migrations of many pets${leftOut}`, () => {
+  it('are both done, though one cannot begin while the other makes an index', async () => {
+    const INDEX_BUILD = 'hangAfterStartingIndexBuild';
+    // A server of its own: the fail point is for all its clients.
+    const server = await startMongo({ setParameters: { enableTestCommands: 1 } });
+    onTestFinished(() => server.stop());
+    const database = await freshDatabase(server);
+    const { url, db, pets } = database;
+    await pets.insertOne({ _id: 1n, name: 'Rex', categoryId: 8n, status: 'sold' });
+    await pets.dropIndex('idem.k_1');
+    await db.collection('schema').updateOne({}, { $set: { version: 1 } });
+    const goOn = await failPoint(db, INDEX_BUILD, 'alwaysOn');
+    const failed = async () => (await db.command({ serverStatus: 1 }))['metrics'].commands.collMod.failed;
+    const before = await failed();
+
+    const first = migrate(url);
+    const wait = { waitForFailPoint: INDEX_BUILD, timesEntered: 1, maxTimeMS: 10_000 };
+    await db.client.db('admin').command(wait);
+    const second = migrate(url);
+    await expect.poll(failed, { timeout: 10_000 }).toBeGreaterThan(before);
+    await goOn();
+
+    for (const { to } of await Promise.all([first, second])) expect(to).toBe(3);
+    expect(await schemaOf(database)).toStrictEqual({ ...SCHEMA, counters: [{ _id: 'pets', last: 1n }] });
+  }, 120_000);
 });
 
 describe.skipIf(mongo === undefined)(`a MongoDB that is no replica set${leftOut}`, () => {
