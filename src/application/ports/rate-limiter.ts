@@ -13,8 +13,8 @@ export type Allowance = {
 /** Counts requests. `test/contracts/rate-limiter.ts` holds every adapter to what is written here. */
 export interface RateLimiter {
   /**
-   * Counts one request of a key. Its window begins with its first request, and all requests of the window count, also
-   * those beyond the limit. Another limit for the same key is another count.
+   * Counts one request of a key. Its window begins with its first request. Another limit for the same key is another
+   * count.
    *
    * @throws {StorageUnavailable} when it cannot be counted, within half a second: whoever waits is a client
    */
