@@ -180,6 +180,8 @@ function limitRest(request: IncomingMessage): void {
     rest += bytes.length;
     if (request.complete) socket.off('data', count);
     else if (rest > REST_LIMIT) {
+      // Each of them would set the other going.
+      request.pause();
       socket.pause();
       hangUp(socket);
     }
