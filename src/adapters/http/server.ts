@@ -93,7 +93,7 @@ export async function listen(
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request;
     const connection = connections.get(socket);
-    if (connection === undefined || socket.destroyed) return;
+    if (connection === undefined) return;
     const earlier = connection.latest;
     // Behind an answer that says "close", nothing is processed any more: RFC 9112, section 9.6.
     if (earlier?.headersSent && !earlier.shouldKeepAlive) return;
