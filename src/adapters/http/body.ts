@@ -56,9 +56,11 @@ export const readBody: Middleware = async (ctx, next) => {
   const { request } = ctx;
   const decode = DECODERS.get(coding);
   if (decode !== undefined && Buffer.isBuffer(request.rawBody)) {
-    request.rawBody = (await decode(request.rawBody, { maxOutputLength: BODY_LIMIT }).catch(
-      refuseEncoded,
-    )) as never;
+    request.rawBody = (await decode(request.rawBody, {
+      maxOutputLength: BODY_LIMIT,
+      // gzip may go on with another member (RFC 1952, section 2.2), and Node looks whether it does.
+      rejectGarbageAfterEnd: !coding.endsWith('gzip'),
+    }).catch(refuseEncoded)) as never;
   }
   return next();
 };

@@ -93,7 +93,7 @@ export async function listen(
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request;
     const connection = connections.get(socket);
-    if (connection === undefined || socket.destroyed) return;
+    if (connection === undefined) return;
     const earlier = connection.latest;
     // Behind an answer that says "close", nothing is processed any more: RFC 9112, section 9.6.
     if (earlier?.headersSent && !earlier.shouldKeepAlive) return;
@@ -180,6 +180,8 @@ function limitRest(request: IncomingMessage): void {
     rest += bytes.length;
     if (request.complete) socket.off('data', count);
     else if (rest > REST_LIMIT) {
+      // Each of them would set the other going.
+      request.pause();
       socket.pause();
       hangUp(socket);
     }

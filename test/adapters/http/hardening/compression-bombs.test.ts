@@ -1,0 +1,116 @@
+import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { problem, success, whole } from '../../../support/answer.ts';
+import { startApi } from '../../../support/http.ts';
+import { petBody } from '../../../support/pets.ts';
+
+const REX = success(201, '{"id":1,"name":"Rex","categoryId":7,"status":"available"}', {
+  location: '/v1/pets/1',
+});
+const CORRUPT = problem(400, 'MALFORMED_JSON', 'the body does not match its Content-Encoding');
+const TOO_LARGE = problem(
+  413,
+  'PAYLOAD_TOO_LARGE',
+  'the body must be at most 65536 bytes, also when inflated',
+);
+const malformed = (message: string) => problem(400, 'MALFORMED_JSON', message);
+
+const MIB = 1024 * 1024;
+
+/** The fastest that brotli has: it gets the zeros of a bomb down to a five-thousandth all the same. */
+const brotli = (bytes: Uint8Array | string) =>
+  brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } });
+
+const CODINGS: readonly [string, (bytes: Uint8Array | string) => Buffer][] = [
+  ['gzip', gzipSync],
+  ['deflate', deflateSync],
+  ['br', brotli],
+];
+
+// As much as 64 KiB can hold in each.
+const BOMBS: readonly [string, Buffer, number][] = [
+  ['gzip', gzipSync(Buffer.alloc(60 * MIB)), 60],
+  ['deflate', deflateSync(Buffer.alloc(60 * MIB)), 60],
+  ['br', brotli(Buffer.alloc(300 * MIB)), 300],
+];
+
+describe('fifty at once, each as large as it can be', () => {
+  // In full they would need 3 GB and more. A decoder of brotli has a window of up to 16 MiB and some have been seen
+  // to take 4 MiB each; all else is kilobytes.
+  const MOST = 500 * MIB;
+
+  test.each(BOMBS)('%s: 413, and the memory stays bounded', async (coding, bomb, size) => {
+    expect(bomb.length).toBeLessThan(64 * 1024);
+    expect(50 * size * MIB).toBeGreaterThan(4 * MOST);
+    await using api = await startApi();
+    const before = process.resourceUsage().maxRSS;
+    const headers = { 'content-encoding': coding };
+    const answers = await Promise.all(Array.from({ length: 50 }, () => api.post(bomb, headers)));
+    const grown = (process.resourceUsage().maxRSS - before) * 1024;
+    expect(answers.map(whole)).toStrictEqual(answers.map(() => TOO_LARGE));
+    expect(grown).toBeLessThan(MOST);
+    expect(whole(await api.post(petBody()))).toStrictEqual(REX);
+  });
+});
+
+describe.each(CODINGS)('%s', (coding, encode) => {
+  const bomb = encode(Buffer.alloc(10 * MIB));
+  const whenSent = async (body: Uint8Array) => {
+    await using api = await startApi();
+    const answer = whole(await api.post(body, { 'content-encoding': coding }));
+    expect(api.log.failures).toStrictEqual([]);
+    if (answer.status !== 201) expect((await api.get('/v1/pets')).body).toBe('[]');
+    return answer;
+  };
+
+  test('inside of itself is decoded once', async () => {
+    expect(await whenSent(encode(bomb))).toStrictEqual(malformed('the body is not UTF-8'));
+  });
+
+  test.each([
+    ['a word', Buffer.from('garbage')],
+    ['one byte', Buffer.of(1)],
+    ['the head of another stream', encode(petBody()).subarray(0, 8)],
+  ])('with %s behind its end', async (_, garbage) => {
+    expect(await whenSent(Buffer.concat([encode(petBody()), garbage]))).toStrictEqual(CORRUPT);
+  });
+
+  test('with a bomb behind its end', async () => {
+    const answer = await whenSent(Buffer.concat([encode(petBody()), bomb]));
+    expect(answer).toStrictEqual(coding === 'gzip' ? TOO_LARGE : CORRUPT);
+  });
+
+  test('of nothing', async () => {
+    expect(await whenSent(encode(''))).toStrictEqual(
+      malformed('the body is empty; it must be a JSON object'),
+    );
+  });
+
+  test('cut off at every byte', async () => {
+    await using api = await startApi();
+    const body = encode(petBody());
+    for (let length = 1; length < body.length; length++) {
+      const answer = await api.post(body.subarray(0, length), { 'content-encoding': coding });
+      expect(whole(answer)).toStrictEqual(CORRUPT);
+    }
+  });
+
+  test('with a bit turned over is refused or read, and no error of ours', async () => {
+    await using api = await startApi();
+    const body = encode(petBody());
+    for (let byte = 0; byte < body.length; byte++) {
+      const broken = Buffer.from(body);
+      broken[byte]! ^= 0x10;
+      const { status } = await api.post(broken, { 'content-encoding': coding });
+      expect([201, 400, 413]).toContain(status);
+    }
+    expect(api.log.failures).toStrictEqual([]);
+  });
+});
+
+test('gzip in several members is one body: RFC 1952, section 2.2', async () => {
+  await using api = await startApi();
+  const members = [petBody().slice(0, 9), '', petBody().slice(9)].map((part) => gzipSync(part));
+  const answer = await api.post(Buffer.concat(members), { 'content-encoding': 'gzip' });
+  expect(whole(answer)).toStrictEqual(REX);
+});

@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'vitest';
+import { problem, success, whole } from '../../../support/answer.ts';
+import { KEY, startApi } from '../../../support/http.ts';
+import { petBody } from '../../../support/pets.ts';
+
+const OK = success(200, '{"status":"ok"}');
+const created = (name = 'Rex', categoryId = '7') =>
+  success(201, `{"id":1,"name":"${name}","categoryId":${categoryId},"status":"available"}`, {
+    location: '/v1/pets/1',
+  });
+const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
+const TOO_LARGE = problem(
+  413,
+  'PAYLOAD_TOO_LARGE',
+  'the body must be at most 65536 bytes, also when inflated',
+);
+const HEADERS_TOO_LARGE = problem(
+  431,
+  'HEADERS_TOO_LARGE',
+  'the request line and headers must be at most 16384 bytes',
+);
+const UNAUTHENTICATED = problem(
+  401,
+  'UNAUTHENTICATED',
+  'an API key is required, as "Authorization: Bearer <API_KEY>"',
+  { 'www-authenticate': 'Bearer realm="petstore"' },
+);
+
+const MIB = 1024 * 1024;
+
+const post = (headers: string) =>
+  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n${headers}\r\n`;
+
+describe.concurrent('a body without end is answered once and then no longer taken', () => {
+  // 1 MiB by the service, and what the two operating systems hold: on Linux at most 6 MiB and 4 MiB.
+  const MOST = 16 * MIB;
+  const block = Buffer.alloc(64 * 1024, 'x');
+  const chunk = Buffer.concat([Buffer.from('10000\r\n'), block, Buffer.from('\r\n')]);
+  const LENGTH = 'Content-Length: 1000000000000\r\n';
+  const CHUNKED = 'Transfer-Encoding: chunked\r\n';
+
+  test.for([
+    ['with a length', post(LENGTH), block, TOO_LARGE],
+    ['in chunks', post(CHUNKED), chunk, TOO_LARGE],
+    ['in one chunk', `${post(CHUNKED)}fffffffffffffff\r\n`, block, TOO_LARGE],
+    ['encoded', post(`Content-Encoding: gzip\r\n${CHUNKED}`), chunk, TOO_LARGE],
+    ['without a key', `POST /v1/pets HTTP/1.1\r\nHost: x\r\n${LENGTH}\r\n`, block, UNAUTHENTICATED],
+    [
+      'without a key, in chunks',
+      `POST /v1/pets HTTP/1.1\r\nHost: x\r\n${CHUNKED}\r\n`,
+      chunk,
+      UNAUTHENTICATED,
+    ],
+    ['of a GET', `GET /livez HTTP/1.1\r\nHost: x\r\n${CHUNKED}\r\n`, chunk, OK],
+  ] as const)('%s', async ([, head, bytes, expected], context) => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(head);
+    let taken = 0;
+    const send = async () => {
+      for (; taken < 10 * MOST; taken += bytes.length) await connection.send(bytes);
+    };
+    const sending = context.expect(send()).rejects.toBeInstanceOf(Error);
+    context.expect(whole(await connection.answer())).toStrictEqual(expected);
+    await connection.closed();
+    await sending;
+    context.expect(taken).toBeLessThan(MOST);
+    context.expect(whole(await api.get('/livez'))).toStrictEqual(OK);
+    context.expect(api.log.records).toHaveLength(2);
+  });
+
+  test('also when the next request is another such', async (context) => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    const refused = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: ${MIB / 2}\r\n\r\n${'x'.repeat(MIB / 2)}`;
+    for (let i = 0; i < 4; i++) {
+      await connection.send(refused);
+      context.expect(whole(await connection.answer())).toStrictEqual(UNAUTHENTICATED);
+    }
+    await connection.send('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+    context.expect(whole(await connection.answer())).toStrictEqual(OK);
+  });
+});
+
+// Node counts names and values, and not what is between them.
+describe('headers without end', () => {
+  test.each([
+    ['one', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Long: ', 'x'.repeat(16 * 1024), HEADERS_TOO_LARGE],
+    ['many', 'GET /livez HTTP/1.1\r\nHost: x\r\n', 'a: b\r\n'.repeat(8200), HEADERS_TOO_LARGE],
+    ['empty ones', 'GET /livez HTTP/1.1\r\nHost: x\r\n', 'a:\r\n'.repeat(16_400), HEADERS_TOO_LARGE],
+    [
+      'one trailer',
+      `${post('Transfer-Encoding: chunked\r\n')}2\r\n{}\r\n0\r\nX-Long: `,
+      'x'.repeat(16 * 1024),
+      HEADERS_TOO_LARGE,
+    ],
+    [
+      'many trailers',
+      `${post('Transfer-Encoding: chunked\r\n')}2\r\n{}\r\n0\r\n`,
+      'a: b\r\n'.repeat(8200),
+      HEADERS_TOO_LARGE,
+    ],
+  ])('%s', async (_, head, bytes, expected) => {
+    await using api = await startApi();
+    expect((await api.raw(head + bytes)).map(whole)).toStrictEqual([expected]);
+    expect((await api.get('/v1/pets')).body).toBe('[]');
+  });
+});
+
+// Each request takes some milliseconds; in quadratic time it would be a second.
+describe('JSON that is meant to be much work', { timeout: 2000 }, () => {
+  const INT64 = bad('categoryId must be an integer in the range of int64');
+  const LENGTH = bad('name must be at most 255 characters long');
+  const keys = (count: number, key: (i: number) => string) =>
+    Array.from({ length: count }, (_, i) => `,"${key(i)}":1`).join('');
+
+  test.each([
+    ['60,000 digits', '9'.repeat(60_000), INT64],
+    ['60,000 digits below zero', `-${'9'.repeat(60_000)}`, INT64],
+    ['60,000 zeros behind', `1${'0'.repeat(60_000)}`, INT64],
+    ['60,000 zeros between', `1.${'0'.repeat(60_000)}1`, INT64],
+    ['60,000 zeros around a one', `1.${'0'.repeat(30_000)}1${'0'.repeat(30_000)}`, INT64],
+    ['60,000 zeros that mean nothing', `7.${'0'.repeat(60_000)}`, created()],
+    ['60,000 zeros taken back', `7${'0'.repeat(60_000)}e-60000`, created()],
+    ['60,000 zeros caught up', `0.${'0'.repeat(59_999)}7e60000`, created()],
+    ['a large exponent', '1e1000000', INT64],
+    ['a small exponent', '1e-1000000', INT64],
+    ['an exponent beyond all', `1e${'9'.repeat(60_000)}`, INT64],
+    ['nothing with an exponent beyond all', `0e${'9'.repeat(60_000)}`, created('Rex', '0')],
+  ])('a categoryId of %s', async (_, categoryId, expected) => {
+    await using api = await startApi();
+    expect(whole(await api.post(petBody({ categoryId })))).toStrictEqual(expected);
+    for (let i = 0; i < 20; i++) await api.post(petBody({ categoryId }));
+  });
+
+  test.each([
+    ['64 KiB', 'x'.repeat(65_000)],
+    ['16,000 dogs', '🐕'.repeat(16_000)],
+    ['10,000 escapes', '\\u0001'.repeat(10_000)],
+    ['10,000 lone surrogates', '\\ud83d'.repeat(10_000)],
+    ['65,000 spaces', ' '.repeat(65_000)],
+  ])('a name of %s', async (_, name) => {
+    await using api = await startApi();
+    expect(whole(await api.post(petBody({ name: `"${name}"` })))).toStrictEqual(LENGTH);
+  });
+
+  test.each([
+    ['7,000 fields', petBody().replace('}', `${keys(7000, (i) => i.toString(36))}}`)],
+    ['7,000 fields that are numbers', petBody().replace('}', `${keys(5000, String)}}`)],
+    ['one field 9,000 times', petBody().replace('}', `${keys(9000, () => 'a')}}`)],
+    ['__proto__ 3,000 times', petBody().replace('}', `${keys(3000, () => '__proto__')}}`)],
+    ['32,000 numbers', petBody({ note: `[${'7,'.repeat(32_000)}7]` })],
+    ['20,000 objects', petBody({ note: `[${'{},'.repeat(20_000)}{}]` })],
+  ])('%s that are not read', async (_, body) => {
+    await using api = await startApi();
+    expect(body.length).toBeGreaterThan(30_000);
+    expect(whole(await api.post(body))).toStrictEqual(created());
+  });
+
+  test('nested 10,000 deep', async () => {
+    await using api = await startApi();
+    const note = `${'['.repeat(10_000)}${']'.repeat(10_000)}`;
+    expect(whole(await api.post(petBody({ note })))).toStrictEqual(
+      problem(400, 'MALFORMED_JSON', 'the body is nested too deeply'),
+    );
+    expect(whole(await api.post(petBody()))).toStrictEqual(created());
+  });
+});
+
+test('as many query parameters as a URL holds take linear time', async () => {
+  await using api = await startApi();
+  const query = [...Array(2100).keys()].map((i) => i.toString(36)).join('&');
+  // 13 ms each when the values of each name are looked up among all of them: 4 s.
+  for (let i = 0; i < 300; i++) expect((await api.get(`/v1/pets?${query}`)).status).toBe(400);
+}, 3000);

@@ -1,0 +1,188 @@
+import { describe, expect, test } from 'vitest';
+import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
+import { problem, success, whole } from '../../../support/answer.ts';
+import { KEY, startApi } from '../../../support/http.ts';
+import { HeldPetRepository, petBody, stored } from '../../../support/pets.ts';
+import type { RawConnection } from '../../../support/raw-connection.ts';
+
+const OK = success(200, '{"status":"ok"}');
+const EMPTY = success(200, '[]');
+const TIMEOUT = problem(408, 'REQUEST_TIMEOUT', 'the request did not end in time');
+const NOT_HTTP = problem(400, 'INVALID_ARGUMENT', 'the request is not valid HTTP/1.1');
+
+const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
+const LIST = `GET /v1/pets?limit=100 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
+const post = (headers: string) =>
+  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n${headers}\r\n`;
+
+/** Sends a byte every 2 ms, until all is sent or the connection is closed. */
+async function drip(connection: RawConnection, bytes: string): Promise<void> {
+  for (const byte of Buffer.from(bytes)) {
+    await connection.send(Buffer.of(byte));
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+describe.concurrent('a byte at a time', () => {
+  const body = petBody();
+  const created = success(201, `{"id":1,${body.slice(1, -1)},"status":"available"}`, {
+    location: '/v1/pets/1',
+  });
+  const chunks = body.replaceAll(/./g, '1\r\n$&\r\n');
+
+  test.for([
+    ['a request line and headers', LIVEZ, OK],
+    ['a body', `${post(`Content-Length: ${body.length}\r\n`)}${body}`, created],
+    ['chunks', `${post('Transfer-Encoding: chunked\r\n')}${chunks}0\r\n\r\n`, created],
+  ] as const)('in time: %s', async ([, bytes, expected], context) => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await drip(connection, bytes);
+    context.expect(whole(await connection.answer())).toStrictEqual(expected);
+  });
+
+  const limits = { headersTimeout: 100, requestTimeout: 200, keepAliveTimeout: 100 };
+  const long = 'x'.repeat(5000);
+
+  test.for([
+    ['a request line', `GET /livez?${long}`],
+    ['a header', `GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ${long}`],
+    ['empty lines before the request', '\r\n'.repeat(2500)],
+    ['spaces before a value', `GET /livez HTTP/1.1\r\nX-Slow:${' '.repeat(5000)}`],
+    ['a body', `${post('Content-Length: 5000\r\n')}${long}`],
+    ['chunks', `${post('Transfer-Encoding: chunked\r\n')}${chunks.repeat(100)}`],
+    ['a chunk extension', `${post('Transfer-Encoding: chunked\r\n')}1;${long}`],
+    ['a trailer', `${post('Transfer-Encoding: chunked\r\n')}2\r\n{}\r\n0\r\nX-Slow: ${long}`],
+  ])('too late: %s', async ([, bytes = ''], context) => {
+    await using api = await startApi({ limits });
+    const connection = await api.connect();
+    // The head in time, so that it is the rest that is late.
+    const head = /^POST[^]*?\r\n\r\n/.exec(bytes)?.[0] ?? '';
+    await connection.send(head);
+    const over = context.expect(drip(connection, bytes.slice(head.length))).rejects.toBeInstanceOf(Error);
+    context.expect(whole(await connection.answer())).toStrictEqual(TIMEOUT);
+    await connection.closed();
+    await over;
+    context.expect((await api.get('/v1/pets')).body).toBe('[]');
+  });
+
+  test('too late: extensions that make much of a small body', async (context) => {
+    await using api = await startApi({ limits });
+    const connection = await api.connect();
+    await connection.send(post('Transfer-Encoding: chunked\r\n'));
+    const extended = `1;${'x'.repeat(10_000)}\r\n \r\n`;
+    const timer = setInterval(() => void connection.send(extended).catch(() => {}), 5);
+    context.expect(whole(await connection.answer())).toStrictEqual(TIMEOUT);
+    clearInterval(timer);
+    await connection.closed();
+  });
+});
+
+describe('a client that does not take its answers', () => {
+  test('is cut off when more than 200 of them wait, and no more requests than that are begun', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const connection = await api.connect();
+    await connection.send(LIST.repeat(400));
+    await connection.closed();
+    pets.release();
+    expect(whole(await api.get('/livez'))).toStrictEqual(OK);
+    const begun = api.log.records.filter(({ route }) => route === '/v1/pets');
+    expect(begun.length).toBeLessThanOrEqual(200);
+    expect(begun.filter(({ aborted }) => aborted !== true)).toStrictEqual([]);
+  });
+
+  test('gets them all when there are 200', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const connection = await api.connect();
+    await connection.send(LIST.repeat(200));
+    await pets.calls(200);
+    pets.release();
+    for (let i = 0; i < 200; i++) expect(whole(await connection.answer())).toStrictEqual(EMPTY);
+  });
+
+  test('and may have any number, one after the other', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    for (let round = 0; round < 5; round++) {
+      await connection.send(LIVEZ.repeat(100));
+      for (let i = 0; i < 100; i++) expect(whole(await connection.answer())).toStrictEqual(OK);
+    }
+  });
+
+  test('is cut off also when none of them needs the storage', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400));
+    await expect(
+      (async () => {
+        for (;;) if ((await connection.next()) === undefined) return 'closed';
+      })(),
+    ).resolves.toBe('closed');
+  });
+
+  // What Node does by itself, once a request comes while 64 KiB of answers wait: it reads no further.
+  test('is not read from any more, until it takes them', async () => {
+    const pets = new InMemoryPetRepository();
+    await stored(pets, ...Array.from({ length: 100 }, () => ({ name: '🐕'.repeat(255) })));
+    const added = () => pets.list({ limit: 100, after: 100n });
+    await using api = await startApi({ pets });
+    const connection = await api.connect();
+    const body = petBody();
+    const create = `${post(`Content-Length: ${body.length}\r\n`)}${body}`;
+    connection.pause();
+    // 15 MB, which is more than the way to the client holds.
+    await connection.send(LIST.repeat(150));
+    await api.log.record(0);
+    await connection.send(create);
+    while ((await added()).length === 0) await api.get('/livez');
+    await connection.send(create);
+    for (let i = 0; i < 20; i++) await api.get('/livez');
+    expect(await added()).toHaveLength(1);
+    connection.resume();
+    for (let i = 0; i < 150; i++) expect((await connection.answer()).status).toBe(200);
+    for (let i = 0; i < 2; i++) expect((await connection.answer()).status).toBe(201);
+    expect(await added()).toHaveLength(2);
+  });
+
+  test('and sends rubbish besides is not kept in memory', async () => {
+    const warnings: string[] = [];
+    const warn = ({ message }: Error) => void warnings.push(message);
+    process.on('warning', warn);
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const connection = await api.connect();
+    await connection.send(`${LIST}rubbish\r\n\r\n`);
+    await pets.calls(1);
+    for (let i = 0; i < 30; i++) {
+      await connection.send(Buffer.alloc(10_000, 'x'));
+      await api.get('/livez');
+    }
+    process.off('warning', warn);
+    pets.release();
+    expect(whole(await connection.answer())).toStrictEqual(EMPTY);
+    expect((await connection.answer()).status).toBe(400);
+    await connection.closed();
+    // Node warns of more than ten listeners of one event: each of them would hold some of the rubbish.
+    expect(warnings).toStrictEqual([]);
+  });
+});
+
+describe('a client that ends its side', () => {
+  test.each([
+    ['in the request line', 'GET /liv', [NOT_HTTP]],
+    ['in the headers', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-', [NOT_HTTP]],
+    ['in a chunk', `${post('Transfer-Encoding: chunked\r\n')}5\r\n{"na`, [NOT_HTTP]],
+    ['before the last chunk', `${post('Transfer-Encoding: chunked\r\n')}2\r\n{}\r\n`, [NOT_HTTP]],
+    ['behind a whole request, in the next', `${LIVEZ}GET /liv`, [OK, NOT_HTTP]],
+  ])('%s', async (_, bytes, expected) => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(bytes);
+    connection.endSending();
+    for (const answer of expected) expect(whole(await connection.answer())).toStrictEqual(answer);
+    await connection.closed();
+    expect((await api.get('/v1/pets')).body).toBe('[]');
+  });
+});
