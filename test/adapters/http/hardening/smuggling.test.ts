@@ -221,6 +221,7 @@ describe('versions: refused, and nothing behind them is a request', () => {
       route: undefined,
       status: 400,
       durationMs: undefined,
+      keyId: undefined,
       key: undefined,
       aborted: undefined,
     });
