@@ -2,11 +2,10 @@
  * Whether wrong keys slow the right ones down: a service is asked for a page with a right key, a part of the time while
  * 100,000 requests a minute come with wrong keys. Those have the form of a key and a right checksum, so that each has to
  * be looked up. Rounds with and without them take turns, first at a steady rate, then as fast as 8 connections can.
- * Right and wrong requests are sent by two processes, as plain bytes: a machine needs cores for them, too.
  *
  *   node bench/wrong-keys.ts [ROUNDS] [DATABASE_URL]       7 by default, 12 s each; a new SQLite file by default
  */
-import { execFile, fork, spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
@@ -21,6 +20,9 @@ const PHASE_MS = 3_000;
 const WRONG_PER_SECOND = 100_000 / 60;
 const RIGHT_PER_SECOND = 300;
 const CONNECTIONS = 8;
+
+const WRONG = Array.from({ length: 20_000 }, () => mintKey().token);
+let next = 0;
 
 /** Connections that are kept, each for one request at a time; who comes when none is free waits. */
 class Client {
@@ -53,9 +55,9 @@ class Client {
       `GET /v1/pets HTTP/1.1\r\nHost: 127.0.0.1:${this.#port}\r\nAuthorization: Bearer ${key}\r\n\r\n`,
     );
     await promise;
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#idle.push(socket);
-    else next(socket);
+    const waiting = this.#waiting.shift();
+    if (waiting === undefined) this.#idle.push(socket);
+    else waiting(socket);
     return performance.now() - asked;
   }
 
@@ -92,16 +94,12 @@ async function atRate(perSecond: number, ms: number, send: () => Promise<unknown
   return answers.length;
 }
 
-/** As a process of its own: wrong keys, for as long as it is told to. */
-function flood(url: string): void {
+/** Wrong keys, at that rate for so many milliseconds. Resolves with how many. */
+async function flood(url: string, ms: number): Promise<number> {
   const client = new Client(url);
-  const wrong = Array.from({ length: 20_000 }, () => mintKey().token);
-  let next = 0;
-  const send = () => client.ask(wrong[next++ % wrong.length]!, 401);
-  process.on('message', (ms: number) => {
-    void atRate(WRONG_PER_SECOND, ms, send).then((sent) => process.send?.(sent));
-  });
-  process.on('disconnect', () => client.close());
+  const sent = await atRate(WRONG_PER_SECOND, ms, () => client.ask(WRONG[next++ % WRONG.length]!, 401));
+  client.close();
+  return sent;
 }
 
 type Figures = { readonly p50: number; readonly p99: number; readonly most: number };
@@ -157,34 +155,28 @@ async function main(rounds: number, DATABASE_URL: string): Promise<void> {
   );
   const key = created.stdout.trim();
   const service = await startService(env);
-  const wrong = fork(import.meta.filename, ['flood', service.url]);
   try {
     await right(service.url, key);
     const pairs: [Figures, Figures][] = [];
     for (let round = 1; round <= rounds; round++) {
       const quiet = await right(service.url, key);
-      const sent = once(wrong, 'message');
-      wrong.send(2 * PHASE_MS);
+      const sent = flood(service.url, 2 * PHASE_MS);
       const flooded = await right(service.url, key);
-      const [count] = (await sent) as [number];
+      const count = await sent;
       pairs.push([quiet, flooded]);
       console.log(`round ${round}: alone ${shown(quiet)}; beside ${count} wrong keys ${shown(flooded)}`);
     }
     console.log(`beside wrong keys, of what it is without them: p50 ${ratio(pairs, 'p50')},`);
     console.log(`  p99 ${ratio(pairs, 'p99')}, requests/s at most ${ratio(pairs, 'most')}`);
   } finally {
-    wrong.disconnect();
     await service.stop();
   }
 }
 
-const [first, second] = process.argv.slice(2);
-if (first === 'flood') flood(second!);
-else {
-  const directory = await mkdtemp(join(tmpdir(), 'petstore-bench-'));
-  try {
-    await main(Number(first ?? 7), second ?? `sqlite:${directory}/petstore.db`);
-  } finally {
-    await rm(directory, { recursive: true });
-  }
+const [rounds = '7', url] = process.argv.slice(2);
+const directory = await mkdtemp(join(tmpdir(), 'petstore-bench-'));
+try {
+  await main(Number(rounds), url ?? `sqlite:${directory}/petstore.db`);
+} finally {
+  await rm(directory, { recursive: true });
 }

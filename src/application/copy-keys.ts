@@ -1,4 +1,5 @@
 import { ApiKeyIdTaken } from './api-key-errors.ts';
+import type { ApiKeyRecord } from '../domain/api-key.ts';
 import type { ApiKeyRepository } from './ports/api-key-repository.ts';
 
 /**
@@ -16,12 +17,12 @@ export class CopyKeys {
 
   /**
    * May be repeated. A key that the target has already is left as it is, but that it ends as early as in the source and
-   * has been used as late. When another key is in the way, nothing is written.
+   * has been used as late, to the minute. When another key is in the way, nothing is written.
    *
-   * @returns how many keys the source has; all of them are in the target now
+   * @returns the keys of the source; all of them are in the target now
    * @throws {ApiKeyIdTaken} when the target has another key under an id of the source
    */
-  async execute(): Promise<number> {
+  async execute(): Promise<readonly ApiKeyRecord[]> {
     const keys = await this.#source.list();
     for (const { id, digest } of keys) {
       const there = await this.#target.findById(id);
@@ -36,6 +37,6 @@ export class CopyKeys {
       if (lastUsedAt !== undefined) uses.set(id, lastUsedAt);
     }
     await this.#target.recordUse(uses);
-    return keys.length;
+    return keys;
   }
 }

@@ -5,6 +5,9 @@ import type { KeyMint } from './ports/key-mint.ts';
 /** A new key, and the one chance to see what is secret of it. */
 export type CreatedKey = { readonly key: ApiKeyRecord; readonly token: string };
 
+/** Gives a new key to whoever asked for it. */
+export type HandOver = (created: CreatedKey) => void;
+
 export class CreateKey {
   readonly #keys: ApiKeyRepository;
   readonly #mint: KeyMint;
@@ -16,12 +19,21 @@ export class CreateKey {
     this.#now = now;
   }
 
-  /** @throws {InvalidApiKey} */
-  async execute(draft: ApiKeyDraft): Promise<CreatedKey> {
+  /**
+   * @param handOver may fail; then the key, which nobody has, is revoked
+   * @throws {InvalidApiKey}
+   */
+  async execute(draft: ApiKeyDraft, handOver: HandOver = () => {}): Promise<CreatedKey> {
     const checked = newApiKey(draft, this.#now());
     const { id, digest, token } = await this.#mint.mint();
     const key = { ...checked, id, digest };
     await this.#keys.insert(key);
+    try {
+      handOver({ key, token });
+    } catch (error) {
+      await this.#keys.revoke(id, this.#now());
+      throw error;
+    }
     return { key, token };
   }
 }

@@ -1,13 +1,13 @@
 import { type ApiKeyRecord, apiKeyState } from '../domain/api-key.ts';
 import { ApiKeyNotActive, ApiKeyNotFound } from './api-key-errors.ts';
-import type { CreatedKey, CreateKey } from './create-key.ts';
+import type { CreatedKey, CreateKey, HandOver } from './create-key.ts';
 import type { ApiKeyRepository } from './ports/api-key-repository.ts';
 
 export type Rotation = {
   /** How long the old key stays valid beside the new one, in milliseconds, at least 0. */
   readonly overlapMs: number;
-  /** When the new key expires: `null` for never; without it, it lives as long as the old one was meant to. */
-  readonly expiresAt?: Date | null | undefined;
+  /** When the new key expires; never when absent. */
+  readonly expiresAt?: Date | undefined;
 };
 
 export type RotatedKey = CreatedKey & { readonly old: ApiKeyRecord };
@@ -25,33 +25,23 @@ export class RotateKey {
   }
 
   /**
-   * The new key comes first. When the old one cannot be changed then, it stays as it is, and the new one, which nobody
-   * has seen, is left in the list.
+   * The new key comes first: nothing happens to the old one before the new one has been handed over.
    *
    * @throws {ApiKeyNotFound}
    * @throws {ApiKeyNotActive}
    * @throws {InvalidApiKey}
    */
-  async execute(id: string, { overlapMs, expiresAt }: Rotation): Promise<RotatedKey> {
+  async execute(id: string, { overlapMs, expiresAt }: Rotation, handOver?: HandOver): Promise<RotatedKey> {
     const now = this.#now();
     const before = await this.#keys.findById(id);
     if (before === undefined) throw new ApiKeyNotFound(id);
     const state = apiKeyState(before, now);
     if (state !== 'active') throw new ApiKeyNotActive(id, state);
     const { label, scopes, rateLimit } = before;
-    const created = await this.#createKey.execute({
-      label,
-      scopes,
-      rateLimit,
-      expiresAt: expiresAt === undefined ? sameLifetime(before, now) : (expiresAt ?? undefined),
-    });
+    const draft = { label, scopes, rateLimit, expiresAt };
+    const created = await this.#createKey.execute(draft, handOver);
     const old = await this.#keys.expire(id, new Date(now.getTime() + overlapMs));
     if (old === undefined) throw new ApiKeyNotFound(id);
     return { ...created, old };
   }
-}
-
-function sameLifetime({ createdAt, expiresAt }: ApiKeyRecord, now: Date): Date | undefined {
-  if (expiresAt === undefined) return undefined;
-  return new Date(now.getTime() + expiresAt.getTime() - createdAt.getTime());
 }

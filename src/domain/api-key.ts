@@ -47,7 +47,7 @@ export type ApiKeyRecord = NewApiKey & {
   readonly digest: string;
   /** When the key was ended for good. */
   readonly revokedAt?: Date;
-  /** To the minute. */
+  /** Written at most once a minute. */
   readonly lastUsedAt?: Date;
 };
 

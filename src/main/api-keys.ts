@@ -2,13 +2,15 @@ import { isIPv4 } from 'node:net';
 import { type KnownKey, knownKey } from '../adapters/memory/token-verifier.ts';
 import { mintKey } from '../adapters/tokens/token.ts';
 import type { ApiKeyRepository } from '../application/ports/api-key-repository.ts';
+import type { MintedKey } from '../application/ports/key-mint.ts';
+import { apiKeyState } from '../domain/api-key.ts';
 import { type Config, InvalidConfig } from './config.ts';
 
 export type StartKeys = {
   /** Beside those in the storage. */
   readonly known: readonly KnownKey[];
-  /** A key that was made for this start, to be shown to whoever started the service and to nobody else. */
-  readonly made?: string;
+  /** The one that was made for this start, to be shown to whoever started the service and to nobody else. */
+  readonly made?: Omit<MintedKey, 'digest'>;
 };
 
 /**
@@ -20,10 +22,18 @@ export type StartKeys = {
 export async function startKeys(
   { API_KEYS, HOST, DATABASE_URL }: Pick<Config, 'API_KEYS' | 'HOST' | 'DATABASE_URL'>,
   stored: Pick<ApiKeyRepository, 'list'>,
+  warn: (message: string) => void,
 ): Promise<StartKeys> {
   if (API_KEYS !== undefined) return { known: API_KEYS.map(knownKey) };
   const keys = await stored.list();
-  if (keys.length > 0) return { known: [] };
+  if (keys.length > 0) {
+    const now = new Date();
+    // No first start: a door that somebody has closed is not opened again.
+    if (keys.every((key) => apiKeyState(key, now) !== 'active')) {
+      warn(`no API key is valid any more; run: ${CREATE_KEY}`);
+    }
+    return { known: [] };
+  }
   if (!isLoopback(HOST)) {
     const command = `run: ${CREATE_KEY}`;
     throw new InvalidConfig([
@@ -33,7 +43,7 @@ export async function startKeys(
     ]);
   }
   const { id, token } = mintKey();
-  return { known: [{ ...knownKey({ label: 'start', key: token }), id }], made: token };
+  return { known: [knownKey({ id, label: 'start', token })], made: { id, token } };
 }
 
 /** What to type for a key that stays. */

@@ -92,7 +92,7 @@ const ApiKeys = v.pipe(
   v.transform((text) => text.split(',').map((item) => API_KEY_FORM.exec(item.trim()))),
   v.array(v.custom<RegExpExecArray>((match) => match !== null, API_KEY)),
   v.transform((matches) =>
-    matches.map(([, label, key = ''], index) => ({ label: label ?? `key-${index + 1}`, key })),
+    matches.map(([, label, token = ''], index) => ({ label: label ?? `key-${index + 1}`, token })),
   ),
   // The label is what tells them apart: see `knownKey`.
   v.check((keys) => new Set(keys.map(({ label }) => label)).size === keys.length, LABELS),
@@ -120,9 +120,11 @@ const HELP: Record<keyof typeof VARIABLES.entries, string> = {
   PORT: 'the port to listen on; 0 takes a free one, and the start-up line says which',
   DATABASE_URL: 'where the pets are: sqlite:PATH, mongodb://HOST/DATABASE, or memory: (gone at exit)',
   AUTO_MIGRATE: 'true: bring an empty or older MongoDB schema up to date at start',
-  API_KEYS: 'further keys, for tests and small set-ups: comma-separated, each optionally as label=key',
-  PUBLIC_URL: 'the base of absolute URLs in answers; without it they are built from the request',
-  TRUST_PROXY: 'true: believe X-Forwarded-Proto and X-Forwarded-Host, which a proxy in front must set',
+  API_KEYS:
+    'further keys for small set-ups, of at least 16 characters: comma-separated, each optionally as label=key',
+  PUBLIC_URL:
+    'the base of absolute URLs in answers; without it they are built from the request, or what a trusted proxy says of it',
+  TRUST_PROXY: 'true: believe X-Forwarded-Proto and X-Forwarded-Host, which a proxy in front must overwrite',
   CORS_ORIGINS: 'comma-separated origins whose pages may use the API in a browser',
   RATE_LIMIT: 'how many requests a key may send, such as 600/60s; a key can have a limit of its own',
   LOG_LEVEL: LOG_LEVELS.join(', '),

@@ -25,17 +25,23 @@ export async function openCommandLog(): Promise<Logger> {
     const { default: pretty } = await import('pino-pretty');
     return pino(options, pretty({ destination: 2, sync: true }));
   }
-  return pino(options, pino.destination({ dest: 2, sync: true }));
+  const output = pino.destination({ dest: 2, sync: true });
+  // Whoever cannot be written to cannot be told either; what the command does is not to fail of that.
+  output.on('error', () => {});
+  return pino(options, output);
 }
 
 /**
- * The HTTP adapter's reports as log lines. Nothing that a client controls but the request id gets in.
- *
- * The audit does not depend on how much else is to be logged: whoever wants only warnings does not want to lose who
- * did what. Only `silent` silences it, too.
+ * For who did what. It does not depend on how much else is to be logged: whoever wants only warnings does not want to
+ * lose that. Only `silent` silences it, too.
  */
+export function auditLog(log: Logger): Logger {
+  return log.level === 'silent' ? log : log.child({}, { level: 'info' });
+}
+
+/** The HTTP adapter's reports as log lines. Nothing that a client controls but the request id gets in. */
 export function requestLog(log: Logger): RequestLog {
-  const audit = log.level === 'silent' ? log : log.child({}, { level: 'info' });
+  const audit = auditLog(log);
   let notLimited = 0;
   return {
     answered: (request) => log.info(request, 'request'),

@@ -4,6 +4,7 @@ import type { PetFileError } from '../adapters/ndjson/pet-file-error.ts';
 import type { ApiKeyError } from '../application/api-key-errors.ts';
 import type { ArchiveError } from '../application/archive-errors.ts';
 import type { StorageSetupError, StorageUnavailable } from '../application/errors.ts';
+import type { OutputError } from './command-line/print.ts';
 import { describeVariables, InvalidConfig, readConfig } from './config.ts';
 import { serve } from './serve.ts';
 import { UsageError } from './usage-error.ts';
@@ -16,7 +17,7 @@ Usage:
   npm run petstore -- migrate      bring the schema of a MongoDB database up to date
   npm run petstore -- export       write all pets to a file
   npm run petstore -- import       bring the pets of a file into a storage
-  npm run petstore -- copy         copy all pets from one storage to another
+  npm run petstore -- copy         copy all pets and API keys from one storage to another
   npm run petstore -- --help       show this; after keys, export, import or copy more of that
 
 The exit code is 0 when it is done, 1 when it was refused or has failed, 2 when the command line is wrong.
@@ -67,14 +68,22 @@ function fail(error: unknown): void {
 
 /** What an operator can mend, or has to know; each has a message of one line, without secrets. */
 const TOLD_IN_A_LINE: ReadonlySet<unknown> = new Set<
-  (ApiKeyError | ArchiveError | PetFileError | StorageSetupError | StorageUnavailable | UsageError)['kind']
+  (
+    | ApiKeyError
+    | ArchiveError
+    | OutputError
+    | PetFileError
+    | StorageSetupError
+    | StorageUnavailable
+    | UsageError
+  )['kind']
 >([
   'api-key-id-taken',
   'api-key-not-active',
   'api-key-not-found',
   'counts-differ',
   'idempotency-key-taken',
-  'invalid-api-key',
+  'output',
   'pet-file',
   'pet-id-taken',
   'storage-setup',

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { listen, type ServerLimits } from '../adapters/http/server.ts';
 import { InMemoryTokenVerifier } from '../adapters/memory/token-verifier.ts';
@@ -6,7 +7,7 @@ import { EitherTokenVerifier } from '../application/either-token-verifier.ts';
 import { startKeys } from './api-keys.ts';
 import type { Config } from './config.ts';
 import { APP, compose } from './container.ts';
-import { requestLog } from './log.ts';
+import { auditLog, requestLog } from './log.ts';
 import { openStorage } from './storage.ts';
 
 export type Service = {
@@ -28,12 +29,15 @@ export type StartOptions = {
 /** More often than a use is written for one key, so that the first one is seen soon. */
 const RECORD_USES_EVERY = 10_000;
 
+/** How long a stop may take to write down the last uses, in milliseconds. */
+const LAST_USES_MS = 1_000;
+
 /** Opens the storage, wires the adapters and listens. Whatever it opened is closed again when a later step fails. */
 export async function start(config: Config, log: Logger, options: StartOptions = {}): Promise<Service> {
   const storage = await openStorage(config);
   try {
     const { now = () => new Date() } = options;
-    const keys = await startKeys(config, storage.keys);
+    const keys = await startKeys(config, storage.keys, (message) => log.warn(message));
     const stored = new StoredTokenVerifier(storage.keys, now);
     let draining = false;
     const requests = requestLog(log);
@@ -59,19 +63,31 @@ export async function start(config: Config, log: Logger, options: StartOptions =
       log: requests,
       limits: options.limits ?? {},
     });
-    const recordUses = setInterval(() => {
-      stored.recordUses().catch((err: unknown) => log.warn({ err }, 'the use of keys was not recorded'));
-    }, options.recordUsesEvery ?? RECORD_USES_EVERY);
+    const recordUses = async () => {
+      await stored
+        .recordUses()
+        .catch((err: unknown) => log.warn({ err }, 'the use of keys was not recorded'));
+    };
+    const recording = setInterval(() => void recordUses(), options.recordUsesEvery ?? RECORD_USES_EVERY);
     const stop = async () => {
       draining = true;
       const cutOff = await server.drain(config.SHUTDOWN_TIMEOUT);
-      clearInterval(recordUses);
+      clearInterval(recording);
+      // Not for as long as a storage that is away may take: nobody waits for it.
+      await Promise.race([recordUses(), sleep(LAST_USES_MS, undefined, { ref: false })]);
       await storage.close();
       return cutOff;
     };
+    if (keys.made !== undefined) {
+      auditLog(log).info({ audit: 'key.made', keyId: keys.made.id, key: 'start' }, 'audit');
+    }
     let stopped: Promise<number> | undefined;
     const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
-    return { url: `http://${host}:${server.port}`, madeKey: keys.made, stop: () => (stopped ??= stop()) };
+    return {
+      url: `http://${host}:${server.port}`,
+      madeKey: keys.made?.token,
+      stop: () => (stopped ??= stop()),
+    };
   } catch (error) {
     await storage.close();
     throw error;

@@ -24,7 +24,9 @@ async function holding(...all: readonly ApiKeyRecord[]): Promise<InMemoryApiKeyR
 }
 
 async function copy(source: Pick<ApiKeyRepository, 'list'>, target: ApiKeyRepository): Promise<number> {
-  return new CopyKeys(source, target).execute();
+  const copied = await new CopyKeys(source, target).execute();
+  expect(copied).toStrictEqual(await source.list());
+  return copied.length;
 }
 
 describe('CopyKeys', () => {

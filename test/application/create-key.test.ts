@@ -44,6 +44,21 @@ describe('CreateKey', () => {
     expect(await keys.list()).toHaveLength(2);
   });
 
+  it('revokes a key that could not be handed over', async () => {
+    const keys = new InMemoryApiKeyRepository();
+    const full = new Error('full');
+
+    const made = new CreateKey(keys, keyMint, () => NOW).execute(
+      { label: 'x', scopes: ['pets:read'] },
+      () => {
+        throw full;
+      },
+    );
+
+    await expect(made).rejects.toBe(full);
+    expect(await keys.list()).toMatchObject([{ label: 'x', revokedAt: NOW }]);
+  });
+
   it('refuses an invalid draft, and neither mints nor stores a key', async () => {
     const keys = new InMemoryApiKeyRepository();
     let minted = 0;

@@ -6,7 +6,7 @@ import { StorageUnavailable } from '../../src/application/errors.ts';
 import type { TokenVerifier } from '../../src/application/ports/token-verifier.ts';
 import { tokenVerifierContract } from '../contracts/token-verifier.ts';
 
-const TOM = { label: 'tom', key: 'tom-0123456789abcdef' };
+const TOM = { label: 'tom', token: 'tom-0123456789abcdef' };
 
 const AWAY: TokenVerifier = {
   verify: async () => {
@@ -15,8 +15,8 @@ const AWAY: TokenVerifier = {
 };
 
 function minted(labels: readonly string[]) {
-  const keys = labels.map((label) => ({ label, key: mintKey().token }));
-  return { known: new InMemoryTokenVerifier(keys.map(knownKey)), tokens: keys.map(({ key }) => key) };
+  const keys = labels.map((label) => ({ label, token: mintKey().token }));
+  return { known: new InMemoryTokenVerifier(keys.map(knownKey)), tokens: keys.map(({ token }) => token) };
 }
 
 const NOTHING = new InMemoryTokenVerifier([]);
@@ -33,10 +33,10 @@ tokenVerifierContract('either, the keys being in the second', async (labels) => 
 
 it('does not ask the second for what the first knows', async () => {
   const verifier = new EitherTokenVerifier(new InMemoryTokenVerifier([knownKey(TOM)]), AWAY);
-  expect((await verifier.verify(TOM.key))?.label).toBe('tom');
+  expect((await verifier.verify(TOM.token))?.label).toBe('tom');
 });
 
 it('says that it cannot know when the second cannot', async () => {
   const verifier = new EitherTokenVerifier(NOTHING, AWAY);
-  await expect(verifier.verify(TOM.key)).rejects.toThrow(StorageUnavailable);
+  await expect(verifier.verify(TOM.token)).rejects.toThrow(StorageUnavailable);
 });

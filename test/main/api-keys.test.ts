@@ -19,15 +19,15 @@ function digest(key: string): Buffer {
 }
 
 async function withoutKeys(env: Record<string, string>): Promise<StartKeys> {
-  return startKeys(readConfig(env), NOBODY);
+  return startKeys(readConfig(env), NOBODY, (message) => expect.fail(message));
 }
 
-/** A storage with a key that is revoked. */
-async function withRevokedKey(): Promise<InMemoryApiKeyRepository> {
+/** A storage with a key. */
+async function withKey({ revoked }: { readonly revoked: boolean }): Promise<InMemoryApiKeyRepository> {
   const keys = new InMemoryApiKeyRepository();
   const now = () => new Date();
   const { key } = await new CreateKey(keys, keyMint, now).execute({ label: 'till', scopes: SCOPES });
-  await new RevokeKey(keys, now).execute(key.id);
+  if (revoked) await new RevokeKey(keys, now).execute(key.id);
   return keys;
 }
 
@@ -37,8 +37,8 @@ describe('the keys of API_KEYS', async () => {
   it('are kept as SHA-256 digests, and no key is made beside them', () => {
     expect(keys).toStrictEqual({
       known: [
-        { id: 'ci', label: 'ci', scopes: ['pets:read', 'pets:write'], digest: digest(KEY) },
-        { id: 'key-2', label: 'key-2', scopes: ['pets:read', 'pets:write'], digest: digest(`${KEY}2`) },
+        { key: { id: 'ci', label: 'ci', scopes: SCOPES }, digest: digest(KEY) },
+        { key: { id: 'key-2', label: 'key-2', scopes: SCOPES }, digest: digest(`${KEY}2`) },
       ],
     });
   });
@@ -62,15 +62,16 @@ describe('without a key anywhere', () => {
   it.each(['127.0.0.1', '127.255.0.9', 'localhost', '::1', ''])(
     'one is made where only this machine can reach the service: HOST=%s',
     async (HOST) => {
-      const { known, made = '' } = await withoutKeys({ HOST });
-      const [, id] = /^pets_([0-9a-f]{16})_[0-9A-Za-z]{49}$/.exec(made) ?? [];
-      expect(known).toStrictEqual([{ id, label: 'start', scopes: SCOPES, digest: digest(made) }]);
+      const { known, made } = await withoutKeys({ HOST });
+      const { id, token } = made!;
+      expect(token).toMatch(new RegExp(`^pets_${id}_[0-9A-Za-z]{49}$`));
+      expect(known).toStrictEqual([{ key: { id, label: 'start', scopes: SCOPES }, digest: digest(token) }]);
     },
   );
 
   it('a new one is made at each start', async () => {
     const all = await Promise.all(Array.from({ length: 100 }, async () => withoutKeys({})));
-    expect(new Set(all.map(({ made }) => made)).size).toBe(100);
+    expect(new Set(all.map(({ made }) => made?.token)).size).toBe(100);
   });
 
   it.each([
@@ -105,6 +106,16 @@ describe('without a key anywhere', () => {
 
 describe('with a key in the storage, whatever its state', () => {
   it.each(['127.0.0.1', '0.0.0.0'])('none is made, and none is asked for: HOST=%s', async (HOST) => {
-    expect(await startKeys(readConfig({ HOST }), await withRevokedKey())).toStrictEqual({ known: [] });
+    const warnings: string[] = [];
+    const warn = (message: string) => void warnings.push(message);
+
+    const active = await startKeys(readConfig({ HOST }), await withKey({ revoked: false }), warn);
+    expect([active, warnings]).toStrictEqual([{ known: [] }, []]);
+
+    const revoked = await startKeys(readConfig({ HOST }), await withKey({ revoked: true }), warn);
+    expect(revoked).toStrictEqual({ known: [] });
+    expect(warnings).toStrictEqual([
+      'no API key is valid any more; run: npm run petstore -- keys create --label NAME',
+    ]);
   });
 });

@@ -447,7 +447,10 @@ describe('the command line', () => {
       '--from and --to must both be given; see npm run petstore -- copy --help',
     ],
     [['export', '--to', 'sqlite:a.db'], 'unknown option; see npm run petstore -- export --help'],
-    [['export', '--from'], 'an option lacks its value; see npm run petstore -- export --help'],
+    [
+      ['export', '--from'],
+      'an option lacks its value, or has one that it does not take; see npm run petstore -- export --help',
+    ],
     [
       ['export', '--from', 'postgres://me:secret@x/y'],
       '--from must be sqlite:PATH or mongodb://HOST/DATABASE; see npm run petstore -- --help',

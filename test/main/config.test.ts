@@ -92,20 +92,20 @@ describe('the configuration', () => {
   });
 
   it.each([
-    ['one key', KEY, [{ label: 'key-1', key: KEY }]],
-    ['a key with a label', `ci.bot-2=${KEY}`, [{ label: 'ci.bot-2', key: KEY }]],
+    ['one key', KEY, [{ label: 'key-1', token: KEY }]],
+    ['a key with a label', `ci.bot-2=${KEY}`, [{ label: 'ci.bot-2', token: KEY }]],
     [
       'several, with white space between them',
       `a=${KEY} , ${KEY}X,\n b=${KEY}Y`,
       [
-        { label: 'a', key: KEY },
-        { label: 'key-2', key: `${KEY}X` },
-        { label: 'b', key: `${KEY}Y` },
+        { label: 'a', token: KEY },
+        { label: 'key-2', token: `${KEY}X` },
+        { label: 'b', token: `${KEY}Y` },
       ],
     ],
-    ['every character of a b64token', 'AZaz09-._~+/AZaz', [{ label: 'key-1', key: 'AZaz09-._~+/AZaz' }]],
-    ['padding, which is no label', `${KEY}==`, [{ label: 'key-1', key: `${KEY}==` }]],
-    ['a label and padding', `ci=${KEY}=`, [{ label: 'ci', key: `${KEY}=` }]],
+    ['every character of a b64token', 'AZaz09-._~+/AZaz', [{ label: 'key-1', token: 'AZaz09-._~+/AZaz' }]],
+    ['padding, which is no label', `${KEY}==`, [{ label: 'key-1', token: `${KEY}==` }]],
+    ['a label and padding', `ci=${KEY}=`, [{ label: 'ci', token: `${KEY}=` }]],
   ])('takes API_KEYS: %s', (_what, text, keys) => {
     expect(readConfig({ API_KEYS: text }).API_KEYS).toStrictEqual(keys);
   });

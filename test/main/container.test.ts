@@ -58,7 +58,7 @@ describe('the composition root', () => {
     const created: unknown[] = [];
     const given: Parts = {
       ...parts(),
-      tokens: new InMemoryTokenVerifier([knownKey({ label: 'ci', key: 'ci-0123456789abcdef' })]),
+      tokens: new InMemoryTokenVerifier([knownKey({ label: 'ci', token: 'ci-0123456789abcdef' })]),
       limiter: {
         take: async (...one) => {
           taken.push(one);

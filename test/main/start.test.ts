@@ -138,6 +138,21 @@ describe('a service with its keys in the storage', () => {
     expect(await used()).toStrictEqual(now());
   });
 
+  it('writes it down at the end at the latest', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'petstore-start-'));
+    onTestFinished(async () => rm(directory, { recursive: true }));
+    const file = join(directory, 'petstore.db');
+    const { keys, close } = await openSqliteKeys(file);
+    onTestFinished(close);
+    const now = () => new Date();
+    const { token, key } = await new CreateKey(keys, keyMint, now).execute({ label: 'x', scopes: SCOPES });
+
+    const service = await started({ API_KEYS: '', DATABASE_URL: `sqlite:${file}` });
+    expect((await ask(`${service.url}/v1/pets`, { key: token })).status).toBe(200);
+    await service.stop();
+    expect((await keys.findById(key.id))?.lastUsedAt).toBeInstanceOf(Date);
+  });
+
   it.skipIf(mongo === undefined)('answers 503 when it cannot know a key, and lets nobody in', async () => {
     const { url } = await freshDatabase(mongo!);
     const { keys, close } = await openMongoKeys(url);

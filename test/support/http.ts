@@ -151,7 +151,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     listPets: new ListPets(pets),
     createPet: new CreatePet(pets),
     getPet: new GetPet(pets),
-    tokens: options.tokens ?? new InMemoryTokenVerifier([knownKey({ label: KEY_LABEL, key: KEY })]),
+    tokens: options.tokens ?? new InMemoryTokenVerifier([knownKey({ label: KEY_LABEL, token: KEY })]),
     probe: options.probe ?? { check: async () => undefined },
     isDraining: () => draining,
     now: options.now ?? (() => new Date('2026-12-24T12:00:00Z')),

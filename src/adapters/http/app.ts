@@ -13,7 +13,7 @@ import type { RequestLog } from './request-log.ts';
 import { baseUrl, checkForwarded, checkLength, checkTarget } from './request-target.ts';
 import { type SystemRoutes, systemRoutes } from './system-routes.ts';
 
-export type AppDependencies = Omit<PetsRoutes, 'baseUrl'> &
+export type AppDependencies = Omit<PetsRoutes, 'authenticate' | 'baseUrl'> &
   SystemRoutes &
   RateLimiting & {
     readonly tokens: TokenVerifier;
@@ -30,6 +30,7 @@ export type AppDependencies = Omit<PetsRoutes, 'baseUrl'> &
 export function createApp(dependencies: AppDependencies): RequestListener {
   const { tokens, log, publicUrl, trustProxy, corsOrigins } = dependencies;
   const base = baseUrl(publicUrl, trustProxy);
+  const authenticated = authenticate(tokens);
   const app = new Koa<State>();
   app.use(frame(log));
   app.use(answerErrors(log));
@@ -39,9 +40,9 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   app.use(announceDeprecation(base));
   app.use(checkLength);
   if (corsOrigins.length > 0) app.use(answerPreflight(corsOrigins));
-  app.use(authenticate(tokens));
+  app.use(authenticated);
   app.use(limitRate(dependencies, log));
-  app.use(petsRoutes({ ...dependencies, baseUrl: base }).routes());
+  app.use(petsRoutes({ ...dependencies, authenticate: authenticated, baseUrl: base }).routes());
   app.use(systemRoutes(dependencies).routes());
   app.use(noRoute);
   return listener(app, log);

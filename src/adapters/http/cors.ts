@@ -17,6 +17,7 @@ const EXPOSED_HEADERS = [
 
 /** `Authorization` must be named: `*` would not mean it. */
 const PREFLIGHT = [
+  ['Allow', 'GET, HEAD, OPTIONS, POST'],
   ['Access-Control-Allow-Methods', 'GET, HEAD, POST'],
   [
     'Access-Control-Allow-Headers',
@@ -27,7 +28,7 @@ const PREFLIGHT = [
 ].flat();
 
 /**
- * Lets pages of these origins read every answer, errors included. Not with credentials: those of a browser are
+ * Lets pages of these origins read every answer to a request that could be read, errors included. Not with credentials: those of a browser are
  * cookies, and a key is in a header that the page sets itself.
  */
 export function allowOrigins(origins: readonly string[]): Middleware<State> {

@@ -41,12 +41,12 @@ export function limitRate(
   };
 }
 
-/** draft-ietf-httpapi-ratelimit-headers-10, section 3. */
+/** draft-ietf-httpapi-ratelimit-headers-11, section 3. */
 export function rateLimitPolicy({ requests, seconds }: RateLimit): string {
   return `"key";q=${requests};w=${seconds}`;
 }
 
-/** draft-ietf-httpapi-ratelimit-headers-10, section 4. */
+/** draft-ietf-httpapi-ratelimit-headers-11, section 4. */
 export function rateLimitLeft({ remaining, resetSeconds }: Omit<Allowance, 'allowed'>): string {
   return `"key";r=${remaining};t=${resetSeconds}`;
 }

@@ -25,7 +25,8 @@ export const CODE_MEANING = {
   UNSUPPORTED_MEDIA_TYPE:
     'The body is not `application/json` in UTF-8, or its `Content-Encoding` is unknown.',
   IDEMPOTENCY_KEY_REUSED: 'The `Idempotency-Key` has been used for another animal. Nothing was added.',
-  RATE_LIMITED: 'The API key has sent as many requests as it may for now. `Retry-After` says until when.',
+  RATE_LIMITED:
+    'The API key has sent as many requests as it may for now. `Retry-After` says for how many seconds.',
   HEADERS_TOO_LARGE: `Request line and headers are larger than ${HEADERS_LIMIT} bytes.`,
   INTERNAL: 'The service made an error. It is in the log under the request id.',
   UNAVAILABLE: 'The storage cannot be reached now. Of a write the outcome is unknown.',

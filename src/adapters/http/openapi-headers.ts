@@ -22,7 +22,7 @@ const scopeChallenge = (scope: Scope) => ({
 export const RATE_LIMIT = { requests: 600, seconds: 60 };
 export const NOTHING_LEFT = { remaining: 0, resetSeconds: 30 };
 
-/** Every header of an answer but `Content-Type`, which OpenAPI describes as the media type. */
+/** Every header of an answer but those of CORS and `Content-Type`, which OpenAPI describes as the media type. */
 const HEADERS = {
   'X-Request-Id': {
     description: 'Identifies the request in the log: the one that was sent, if it was fit, or a new one.',

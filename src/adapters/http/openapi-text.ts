@@ -51,7 +51,7 @@ A request is judged in this order: limits, API key, rate limit, path and method,
 | Until the whole request has come | ${SERVER_LIMITS.requestTimeout / SECOND} s | 408 |
 
 ## Rate limits
-A key may have a limit: so many requests in a window of so many seconds, which begins with the first of them. Every request under \`/v1\` with that key counts, whatever becomes of it. Then every answer says in \`RateLimit-Policy\` what the limit is and in \`RateLimit\` what is left of it (draft-ietf-httpapi-ratelimit-headers-10). A request beyond it answers \`429\`; \`Retry-After\` says after how many seconds the next window begins. When the service cannot count, it lets requests through, without \`RateLimit\`.
+A key may have a limit: so many requests in a window of so many seconds, which begins with the first of them. Every request under \`/v1\` with that key counts, whatever becomes of it. Then every answer says in \`RateLimit-Policy\` what the limit is and in \`RateLimit\` what is left of it (draft-ietf-httpapi-ratelimit-headers-11). A request beyond it answers \`429\`; \`Retry-After\` says after how many seconds the next window begins. When the service cannot count, it lets requests through, without \`RateLimit\`.
 
 ## Browsers
 The operator of the service chooses from which origins web pages may use it (CORS); at first there are none. Answers to those have \`Access-Control-Allow-Origin\` and let pages read their headers; a preflight needs no API key. Cookies are never used: send the key in \`Authorization\`.

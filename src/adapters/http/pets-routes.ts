@@ -1,5 +1,5 @@
 import Router from '@koa/router';
-import type { Context } from 'koa';
+import type { Context, Middleware } from 'koa';
 import type { CreatePet } from '../../application/create-pet.ts';
 import type { GetPet } from '../../application/get-pet.ts';
 import type { ListPets, PetPage } from '../../application/list-pets.ts';
@@ -18,13 +18,16 @@ export type PetsRoutes = {
   readonly listPets: ListPets;
   readonly createPet: CreatePet;
   readonly getPet: GetPet;
+  /** Lets nobody pass without a valid key. */
+  readonly authenticate: Middleware<State>;
   readonly baseUrl: (ctx: Context) => string;
   readonly now: () => Date;
   readonly log: Pick<RequestLog, 'petCreated'>;
 };
 
 /** One canonical path each: case-sensitive, no trailing slash. */
-export function petsRoutes({ listPets, createPet, getPet, baseUrl, now, log }: PetsRoutes): Router<State> {
+export function petsRoutes(dependencies: PetsRoutes): Router<State> {
+  const { listPets, createPet, getPet, authenticate, baseUrl, now, log } = dependencies;
   const router = new Router<State>({ strict: true, sensitive: true });
   const pageQuery = queryParser(PageQuery);
   const noQuery = queryParser(NoQuery);
@@ -41,7 +44,9 @@ export function petsRoutes({ listPets, createPet, getPet, baseUrl, now, log }: P
     sendJson(ctx, 200, petsJson(pets));
   });
 
-  router.post('/v1/pets', requireScope('pets:write'), requireJson, readBody, async (ctx) => {
+  // The key again, because a body may take longer to come than a revocation to be in force.
+  const body = [requireJson, readBody, authenticate] as const;
+  router.post('/v1/pets', requireScope('pets:write'), ...body, async (ctx) => {
     noQuery(ctx.querystring);
     const draft = parse(NewPet, jsonBody(ctx), 'body');
     const { pet, replayed } = await createPet.execute(draft, idempotency(ctx, draft));

@@ -13,9 +13,12 @@ const AUTHORITY = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 /** Refuses a request whose target or host this service cannot make sense of. */
 export const checkTarget: Middleware = (ctx, next) => {
   if (!hasPath(ctx)) throw new RequestRefused('INVALID_ARGUMENT', 'the request target is not a URL');
-  const hosts = hostHeaders(ctx);
+  const hosts = howMany('host', ctx);
   if (hosts > 1 || (hosts === 0 && ctx.req.httpVersion === '1.1') || !AUTHORITY.test(authority(ctx))) {
     throw new RequestRefused('INVALID_ARGUMENT', 'the request must have one valid Host header');
+  }
+  if (howMany('authorization', ctx) > 1) {
+    throw new RequestRefused('INVALID_ARGUMENT', 'the request must have at most one Authorization header');
   }
   return next();
 };
@@ -58,14 +61,14 @@ export function baseUrl(publicUrl: string | undefined, trustProxy: boolean): (ct
 
 type Forwarded = { readonly proto: string | undefined; readonly host: string | undefined };
 
-/** What the first proxy saw, the one next to the client: each further one may have added its own. */
+/** What the proxy next to us says. Whatever stands before that in a list may come from the client. */
 function forwarded({ req: { headers } }: Context): Forwarded {
-  return { proto: first(headers['x-forwarded-proto']), host: first(headers['x-forwarded-host']) };
+  return { proto: last(headers['x-forwarded-proto']), host: last(headers['x-forwarded-host']) };
 }
 
 /** Of a list, in one header or in several, which Node joins. */
-function first(header: string | string[] | undefined): string | undefined {
-  return header === undefined ? undefined : /^[^,]*/.exec(String(header))![0].trim();
+function last(header: string | string[] | undefined): string | undefined {
+  return header === undefined ? undefined : String(header).split(',').at(-1)!.trim();
 }
 
 function authority({ req }: Context): string {
@@ -88,12 +91,13 @@ function hasPath(ctx: Context): boolean {
   }
 }
 
-// Node keeps the first of several Host headers and says nothing: RFC 9112, section 3.2 wants 400.
-function hostHeaders({ req: { rawHeaders } }: Context): number {
-  let hosts = 0;
+// Of several Host or Authorization headers Node keeps the first and says nothing, where a proxy may go by the last.
+// RFC 9112, section 3.2 wants 400 for Host.
+function howMany(name: string, { req: { rawHeaders } }: Context): number {
+  let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!;
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+    const raw = rawHeaders[i]!;
+    if (raw.length === name.length && raw.toLowerCase() === name) count++;
   }
-  return hosts;
+  return count;
 }

@@ -7,7 +7,8 @@ import {
 } from 'node:http';
 import { type Socket, Server as TcpServer } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { answerBrokenRequest, hangUp, isAmbiguous, refuseAmbiguous } from './broken-request.ts';
+import { answerBrokenRequest, isAmbiguous, refuseAmbiguous } from './broken-request.ts';
+import { limitRest } from './limit-rest.ts';
 import type { RequestLog } from './request-log.ts';
 import { HEADERS_LIMIT } from './request-target.ts';
 
@@ -19,6 +20,8 @@ export type ServerLimits = {
   readonly requestTimeout: number;
   /** For how long a connection is kept open between requests. */
   readonly keepAliveTimeout: number;
+  /** For how long nothing may pass on a connection, in either direction: longer than any answer takes. */
+  readonly idleTimeout: number;
   /** Request line and headers together, in bytes. */
   readonly maxHeaderSize: number;
 };
@@ -28,6 +31,8 @@ export const SERVER_LIMITS: ServerLimits = {
   requestTimeout: 30_000,
   // Longer than the 60 s of the usual load balancers, so that it is never the service that hangs up on them.
   keepAliveTimeout: 65_000,
+  // Longer than a request may take to come, so that it is answered 408.
+  idleTimeout: 40_000,
   maxHeaderSize: HEADERS_LIMIT,
 };
 
@@ -77,6 +82,8 @@ export async function listen(
     // Node would answer 400 without a body; the application answers it.
     requireHostHeader: false,
   });
+  // Else a client that takes no answer would keep its connection, and the answers their memory, for ever.
+  server.timeout = { ...SERVER_LIMITS, ...options.limits }.idleTimeout;
   // The size of the headers is limited; beyond Node's limit of their number it would drop some without a word.
   server.maxHeadersCount = 0;
 
@@ -164,29 +171,6 @@ export async function listen(
       return close(server, connections, deadline);
     },
   };
-}
-
-/**
- * How much more of a body is taken, in bytes, when its request has been answered without it. It is thrown away, so
- * that the connection can go on.
- */
-const REST_LIMIT = 1024 * 1024;
-
-function limitRest(request: IncomingMessage): void {
-  if (request.complete) return;
-  const { socket } = request;
-  let rest = 0;
-  const count = (bytes: Buffer) => {
-    rest += bytes.length;
-    if (request.complete) socket.off('data', count);
-    else if (rest > REST_LIMIT) {
-      // Each of them would set the other going.
-      request.pause();
-      socket.pause();
-      hangUp(socket);
-    }
-  };
-  socket.on('data', count);
 }
 
 /**

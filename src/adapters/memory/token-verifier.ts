@@ -2,19 +2,26 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { ApiKey, TokenVerifier } from '../../application/ports/token-verifier.ts';
 import { SCOPES } from '../../domain/api-key.ts';
 
-/** A key that is known in advance, without the key itself. */
-export type KnownKey = ApiKey & {
-  /** SHA-256 of the key. */
+/** A key that is known in advance, without its token. */
+export type KnownKey = {
+  readonly key: ApiKey;
+  /** SHA-256 of the token. */
   readonly digest: Buffer;
 };
 
-/** A key for everything, that its label tells from the others. */
-export function knownKey({ label, key }: { readonly label: string; readonly key: string }): KnownKey {
-  return { id: label, label, scopes: SCOPES, digest: sha256(key) };
+/** What is not said of a key: its label is its id, and it is good for everything. */
+export function knownKey({
+  token,
+  label,
+  id = label,
+  scopes = SCOPES,
+  ...rest
+}: Partial<ApiKey> & { readonly token: string; readonly label: string }): KnownKey {
+  return { key: { id, label, scopes, ...rest }, digest: sha256(token) };
 }
 
-export function sha256(key: string): Buffer {
-  return hash('sha256', key, 'buffer');
+export function sha256(token: string): Buffer {
+  return hash('sha256', token, 'buffer');
 }
 
 /** A fixed set of keys. Compares with every one of them, so that the time tells nothing about which was near. */
@@ -28,7 +35,7 @@ export class InMemoryTokenVerifier implements TokenVerifier {
   async verify(token: string): Promise<ApiKey | undefined> {
     const digest = sha256(token);
     let found: ApiKey | undefined;
-    for (const key of this.#keys) if (timingSafeEqual(key.digest, digest)) found = key;
+    for (const known of this.#keys) if (timingSafeEqual(known.digest, digest)) found = known.key;
     return found;
   }
 }

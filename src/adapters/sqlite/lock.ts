@@ -1,6 +1,10 @@
 import { DatabaseSync } from 'node:sqlite';
 import { StorageSetupError } from '../../application/errors.ts';
+import { whenFree } from './busy.ts';
 import { isBusy } from './errors.ts';
+
+/** How long to wait for the lock, in milliseconds: a command that makes the schema holds it for a moment. */
+const LOCK_DEADLINE_MS = 500;
 
 /**
  * Holds a SQLite file for one service. The lock is a transaction on an empty file beside it: the operating system
@@ -11,11 +15,12 @@ import { isBusy } from './errors.ts';
  * @returns what to close to release it
  * @throws {StorageSetupError} when another service holds it
  */
-export function takeLock(file: string): DatabaseSync {
+export async function takeLock(file: string): Promise<DatabaseSync> {
   const lock = new DatabaseSync(`${file}.lock`, { timeout: 0 });
   try {
     // Else it would make a journal, and leave it behind.
-    lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
+    lock.exec('PRAGMA journal_mode = MEMORY');
+    await whenFree(() => lock.exec('BEGIN EXCLUSIVE'), LOCK_DEADLINE_MS);
     return lock;
   } catch (error) {
     lock.close();

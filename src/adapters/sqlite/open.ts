@@ -65,13 +65,9 @@ export async function openSqliteKeys(path: string): Promise<SqliteKeys> {
   return opening(path, async (file, opened) => {
     const db = await connectToOurs(file, opened);
     const version = await whenFree(() => readVersion(db));
-    if (version < SCHEMA_VERSION) {
-      const lock = await lockAndMigrate(db, opened);
-      lock[Symbol.dispose]();
-    } else {
-      refuseOtherVersion(db, version);
-      await makeSafe(db);
-    }
+    if (version < SCHEMA_VERSION) await migrateUnlessOthersDo(db, opened);
+    else await makeSafe(db);
+    refuseOtherVersion(db, await whenFree(() => readVersion(db)));
     return { keys: new SqliteApiKeyRepository(db), close: async () => db[Symbol.dispose]() };
   });
 }
@@ -127,10 +123,21 @@ async function connectToOurs(file: string, opened: DisposableStack): Promise<Dat
 
 /** @returns the lock, to be released by whoever needs it no longer */
 async function lockAndMigrate(db: DatabaseSync, opened: DisposableStack): Promise<DatabaseSync> {
-  const lock = opened.use(takeLock(fileOf(db)));
+  const lock = opened.use(await takeLock(fileOf(db)));
   await makeSafe(db);
   await whenFree(() => migrate(db));
   return lock;
+}
+
+/** A service that starts at this moment holds the lock, and brings the schema up to date as well. */
+async function migrateUnlessOthersDo(db: DatabaseSync, opened: DisposableStack): Promise<void> {
+  try {
+    const lock = await lockAndMigrate(db, opened);
+    lock[Symbol.dispose]();
+  } catch (error) {
+    if ((await whenFree(() => readVersion(db))) < SCHEMA_VERSION) throw error;
+    await makeSafe(db);
+  }
 }
 
 async function makeSafe(db: DatabaseSync): Promise<void> {

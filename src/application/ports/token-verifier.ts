@@ -2,7 +2,10 @@ import type { RateLimit, Scope } from '../../domain/api-key.ts';
 
 /** Who sent a request. */
 export type ApiKey = {
-  /** Tells the key from every other, now and later. Public: never the key or a part of what is secret in it. */
+  /**
+   * Tells the key from every other, as long as whoever configures keys keeps their ids. Public: never the key or a part
+   * of what is secret in it.
+   */
   readonly id: string;
   /** A name for people; public as well. */
   readonly label: string;

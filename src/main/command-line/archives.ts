@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { StorageSetupError } from '../../application/errors.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import type { PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
 import { DEFAULT_DATABASE_URL } from '../config.ts';
@@ -33,8 +36,12 @@ export async function openTarget(url: string, what: string): Promise<Target> {
  * Opens the keys in `DATABASE_URL`, also while a service has the storage.
  *
  * @throws {UsageError}
+ * @throws {StorageSetupError}
  */
-export async function openKeys(): Promise<{ readonly keys: ApiKeyRepository; close(): Promise<void> }> {
+export async function openKeys(options: {
+  /** Whether a SQLite file may be made where there is none: else the path is more likely to be wrong. */
+  readonly mayMake: boolean;
+}): Promise<{ readonly keys: ApiKeyRepository; close(): Promise<void> }> {
   const url = defaultUrl();
   if (url === 'memory:') {
     throw new UsageError(
@@ -46,6 +53,9 @@ export async function openKeys(): Promise<{ readonly keys: ApiKeyRepository; clo
   if (sqlite === undefined) {
     const { openMongoKeys } = await import('../../adapters/mongodb/open.ts');
     return openMongoKeys(mongodb);
+  }
+  if (!options.mayMake && !existsSync(sqlite)) {
+    throw new StorageSetupError(`there is no SQLite file ${resolve(sqlite)}`);
   }
   const { openSqliteKeys } = await import('../../adapters/sqlite/open.ts');
   return openSqliteKeys(sqlite);

@@ -1,8 +1,10 @@
 import { ArchiveSource } from '../../application/archive-source.ts';
 import { CopyKeys } from '../../application/copy-keys.ts';
 import { type Copied, CopyPets } from '../../application/copy-pets.ts';
+import { openCommandLog } from '../log.ts';
 import { UsageError } from '../usage-error.ts';
 import { openSource, openTarget } from './archives.ts';
+import { auditKey } from './audited-keys.ts';
 import type { Command } from './command.ts';
 
 const HELP = `Usage: npm run petstore -- copy --from URL --to URL
@@ -36,7 +38,11 @@ export const copyCommand: Command = {
         talk.progress.clear();
         tellCopied('copied', copied);
         const keys = await new CopyKeys(source.keys, target.keys).execute();
-        process.stdout.write(`copied ${keys} API keys\n`);
+        if (keys.length > 0) {
+          const log = await openCommandLog();
+          for (const key of keys) auditKey(log, 'key.copied', key);
+        }
+        process.stdout.write(`copied ${keys.length} API keys\n`);
       } finally {
         await target.close();
       }

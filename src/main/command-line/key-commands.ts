@@ -1,12 +1,13 @@
 import { keyMint } from '../../adapters/tokens/token.ts';
 import { ApiKeyNotFound } from '../../application/api-key-errors.ts';
-import { type CreatedKey, CreateKey } from '../../application/create-key.ts';
+import { CreateKey, type HandOver } from '../../application/create-key.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import { RevokeKey } from '../../application/revoke-key.ts';
 import { RotateKey } from '../../application/rotate-key.ts';
-import { InvalidApiKey } from '../../domain/api-key.ts';
+import { newApiKey, InvalidApiKey } from '../../domain/api-key.ts';
+import { openCommandLog } from '../log.ts';
 import { openKeys } from './archives.ts';
-import { auditKey } from './audit.ts';
+import { AuditedApiKeys } from './audited-keys.ts';
 import {
   DEFAULT_EXPIRES,
   DEFAULT_OVERLAP,
@@ -21,6 +22,7 @@ import {
 } from './key-options.ts';
 import { keyJson, keyLines, keyTable } from './key-report.ts';
 import { parseCommandLine } from './parse-command-line.ts';
+import { print } from './print.ts';
 
 const HELP = `Usage: npm run petstore -- keys COMMAND [--json]
 
@@ -33,92 +35,108 @@ const HELP = `Usage: npm run petstore -- keys COMMAND [--json]
   revoke ID                end a key for good: every service refuses it within 10 seconds
   rotate ID                make a key like it, and let the old one expire
       --overlap DURATION   how long the old one stays valid: 24h, 0s (default: ${DEFAULT_OVERLAP})
-      --expires DURATION   as above (default: as long as the old one was made for)
+      --expires DURATION   how long the new one is valid, as above
 
-ID is the first part of a key, between its underscores. The keys are where the pets are, in DATABASE_URL; services may
+ID is the part of a key between its underscores. The keys are where the pets are, in DATABASE_URL; services may
 be using it. Nothing but the key goes to standard output when one is made: KEY=$(npm run -s petstore -- keys create …).
 
   --json   write JSON to standard output instead; a key that is made is its "key"
 `;
 
-type Result = { readonly json: unknown; readonly text: string };
+/** A command line, and how to answer it. */
+type Given = {
+  readonly options: KeyOptions;
+  readonly id: string;
+  readonly now: Date;
+  /** Writes the answer for people, or its JSON if that was asked for. */
+  readonly answer: (text: string, json: unknown) => void;
+};
 
 type KeyCommand = {
   readonly options: readonly (keyof KeyOptions)[];
   readonly takesId: boolean;
   /** What is wrong with the command line is said before the storage is opened. All of a command is at one instant. */
-  prepare(options: KeyOptions, id: string, now: Date): (keys: ApiKeyRepository) => Promise<Result>;
+  prepare(given: Given): (keys: ApiKeyRepository) => Promise<void>;
 };
 
 const COMMANDS: Readonly<Record<string, KeyCommand>> = {
   create: {
     options: ['label', 'scopes', 'expires', 'rate-limit'],
     takesId: false,
-    prepare(options, _, now) {
+    prepare(given) {
+      const { options, now } = given;
       const draft = {
         label: labelOf(options),
         scopes: scopesOf(options),
-        expiresAt: expiryOf(options, now) ?? undefined,
+        expiresAt: expiryOf(options, now),
         rateLimit: rateLimitOf(options),
       };
-      return async (keys) => shown(await new CreateKey(keys, keyMint, () => now).execute(draft), now);
+      check(() => newApiKey(draft, now));
+      return async (keys) => {
+        await new CreateKey(keys, keyMint, () => now).execute(draft, handOver(given));
+      };
     },
   },
   list: {
     options: [],
     takesId: false,
-    prepare: (_options, _id, now) => async (keys) => {
-      const all = await keys.list();
-      return { json: all.map((key) => keyJson(key, now)), text: keyTable(all, now) };
-    },
+    prepare:
+      ({ now, answer }) =>
+      async (keys) => {
+        const all = await keys.list();
+        answer(
+          keyTable(all, now),
+          all.map((key) => keyJson(key, now)),
+        );
+      },
   },
   show: {
     options: [],
     takesId: true,
-    prepare: (_, id, now) => async (keys) => {
-      const key = await keys.findById(id);
-      if (key === undefined) throw new ApiKeyNotFound(id);
-      return { json: keyJson(key, now), text: keyLines(key, now) };
-    },
+    prepare:
+      ({ id, now, answer }) =>
+      async (keys) => {
+        const key = await keys.findById(id);
+        if (key === undefined) throw new ApiKeyNotFound(id);
+        answer(keyLines(key, now), keyJson(key, now));
+      },
   },
   revoke: {
     options: [],
     takesId: true,
-    prepare: (_, id, now) => async (keys) => {
-      const key = await new RevokeKey(keys, () => now).execute(id);
-      await auditKey('key.revoked', key);
-      return {
-        json: keyJson(key, now),
-        text: `the key ${id} is revoked; every service refuses it within 10 seconds\n`,
-      };
-    },
+    prepare:
+      ({ id, now, answer }) =>
+      async (keys) => {
+        const key = await new RevokeKey(keys, () => now).execute(id);
+        answer(`the key ${id} is revoked; every service refuses it within 10 seconds\n`, keyJson(key, now));
+      },
   },
   rotate: {
     options: ['overlap', 'expires'],
     takesId: true,
-    prepare(options, id, now) {
-      const rotation = {
-        overlapMs: overlapOf(options),
-        expiresAt: options.expires === undefined ? undefined : expiryOf(options, now),
-      };
+    prepare(given) {
+      const { options, id, now } = given;
+      const rotation = { overlapMs: overlapOf(options), expiresAt: expiryOf(options, now) };
       return async (keys) => {
-        const rotateKey = new RotateKey(keys, new CreateKey(keys, keyMint, () => now), () => now);
-        const rotated = await rotateKey.execute(id, rotation);
-        await auditKey('key.replaced', rotated.old);
-        return shown(rotated, now, { replaces: keyJson(rotated.old, now) });
+        const createKey = new CreateKey(keys, keyMint, () => now);
+        await new RotateKey(keys, createKey, () => now).execute(id, rotation, handOver(given));
       };
     },
   },
 };
 
 /** The one time that the key itself is written. */
-async function shown(
-  { key, token }: CreatedKey,
-  now: Date,
-  more: Record<string, unknown> = {},
-): Promise<Result> {
-  await auditKey('key.created', key);
-  return { json: { ...keyJson(key, now), key: token, ...more }, text: `${token}\n` };
+function handOver({ id, now, answer }: Given): HandOver {
+  const replaces = id === '' ? {} : { replaces: id };
+  return ({ key, token }) => answer(`${token}\n`, { ...keyJson(key, now), key: token, ...replaces });
+}
+
+function check(draft: () => unknown): void {
+  try {
+    draft();
+  } catch (error) {
+    throw error instanceof InvalidApiKey ? wrong(error.message) : error;
+  }
 }
 
 /**
@@ -136,18 +154,16 @@ export async function runKeys([name = '', ...argv]: readonly string[]): Promise<
     positionals: command.takesId ? 1 : 0,
   });
   if (help) return print(HELP);
-  const work = command.prepare(texts, command.takesId ? idOf(positionals[0]) : '', new Date());
-  const storage = await openKeys();
+  const work = command.prepare({
+    options: texts,
+    id: command.takesId ? idOf(positionals[0]) : '',
+    now: new Date(),
+    answer: (text, value) => print(json ? `${JSON.stringify(value)}\n` : text),
+  });
+  const storage = await openKeys({ mayMake: name === 'create' });
   try {
-    const result = await work(storage.keys);
-    print(json ? `${JSON.stringify(result.json)}\n` : result.text);
-  } catch (error) {
-    throw error instanceof InvalidApiKey ? wrong(error.message) : error;
+    await work(new AuditedApiKeys(storage.keys, await openCommandLog()));
   } finally {
     await storage.close();
   }
-}
-
-function print(text: string): void {
-  process.stdout.write(text);
 }

@@ -29,9 +29,9 @@ export function scopesOf({ scopes }: KeyOptions): readonly Scope[] {
   return names;
 }
 
-/** The instant at which the key expires, or `null` for never. */
-export function expiryOf({ expires = DEFAULT_EXPIRES }: KeyOptions, now: Date): Date | null {
-  if (expires === 'never') return null;
+/** The instant at which the key expires; `undefined` for never. */
+export function expiryOf({ expires = DEFAULT_EXPIRES }: KeyOptions, now: Date): Date | undefined {
+  if (expires === 'never') return undefined;
   const ms = parseDuration(expires);
   if (ms === undefined || ms === 0) throw wrong('--expires must be a duration such as 365d or 12h, or never');
   return new Date(now.getTime() + ms);

@@ -20,8 +20,9 @@ export function parseCommandLine(
   known: { readonly texts: readonly string[]; readonly json: boolean; readonly positionals: number },
 ): Parsed {
   try {
-    const { values, positionals } = parseArgs({
+    const { values, positionals, tokens } = parseArgs({
       args: [...argv],
+      tokens: true,
       options: {
         help: { type: 'boolean', short: 'h' },
         ...(known.json && { json: { type: 'boolean' } as const }),
@@ -29,6 +30,9 @@ export function parseCommandLine(
       },
       allowPositionals: true,
     });
+    const given = tokens.flatMap((token) => (token.kind === 'option' ? token.name : []));
+    const twice = given.find((option, index) => given.indexOf(option) < index);
+    if (twice !== undefined) throw new UsageError(`--${twice} is given more than once`, `${command} `);
     if (positionals.length > known.positionals) throw new UsageError('too many arguments', `${command} `);
     const { help = false, json = false, ...texts } = values;
     return {
@@ -40,6 +44,9 @@ export function parseCommandLine(
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
     const isValue = error.code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE';
-    throw new UsageError(isValue ? 'an option lacks its value' : 'unknown option', `${command} `);
+    throw new UsageError(
+      isValue ? 'an option lacks its value, or has one that it does not take' : 'unknown option',
+      `${command} `,
+    );
   }
 }

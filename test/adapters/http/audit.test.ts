@@ -8,8 +8,8 @@ import { FailingPetRepository, HeldPetRepository, petBody } from '../../support/
 const WHO = { keyId: 'an-id', key: 'a label' };
 
 function tokens(scopes?: readonly Scope[]): InMemoryTokenVerifier {
-  const key = { ...knownKey({ label: WHO.key, key: KEY }), id: WHO.keyId };
-  return new InMemoryTokenVerifier([{ ...key, ...(scopes !== undefined && { scopes }) }]);
+  const key = { id: WHO.keyId, label: WHO.key, token: KEY, ...(scopes !== undefined && { scopes }) };
+  return new InMemoryTokenVerifier([knownKey(key)]);
 }
 
 const ID = (requestId: string) => ({ 'x-request-id': requestId });

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
 import { StorageUnavailable } from '../../../src/application/errors.ts';
 import type { TokenVerifier } from '../../../src/application/ports/token-verifier.ts';
 import { problem, success, whole } from '../../support/answer.ts';
 import { KEY, startApi } from '../../support/http.ts';
+import { petBody } from '../../support/pets.ts';
 
 const MISSING = problem(
   401,
@@ -98,5 +100,41 @@ test('keys that cannot be looked up now: 503', async () => {
   const answer = await api.get('/v1/pets');
   expect(whole(answer)).toStrictEqual(
     problem(503, 'UNAVAILABLE', 'the storage cannot be reached now; try again later', { 'retry-after': '2' }),
+  );
+});
+
+test('a key that is revoked while the body comes: 401, and nothing is added', async () => {
+  const known = new InMemoryTokenVerifier([knownKey({ label: 'tests', token: KEY })]);
+  let revoked = false;
+  const asked = Promise.withResolvers<void>();
+  const tokens: TokenVerifier = {
+    verify: async (token) => {
+      asked.resolve();
+      return revoked ? undefined : known.verify(token);
+    },
+  };
+  await using api = await startApi({ tokens });
+  const connection = await api.connect();
+  const body = petBody();
+  await connection.send(
+    `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`,
+  );
+  await asked.promise;
+  revoked = true;
+  await connection.send(body);
+  expect((await connection.answer()).status).toBe(401);
+  revoked = false;
+  expect((await api.get('/v1/pets')).body).toBe('[]');
+});
+
+test('two Authorization headers: 400, for whoever is in front may go by the other', async () => {
+  await using api = await startApi();
+  const header = `Authorization: Bearer ${KEY}\r\n`;
+  const [answer] = await api.raw(
+    `GET /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${header}${header}\r\n`,
+  );
+  expect(whole(answer!)).toStrictEqual(
+    problem(400, 'INVALID_ARGUMENT', 'the request must have at most one Authorization header'),
   );
 });

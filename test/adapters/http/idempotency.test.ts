@@ -63,8 +63,8 @@ describe('a request with an Idempotency-Key', () => {
 
   test('of another API key is another request', async () => {
     const tokens = new InMemoryTokenVerifier([
-      knownKey({ label: 'tests', key: KEY }),
-      knownKey({ label: 'others', key: OTHER_KEY }),
+      knownKey({ label: 'tests', token: KEY }),
+      knownKey({ label: 'others', token: OTHER_KEY }),
     ]);
     await using api = await startApi({ tokens });
     await api.post(petBody(), { 'idempotency-key': 'a' });

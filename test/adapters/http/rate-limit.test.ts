@@ -44,8 +44,8 @@ function refused(requests: number, seconds: number): ReturnType<typeof whole> {
 /** Tom and Ann; Ann's key may have something of its own. */
 function tomAndAnn(ann: Partial<ApiKey> = {}): InMemoryTokenVerifier {
   return new InMemoryTokenVerifier([
-    knownKey({ label: 'tom', key: TOM }),
-    { ...knownKey({ label: 'ann', key: ANN }), ...ann },
+    knownKey({ label: 'tom', token: TOM }),
+    knownKey({ label: 'ann', token: ANN, ...ann }),
   ]);
 }
 

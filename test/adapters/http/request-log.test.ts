@@ -24,9 +24,7 @@ describe('a request has one record, when its answer is out', () => {
     ['GET', 200, '/livez', {}, { route: '/livez', ...UNKNOWN }],
     ['GET', 414, `/v1/pets?${'x'.repeat(8192)}`, {}, { route: undefined, ...UNKNOWN }],
   ])('%s: %i', async (method, status, path, headers, expected) => {
-    const tokens = new InMemoryTokenVerifier([
-      { ...knownKey({ label: KNOWN.key, key: KEY }), id: KNOWN.keyId },
-    ]);
+    const tokens = new InMemoryTokenVerifier([knownKey({ id: KNOWN.keyId, label: KNOWN.key, token: KEY })]);
     await using api = await startApi({ tokens });
     const body = method === 'POST' ? { body: petBody() } : {};
     await api.request(method, path, { headers: { ...ID, ...headers }, ...body });

@@ -48,7 +48,7 @@ describe('what is wrong first is answered first', () => {
     ['GET', 'PERMISSION_DENIED', '/v1/pets/x?y', {}, 1],
   ])('with a key for nothing, and a limit: %s: %s of %s', async (method, code, path, headers, left) => {
     const limiter = { take: async () => ({ allowed: left > 0, remaining: 0, resetSeconds: 1 }) };
-    const tokens = new InMemoryTokenVerifier([{ ...knownKey({ label: 'none', key: KEY }), scopes: [] }]);
+    const tokens = new InMemoryTokenVerifier([knownKey({ label: 'none', token: KEY, scopes: [] })]);
     const rateLimit = { requests: 1, seconds: 1 };
     // After the sunset, which is looked at after all of this.
     const now = () => new Date('2031-01-01T00:00:00Z');

@@ -7,7 +7,7 @@ import { petBody } from '../../support/pets.ts';
 
 /** The service, to which the key of the tests is good for this. */
 async function startWith(...scopes: readonly Scope[]): Promise<Api> {
-  const key = { ...knownKey({ label: KEY_LABEL, key: KEY }), scopes };
+  const key = knownKey({ label: KEY_LABEL, token: KEY, scopes });
   return startApi({ tokens: new InMemoryTokenVerifier([key]) });
 }
 

@@ -5,8 +5,8 @@ import { InMemoryTokenVerifier, knownKey, sha256 } from '../../../src/adapters/m
 import { tokenVerifierContract } from '../../contracts/token-verifier.ts';
 
 tokenVerifierContract('memory', async (labels) => {
-  const keys = labels.map((label) => ({ label, key: `${label}-${randomUUID()}` }));
-  return { verifier: new InMemoryTokenVerifier(keys.map(knownKey)), tokens: keys.map(({ key }) => key) };
+  const keys = labels.map((label) => ({ label, token: `${label}-${randomUUID()}` }));
+  return { verifier: new InMemoryTokenVerifier(keys.map(knownKey)), tokens: keys.map(({ token }) => token) };
 });
 
 describe('sha256', () => {
@@ -24,7 +24,7 @@ describe('sha256', () => {
 describe('a verifier', () => {
   it('knows a key of any length', async () => {
     const key = 'k'.repeat(10_000);
-    const verifier = new InMemoryTokenVerifier([knownKey({ label: 'long', key })]);
+    const verifier = new InMemoryTokenVerifier([knownKey({ label: 'long', token: key })]);
 
     expect((await verifier.verify(key))?.label).toBe('long');
     expect(await verifier.verify(`${key}k`)).toBeUndefined();
@@ -33,14 +33,14 @@ describe('a verifier', () => {
 
   it('knows a key beyond ASCII, and none that only looks like it', async () => {
     const key = 'zoë-0123456789abcdef'.normalize('NFC');
-    const verifier = new InMemoryTokenVerifier([knownKey({ label: 'zoë', key })]);
+    const verifier = new InMemoryTokenVerifier([knownKey({ label: 'zoë', token: key })]);
 
     expect((await verifier.verify(key))?.label).toBe('zoë');
     expect(await verifier.verify(key.normalize('NFD'))).toBeUndefined();
   });
 
   it('keeps no key', () => {
-    const verifier = new InMemoryTokenVerifier([knownKey({ label: 'tom', key: 'tom-0123456789abcdef' })]);
+    const verifier = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: 'tom-0123456789abcdef' })]);
 
     expect(inspect(verifier, { depth: null, showHidden: true })).not.toContain('0123456789abcdef');
   });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
 import { problem, success, whole } from '../../../support/answer.ts';
 import { KEY, startApi } from '../../../support/http.ts';
@@ -100,6 +100,16 @@ describe('a client that does not take its answers', () => {
     await pets.calls(200);
     pets.release();
     for (let i = 0; i < 200; i++) expect(whole(await connection.answer())).toStrictEqual(EMPTY);
+  });
+
+  test('does not keep its connection, nor they their memory', async () => {
+    await using api = await startApi({ limits: { idleTimeout: 200 } });
+    const connection = await api.connect();
+    connection.pause();
+    await connection.send('GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(200));
+    // Those that the system had no room for.
+    await vi.waitUntil(() => api.log.records.length === 200, { timeout: 10_000 });
+    expect(api.log.records.at(-1)).toMatchObject({ aborted: true });
   });
 
   test('and may have any number, one after the other', async () => {

@@ -1,0 +1,57 @@
+import type { Logger } from 'pino';
+import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
+import type { ApiKeyRecord } from '../../domain/api-key.ts';
+
+const WORDS = {
+  'key.created': 'key created',
+  'key.copied': 'key copied',
+  'key.replaced': 'key replaced by a new one',
+  'key.revoked': 'key revoked',
+} as const;
+
+/** Writes the audit line of a key action, in the form of the service's log. */
+export function auditKey(log: Logger, audit: keyof typeof WORDS, key: ApiKeyRecord): void {
+  const { id, label, scopes, expiresAt, revokedAt } = key;
+  log.info({ audit, keyId: id, key: label, scopes, expiresAt, revokedAt }, WORDS[audit]);
+}
+
+/** Has an audit line for whatever is done to a key, as soon as it is done. */
+export class AuditedApiKeys implements ApiKeyRepository {
+  readonly #keys: ApiKeyRepository;
+  readonly #log: Logger;
+
+  constructor(keys: ApiKeyRepository, log: Logger) {
+    this.#keys = keys;
+    this.#log = log;
+  }
+
+  findById(id: string): Promise<ApiKeyRecord | undefined> {
+    return this.#keys.findById(id);
+  }
+
+  list(): Promise<readonly ApiKeyRecord[]> {
+    return this.#keys.list();
+  }
+
+  recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
+    return this.#keys.recordUse(uses);
+  }
+
+  async insert(key: ApiKeyRecord): Promise<void> {
+    await this.#keys.insert(key);
+    auditKey(this.#log, 'key.created', key);
+  }
+
+  async expire(id: string, at: Date): Promise<ApiKeyRecord | undefined> {
+    return this.#audited('key.replaced', await this.#keys.expire(id, at));
+  }
+
+  async revoke(id: string, at: Date): Promise<ApiKeyRecord | undefined> {
+    return this.#audited('key.revoked', await this.#keys.revoke(id, at));
+  }
+
+  #audited(audit: keyof typeof WORDS, key: ApiKeyRecord | undefined): ApiKeyRecord | undefined {
+    if (key !== undefined) auditKey(this.#log, audit, key);
+    return key;
+  }
+}
