@@ -18,6 +18,7 @@ function readable(origin: string): Record<string, string> {
 }
 
 const ALLOWED = {
+  allow: 'GET, HEAD, OPTIONS, POST',
   'access-control-allow-methods': 'GET, HEAD, POST',
   'access-control-allow-headers':
     'Authorization, Content-Type, Content-Encoding, Idempotency-Key, X-Request-Id',
