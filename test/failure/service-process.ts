@@ -60,7 +60,9 @@ export class ServiceProcess implements AsyncDisposable {
 
   /** The lines of its log so far, from the level `error` on. */
   get errors(): string {
-    return this.#program?.stdout ?? '';
+    // The audit of what was done is there at every level.
+    const lines = this.#program?.stdout.match(/^.+$/gm) ?? [];
+    return lines.filter((line) => !line.includes('"audit":')).join('\n');
   }
 
   get runs(): boolean {

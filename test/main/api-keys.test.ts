@@ -92,7 +92,9 @@ describe('without a key anywhere', () => {
           'run: npm run petstore -- keys create --label NAME',
       ]),
     );
-    expect(await withoutKeys({ HOST, API_KEYS: KEY })).toMatchObject({ known: [{ label: 'key-1' }] });
+    expect(await withoutKeys({ HOST, API_KEYS: KEY })).toMatchObject({
+      known: [{ key: { label: 'key-1' } }],
+    });
   });
 
   it('the start is refused where others may reach it and no key could be created', async () => {
