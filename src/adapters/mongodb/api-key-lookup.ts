@@ -39,7 +39,8 @@ export class ApiKeyLookup {
 
   #collect(pause: number): { readonly ids: Set<string>; readonly found: Promise<Found> } {
     const ids = new Set<string>();
-    const found = sleep(pause).then(() => {
+    // Whole milliseconds: a timer cuts off the rest.
+    const found = sleep(Math.ceil(pause)).then(() => {
       this.#next = undefined;
       return this.#query([...ids]);
     });
