@@ -35,11 +35,10 @@ export async function startKeys(
     return { known: [] };
   }
   if (!isLoopback(HOST)) {
-    const command = `run: ${CREATE_KEY}`;
     throw new InvalidConfig([
       DATABASE_URL === 'memory:'
         ? 'API_KEYS must be set when HOST is not a loopback address, because others can reach the service then'
-        : `there is no API key yet, and others can reach the service when HOST is not a loopback address; ${command}`,
+        : `there is no API key yet, and others can reach the service when HOST is not a loopback address; run: ${CREATE_KEY}`,
     ]);
   }
   const { id, token } = mintKey();

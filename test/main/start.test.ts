@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { openMongoKeys } from '../../src/adapters/mongodb/open.ts';
+import { openMongoArchive } from '../../src/adapters/mongodb/open.ts';
 import { openSqliteKeys } from '../../src/adapters/sqlite/open.ts';
 import { keyMint, mintKey } from '../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../src/application/create-key.ts';
@@ -155,7 +155,7 @@ describe('a service with its keys in the storage', () => {
 
   it.skipIf(mongo === undefined)('answers 503 when it cannot know a key, and lets nobody in', async () => {
     const { url } = await freshDatabase(mongo!);
-    const { keys, close } = await openMongoKeys(url);
+    const { keys, close } = await openMongoArchive(url);
     onTestFinished(close);
     const now = () => new Date();
     const { token } = await new CreateKey(keys, keyMint, now).execute({ label: 'x', scopes: SCOPES });

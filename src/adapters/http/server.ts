@@ -20,7 +20,10 @@ export type ServerLimits = {
   readonly requestTimeout: number;
   /** For how long a connection is kept open between requests. */
   readonly keepAliveTimeout: number;
-  /** For how long nothing may pass on a connection, in either direction: longer than any answer takes. */
+  /**
+   * For how long nothing may pass on a connection, in either direction; up to twice that in the middle of an answer.
+   * Longer than any answer takes.
+   */
   readonly idleTimeout: number;
   /** Request line and headers together, in bytes. */
   readonly maxHeaderSize: number;
@@ -41,7 +44,7 @@ export const SERVER_LIMITS: ServerLimits = {
  * never stops in the middle of a segment: without this limit one that holds thousands of requests costs hundreds of
  * megabytes when the client takes no answer.
  */
-const PIPELINE_LIMIT = 200;
+export const PIPELINE_LIMIT = 200;
 
 type Connection = {
   /** The response to the last request. */

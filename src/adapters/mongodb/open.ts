@@ -32,8 +32,6 @@ export type MongoArchive = {
   close(): Promise<void>;
 };
 
-export type MongoKeys = { readonly keys: ApiKeyRepository; close(): Promise<void> };
-
 export type MongoStorageOptions = {
   /** Bring an empty or older schema up to date first. */
   readonly autoMigrate: boolean;
@@ -59,9 +57,13 @@ export async function openMongoStorage(
   });
 }
 
-/** @throws {StorageSetupError} */
+/**
+ * What the command line works with, while services are using it too.
+ *
+ * @throws {StorageSetupError}
+ */
 export async function openMongoArchive(url: string): Promise<MongoArchive> {
-  // A count of many pets takes as long as it takes; the archive bounds every call by itself.
+  // A count of many pets takes as long as it takes; archive and keys bound every call by themselves.
   const client = await connect(url, { socketTimeoutMS: 0 });
   return setUp(client, async (db) => {
     await requireVersion(db);
@@ -70,19 +72,6 @@ export async function openMongoArchive(url: string): Promise<MongoArchive> {
       keys: new MongoApiKeyRepository(db),
       close: () => client.close(),
     };
-  });
-}
-
-/**
- * The keys alone, while services are using them too.
- *
- * @throws {StorageSetupError}
- */
-export async function openMongoKeys(url: string): Promise<MongoKeys> {
-  const client = await connect(url);
-  return setUp(client, async (db) => {
-    await requireVersion(db);
-    return { keys: new MongoApiKeyRepository(db), close: () => client.close() };
   });
 }
 

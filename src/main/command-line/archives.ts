@@ -50,10 +50,7 @@ export async function openKeys(options: {
     );
   }
   const { sqlite, mongodb } = storageOf(url, 'DATABASE_URL');
-  if (sqlite === undefined) {
-    const { openMongoKeys } = await import('../../adapters/mongodb/open.ts');
-    return openMongoKeys(mongodb);
-  }
+  if (sqlite === undefined) return openMongodb(mongodb);
   if (!options.mayMake && !existsSync(sqlite)) {
     throw new StorageSetupError(`there is no SQLite file ${resolve(sqlite)}`);
   }

@@ -4,6 +4,7 @@ import { copyCommand } from './copy-command.ts';
 import { exportCommand } from './export-command.ts';
 import { importCommand } from './import-command.ts';
 import { parseCommandLine } from './parse-command-line.ts';
+import { print } from './print.ts';
 import { ProgressReport } from './progress-report.ts';
 
 const COMMANDS = { export: exportCommand, import: importCommand, copy: copyCommand } as const;
@@ -18,10 +19,7 @@ export async function runCommand(name: CommandName, argv: readonly string[]): Pr
     json: false,
     positionals: command.takesFile ? 1 : 0,
   });
-  if (help) {
-    process.stdout.write(command.help);
-    return;
-  }
+  if (help) return print(command.help);
   const progress = new ProgressReport(process.stderr);
   let hint = 'run the same command again';
   const interrupted = (signal: 'SIGINT' | 'SIGTERM') => {

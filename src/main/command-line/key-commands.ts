@@ -4,7 +4,7 @@ import { CreateKey, type HandOver } from '../../application/create-key.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import { RevokeKey } from '../../application/revoke-key.ts';
 import { RotateKey } from '../../application/rotate-key.ts';
-import { newApiKey, InvalidApiKey } from '../../domain/api-key.ts';
+import { InvalidApiKey, newApiKey } from '../../domain/api-key.ts';
 import { openCommandLog } from '../log.ts';
 import { openKeys } from './archives.ts';
 import { AuditedApiKeys } from './audited-keys.ts';

@@ -35,12 +35,7 @@ export function parseCommandLine(
     if (twice !== undefined) throw new UsageError(`--${twice} is given more than once`, `${command} `);
     if (positionals.length > known.positionals) throw new UsageError('too many arguments', `${command} `);
     const { help = false, json = false, ...texts } = values;
-    return {
-      help,
-      json: json === true,
-      texts,
-      positionals,
-    };
+    return { help, json: json === true, texts, positionals };
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
     const isValue = error.code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE';

@@ -3,7 +3,7 @@ import { MongoClient } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
-import { openMongoKeys, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageUnavailable } from '../../../src/application/errors.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import { aKey, apiKeyRepositoryContract } from '../../contracts/api-key-repository.ts';
@@ -31,7 +31,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
       keys: storage.keys,
       // As the command line does it.
       async another() {
-        const next = await openMongoKeys(url);
+        const next = await openMongoArchive(url);
         opened.push(next);
         return next.keys;
       },

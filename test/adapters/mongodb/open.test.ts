@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
-import { openMongoKeys, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageSetupError } from '../../../src/application/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { freshDatabase, withOptions } from '../../support/mongo-database.ts';
@@ -51,11 +51,11 @@ describe.skipIf(mongo === undefined)(
       );
     });
 
-    it('refuses an older schema for the keys alone as well', async () => {
+    it('refuses an older schema for the command line as well', async () => {
       const { url, db } = await freshDatabase(mongo!);
       await db.collection('schema').updateOne({}, { $set: { version: 2 } });
 
-      await expect(openMongoKeys(url)).rejects.toThrow(
+      await expect(openMongoArchive(url)).rejects.toThrow(
         new StorageSetupError(
           `the database "${db.databaseName}" has schema version 2, this build needs 3; ${MIGRATE}`,
         ),

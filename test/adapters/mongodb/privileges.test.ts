@@ -1,7 +1,7 @@
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
-import { openMongoKeys, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../contracts/api-key-repository.ts';
 import { type MongodProcess, startMongodProcess } from '../../support/mongod-process.ts';
@@ -69,7 +69,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     expect(await limiter.take('tom', limit)).toMatchObject({ allowed: false });
     await expect.poll(async () => (await limiter.take('tom', limit)).allowed, { timeout: 3_000 }).toBe(true);
 
-    const commandLine = await openMongoKeys(urlOf('service'));
+    const commandLine = await openMongoArchive(urlOf('service'));
     onTestFinished(() => commandLine.close());
     await commandLine.keys.expire(aKey().id, at);
     const revoked = await commandLine.keys.revoke(aKey().id, at);
