@@ -63,16 +63,20 @@ export type PetRow = {
 
 export type ArchivedRow = PetRow & { readonly idempotency_key: unknown; readonly fingerprint: unknown };
 
-export type ApiKeyRow = {
-  readonly id: string;
-  readonly digest: Uint8Array;
-  readonly label: string;
-  /** Separated by spaces. */
-  readonly scopes: string;
-  readonly created_at: bigint;
-  readonly expires_at: bigint | null;
-  readonly requests: bigint | null;
-  readonly seconds: bigint | null;
-  readonly revoked_at: bigint | null;
-  readonly last_used_at: bigint | null;
-};
+/** As with pets. */
+export type ApiKeyRow = Readonly<
+  Record<
+    | 'id'
+    | 'digest'
+    | 'label'
+    /** Separated by spaces. */
+    | 'scopes'
+    | 'created_at'
+    | 'expires_at'
+    | 'requests'
+    | 'seconds'
+    | 'revoked_at'
+    | 'last_used_at',
+    unknown
+  >
+>;
