@@ -5,6 +5,22 @@ import { rateLimiterContract } from '../../contracts/rate-limiter.ts';
 rateLimiterContract('memory', async () => new InMemoryRateLimiter());
 
 describe('a rate limiter in memory', () => {
+  it('begins a window with the first request after the end of the last', async () => {
+    let now = 5_000;
+    const limiter = new InMemoryRateLimiter(() => now);
+    const take = () => limiter.take('tom', { requests: 1, seconds: 10 });
+
+    expect(await take()).toStrictEqual({ allowed: true, remaining: 0, resetSeconds: 10 });
+    now += 9_001;
+    expect(await take()).toStrictEqual({ allowed: false, remaining: 0, resetSeconds: 1 });
+    now += 998;
+    expect(await take()).toStrictEqual({ allowed: false, remaining: 0, resetSeconds: 1 });
+    now += 1;
+    expect(await take()).toStrictEqual({ allowed: true, remaining: 0, resetSeconds: 10 });
+    now += 25_000;
+    expect(await take()).toStrictEqual({ allowed: true, remaining: 0, resetSeconds: 10 });
+  });
+
   it('keeps no process alive until its windows end', async () => {
     const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     const before = timers();
