@@ -64,6 +64,6 @@ export function archivedFromStorage(pet: Pet, key: unknown, fingerprint: unknown
   return Object.freeze({ ...pet, idempotency: Object.freeze({ key, fingerprint }) });
 }
 
-export function isSha256(value: unknown): value is string {
+function isSha256(value: unknown): value is string {
   return typeof value === 'string' && SHA_256.test(value);
 }

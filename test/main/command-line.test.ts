@@ -1,4 +1,16 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -142,14 +154,69 @@ describe('export', () => {
     ['that has lost a line', petLines(PETS.slice(1, 9))],
     ['that is none', 'one\ntwo\nthree\n'],
     ['with nothing complete', '{"id":1'],
-    ['that is empty', ''],
-  ])('begins anew with a partial file %s', async (_, text) => {
+  ])('leaves a partial file as it is %s', async (_, text) => {
+    const { url } = await sqliteWith(PETS);
+    const path = await fileWith('older\n');
+    await writeFile(`${path}.partial`, text);
+    await refused(
+      ['export', '--from', url, path],
+      `${path}.partial is no partial export of this storage; move it away or export to another FILE`,
+    );
+    expect(await readFile(`${path}.partial`, 'utf8')).toBe(text);
+    expect(await readFile(path, 'utf8')).toBe('older\n');
+    expect((await readdir(join(path, '..'))).toSorted()).toStrictEqual([
+      'pets.ndjson',
+      'pets.ndjson.partial',
+    ]);
+  });
+
+  it('begins with a partial file that is empty', async () => {
     const { url } = await sqliteWith(PETS);
     const path = join(await newDirectory(), 'pets.ndjson');
-    await writeFile(`${path}.partial`, text);
+    await writeFile(`${path}.partial`, '');
     const program = await succeeds(['export', '--from', url, path]);
     expect(program.stderr).toBe('exported 5200 pets\n');
     expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
+  });
+
+  it.each([
+    ['a new file is for its owner alone', undefined, 0o600],
+    ['one that others may read stays so', 0o644, 0o644],
+    ['one for its owner alone stays so', 0o600, 0o600],
+  ])('keeps permissions: %s', async (_, before, after) => {
+    const { url } = await sqliteWith(PETS.slice(0, 3));
+    const path = join(await newDirectory(), 'pets.ndjson');
+    if (before !== undefined) {
+      await writeFile(path, 'older\n');
+      await chmod(path, before);
+    }
+    await succeeds(['export', '--from', url, path]);
+    expect((await stat(path)).mode & 0o777).toBe(after);
+  });
+
+  it.each([
+    ['a file', 'older\n'],
+    ['nothing', undefined],
+  ])('writes what a symbolic link leads to: %s', async (_, text) => {
+    const { url } = await sqliteWith(PETS.slice(0, 3));
+    const directory = await newDirectory();
+    const link = join(directory, 'pets.ndjson');
+    await mkdir(join(directory, 'elsewhere'));
+    if (text !== undefined) await writeFile(join(directory, 'elsewhere/real.ndjson'), text);
+    await symlink('elsewhere/real.ndjson', link);
+    await succeeds(['export', '--from', url, link]);
+    expect(await readlink(link)).toBe('elsewhere/real.ndjson');
+    expect(await readFile(link, 'utf8')).toBe(petLines(PETS.slice(0, 3)));
+    expect(await readdir(join(directory, 'elsewhere'))).toStrictEqual(['real.ndjson']);
+  });
+
+  it.each(['pets.ndjson', 'pets.ndjson.partial'])('waits for no pipe: %s', async (name) => {
+    const { url } = await sqliteWith(PETS.slice(0, 3));
+    const directory = await newDirectory();
+    execFileSync('mkfifo', [join(directory, name)]);
+    const path = join(directory, 'pets.ndjson');
+    await refused(['export', '--from', url, path], `${join(directory, name)} is not a file`);
+    expect(await readdir(directory)).toStrictEqual([name]);
   });
 
   it('fails in one line when nobody reads what it writes', async () => {
@@ -168,6 +235,21 @@ describe('export', () => {
     );
     const directory = await newDirectory();
     await refused(['export', '--from', url, directory], `${directory} is not a file`);
+  });
+});
+
+describe('import of what is no file', () => {
+  it('waits for no pipe, and reads no device and no directory', async () => {
+    const { url } = await sqliteWith([]);
+    const directory = await newDirectory();
+    const pipe = join(directory, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    for (const path of [pipe, '/dev/zero', directory]) {
+      await refused(
+        ['import', path, '--to', url],
+        `${path} is not a file, which is read twice: first to check all of it`,
+      );
+    }
   });
 });
 
