@@ -170,6 +170,22 @@ describe('export', () => {
     ]);
   });
 
+  it('writes all of it or refuses when several write one file at once', async () => {
+    const { url } = await sqliteWith(PETS);
+    const path = join(await newDirectory(), 'pets.ndjson');
+
+    const programs = Array.from({ length: 4 }, () => petstore(['export', '--from', url, path]));
+    const ended = await Promise.all(programs.map((program) => program.ended));
+
+    const lines = programs.map(({ stderr }) => stderr).toSorted();
+    const busy = `petstore: ${path}.partial is being written by another export\n`;
+    expect(lines).toContain('exported 5200 pets\n');
+    expect(lines.filter((line) => line !== busy && line !== 'exported 5200 pets\n')).toStrictEqual([]);
+    expect(ended.filter(({ code }) => code === 1)).toHaveLength(lines.filter((line) => line === busy).length);
+    expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
+    expect(await readdir(join(path, '..'))).toStrictEqual(['pets.ndjson']);
+  });
+
   it('begins with a partial file that is empty', async () => {
     const { url } = await sqliteWith(PETS);
     const path = join(await newDirectory(), 'pets.ndjson');
@@ -492,14 +508,55 @@ describe.skipIf(mongo === undefined)(
         const partial = await readFile(`${path}.partial`, 'utf8');
         expect(partial.length).toBeGreaterThan(0);
         expect(petLines(PETS).startsWith(partial)).toBe(true);
-        expect(await readdir(join(path, '..'))).toStrictEqual(['pets.ndjson.partial']);
+        expect((await readdir(join(path, '..'))).toSorted()).toStrictEqual([
+          'pets.ndjson.partial',
+          // Locks nothing any more.
+          'pets.ndjson.partial.lock',
+        ]);
 
         const second = await succeeds(['export', '--from', source, path]);
         expect(second.stderr).toMatch(
           /^going on with \S+\.partial, after [1-9]\d* pets\nexported 5200 pets\n$/,
         );
         expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
+        expect(await readdir(join(path, '..'))).toStrictEqual(['pets.ndjson']);
       });
+    });
+
+    it('refuses a second export to a file while the first runs', async () => {
+      const source = await mongoWith(PETS);
+      const { url, proxy } = await through(source);
+      const path = await fileWith('older\n');
+      const first = petstore(['export', '--from', url, path]);
+      await stopAt(proxy, 'find', 4);
+
+      await refused(['export', '--from', source, path], `${path}.partial is being written by another export`);
+
+      expect(await readFile(path, 'utf8')).toBe('older\n');
+      first.signal('SIGKILL');
+      await first.ended;
+      await succeeds(['export', '--from', source, path]);
+      expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
+    });
+
+    it('gives no file its name that two have written, because somebody has removed the lock', async () => {
+      const source = await mongoWith(PETS);
+      const { url, proxy } = await through(source);
+      const path = join(await newDirectory(), 'pets.ndjson');
+      const first = petstore(['export', '--from', url, path]);
+      let release = await proxy.hold('find');
+      for (let passed = 0; passed < 4; passed++) {
+        release();
+        release = await proxy.hold('find');
+      }
+      await rm(`${path}.partial.lock`);
+
+      await succeeds(['export', '--from', source, path]);
+      release();
+
+      expect(await first.ended).toStrictEqual(FAILED);
+      expect(first.stderr).toBe(`petstore: ${path}.partial was changed by somebody else meanwhile\n`);
+      expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
     });
 
     it('needs the schema there', async () => {
