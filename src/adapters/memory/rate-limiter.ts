@@ -1,7 +1,7 @@
 import type { Allowance, RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 
-type Window = { count: number; readonly endsAt: number };
+type Window = { count: number; readonly beganAt: number };
 
 /** Counts for one process, each key in windows that begin with its first request. */
 export class InMemoryRateLimiter implements RateLimiter {
@@ -16,17 +16,20 @@ export class InMemoryRateLimiter implements RateLimiter {
 
   async take(keyId: string, { requests, seconds }: RateLimit): Promise<Allowance> {
     const name = `${requests}/${seconds}:${keyId}`;
+    const lengthMs = seconds * 1_000;
     const now = this.#now();
     let window = this.#windows.get(name);
-    if (window === undefined || now >= window.endsAt) {
-      window = { count: 0, endsAt: now + seconds * 1_000 };
+    if (window === undefined || now - window.beganAt >= lengthMs) {
+      window = { count: 0, beganAt: now };
       this.#windows.set(name, window);
     }
     window.count++;
+    // Not by the time at which it ends: that would be rounded, and the wait could come out longer than the window.
+    const leftMs = lengthMs - (now - window.beganAt);
     return {
       allowed: window.count <= requests,
       remaining: Math.max(0, requests - window.count),
-      resetSeconds: Math.max(1, Math.ceil((window.endsAt - now) / 1_000)),
+      resetSeconds: Math.max(1, Math.ceil(leftMs / 1_000)),
     };
   }
 }
