@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import {
   chmod,
   mkdir,
@@ -229,7 +228,7 @@ describe('export', () => {
   it.each(['pets.ndjson', 'pets.ndjson.partial'])('waits for no pipe: %s', async (name) => {
     const { url } = await sqliteWith(PETS.slice(0, 3));
     const directory = await newDirectory();
-    execFileSync('mkfifo', [join(directory, name)]);
+    await run('sh', ['-c', 'mkfifo "$1"', 'sh', join(directory, name)]).ended;
     const path = join(directory, 'pets.ndjson');
     await refused(['export', '--from', url, path], `${join(directory, name)} is not a file`);
     expect(await readdir(directory)).toStrictEqual([name]);
@@ -259,7 +258,7 @@ describe('import of what is no file', () => {
     const { url } = await sqliteWith([]);
     const directory = await newDirectory();
     const pipe = join(directory, 'pipe');
-    execFileSync('mkfifo', [pipe]);
+    await run('sh', ['-c', 'mkfifo "$1"', 'sh', pipe]).ended;
     for (const path of [pipe, '/dev/zero', directory]) {
       await refused(
         ['import', path, '--to', url],

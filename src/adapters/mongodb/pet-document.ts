@@ -14,11 +14,12 @@ export type StoredPetDocument = { readonly [K in keyof PetDocument]?: unknown };
  * was one acknowledged as a pet.
  */
 export function petIds(range: { readonly after?: bigint; readonly upTo?: bigint }): Filter<PetDocument> {
-  const { after = 0n, upTo = MAX_PET_ID } = range;
+  const after = toLong(range.after ?? 0n);
+  const upTo = toLong(range.upTo ?? MAX_PET_ID);
   return {
     _id: {
-      $gt: after > 0n ? toLong(after) : Long.ZERO,
-      $lte: upTo < MAX_PET_ID ? toLong(upTo) : MAX_ID,
+      $gt: after.isNegative() ? Long.ZERO : after,
+      $lte: upTo.greaterThan(MAX_ID) ? MAX_ID : upTo,
       $type: 'long',
     },
   };
