@@ -1,5 +1,6 @@
 import { ApiKeyIdTaken } from './api-key-errors.ts';
 import type { ApiKeyRecord } from '../domain/api-key.ts';
+import { undamaged } from './key-from-storage.ts';
 import type { ApiKeyRepository } from './ports/api-key-repository.ts';
 
 /**
@@ -20,10 +21,11 @@ export class CopyKeys {
    * has been used as late, to the minute. When another key is in the way, nothing is written.
    *
    * @returns the keys of the source; all of them are in the target now
+   * @throws {DamagedApiKey} when the source has one; nothing is written
    * @throws {ApiKeyIdTaken} when the target has another key under an id of the source
    */
   async execute(): Promise<readonly ApiKeyRecord[]> {
-    const keys = await this.#source.list();
+    const keys = (await this.#source.list()).map(undamaged);
     for (const { id, digest } of keys) {
       const there = await this.#target.findById(id);
       if (there !== undefined && there.digest !== digest) throw new ApiKeyIdTaken(id);

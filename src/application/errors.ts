@@ -1,4 +1,5 @@
 import type { InvalidPet } from '../domain/invalid-pet.ts';
+import type { Pet } from '../domain/pet.ts';
 
 /** Everything that a use case or a port is known to fail with. Anything else that is thrown is a bug. */
 export type ApplicationError =
@@ -7,6 +8,8 @@ export type ApplicationError =
   | PetNotFound
   | PetIdsExhausted
   | IdempotencyKeyReused
+  | DamagedPet
+  | DamagedApiKey
   | StorageUnavailable;
 
 export class InvalidPageSize extends Error {
@@ -64,6 +67,44 @@ export class StorageUnavailable extends Error {
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super(message, options);
     this.name = 'StorageUnavailable';
+  }
+}
+
+/**
+ * What the storage holds under the id of a pet breaks the rules of a pet: it was damaged after it was stored, and only
+ * an operator can help. Names what is wrong and never the content.
+ */
+export class DamagedPet extends Error {
+  readonly kind = 'damaged-pet';
+  readonly id: bigint;
+  readonly problem: string;
+  // Private, because a log prints every property of an error.
+  readonly #before: readonly Pet[];
+
+  /** @param problem the rest of a sentence that begins with the field, such as "status must be …" */
+  constructor(id: bigint, problem: string, before: readonly Pet[] = []) {
+    super(`the pet with the id ${id} is damaged in the storage: ${problem}`);
+    this.name = 'DamagedPet';
+    this.id = id;
+    this.problem = problem;
+    this.#before = before;
+  }
+
+  /** The pets that come before it in the page that was asked for. */
+  get before(): readonly Pet[] {
+    return this.#before;
+  }
+}
+
+/** What the storage holds as an API key breaks the rules of a key. It is never valid. As {@link DamagedPet}. */
+export class DamagedApiKey extends Error {
+  readonly kind = 'damaged-api-key';
+  readonly id: string;
+
+  constructor(id: string, problem: string) {
+    super(`the API key ${id} is damaged in the storage: ${problem}`);
+    this.name = 'DamagedApiKey';
+    this.id = id;
   }
 }
 

@@ -74,6 +74,10 @@ const LABEL = new RegExp(
   'v',
 );
 
+/** The form of the id of a key. */
+export const API_KEY_ID = /^[0-9a-f]{16}$/;
+const DIGEST = /^[0-9a-f]{64}$/;
+
 /** @throws {InvalidApiKey} naming every field that breaks a rule. */
 export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
   const { label, scopes, expiresAt, rateLimit } = draft;
@@ -120,13 +124,34 @@ export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
   };
 }
 
+/** A field of what a storage holds as a key that breaks a rule, and the rule, never the content of the field. */
+export function storedApiKeyProblem(
+  fields: Readonly<Partial<Record<keyof ApiKeyRecord, unknown>>>,
+): string | undefined {
+  const { id, digest, label, scopes, createdAt, rateLimit } = fields;
+  if (typeof id !== 'string' || !API_KEY_ID.test(id)) return 'id must be 16 lower-case hex digits';
+  if (typeof digest !== 'string' || !DIGEST.test(digest)) return 'digest must be 64 lower-case hex digits';
+  if (typeof label !== 'string' || !LABEL.test(label)) return 'label must be visible characters';
+  if (!Array.isArray(scopes) || scopes.length === 0 || !scopes.every(isScope)) {
+    return `scopes must be one or more of ${SCOPES.join(', ')}`;
+  }
+  if (!isInstant(createdAt)) return 'createdAt must be an instant';
+  for (const name of ['expiresAt', 'revokedAt', 'lastUsedAt'] as const) {
+    if (fields[name] !== undefined && !isInstant(fields[name])) return `${name} must be an instant`;
+  }
+  if (rateLimit === undefined) return undefined;
+  const { requests, seconds } = (rateLimit ?? {}) as Partial<Record<keyof RateLimit, unknown>>;
+  const isLimit = isWithin(requests, RATE_LIMIT_MAX_REQUESTS) && isWithin(seconds, RATE_LIMIT_MAX_SECONDS);
+  return isLimit ? undefined : 'rateLimit must be a number of requests in a number of seconds';
+}
+
 type StoredFields = {
   readonly [K in 'id' | 'digest' | 'label' | 'scopes' | 'createdAt']: ApiKeyRecord[K];
 } & {
   readonly [K in 'expiresAt' | 'rateLimit' | 'revokedAt' | 'lastUsedAt']?: ApiKeyRecord[K] | undefined;
 };
 
-/** A key as a repository knows it: its fields and no others. Trusts the repository. */
+/** A key as a repository knows it: its fields and no others. Trusts the caller that it is one. */
 export function storedApiKey(fields: StoredFields): ApiKeyRecord {
   const { id, digest, label, scopes, createdAt, expiresAt, rateLimit, revokedAt, lastUsedAt } = fields;
   return {
@@ -149,6 +174,14 @@ export function apiKeyState(key: Pick<ApiKeyRecord, 'expiresAt' | 'revokedAt'>, 
   return key.expiresAt === undefined || now < key.expiresAt ? 'active' : 'expired';
 }
 
-function isWithin(value: number, max: number): boolean {
-  return Number.isInteger(value) && value >= 1 && value <= max;
+function isWithin(value: unknown, max: number): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= max;
+}
+
+function isInstant(value: unknown): boolean {
+  return value instanceof Date && !Number.isNaN(value.getTime());
+}
+
+function isScope(value: unknown): boolean {
+  return (SCOPES as readonly unknown[]).includes(value);
 }

@@ -19,8 +19,11 @@ const control = new RegExp(`[${CONTROL}]`, 'u');
 
 /** What is wrong with a name, as the rest of a sentence ("must …"), or `undefined`. */
 export function petNameProblem(name: string): string | undefined {
-  // A code point is one or two code units, so that a hopelessly long string is refused without a walk.
-  if (name.length > 2 * PET_NAME_MAX_LENGTH || codePoints(name) > PET_NAME_MAX_LENGTH) {
+  // A code point is one or two code units: only lengths between need a walk.
+  if (
+    name.length > PET_NAME_MAX_LENGTH &&
+    (name.length > 2 * PET_NAME_MAX_LENGTH || codePoints(name) > PET_NAME_MAX_LENGTH)
+  ) {
     return `must be at most ${PET_NAME_MAX_LENGTH} characters long`;
   }
   if (name.length < PET_NAME_MIN_LENGTH) return 'must not be empty';

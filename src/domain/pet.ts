@@ -49,7 +49,24 @@ export function newPet({ name, categoryId, status = DEFAULT_PET_STATUS }: PetDra
   return Object.freeze({ name, categoryId, status });
 }
 
-/** A pet as a repository knows it. Trusts the repository: whatever it stored has been a {@link NewPet}. */
+/** The fields of what a storage holds as a pet. It may have been damaged since it was stored. */
+export type StoredFields = { readonly [K in keyof NewPet]: unknown };
+
+/** A field that breaks a rule and the rule, never the content of the field; `undefined` when all is well. */
+export function storedPetProblem({ name, categoryId, status }: StoredFields): string | undefined {
+  if (typeof name !== 'string') return 'name must be a string';
+  const nameProblem = petNameProblem(name);
+  if (nameProblem !== undefined) return `name ${nameProblem}`;
+  if (typeof categoryId !== 'bigint' || !isInt64(categoryId)) {
+    return 'categoryId must be a signed 64-bit integer';
+  }
+  if (!(PET_STATUSES as readonly unknown[]).includes(status)) {
+    return `status must be one of ${PET_STATUSES.join(', ')}`;
+  }
+  return undefined;
+}
+
+/** A pet as a repository knows it. Trusts the caller that the rest is a {@link NewPet}. */
 export function storedPet(id: bigint, { name, categoryId, status }: NewPet): Pet {
   return Object.freeze({ id, name, categoryId, status });
 }

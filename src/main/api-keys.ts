@@ -1,6 +1,7 @@
 import { isIPv4 } from 'node:net';
 import { type KnownKey, knownKey } from '../adapters/memory/token-verifier.ts';
 import { mintKey } from '../adapters/tokens/token.ts';
+import { DamagedApiKey } from '../application/errors.ts';
 import type { ApiKeyRepository } from '../application/ports/api-key-repository.ts';
 import type { MintedKey } from '../application/ports/key-mint.ts';
 import { apiKeyState } from '../domain/api-key.ts';
@@ -29,7 +30,7 @@ export async function startKeys(
   if (keys.length > 0) {
     const now = new Date();
     // No first start: a door that somebody has closed is not opened again.
-    if (keys.every((key) => apiKeyState(key, now) !== 'active')) {
+    if (keys.every((key) => key instanceof DamagedApiKey || apiKeyState(key, now) !== 'active')) {
       warn(`no API key is valid any more; run: ${CREATE_KEY}`);
     }
     return { known: [] };

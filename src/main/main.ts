@@ -3,7 +3,12 @@ import { parseArgs } from 'node:util';
 import type { PetFileError } from '../adapters/ndjson/pet-file-error.ts';
 import type { ApiKeyError } from '../application/api-key-errors.ts';
 import type { ArchiveError } from '../application/archive-errors.ts';
-import type { StorageSetupError, StorageUnavailable } from '../application/errors.ts';
+import type {
+  DamagedApiKey,
+  DamagedPet,
+  StorageSetupError,
+  StorageUnavailable,
+} from '../application/errors.ts';
 import type { OutputError } from './command-line/print.ts';
 import { describeVariables, InvalidConfig, readConfig } from './config.ts';
 import { serve } from './serve.ts';
@@ -71,6 +76,8 @@ const TOLD_IN_A_LINE: ReadonlySet<unknown> = new Set<
   (
     | ApiKeyError
     | ArchiveError
+    | DamagedApiKey
+    | DamagedPet
     | OutputError
     | PetFileError
     | StorageSetupError
@@ -82,6 +89,8 @@ const TOLD_IN_A_LINE: ReadonlySet<unknown> = new Set<
   'api-key-not-active',
   'api-key-not-found',
   'counts-differ',
+  'damaged-api-key',
+  'damaged-pet',
   'idempotency-key-taken',
   'output',
   'pet-file',

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
-import { InvalidPageSize } from '../../src/application/errors.ts';
+import { DamagedPet, InvalidPageSize } from '../../src/application/errors.ts';
 import { ListPets, type PageRequest } from '../../src/application/list-pets.ts';
+import { pageFromStorage, petFromStorage } from '../../src/application/pet-from-storage.ts';
+import type { PetQuery } from '../../src/application/ports/pet-repository.ts';
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
-import { newPet, PET_STATUSES } from '../../src/domain/pet.ts';
+import { newPet, type Pet, PET_STATUSES } from '../../src/domain/pet.ts';
 
 /** A catalogue of this many pets, whose statuses go round: available, pending, sold. */
 async function catalogue(size: number): Promise<InMemoryPetRepository> {
@@ -92,6 +94,61 @@ describe('ListPets', () => {
     ['beyond the last', INT64_MAX, []],
   ])('begins after an id: %s', async (_what, after, ids) => {
     expect((await idsOf(await catalogue(5), { after })).ids).toStrictEqual(ids);
+  });
+
+  describe('where a pet is damaged', () => {
+    /** A storage that holds a damaged record among 6 pets. */
+    async function damaged(id: bigint): Promise<InMemoryPetRepository> {
+      class Damaged extends InMemoryPetRepository {
+        override async list(query: PetQuery): Promise<readonly Pet[]> {
+          return pageFromStorage(await super.list(query), query.after ?? 0n, (pet) =>
+            petFromStorage(pet.id, pet.id === id ? { ...pet, status: 'damaged' } : pet),
+          );
+        }
+      }
+      const pets = new Damaged();
+      for (let n = 1; n <= 6; n++) await pets.insert(newPet({ name: `pet ${n}`, categoryId: 1n }));
+      return pets;
+    }
+
+    it.each([
+      ['in the middle of the page', 5, 3n, [1, 2], 2n],
+      ['the last of the page', 3, 3n, [1, 2], 2n],
+      ['the first of the next page', 2, 3n, [1, 2], 2n],
+      ['further on', 1, 3n, [1], 1n],
+      ['the last of all', 20, 6n, [1, 2, 3, 4, 5], 5n],
+    ])('ends the page before it: %s', async (_what, limit, id, ids, next) => {
+      expect(await idsOf(await damaged(id), { limit })).toStrictEqual({ ids, next, hasNext: true });
+    });
+
+    it('fails when the page begins with it', async () => {
+      const list = new ListPets(await damaged(3n));
+      const expected = { kind: 'damaged-pet', id: 3n, before: [] };
+      await expect(list.execute({ limit: 2, after: 2n })).rejects.toMatchObject(expected);
+      await expect(list.execute({ limit: 1, after: 2n })).rejects.toMatchObject(expected);
+    });
+
+    it('shows a walk that goes on after it every other pet exactly once', async () => {
+      for (const damagedId of [1n, 3n, 6n]) {
+        const pets = await damaged(damagedId);
+        const walk: (number | string)[] = [];
+        for (let after: bigint | undefined = 0n; after !== undefined; ) {
+          try {
+            const { ids, next }: { ids: number[]; next: bigint | undefined } = await idsOf(pets, {
+              limit: 2,
+              after,
+            });
+            walk.push(...ids);
+            after = next;
+          } catch (error) {
+            if (!(error instanceof DamagedPet)) throw error;
+            walk.push(`damaged ${error.id}`);
+            after = error.id;
+          }
+        }
+        expect(walk).toStrictEqual(upTo(6).map((id) => (BigInt(id) === damagedId ? `damaged ${id}` : id)));
+      }
+    });
   });
 
   it('shows every pet of the beginning exactly once to a walk, whatever is added meanwhile', async () => {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { RateLimiter } from '../../src/application/ports/rate-limiter.ts';
 import { RATE_LIMIT_MAX_REQUESTS, RATE_LIMIT_MAX_SECONDS } from '../../src/domain/api-key.ts';
 
@@ -74,6 +74,24 @@ export function rateLimiterContract(name: string, open: () => Promise<RateLimite
       expect(await limiter.take('tom', limit)).toMatchObject({ allowed: false, resetSeconds: 3 });
       await sleep(1_000);
       expect(await limiter.take('tom', limit)).toMatchObject({ allowed: false, resetSeconds: 2 });
+    });
+
+    it.each([
+      ['set back', -2],
+      ['put forward', 2],
+    ])('does not look at the clock of the machine, which is %s', async (_, hours) => {
+      const limiter = await open();
+      const limit = { requests: 1, seconds: 10 };
+      await limiter.take('tom', limit);
+      await limiter.take('ann', { requests: 2, seconds: 10 });
+
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + hours * 3_600_000 });
+      onTestFinished(() => void vi.useRealTimers());
+
+      const refused = await limiter.take('tom', limit);
+      expect(refused).toStrictEqual({ allowed: false, remaining: 0, resetSeconds: 10 });
+      const counted = await limiter.take('ann', { requests: 2, seconds: 10 });
+      expect(counted).toStrictEqual({ allowed: true, remaining: 0, resetSeconds: 10 });
     });
 
     it('counts every key apart', async () => {

@@ -1,4 +1,15 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -142,14 +153,85 @@ describe('export', () => {
     ['that has lost a line', petLines(PETS.slice(1, 9))],
     ['that is none', 'one\ntwo\nthree\n'],
     ['with nothing complete', '{"id":1'],
-    ['that is empty', ''],
-  ])('begins anew with a partial file %s', async (_, text) => {
+  ])('leaves a partial file as it is %s', async (_, text) => {
+    const { url } = await sqliteWith(PETS);
+    const path = await fileWith('older\n');
+    await writeFile(`${path}.partial`, text);
+    await refused(
+      ['export', '--from', url, path],
+      `${path}.partial is no partial export of this storage; move it away or export to another FILE`,
+    );
+    expect(await readFile(`${path}.partial`, 'utf8')).toBe(text);
+    expect(await readFile(path, 'utf8')).toBe('older\n');
+    expect((await readdir(join(path, '..'))).toSorted()).toStrictEqual([
+      'pets.ndjson',
+      'pets.ndjson.partial',
+    ]);
+  });
+
+  it('writes all of it or refuses when several write one file at once', async () => {
     const { url } = await sqliteWith(PETS);
     const path = join(await newDirectory(), 'pets.ndjson');
-    await writeFile(`${path}.partial`, text);
+
+    const programs = Array.from({ length: 4 }, () => petstore(['export', '--from', url, path]));
+    const ended = await Promise.all(programs.map((program) => program.ended));
+
+    const lines = programs.map(({ stderr }) => stderr).toSorted();
+    const busy = `petstore: ${path}.partial is being written by another export\n`;
+    expect(lines).toContain('exported 5200 pets\n');
+    expect(lines.filter((line) => line !== busy && line !== 'exported 5200 pets\n')).toStrictEqual([]);
+    expect(ended.filter(({ code }) => code === 1)).toHaveLength(lines.filter((line) => line === busy).length);
+    expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
+    expect(await readdir(join(path, '..'))).toStrictEqual(['pets.ndjson']);
+  });
+
+  it('begins with a partial file that is empty', async () => {
+    const { url } = await sqliteWith(PETS);
+    const path = join(await newDirectory(), 'pets.ndjson');
+    await writeFile(`${path}.partial`, '');
     const program = await succeeds(['export', '--from', url, path]);
     expect(program.stderr).toBe('exported 5200 pets\n');
     expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
+  });
+
+  it.each([
+    ['a new file is for its owner alone', undefined, 0o600],
+    ['one that others may read stays so', 0o644, 0o644],
+    ['one for its owner alone stays so', 0o600, 0o600],
+  ])('keeps permissions: %s', async (_, before, after) => {
+    const { url } = await sqliteWith(PETS.slice(0, 3));
+    const path = join(await newDirectory(), 'pets.ndjson');
+    if (before !== undefined) {
+      await writeFile(path, 'older\n');
+      await chmod(path, before);
+    }
+    await succeeds(['export', '--from', url, path]);
+    expect((await stat(path)).mode & 0o777).toBe(after);
+  });
+
+  it.each([
+    ['a file', 'older\n'],
+    ['nothing', undefined],
+  ])('writes what a symbolic link leads to: %s', async (_, text) => {
+    const { url } = await sqliteWith(PETS.slice(0, 3));
+    const directory = await newDirectory();
+    const link = join(directory, 'pets.ndjson');
+    await mkdir(join(directory, 'elsewhere'));
+    if (text !== undefined) await writeFile(join(directory, 'elsewhere/real.ndjson'), text);
+    await symlink('elsewhere/real.ndjson', link);
+    await succeeds(['export', '--from', url, link]);
+    expect(await readlink(link)).toBe('elsewhere/real.ndjson');
+    expect(await readFile(link, 'utf8')).toBe(petLines(PETS.slice(0, 3)));
+    expect(await readdir(join(directory, 'elsewhere'))).toStrictEqual(['real.ndjson']);
+  });
+
+  it.each(['pets.ndjson', 'pets.ndjson.partial'])('waits for no pipe: %s', async (name) => {
+    const { url } = await sqliteWith(PETS.slice(0, 3));
+    const directory = await newDirectory();
+    await run('sh', ['-c', 'mkfifo "$1"', 'sh', join(directory, name)]).ended;
+    const path = join(directory, 'pets.ndjson');
+    await refused(['export', '--from', url, path], `${join(directory, name)} is not a file`);
+    expect(await readdir(directory)).toStrictEqual([name]);
   });
 
   it('fails in one line when nobody reads what it writes', async () => {
@@ -168,6 +250,21 @@ describe('export', () => {
     );
     const directory = await newDirectory();
     await refused(['export', '--from', url, directory], `${directory} is not a file`);
+  });
+});
+
+describe('import of what is no file', () => {
+  it('waits for no pipe, and reads no device and no directory', async () => {
+    const { url } = await sqliteWith([]);
+    const directory = await newDirectory();
+    const pipe = join(directory, 'pipe');
+    await run('sh', ['-c', 'mkfifo "$1"', 'sh', pipe]).ended;
+    for (const path of [pipe, '/dev/zero', directory]) {
+      await refused(
+        ['import', path, '--to', url],
+        `${path} is not a file, which is read twice: first to check all of it`,
+      );
+    }
   });
 });
 
@@ -410,14 +507,55 @@ describe.skipIf(mongo === undefined)(
         const partial = await readFile(`${path}.partial`, 'utf8');
         expect(partial.length).toBeGreaterThan(0);
         expect(petLines(PETS).startsWith(partial)).toBe(true);
-        expect(await readdir(join(path, '..'))).toStrictEqual(['pets.ndjson.partial']);
+        expect((await readdir(join(path, '..'))).toSorted()).toStrictEqual([
+          'pets.ndjson.partial',
+          // Locks nothing any more.
+          'pets.ndjson.partial.lock',
+        ]);
 
         const second = await succeeds(['export', '--from', source, path]);
         expect(second.stderr).toMatch(
           /^going on with \S+\.partial, after [1-9]\d* pets\nexported 5200 pets\n$/,
         );
         expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
+        expect(await readdir(join(path, '..'))).toStrictEqual(['pets.ndjson']);
       });
+    });
+
+    it('refuses a second export to a file while the first runs', async () => {
+      const source = await mongoWith(PETS);
+      const { url, proxy } = await through(source);
+      const path = await fileWith('older\n');
+      const first = petstore(['export', '--from', url, path]);
+      await stopAt(proxy, 'find', 4);
+
+      await refused(['export', '--from', source, path], `${path}.partial is being written by another export`);
+
+      expect(await readFile(path, 'utf8')).toBe('older\n');
+      first.signal('SIGKILL');
+      await first.ended;
+      await succeeds(['export', '--from', source, path]);
+      expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
+    });
+
+    it('gives no file its name that two have written, because somebody has removed the lock', async () => {
+      const source = await mongoWith(PETS);
+      const { url, proxy } = await through(source);
+      const path = join(await newDirectory(), 'pets.ndjson');
+      const first = petstore(['export', '--from', url, path]);
+      let release = await proxy.hold('find');
+      for (let passed = 0; passed < 4; passed++) {
+        release();
+        release = await proxy.hold('find');
+      }
+      await rm(`${path}.partial.lock`);
+
+      await succeeds(['export', '--from', source, path]);
+      release();
+
+      expect(await first.ended).toStrictEqual(FAILED);
+      expect(first.stderr).toBe(`petstore: ${path}.partial was changed by somebody else meanwhile\n`);
+      expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
     });
 
     it('needs the schema there', async () => {

@@ -83,3 +83,26 @@ export async function commits(file: string): Promise<number> {
   }
   return result;
 }
+
+/**
+ * Changes rows as a failing disk might: past the checks, the types and the NOT NULL of the tables, while a service may
+ * have the file open.
+ */
+export function damage(file: string, sql: string): void {
+  const schema = (change: string) => {
+    using db = new DatabaseSync(file, { timeout: 1_000 });
+    // https://www.sqlite.org/pragma.html#pragma_writable_schema
+    db.enableDefensive(false);
+    db.exec(`PRAGMA writable_schema = ON; ${change}; PRAGMA writable_schema = RESET`);
+  };
+  schema(`CREATE TABLE damage_kept AS SELECT name, sql FROM sqlite_schema;
+    UPDATE sqlite_schema SET sql = replace(replace(sql, 'STRICT', ''), 'NOT NULL', '')
+      WHERE type = 'table' AND name IN ('pets', 'api_keys')`);
+  {
+    using db = new DatabaseSync(file, { timeout: 1_000 });
+    db.exec(`PRAGMA ignore_check_constraints = ON; ${sql}`);
+  }
+  schema(`UPDATE sqlite_schema SET sql = (SELECT k.sql FROM damage_kept k WHERE k.name = sqlite_schema.name)
+      WHERE type = 'table' AND name IN ('pets', 'api_keys');
+    DROP TABLE damage_kept`);
+}

@@ -1,4 +1,4 @@
-import type { ApplicationError } from '../../application/errors.ts';
+import { type ApplicationError, DamagedApiKey, DamagedPet } from '../../application/errors.ts';
 
 /** Every `code` that an error answer can carry, with its HTTP status. Stable; clients fall back on the status. */
 export const ERROR_STATUS = {
@@ -53,6 +53,8 @@ const CODE_OF_KIND = {
   'pet-not-found': 'PET_NOT_FOUND',
   'pet-ids-exhausted': 'INTERNAL',
   'idempotency-key-reused': 'IDEMPOTENCY_KEY_REUSED',
+  'damaged-pet': 'UNAVAILABLE',
+  'damaged-api-key': 'UNAVAILABLE',
   'storage-unavailable': 'UNAVAILABLE',
 } satisfies Record<ApplicationError['kind'], ErrorCode>;
 
@@ -72,6 +74,9 @@ export function errorAnswer(error: unknown): ErrorAnswer {
   const code = isApplicationError(error) ? CODE_OF_KIND[error.kind] : 'INTERNAL';
   if (code === 'INTERNAL')
     return answer(code, 'the service made an error; it has been logged under this request id');
+  if (error instanceof DamagedPet || error instanceof DamagedApiKey) {
+    return answer(code, 'a stored record is damaged; it has been logged under this request id', RETRY_AFTER);
+  }
   if (code === 'UNAVAILABLE') {
     return answer(code, 'the storage cannot be reached now; try again later', RETRY_AFTER);
   }

@@ -29,7 +29,8 @@ export const CODE_MEANING = {
     'The API key has sent as many requests as it may for now. `Retry-After` says for how many seconds.',
   HEADERS_TOO_LARGE: `Request line and headers are larger than ${HEADERS_LIMIT} bytes.`,
   INTERNAL: 'The service made an error. It is in the log under the request id.',
-  UNAVAILABLE: 'The storage cannot be reached now. Of a write the outcome is unknown.',
+  UNAVAILABLE:
+    'The storage cannot be reached now, or a stored record is damaged. Of a write the outcome is unknown.',
 } satisfies Record<ErrorCode, string>;
 
 /** A response object. Its examples are named: by error code where it is an error. */
@@ -132,10 +133,19 @@ export function sharedFailures(names: readonly SharedFailure[], more?: ResponseH
   return Object.fromEntries(responses);
 }
 
-/** The response to all failures of one status, from what the service throws at each of them. */
-export function failure(errors: readonly unknown[], headers: ResponseHeaders = {}): JsonObject {
+/**
+ * The response to all failures of one status, from what the service throws at each of them.
+ *
+ * @param remark what holds for one operation beyond the meaning of the codes
+ */
+export function failure(
+  errors: readonly unknown[],
+  headers: ResponseHeaders = {},
+  remark?: string,
+): JsonObject {
   const answers = errors.map(errorAnswer);
-  const description = answers.map(({ code }) => `\`${code}\`: ${CODE_MEANING[code]}`).join('\n\n');
+  const meanings = answers.map(({ code }) => `\`${code}\`: ${CODE_MEANING[code]}`);
+  const description = [...meanings, ...(remark === undefined ? [] : [remark])].join('\n\n');
   const examples = answers.map(({ code, message, status }): [string, JsonObject] => [
     code,
     { code, message, status },

@@ -1,4 +1,4 @@
-import { IdempotencyKeyReused, PetNotFound } from '../../application/errors.ts';
+import { IdempotencyKeyReused, PetNotFound, StorageUnavailable } from '../../application/errors.ts';
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../domain/page-size.ts';
 import { newPet, type Pet, storedPet } from '../../domain/pet.ts';
 import type { Scope } from '../../domain/api-key.ts';
@@ -19,7 +19,7 @@ import { type JsonObject, parameter, schemaRef } from './openapi-schemas.ts';
 import { petJson } from './pet-json.ts';
 import { NewPet, PageQuery, parse, PetId } from './schemas.ts';
 
-const API: readonly SharedFailure[] = ['Unauthorized', 'RateLimited', 'Unavailable', ...BUG_OR_METHOD];
+const API: readonly SharedFailure[] = ['Unauthorized', 'RateLimited', ...BUG_OR_METHOD];
 
 const NEEDS = (scope: Scope) => `Needs an API key with the scope \`${scope}\`.\n\n`;
 
@@ -44,7 +44,8 @@ export function listPets(): JsonObject {
       'A page of the animals in ascending order of id: up to `limit` of them, which is from ' +
       `${PAGE_SIZE_MIN} to ${PAGE_SIZE_MAX} and ${PAGE_SIZE_DEFAULT} when absent. While more follow, the \`Link\` ` +
       'header carries the URL of the next page; follow it until there is none. Such a walk gives every animal ' +
-      'that existed when it began exactly once, whatever is added meanwhile.\n\n' +
+      'that existed when it began exactly once, whatever is added meanwhile. A page never leaves out an animal ' +
+      'whose stored record is damaged: it ends before it, however short, and the next page answers `503`.\n\n' +
       'Each parameter may be given once. Any other parameter is refused.',
     parameters: Object.entries(PageQuery.entries).map(([name, schema]) => parameter('query', name, schema)),
     responses: {
@@ -60,6 +61,12 @@ export function listPets(): JsonObject {
           thrownBy(() => parse(PageQuery, { cursor: 'page-2' }, 'query')),
         ],
         LIMITED,
+      ),
+      503: failure(
+        [new StorageUnavailable('no answer')],
+        { 'Retry-After': 'Retry-After', Link: 'NextPage', ...LIMITED },
+        'Where the page would begin with an animal whose record is damaged, `Link` carries the URL of the page ' +
+          'that begins after that animal.',
       ),
       ...sharedFailures(['MayNotRead', ...API, ...EARLY]),
     },
@@ -123,7 +130,7 @@ export function createPet(): JsonObject {
         LIMITED,
       ),
       422: failure([new IdempotencyKeyReused('')], LIMITED),
-      ...sharedFailures(['MayNotWrite', ...API, ...EARLY]),
+      ...sharedFailures(['MayNotWrite', 'Unavailable', ...API, ...EARLY]),
     },
   };
 }
@@ -152,7 +159,7 @@ export function getPet(): JsonObject {
         [new RequestRefused('GONE', `this operation was removed on ${sunset}; use GET /v1/pets`)],
         headers,
       ),
-      ...sharedFailures(['MayNotRead', ...API], DEPRECATED),
+      ...sharedFailures(['MayNotRead', 'Unavailable', ...API], DEPRECATED),
       ...sharedFailures(EARLY),
     },
   };

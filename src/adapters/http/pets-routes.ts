@@ -1,5 +1,6 @@
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
+import { DamagedPet } from '../../application/errors.ts';
 import type { CreatePet } from '../../application/create-pet.ts';
 import type { GetPet } from '../../application/get-pet.ts';
 import type { ListPets, PetPage } from '../../application/list-pets.ts';
@@ -35,13 +36,20 @@ export function petsRoutes(dependencies: PetsRoutes): Router<State> {
   router.get('/v1/pets', requireScope('pets:read'), async (ctx) => {
     const { limit, status, cursor } = pageQuery(ctx.querystring);
     const after = cursor === undefined ? undefined : decodeCursor(cursor);
-    const { pets, next }: PetPage = await listPets.execute({ limit, status, after });
-    if (next !== undefined) {
+    const goOnAfter = (id: bigint) => {
       const filter = status === undefined ? '' : `&status=${status}`;
-      const url = `${baseUrl(ctx)}/v1/pets?limit=${limit}${filter}&cursor=${encodeCursor(next)}`;
+      const url = `${baseUrl(ctx)}/v1/pets?limit=${limit}${filter}&cursor=${encodeCursor(id)}`;
       ctx.state.headers.push('Link', `<${url}>; rel="next"`);
+    };
+    try {
+      const { pets, next }: PetPage = await listPets.execute({ limit, status, after });
+      if (next !== undefined) goOnAfter(next);
+      sendJson(ctx, 200, petsJson(pets));
+    } catch (error) {
+      // Only ever forwards, or a client that follows would go round in circles.
+      if (error instanceof DamagedPet && error.id > (after ?? 0n)) goOnAfter(error.id);
+      throw error;
     }
-    sendJson(ctx, 200, petsJson(pets));
   });
 
   // The key again, because a body may take longer to come than a revocation to be in force.

@@ -1,36 +1,35 @@
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Allowance, RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 
-/** Counts for one process. A count is forgotten when its window ends. */
+type Window = { count: number; readonly beganAt: number };
+
+/** Counts for one process, each key in windows that begin with its first request. */
 export class InMemoryRateLimiter implements RateLimiter {
-  // As many as there are different limits, which is at most one for each key.
-  readonly #limiters = new Map<string, RateLimiterMemory>();
+  // One for each key and limit, which takes the place of the one before it.
+  readonly #windows = new Map<string, Window>();
+  readonly #now: () => number;
 
-  async take(keyId: string, limit: RateLimit): Promise<Allowance> {
-    try {
-      return allowance(true, await this.#limiter(limit).consume(keyId));
-    } catch (error) {
-      // How the library says that the limit is passed.
-      if (error instanceof RateLimiterRes) return allowance(false, error);
-      throw error;
+  /** @param now in milliseconds; monotonic, because a clock that is set back would make a window last for hours */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  async take(keyId: string, { requests, seconds }: RateLimit): Promise<Allowance> {
+    const name = `${requests}/${seconds}:${keyId}`;
+    const lengthMs = seconds * 1_000;
+    const now = this.#now();
+    let window = this.#windows.get(name);
+    if (window === undefined || now - window.beganAt >= lengthMs) {
+      window = { count: 0, beganAt: now };
+      this.#windows.set(name, window);
     }
+    window.count++;
+    // Not by the time at which it ends: that would be rounded, and the wait could come out longer than the window.
+    const leftMs = lengthMs - (now - window.beganAt);
+    return {
+      allowed: window.count <= requests,
+      remaining: Math.max(0, requests - window.count),
+      resetSeconds: Math.max(1, Math.ceil(leftMs / 1_000)),
+    };
   }
-
-  #limiter({ requests, seconds }: RateLimit): RateLimiterMemory {
-    const name = `${requests}/${seconds}`;
-    const known = this.#limiters.get(name);
-    if (known !== undefined) return known;
-    const limiter = new RateLimiterMemory({ keyPrefix: name, points: requests, duration: seconds });
-    this.#limiters.set(name, limiter);
-    return limiter;
-  }
-}
-
-function allowance(allowed: boolean, { remainingPoints, msBeforeNext }: RateLimiterRes): Allowance {
-  return {
-    allowed,
-    remaining: remainingPoints,
-    resetSeconds: Math.max(1, Math.ceil(msBeforeNext / 1_000)),
-  };
 }

@@ -1,12 +1,13 @@
 import type { Collection, Db } from 'mongodb';
 import { ApiKeyIdTaken } from '../../application/api-key-errors.ts';
-import { StorageUnavailable } from '../../application/errors.ts';
+import { type DamagedApiKey, StorageUnavailable } from '../../application/errors.ts';
+import { keyFromStorage, undamaged } from '../../application/key-from-storage.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
-import { type ApiKeyRecord, type RateLimit, storedApiKey } from '../../domain/api-key.ts';
+import type { ApiKeyRecord, RateLimit } from '../../domain/api-key.ts';
 import { ApiKeyLookup } from './api-key-lookup.ts';
 import { DURABLE, SETTLED } from './concerns.ts';
 import { Deadline } from './deadline.ts';
-import { duplicateField } from './errors.ts';
+import { duplicateField, isMisfit } from './errors.ts';
 import { type ApiKeyDocument, apiKeysOf } from './schema.ts';
 
 /** Every call is over after this time, with an answer or with {@link StorageUnavailable}. */
@@ -31,10 +32,10 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
 
   async findById(id: string): Promise<ApiKeyRecord | undefined> {
     const found = await this.#lookup.find(id);
-    return found === undefined ? undefined : toRecord(found);
+    return found === undefined ? undefined : undamaged(toRecord(found));
   }
 
-  async list(): Promise<readonly ApiKeyRecord[]> {
+  async list(): Promise<readonly (ApiKeyRecord | DamagedApiKey)[]> {
     const options = { sort: { createdAt: 1, _id: 1 }, ...SETTLED } as const;
     const found = await this.#persistently(() => this.#keys.find({}, options).toArray());
     return found.map(toRecord);
@@ -77,10 +78,16 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
     date: Pick<ApiKeyDocument, 'revokedAt' | 'expiresAt'>,
   ): Promise<ApiKeyRecord | undefined> {
     const options = { returnDocument: 'after', ...DURABLE } as const;
-    const changed = await this.#persistently(() =>
-      this.#keys.findOneAndUpdate({ _id: id }, { $min: date }, options),
-    );
-    return changed === null ? undefined : toRecord(changed);
+    const changed = await this.#persistently(async () => {
+      try {
+        return await this.#keys.findOneAndUpdate({ _id: id }, { $min: date }, options);
+      } catch (error) {
+        // The validator refuses every change of a damaged document, and does not say why.
+        if (isMisfit(error)) await this.findById(id);
+        throw error;
+      }
+    });
+    return changed === null ? undefined : undamaged(toRecord(changed));
   }
 
   /** Every call here may be repeated. */
@@ -107,8 +114,8 @@ function toDocument({ id, label, digest, scopes, createdAt, ...optional }: ApiKe
 }
 
 /** Of its own: the document may be the answer to others, too. */
-function toRecord({ _id: id, ...document }: ApiKeyDocument): ApiKeyRecord {
-  return storedApiKey({ id, ...structuredClone(document) });
+function toRecord({ _id: id, ...document }: ApiKeyDocument): ApiKeyRecord | DamagedApiKey {
+  return keyFromStorage({ id, ...structuredClone(document) });
 }
 
 function toRateLimit({ requests, seconds }: RateLimit): RateLimit {

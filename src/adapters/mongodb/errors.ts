@@ -94,4 +94,9 @@ export function duplicateField(error: unknown): string | undefined {
   return failure?.code === DUPLICATE_KEY ? Object.keys(failure.keyPattern ?? {})[0] : undefined;
 }
 
+/** The validator of the collection has refused a write: DocumentValidationFailure. */
+export function isMisfit(error: unknown): boolean {
+  return error instanceof MongoServerError && error.code === 121;
+}
+
 type WriteFailure = { readonly code?: unknown; readonly keyPattern?: Readonly<Record<string, unknown>> };

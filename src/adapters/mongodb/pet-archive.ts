@@ -1,13 +1,14 @@
 import { type Collection, type Db, MongoBulkWriteError } from 'mongodb';
 import { IdempotencyKeyTaken, PetIdTaken } from '../../application/archive-errors.ts';
 import { StorageUnavailable } from '../../application/errors.ts';
+import { pageFromStorage } from '../../application/pet-from-storage.ts';
 import type { ArchivedPet, PetArchive } from '../../application/ports/pet-archive.ts';
 import { samePet } from '../../application/same-pet.ts';
-import { storedPet } from '../../domain/pet.ts';
 import { DURABLE, SETTLED } from './concerns.ts';
 import { Deadline } from './deadline.ts';
 import { DUPLICATE_KEY } from './errors.ts';
-import { type CounterDocument, countersOf, type PetDocument, petsOf, toBigInt, toLong } from './schema.ts';
+import { hasPetId, petIds, toArchivedPet } from './pet-document.ts';
+import { type CounterDocument, countersOf, type PetDocument, petsOf, toLong } from './schema.ts';
 
 /** How long a call may take: long enough to sit out an election, and more, in the middle of a long copy. */
 const DEADLINE_MS = 60_000;
@@ -15,7 +16,7 @@ const DEADLINE_MS = 60_000;
 /** A count looks at every pet: some seconds for ten million. */
 const COUNT_DEADLINE_MS = 600_000;
 
-const PET_FIELDS = { name: 1, categoryId: 1, status: 1, 'idem.k': 1, 'idem.fp': 1 } as const;
+const PET_FIELDS = { name: 1, categoryId: 1, status: 1, idem: 1 } as const;
 
 /** The pets in MongoDB, also while services are writing to it. */
 export class MongoPetArchive implements PetArchive {
@@ -28,7 +29,7 @@ export class MongoPetArchive implements PetArchive {
   }
 
   async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
-    const filter = { _id: { $gt: toLong(after) } };
+    const filter = petIds({ after });
     const options = {
       projection: PET_FIELDS,
       sort: { _id: 1 },
@@ -39,7 +40,7 @@ export class MongoPetArchive implements PetArchive {
       ...SETTLED,
     } as const;
     const found = await persistently(() => this.#pets.find(filter, options).toArray());
-    return found.map(toArchivedPet);
+    return pageFromStorage(found, after, toArchivedPet);
   }
 
   async write(pets: readonly ArchivedPet[]): Promise<void> {
@@ -52,7 +53,7 @@ export class MongoPetArchive implements PetArchive {
     return persistently(async () => {
       const [counter, highest] = await Promise.all([
         this.#counters.findOne({ _id: 'pets' }, SETTLED),
-        this.#pets.findOne({}, { projection: { _id: 1 }, sort: { _id: -1 }, ...SETTLED }),
+        this.#pets.findOne(petIds({}), { projection: { _id: 1 }, sort: { _id: -1 }, ...SETTLED }),
       ]);
       const ids = [counter?.last, highest?._id].map((id) => (id === undefined ? 0n : BigInt(id.toString())));
       return ids.reduce((a, b) => (a > b ? a : b));
@@ -65,7 +66,7 @@ export class MongoPetArchive implements PetArchive {
   }
 
   async count(upTo: bigint): Promise<number> {
-    const filter = { _id: { $lte: toLong(upTo) } };
+    const filter = petIds({ upTo });
     return persistently(() => this.#pets.countDocuments(filter, SETTLED), COUNT_DEADLINE_MS);
   }
 
@@ -84,6 +85,8 @@ export class MongoPetArchive implements PetArchive {
   async #settle(documents: readonly PetDocument[]): Promise<void> {
     const filter = { _id: { $in: documents.map(({ _id }) => _id) } };
     const found = await this.#pets.find(filter, { projection: PET_FIELDS, ...SETTLED }).toArray();
+    const stranger = found.find((document) => !hasPetId(document));
+    if (stranger !== undefined) throw new PetIdTaken(BigInt(Number(String(stranger._id))));
     const there = new Map(found.map(toArchivedPet).map((pet) => [pet.id, pet]));
     for (const document of documents) {
       const pet = toArchivedPet(document);
@@ -113,9 +116,4 @@ function toDocument({ id, name, categoryId, status, idempotency }: ArchivedPet):
   const document = { _id: toLong(id), name, categoryId: toLong(categoryId), status };
   if (idempotency === undefined) return document;
   return { ...document, idem: { k: idempotency.key, fp: idempotency.fingerprint } };
-}
-
-function toArchivedPet({ _id, name, categoryId, status, idem }: PetDocument): ArchivedPet {
-  const pet = storedPet(toBigInt(_id), { name, categoryId: toBigInt(categoryId), status });
-  return idem === undefined ? pet : { ...pet, idempotency: { key: idem.k, fingerprint: idem.fp } };
 }

@@ -1,5 +1,6 @@
 import { type Collection, type Db, type Filter, UUID } from 'mongodb';
 import { IdempotencyKeyReused, PetIdsExhausted, StorageUnavailable } from '../../application/errors.ts';
+import { pageFromStorage } from '../../application/pet-from-storage.ts';
 import type {
   Idempotency,
   Inserted,
@@ -10,7 +11,8 @@ import { type NewPet, type Pet, storedPet } from '../../domain/pet.ts';
 import { Deadline } from './deadline.ts';
 import { duplicateField } from './errors.ts';
 import { IdAllocator } from './id-allocator.ts';
-import { countersOf, type PetDocument, petsOf, STATUS_INDEX, toBigInt, toLong } from './schema.ts';
+import { hasPetId, isOf, petIds, toArchivedPet, toPet } from './pet-document.ts';
+import { countersOf, type PetDocument, petsOf, STATUS_INDEX, toLong } from './schema.ts';
 
 /** Every call is over after this time, with an answer or with {@link StorageUnavailable}. */
 const DEADLINE_MS = 10_000;
@@ -51,14 +53,11 @@ export class MongoPetRepository implements PetRepository {
   async findById(id: bigint): Promise<Pet | undefined> {
     const filter = { _id: toLong(id) };
     const found = await this.#read(() => this.#pets.findOne(filter, { projection: PET_FIELDS }));
-    return found === null ? undefined : toPet(found);
+    return found === null || !hasPetId(found) ? undefined : toPet(found);
   }
 
-  async list({ status, after, limit }: PetQuery): Promise<readonly Pet[]> {
-    const filter = {
-      ...(status !== undefined && { status }),
-      ...(after !== undefined && { _id: { $gt: toLong(after) } }),
-    };
+  async list({ status, after = 0n, limit }: PetQuery): Promise<readonly Pet[]> {
+    const filter = { ...(status !== undefined && { status }), ...petIds({ after }) };
     const options = {
       projection: PET_FIELDS,
       sort: { _id: 1 },
@@ -70,7 +69,7 @@ export class MongoPetRepository implements PetRepository {
       ...(status !== undefined && { hint: STATUS_INDEX.name }),
     } as const;
     const found = await this.#read(() => this.#pets.find(filter, options).toArray());
-    return found.map(toPet);
+    return pageFromStorage(found, after, toPet);
   }
 
   #read<T>(work: () => Promise<T>): Promise<T> {
@@ -91,7 +90,7 @@ export class MongoPetRepository implements PetRepository {
       // The same document in every attempt: whichever attempt succeeds, there is one pet.
       const document = toDocument(id, pet, op, idempotency);
       const stored = await deadline.retry(() => this.#insertDocument(document));
-      if (stored.op?.equals(op)) return { pet: storedPet(id, pet), replayed: false };
+      if (isOf(op, stored)) return { pet: storedPet(id, pet), replayed: false };
       if (idempotency !== undefined && stored.idem?.k === idempotency.key) return replay(stored, idempotency);
       this.#ids.fellBehind();
     }
@@ -124,8 +123,10 @@ export class MongoPetRepository implements PetRepository {
 }
 
 function replay(stored: PetDocument, { key, fingerprint }: Idempotency): Inserted {
-  if (stored.idem?.fp !== fingerprint) throw new IdempotencyKeyReused(key);
-  return { pet: toPet(stored), replayed: true };
+  if (!hasPetId(stored)) throw new StorageUnavailable('what has the idempotency key is no pet');
+  const pet = toArchivedPet(stored);
+  if (pet.idempotency?.fingerprint !== fingerprint) throw new IdempotencyKeyReused(key);
+  return { pet: storedPet(pet.id, pet), replayed: true };
 }
 
 function toDocument(
@@ -137,8 +138,4 @@ function toDocument(
   const document = { _id: toLong(id), name, categoryId: toLong(categoryId), status, op };
   if (idempotency === undefined) return document;
   return { ...document, idem: { k: idempotency.key, fp: idempotency.fingerprint } };
-}
-
-function toPet({ _id, name, categoryId, status }: PetDocument): Pet {
-  return storedPet(toBigInt(_id), { name, categoryId: toBigInt(categoryId), status });
 }

@@ -1,65 +1,89 @@
-import { type Db, MongoError } from 'mongodb';
-import { RateLimiterMongo, RateLimiterRes } from 'rate-limiter-flexible';
+import { type Collection, type Db, type Document, MongoError } from 'mongodb';
 import { StorageUnavailable } from '../../application/errors.ts';
 import type { Allowance, RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 import { Deadline } from './deadline.ts';
-import { RATE_LIMITS } from './schema.ts';
+import { duplicateField } from './errors.ts';
+import { RATE_LIMITS, type RateLimitDocument } from './schema.ts';
 
 const DEADLINE_MS = 500;
 
 // A count that a failover loses does no harm; a client that waits for a majority or for a disk does.
 const QUICK = { writeConcern: { w: 1, journal: false } } as const;
 
-/**
- * Counts that every service on the database shares. When a window ends is said by the clock of the service that
- * began it, so their clocks must agree better than a window is long.
- */
+/** `points` as they are now, this request included, and how many milliseconds the window still has. */
+type Count = { readonly points: number; readonly leftMs: number };
+
+/** Counts that every service on the database shares. Windows begin and end by the clock of the database alone. */
 export class MongoRateLimiter implements RateLimiter {
-  readonly #db: Db;
-  // As many as there are different limits, which is at most one for each key.
-  readonly #limiters = new Map<string, RateLimiterMongo>();
+  readonly #counts: Collection<RateLimitDocument>;
+  // When the window ends that a key has used up, on the clock of `performance.now()`: until then it is refused without
+  // a round trip. One for each key and limit.
+  readonly #usedUp = new Map<string, number>();
 
   constructor(db: Db) {
-    this.#db = db.client.db(db.databaseName, QUICK);
+    this.#counts = db.client.db(db.databaseName, QUICK).collection(RATE_LIMITS);
   }
 
   async take(keyId: string, limit: RateLimit): Promise<Allowance> {
+    const { requests, seconds } = limit;
+    const key = `${requests}/${seconds}:${keyId}`;
+    const leftMs = (this.#usedUp.get(key) ?? 0) - performance.now();
+    if (leftMs > 0) return allowance(limit, { points: requests + 1, leftMs });
     try {
       // Once: an attempt that has failed may have counted, and what the driver itself tries again counts once.
-      const counted = await new Deadline(DEADLINE_MS).bound(this.#limiter(limit).consume(keyId));
-      return allowance(true, counted);
+      const count = await new Deadline(DEADLINE_MS).bound(this.#count(key, seconds * 1_000));
+      if (count.points >= requests) this.#usedUp.set(key, performance.now() + count.leftMs);
+      return allowance(limit, count);
     } catch (error) {
-      // How the library says that the limit is passed.
-      if (error instanceof RateLimiterRes) return allowance(false, error);
       if (!(error instanceof MongoError)) throw error;
       throw new StorageUnavailable(`MongoDB does not count: ${error.message}`, { cause: error });
     }
   }
 
-  #limiter({ requests, seconds }: RateLimit): RateLimiterMongo {
-    const name = `${requests}/${seconds}`;
-    const known = this.#limiters.get(name);
-    if (known !== undefined) return known;
-    const limiter = new RateLimiterMongo({
-      storeClient: this.#db,
-      tableName: RATE_LIMITS,
-      disableIndexesCreation: true,
-      keyPrefix: name,
-      points: requests,
-      duration: seconds,
-      // A key that has used up its window is refused without a round trip until the window ends.
-      inMemoryBlockOnConsumed: requests,
+  async #count(key: string, windowMs: number): Promise<Count> {
+    const options = { upsert: true, returnDocument: 'after', projection: LEFT } as const;
+    const count = async () => this.#counts.findOneAndUpdate({ key }, counting(windowMs), options);
+    // Another request may have begun the window at the same moment.
+    const counted: Document | null = await count().catch((error: unknown) => {
+      if (duplicateField(error) !== 'key') throw error;
+      return count();
     });
-    this.#limiters.set(name, limiter);
-    return limiter;
+    if (counted === null) throw new StorageUnavailable('MongoDB has not counted');
+    return { points: Number(counted['points']), leftMs: Number(counted['leftMs']) };
   }
 }
 
-function allowance(allowed: boolean, { remainingPoints, msBeforeNext }: RateLimiterRes): Allowance {
+const LEFT = { _id: 0, points: 1, leftMs: { $subtract: ['$expire', '$$NOW'] } } as const;
+
+/**
+ * Counts on while the window lasts, else begins one. A window that would last longer than one can, because the clock was
+ * set back, is over. A window whose fields make no sense is none: a date is greater than what comes before dates in the
+ * order of types, https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
+ */
+function counting(windowMs: number): Document[] {
+  const end = { $add: ['$$NOW', windowMs] };
+  const lasts = {
+    $and: [
+      { $in: [{ $type: '$points' }, ['int', 'long']] },
+      { $gt: ['$expire', '$$NOW'] },
+      { $lte: ['$expire', end] },
+    ],
+  };
+  return [
+    {
+      $set: {
+        points: { $cond: [lasts, { $add: ['$points', 1] }, 1] },
+        expire: { $cond: [lasts, '$expire', end] },
+      },
+    },
+  ];
+}
+
+function allowance({ requests, seconds }: RateLimit, { points, leftMs }: Count): Allowance {
   return {
-    allowed,
-    remaining: remainingPoints,
-    resetSeconds: Math.max(1, Math.ceil(msBeforeNext / 1_000)),
+    allowed: points <= requests,
+    remaining: Math.max(0, requests - points),
+    resetSeconds: Math.min(seconds, Math.max(1, Math.ceil(leftMs / 1_000))),
   };
 }

@@ -41,8 +41,14 @@ export type ApiKeyDocument = {
   readonly lastUsedAt?: Date;
 };
 
-/** The name of the collection, for the library that has its documents: `{key, points, expire}`. */
 export const RATE_LIMITS = 'rate_limits';
+
+/** How many requests a key has sent in a window, which ends at `expire`. */
+export type RateLimitDocument = {
+  readonly key: string;
+  readonly points: number;
+  readonly expire: Date;
+};
 
 type VersionDocument = { readonly _id: 'petstore'; readonly version: number };
 
@@ -77,7 +83,7 @@ const IDEMPOTENCY_INDEX = {
   options: { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } },
 } as const;
 
-/** As `RateLimiterMongo.createIndexes` of rate-limiter-flexible has them. */
+/** One count for a key. The other index removes those whose window is over. */
 const RATE_LIMIT_KEY_INDEX = { name: 'key_1', key: { key: 1 }, options: { unique: true } } as const;
 const RATE_LIMIT_TTL_INDEX = {
   name: 'expire_-1',

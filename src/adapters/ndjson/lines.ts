@@ -18,15 +18,19 @@ export class LineTooLong extends Error {
 }
 
 /**
- * The lines of a file without their ends, as the bytes that they are, in batches. Holds no more than a block and a
+ * The lines of so many bytes of a file without their ends, as the bytes that they are, in batches. Holds no more than a block and a
  * line in memory. What follows the last line feed is a line too, unless it is nothing.
  *
  * @throws {LineTooLong}
  */
-export async function* linesOf(file: FileHandle, maxBytes: number): AsyncGenerator<readonly Buffer[]> {
+export async function* linesOf(
+  file: FileHandle,
+  size: number,
+  maxBytes: number,
+): AsyncGenerator<readonly Buffer[]> {
   let rest: Buffer = Buffer.alloc(0);
   let before = 0;
-  for await (const block of blocksOf(file)) {
+  for await (const block of blocksOf(file, size)) {
     const bytes = rest.length === 0 ? block : Buffer.concat([rest, block]);
     const lines: Buffer[] = [];
     let start = 0;
@@ -43,10 +47,14 @@ export async function* linesOf(file: FileHandle, maxBytes: number): AsyncGenerat
   if (rest.length > 0) yield [rest];
 }
 
-/** A file from its beginning. Not a stream: one that is left early closes the file, whatever it was told. */
-export async function* blocksOf(file: FileHandle): AsyncGenerator<Buffer> {
-  for (let position = 0; ; ) {
-    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(BLOCK), 0, BLOCK, position);
+/**
+ * So many bytes of a file from its beginning, so that one that grows has an end. Not a stream: one that is left early
+ * closes the file, whatever it was told.
+ */
+export async function* blocksOf(file: FileHandle, size: number): AsyncGenerator<Buffer> {
+  for (let position = 0; position < size; ) {
+    const wanted = Math.min(BLOCK, size - position);
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(BLOCK), 0, wanted, position);
     if (bytesRead === 0) return;
     position += bytesRead;
     yield buffer.subarray(0, bytesRead);

@@ -1,4 +1,5 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import type { PetSource, Survey } from '../../application/ports/pet-source.ts';
 import type { OnProgress } from '../../application/progress.ts';
@@ -16,20 +17,27 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 export class PetFile implements PetSource {
   readonly #path: string;
   readonly #file: FileHandle;
+  /** In bytes, when it was opened. */
+  readonly #size: number;
   readonly #parseJson: ParseJson;
 
-  private constructor(path: string, file: FileHandle, parseJson: ParseJson) {
+  private constructor(path: string, file: FileHandle, size: number, parseJson: ParseJson) {
     this.#path = path;
     this.#file = file;
+    this.#size = size;
     this.#parseJson = parseJson;
   }
 
   /** @throws {PetFileError} when it cannot be opened */
   static async open(path: string, parseJson: ParseJson): Promise<PetFile> {
     try {
-      const file = await open(path);
-      if ((await file.stat()).isFile()) return new PetFile(path, file, parseJson);
-      await file.close();
+      // Opening a pipe would wait for its other end in a thread that nothing can stop, not even the end of the process.
+      if ((await stat(path)).isFile()) {
+        const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+        const opened = await file.stat();
+        if (opened.isFile()) return new PetFile(path, file, opened.size, parseJson);
+        await file.close();
+      }
     } catch (error) {
       if (!(error instanceof Error && 'code' in error)) throw error;
       throw new PetFileError(path, undefined, `cannot be opened: ${error.message}`);
@@ -69,7 +77,7 @@ export class PetFile implements PetSource {
     let line = 0;
     let lastId = 0n;
     try {
-      for await (const lines of linesOf(this.#file, MAX_LINE_BYTES)) {
+      for await (const lines of linesOf(this.#file, this.#size, MAX_LINE_BYTES)) {
         const pets: ArchivedPet[] = [];
         for (const bytes of lines) {
           line++;
@@ -81,10 +89,16 @@ export class PetFile implements PetSource {
         }
         yield pets;
       }
+      await this.#refuseLonger();
     } catch (error) {
       if (!(error instanceof LineTooLong)) throw error;
       throw new PetFileError(this.#path, error.before + 1, `is longer than ${MAX_LINE_BYTES} bytes`);
     }
+  }
+
+  async #refuseLonger(): Promise<void> {
+    const { bytesRead } = await this.#file.read(Buffer.alloc(1), 0, 1, this.#size);
+    if (bytesRead > 0) throw new PetFileError(this.#path, undefined, 'has grown since it was opened');
   }
 
   #decode(bytes: Buffer, line: number): string {

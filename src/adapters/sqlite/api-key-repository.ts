@@ -1,7 +1,9 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ApiKeyIdTaken } from '../../application/api-key-errors.ts';
+import type { DamagedApiKey } from '../../application/errors.ts';
+import { keyFromStorage, undamaged } from '../../application/key-from-storage.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
-import { type ApiKeyRecord, type Scope, storedApiKey } from '../../domain/api-key.ts';
+import type { ApiKeyRecord } from '../../domain/api-key.ts';
 import { BUSY_DEADLINE_MS, transaction, whenReady } from './busy.ts';
 import { translated } from './errors.ts';
 import { type ApiKeyRow, KEY_STATEMENTS } from './statements.ts';
@@ -43,10 +45,10 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
 
   async findById(id: string): Promise<ApiKeyRecord | undefined> {
     const [key] = read(() => this.#byId.all(id));
-    return key;
+    return key && undamaged(key);
   }
 
-  async list(): Promise<readonly ApiKeyRecord[]> {
+  async list(): Promise<readonly (ApiKeyRecord | DamagedApiKey)[]> {
     return read(() => this.#list.all());
   }
 
@@ -70,9 +72,11 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
 
   async #change(statement: StatementSync, id: string, at: Date): Promise<ApiKeyRecord | undefined> {
     const instant = toInteger(at);
+    // Else the table might refuse the change of a damaged row, and not say why.
+    await this.findById(id);
     // All rows, although there is one at most: `get` would stop before the commit and not hear that it failed.
     const [row] = await this.#write(() => statement.all(instant, id) as ApiKeyRow[]);
-    return row && toKey(row);
+    return row && undamaged(toKey(row));
   }
 
   async #write<T>(work: () => T): Promise<T> {
@@ -80,7 +84,7 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
   }
 }
 
-function read(query: () => ReturnType<StatementSync['all']>): readonly ApiKeyRecord[] {
+function read(query: () => ReturnType<StatementSync['all']>): readonly (ApiKeyRecord | DamagedApiKey)[] {
   try {
     return (query() as ApiKeyRow[]).map(toKey);
   } catch (error) {
@@ -111,25 +115,31 @@ function toInteger(time: Date): bigint {
   return BigInt(time.getTime());
 }
 
-function toKey(row: ApiKeyRow): ApiKeyRecord {
-  const { requests, seconds } = row;
-  return storedApiKey({
-    id: row.id,
-    digest: row.digest.toHex(),
-    label: row.label,
-    scopes: row.scopes.split(' ') as Scope[],
+function toKey(row: ApiKeyRow): ApiKeyRecord | DamagedApiKey {
+  const { id, digest, label, scopes, requests, seconds } = row;
+  return keyFromStorage({
+    id,
+    digest: digest instanceof Uint8Array ? digest.toHex() : digest,
+    label,
+    scopes: typeof scopes === 'string' ? scopes.split(' ') : scopes,
     createdAt: toDate(row.created_at),
-    expiresAt: row.expires_at === null ? undefined : toDate(row.expires_at),
-    // The table has both or neither.
+    expiresAt: toDate(row.expires_at),
     rateLimit:
-      requests === null || seconds === null
+      requests === null && seconds === null
         ? undefined
-        : { requests: Number(requests), seconds: Number(seconds) },
-    revokedAt: row.revoked_at === null ? undefined : toDate(row.revoked_at),
-    lastUsedAt: row.last_used_at === null ? undefined : toDate(row.last_used_at),
+        : { requests: toNumber(requests), seconds: toNumber(seconds) },
+    revokedAt: toDate(row.revoked_at),
+    lastUsedAt: toDate(row.last_used_at),
   });
 }
 
-function toDate(ms: bigint): Date {
-  return new Date(Number(ms));
+// What is no integer stays what it is, to be refused.
+
+function toDate(ms: unknown): unknown {
+  if (ms === null) return undefined;
+  return typeof ms === 'bigint' ? new Date(Number(ms)) : ms;
+}
+
+function toNumber(integer: unknown): unknown {
+  return typeof integer === 'bigint' ? Number(integer) : integer;
 }

@@ -1,11 +1,17 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
-import { IdempotencyKeyReused, PetIdsExhausted, StorageUnavailable } from '../../application/errors.ts';
+import {
+  DamagedPet,
+  IdempotencyKeyReused,
+  PetIdsExhausted,
+  StorageUnavailable,
+} from '../../application/errors.ts';
 import type { Idempotency, Inserted } from '../../application/ports/pet-repository.ts';
 import { MAX_PET_ID, type NewPet, storedPet } from '../../domain/pet.ts';
 import { BUSY_DEADLINE_MS, BUSY_PAUSE_MS, transaction } from './busy.ts';
 import { isBusy, isConstraint, isUnbindable, translated } from './errors.ts';
-import { INSERT, type PetRow, QUERIES, toPet } from './statements.ts';
+import { type PetReader, petReader } from './pet-reader.ts';
+import { type ArchivedRow, INSERT, QUERIES } from './statements.ts';
 
 /** How many inserts may wait. They pile up only while another connection holds the file. */
 export const MAX_WAITING = 10_000;
@@ -33,6 +39,7 @@ export class InsertQueue {
   readonly #insert: StatementSync;
   readonly #byKey: StatementSync;
   readonly #lastId: StatementSync;
+  readonly #toArchivedPet: PetReader['toArchivedPet'];
   #waiting: Waiting[] = [];
   #running: Promise<void> | undefined;
   #closed = false;
@@ -42,6 +49,7 @@ export class InsertQueue {
     this.#db = db;
     this.#deadlineMs = deadlineMs;
     this.#insert = db.prepare(INSERT);
+    this.#toArchivedPet = petReader(db).toArchivedPet;
     this.#byKey = db.prepare(QUERIES.byIdempotencyKey);
     this.#lastId = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'pets'");
   }
@@ -93,7 +101,8 @@ export class InsertQueue {
   }
 
   /** Throws only what is a failure of the whole batch. */
-  #storeOne({ pet, key, fingerprint, resolve, reject }: Waiting): Tell {
+  #storeOne(waiting: Waiting): Tell {
+    const { pet, key, fingerprint, resolve, reject } = waiting;
     try {
       const { lastInsertRowid } = this.#insert.run(pet.name, pet.categoryId, pet.status, key, fingerprint);
       const inserted = { pet: storedPet(BigInt(lastInsertRowid), pet), replayed: false };
@@ -102,11 +111,23 @@ export class InsertQueue {
       if (isUnbindable(error)) return () => reject(error);
       if (!isConstraint(error)) throw error;
       // Also when the ids have run out, of which SQLite hears first.
-      const known = this.#byKey.get(fingerprint, key) as (PetRow & { matches: bigint }) | undefined;
-      if (known?.matches === 1n) return () => resolve({ pet: toPet(known), replayed: true });
-      const failure =
-        known !== undefined ? new IdempotencyKeyReused(String(key?.toString('hex'))) : this.#refusal(error);
+      const known = this.#byKey.get(key) as ArchivedRow | undefined;
+      if (known !== undefined) return this.#replay(known, waiting);
+      const failure = this.#refusal(error);
       return () => reject(failure);
+    }
+  }
+
+  #replay(known: ArchivedRow, { key, fingerprint, resolve, reject }: Waiting): Tell {
+    try {
+      const there = this.#toArchivedPet(known);
+      if (there.idempotency?.fingerprint !== fingerprint?.toString('hex')) {
+        return () => reject(new IdempotencyKeyReused(String(key?.toString('hex'))));
+      }
+      return () => resolve({ pet: storedPet(there.id, there), replayed: true });
+    } catch (error) {
+      if (!(error instanceof DamagedPet)) throw error;
+      return () => reject(error);
     }
   }
 

@@ -1,25 +1,31 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { IdempotencyKeyTaken, PetIdTaken } from '../../application/archive-errors.ts';
+import { pageFromStorage } from '../../application/pet-from-storage.ts';
 import type { ArchivedPet, PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
 import { samePet } from '../../application/same-pet.ts';
 import { transaction, whenReady } from './busy.ts';
-import { ARCHIVE_QUERIES, type ArchivedRow, INSERT_WITH_ID, RESERVE, toPet } from './statements.ts';
+import { type PetReader, petReader } from './pet-reader.ts';
+import { ARCHIVE_QUERIES, type ArchivedRow, INSERT_WITH_ID, RESERVE } from './statements.ts';
 
 /** The pets of a SQLite file. Also of one that a service is writing to. */
 export class ReadableSqlitePetArchive implements ReadablePetArchive {
   readonly #read: StatementSync;
   readonly #lastId: StatementSync;
   readonly #count: StatementSync;
+  protected readonly toArchivedPet: PetReader['toArchivedPet'];
 
   constructor(db: DatabaseSync) {
+    this.toArchivedPet = petReader(db).toArchivedPet;
     this.#read = db.prepare(ARCHIVE_QUERIES.read);
     this.#lastId = db.prepare(ARCHIVE_QUERIES.lastId);
     this.#count = db.prepare(ARCHIVE_QUERIES.count);
   }
 
   async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
-    const rows = await whenReady(() => this.#read.all(after, limit) as ArchivedRow[]);
-    return rows.map(toArchivedPet);
+    return whenReady(() => {
+      const rows = this.#read.all(after, limit) as ArchivedRow[];
+      return pageFromStorage(rows, after, this.toArchivedPet);
+    });
   }
 
   async lastId(): Promise<bigint> {
@@ -84,17 +90,6 @@ export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArc
     if (changes !== 0n) return;
     const there = this.#byId.get(id) as ArchivedRow | undefined;
     if (there === undefined) throw new IdempotencyKeyTaken(id);
-    if (!samePet(toArchivedPet(there), pet)) throw new PetIdTaken(id);
+    if (!samePet(this.toArchivedPet(there), pet)) throw new PetIdTaken(id);
   }
-}
-
-function toArchivedPet(row: ArchivedRow): ArchivedPet {
-  const pet = toPet(row);
-  const { idempotency_key: key, fingerprint } = row;
-  // The table has both or neither.
-  if (key === null || fingerprint === null) return pet;
-  return Object.freeze({
-    ...pet,
-    idempotency: Object.freeze({ key: key.toHex(), fingerprint: fingerprint.toHex() }),
-  });
 }

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { pageFromStorage } from '../../application/pet-from-storage.ts';
 import type {
   Idempotency,
   Inserted,
@@ -8,7 +9,8 @@ import type {
 import type { NewPet, Pet } from '../../domain/pet.ts';
 import { translated } from './errors.ts';
 import type { InsertQueue } from './insert-queue.ts';
-import { type PetRow, QUERIES, toPet } from './statements.ts';
+import { type PetReader, petReader } from './pet-reader.ts';
+import { type PetRow, QUERIES } from './statements.ts';
 
 /** Less than every id. */
 const BEGINNING = 0n;
@@ -19,12 +21,14 @@ export class SqlitePetRepository implements PetRepository {
   readonly #byId: StatementSync;
   readonly #list: StatementSync;
   readonly #listByStatus: StatementSync;
+  readonly #toPet: PetReader['toPet'];
 
   constructor(db: DatabaseSync, inserts: InsertQueue) {
     this.#inserts = inserts;
     this.#byId = db.prepare(QUERIES.byId);
     this.#list = db.prepare(QUERIES.list);
     this.#listByStatus = db.prepare(QUERIES.listByStatus);
+    this.#toPet = petReader(db).toPet;
   }
 
   async insert(pet: NewPet): Promise<Pet> {
@@ -37,20 +41,24 @@ export class SqlitePetRepository implements PetRepository {
   }
 
   async findById(id: bigint): Promise<Pet | undefined> {
-    const [pet] = read(() => this.#byId.all(id));
-    return pet;
+    return read(() => {
+      const [row] = this.#byId.all(id) as PetRow[];
+      return row && this.#toPet(row);
+    });
   }
 
   async list({ status, after = BEGINNING, limit }: PetQuery): Promise<readonly Pet[]> {
-    return read(() =>
-      status === undefined ? this.#list.all(after, limit) : this.#listByStatus.all(status, after, limit),
-    );
+    return read(() => {
+      const rows =
+        status === undefined ? this.#list.all(after, limit) : this.#listByStatus.all(status, after, limit);
+      return pageFromStorage(rows as PetRow[], after, this.#toPet);
+    });
   }
 }
 
-function read(query: () => ReturnType<StatementSync['all']>): readonly Pet[] {
+function read<T>(query: () => T): T {
   try {
-    return (query() as PetRow[]).map(toPet);
+    return query();
   } catch (error) {
     throw translated(error);
   }

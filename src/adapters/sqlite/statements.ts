@@ -1,5 +1,3 @@
-import { type Pet, type PetStatus, storedPet } from '../../domain/pet.ts';
-
 const COLUMNS = 'id, name, category_id, status';
 
 /** Every query that the service runs. `test/adapters/sqlite/query-plans.test.ts` proves that none of them scans or sorts. */
@@ -8,8 +6,11 @@ export const QUERIES = {
   list: `SELECT ${COLUMNS} FROM pets WHERE id > ? ORDER BY id LIMIT ?`,
   // After an ANALYZE the planner would walk all pets by id where most have one status, and so for a rare one.
   listByStatus: `SELECT ${COLUMNS} FROM pets INDEXED BY pets_by_status WHERE status = ? AND id > ? ORDER BY id LIMIT ?`,
-  byIdempotencyKey: `SELECT ${COLUMNS}, fingerprint = ? AS matches FROM pets WHERE idempotency_key = ?`,
+  byIdempotencyKey: `SELECT ${COLUMNS}, idempotency_key, fingerprint FROM pets WHERE idempotency_key = ?`,
 } as const;
+
+/** The name as it is in the file, whether or not it is a text. */
+export const NAME_BYTES = 'SELECT CAST(name AS BLOB) AS bytes FROM pets WHERE id = ?';
 
 export const INSERT =
   'INSERT INTO pets (name, category_id, status, idempotency_key, fingerprint) VALUES (?, ?, ?, ?, ?)';
@@ -49,33 +50,33 @@ export const KEY_STATEMENTS = {
     'UPDATE api_keys SET last_used_at = ?1 WHERE id = ?2 AND (last_used_at IS NULL OR last_used_at <= ?1 - ?3)',
 } as const;
 
-/** STRICT and the checks of the table guarantee these types, and `readBigInts` that every integer is exact. */
+/**
+ * The key of the table is always an integer, and `readBigInts` makes every integer exact. STRICT and the checks of the
+ * table guarantee the rest when it is written; what a damaged file holds can be anything.
+ */
 export type PetRow = {
   readonly id: bigint;
-  readonly name: string;
-  readonly category_id: bigint;
-  readonly status: PetStatus;
+  readonly name: unknown;
+  readonly category_id: unknown;
+  readonly status: unknown;
 };
 
-export type ArchivedRow = PetRow & {
-  readonly idempotency_key: Uint8Array | null;
-  readonly fingerprint: Uint8Array | null;
-};
+export type ArchivedRow = PetRow & { readonly idempotency_key: unknown; readonly fingerprint: unknown };
 
-export type ApiKeyRow = {
-  readonly id: string;
-  readonly digest: Uint8Array;
-  readonly label: string;
-  /** Separated by spaces. */
-  readonly scopes: string;
-  readonly created_at: bigint;
-  readonly expires_at: bigint | null;
-  readonly requests: bigint | null;
-  readonly seconds: bigint | null;
-  readonly revoked_at: bigint | null;
-  readonly last_used_at: bigint | null;
-};
-
-export function toPet({ id, name, category_id: categoryId, status }: PetRow): Pet {
-  return storedPet(id, { name, categoryId, status });
-}
+/** As with pets. */
+export type ApiKeyRow = Readonly<
+  Record<
+    | 'id'
+    | 'digest'
+    | 'label'
+    /** Separated by spaces. */
+    | 'scopes'
+    | 'created_at'
+    | 'expires_at'
+    | 'requests'
+    | 'seconds'
+    | 'revoked_at'
+    | 'last_used_at',
+    unknown
+  >
+>;

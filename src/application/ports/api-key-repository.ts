@@ -1,4 +1,5 @@
 import type { ApiKeyRecord } from '../../domain/api-key.ts';
+import type { DamagedApiKey } from '../errors.ts';
 
 /** How often the use of a key is written, in milliseconds. */
 export const USE_INTERVAL_MS = 60_000;
@@ -8,7 +9,8 @@ export const USE_INTERVAL_MS = 60_000;
  *
  * Every value comes back exactly as it went in, times to the millisecond. What a method was given or has returned is
  * never shared with the store. What a method has done is durable when it resolves, as far as the adapter is durable at
- * all. Every method rejects with {@link StorageUnavailable} when the storage cannot be reached, within a bounded time.
+ * all. Every method rejects with {@link StorageUnavailable} when the storage cannot be reached, within a bounded time,
+ * and but for `list` with {@link DamagedApiKey} when what it holds of the key that is asked for is none any more.
  */
 export interface ApiKeyRepository {
   /**
@@ -22,8 +24,8 @@ export interface ApiKeyRepository {
   /** The key with this id, whatever its state, or `undefined`. Whatever the text is, it is no more than an id. */
   findById(id: string): Promise<ApiKeyRecord | undefined>;
 
-  /** Every key, in the order of creation; of the same instant, in that of the id. */
-  list(): Promise<readonly ApiKeyRecord[]>;
+  /** Every key, in the order of creation; of the same instant, in that of the id. What is damaged is among them. */
+  list(): Promise<readonly (ApiKeyRecord | DamagedApiKey)[]>;
 
   /** Ends the key at this instant, or leaves it as it is when it was revoked before that. As it is then, or `undefined`. */
   revoke(id: string, at: Date): Promise<ApiKeyRecord | undefined>;

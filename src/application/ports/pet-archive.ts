@@ -14,6 +14,8 @@ export type ArchivedPet = Pet & {
  * Every value comes back exactly as it went in, int64 and Unicode included, and what a method was given or has
  * returned is never shared with the store. Every method rejects with {@link StorageUnavailable} when the storage
  * cannot be reached, within a bounded time.
+ *
+ * @throws {DamagedPet} from `read` and `write`, when what is held of a pet is none any more: no archive passes it over
  */
 export interface PetArchive {
   /** Pets whose id is greater, at most `limit` of them, in ascending order of id. Costs the same at any depth. */

@@ -28,7 +28,9 @@ export type Inserted = {
  *
  * Every value comes back exactly as it went in, int64 and Unicode included. What a method was given or has
  * returned is never shared with the store: changing it changes nothing. Every method rejects with
- * {@link StorageUnavailable} when the storage cannot be reached, within a bounded time.
+ * {@link StorageUnavailable} when the storage cannot be reached, within a bounded time, and with {@link DamagedPet}
+ * when what it holds of a pet that was asked for is none any more: that is checked whenever a pet is read. A record
+ * that cannot be a pet because no id of a pet is its key is passed over.
  */
 export interface PetRepository {
   /**
@@ -57,6 +59,8 @@ export interface PetRepository {
   /**
    * Pets in ascending order of id. A pet that was stored before the call is never missed between one page and
    * the next that begins after its last id. A page costs the same at any depth, with and without the filter.
+   *
+   * @throws {DamagedPet} the first of the page; its `before` are the pets of the page that come before it
    */
   list(query: PetQuery): Promise<readonly Pet[]>;
 }

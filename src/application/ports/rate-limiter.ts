@@ -6,7 +6,7 @@ export type Allowance = {
   readonly allowed: boolean;
   /** How many more requests the window has, at least 0. */
   readonly remaining: number;
-  /** When the window ends and all requests are there again: in seconds from now, at least 1. */
+  /** When the window ends and all requests are there again: in seconds from now, from 1 to the length of the window. */
   readonly resetSeconds: number;
 };
 
@@ -14,7 +14,7 @@ export type Allowance = {
 export interface RateLimiter {
   /**
    * Counts one request of a key. Its window begins with its first request. Another limit for the same key is another
-   * count.
+   * count. No clock that is set makes a window longer.
    *
    * @throws {StorageUnavailable} when it cannot be counted, within half a second: whoever waits is a client
    */

@@ -22,6 +22,7 @@ export interface TokenVerifier {
    * nothing about how near a wrong token came. A verifier keeps no key, only SHA-256 digests.
    *
    * @throws {StorageUnavailable} when it cannot be known now
+   * @throws {DamagedApiKey} when what is held of the key is none any more; it is not valid
    */
   verify(token: string): Promise<ApiKey | undefined>;
 }

@@ -29,7 +29,7 @@ export class AuditedApiKeys implements ApiKeyRepository {
     return this.#keys.findById(id);
   }
 
-  list(): Promise<readonly ApiKeyRecord[]> {
+  list(): ReturnType<ApiKeyRepository['list']> {
     return this.#keys.list();
   }
 

@@ -13,8 +13,9 @@ Writes every pet as a line of JSON (NDJSON), in ascending order of id, to FILE o
 may go on using the storage. What is added after the start is left out.
 
   --from URL   where the pets are: sqlite:PATH or mongodb://HOST/DATABASE; by default DATABASE_URL
-  FILE         is written as FILE.partial and gets its name when it is complete, in place of an older one. After an
-               interruption the same command goes on where FILE.partial ends.
+  FILE         is written as FILE.partial and gets its name when it is complete, in place of an older one, whose
+               permissions it gets; a new one is for its owner alone. After an interruption the same command goes on
+               where FILE.partial ends; a FILE.partial that is something else is left as it is, and nothing is written.
 `;
 
 export const exportCommand: Command = {
@@ -63,11 +64,13 @@ async function toFile(archive: ReadablePetArchive, path: string, talk: Talk): Pr
   try {
     talk.ifInterrupted(`run the same command again to go on with ${file.path}`);
     const delivered = await file.delivered(parseJson);
-    const resumes = delivered !== undefined && (await new ResumeExport(archive).execute(delivered));
-    await file.cut({ toNothing: !resumes });
-    let count = resumes ? delivered.count : 0;
-    if (resumes) process.stderr.write(`going on with ${file.path}, after ${count} pets\n`);
-    const after = resumes ? delivered.last.id : 0n;
+    if (delivered !== undefined) {
+      if (!(await new ResumeExport(archive).execute(delivered))) throw file.stranger();
+      await file.cut();
+      process.stderr.write(`going on with ${file.path}, after ${delivered.count} pets\n`);
+    }
+    let count = delivered?.count ?? 0;
+    const after = delivered?.last.id ?? 0n;
     for await (const pets of new ExportPets(archive).execute(after, talk.progress.update)) {
       await file.append(pets);
       count += pets.length;

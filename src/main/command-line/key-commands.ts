@@ -1,5 +1,6 @@
 import { keyMint } from '../../adapters/tokens/token.ts';
 import { ApiKeyNotFound } from '../../application/api-key-errors.ts';
+import { undamaged } from '../../application/key-from-storage.ts';
 import { CreateKey, type HandOver } from '../../application/create-key.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import { RevokeKey } from '../../application/revoke-key.ts';
@@ -88,6 +89,7 @@ const COMMANDS: Readonly<Record<string, KeyCommand>> = {
           keyTable(all, now),
           all.map((key) => keyJson(key, now)),
         );
+        all.forEach(undamaged);
       },
   },
   show: {

@@ -1,10 +1,12 @@
+import { DamagedApiKey } from '../../application/errors.ts';
 import { type ApiKeyRecord, apiKeyState } from '../../domain/api-key.ts';
 import { rateLimitText } from '../rate-limit.ts';
 
 type KeyProperty = string | readonly string[] | Date | null;
 
 /** A key for programs: everything but its digest, times as in RFC 3339. */
-export function keyJson(key: ApiKeyRecord, now: Date): Record<string, KeyProperty> {
+export function keyJson(key: ApiKeyRecord | DamagedApiKey, now: Date): Record<string, KeyProperty> {
+  if (key instanceof DamagedApiKey) return { id: key.id, state: 'damaged' };
   const { id, label, scopes, rateLimit, createdAt, expiresAt, revokedAt, lastUsedAt } = key;
   return {
     id,
@@ -22,18 +24,22 @@ export function keyJson(key: ApiKeyRecord, now: Date): Record<string, KeyPropert
 const COLUMNS = ['ID', 'STATE', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED', 'LABEL'] as const;
 
 /** Keys for people, a line each. The label comes last: nobody knows how wide it is on a terminal. */
-export function keyTable(keys: readonly ApiKeyRecord[], now: Date): string {
-  const rows = keys.map((key) => [
-    key.id,
-    apiKeyState(key, now),
-    key.scopes.join(','),
-    minute(key.createdAt),
-    key.expiresAt === undefined ? 'never' : minute(key.expiresAt),
-    key.lastUsedAt === undefined ? 'never' : minute(key.lastUsedAt),
-    key.label,
-  ]);
+export function keyTable(keys: readonly (ApiKeyRecord | DamagedApiKey)[], now: Date): string {
+  const rows = keys.map((key) =>
+    key instanceof DamagedApiKey
+      ? [key.id, 'damaged']
+      : [
+          key.id,
+          apiKeyState(key, now),
+          key.scopes.join(','),
+          minute(key.createdAt),
+          key.expiresAt === undefined ? 'never' : minute(key.expiresAt),
+          key.lastUsedAt === undefined ? 'never' : minute(key.lastUsedAt),
+          key.label,
+        ],
+  );
   const table = [COLUMNS, ...rows];
-  const widths = COLUMNS.map((_, column) => Math.max(...table.map((row) => row[column]!.length)));
+  const widths = COLUMNS.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
   return table
     .map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  '))
     .map((line) => `${line.trimEnd()}\n`)

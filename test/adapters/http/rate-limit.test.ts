@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.ts';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
 import { StorageUnavailable } from '../../../src/application/errors.ts';
 import type { RateLimiter } from '../../../src/application/ports/rate-limiter.ts';
@@ -16,13 +17,10 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 
 const HOURLY = { requests: 2, seconds: 3600 };
 
-// The clock stands still, so that a window ends when a test wants it to.
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date'] });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+/** The clock of the limiter stands still: no window ends. */
+function startedApi(options: Parameters<typeof startApi>[0] = {}): ReturnType<typeof startApi> {
+  return startApi({ limiter: new InMemoryRateLimiter(() => 0), ...options });
+}
 
 /** What a client is told of the limit. The window has just begun. */
 function limited(requests: number, seconds: number, remaining: number): Record<string, string> {
@@ -59,7 +57,7 @@ function failing(error: unknown): RateLimiter {
 
 describe('a limit', () => {
   test('lets so many requests through, and refuses the next', async () => {
-    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: HOURLY });
+    await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY });
     const answers = [];
     for (const _ of [1, 2, 3, 4]) answers.push(whole(await api.get('/v1/pets', AS_TOM)));
     expect(answers).toStrictEqual([
@@ -71,7 +69,7 @@ describe('a limit', () => {
   });
 
   test('is one for each key', async () => {
-    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: HOURLY });
+    await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY });
     for (const _ of [1, 2, 3]) await api.get('/v1/pets', AS_TOM);
     const answer = whole(await api.get('/v1/pets', AS_ANN));
     expect(answer).toStrictEqual(success(200, '[]', limited(2, 3600, 1)));
@@ -79,7 +77,7 @@ describe('a limit', () => {
 
   test('of a key stands in for the one for all', async () => {
     const tokens = tomAndAnn({ rateLimit: { requests: 1, seconds: 60 } });
-    await using api = await startApi({ tokens, rateLimit: HOURLY });
+    await using api = await startedApi({ tokens, rateLimit: HOURLY });
     const answers = [];
     for (const as of [AS_ANN, AS_ANN, AS_TOM]) answers.push(whole(await api.get('/v1/pets', as)));
     expect(answers).toStrictEqual([
@@ -91,14 +89,14 @@ describe('a limit', () => {
 
   test('of a key holds where there is none for all', async () => {
     const tokens = tomAndAnn({ rateLimit: { requests: 1, seconds: 60 } });
-    await using api = await startApi({ tokens });
+    await using api = await startedApi({ tokens });
     await api.get('/v1/pets', AS_ANN);
     expect(whole(await api.get('/v1/pets', AS_ANN))).toStrictEqual(refused(1, 60));
     expect(whole(await api.get('/v1/pets', AS_TOM))).toStrictEqual(success(200, '[]'));
   });
 
   test('refuses before anything is done', async () => {
-    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: { requests: 1, seconds: 3600 } });
+    await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: { requests: 1, seconds: 3600 } });
     await api.get('/v1/pets', AS_TOM);
     expect(whole(await api.post(petBody(), AS_TOM))).toStrictEqual(refused(1, 3600));
     expect((await api.get('/v1/pets', AS_ANN)).body).toBe('[]');
@@ -106,11 +104,15 @@ describe('a limit', () => {
   });
 
   test('ends with its window', async () => {
-    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: { requests: 1, seconds: 60 } });
-    const began = Date.now();
+    let elapsed = 0;
+    const limiter = new InMemoryRateLimiter(() => elapsed);
+    await using api = await startedApi({
+      tokens: tomAndAnn(),
+      limiter,
+      rateLimit: { requests: 1, seconds: 60 },
+    });
     const told = [];
-    for (const elapsed of [0, 1, 59_999, 60_000]) {
-      vi.setSystemTime(began + elapsed);
+    for (elapsed of [0, 1, 59_999, 60_000]) {
       const { status, headers } = await api.get('/v1/pets', AS_TOM);
       told.push([status, headers['ratelimit'], headers['retry-after']]);
     }
@@ -135,7 +137,7 @@ describe('whatever becomes of a request with a key, it counts and says what is l
     ['PUT', 405, '/v1/pets', {}],
     ['POST', 415, '/v1/pets', {}],
   ])('%s: %i', async (method, status, path, headers) => {
-    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: HOURLY });
+    await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY });
     const body = method === 'POST' ? { body: petBody() } : {};
     const answer = await api.request(method, path, { headers: { ...AS_TOM, ...headers }, ...body });
     expect(answer.status).toBe(status);
@@ -144,7 +146,7 @@ describe('whatever becomes of a request with a key, it counts and says what is l
   });
 
   test('a key without the scope: 403', async () => {
-    await using api = await startApi({ tokens: tomAndAnn({ scopes: [] }), rateLimit: HOURLY });
+    await using api = await startedApi({ tokens: tomAndAnn({ scopes: [] }), rateLimit: HOURLY });
     const { status, headers } = await api.get('/v1/pets', AS_ANN);
     expect(status).toBe(403);
     expect(headers).toMatchObject(limited(2, 3600, 1));
@@ -160,7 +162,7 @@ describe('what is not limited', () => {
         return { allowed: true, remaining: requests - taken.length, resetSeconds: seconds };
       },
     };
-    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter });
+    await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter });
     for (const authorization of [undefined, 'Bearer wrong', `Bearer ${TOM}x`]) {
       const { status, headers } = await api.get('/v1/pets', { authorization });
       expect(status).toBe(401);
@@ -172,7 +174,7 @@ describe('what is not limited', () => {
   });
 
   test.each(['/livez', '/readyz'])('is %s, with a key or without', async (path) => {
-    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: { requests: 1, seconds: 3600 } });
+    await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: { requests: 1, seconds: 3600 } });
     for (const headers of [AS_TOM, AS_TOM, { authorization: undefined }]) {
       expect(whole(await api.get(path, headers))).toStrictEqual(success(200, '{"status":"ok"}'));
     }
@@ -180,7 +182,7 @@ describe('what is not limited', () => {
   });
 
   test('is anything when there is no limit: nobody counts', async () => {
-    await using api = await startApi({ tokens: tomAndAnn(), limiter: failing(new Error('asked')) });
+    await using api = await startedApi({ tokens: tomAndAnn(), limiter: failing(new Error('asked')) });
     expect(whole(await api.get('/v1/pets', AS_TOM))).toStrictEqual(success(200, '[]'));
     expect(api.log.failures).toStrictEqual([]);
   });
@@ -191,7 +193,7 @@ describe('a limiter that cannot count', () => {
 
   test('because its storage is away lets requests through, and that is reported', async () => {
     const error = new StorageUnavailable('away');
-    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter: failing(error) });
+    await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter: failing(error) });
     for (const id of ['a', 'b', 'c']) {
       const answer = await api.get('/v1/pets', { ...AS_TOM, 'x-request-id': id });
       expect(whole(answer)).toStrictEqual(success(200, '[]', POLICY));
@@ -202,7 +204,7 @@ describe('a limiter that cannot count', () => {
 
   test('because of a bug is a bug: 500', async () => {
     const error = new TypeError('x is not a function');
-    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter: failing(error) });
+    await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter: failing(error) });
     const answer = await api.get('/v1/pets', { ...AS_TOM, 'x-request-id': 'a' });
     expect(whole(answer)).toStrictEqual(
       problem(500, 'INTERNAL', 'the service made an error; it has been logged under this request id', POLICY),
@@ -213,7 +215,7 @@ describe('a limiter that cannot count', () => {
 
   test('does not hide what fails behind it', async () => {
     const limiter = failing(new StorageUnavailable('away'));
-    await using api = await startApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter });
+    await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter });
     expect((await api.get('/v1/pets?x', AS_TOM)).status).toBe(400);
     expect(api.log.notCounted).toHaveLength(1);
   });
@@ -228,7 +230,7 @@ test('the counts of different limits are told apart by the port alone', async ()
     },
   };
   const tokens = tomAndAnn({ id: 'the-id-of-ann', rateLimit: { requests: 7, seconds: 8 } });
-  await using api = await startApi({ tokens, rateLimit: HOURLY, limiter });
+  await using api = await startedApi({ tokens, rateLimit: HOURLY, limiter });
   await api.get('/v1/pets', AS_TOM);
   const { headers } = await api.get('/v1/pets', AS_ANN);
   expect(headers).toMatchObject({ ratelimit: '"key";r=0;t=1', 'ratelimit-policy': '"key";q=7;w=8' });

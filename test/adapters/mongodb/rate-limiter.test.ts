@@ -131,6 +131,50 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     expect(end).toBeLessThanOrEqual(after);
   });
 
+  it.each<readonly [string, object]>([
+    [
+      'a clock that was ahead has put into the future',
+      { points: 1, expire: new Date(Date.now() + 7_211_000) },
+    ],
+    ['has no end', { points: 1, expire: null }],
+    ['has a text for its end', { points: 1, expire: 'tomorrow' }],
+    ['has no count', { expire: new Date(Date.now() + 5_000) }],
+    ['has a text for its count', { points: 'many', expire: new Date(Date.now() + 5_000) }],
+  ])('begins a window in place of one that %s', async (_, fields) => {
+    const { url, db } = await freshDatabase(mongo!);
+    const { limiter } = await open(url);
+    await db
+      .collection('rate_limits')
+      .insertOne({ key: '1/10:tom', ...fields }, { bypassDocumentValidation: true });
+
+    const limit = { requests: 1, seconds: 10 };
+    expect(await limiter.take('tom', limit)).toStrictEqual({ allowed: true, remaining: 0, resetSeconds: 10 });
+    expect(await limiter.take('tom', limit)).toStrictEqual({
+      allowed: false,
+      remaining: 0,
+      resetSeconds: 10,
+    });
+    expect(await (await open(url)).limiter.take('tom', limit)).toStrictEqual({
+      allowed: false,
+      remaining: 0,
+      resetSeconds: 10,
+    });
+  });
+
+  it('counts where many begin the same window at once', async () => {
+    const { url } = await freshDatabase(mongo!);
+    const limiters = await Promise.all(Array.from({ length: 8 }, () => open(url)));
+    const limit = { requests: 100, seconds: HOUR };
+
+    for (let round = 0; round < 10; round++) {
+      const taken = await Promise.all(
+        limiters.map(async ({ limiter }) => limiter.take(`key ${round}`, limit)),
+      );
+      const remaining = taken.map((allowance) => allowance.remaining);
+      expect(remaining.toSorted((a, b) => a - b)).toStrictEqual([92, 93, 94, 95, 96, 97, 98, 99]);
+    }
+  });
+
   it('finds a count by its index', async () => {
     const { url, db } = await freshDatabase(mongo!);
     const { limiter, commands } = await open(url);

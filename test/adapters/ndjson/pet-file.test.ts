@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -155,6 +155,12 @@ describe('a file that is wrong', () => {
     await pets.survey(ignore);
     await writeFile(path, '{"id":1}\n');
     await expect(Array.fromAsync(pets.read(0n))).rejects.toThrow(`${path}:1: `);
+  });
+
+  it('is refused when it grows: nobody has said yet that it is complete', async () => {
+    const { path, pets } = await file(`${REX}\n`);
+    await appendFile(path, '{"id":4,"name":"Tom","categoryId":7}\n');
+    await expect(pets.survey(ignore)).rejects.toThrow(`${path} has grown since it was opened`);
   });
 
   it.each([

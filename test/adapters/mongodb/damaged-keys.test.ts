@@ -1,0 +1,64 @@
+import { Long, ObjectId } from 'mongodb';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { DamagedApiKey } from '../../../src/application/errors.ts';
+import { aKey } from '../../contracts/api-key-repository.ts';
+import { freshDatabase } from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+
+const mongo = await sharedMongo();
+const SCOPES = 'scopes must be one or more of pets:read, pets:write';
+const LIMIT = 'rateLimit must be a number of requests in a number of seconds';
+
+async function open() {
+  const { url, db } = await freshDatabase(mongo!);
+  const { keys, close } = await openMongoStorage(url, { autoMigrate: false });
+  onTestFinished(close);
+  return { keys, documents: db.collection<{ _id: string | ObjectId }>('api_keys') };
+}
+
+describe.skipIf(mongo === undefined)(
+  `a damaged API key in MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`,
+  () => {
+    it.each<readonly [object, string]>([
+      [{ digest: 'a' }, 'digest must be 64 lower-case hex digits'],
+      [{ digest: null }, 'digest must be 64 lower-case hex digits'],
+      [{ label: 'a\u202eb' }, 'label must be visible characters'],
+      [{ label: { a: 1 } }, 'label must be visible characters'],
+      [{ scopes: [] }, SCOPES],
+      [{ scopes: ['pets:admin'] }, SCOPES],
+      [{ scopes: 'pets:read' }, SCOPES],
+      [{ createdAt: 7 }, 'createdAt must be an instant'],
+      [{ expiresAt: null }, 'expiresAt must be an instant'],
+      [{ expiresAt: '2099-01-01' }, 'expiresAt must be an instant'],
+      [{ revokedAt: Long.ONE }, 'revokedAt must be an instant'],
+      [{ lastUsedAt: new ObjectId() }, 'lastUsedAt must be an instant'],
+      [{ rateLimit: { requests: 5 } }, LIMIT],
+      [{ rateLimit: { requests: 1.5, seconds: 1 } }, LIMIT],
+      [{ rateLimit: null }, LIMIT],
+    ])('is not given: %o', async (fields, problem) => {
+      const { keys, documents } = await open();
+      await keys.insert(aKey(1));
+      await keys.insert(aKey(2));
+      await documents.updateOne({ _id: aKey(1).id }, { $set: fields }, { bypassDocumentValidation: true });
+      const damaged = new DamagedApiKey(aKey(1).id, problem);
+
+      await expect(keys.findById(aKey(1).id)).rejects.toStrictEqual(damaged);
+      await expect(keys.revoke(aKey(1).id, new Date())).rejects.toStrictEqual(damaged);
+      await expect(keys.expire(aKey(1).id, new Date())).rejects.toStrictEqual(damaged);
+      const list = await keys.list();
+      expect(list).toHaveLength(2);
+      expect(list).toContainEqual(damaged);
+      expect(list).toContainEqual(aKey(2));
+    });
+
+    it('is in the list though its _id is none, which is not repeated', async () => {
+      const { keys, documents } = await open();
+      await documents.insertOne({ _id: new ObjectId() }, { bypassDocumentValidation: true });
+
+      expect(await keys.list()).toStrictEqual([
+        new DamagedApiKey('with an unreadable id', 'id must be 16 lower-case hex digits'),
+      ]);
+    });
+  },
+);

@@ -1,0 +1,140 @@
+import { Decimal128, Double, Int32, Long, ObjectId } from 'mongodb';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { PetIdTaken } from '../../../src/application/archive-errors.ts';
+import { newPet } from '../../../src/domain/pet.ts';
+import { damagedPetsContract } from '../../contracts/damaged-pets.ts';
+import { asking } from '../../contracts/idempotency.ts';
+import { anArchivedPet } from '../../support/archived-pets.ts';
+import { freshDatabase } from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+
+const STATUS = 'status must be one of available, pending, sold';
+const INT64 = 'categoryId must be a signed 64-bit integer';
+const TEXT = 'name must be a string';
+const CONTROL = 'name must not contain control characters (U+0000 to U+001F, U+007F)';
+const KEY = 'idempotency key must be 64 lower-case hex digits';
+const FINGERPRINT = 'fingerprint must be 64 lower-case hex digits';
+
+const mongo = await sharedMongo();
+const leftOut = mongo === undefined ? ' (left out: no server)' : '';
+
+async function open() {
+  const { url, pets: documents, db } = await freshDatabase(mongo!);
+  const storage = await openMongoStorage(url, { autoMigrate: false });
+  const { archive, close } = await openMongoArchive(url);
+  return {
+    url,
+    documents,
+    collection: db.collection<{
+      _id: unknown;
+      name: string;
+      categoryId: unknown;
+      status: string;
+      idem?: object;
+    }>('pets'),
+    pets: storage.pets,
+    archive,
+    async damage(id: bigint, update: object) {
+      await documents.updateOne({ _id: id }, update, { bypassDocumentValidation: true });
+    },
+    async close() {
+      await storage.close();
+      await close();
+    },
+  };
+}
+
+const set = (fields: object) => ({ $set: fields });
+const unset = (field: string) => ({ $unset: { [field]: '' } });
+
+describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
+  damagedPetsContract<object>(
+    'mongodb',
+    open,
+    [
+      ['a status that is none', set({ status: 'sole' }), STATUS],
+      ['a status that ends a JSON string', set({ status: 'sold"' }), STATUS],
+      ['no status', unset('status'), STATUS],
+      ['a status of another type', set({ status: ['sold'] }), STATUS],
+      ['no name', unset('name'), TEXT],
+      ['null for a name', set({ name: null }), TEXT],
+      ['an empty name', set({ name: '' }), 'name must not be empty'],
+      ['a long name', set({ name: 'x'.repeat(256) }), 'name must be at most 255 characters long'],
+      ['an object for a name', set({ name: { toString: 'Rex' } }), TEXT],
+      ['a name with a NUL', set({ name: 'R\0x' }), CONTROL],
+      ['no category', unset('categoryId'), INT64],
+      ['a category that is an int32', set({ categoryId: new Int32(7) }), INT64],
+      ['a category that is a double', set({ categoryId: new Double(7) }), INT64],
+      ['a category that is a decimal', set({ categoryId: Decimal128.fromString('7') }), INT64],
+      ['a category that is a text', set({ categoryId: '7' }), INT64],
+    ],
+    [
+      ['no fingerprint', unset('idem.fp'), FINGERPRINT],
+      ['a fingerprint of another type', set({ 'idem.fp': 7 }), FINGERPRINT],
+      ['a text for both', set({ idem: 'x' }), KEY],
+      ['null for both', set({ idem: null }), KEY],
+      ['no key', unset('idem.k'), KEY],
+    ],
+  );
+});
+
+describe.skipIf(mongo === undefined)(`a document that is no pet${leftOut}`, () => {
+  it.each<readonly [string, unknown]>([
+    ['a text', 'a'],
+    ['an ObjectId', new ObjectId()],
+    ['an int32', new Int32(7)],
+    ['a double', new Double(2.5)],
+    ['a decimal', Decimal128.fromString('7')],
+    ['a long below 1', Long.fromNumber(-7)],
+    ['zero', Long.ZERO],
+    ['a long beyond the last id', Long.fromString('9007199254740992')],
+    ['an object', { n: 1 }],
+  ])('disturbs nothing: its _id is %s', async (_, _id) => {
+    const { pets, archive, collection, close } = await open();
+    onTestFinished(close);
+    const stored = [];
+    for (let n = 1; n <= 3; n++) stored.push(await pets.insert(newPet({ name: 'Rex', categoryId: 7n })));
+    await collection.insertOne(
+      { _id, name: 'Tom', categoryId: 7n, status: 'available' },
+      { bypassDocumentValidation: true },
+    );
+
+    for (const status of [undefined, 'available'] as const) {
+      expect(await pets.list({ limit: 10, status })).toStrictEqual(stored);
+      expect(await pets.list({ limit: 10, status, after: 3n })).toStrictEqual([]);
+    }
+    for (const id of [-7n, 0n, 7n, 9_007_199_254_740_992n]) expect(await pets.findById(id)).toBeUndefined();
+    expect(await archive.read(0n, 10)).toStrictEqual(stored);
+    expect(await archive.count(3n)).toBe(3);
+    expect(await archive.lastId()).toBe(3n);
+  });
+
+  it('keeps its _id from a pet', async () => {
+    const { pets, archive, collection, close } = await open();
+    onTestFinished(close);
+    await collection.insertOne(
+      { _id: new Int32(1), name: 'Tom', categoryId: 7n, status: 'available' },
+      { bypassDocumentValidation: true },
+    );
+
+    await expect(archive.write([anArchivedPet({ id: 1n })])).rejects.toStrictEqual(new PetIdTaken(1n));
+    expect(await pets.insert(newPet({ name: 'Rex', categoryId: 7n }))).toMatchObject({ id: 2n });
+  });
+
+  it('is not replayed, though it has an idempotency key', async () => {
+    const { pets, collection, close } = await open();
+    onTestFinished(close);
+    const { key: k, fingerprint: fp } = asking('a');
+    await collection.insertOne(
+      { _id: 'a', name: 'Tom', categoryId: 7n, status: 'available', idem: { k, fp } },
+      { bypassDocumentValidation: true },
+    );
+
+    await expect(pets.insertOnce(newPet({ name: 'Tom', categoryId: 7n }), asking('a'))).rejects.toMatchObject(
+      {
+        kind: 'storage-unavailable',
+      },
+    );
+  });
+});

@@ -1,0 +1,54 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { DamagedApiKey } from '../../../src/application/errors.ts';
+import { aKey } from '../../contracts/api-key-repository.ts';
+import { damage, newFile } from '../../support/sqlite.ts';
+
+describe('a damaged API key in SQLite', () => {
+  it.each([
+    ["digest = x'00'", 'digest must be 64 lower-case hex digits'],
+    ["digest = 'text'", 'digest must be 64 lower-case hex digits'],
+    ["label = ''", 'label must be visible characters'],
+    ["label = 'a' || char(27) || 'b'", 'label must be visible characters'],
+    ['label = NULL', 'label must be visible characters'],
+    ["scopes = ''", 'scopes must be one or more of pets:read, pets:write'],
+    ["scopes = 'pets:admin'", 'scopes must be one or more of pets:read, pets:write'],
+    ["scopes = x'00'", 'scopes must be one or more of pets:read, pets:write'],
+    ['created_at = NULL', 'createdAt must be an instant'],
+    ["expires_at = 'soon'", 'expiresAt must be an instant'],
+    ['expires_at = 8640000000000001', 'expiresAt must be an instant'],
+    ['revoked_at = 1.5', 'revokedAt must be an instant'],
+    ["last_used_at = x'00'", 'lastUsedAt must be an instant'],
+    ['requests = 5', 'rateLimit must be a number of requests in a number of seconds'],
+    ['requests = 0, seconds = 1', 'rateLimit must be a number of requests in a number of seconds'],
+  ])('is not given: %s', async (change, problem) => {
+    const file = await newFile();
+    const { keys, close } = await openSqliteStorage(file);
+    onTestFinished(close);
+    await keys.insert(aKey(1));
+    await keys.insert(aKey(2));
+    damage(file, `UPDATE api_keys SET ${change} WHERE id = '${aKey(1).id}'`);
+    const damaged = new DamagedApiKey(aKey(1).id, problem);
+
+    await expect(keys.findById(aKey(1).id)).rejects.toStrictEqual(damaged);
+    await expect(keys.revoke(aKey(1).id, new Date())).rejects.toStrictEqual(damaged);
+    await expect(keys.expire(aKey(1).id, new Date())).rejects.toStrictEqual(damaged);
+    const list = await keys.list();
+    expect(list).toHaveLength(2);
+    expect(list).toContainEqual(damaged);
+    expect(list).toContainEqual(aKey(2));
+  });
+
+  it('is in the list though its id is damaged, which is not repeated', async () => {
+    const file = await newFile();
+    const { keys, close } = await openSqliteStorage(file);
+    onTestFinished(close);
+    await keys.insert(aKey(1));
+    damage(file, "UPDATE api_keys SET id = 'secret'");
+
+    expect(await keys.list()).toStrictEqual([
+      new DamagedApiKey('with an unreadable id', 'id must be 16 lower-case hex digits'),
+    ]);
+    expect(await keys.findById(aKey(1).id)).toBeUndefined();
+  });
+});

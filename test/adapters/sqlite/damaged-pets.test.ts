@@ -1,0 +1,76 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { newPet } from '../../../src/domain/pet.ts';
+import { damagedPetsContract } from '../../contracts/damaged-pets.ts';
+import { damage, newFile } from '../../support/sqlite.ts';
+
+const STATUS = 'status must be one of available, pending, sold';
+const INT64 = 'categoryId must be a signed 64-bit integer';
+const TEXT = 'name must be a string';
+const CONTROL = 'name must not contain control characters (U+0000 to U+001F, U+007F)';
+
+damagedPetsContract(
+  'sqlite',
+  open,
+  [
+    ['a status that is none', "status = 'sole'", STATUS],
+    ['a status that ends a JSON string', "status = 'sol\"'", STATUS],
+    ['no status', 'status = NULL', STATUS],
+    ['a status of another type', "status = x'736f6c64'", STATUS],
+    ['no name', 'name = NULL', TEXT],
+    ['an empty name', "name = ''", 'name must not be empty'],
+    ['a long name', "name = printf('%.256c', 'x')", 'name must be at most 255 characters long'],
+    ['a name with a NUL', "name = 'R' || char(0) || 'x'", CONTROL],
+    ['a name with a line feed', "name = 'R' || char(10) || 'x'", CONTROL],
+    ['a name that is not UTF-8', "name = CAST(x'52ff78' AS TEXT)", 'name must be UTF-8'],
+    ['a name of another type', "name = x'526578'", TEXT],
+    ['no category', 'category_id = NULL', INT64],
+    ['a category that is a fraction', 'category_id = 7.5', INT64],
+    ['a category that is a text', "category_id = 'seven'", INT64],
+  ],
+  [
+    ['a short fingerprint', "fingerprint = x'00'", 'fingerprint must be 64 lower-case hex digits'],
+    ['no fingerprint', 'fingerprint = NULL', 'fingerprint must be 64 lower-case hex digits'],
+    ['no key', 'idempotency_key = NULL', 'idempotency key must be 64 lower-case hex digits'],
+    ['a text for a key', "idempotency_key = 'x'", 'idempotency key must be 64 lower-case hex digits'],
+  ],
+);
+
+async function open() {
+  const file = await newFile();
+  const { pets, archive, close } = await openSqliteStorage(file);
+  return {
+    pets,
+    archive,
+    damage: async (id: bigint, change: string) => damage(file, `UPDATE pets SET ${change} WHERE id = ${id}`),
+    close,
+  };
+}
+
+it('notices one flipped byte in the file', async () => {
+  const file = await newFile();
+  const before = await openSqliteStorage(file);
+  const rex = await before.pets.insert(newPet({ name: 'Rex', categoryId: 77n }));
+  await before.pets.insert(newPet({ name: 'Tom', categoryId: 77n }));
+  await before.close();
+  const bytes = await readFile(file);
+  bytes.write('"', bytes.indexOf('TomMavailable') + 'TomM'.length);
+  await writeFile(file, bytes);
+
+  const { pets, close } = await openSqliteStorage(file);
+  onTestFinished(close);
+
+  await expect(pets.findById(2n)).rejects.toMatchObject({ kind: 'damaged-pet', id: 2n, problem: STATUS });
+  await expect(pets.list({ limit: 10 })).rejects.toMatchObject({ id: 2n, before: [rex] });
+});
+
+it('knows the character that stands for what is not UTF-8 from a name that has it', async () => {
+  const { pets, archive, close } = await openSqliteStorage(await newFile());
+  onTestFinished(close);
+
+  const pet = await pets.insert(newPet({ name: 'R\ufffdx', categoryId: 7n }));
+
+  expect(await pets.findById(1n)).toStrictEqual(pet);
+  expect(await archive.read(0n, 1)).toStrictEqual([pet]);
+});
