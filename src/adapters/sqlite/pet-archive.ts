@@ -3,6 +3,7 @@ import { IdempotencyKeyTaken, PetIdTaken } from '../../application/archive-error
 import type { ArchivedPet, PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
 import { samePet } from '../../application/same-pet.ts';
 import { transaction, whenReady } from './busy.ts';
+import type { Guard } from './open-files.ts';
 import { ARCHIVE_QUERIES, type ArchivedRow, INSERT_WITH_ID, RESERVE, toPet } from './statements.ts';
 
 /** The pets of a SQLite file. Also of one that a service is writing to. */
@@ -36,13 +37,15 @@ export class ReadableSqlitePetArchive implements ReadablePetArchive {
 /** The pets of a SQLite file that this process holds the lock of. */
 export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArchive {
   readonly #db: DatabaseSync;
+  readonly #guard: Guard;
   readonly #insert: StatementSync;
   readonly #byId: StatementSync;
   readonly #reserve: readonly StatementSync[];
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, guard: Guard) {
     super(db);
     this.#db = db;
+    this.#guard = guard;
     this.#insert = db.prepare(INSERT_WITH_ID);
     this.#byId = db.prepare(ARCHIVE_QUERIES.byId);
     this.#reserve = RESERVE.map((sql) => db.prepare(sql));
@@ -53,21 +56,21 @@ export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArc
     const copies = pets.map(({ idempotency, ...pet }): ArchivedPet => {
       return idempotency === undefined ? pet : { ...pet, idempotency: { ...idempotency } };
     });
-    await whenReady(() =>
-      transaction(this.#db, () => {
-        for (const pet of copies) this.#writeOne(pet);
-      }),
-    );
+    await this.#write(() => {
+      for (const pet of copies) this.#writeOne(pet);
+    });
   }
 
   async reserve(id: bigint): Promise<void> {
     const [make, raise] = this.#reserve;
-    await whenReady(() =>
-      transaction(this.#db, () => {
-        make?.run();
-        raise?.run(id);
-      }),
-    );
+    await this.#write(() => {
+      make?.run();
+      raise?.run(id);
+    });
+  }
+
+  async #write(work: () => void): Promise<void> {
+    await whenReady(() => this.#guard(() => transaction(this.#db, work)));
   }
 
   #writeOne(pet: ArchivedPet): void {

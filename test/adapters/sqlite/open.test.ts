@@ -268,6 +268,7 @@ describe('permissions', () => {
   it('that forbid to write the file refuse the start', async () => {
     const file = await withPets();
     await chmod(file, 0o444);
+    await chmod(`${file}.lock`, 0o666);
 
     expect(await asNobody(dirname(file), 0o777, () => refusal(file))).toMatch(
       /cannot be written; check the permissions/,
