@@ -1,4 +1,15 @@
-import { chmod, copyFile, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  copyFile,
+  link,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -58,6 +69,37 @@ describe('a path', () => {
     await writeFile(file, '');
 
     expect(await refusal(join(file, 'pets.db'))).toMatch(/^the SQLite file \S+ cannot be opened: E/);
+  });
+});
+
+describe('a file of two names', () => {
+  // A log has the name of its file: two services would have one each.
+  it.each(WAYS.map((open) => [open.name, open] as const))(
+    'is refused under both, and may be opened when one is gone: %s',
+    async (_, open) => {
+      const file = await withPets();
+      const other = `${file}2`;
+      await link(file, other);
+
+      for (const name of [file, other]) {
+        expect(await refusal(name, open)).toBe(
+          `the SQLite file ${name} has 2 names (hard links); leave it only one, or use a copy of the file`,
+        );
+      }
+      await rm(file);
+
+      expect(await (await open(other)).close()).toBeUndefined();
+    },
+  );
+
+  it('is refused to a second service, and the first goes on', async () => {
+    const file = await newFile();
+    const { pets } = await opened(file);
+    await pets.insert(rex);
+    await link(file, `${file}2`);
+
+    expect(await refusal(`${file}2`)).toMatch(/has 2 names/);
+    expect(await pets.insert(rex)).toStrictEqual({ id: 2n, ...rex });
   });
 });
 
