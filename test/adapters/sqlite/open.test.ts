@@ -1,7 +1,7 @@
 import {
   chmod,
   copyFile,
-  link,
+  link as hardLink,
   readdir,
   readFile,
   rm,
@@ -79,7 +79,7 @@ describe('a file of two names', () => {
     async (_, open) => {
       const file = await withPets();
       const other = `${file}2`;
-      await link(file, other);
+      await hardLink(file, other);
 
       for (const name of [file, other]) {
         expect(await refusal(name, open)).toBe(
@@ -96,7 +96,7 @@ describe('a file of two names', () => {
     const file = await newFile();
     const { pets } = await opened(file);
     await pets.insert(rex);
-    await link(file, `${file}2`);
+    await hardLink(file, `${file}2`);
 
     expect(await refusal(`${file}2`)).toMatch(/has 2 names/);
     expect(await pets.insert(rex)).toStrictEqual({ id: 2n, ...rex });

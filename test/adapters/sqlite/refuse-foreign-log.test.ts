@@ -101,16 +101,17 @@ describe('a log of the file itself', () => {
     }
   });
 
-  it('is not looked at while a service has the file', async () => {
+  it('is not looked at while a service has the file, which has done so itself', async () => {
     const file = await newFile();
     const { pets, close } = await openSqliteStorage(file);
     onTestFinished(close);
     await pets.insert(rex);
-    const opening = performance.now();
+    // Nothing that a service would start on.
+    const other = stranger(file);
+    other.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all();
+    other.exec("UPDATE sqlite_sequence SET seq = seq + 100 WHERE name <> 'pets'");
 
-    for (const [, open] of WAYS.slice(1)) await (await open(file)).close();
-
-    expect(performance.now() - opening).toBeLessThan(10_000);
+    for (const [, open] of WAYS.slice(1)) expect(await (await open(file)).close()).toBeUndefined();
   });
 });
 
