@@ -1,4 +1,5 @@
-import { statSync } from 'node:fs';
+import { type BigIntStats, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { StorageUnavailable } from '../../application/errors.ts';
 import type { StorageLog } from '../../application/ports/storage-log.ts';
@@ -22,6 +23,12 @@ export type WriteOptions = {
 /** How long a look at all files is good for, in milliseconds. */
 const LOOK_MS = 1_000;
 
+/**
+ * For how long the times of a directory may not tell one change from the next, in milliseconds: 2 seconds is the
+ * coarsest of any file system (FAT).
+ */
+const SAME_TIME_MS = 2_000;
+
 type Part = {
   readonly path: string;
   readonly device: bigint;
@@ -34,20 +41,26 @@ type Part = {
  * The file of a connection and what SQLite has beside it, all of which somebody may remove, rename or replace meanwhile.
  * The connection would go on with files that the next start does not find. Reads go on all the same: they are right.
  *
- * After every commit, before anybody hears of it, the file and its log are looked at (3 us), and everything at least
- * once in {@link LOOK_MS} of writing. While something is missing nothing is written; when it is back, so is the service.
+ * After every commit, before anybody hears of it, the directory is looked at: its times change with every name in
+ * it. When they have, and at least once in {@link LOOK_MS} of writing, so is every file. (To look at the log itself after
+ * every commit is dear: since Linux 6.13 the next write of a file whose times were asked for has to change them, too.)
+ * While something is missing nothing is written; when it is back, so is the service.
+ *
  * What is overwritten in place keeps its identity and is not noticed.
  */
 export class OpenFiles {
   readonly #db: DatabaseSync;
   readonly #log: StorageLog;
   readonly #file: string;
-  readonly #main: Part;
   readonly #wal: Part;
-  readonly #others: readonly Part[];
+  readonly #parts: readonly Part[];
   readonly #growth: LogGrowth;
   #problem: string | undefined;
-  /** On the clock of `performance.now()`. */
+  readonly #directory: string;
+  #directoryStats: BigIntStats | undefined;
+  #isDirectoryOld = false;
+  /** On the clock of `performance.now()`, as the next. */
+  #changedAt = performance.now();
   #lookedAt = performance.now();
 
   /**
@@ -60,30 +73,30 @@ export class OpenFiles {
     this.#db = db;
     this.#log = log;
     this.#file = file;
-    this.#main = partOf(
-      file,
-      `put it back under its name; reads go on; on Linux it can be copied from /proc/${process.pid}/fd until this process ` +
-        `ends; leave ${file}-wal where it is`,
-    );
+    this.#directory = dirname(file);
+    this.#directoryStats = statOf(this.#directory);
     this.#wal = partOf(`${file}-wal`, 'put it back, or stop the service with SIGTERM and start it again');
-    const others = [partOf(`${file}-shm`, 'put it back, or stop every program that has the file open')];
+    const parts = [
+      partOf(
+        file,
+        `put it back under its name; reads go on; on Linux it can be copied from /proc/${process.pid}/fd until this process ` +
+          `ends; leave ${file}-wal where it is`,
+      ),
+      this.#wal,
+      partOf(`${file}-shm`, 'put it back, or stop every program that has the file open'),
+    ];
     if (holdsLock) {
       const advice = 'another service may have the file now; put it back, or stop both and start one';
-      others.push(partOf(lockOf(file), advice));
+      parts.push(partOf(lockOf(file), advice));
     }
-    this.#others = others;
+    this.#parts = parts;
     this.#growth = new LogGrowth(db, file, log);
   }
 
   readonly guard: Guard = (write) => {
-    if (this.#problem !== undefined || performance.now() - this.#lookedAt >= LOOK_MS) this.#lookAtAll();
+    if (this.#problem !== undefined || performance.now() - this.#lookedAt >= LOOK_MS) this.#lookAround();
     const result = write();
-    const wal = statOf(this.#wal);
-    if (isThere(this.#main, statOf(this.#main)) && isThere(this.#wal, wal)) {
-      this.#growth.note(Number(wal?.size));
-    } else {
-      this.#lookAtAll();
-    }
+    if (this.#hasDirectoryChanged()) this.#lookAtAll();
     return result;
   };
 
@@ -92,9 +105,36 @@ export class OpenFiles {
     await this.#growth.close();
   }
 
+  #lookAround(): void {
+    this.#lookAtAll();
+    this.#growth.note(statSync(this.#wal.path).size);
+    markLog(this.#db, this.#file);
+    this.#lookedAt = performance.now();
+  }
+
+  /** Also says yes where it cannot be told. */
+  #hasDirectoryChanged(): boolean {
+    const before = this.#directoryStats;
+    const now = statOf(this.#directory);
+    const isSame =
+      now !== undefined &&
+      before !== undefined &&
+      now.mtimeNs === before.mtimeNs &&
+      now.ctimeNs === before.ctimeNs &&
+      now.ino === before.ino &&
+      now.dev === before.dev;
+    if (isSame && this.#isDirectoryOld) return false;
+    if (!isSame) {
+      this.#directoryStats = now;
+      this.#changedAt = performance.now();
+    }
+    this.#isDirectoryOld = performance.now() - this.#changedAt >= SAME_TIME_MS;
+    return true;
+  }
+
   /** @throws {StorageUnavailable} */
   #lookAtAll(): void {
-    const gone = [this.#main, this.#wal, ...this.#others].filter((part) => !isThere(part, statOf(part)));
+    const gone = this.#parts.filter((part) => !isThere(part));
     const problem = gone.length === 0 ? undefined : this.#describe(gone);
     if (problem !== this.#problem) {
       this.#problem = problem;
@@ -103,8 +143,6 @@ export class OpenFiles {
       if (gone.length === 1 && gone[0] === this.#wal) this.#saveLog();
     }
     if (problem !== undefined) throw new StorageUnavailable(problem);
-    markLog(this.#db, this.#file);
-    this.#lookedAt = performance.now();
   }
 
   #describe(gone: readonly Part[]): string {
@@ -121,15 +159,16 @@ export class OpenFiles {
 }
 
 function partOf(path: string, advice: string): Part {
-  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  const stats = statOf(path);
   if (stats === undefined) throw new StorageUnavailable(`${path} was removed while it was opened`);
   return { path, device: stats.dev, inode: stats.ino, advice };
 }
 
-function statOf({ path }: Part) {
-  return statSync(path, { bigint: true, throwIfNoEntry: false });
+function isThere({ path, device, inode }: Part): boolean {
+  const stats = statOf(path);
+  return stats !== undefined && stats.ino === inode && stats.dev === device;
 }
 
-function isThere({ device, inode }: Part, stats: ReturnType<typeof statOf>): boolean {
-  return stats !== undefined && stats.ino === inode && stats.dev === device;
+function statOf(path: string): BigIntStats | undefined {
+  return statSync(path, { bigint: true, throwIfNoEntry: false });
 }
