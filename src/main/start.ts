@@ -34,7 +34,7 @@ const LAST_USES_MS = 1_000;
 
 /** Opens the storage, wires the adapters and listens. Whatever it opened is closed again when a later step fails. */
 export async function start(config: Config, log: Logger, options: StartOptions = {}): Promise<Service> {
-  const storage = await openStorage(config);
+  const storage = await openStorage(config, { warn: (message) => log.warn(message) });
   try {
     const { now = () => new Date() } = options;
     const keys = await startKeys(config, storage.keys, (message) => log.warn(message));

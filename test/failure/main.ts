@@ -12,6 +12,7 @@ import { page } from './page.ts';
 import { ReplicaSet } from './replica-set.ts';
 import { line, tables } from './results.ts';
 import { perform, type Result } from './scenario.ts';
+import { SQLITE_FILE_SCENARIOS } from './sqlite-file-scenarios.ts';
 import { SQLITE_SCENARIOS } from './sqlite-scenarios.ts';
 import { surveyFile } from './sqlite-store.ts';
 import type { Form } from './stage.ts';
@@ -50,7 +51,7 @@ async function playAll(histories: string): Promise<void> {
 }
 
 async function playSqlite(histories: string): Promise<void> {
-  for (const scenario of SQLITE_SCENARIOS.filter(wanted)) {
+  for (const scenario of [...SQLITE_SCENARIOS, ...SQLITE_FILE_SCENARIOS].filter(wanted)) {
     await using directory = await temporaryDirectory('failure');
     const store = { directory: directory.path, file: join(directory.path, 'petstore.db') };
     await show(() => perform(scenario, store, { form, survey: surveyFile, histories }));

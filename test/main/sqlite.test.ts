@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -51,6 +51,37 @@ describe('a service with its pets in a SQLite file', () => {
       /^petstore: the SQLite file \S+ is in use by another petstore service; stop that first\n$/,
     );
     expect(second.stdout).toBe('');
+  });
+
+  it.for(['/proc/nothing/pets.db', '/proc/self/fd/99/pets.db', '/proc/nothing/deep/er/pets.db'])(
+    'does not start where no directory can be made: %s',
+    async (file, { skip }) => {
+      if (process.platform !== 'linux') skip('/proc is of Linux');
+      const service = runService({ API_KEYS: KEY, DATABASE_URL: `sqlite:${file}` });
+      expect(await service.ended).toStrictEqual({ code: 1, signal: null });
+      expect(service.stderr).toMatch(
+        /^petstore: the SQLite file \S+ cannot be opened: ENOENT: no such file or directory, mkdir '\S+'\n$/,
+      );
+    },
+  );
+
+  it('warns in its log when the file is taken away, answers 503, and goes on when it is back', async () => {
+    const file = join(await freshDirectory(), 'pets.db');
+    const service = runService({ API_KEYS: KEY, DATABASE_URL: `sqlite:${file}` });
+    const url = await service.url();
+    expect(await ask(`${url}/v1/pets`, { body: PET })).toMatchObject({ status: 201 });
+    await rename(file, `${file}-moved`);
+
+    expect(await ask(`${url}/v1/pets`, { body: PET })).toMatchObject({ status: 503 });
+    expect(await ask(`${url}/readyz`)).toMatchObject({ status: 503 });
+    expect(await ask(`${url}/v1/pets`)).toMatchObject({ status: 200 });
+    expect(await service.logged(/nothing is written until this is mended: [^"]+/)).toMatchObject({
+      level: 40,
+    });
+    await rename(`${file}-moved`, file);
+
+    expect(await ask(`${url}/v1/pets`, { body: PET })).toMatchObject({ status: 201 });
+    await service.logged(/[^"]+ are in place again: writing goes on/);
   });
 
   it('does not start on a file that is no SQLite database', async () => {

@@ -6,6 +6,7 @@ import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/
 import type { ApiKeyRecord } from '../../domain/api-key.ts';
 import { BUSY_DEADLINE_MS, transaction, whenReady } from './busy.ts';
 import { translated } from './errors.ts';
+import { type Guard, unguarded, type WriteOptions } from './open-files.ts';
 import { type ApiKeyRow, KEY_STATEMENTS } from './statements.ts';
 
 /**
@@ -15,6 +16,7 @@ import { type ApiKeyRow, KEY_STATEMENTS } from './statements.ts';
 export class SqliteApiKeyRepository implements ApiKeyRepository {
   readonly #db: DatabaseSync;
   readonly #deadlineMs: number;
+  readonly #guard: Guard;
   readonly #insert: StatementSync;
   readonly #byId: StatementSync;
   readonly #list: StatementSync;
@@ -22,10 +24,10 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
   readonly #expire: StatementSync;
   readonly #recordUse: StatementSync;
 
-  /** @param deadlineMs how long a write waits for another connection that holds the file */
-  constructor(db: DatabaseSync, deadlineMs = BUSY_DEADLINE_MS) {
+  constructor(db: DatabaseSync, { deadlineMs = BUSY_DEADLINE_MS, guard = unguarded }: WriteOptions = {}) {
     this.#db = db;
     this.#deadlineMs = deadlineMs;
+    this.#guard = guard;
     this.#insert = db.prepare(KEY_STATEMENTS.insert);
     this.#byId = db.prepare(KEY_STATEMENTS.byId);
     this.#list = db.prepare(KEY_STATEMENTS.list);
@@ -80,7 +82,7 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
   }
 
   async #write<T>(work: () => T): Promise<T> {
-    return whenReady(work, this.#deadlineMs);
+    return whenReady(() => this.#guard(work), this.#deadlineMs);
   }
 }
 

@@ -6,14 +6,25 @@ import { StorageSetupError } from '../../application/errors.ts';
 export function connect(path: string, options: { readonly readOnly: boolean }): DatabaseSync {
   const db = new DatabaseSync(path, { ...options, readBigInts: true, timeout: 0 });
   const file = fileOf(db);
-  // SQLite would take the file for a new one (so it does up to one byte) and delete its log, which may hold every pet.
-  if (sizeOf(file) <= 1 && sizeOf(`${file}-wal`) > 0) {
+  const problem = setupProblem(file);
+  if (problem !== undefined) {
     db.close();
-    throw new StorageSetupError(
-      `the SQLite file ${file} is empty, but its log ${file}-wal is not: restore it`,
-    );
+    throw new StorageSetupError(problem);
   }
   return db;
+}
+
+function setupProblem(file: string): string | undefined {
+  // The log has the name of the file, so that each name would have one: https://www.sqlite.org/howtocorrupt.html#_multiple_links_to_the_same_file
+  const { nlink } = statSync(file);
+  if (nlink !== 1) {
+    return `the SQLite file ${file} has ${nlink} names (hard links); leave it only one, or use a copy of the file`;
+  }
+  // SQLite would take the file for a new one (so it does up to one byte) and delete its log, which may hold every pet.
+  if (sizeOf(file) <= 1 && sizeOf(`${file}-wal`) > 0) {
+    return `the SQLite file ${file} is empty, but its log ${file}-wal is not: restore it`;
+  }
+  return undefined;
 }
 
 /** Where the file really is: absolute, and the same by whichever symbolic link it was reached. */

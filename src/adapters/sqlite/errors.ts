@@ -1,25 +1,62 @@
 import { StorageSetupError, StorageUnavailable } from '../../application/errors.ts';
 
-/** https://www.sqlite.org/rescode.html */
-const BUSY = 5;
-const READONLY = 8;
-const CORRUPT = 11;
-const CANTOPEN = 14;
-const CONSTRAINT = 19;
-const NOTADB = 26;
+/**
+ * Every primary result code of https://www.sqlite.org/rescode.html, and whether it means that the storage cannot do its
+ * work, for which nobody who asks is to blame, or that this program is wrong. A damaged file is the former: it is up
+ * to the operator, and what was asked for may be fine.
+ */
+const RESULT_CODES = {
+  OK: [0, 'bug'],
+  // SQL that does not fit the schema.
+  ERROR: [1, 'bug'],
+  INTERNAL: [2, 'bug'],
+  PERM: [3, 'unavailable'],
+  // Only an application that calls from within its own calls sees it.
+  ABORT: [4, 'bug'],
+  BUSY: [5, 'unavailable'],
+  LOCKED: [6, 'unavailable'],
+  NOMEM: [7, 'unavailable'],
+  READONLY: [8, 'unavailable'],
+  INTERRUPT: [9, 'unavailable'],
+  IOERR: [10, 'unavailable'],
+  CORRUPT: [11, 'unavailable'],
+  NOTFOUND: [12, 'bug'],
+  FULL: [13, 'unavailable'],
+  CANTOPEN: [14, 'unavailable'],
+  // Too many at once began to read.
+  PROTOCOL: [15, 'unavailable'],
+  EMPTY: [16, 'bug'],
+  // SQLite prepares a statement again by itself when the schema has changed.
+  SCHEMA: [17, 'bug'],
+  TOOBIG: [18, 'bug'],
+  CONSTRAINT: [19, 'bug'],
+  MISMATCH: [20, 'bug'],
+  MISUSE: [21, 'bug'],
+  // The disk cannot hold a file as large as that.
+  NOLFS: [22, 'unavailable'],
+  AUTH: [23, 'bug'],
+  FORMAT: [24, 'bug'],
+  RANGE: [25, 'bug'],
+  NOTADB: [26, 'unavailable'],
+  // No outcome of a call.
+  NOTICE: [27, 'bug'],
+  WARNING: [28, 'bug'],
+  ROW: [100, 'bug'],
+  DONE: [101, 'bug'],
+} as const satisfies Readonly<Record<string, readonly [code: number, decision: 'unavailable' | 'bug']>>;
 
-/** What may be over later, because the machine and not the program is the reason. The rest are bugs, or damage. */
-const UNAVAILABLE_CODES: ReadonlySet<number> = new Set([
-  BUSY,
-  6, // LOCKED
-  7, // NOMEM
-  READONLY,
-  9, // INTERRUPT
-  10, // IOERR
-  13, // FULL
-  CANTOPEN,
-  15, // PROTOCOL: too many at once began to read
-]);
+const [BUSY] = RESULT_CODES.BUSY;
+const [READONLY] = RESULT_CODES.READONLY;
+const [CORRUPT] = RESULT_CODES.CORRUPT;
+const [CANTOPEN] = RESULT_CODES.CANTOPEN;
+const [CONSTRAINT] = RESULT_CODES.CONSTRAINT;
+const [NOTADB] = RESULT_CODES.NOTADB;
+
+const UNAVAILABLE_CODES: ReadonlySet<number> = new Set(
+  Object.values(RESULT_CODES)
+    .filter(([, decision]) => decision === 'unavailable')
+    .map(([code]) => code),
+);
 
 /** SQLite's own words are for programmers. */
 const SETUP_PROBLEMS: Readonly<Record<number, string>> = {
@@ -33,7 +70,7 @@ const SETUP_PROBLEMS: Readonly<Record<number, string>> = {
 
 type SqliteError = Error & { readonly errcode: number };
 
-/** The error in the words of the ports: {@link StorageUnavailable} where a later try may succeed, else itself. */
+/** The error in the words of the ports: {@link StorageUnavailable} where the storage fails, itself where it is a bug. */
 export function translated(error: unknown): unknown {
   if (!isUnavailable(error)) return error;
   return new StorageUnavailable(`SQLite is unavailable: ${error.message}`, { cause: error });
@@ -45,7 +82,7 @@ export function setupError(file: string, error: unknown): unknown {
     const problem = SETUP_PROBLEMS[primaryCode(error)] ?? `cannot be used: ${error.message}`;
     return new StorageSetupError(`the SQLite file ${file} ${problem}`, { cause: error });
   }
-  if (error instanceof Error && 'syscall' in error) {
+  if (isSystemError(error)) {
     return new StorageSetupError(`the SQLite file ${file} cannot be opened: ${error.message}`, {
       cause: error,
     });
@@ -56,6 +93,11 @@ export function setupError(file: string, error: unknown): unknown {
 /** Another connection is in the way. */
 export function isBusy(error: unknown): boolean {
   return isSqliteError(error) && primaryCode(error) === BUSY;
+}
+
+/** The content of the file is not what SQLite expects, as against a file that cannot be reached. */
+export function isDamage(error: unknown): boolean {
+  return isSqliteError(error) && [CORRUPT, NOTADB].some((code) => code === primaryCode(error));
 }
 
 /** A row breaks a rule of the schema. SQLite has undone the statement, and the transaction goes on. */
@@ -70,8 +112,14 @@ export function isUnbindable(error: unknown): boolean {
 
 function isUnavailable(error: unknown): error is Error {
   if (isSqliteError(error)) return UNAVAILABLE_CODES.has(primaryCode(error));
+  if (isSystemError(error)) return true;
   // This process has closed the connection.
   return error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE';
+}
+
+/** The operating system refuses what Node asks it for: EIO, ENOSPC, EROFS, EMFILE. */
+function isSystemError(error: unknown): error is Error {
+  return error instanceof Error && 'syscall' in error;
 }
 
 /** The rest of the result code says more about it. */
@@ -79,7 +127,7 @@ function primaryCode({ errcode }: SqliteError): number {
   return errcode & 0xff;
 }
 
-function isSqliteError(error: unknown): error is SqliteError {
+export function isSqliteError(error: unknown): error is SqliteError {
   return (
     error instanceof Error &&
     'code' in error &&

@@ -10,6 +10,7 @@ import type { Idempotency, Inserted } from '../../application/ports/pet-reposito
 import { MAX_PET_ID, type NewPet, storedPet } from '../../domain/pet.ts';
 import { BUSY_DEADLINE_MS, BUSY_PAUSE_MS, transaction } from './busy.ts';
 import { isBusy, isConstraint, isUnbindable, translated } from './errors.ts';
+import { type Guard, unguarded, type WriteOptions } from './open-files.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
 import { type ArchivedRow, INSERT, QUERIES } from './statements.ts';
 
@@ -36,6 +37,7 @@ type Tell = () => void;
 export class InsertQueue {
   readonly #db: DatabaseSync;
   readonly #deadlineMs: number;
+  readonly #guard: Guard;
   readonly #insert: StatementSync;
   readonly #byKey: StatementSync;
   readonly #lastId: StatementSync;
@@ -44,10 +46,10 @@ export class InsertQueue {
   #running: Promise<void> | undefined;
   #closed = false;
 
-  /** @param deadlineMs how long an insert waits for another connection that holds the file */
-  constructor(db: DatabaseSync, deadlineMs = BUSY_DEADLINE_MS) {
+  constructor(db: DatabaseSync, { deadlineMs = BUSY_DEADLINE_MS, guard = unguarded }: WriteOptions = {}) {
     this.#db = db;
     this.#deadlineMs = deadlineMs;
+    this.#guard = guard;
     this.#insert = db.prepare(INSERT);
     this.#toArchivedPet = petReader(db).toArchivedPet;
     this.#byKey = db.prepare(QUERIES.byIdempotencyKey);
@@ -86,7 +88,9 @@ export class InsertQueue {
       await turn();
       const batch = this.#waiting;
       try {
-        const outcomes = transaction(this.#db, () => batch.map((waiting) => this.#storeOne(waiting)));
+        const outcomes = this.#guard(() =>
+          transaction(this.#db, () => batch.map((waiting) => this.#storeOne(waiting))),
+        );
         this.#waiting = [];
         for (const tell of outcomes) tell();
       } catch (error) {

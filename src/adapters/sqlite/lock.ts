@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { StorageSetupError } from '../../application/errors.ts';
 import { whenFree } from './busy.ts';
-import { isBusy } from './errors.ts';
+import { isBusy, setupError } from './errors.ts';
+import { makeFile } from './make-file.ts';
 
 /** How long to wait for the lock, in milliseconds: a command that makes the schema holds it for a moment. */
 const LOCK_DEADLINE_MS = 500;
@@ -11,25 +13,50 @@ const LOCK_DEADLINE_MS = 500;
  * ends it with the process, `kill -9` included, so that a lock file that is left behind locks nothing. It is never
  * removed: whoever does could remove one that somebody else has just locked.
  *
+ * Where somebody else removes it a second service can start. Both then write through the locks that SQLite itself has on
+ * the file, so that nothing is lost and no id given twice, and the first one stops writing when it notices: `OpenFiles`.
+ * Neither another name of the file (a hard link) nor a file that is mounted under two names is the same lock: the
+ * former is refused by `connect`, the latter is not noticed.
+ *
  * @param file from `fileOf`, so that two paths to one file are one lock
  * @returns what to close to release it
  * @throws {StorageSetupError} when another service holds it
  */
 export async function takeLock(file: string): Promise<DatabaseSync> {
-  const lock = new DatabaseSync(`${file}.lock`, { timeout: 0 });
+  const path = lockOf(file);
   try {
+    makeFile(path);
+    using opened = new DisposableStack();
+    const lock = opened.use(new DatabaseSync(path, { timeout: 0 }));
     // Else it would make a journal, and leave it behind.
     lock.exec('PRAGMA journal_mode = MEMORY');
     await whenFree(() => lock.exec('BEGIN EXCLUSIVE'), LOCK_DEADLINE_MS);
+    opened.move();
     return lock;
   } catch (error) {
-    lock.close();
-    if (!isBusy(error)) throw error;
+    if (!isBusy(error)) throw setupError(path, error);
     throw new StorageSetupError(
       `the SQLite file ${file} is in use by another petstore service; stop that first`,
-      {
-        cause: error,
-      },
+      { cause: error },
     );
   }
+}
+
+/** Whether a service holds the file now. Takes nothing and makes nothing. */
+export function isLocked(file: string): boolean {
+  const path = lockOf(file);
+  if (!existsSync(path)) return false;
+  using lock = new DatabaseSync(path, { readOnly: true, timeout: 0 });
+  try {
+    lock.prepare('SELECT count(*) FROM sqlite_schema').get();
+    return false;
+  } catch (error) {
+    if (isBusy(error)) return true;
+    throw error;
+  }
+}
+
+/** The path of the lock of a file. */
+export function lockOf(file: string): string {
+  return `${file}.lock`;
 }

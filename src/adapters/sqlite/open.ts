@@ -1,10 +1,10 @@
-import { mkdirSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { StorageSetupError, StorageUnavailable } from '../../application/errors.ts';
+import { StorageSetupError } from '../../application/errors.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import type { PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
+import type { StorageLog } from '../../application/ports/storage-log.ts';
 import type { StorageProbe } from '../../application/ports/storage-probe.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
 import { whenFree } from './busy.ts';
@@ -12,8 +12,13 @@ import { connect, fileOf, makeDurable, refuseReadOnly, refuseTruncated } from '.
 import { setupError } from './errors.ts';
 import { InsertQueue } from './insert-queue.ts';
 import { takeLock } from './lock.ts';
+import { markLog } from './log-mark.ts';
+import { makeFile } from './make-file.ts';
+import { OpenFiles } from './open-files.ts';
 import { ReadableSqlitePetArchive, SqlitePetArchive } from './pet-archive.ts';
 import { SqlitePetRepository } from './pet-repository.ts';
+import { SqliteProbe } from './probe.ts';
+import { refuseForeignLog } from './refuse-foreign-log.ts';
 import { migrate, readVersion, SCHEMA_VERSION, versionProblem } from './schema.ts';
 
 export type SqliteStorage = {
@@ -25,24 +30,29 @@ export type SqliteStorage = {
   close(): Promise<void>;
 };
 
+const NO_LOG: StorageLog = { warn: () => {} };
+
 /**
  * Opens the file for a service, makes it and its directory where there is none, and brings its schema up to date.
  *
  * @throws {StorageSetupError} also when another service has it open
  */
-export async function openSqliteStorage(path: string): Promise<SqliteStorage> {
+export async function openSqliteStorage(path: string, log: StorageLog = NO_LOG): Promise<SqliteStorage> {
   return opening(path, async (file, opened) => {
     const db = await connectToOurs(file, opened);
     // To be released last, when the connection is closed.
     const lock = await lockAndMigrate(db, opened);
-    const inserts = new InsertQueue(db);
+    const files = new OpenFiles(db, log, { holdsLock: true });
+    const { guard } = files;
+    const inserts = new InsertQueue(db, { guard });
     return {
       pets: new SqlitePetRepository(db, inserts),
-      archive: new SqlitePetArchive(db),
-      keys: new SqliteApiKeyRepository(db),
-      probe: { check: async () => check(db) },
+      archive: new SqlitePetArchive(db, guard),
+      keys: new SqliteApiKeyRepository(db, { guard }),
+      probe: new SqliteProbe(db, guard),
       async close() {
         await inserts.close();
+        await files.close();
         db[Symbol.dispose]();
         lock[Symbol.dispose]();
       },
@@ -68,7 +78,14 @@ export async function openSqliteKeys(path: string): Promise<SqliteKeys> {
     if (version < SCHEMA_VERSION) await migrateUnlessOthersDo(db, opened);
     else await makeSafe(db);
     refuseOtherVersion(db, await whenFree(() => readVersion(db)));
-    return { keys: new SqliteApiKeyRepository(db), close: async () => db[Symbol.dispose]() };
+    const files = new OpenFiles(db, NO_LOG, { holdsLock: false });
+    return {
+      keys: new SqliteApiKeyRepository(db, { guard: files.guard }),
+      async close() {
+        await files.close();
+        db[Symbol.dispose]();
+      },
+    };
   });
 }
 
@@ -84,6 +101,7 @@ export type SqliteReading = {
 export async function openSqliteForReading(path: string): Promise<SqliteReading> {
   return opening(path, async (file, opened) => {
     const db = opened.use(connect(file, { readOnly: true }));
+    await whenFree(() => refuseForeignLog(fileOf(db)));
     refuseOtherVersion(db, await whenFree(() => readVersion(db)));
     return {
       pets: new SqlitePetRepository(db, new InsertQueue(db)),
@@ -113,9 +131,11 @@ async function opening<T>(
 
 /** A connection that may write. Makes an empty file where there is none, and nothing beside it. */
 async function connectToOurs(file: string, opened: DisposableStack): Promise<DatabaseSync> {
-  mkdirSync(dirname(file), { recursive: true });
+  makeFile(file);
   const db = opened.use(connect(file, { readOnly: false }));
   refuseReadOnly(db);
+  // This connection has read nothing yet, so that it would leave the log as it is if it were closed now.
+  await whenFree(() => refuseForeignLog(fileOf(db)));
   // Before anything is written into or beside what may be the file of another application.
   await whenFree(() => readVersion(db));
   return db;
@@ -126,6 +146,7 @@ async function lockAndMigrate(db: DatabaseSync, opened: DisposableStack): Promis
   const lock = opened.use(await takeLock(fileOf(db)));
   await makeSafe(db);
   await whenFree(() => migrate(db));
+  await whenFree(() => markLog(db, fileOf(db)));
   return lock;
 }
 
@@ -148,14 +169,4 @@ async function makeSafe(db: DatabaseSync): Promise<void> {
 function refuseOtherVersion(db: DatabaseSync, version: number): void {
   const problem = versionProblem(db, version);
   if (problem !== undefined) throw new StorageSetupError(problem);
-}
-
-function check(db: DatabaseSync): void {
-  let problem: string | undefined;
-  try {
-    problem = versionProblem(db, readVersion(db));
-  } catch (error) {
-    throw new StorageUnavailable('the SQLite file cannot be read', { cause: error });
-  }
-  if (problem !== undefined) throw new StorageUnavailable(problem);
 }

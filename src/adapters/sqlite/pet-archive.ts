@@ -4,6 +4,7 @@ import { pageFromStorage } from '../../application/pet-from-storage.ts';
 import type { ArchivedPet, PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
 import { samePet } from '../../application/same-pet.ts';
 import { transaction, whenReady } from './busy.ts';
+import type { Guard } from './open-files.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
 import { ARCHIVE_QUERIES, type ArchivedRow, INSERT_WITH_ID, RESERVE } from './statements.ts';
 
@@ -42,13 +43,15 @@ export class ReadableSqlitePetArchive implements ReadablePetArchive {
 /** The pets of a SQLite file that this process holds the lock of. */
 export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArchive {
   readonly #db: DatabaseSync;
+  readonly #guard: Guard;
   readonly #insert: StatementSync;
   readonly #byId: StatementSync;
   readonly #reserve: readonly StatementSync[];
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, guard: Guard) {
     super(db);
     this.#db = db;
+    this.#guard = guard;
     this.#insert = db.prepare(INSERT_WITH_ID);
     this.#byId = db.prepare(ARCHIVE_QUERIES.byId);
     this.#reserve = RESERVE.map((sql) => db.prepare(sql));
@@ -59,21 +62,21 @@ export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArc
     const copies = pets.map(({ idempotency, ...pet }): ArchivedPet => {
       return idempotency === undefined ? pet : { ...pet, idempotency: { ...idempotency } };
     });
-    await whenReady(() =>
-      transaction(this.#db, () => {
-        for (const pet of copies) this.#writeOne(pet);
-      }),
-    );
+    await this.#write(() => {
+      for (const pet of copies) this.#writeOne(pet);
+    });
   }
 
   async reserve(id: bigint): Promise<void> {
     const [make, raise] = this.#reserve;
-    await whenReady(() =>
-      transaction(this.#db, () => {
-        make?.run();
-        raise?.run(id);
-      }),
-    );
+    await this.#write(() => {
+      make?.run();
+      raise?.run(id);
+    });
+  }
+
+  async #write(work: () => void): Promise<void> {
+    await whenReady(() => this.#guard(() => transaction(this.#db, work)));
   }
 
   #writeOne(pet: ArchivedPet): void {

@@ -1,9 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { isBusy, isConstraint, setupError, translated } from '../../../src/adapters/sqlite/errors.ts';
+import {
+  isBusy,
+  isConstraint,
+  isDamage,
+  setupError,
+  translated,
+} from '../../../src/adapters/sqlite/errors.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/errors.ts';
 
-/** https://www.sqlite.org/rescode.html, the extended ones included */
+/** All of https://www.sqlite.org/rescode.html: the storage fails. */
 const UNAVAILABLE = {
+  SQLITE_PERM: 3,
   SQLITE_BUSY: 5,
   SQLITE_BUSY_RECOVERY: 261,
   SQLITE_BUSY_SNAPSHOT: 517,
@@ -14,30 +21,45 @@ const UNAVAILABLE = {
   SQLITE_READONLY_DBMOVED: 1032,
   SQLITE_INTERRUPT: 9,
   SQLITE_IOERR: 10,
+  SQLITE_IOERR_READ: 266,
+  SQLITE_IOERR_SHORT_READ: 522,
   SQLITE_IOERR_WRITE: 778,
   SQLITE_IOERR_FSYNC: 1034,
   SQLITE_IOERR_NOMEM: 3082,
+  SQLITE_CORRUPT: 11,
+  SQLITE_CORRUPT_INDEX: 779,
   SQLITE_FULL: 13,
   SQLITE_CANTOPEN: 14,
   SQLITE_CANTOPEN_DIRTYWAL: 1294,
   SQLITE_PROTOCOL: 15,
+  SQLITE_NOLFS: 22,
+  SQLITE_NOTADB: 26,
 };
 
+/** The rest of them: this program is wrong. */
 const BUGS = {
+  SQLITE_OK: 0,
   SQLITE_ERROR: 1,
   SQLITE_INTERNAL: 2,
-  SQLITE_PERM: 3,
   SQLITE_ABORT: 4,
-  SQLITE_CORRUPT: 11,
-  SQLITE_CORRUPT_INDEX: 779,
+  SQLITE_ABORT_ROLLBACK: 516,
+  SQLITE_NOTFOUND: 12,
+  SQLITE_EMPTY: 16,
   SQLITE_SCHEMA: 17,
   SQLITE_TOOBIG: 18,
+  SQLITE_CONSTRAINT: 19,
   SQLITE_CONSTRAINT_CHECK: 275,
   SQLITE_CONSTRAINT_UNIQUE: 2067,
+  SQLITE_CONSTRAINT_DATATYPE: 3091,
   SQLITE_MISMATCH: 20,
   SQLITE_MISUSE: 21,
+  SQLITE_AUTH: 23,
+  SQLITE_FORMAT: 24,
   SQLITE_RANGE: 25,
-  SQLITE_NOTADB: 26,
+  SQLITE_NOTICE: 27,
+  SQLITE_WARNING: 28,
+  SQLITE_ROW: 100,
+  SQLITE_DONE: 101,
 };
 
 describe('translated', () => {
@@ -57,10 +79,22 @@ describe('translated', () => {
     expect(translated(error)).toBe(error);
   });
 
+  it.each(['EIO', 'ENOSPC', 'EROFS', 'EACCES', 'EMFILE', 'ENOTCONN', 'ESHUTDOWN'])(
+    'a refusal of the operating system is unavailable: %s',
+    (code) => {
+      const error = Object.assign(new Error(code), { code, syscall: 'stat' });
+
+      const result = translated(error);
+
+      expect(result).toBeInstanceOf(StorageUnavailable);
+      expect(result).toHaveProperty('cause', error);
+    },
+  );
+
   it.each([
     ['another error', new Error('x')],
     ['another error with a number', Object.assign(new Error('x'), { errcode: 10 })],
-    ['a system error', Object.assign(new Error('x'), { code: 'ENOSPC' })],
+    ['what only looks like a system error', Object.assign(new Error('x'), { code: 'ENOSPC' })],
     ['no error', 'SQLITE_BUSY'],
     ['nothing', undefined],
   ])('%s stays what it is', (_, error) => {
@@ -88,6 +122,18 @@ describe('setupError', () => {
     const bug = new TypeError('x is not a function');
 
     expect(setupError('/data/pets.db', bug)).toBe(bug);
+  });
+});
+
+describe('isDamage', () => {
+  it.each([
+    [11, true],
+    [267, true],
+    [26, true],
+    [10, false],
+    [14, false],
+  ])('knows %i', (errcode, damage) => {
+    expect(isDamage(sqliteError(errcode, 'x'))).toBe(damage);
   });
 });
 

@@ -280,7 +280,7 @@ async function opened({ deadlineMs }: { readonly deadlineMs?: number } = {}): Pr
   onTestFinished(() => db.close());
   makeDurable(db);
   migrate(db);
-  return { file, db, queue: new InsertQueue(db, deadlineMs) };
+  return { file, db, queue: new InsertQueue(db, deadlineMs === undefined ? {} : { deadlineMs }) };
 }
 
 /** Of any file that this process writes, in bytes. The kernel refuses what goes beyond it. */

@@ -143,7 +143,7 @@ describe('a file that another program holds', () => {
     onTestFinished(() => db.close());
     makeDurable(db);
     migrate(db);
-    const keys = new SqliteApiKeyRepository(db, 50);
+    const keys = new SqliteApiKeyRepository(db, { deadlineMs: 50 });
     await keys.insert(aKey(1));
     const other = stranger(file);
     other.exec('BEGIN IMMEDIATE');

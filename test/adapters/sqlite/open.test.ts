@@ -1,4 +1,15 @@
-import { chmod, copyFile, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  copyFile,
+  link as hardLink,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -58,6 +69,37 @@ describe('a path', () => {
     await writeFile(file, '');
 
     expect(await refusal(join(file, 'pets.db'))).toMatch(/^the SQLite file \S+ cannot be opened: E/);
+  });
+});
+
+describe('a file of two names', () => {
+  // A log has the name of its file: two services would have one each.
+  it.each(WAYS.map((open) => [open.name, open] as const))(
+    'is refused under both, and may be opened when one is gone: %s',
+    async (_, open) => {
+      const file = await withPets();
+      const other = `${file}2`;
+      await hardLink(file, other);
+
+      for (const name of [file, other]) {
+        expect(await refusal(name, open)).toBe(
+          `the SQLite file ${name} has 2 names (hard links); leave it only one, or use a copy of the file`,
+        );
+      }
+      await rm(file);
+
+      expect(await (await open(other)).close()).toBeUndefined();
+    },
+  );
+
+  it('is refused to a second service, and the first goes on', async () => {
+    const file = await newFile();
+    const { pets } = await opened(file);
+    await pets.insert(rex);
+    await hardLink(file, `${file}2`);
+
+    expect(await refusal(`${file}2`)).toMatch(/has 2 names/);
+    expect(await pets.insert(rex)).toStrictEqual({ id: 2n, ...rex });
   });
 });
 
@@ -268,6 +310,7 @@ describe('permissions', () => {
   it('that forbid to write the file refuse the start', async () => {
     const file = await withPets();
     await chmod(file, 0o444);
+    await chmod(`${file}.lock`, 0o666);
 
     expect(await asNobody(dirname(file), 0o777, () => refusal(file))).toMatch(
       /cannot be written; check the permissions/,

@@ -1,0 +1,47 @@
+import { statSync } from 'node:fs';
+import { StorageSetupError } from '../../application/errors.ts';
+import { connect } from './connection.ts';
+import { isDamage } from './errors.ts';
+import { isLocked } from './lock.ts';
+import { isForeignLog } from './log-mark.ts';
+import { readVersion } from './schema.ts';
+
+/**
+ * Refuses a file that does not fit the write-ahead log beside it, as when a backup has been put over a file whose service
+ * had crashed: SQLite would mix the two. A service that runs has a log as well, and has looked itself. To be called
+ * before a connection that may write has read anything: the connection here only reads and leaves file and log as they
+ * are, so that the refused file can still be used.
+ *
+ * Reads the whole file where there is a log, which is after a crash.
+ *
+ * @param file from `fileOf`: the log is beside the file itself, not beside a symbolic link
+ * @throws {StorageSetupError}
+ */
+export function refuseForeignLog(file: string): void {
+  const bytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  if (bytes === 0 || isLocked(file)) return;
+  using db = connect(file, { readOnly: true });
+  const version = readOrRefuse(file, () => readVersion(db));
+  if (version === 0) return;
+  const isDamaged = readOrRefuse(file, () => {
+    const [row] = db.prepare('PRAGMA integrity_check(1)').all();
+    return row?.['integrity_check'] !== 'ok' || isForeignLog(db, file);
+  });
+  if (isDamaged) throw misfit(file);
+}
+
+function readOrRefuse<T>(file: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw isDamage(error) ? misfit(file, error) : error;
+  }
+}
+
+function misfit(file: string, cause?: unknown): StorageSetupError {
+  return new StorageSetupError(
+    `the SQLite file ${file} does not fit its log ${file}-wal; if the file was restored from a backup, remove ` +
+      `${file}-wal and ${file}-shm and start again, else restore a backup`,
+    { cause },
+  );
+}

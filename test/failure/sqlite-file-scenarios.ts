@@ -1,0 +1,181 @@
+import { execFile } from 'node:child_process';
+import { copyFile, readdir, readlink, rename, rm, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterDeath } from '../support/after-death.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
+import { ask } from './ask.ts';
+import { figures } from './figures.ts';
+import type { Load } from './load.ts';
+import type { Scenario } from './scenario.ts';
+import type { ServiceProcess } from './service-process.ts';
+import { serviceOn, type SqliteStore } from './sqlite-store.ts';
+import type { Stage } from './stage.ts';
+import { until } from './until.ts';
+import { walk } from './walk.ts';
+
+const run = promisify(execFile);
+
+/** The file or its log is taken away under load and brought back: the service goes on by itself. */
+function renamed(part: '' | '-wal', what: string): Scenario<SqliteStore> {
+  return {
+    name: `SQLite: ${what} renamed under load, and renamed back`,
+    async play(stage, store) {
+      const service = await serviceOn(stage, store);
+      const load = await stage.load([service]);
+      await stage.letRun(2);
+      load.fault();
+      await rename(store.file + part, `${store.file}-away`);
+      await isUnavailable(stage, service, load);
+      stage.expect('pets could be read meanwhile', (await walk(service.url)).length >= load.acknowledged);
+      await stage.letRun(2);
+      const back = performance.now();
+      await rename(`${store.file}-away`, store.file + part);
+      await stage.resumes(load, back);
+      await stage.letRun(2);
+    },
+  };
+}
+
+const logRemoved: Scenario<SqliteStore> = {
+  name: 'SQLite: its log removed under load, then kill -9 of the service',
+  async play(stage, store) {
+    const service = await serviceOn(stage, store);
+    const load = await stage.load([service]);
+    await stage.letRun(2);
+    load.fault();
+    await rm(`${store.file}-wal`);
+    await isUnavailable(stage, service, load);
+    await service.kill();
+    await service.start();
+    load.healed();
+    await stage.letRun(2);
+  },
+};
+
+/** What nothing else has the name of is still open in the service. */
+function saved(what: string, act: (file: string) => Promise<void>): Scenario<SqliteStore> {
+  return {
+    name: `SQLite: the file ${what} under load, and saved from /proc`,
+    async play(stage, store) {
+      if (process.platform !== 'linux') {
+        stage.leftOut = 'an open file that has no name can be reached on Linux only';
+        return;
+      }
+      const service = await serviceOn(stage, store);
+      const load = await stage.load([service]);
+      await stage.letRun(2);
+      load.fault();
+      await act(store.file);
+      await isUnavailable(stage, service, load);
+      await copyFile(await openFile(service.pid, `${store.file} (deleted)`), `${store.file}-saved`);
+      await service.terminate();
+      await rename(`${store.file}-saved`, store.file);
+      await service.start();
+      load.healed();
+      await stage.letRun(2);
+    },
+  };
+}
+
+const removed = saved('removed', async (file) => rm(file));
+
+const replaced = saved('replaced by an older copy', async (file) => {
+  await copyFile(file, `${file}-copy`);
+  await rename(`${file}-copy`, file);
+});
+
+async function openFile(pid: number, target: string): Promise<string> {
+  const directory = `/proc/${pid}/fd`;
+  for (const name of await readdir(directory)) {
+    const path = join(directory, name);
+    // One may be closed between the two calls.
+    if ((await readlink(path).catch(() => '')) === target) return path;
+  }
+  throw new Error(`the service has no ${target} open`);
+}
+
+const DISK_BYTES = 64 * 1024 * 1024;
+
+/** What `xfs_io -c shutdown` does: from then on every call on the file system fails with EIO. */
+const SHUT_DOWN = `import fcntl, os, struct, sys
+EXT4_IOC_SHUTDOWN, NO_LOG_FLUSH = 0x8004587d, 2
+fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), EXT4_IOC_SHUTDOWN, struct.pack('I', NO_LOG_FLUSH))`;
+
+const diskGone: Scenario<SqliteStore> = {
+  name: 'SQLite: the disk shut down under it, and mounted again',
+  async play(stage, store) {
+    const image = stage.owned.use(await temporaryDirectory('disk'));
+    const disk = { image: join(image.path, 'ext4'), directory: store.directory };
+    try {
+      await truncateNew(disk.image);
+      await run('mkfs.ext4', ['-q', disk.image]);
+      await mount(stage, disk);
+      // Also tells whether it can be done at all.
+      await shutDown(disk.directory);
+      await unmount(disk.directory);
+      await mount(stage, disk);
+    } catch (error) {
+      stage.leftOut = `no disk can be shut down here (that needs root, a loop device, ext4 and python3): ${String(error).split('\n')[0]}`;
+      return;
+    }
+    const service = await serviceOn(stage, store);
+    const load = await stage.load([service]);
+    await stage.letRun(2);
+    load.fault();
+    await shutDown(disk.directory);
+    await isUnavailable(stage, service, load);
+    await stage.letRun(2);
+    await service.kill();
+    await unmount(disk.directory);
+    await mount(stage, disk);
+    await service.start();
+    load.healed();
+    await stage.letRun(2);
+  },
+};
+
+type Disk = { readonly image: string; readonly directory: string };
+
+async function truncateNew(path: string): Promise<void> {
+  await run('touch', [path]);
+  await truncate(path, DISK_BYTES);
+}
+
+async function mount(stage: Stage, { image, directory }: Disk): Promise<void> {
+  await run('mount', ['-o', 'loop', image, directory]);
+  const unmounting = afterDeath(['umount', '--lazy', directory]);
+  stage.owned.defer(async () => {
+    unmounting.cancel();
+    // It may have been done before.
+    await unmount(directory).catch(() => undefined);
+  });
+}
+
+async function unmount(directory: string): Promise<void> {
+  await run('umount', ['--lazy', directory]);
+}
+
+async function shutDown(directory: string): Promise<void> {
+  await run('python3', ['-c', SHUT_DOWN, directory]);
+}
+
+/** Requests fail with 503, and so does /readyz within its second; /livez does not. */
+async function isUnavailable(stage: Stage, service: ServiceProcess, load: Load): Promise<void> {
+  await until('an insert that fails', () => (figures(load.history).unavailable > 0 ? true : undefined));
+  const begun = performance.now();
+  await until('a /readyz that fails', async () =>
+    (await ask(`${service.url}/readyz`)).status === 503 ? true : undefined,
+  );
+  stage.bar('until /readyz failed too', performance.now() - begun, 2_000);
+  stage.expect('/livez was 200', (await ask(`${service.url}/livez`)).status === 200);
+}
+
+export const SQLITE_FILE_SCENARIOS: readonly Scenario<SqliteStore>[] = [
+  renamed('', 'the file'),
+  renamed('-wal', 'its log'),
+  logRemoved,
+  removed,
+  replaced,
+  diskGone,
+];
