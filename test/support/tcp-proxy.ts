@@ -65,6 +65,16 @@ export class TcpProxy {
     }
   }
 
+  /** Resets every connection on the side of the client, whatever is under way. New ones are taken. */
+  reset(): void {
+    for (const { client } of this.#pairs) client.resetAndDestroy();
+  }
+
+  /** Ends every connection in good order on the side of the client, whatever is under way. New ones are taken. */
+  end(): void {
+    for (const { client } of this.#pairs) client.end();
+  }
+
   /** Cuts every connection and refuses new ones. */
   async close(): Promise<void> {
     const closed = once(this.#server, 'close');

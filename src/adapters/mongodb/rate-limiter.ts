@@ -4,6 +4,7 @@ import { StorageUnavailable } from '../../application/errors.ts';
 import type { Allowance, RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 import { Deadline } from './deadline.ts';
+import { translated } from './errors.ts';
 import { RATE_LIMITS } from './schema.ts';
 
 const DEADLINE_MS = 500;
@@ -32,8 +33,9 @@ export class MongoRateLimiter implements RateLimiter {
     } catch (error) {
       // How the library says that the limit is passed.
       if (error instanceof RateLimiterRes) return allowance(false, error);
-      if (!(error instanceof MongoError)) throw error;
-      throw new StorageUnavailable(`MongoDB does not count: ${error.message}`, { cause: error });
+      const failure = translated(error);
+      if (failure instanceof StorageUnavailable || !(failure instanceof MongoError)) throw failure;
+      throw new StorageUnavailable(`MongoDB does not count: ${failure.message}`, { cause: error });
     }
   }
 
