@@ -1,9 +1,9 @@
-import { MongoClient, type MongoClientOptions, MongoError } from 'mongodb';
+import { MongoClient, type MongoClientOptions, MongoError, type MongoOptions } from 'mongodb';
 import { StorageSetupError } from '../../application/errors.ts';
 
 /**
- * Our defaults; a connection string that names one of these options wins. The driver's own would let a request hang
- * for 40 s on a primary that has frozen.
+ * Our defaults; a connection string that names one of these options wins, as long as it promises no less (see
+ * `PROMISED`). The driver's own would let a request hang for 40 s on a primary that has frozen.
  */
 const DEFAULT_OPTIONS = {
   appName: 'petstore',
@@ -58,10 +58,50 @@ export function newClient(url: string, overrides: MongoClientOptions = {}): Mong
       'the MongoDB connection string must name a database: mongodb://HOST:PORT/DATABASE',
     );
   }
-  if (client.options.writeConcern?.w === 0) {
-    throw new StorageSetupError('the MongoDB connection string must not have w=0: no write would be certain');
-  }
+  refuseWeaker(client.options, optionsNamedIn(url));
   return client;
+}
+
+/** What an acknowledged pet and a read after it rest on: the options that could weaken it, and what they must be. */
+const PROMISED: readonly {
+  readonly options: readonly string[];
+  readonly must: string;
+  readonly isKept: (options: MongoOptions) => boolean;
+}[] = [
+  { options: ['w'], must: 'majority', isKept: ({ writeConcern }) => writeConcern?.w === 'majority' },
+  {
+    options: ['journal', 'j', 'fsync'],
+    must: 'true',
+    isKept: ({ writeConcern }) => writeConcern?.journal === true,
+  },
+  {
+    options: ['readConcernLevel'],
+    must: 'majority',
+    isKept: ({ readConcern }) => readConcern?.level === 'majority',
+  },
+  {
+    options: ['readPreference'],
+    must: 'primary',
+    isKept: ({ readPreference }) => readPreference.mode === 'primary',
+  },
+];
+
+/** A primary is read whatever its tags and its staleness are. */
+const MEANINGLESS = ['readPreferenceTags', 'maxStalenessSeconds'];
+
+/** @throws {StorageSetupError} */
+function refuseWeaker(options: MongoOptions, named: ReadonlySet<string>): void {
+  const isNamed = (option: string) => named.has(option.toLowerCase());
+  const problems = [
+    ...PROMISED.filter(({ isKept }) => !isKept(options)).flatMap(({ options: names, must }) =>
+      names.filter(isNamed).map((name) => `leave out ${name}, or set it to ${must}`),
+    ),
+    ...MEANINGLESS.filter(isNamed).map((name) => `leave out ${name}`),
+  ];
+  if (problems.length === 0) return;
+  throw new StorageSetupError(
+    `the MongoDB connection string asks for less than petstore promises: ${problems.join('; ')}`,
+  );
 }
 
 /** What an operator needs to know about an error while the storage is set up. */

@@ -4,9 +4,10 @@ import { StorageUnavailable } from '../../application/errors.ts';
 import type { ArchivedPet, PetArchive } from '../../application/ports/pet-archive.ts';
 import { samePet } from '../../application/same-pet.ts';
 import { storedPet } from '../../domain/pet.ts';
-import { DURABLE, SETTLED } from './concerns.ts';
+import { SETTLED } from './concerns.ts';
 import { Deadline } from './deadline.ts';
 import { DUPLICATE_KEY } from './errors.ts';
+import { raiseCounter } from './id-allocator.ts';
 import { type CounterDocument, countersOf, type PetDocument, petsOf, toBigInt, toLong } from './schema.ts';
 
 /** How long a call may take: long enough to sit out an election, and more, in the middle of a long copy. */
@@ -60,8 +61,7 @@ export class MongoPetArchive implements PetArchive {
   }
 
   async reserve(id: bigint): Promise<void> {
-    const raise = { $max: { last: toLong(id) } };
-    await persistently(() => this.#counters.updateOne({ _id: 'pets' }, raise, { upsert: true, ...DURABLE }));
+    await persistently(() => raiseCounter(this.#counters, this.#pets, id));
   }
 
   async count(upTo: bigint): Promise<number> {
@@ -71,7 +71,7 @@ export class MongoPetArchive implements PetArchive {
 
   async #write(documents: readonly PetDocument[]): Promise<void> {
     try {
-      await this.#pets.insertMany(documents, { ordered: false, ...DURABLE });
+      await this.#pets.insertMany(documents, { ordered: false });
     } catch (error) {
       if (!(error instanceof MongoBulkWriteError)) throw error;
       const failures = [error.writeErrors].flat();

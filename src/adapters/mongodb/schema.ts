@@ -10,6 +10,7 @@ import {
 import { INT64_MAX, INT64_MIN, isInt64 } from '../../domain/int64.ts';
 import { PET_NAME_MAX_LENGTH, PET_NAME_MIN_LENGTH } from '../../domain/pet-name.ts';
 import { MAX_PET_ID, PET_STATUSES, type PetStatus } from '../../domain/pet.ts';
+import { DURABLE, SETTLED, WRITE_TIMEOUT_MS } from './concerns.ts';
 
 /** What this build reads and writes. A change of anything below that an older build cannot live with adds one. */
 export const SCHEMA_VERSION = 3;
@@ -52,19 +53,24 @@ type VersionDocument = { readonly _id: 'petstore'; readonly version: number };
 const EXACT = { promoteLongs: false } as const;
 
 export function petsOf(db: Db): Collection<PetDocument> {
-  return db.collection<PetDocument>('pets', EXACT);
+  return db.collection<PetDocument>('pets', { ...EXACT, ...guarantees(db) });
 }
 
 export function countersOf(db: Db): Collection<CounterDocument> {
-  return db.collection<CounterDocument>('counters', EXACT);
+  return db.collection<CounterDocument>('counters', { ...EXACT, ...guarantees(db) });
 }
 
 export function apiKeysOf(db: Db): Collection<ApiKeyDocument> {
-  return db.collection<ApiKeyDocument>('api_keys');
+  return db.collection<ApiKeyDocument>('api_keys', guarantees(db));
 }
 
 export function versionsOf(db: Db): Collection<VersionDocument> {
-  return db.collection<VersionDocument>('schema');
+  return db.collection<VersionDocument>('schema', guarantees(db));
+}
+
+/** Whatever client the database is of. How long a write waits is the one thing that the client may say. */
+function guarantees({ writeConcern: { wtimeoutMS = WRITE_TIMEOUT_MS } = {} }: Db) {
+  return { ...SETTLED, writeConcern: { ...DURABLE, wtimeoutMS } };
 }
 
 /** Serves the list with a status filter without a sort. */
@@ -179,8 +185,7 @@ export const COLLECTIONS: readonly CollectionPlan[] = [
 
 /** @returns `undefined` for a database that was never migrated */
 export async function readVersion(db: Db): Promise<number | undefined> {
-  // From the primary: a secondary may not have heard of a migration yet.
-  const found = await versionsOf(db).findOne({ _id: 'petstore' }, { readPreference: 'primary' });
+  const found = await versionsOf(db).findOne({ _id: 'petstore' });
   return found?.version;
 }
 
