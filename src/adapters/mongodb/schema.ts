@@ -74,21 +74,33 @@ function guarantees({ writeConcern: { wtimeoutMS = WRITE_TIMEOUT_MS } = {} }: Db
 }
 
 /** Serves the list with a status filter without a sort. */
-export const STATUS_INDEX = { name: 'status_1__id_1', key: { status: 1, _id: 1 }, options: {} } as const;
+export const STATUS_INDEX = {
+  name: 'status_1__id_1',
+  key: { status: 1, _id: 1 },
+  options: {},
+  isNeeded: true,
+} as const;
 
 /** At most one pet for an idempotency key. */
 const IDEMPOTENCY_INDEX = {
   name: 'idem.k_1',
   key: { 'idem.k': 1 },
   options: { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } },
+  isNeeded: true,
 } as const;
 
 /** As `RateLimiterMongo.createIndexes` of rate-limiter-flexible has them. */
-const RATE_LIMIT_KEY_INDEX = { name: 'key_1', key: { key: 1 }, options: { unique: true } } as const;
+const RATE_LIMIT_KEY_INDEX = {
+  name: 'key_1',
+  key: { key: 1 },
+  options: { unique: true },
+  isNeeded: true,
+} as const;
 const RATE_LIMIT_TTL_INDEX = {
   name: 'expire_-1',
   key: { expire: -1 },
   options: { expireAfterSeconds: 0 },
+  isNeeded: false,
 } as const;
 
 /** Open to further fields. The range of a long needs no limits of its own. */
@@ -150,6 +162,14 @@ const RATE_LIMIT_VALIDATOR = {
   },
 };
 
+export type IndexPlan = {
+  readonly name: string;
+  readonly key: Readonly<Record<string, 1 | -1>>;
+  readonly options: CreateIndexesOptions;
+  /** Without it answers are wrong or fail. */
+  readonly isNeeded: boolean;
+};
+
 export type CollectionPlan = {
   readonly name: string;
   /** What one of its documents is, for people. */
@@ -157,11 +177,7 @@ export type CollectionPlan = {
   /** The schema version that it came with. */
   readonly since: number;
   readonly validator: Document;
-  readonly indexes: readonly {
-    readonly name: string;
-    readonly key: Readonly<Record<string, 1 | -1>>;
-    readonly options: CreateIndexesOptions;
-  }[];
+  readonly indexes: readonly IndexPlan[];
 };
 
 /** The collections that want more than to be written to. */
@@ -189,13 +205,14 @@ export async function readVersion(db: Db): Promise<number | undefined> {
   return found?.version;
 }
 
+export const MIGRATE_HINT = 'run: npm run petstore -- migrate';
+
 /** What to do about a version, in one line, or `undefined` when it is the one that this build needs. */
 export function versionProblem(version: number | undefined, database: string): string | undefined {
   if (version === SCHEMA_VERSION) return undefined;
-  const migrate = 'run: npm run petstore -- migrate';
-  if (version === undefined) return `the database "${database}" has no petstore schema; ${migrate}`;
+  if (version === undefined) return `the database "${database}" has no petstore schema; ${MIGRATE_HINT}`;
   const is = `the database "${database}" has schema version ${version}, this build needs ${SCHEMA_VERSION}`;
-  return version < SCHEMA_VERSION ? `${is}; ${migrate}` : `${is}; run a newer build of petstore`;
+  return version < SCHEMA_VERSION ? `${is}; ${MIGRATE_HINT}` : `${is}; run a newer build of petstore`;
 }
 
 /** BSON wraps an integer beyond int64 silently; whoever passes one has a bug. */
