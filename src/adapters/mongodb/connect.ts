@@ -1,5 +1,16 @@
-import { MongoClient, type MongoClientOptions, MongoError, type MongoOptions } from 'mongodb';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  MongoClient,
+  type MongoClientOptions,
+  MongoError,
+  type MongoOptions,
+  MongoServerSelectionError,
+} from 'mongodb';
 import { StorageSetupError } from '../../application/errors.ts';
+import { SeenServers } from './seen-servers.ts';
+
+/** How often a member is asked whether it has become the primary. */
+const PRIMARY_PAUSE_MS = 200;
 
 /**
  * Our defaults; a connection string that names one of these options wins, as long as it promises no less (see
@@ -30,11 +41,41 @@ const DEFAULT_OPTIONS = {
  */
 export async function connect(url: string, overrides: MongoClientOptions = {}): Promise<MongoClient> {
   const client = newClient(url, overrides);
+  const servers = new SeenServers(client);
   try {
-    return await client.connect();
+    await Promise.race([client.connect(), servers.noneLeft]);
+    if (client.options.directConnection) await waitForPrimary(client);
+    return client;
   } catch (error) {
     await client.close();
-    throw setupError(client, error);
+    if (!(error instanceof MongoServerSelectionError)) throw setupError(client, error);
+    // Its own message speaks of one server at most.
+    throw new StorageSetupError(`MongoDB at ${whereabouts(client)}: no primary: ${servers}`, {
+      cause: error,
+    });
+  } finally {
+    servers.stop();
+  }
+}
+
+/**
+ * A direct connection is also made to a secondary, which takes no writes, and whose reads are old.
+ *
+ * @throws {StorageSetupError} at once when another member is the primary, else when there is none in time
+ */
+async function waitForPrimary(client: MongoClient): Promise<void> {
+  const deadline = performance.now() + client.options.serverSelectionTimeoutMS;
+  for (;;) {
+    const { isWritablePrimary, setName, primary, me } = await client.db('admin').command({ hello: 1 });
+    if (isWritablePrimary) return;
+    if ((primary !== undefined && primary !== me) || performance.now() > deadline) {
+      const other = primary === undefined ? 'there is none' : `that is ${primary}`;
+      throw new StorageSetupError(
+        `MongoDB at ${whereabouts(client)}: directConnection=true, but it is not the primary of the replica set ` +
+          `"${setName}" (${other}); use replicaSet=${setName} instead`,
+      );
+    }
+    await sleep(PRIMARY_PAUSE_MS);
   }
 }
 
@@ -109,11 +150,13 @@ export function setupError(client: MongoClient, error: unknown): unknown {
   // A name that DNS does not know, or a certificate that cannot be read, is no MongoError.
   const isSystemError = error instanceof Error && 'code' in error;
   if (!(error instanceof MongoError || isSystemError)) return error;
-  const { srvHost, hosts, dbName } = client.options;
-  const where = srvHost ?? hosts.join(', ');
-  return new StorageSetupError(`MongoDB at ${where}, database "${dbName}": ${error.message}`, {
-    cause: error,
-  });
+  // The whole command is more than anybody wants to read.
+  const message = error.message.replace(/( to execute command) \{ (\w+): .*/s, '$1 $2');
+  return new StorageSetupError(`MongoDB at ${whereabouts(client)}: ${message}`, { cause: error });
+}
+
+function whereabouts({ options: { srvHost, hosts, dbName } }: MongoClient): string {
+  return `${srvHost ?? hosts.join(', ')}, database "${dbName}"`;
 }
 
 function optionsNamedIn(url: string): ReadonlySet<string> {

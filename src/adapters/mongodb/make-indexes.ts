@@ -4,7 +4,10 @@ import { DUPLICATE_KEY } from './errors.ts';
 import { type IndexInfo, indexesOf, isPlanned } from './indexes.ts';
 import { type CollectionPlan, type IndexPlan, petsOf, RATE_LIMITS } from './schema.ts';
 
-const INDEX_NOT_FOUND = 27;
+/** IndexNotFound, IndexBuildAborted, Interrupted: the codes of an index that somebody else drops. */
+const DROPPED_MEANWHILE: ReadonlySet<unknown> = new Set([27, 276, 11_601]);
+
+const MAX_ROUNDS = 10;
 
 /** How many idempotency keys that several pets have are named. */
 const MAX_NAMED = 10;
@@ -22,11 +25,25 @@ export async function makeIndexes(db: Db, { name: collection, indexes }: Collect
   // A member that is down must not hold up an index. Only a replica set knows the option.
   const quorum: Quorum = setName === undefined ? {} : { commitQuorum: 'majority' };
   for (const plan of indexes) {
-    const there = await indexesOf(db, collection);
-    if (there.some((info) => isPlanned(info, plan))) continue;
+    for (let round = 1; !(await makeIndex(db, collection, plan, quorum)); round++) {
+      if (round === MAX_ROUNDS)
+        throw new StorageSetupError('other migrations interrupt this one; migrate again');
+    }
+  }
+}
+
+/** @returns whether it is made. It is not when another migration has dropped it as if it were what was there before */
+async function makeIndex(db: Db, collection: string, plan: IndexPlan, quorum: Quorum): Promise<boolean> {
+  const there = await indexesOf(db, collection);
+  if (there.some((info) => isPlanned(info, plan))) return true;
+  try {
     for (const info of there.filter((other) => isInTheWay(other, plan)))
       await clear(db, collection, plan, info);
     await create(db, collection, plan, quorum);
+    return true;
+  } catch (error) {
+    if (error instanceof MongoServerError && DROPPED_MEANWHILE.has(error.code)) return false;
+    throw error;
   }
 }
 
@@ -49,12 +66,7 @@ async function clear(db: Db, collection: string, plan: IndexPlan, info: IndexInf
         'stop them, drop it, then migrate again',
     );
   }
-  try {
-    await db.collection(collection).dropIndex(info.name);
-  } catch (error) {
-    // Another migration was faster.
-    if (!(error instanceof MongoServerError && error.code === INDEX_NOT_FOUND)) throw error;
-  }
+  await db.collection(collection).dropIndex(info.name);
 }
 
 async function create(db: Db, collection: string, plan: IndexPlan, quorum: Quorum): Promise<void> {

@@ -132,6 +132,18 @@ describe.skipIf(mongo === undefined)(`an index that correctness needs${leftOut}`
     );
   });
 
+  it.each([1, 2, 3, 4, 5])('is made again by six migrations at once, time %i', async () => {
+    const { url, db, pets } = await damaged(IDEM, [{ 'idem.k': 1 }, {}]);
+    // With something in it an index takes long enough to be dropped while it is being built.
+    await pets.insertMany(
+      Array.from({ length: 50 }, (_, n) => ({ _id: BigInt(n + 1), ...pet, idem: { k: `${n}`, fp: 'f' } })),
+    );
+
+    await Promise.all(Array.from({ length: 6 }, () => migrate(url)));
+
+    await expectPlanned(db);
+  });
+
   it('may have another name where it only guards', async () => {
     const options = { name: 'mine', unique: true, partialFilterExpression: PARTIAL };
     const { url, db } = await damaged(IDEM, [{ 'idem.k': 1 }, options]);
