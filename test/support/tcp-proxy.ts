@@ -65,14 +65,18 @@ export class TcpProxy {
     }
   }
 
-  /** Resets every connection on the side of the client, whatever is under way. New ones are taken. */
-  reset(): void {
-    for (const { client } of this.#pairs) client.resetAndDestroy();
+  /**
+   * Resets connections on the side of the client, whatever is under way. New ones are taken.
+   *
+   * @param share how many of them, from 0 to 1: which is left to chance
+   */
+  reset(share = 1): void {
+    for (const { client } of this.#pairs) if (Math.random() < share) client.resetAndDestroy();
   }
 
-  /** Ends every connection in good order on the side of the client, whatever is under way. New ones are taken. */
-  end(): void {
-    for (const { client } of this.#pairs) client.end();
+  /** {@link reset} in good order. */
+  end(share = 1): void {
+    for (const { client } of this.#pairs) if (Math.random() < share) client.end();
   }
 
   /** Cuts every connection and refuses new ones. */
