@@ -116,7 +116,7 @@ function unwrapped(error: unknown): unknown {
 function isUnavailable(error: unknown): error is Error {
   if (error instanceof MongoServerError) {
     return (
-      !REFUSAL_CODES.has(error.code) ||
+      codesOf(error).some((code) => !REFUSAL_CODES.has(code)) ||
       error.hasErrorLabel('RetryableWriteError') ||
       error.hasErrorLabel('SystemOverloadedError') ||
       isIndexMissing(error)
@@ -126,6 +126,12 @@ function isUnavailable(error: unknown): error is Error {
   if (error instanceof MongoAPIError) return isClosed(error) || error instanceof MongoCompatibilityError;
   // A reply that is no BSON is the connection's fault: what we send ourselves is plain.
   return error instanceof MongoError || error instanceof BSON.BSONError || isSocketError(error);
+}
+
+/** In a bulk write, which can be repeated as a whole, each document may have failed by itself. */
+function codesOf(error: MongoServerError): readonly unknown[] {
+  const failures = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
+  return failures.length === 0 ? [error.code] : failures.map(({ code }) => code);
 }
 
 /** The driver (7.8) lets what Node says of a socket that is being written to through as it is: `write ECONNRESET`. */

@@ -155,6 +155,7 @@ describe('an error that the driver lets through', () => {
     ['a server of another age', new MongoCompatibilityError('reports maximum wire version 1')],
     ['any other trouble of the driver', new MongoRuntimeError('SizedMessageTransform does not …')],
     ['one that it hides in a bulk write', hidden(cut)],
+    ['a bulk write of which a part met a conflict', partly(11_000, 112)],
   ])("means unavailable when it is the connection's: %s", (_, error) => {
     expect(translated(error)).toStrictEqual(
       new StorageUnavailable(`MongoDB is unavailable: ${(error as MongoBulkWriteError).message}`, {
@@ -171,6 +172,7 @@ describe('an error that the driver lets through', () => {
     new Error('something else'),
     new MongoInvalidArgumentError('Argument "size" must be a non-negative number'),
     new MongoCursorExhaustedError(),
+    partly(11_000, 121),
     'a text',
     undefined,
   ])('stays what it is when it is ours: %s', (error) => {
@@ -186,6 +188,12 @@ function coded(message: string, code: string): Error {
 function hidden(reason: Error): MongoBulkWriteError {
   const error = new MongoBulkWriteError({ message: reason.message, code: 0 }, Object.create(null));
   return Object.assign(error, { errorResponse: reason });
+}
+
+/** As `insertMany` fails when some of its documents do. */
+function partly(...codes: readonly number[]): MongoBulkWriteError {
+  const error = new MongoBulkWriteError({ message: 'x', code: codes[0]! }, Object.create(null));
+  return Object.assign(error, { writeErrors: codes.map((code, index) => ({ code, index })) });
 }
 
 function causes(error: unknown): unknown[] {

@@ -120,6 +120,18 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     for (const outcome of await all()) expect(outcome).toMatchObject({ status: 'fulfilled' });
   });
 
+  it('that may not look at the indexes are told so', async () => {
+    await migrate(urlOf('migrator'));
+    await admin.db('admin').command({ createUser: 'reader', pwd: 'secret', roles: [] });
+
+    await expect(openMongoStorage(urlOf('reader'), { autoMigrate: false })).rejects.toThrow(
+      new RegExp(
+        `^MongoDB at 127\\.0\\.0\\.1:${mongod.port}, database "petstore": ` +
+          'not authorized on petstore to execute command (find|listIndexes)$',
+      ),
+    );
+  });
+
   it('the service can remove nothing', async () => {
     const service = await new MongoClient(urlOf('service')).connect();
     onTestFinished(() => service.close());
