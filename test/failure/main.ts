@@ -6,6 +6,7 @@ import { ROOT } from '../support/process.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { AWAY_SCENARIOS } from './away-scenarios.ts';
 import { load, machine } from './machine.ts';
+import { NETWORK_SCENARIOS } from './mongodb-network-scenarios.ts';
 import { MONGODB_SCENARIOS } from './mongodb-scenarios.ts';
 import { surveyMembers } from './mongodb-store.ts';
 import { page } from './page.ts';
@@ -60,7 +61,8 @@ async function playSqlite(histories: string): Promise<void> {
 
 async function playMongo(histories: string): Promise<void> {
   let set: ReplicaSet | undefined;
-  for (const [index, scenario] of [...MONGODB_SCENARIOS, ...AWAY_SCENARIOS].filter(wanted).entries()) {
+  const scenarios = [...MONGODB_SCENARIOS, ...NETWORK_SCENARIOS, ...AWAY_SCENARIOS].filter(wanted);
+  for (const [index, scenario] of scenarios.entries()) {
     set ??= await ReplicaSet.start();
     const store = { set, database: `pets_${index}` };
     const { broken } = await show(() => perform(scenario, store, { form, survey: surveyMembers, histories }));

@@ -29,6 +29,14 @@ export async function freshDatabase(mongo: TestMongo, options: { migrated?: bool
   };
 }
 
+/** For a client that would promise less than the collections do. A connection string that asks for it is refused. */
+export const WEAK: MongoClientOptions = {
+  w: 1,
+  journal: false,
+  readConcernLevel: 'local',
+  readPreference: 'nearest',
+};
+
 /** The adapter's own client, whose commands can be seen. */
 export async function openClient(url: string, overrides: MongoClientOptions = {}) {
   const client = await connect(url, { monitorCommands: true, ...overrides });

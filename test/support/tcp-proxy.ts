@@ -65,6 +65,20 @@ export class TcpProxy {
     }
   }
 
+  /**
+   * Resets connections on the side of the client, whatever is under way. New ones are taken.
+   *
+   * @param share how many of them, from 0 to 1: which is left to chance
+   */
+  reset(share = 1): void {
+    for (const { client } of this.#pairs) if (Math.random() < share) client.resetAndDestroy();
+  }
+
+  /** {@link reset} in good order. */
+  end(share = 1): void {
+    for (const { client } of this.#pairs) if (Math.random() < share) client.end();
+  }
+
   /** Cuts every connection and refuses new ones. */
   async close(): Promise<void> {
     const closed = once(this.#server, 'close');

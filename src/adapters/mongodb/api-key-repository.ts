@@ -5,7 +5,7 @@ import { keyFromStorage, undamaged } from '../../application/key-from-storage.ts
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
 import type { ApiKeyRecord, RateLimit } from '../../domain/api-key.ts';
 import { ApiKeyLookup } from './api-key-lookup.ts';
-import { DURABLE, SETTLED } from './concerns.ts';
+import { SETTLED } from './concerns.ts';
 import { Deadline } from './deadline.ts';
 import { duplicateField, isMisfit } from './errors.ts';
 import { type ApiKeyDocument, apiKeysOf } from './schema.ts';
@@ -58,12 +58,12 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
     });
     // The driver refuses to write nothing.
     if (updates.length === 0) return;
-    await this.#persistently(() => this.#keys.bulkWrite(updates, { ordered: false, ...DURABLE }));
+    await this.#persistently(() => this.#keys.bulkWrite(updates, { ordered: false }));
   }
 
   async #insertDocument(document: ApiKeyDocument): Promise<void> {
     try {
-      await this.#keys.insertOne(document, DURABLE);
+      await this.#keys.insertOne(document);
     } catch (error) {
       if (duplicateField(error) !== '_id') throw error;
       const owner = await this.#keys.findOne({ _id: document._id }, SETTLED);
@@ -77,7 +77,7 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
     id: string,
     date: Pick<ApiKeyDocument, 'revokedAt' | 'expiresAt'>,
   ): Promise<ApiKeyRecord | undefined> {
-    const options = { returnDocument: 'after', ...DURABLE } as const;
+    const options = { returnDocument: 'after' } as const;
     const changed = await this.#persistently(async () => {
       try {
         return await this.#keys.findOneAndUpdate({ _id: id }, { $min: date }, options);

@@ -1,9 +1,20 @@
-import { MongoClient, type MongoClientOptions, MongoError } from 'mongodb';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  MongoClient,
+  type MongoClientOptions,
+  MongoError,
+  type MongoOptions,
+  MongoServerSelectionError,
+} from 'mongodb';
 import { StorageSetupError } from '../../application/errors.ts';
+import { SeenServers } from './seen-servers.ts';
+
+/** How often a member is asked whether it has become the primary. */
+const PRIMARY_PAUSE_MS = 200;
 
 /**
- * Our defaults; a connection string that names one of these options wins. The driver's own would let a request hang
- * for 40 s on a primary that has frozen.
+ * Our defaults; a connection string that names one of these options wins, as long as it promises no less (see
+ * `PROMISED`). The driver's own would let a request hang for 40 s on a primary that has frozen.
  */
 const DEFAULT_OPTIONS = {
   appName: 'petstore',
@@ -30,11 +41,41 @@ const DEFAULT_OPTIONS = {
  */
 export async function connect(url: string, overrides: MongoClientOptions = {}): Promise<MongoClient> {
   const client = newClient(url, overrides);
+  const servers = new SeenServers(client);
   try {
-    return await client.connect();
+    await Promise.race([client.connect(), servers.noneLeft]);
+    if (client.options.directConnection) await waitForPrimary(client);
+    return client;
   } catch (error) {
     await client.close();
-    throw setupError(client, error);
+    if (!(error instanceof MongoServerSelectionError)) throw setupError(client, error);
+    // Its own message speaks of one server at most.
+    throw new StorageSetupError(`MongoDB at ${whereabouts(client)}: no primary: ${servers}`, {
+      cause: error,
+    });
+  } finally {
+    servers.stop();
+  }
+}
+
+/**
+ * A direct connection is also made to a secondary, which takes no writes, and whose reads are old.
+ *
+ * @throws {StorageSetupError} at once when another member is the primary, else when there is none in time
+ */
+async function waitForPrimary(client: MongoClient): Promise<void> {
+  const deadline = performance.now() + client.options.serverSelectionTimeoutMS;
+  for (;;) {
+    const { isWritablePrimary, setName, primary, me } = await client.db('admin').command({ hello: 1 });
+    if (isWritablePrimary) return;
+    if ((primary !== undefined && primary !== me) || performance.now() > deadline) {
+      const other = primary === undefined ? 'there is none' : `that is ${primary}`;
+      throw new StorageSetupError(
+        `MongoDB at ${whereabouts(client)}: directConnection=true, but it is not the primary of the replica set ` +
+          `"${setName}" (${other}); use replicaSet=${setName} instead`,
+      );
+    }
+    await sleep(PRIMARY_PAUSE_MS);
   }
 }
 
@@ -58,10 +99,50 @@ export function newClient(url: string, overrides: MongoClientOptions = {}): Mong
       'the MongoDB connection string must name a database: mongodb://HOST:PORT/DATABASE',
     );
   }
-  if (client.options.writeConcern?.w === 0) {
-    throw new StorageSetupError('the MongoDB connection string must not have w=0: no write would be certain');
-  }
+  refuseWeaker(client.options, optionsNamedIn(url));
   return client;
+}
+
+/** What an acknowledged pet and a read after it rest on: the options that could weaken it, and what they must be. */
+const PROMISED: readonly {
+  readonly options: readonly string[];
+  readonly must: string;
+  readonly isKept: (options: MongoOptions) => boolean;
+}[] = [
+  { options: ['w'], must: 'majority', isKept: ({ writeConcern }) => writeConcern?.w === 'majority' },
+  {
+    options: ['journal', 'j', 'fsync'],
+    must: 'true',
+    isKept: ({ writeConcern }) => writeConcern?.journal === true,
+  },
+  {
+    options: ['readConcernLevel'],
+    must: 'majority',
+    isKept: ({ readConcern }) => readConcern?.level === 'majority',
+  },
+  {
+    options: ['readPreference'],
+    must: 'primary',
+    isKept: ({ readPreference }) => readPreference.mode === 'primary',
+  },
+];
+
+/** A primary is read whatever its tags and its staleness are. */
+const MEANINGLESS = ['readPreferenceTags', 'maxStalenessSeconds'];
+
+/** @throws {StorageSetupError} */
+function refuseWeaker(options: MongoOptions, named: ReadonlySet<string>): void {
+  const isNamed = (option: string) => named.has(option.toLowerCase());
+  const problems = [
+    ...PROMISED.filter(({ isKept }) => !isKept(options)).flatMap(({ options: names, must }) =>
+      names.filter(isNamed).map((name) => `leave out ${name}, or set it to ${must}`),
+    ),
+    ...MEANINGLESS.filter(isNamed).map((name) => `leave out ${name}`),
+  ];
+  if (problems.length === 0) return;
+  throw new StorageSetupError(
+    `the MongoDB connection string asks for less than petstore promises: ${problems.join('; ')}`,
+  );
 }
 
 /** What an operator needs to know about an error while the storage is set up. */
@@ -69,11 +150,13 @@ export function setupError(client: MongoClient, error: unknown): unknown {
   // A name that DNS does not know, or a certificate that cannot be read, is no MongoError.
   const isSystemError = error instanceof Error && 'code' in error;
   if (!(error instanceof MongoError || isSystemError)) return error;
-  const { srvHost, hosts, dbName } = client.options;
-  const where = srvHost ?? hosts.join(', ');
-  return new StorageSetupError(`MongoDB at ${where}, database "${dbName}": ${error.message}`, {
-    cause: error,
-  });
+  // The whole command is more than anybody wants to read.
+  const message = error.message.replace(/( to execute command) \{ (\w+): .*/s, '$1 $2');
+  return new StorageSetupError(`MongoDB at ${whereabouts(client)}: ${message}`, { cause: error });
+}
+
+function whereabouts({ options: { srvHost, hosts, dbName } }: MongoClient): string {
+  return `${srvHost ?? hosts.join(', ')}, database "${dbName}"`;
 }
 
 function optionsNamedIn(url: string): ReadonlySet<string> {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageUnavailable } from '../../application/errors.ts';
-import { isClosed, translated } from './errors.ts';
+import { isLasting, translated } from './errors.ts';
 
 const MAX_PAUSE_MS = 500;
 
@@ -44,7 +44,7 @@ export class Deadline {
         return await work();
       } catch (error) {
         const failure = translated(error);
-        if (!(failure instanceof StorageUnavailable) || isClosed(error)) throw failure;
+        if (!(failure instanceof StorageUnavailable) || isLasting(error)) throw failure;
         this.#lastFailure = failure;
       }
       await sleep(Math.random() * pause);

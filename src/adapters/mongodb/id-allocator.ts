@@ -2,7 +2,8 @@ import { type Collection, Long } from 'mongodb';
 import { PetIdsExhausted, StorageUnavailable } from '../../application/errors.ts';
 import { MAX_PET_ID } from '../../domain/pet.ts';
 import type { Deadline } from './deadline.ts';
-import { type CounterDocument, type PetDocument, toLong } from './schema.ts';
+import { duplicateField } from './errors.ts';
+import { type CounterDocument, type PetDocument, toBigInt, toLong } from './schema.ts';
 
 const MAX_ROUNDS = 4;
 
@@ -69,13 +70,14 @@ export class IdAllocator {
         await raiseCounter(this.#counters, this.#pets);
       }
       // Matches only where the result is in the range: the counter never leaves it, and so never wraps.
+      const range = { $gte: Long.ZERO, $lte: toLong(MAX_PET_ID - count) };
       const counter = await this.#counters.findOneAndUpdate(
-        { _id: 'pets', last: { $gte: Long.ZERO, $lte: toLong(MAX_PET_ID - count) } },
+        { _id: 'pets', last: { ...IS_LONG, ...range } },
         { $inc: { last: toLong(count) } },
         { returnDocument: 'after' },
       );
       if (counter !== null) {
-        const first = lastOf(counter) - count + 1n;
+        const first = toBigInt(counter.last) - count + 1n;
         return Array.from({ length: Number(count) }, (_, index) => first + BigInt(index));
       }
       const left = await this.#left();
@@ -83,36 +85,59 @@ export class IdAllocator {
       else if (left <= 0n) throw new PetIdsExhausted();
       else if (left < count) count = left;
     }
-    throw new StorageUnavailable('the counter of pet ids is damaged, or was changed again and again');
+    throw new StorageUnavailable('the counter of pet ids was changed again and again');
   }
 
   /** How many ids the range still holds, or `undefined` when the counter is missing or makes no sense. */
   async #left(): Promise<bigint | undefined> {
-    const counter = await this.#counters.findOne({ _id: 'pets', last: { $gte: Long.ZERO } }, LATEST);
-    return counter === null ? undefined : MAX_PET_ID - lastOf(counter);
+    const range = { $gte: Long.ZERO, $lte: toLong(MAX_PET_ID) };
+    const counter = await this.#counters.findOne({ _id: 'pets', last: { ...IS_LONG, ...range } }, LATEST);
+    return counter === null ? undefined : MAX_PET_ID - toBigInt(counter.last);
   }
 }
 
-/** Also of a counter that somebody has set by hand, to a number that is no long. */
-function lastOf({ last }: CounterDocument): bigint {
-  return BigInt(last.toString());
-}
+/** A list is of the type of its elements, too. */
+const IS_LONG = { $type: 'long', $not: { $type: 'array' } } as const;
 
 /** What the primary has now, whether or not a majority has it yet. */
-const LATEST = { readPreference: 'primary', readConcern: { level: 'local' } } as const;
+const LATEST = { readConcern: { level: 'local' } } as const;
+
+/** The id that the counter says was the last one: a number in the range, rounded up. Anything else counts for nothing. */
+const LAST_GIVEN = {
+  $cond: [
+    {
+      $and: [{ $isNumber: '$last' }, { $gte: ['$last', Long.ZERO] }, { $lte: ['$last', toLong(MAX_PET_ID)] }],
+    },
+    '$last',
+    Long.ZERO,
+  ],
+};
 
 /**
- * Makes the counter if there is none, and brings it up to the highest id in use. Safe at any time and from several
- * places at once: it never lowers the counter, so that no id above can be given twice, and uniqueness is the
- * primary key's business anyway.
+ * Makes the counter if there is none, brings it up to the highest id in use, and makes an id of it where somebody has
+ * set it to something else. Safe at any time and from several places at once: one update on the server, which never
+ * lowers a counter that is an id, so that no id above can be given twice; and uniqueness is the primary key's business
+ * anyway.
+ *
+ * @param atLeast an id that must never be given, and none below it
  */
 export async function raiseCounter(
   counters: Collection<CounterDocument>,
   pets: Collection<PetDocument>,
+  atLeast = 0n,
 ): Promise<void> {
   const highest = await pets.findOne(
-    { _id: { $gte: Long.ZERO } },
+    { _id: { $gte: Long.ZERO, $lte: toLong(MAX_PET_ID) } },
     { projection: { _id: 1 }, sort: { _id: -1 }, ...LATEST },
   );
-  await counters.updateOne({ _id: 'pets' }, { $max: { last: highest?._id ?? Long.ZERO } }, { upsert: true });
+  const ids = [toLong(atLeast), highest?._id ?? Long.ZERO, LAST_GIVEN];
+  const last = { $toLong: { $ceil: { $max: ids } } };
+  const raise = () => counters.updateOne({ _id: 'pets' }, [{ $set: { last } }], { upsert: true });
+  try {
+    await raise();
+  } catch (error) {
+    // Somebody else has made it at the same time.
+    if (duplicateField(error) !== '_id') throw error;
+    await raise();
+  }
 }

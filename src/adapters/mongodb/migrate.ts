@@ -3,6 +3,7 @@ import { BSON, type Db, type Document, MongoServerError } from 'mongodb';
 import { StorageSetupError } from '../../application/errors.ts';
 import { connect, setupError } from './connect.ts';
 import { raiseCounter } from './id-allocator.ts';
+import { makeIndexes } from './make-indexes.ts';
 import {
   type CollectionPlan,
   COLLECTIONS,
@@ -41,7 +42,7 @@ export async function migrate(url: string): Promise<Migration> {
     for (const plan of COLLECTIONS) {
       await createCollection(db, plan);
       if ((from ?? 0) < plan.since) await refuseMisfits(db, plan);
-      await createIndexes(db, plan);
+      await makeIndexes(db, plan);
     }
     await raiseCounter(countersOf(db), petsOf(db));
     await versionsOf(db).updateOne(
@@ -91,14 +92,5 @@ async function refuseMisfits(db: Db, { name, holds, validator }: CollectionPlan)
       `the collection "${name}" of the database "${db.databaseName}" has a document that is no ${holds} ` +
         `(_id: ${BSON.EJSON.stringify(misfit._id)}); repair or remove it, then migrate again`,
     );
-  }
-}
-
-async function createIndexes(db: Db, plan: CollectionPlan): Promise<void> {
-  const { setName } = await db.command({ hello: 1 });
-  // A member that is down must not hold up an index. Only a replica set knows the option.
-  const quorum = setName === undefined ? {} : { commitQuorum: 'majority' };
-  for (const { key, name, options } of plan.indexes) {
-    await db.collection(plan.name).createIndex(key, { name, ...options }, quorum);
   }
 }

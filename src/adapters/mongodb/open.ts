@@ -8,11 +8,12 @@ import type { StorageProbe } from '../../application/ports/storage-probe.ts';
 import { MongoApiKeyRepository } from './api-key-repository.ts';
 import { connect, setupError } from './connect.ts';
 import { Deadline } from './deadline.ts';
+import { indexProblem } from './indexes.ts';
 import { migrate } from './migrate.ts';
 import { MongoPetArchive } from './pet-archive.ts';
 import { MongoPetRepository } from './pet-repository.ts';
 import { MongoRateLimiter } from './rate-limiter.ts';
-import { readVersion, SCHEMA_VERSION, versionProblem } from './schema.ts';
+import { readVersion, versionProblem } from './schema.ts';
 
 /** How long the probe waits for an answer: `/readyz` says within two seconds that MongoDB is away. */
 const PROBE_DEADLINE_MS = 1_500;
@@ -33,7 +34,7 @@ export type MongoArchive = {
 };
 
 export type MongoStorageOptions = {
-  /** Bring an empty or older schema up to date first. */
+  /** Bring an empty, older or damaged schema up to date first. */
   readonly autoMigrate: boolean;
 };
 
@@ -44,9 +45,8 @@ export async function openMongoStorage(
 ): Promise<MongoStorage> {
   const client = await connect(url);
   return setUp(client, async (db) => {
-    const version = await readVersion(db);
-    if (autoMigrate && (version === undefined || version < SCHEMA_VERSION)) await migrate(url);
-    await requireVersion(db);
+    if (autoMigrate && (await schemaProblem(db)) !== undefined) await migrate(url);
+    refuse(await schemaProblem(db));
     return {
       pets: new MongoPetRepository(db),
       keys: new MongoApiKeyRepository(db),
@@ -66,7 +66,8 @@ export async function openMongoArchive(url: string): Promise<MongoArchive> {
   // A count of many pets takes as long as it takes; archive and keys bound every call by themselves.
   const client = await connect(url, { socketTimeoutMS: 0 });
   return setUp(client, async (db) => {
-    await requireVersion(db);
+    // The version alone: what has lost an index can still be brought to safety.
+    refuse(versionProblem(await readVersion(db), db.databaseName));
     return {
       archive: new MongoPetArchive(db),
       keys: new MongoApiKeyRepository(db),
@@ -84,14 +85,18 @@ async function setUp<T>(client: MongoClient, work: (db: Db) => Promise<T>): Prom
   }
 }
 
-async function requireVersion(db: Db): Promise<void> {
-  const problem = versionProblem(await readVersion(db), db.databaseName);
+function refuse(problem: string | undefined): void {
   if (problem !== undefined) throw new StorageSetupError(problem);
 }
 
 async function check(db: Db): Promise<void> {
   const deadline = new Deadline(PROBE_DEADLINE_MS);
-  const version = await deadline.bound(deadline.retry(() => readVersion(db)));
-  const problem = versionProblem(version, db.databaseName);
+  const problem = await deadline.bound(deadline.retry(() => schemaProblem(db)));
   if (problem !== undefined) throw new StorageUnavailable(problem);
+}
+
+/** What keeps a service from working with the schema as it is, in one line. */
+async function schemaProblem(db: Db): Promise<string | undefined> {
+  const [version, indexes] = await Promise.all([readVersion(db), indexProblem(db)]);
+  return versionProblem(version, db.databaseName) ?? indexes;
 }

@@ -4,9 +4,10 @@ import { StorageUnavailable } from '../../application/errors.ts';
 import { pageFromStorage } from '../../application/pet-from-storage.ts';
 import type { ArchivedPet, PetArchive } from '../../application/ports/pet-archive.ts';
 import { samePet } from '../../application/same-pet.ts';
-import { DURABLE, SETTLED } from './concerns.ts';
+import { SETTLED } from './concerns.ts';
 import { Deadline } from './deadline.ts';
 import { DUPLICATE_KEY } from './errors.ts';
+import { raiseCounter } from './id-allocator.ts';
 import { hasPetId, petIds, toArchivedPet } from './pet-document.ts';
 import { type CounterDocument, countersOf, type PetDocument, petsOf, toLong } from './schema.ts';
 
@@ -61,8 +62,7 @@ export class MongoPetArchive implements PetArchive {
   }
 
   async reserve(id: bigint): Promise<void> {
-    const raise = { $max: { last: toLong(id) } };
-    await persistently(() => this.#counters.updateOne({ _id: 'pets' }, raise, { upsert: true, ...DURABLE }));
+    await persistently(() => raiseCounter(this.#counters, this.#pets, id));
   }
 
   async count(upTo: bigint): Promise<number> {
@@ -72,7 +72,7 @@ export class MongoPetArchive implements PetArchive {
 
   async #write(documents: readonly PetDocument[]): Promise<void> {
     try {
-      await this.#pets.insertMany(documents, { ordered: false, ...DURABLE });
+      await this.#pets.insertMany(documents, { ordered: false });
     } catch (error) {
       if (!(error instanceof MongoBulkWriteError)) throw error;
       const failures = [error.writeErrors].flat();

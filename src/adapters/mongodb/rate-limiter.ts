@@ -3,7 +3,7 @@ import { StorageUnavailable } from '../../application/errors.ts';
 import type { Allowance, RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 import { Deadline } from './deadline.ts';
-import { duplicateField } from './errors.ts';
+import { duplicateField, translated } from './errors.ts';
 import { RATE_LIMITS, type RateLimitDocument } from './schema.ts';
 
 const DEADLINE_MS = 500;
@@ -36,8 +36,9 @@ export class MongoRateLimiter implements RateLimiter {
       if (count.points >= requests) this.#usedUp.set(key, performance.now() + count.leftMs);
       return allowance(limit, count);
     } catch (error) {
-      if (!(error instanceof MongoError)) throw error;
-      throw new StorageUnavailable(`MongoDB does not count: ${error.message}`, { cause: error });
+      const failure = translated(error);
+      if (failure instanceof StorageUnavailable || !(failure instanceof MongoError)) throw failure;
+      throw new StorageUnavailable(`MongoDB does not count: ${failure.message}`, { cause: error });
     }
   }
 

@@ -10,6 +10,7 @@ import {
 import { INT64_MAX, INT64_MIN, isInt64 } from '../../domain/int64.ts';
 import { PET_NAME_MAX_LENGTH, PET_NAME_MIN_LENGTH } from '../../domain/pet-name.ts';
 import { MAX_PET_ID, PET_STATUSES, type PetStatus } from '../../domain/pet.ts';
+import { DURABLE, SETTLED, WRITE_TIMEOUT_MS } from './concerns.ts';
 
 /** What this build reads and writes. A change of anything below that an older build cannot live with adds one. */
 export const SCHEMA_VERSION = 3;
@@ -58,37 +59,54 @@ type VersionDocument = { readonly _id: 'petstore'; readonly version: number };
 const EXACT = { promoteLongs: false } as const;
 
 export function petsOf(db: Db): Collection<PetDocument> {
-  return db.collection<PetDocument>('pets', EXACT);
+  return db.collection<PetDocument>('pets', { ...EXACT, ...guarantees(db) });
 }
 
 export function countersOf(db: Db): Collection<CounterDocument> {
-  return db.collection<CounterDocument>('counters', EXACT);
+  return db.collection<CounterDocument>('counters', { ...EXACT, ...guarantees(db) });
 }
 
 export function apiKeysOf(db: Db): Collection<ApiKeyDocument> {
-  return db.collection<ApiKeyDocument>('api_keys');
+  return db.collection<ApiKeyDocument>('api_keys', guarantees(db));
 }
 
 export function versionsOf(db: Db): Collection<VersionDocument> {
-  return db.collection<VersionDocument>('schema');
+  return db.collection<VersionDocument>('schema', guarantees(db));
+}
+
+/** Whatever client the database is of. How long a write waits is the one thing that the client may say. */
+function guarantees({ writeConcern: { wtimeoutMS = WRITE_TIMEOUT_MS } = {} }: Db) {
+  return { ...SETTLED, writeConcern: { ...DURABLE, wtimeoutMS } };
 }
 
 /** Serves the list with a status filter without a sort. */
-export const STATUS_INDEX = { name: 'status_1__id_1', key: { status: 1, _id: 1 }, options: {} } as const;
+export const STATUS_INDEX = {
+  name: 'status_1__id_1',
+  key: { status: 1, _id: 1 },
+  options: {},
+  isNeeded: true,
+} as const;
 
 /** At most one pet for an idempotency key. */
 const IDEMPOTENCY_INDEX = {
   name: 'idem.k_1',
   key: { 'idem.k': 1 },
   options: { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } },
+  isNeeded: true,
 } as const;
 
 /** One count for a key. The other index removes those whose window is over. */
-const RATE_LIMIT_KEY_INDEX = { name: 'key_1', key: { key: 1 }, options: { unique: true } } as const;
+const RATE_LIMIT_KEY_INDEX = {
+  name: 'key_1',
+  key: { key: 1 },
+  options: { unique: true },
+  isNeeded: true,
+} as const;
 const RATE_LIMIT_TTL_INDEX = {
   name: 'expire_-1',
   key: { expire: -1 },
   options: { expireAfterSeconds: 0 },
+  isNeeded: false,
 } as const;
 
 /** Open to further fields. The range of a long needs no limits of its own. */
@@ -150,6 +168,14 @@ const RATE_LIMIT_VALIDATOR = {
   },
 };
 
+export type IndexPlan = {
+  readonly name: string;
+  readonly key: Readonly<Record<string, 1 | -1>>;
+  readonly options: CreateIndexesOptions;
+  /** Without it answers are wrong or fail. */
+  readonly isNeeded: boolean;
+};
+
 export type CollectionPlan = {
   readonly name: string;
   /** What one of its documents is, for people. */
@@ -157,11 +183,7 @@ export type CollectionPlan = {
   /** The schema version that it came with. */
   readonly since: number;
   readonly validator: Document;
-  readonly indexes: readonly {
-    readonly name: string;
-    readonly key: Readonly<Record<string, 1 | -1>>;
-    readonly options: CreateIndexesOptions;
-  }[];
+  readonly indexes: readonly IndexPlan[];
 };
 
 /** The collections that want more than to be written to. */
@@ -185,18 +207,18 @@ export const COLLECTIONS: readonly CollectionPlan[] = [
 
 /** @returns `undefined` for a database that was never migrated */
 export async function readVersion(db: Db): Promise<number | undefined> {
-  // From the primary: a secondary may not have heard of a migration yet.
-  const found = await versionsOf(db).findOne({ _id: 'petstore' }, { readPreference: 'primary' });
+  const found = await versionsOf(db).findOne({ _id: 'petstore' });
   return found?.version;
 }
+
+export const MIGRATE_HINT = 'run: npm run petstore -- migrate';
 
 /** What to do about a version, in one line, or `undefined` when it is the one that this build needs. */
 export function versionProblem(version: number | undefined, database: string): string | undefined {
   if (version === SCHEMA_VERSION) return undefined;
-  const migrate = 'run: npm run petstore -- migrate';
-  if (version === undefined) return `the database "${database}" has no petstore schema; ${migrate}`;
+  if (version === undefined) return `the database "${database}" has no petstore schema; ${MIGRATE_HINT}`;
   const is = `the database "${database}" has schema version ${version}, this build needs ${SCHEMA_VERSION}`;
-  return version < SCHEMA_VERSION ? `${is}; ${migrate}` : `${is}; run a newer build of petstore`;
+  return version < SCHEMA_VERSION ? `${is}; ${MIGRATE_HINT}` : `${is}; run a newer build of petstore`;
 }
 
 /** BSON wraps an integer beyond int64 silently; whoever passes one has a bug. */

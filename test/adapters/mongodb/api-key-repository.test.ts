@@ -12,6 +12,7 @@ import {
   freshDatabase,
   openClient,
   throughPort,
+  WEAK,
   withOptions,
 } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
@@ -129,11 +130,10 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     expect(queries).toBeGreaterThanOrEqual(20);
   });
 
-  it('are read and written so that it stays, whatever the connection string says', async () => {
+  it('are read and written so that it stays, whatever the client would do', async () => {
     const { url } = await freshDatabase(mongo!);
-    const { keys, commands } = await open(
-      withOptions(url, { w: 1, journal: false, readConcernLevel: 'local', readPreference: 'nearest' }),
-    );
+    const { client, commands } = await openClient(url, WEAK);
+    const keys = new MongoApiKeyRepository(client.db());
     for (const method of methods) await calls[method](keys);
 
     const durable = { w: 'majority', j: true, wtimeout: 5_000 };

@@ -36,13 +36,8 @@ describe('the options of the MongoDB client', () => {
     ['socketTimeoutMS=0', { socketTimeoutMS: 0 }],
     ['retryReads=false', { retryReads: false }],
     ['retryWrites=false', { retryWrites: false }],
-    ['w=1', { writeConcern: { w: 1, journal: true, wtimeoutMS: 5_000 } }],
-    ['w=2&journal=false', { writeConcern: { w: 2, journal: false, wtimeoutMS: 5_000 } }],
-    ['j=false', { writeConcern: { w: 'majority', journal: false, wtimeoutMS: 5_000 } }],
     ['wtimeoutMS=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
     ['wtimeout=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
-    ['readConcernLevel=local', { readConcern: { level: 'local' } }],
-    ['readPreference=nearest', { readPreference: { mode: 'nearest' } }],
     ['replicaSet=rs0&maxPoolSize=7', { replicaSet: 'rs0', maxPoolSize: 7 }],
     // What would be wrong numbers or a crash is not up to the connection string: see schema.ts.
     ['useBigInt64=true', { useBigInt64: false }],
@@ -90,8 +85,48 @@ describe('a connection string', () => {
     );
   });
 
-  it('must not give up the acknowledgement of writes', () => {
-    expect(() => newClient('mongodb://localhost/petstore?w=0')).toThrow(/must not have w=0/);
+  const LESS = 'the MongoDB connection string asks for less than petstore promises';
+
+  it.each([
+    ['w=0', 'leave out w, or set it to majority'],
+    ['w=1', 'leave out w, or set it to majority'],
+    ['w=3', 'leave out w, or set it to majority'],
+    ['W=1', 'leave out w, or set it to majority'],
+    ['w=mine', 'leave out w, or set it to majority'],
+    ['journal=false', 'leave out journal, or set it to true'],
+    ['j=false', 'leave out j, or set it to true'],
+    ['fsync=false', 'leave out fsync, or set it to true'],
+    ['readConcernLevel=local', 'leave out readConcernLevel, or set it to majority'],
+    ['readConcernLevel=available', 'leave out readConcernLevel, or set it to majority'],
+    ['readConcernLevel=linearizable', 'leave out readConcernLevel, or set it to majority'],
+    ['readPreference=secondary', 'leave out readPreference, or set it to primary'],
+    ['readpreference=primaryPreferred', 'leave out readPreference, or set it to primary'],
+    ['readPreference=nearest', 'leave out readPreference, or set it to primary'],
+    [
+      'readPreference=secondary&readPreferenceTags=dc:east&maxStalenessSeconds=120',
+      'leave out readPreference, or set it to primary; leave out readPreferenceTags; leave out maxStalenessSeconds',
+    ],
+    ['maxStalenessSeconds=120', 'leave out maxStalenessSeconds'],
+    [
+      'w=1&journal=false&readConcernLevel=local&readPreference=secondary',
+      'leave out w, or set it to majority; leave out journal, or set it to true; ' +
+        'leave out readConcernLevel, or set it to majority; leave out readPreference, or set it to primary',
+    ],
+  ])('must not ask for less than is promised: %s', (query, problem) => {
+    expect(() => newClient(`mongodb://localhost/petstore?${query}`)).toThrow(
+      new StorageSetupError(`${LESS}: ${problem}`),
+    );
+  });
+
+  it('may ask for what is promised', () => {
+    const query =
+      'w=majority&journal=true&wtimeoutMS=5000&readConcernLevel=majority&readPreference=primary' +
+      '&retryWrites=true&retryReads=true';
+    expect(newClient(`mongodb://localhost/petstore?${query}`).options).toMatchObject({
+      readConcern: { level: 'majority' },
+      writeConcern: { w: 'majority', journal: true, wtimeoutMS: 5_000 },
+      readPreference: { mode: 'primary' },
+    });
   });
 
   it.each([

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { Double, Int32 } from 'mongodb';
+import { Decimal128, type Document, Double, Int32, MaxKey, MinKey } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { PetIdsExhausted, StorageUnavailable } from '../../../src/application/errors.ts';
 import { MAX_PET_ID, newPet } from '../../../src/domain/pet.ts';
 import { addressOf, freshDatabase, openRepository, throughPort } from '../../support/mongo-database.ts';
@@ -149,22 +150,89 @@ describe.skipIf(mongo === undefined)(
       });
     });
 
-    it.each([MAX_PET_ID, MAX_PET_ID + 1n, 2n ** 63n - 1n])('never moves beyond the end: %d', async (last) => {
+    it('never moves beyond the end', async () => {
       const { url, counters } = await freshDatabase(mongo!);
       const { repository } = await openRepository(url);
-      await counters.updateOne({ _id: 'pets' }, { $set: { last } });
+      await counters.updateOne({ _id: 'pets' }, { $set: { last: MAX_PET_ID } });
 
       await expect(repository.insert(rex)).rejects.toThrow(PetIdsExhausted);
-      expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last }]);
+      expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: MAX_PET_ID }]);
     });
 
-    it('makes the storage unavailable when it holds no number', async () => {
-      const { url, db, pets } = await freshDatabase(mongo!);
-      const { repository } = await openRepository(url, 300);
-      await db.collection<{ _id: string }>('counters').updateOne({ _id: 'pets' }, { $set: { last: 'x' } });
+    describe('becomes an id again where somebody has set it to something else', () => {
+      const highest = 100n;
+      const damages: readonly (readonly [name: string, last: unknown, next: bigint])[] = [
+        ['half a number', new Double(200_000.5), 200_002n],
+        ['a double', new Double(200_000), 200_001n],
+        ['an int', new Int32(200_000), 200_001n],
+        ['a decimal', Decimal128.fromString('200000.5'), 200_002n],
+        ['half a number that is too low', new Double(0.5), highest + 1n],
+        ['infinity', new Double(Infinity), highest + 1n],
+        ['minus infinity', new Double(-Infinity), highest + 1n],
+        ['not a number', new Double(NaN), highest + 1n],
+        ['a decimal that is not a number', Decimal128.fromString('NaN'), highest + 1n],
+        ['a huge double', new Double(1e300), highest + 1n],
+        ['a negative number', -5n, highest + 1n],
+        ['the lowest long', -(2n ** 63n), highest + 1n],
+        ['a number beyond the last id', MAX_PET_ID + 1n, highest + 1n],
+        ['the highest long', 2n ** 63n - 1n, highest + 1n],
+        ['an array', [200_000n, 3n], highest + 1n],
+        ['an empty array', [], highest + 1n],
+        ['a text', '200000', highest + 1n],
+        ['an object', { last: 200_000n }, highest + 1n],
+        ['a pattern', /^2/, highest + 1n],
+        ['a date', new Date(200_000), highest + 1n],
+        ['true', true, highest + 1n],
+        ['null', null, highest + 1n],
+        ['the least of all', new MinKey(), highest + 1n],
+        ['the greatest of all', new MaxKey(), highest + 1n],
+      ];
+      const damaged = async (update: Document) => {
+        const database = await freshDatabase(mongo!);
+        await database.pets.insertMany([3n, highest].map((_id) => ({ _id, ...there })));
+        await database.db.collection<{ _id: string }>('counters').updateOne({ _id: 'pets' }, update);
+        return database;
+      };
 
-      await expect(repository.insert(rex)).rejects.toThrow(StorageUnavailable);
-      expect(await pets.countDocuments()).toBe(0);
+      it.each(damages)('%s, for two processes at once', async (_, last, next) => {
+        const { url, counters, pets } = await damaged({ $set: { last } });
+        const [one, other] = [await openRepository(url), await openRepository(url)];
+
+        const inserting = Array.from({ length: 20 }, (__, n) => (n % 2 ? one : other).repository.insert(rex));
+        const stored = await Promise.all(inserting);
+
+        expect(stored.map(({ id }) => id).toSorted((a, b) => (a < b ? -1 : 1))).toStrictEqual(
+          Array.from({ length: 20 }, (__, n) => next + BigInt(n)),
+        );
+        expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: next + 19n }]);
+        expect(await pets.countDocuments()).toBe(22);
+      });
+
+      it.each(damages)('%s, in a migration', async (_, last, next) => {
+        const { url, counters } = await damaged({ $set: { last } });
+
+        await Promise.all([migrate(url), migrate(url)]);
+
+        expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: next - 1n }]);
+      });
+
+      it('nothing at all', async () => {
+        const { url, counters } = await damaged({ $unset: { last: 1 } });
+        const { repository } = await openRepository(url);
+
+        expect((await repository.insert(rex)).id).toBe(highest + 1n);
+        expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: highest + 1n }]);
+      });
+
+      it('though a pet has an id that is beyond all', async () => {
+        const { url, db, pets, counters } = await damaged({ $set: { last: 'x' } });
+        await db.command({ collMod: 'pets', validator: {} });
+        await pets.insertOne({ _id: MAX_PET_ID + 1n, ...there });
+        const { repository } = await openRepository(url);
+
+        expect((await repository.insert(rex)).id).toBe(highest + 1n);
+        expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: highest + 1n }]);
+      });
     });
   },
 );

@@ -1,10 +1,8 @@
-import { createServer, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageSetupError } from '../../../src/application/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
-import { freshDatabase, withOptions } from '../../support/mongo-database.ts';
+import { freshDatabase } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 
 const MIGRATE = 'run: npm run petstore -- migrate';
@@ -117,57 +115,3 @@ describe.skipIf(mongo === undefined)(
     });
   },
 );
-
-describe('opening a MongoDB that is not there', () => {
-  const quick = { serverSelectionTimeoutMS: 300 };
-
-  it('says where it looked and what happened', async () => {
-    // Taken and given back: nobody listens there.
-    const { port, close } = await listening(() => {});
-    await close();
-
-    const message = await refusal(withOptions(`mongodb://tom:secret@127.0.0.1:${port}/petstore`, quick));
-
-    expect(message).toBe(
-      `MongoDB at 127.0.0.1:${port}, database "petstore": connect ECONNREFUSED 127.0.0.1:${port}`,
-    );
-    await expect(migrate(withOptions(`mongodb://127.0.0.1:${port}/petstore`, quick))).rejects.toThrow(
-      message,
-    );
-  });
-
-  it('gives up on a server that says nothing', async () => {
-    const { port, close } = await listening(() => {});
-    onTestFinished(close);
-
-    const message = await refusal(withOptions(`mongodb://127.0.0.1:${port}/petstore`, quick));
-
-    expect(message).toMatch(/^MongoDB at 127\.0\.0\.1:\d+, database "petstore": .+/);
-  });
-
-  it('gives up on a server that is no MongoDB', async () => {
-    const { port, close } = await listening((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
-    onTestFinished(close);
-
-    expect(await refusal(withOptions(`mongodb://127.0.0.1:${port}/petstore`, quick))).toMatch(/^MongoDB at /);
-  });
-});
-
-async function listening(serve: (socket: Socket) => void) {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on('error', () => {});
-    serve(socket);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('not a TCP server');
-  return {
-    port: address.port,
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}

@@ -16,6 +16,7 @@ import { sharedMongo } from '../../support/mongodb.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
+const long = newPet({ name: 'Rex'.repeat(80), categoryId: 7n });
 const calls = {
   insert: (pets: PetRepository) => pets.insert(rex),
   findById: (pets: PetRepository) => pets.findById(1n),
@@ -82,6 +83,34 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
 
     expect(await calling).toBeTruthy();
   });
+
+  it('nothing worse than unavailable comes of connections that are reset again and again', async () => {
+    const { repository, proxy, pets } = await proxied({ deadlineMs: 10_000 });
+    const stored: bigint[] = [];
+    const failures: unknown[] = [];
+    const wanted = 3_000;
+    let asked = 0;
+    const client = async () => {
+      while (asked < wanted) {
+        asked++;
+        try {
+          if (asked % 2 === 0) stored.push((await repository.insert(long)).id);
+          else await repository.list({ limit: 100 });
+        } catch (error) {
+          failures.push(error);
+        }
+      }
+    };
+    const clients = Promise.all(Array.from({ length: 40 }, client));
+    const cutting = setInterval(() => (Math.random() < 0.5 ? proxy.reset() : proxy.end()), 40);
+    onTestFinished(() => clearInterval(cutting));
+    await clients;
+
+    expect(failures.filter((error) => !(error instanceof StorageUnavailable))).toStrictEqual([]);
+    expect(new Set(stored).size).toBe(stored.length);
+    const there = new Set((await pets.find().toArray()).map(({ _id }) => _id));
+    expect(stored.filter((id) => !there.has(id))).toStrictEqual([]);
+  }, 60_000);
 
   it('the probe says so within its own deadline, and when all is well again', async () => {
     const { url } = await freshDatabase(mongo!);

@@ -2,6 +2,7 @@ import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { StorageUnavailable } from '../../../src/application/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../contracts/api-key-repository.ts';
 import { type MongodProcess, startMongodProcess } from '../../support/mongod-process.ts';
@@ -11,7 +12,14 @@ const DATABASE = 'petstore';
 const at = new Date(1_797_000_000_001);
 
 /** What the README says that the service needs. */
-const NEEDED = { pets: true, counters: true, api_keys: true, rate_limits: true, schema: false };
+const WRITES = ['find', 'insert', 'update'];
+const NEEDED = {
+  pets: [...WRITES, 'listIndexes'],
+  counters: WRITES,
+  api_keys: WRITES,
+  rate_limits: [...WRITES, 'listIndexes'],
+  schema: ['find'],
+};
 
 // A server that asks for passwords is made only where a server is a process of ours.
 const none = (await sharedMongo())?.kind !== 'process';
@@ -30,9 +38,9 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     await first.db('admin').command({ createUser: 'root', pwd: 'secret', roles: ['root'] });
     await first.close();
     admin = await new MongoClient(urlOf('root')).connect();
-    const privileges = Object.entries(NEEDED).map(([collection, writes]) => ({
+    const privileges = Object.entries(NEEDED).map(([collection, actions]) => ({
       resource: { db: DATABASE, collection },
-      actions: writes ? ['find', 'insert', 'update'] : ['find'],
+      actions,
     }));
     const db = admin.db('admin');
     await db.command({ createRole: 'petstoreService', privileges, roles: [] });
@@ -75,6 +83,53 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     const revoked = await commandLine.keys.revoke(aKey().id, at);
     expect(revoked).toStrictEqual({ ...aKey(), lastUsedAt: at, expiresAt: at, revokedAt: at });
     expect(await commandLine.keys.list()).toStrictEqual([revoked]);
+  });
+
+  it('that have lost a right, or whose password is another, make the storage unavailable at once', async () => {
+    await migrate(urlOf('migrator'));
+    const { pets, probe, close } = await openMongoStorage(urlOf('service'), { autoMigrate: false });
+    onTestFinished(close);
+    const users = admin.db('admin');
+    const service = { updateUser: 'service' };
+    onTestFinished(async () => {
+      await users.command({ ...service, pwd: 'secret', roles: ['petstoreService'] });
+    });
+    const all = () =>
+      Promise.allSettled([
+        probe.check(),
+        ...Array.from({ length: 20 }, () => pets.list({ limit: 1 })),
+        ...Array.from({ length: 20 }, () => pets.insert(newPet({ name: 'Rex', categoryId: 7n }))),
+      ]);
+
+    await users.command({ ...service, roles: [] });
+    for (const outcome of await all()) {
+      expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(StorageUnavailable) });
+    }
+    await users.command({ ...service, roles: ['petstoreService'] });
+    // The connections that are open stay; those that this many calls open are refused.
+    await users.command({ ...service, pwd: 'another' });
+    const begun = performance.now();
+    const outcomes = await all();
+    expect(performance.now() - begun).toBeLessThan(5_000);
+    const refused = outcomes.filter(({ status }) => status === 'rejected');
+    expect(refused.length).toBeGreaterThan(0);
+    for (const outcome of refused) {
+      expect(outcome).toMatchObject({ reason: expect.any(StorageUnavailable) });
+    }
+    await users.command({ ...service, pwd: 'secret' });
+    for (const outcome of await all()) expect(outcome).toMatchObject({ status: 'fulfilled' });
+  });
+
+  it('that may not look at the indexes are told so', async () => {
+    await migrate(urlOf('migrator'));
+    await admin.db('admin').command({ createUser: 'reader', pwd: 'secret', roles: [] });
+
+    await expect(openMongoStorage(urlOf('reader'), { autoMigrate: false })).rejects.toThrow(
+      new RegExp(
+        `^MongoDB at 127\\.0\\.0\\.1:${mongod.port}, database "petstore": ` +
+          'not authorized on petstore to execute command (find|listIndexes)$',
+      ),
+    );
   });
 
   it('the service can remove nothing', async () => {

@@ -236,6 +236,20 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       await expect.poll(take, { timeout: 10_000 }).toBe(true);
     });
 
+    it('says nothing else though connections are reset again and again', async () => {
+      const { limiter, proxy } = await proxied();
+      const cutting = setInterval(() => proxy.reset(), 20);
+      onTestFinished(() => clearInterval(cutting));
+      const reasons: unknown[] = [];
+      const take = async () => {
+        for (let n = 0; n < 12; n++) await limiter.take(`${n}`, limit).catch((error) => reasons.push(error));
+      };
+      await Promise.all(Array.from({ length: 40 }, take));
+
+      expect(reasons.length).toBeGreaterThan(0);
+      expect(reasons.filter((error) => !(error instanceof StorageUnavailable))).toStrictEqual([]);
+    }, 60_000);
+
     it('leaves nobody to handle what fails later', async () => {
       const { limiter, client, proxy } = await proxied();
       const unhandled: unknown[] = [];
