@@ -7,6 +7,7 @@ import { ApiKeyLookup } from './api-key-lookup.ts';
 import { DURABLE, SETTLED } from './concerns.ts';
 import { Deadline } from './deadline.ts';
 import { duplicateField } from './errors.ts';
+import { FreshReads } from './fresh-reads.ts';
 import { type ApiKeyDocument, apiKeysOf } from './schema.ts';
 
 /** Every call is over after this time, with an answer or with {@link StorageUnavailable}. */
@@ -17,11 +18,13 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
   readonly #keys: Collection<ApiKeyDocument>;
   readonly #lookup: ApiKeyLookup;
   readonly #deadlineMs: number;
+  readonly #reads: FreshReads;
 
-  constructor(db: Db, deadlineMs = DEADLINE_MS) {
+  constructor(db: Db, deadlineMs = DEADLINE_MS, reads = new FreshReads(db)) {
     this.#keys = apiKeysOf(db);
-    this.#lookup = new ApiKeyLookup(this.#keys, deadlineMs);
+    this.#lookup = new ApiKeyLookup(this.#keys, deadlineMs, reads);
     this.#deadlineMs = deadlineMs;
+    this.#reads = reads;
   }
 
   async insert(key: ApiKeyRecord): Promise<void> {
@@ -36,7 +39,9 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
 
   async list(): Promise<readonly ApiKeyRecord[]> {
     const options = { sort: { createdAt: 1, _id: 1 }, ...SETTLED } as const;
-    const found = await this.#persistently(() => this.#keys.find({}, options).toArray());
+    const found = await this.#reads.read(new Deadline(this.#deadlineMs), () =>
+      this.#keys.find({}, options).toArray(),
+    );
     return found.map(toRecord);
   }
 

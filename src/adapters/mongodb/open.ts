@@ -8,6 +8,7 @@ import type { StorageProbe } from '../../application/ports/storage-probe.ts';
 import { MongoApiKeyRepository } from './api-key-repository.ts';
 import { connect, setupError } from './connect.ts';
 import { Deadline } from './deadline.ts';
+import { FreshReads } from './fresh-reads.ts';
 import { migrate } from './migrate.ts';
 import { MongoPetArchive } from './pet-archive.ts';
 import { MongoPetRepository } from './pet-repository.ts';
@@ -47,11 +48,12 @@ export async function openMongoStorage(
     const version = await readVersion(db);
     if (autoMigrate && (version === undefined || version < SCHEMA_VERSION)) await migrate(url);
     await requireVersion(db);
+    const reads = new FreshReads(db);
     return {
-      pets: new MongoPetRepository(db),
-      keys: new MongoApiKeyRepository(db),
+      pets: new MongoPetRepository(db, undefined, reads),
+      keys: new MongoApiKeyRepository(db, undefined, reads),
       limiter: new MongoRateLimiter(db),
-      probe: { check: () => check(db) },
+      probe: { check: () => check(db, reads) },
       close: () => client.close(),
     };
   });
@@ -67,9 +69,10 @@ export async function openMongoArchive(url: string): Promise<MongoArchive> {
   const client = await connect(url, { socketTimeoutMS: 0 });
   return setUp(client, async (db) => {
     await requireVersion(db);
+    const reads = new FreshReads(db);
     return {
-      archive: new MongoPetArchive(db),
-      keys: new MongoApiKeyRepository(db),
+      archive: new MongoPetArchive(db, reads),
+      keys: new MongoApiKeyRepository(db, undefined, reads),
       close: () => client.close(),
     };
   });
@@ -89,9 +92,8 @@ async function requireVersion(db: Db): Promise<void> {
   if (problem !== undefined) throw new StorageSetupError(problem);
 }
 
-async function check(db: Db): Promise<void> {
-  const deadline = new Deadline(PROBE_DEADLINE_MS);
-  const version = await deadline.bound(deadline.retry(() => readVersion(db)));
+async function check(db: Db, reads: FreshReads): Promise<void> {
+  const version = await reads.read(new Deadline(PROBE_DEADLINE_MS), () => readVersion(db));
   const problem = versionProblem(version, db.databaseName);
   if (problem !== undefined) throw new StorageUnavailable(problem);
 }

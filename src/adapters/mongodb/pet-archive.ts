@@ -7,6 +7,7 @@ import { storedPet } from '../../domain/pet.ts';
 import { DURABLE, SETTLED } from './concerns.ts';
 import { Deadline } from './deadline.ts';
 import { DUPLICATE_KEY } from './errors.ts';
+import { FreshReads } from './fresh-reads.ts';
 import { type CounterDocument, countersOf, type PetDocument, petsOf, toBigInt, toLong } from './schema.ts';
 
 /** How long a call may take: long enough to sit out an election, and more, in the middle of a long copy. */
@@ -21,10 +22,12 @@ const PET_FIELDS = { name: 1, categoryId: 1, status: 1, 'idem.k': 1, 'idem.fp': 
 export class MongoPetArchive implements PetArchive {
   readonly #pets: Collection<PetDocument>;
   readonly #counters: Collection<CounterDocument>;
+  readonly #reads: FreshReads;
 
-  constructor(db: Db) {
+  constructor(db: Db, reads: FreshReads) {
     this.#pets = petsOf(db);
     this.#counters = countersOf(db);
+    this.#reads = reads;
   }
 
   async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
@@ -38,7 +41,7 @@ export class MongoPetArchive implements PetArchive {
       singleBatch: true,
       ...SETTLED,
     } as const;
-    const found = await persistently(() => this.#pets.find(filter, options).toArray());
+    const found = await this.#read(() => this.#pets.find(filter, options).toArray());
     return found.map(toArchivedPet);
   }
 
@@ -48,15 +51,19 @@ export class MongoPetArchive implements PetArchive {
     await persistently(() => this.#write(documents));
   }
 
+  async greatestId(): Promise<bigint> {
+    const options = { projection: { _id: 1 }, sort: { _id: -1 }, ...SETTLED } as const;
+    const found = await this.#read(() => this.#pets.findOne({}, options));
+    return found === null ? 0n : toBigInt(found._id);
+  }
+
   async lastId(): Promise<bigint> {
-    return persistently(async () => {
-      const [counter, highest] = await Promise.all([
-        this.#counters.findOne({ _id: 'pets' }, SETTLED),
-        this.#pets.findOne({}, { projection: { _id: 1 }, sort: { _id: -1 }, ...SETTLED }),
-      ]);
-      const ids = [counter?.last, highest?._id].map((id) => (id === undefined ? 0n : BigInt(id.toString())));
-      return ids.reduce((a, b) => (a > b ? a : b));
-    });
+    const [counter, greatest] = await Promise.all([
+      this.#read(() => this.#counters.findOne({ _id: 'pets' }, SETTLED)),
+      this.greatestId(),
+    ]);
+    const given = counter === null ? 0n : BigInt(counter.last.toString());
+    return given > greatest ? given : greatest;
   }
 
   async reserve(id: bigint): Promise<void> {
@@ -66,7 +73,11 @@ export class MongoPetArchive implements PetArchive {
 
   async count(upTo: bigint): Promise<number> {
     const filter = { _id: { $lte: toLong(upTo) } };
-    return persistently(() => this.#pets.countDocuments(filter, SETTLED), COUNT_DEADLINE_MS);
+    return this.#read(() => this.#pets.countDocuments(filter, SETTLED), COUNT_DEADLINE_MS);
+  }
+
+  #read<T>(work: () => Promise<T>, deadlineMs = DEADLINE_MS): Promise<T> {
+    return this.#reads.read(new Deadline(deadlineMs), work);
   }
 
   async #write(documents: readonly PetDocument[]): Promise<void> {
@@ -104,8 +115,8 @@ export class MongoPetArchive implements PetArchive {
 }
 
 /** Every call here may be repeated. */
-async function persistently<T>(work: () => Promise<T>, ms = DEADLINE_MS): Promise<T> {
-  const deadline = new Deadline(ms);
+async function persistently<T>(work: () => Promise<T>): Promise<T> {
+  const deadline = new Deadline(DEADLINE_MS);
   return deadline.bound(deadline.retry(work));
 }
 

@@ -8,11 +8,13 @@ import { ARCHIVE_QUERIES, type ArchivedRow, INSERT_WITH_ID, RESERVE, toPet } fro
 /** The pets of a SQLite file. Also of one that a service is writing to. */
 export class ReadableSqlitePetArchive implements ReadablePetArchive {
   readonly #read: StatementSync;
+  readonly #greatestId: StatementSync;
   readonly #lastId: StatementSync;
   readonly #count: StatementSync;
 
   constructor(db: DatabaseSync) {
     this.#read = db.prepare(ARCHIVE_QUERIES.read);
+    this.#greatestId = db.prepare(ARCHIVE_QUERIES.greatestId);
     this.#lastId = db.prepare(ARCHIVE_QUERIES.lastId);
     this.#count = db.prepare(ARCHIVE_QUERIES.count);
   }
@@ -20,6 +22,11 @@ export class ReadableSqlitePetArchive implements ReadablePetArchive {
   async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
     const rows = await whenReady(() => this.#read.all(after, limit) as ArchivedRow[]);
     return rows.map(toArchivedPet);
+  }
+
+  async greatestId(): Promise<bigint> {
+    const { id } = await whenReady(() => this.#greatestId.get() as { id: bigint });
+    return id;
   }
 
   async lastId(): Promise<bigint> {
