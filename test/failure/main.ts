@@ -6,6 +6,7 @@ import { ROOT } from '../support/process.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { AWAY_SCENARIOS } from './away-scenarios.ts';
 import { load, machine } from './machine.ts';
+import { READS_SCENARIOS } from './mongodb-reads-scenario.ts';
 import { MONGODB_SCENARIOS } from './mongodb-scenarios.ts';
 import { surveyMembers } from './mongodb-store.ts';
 import { page } from './page.ts';
@@ -59,7 +60,9 @@ async function playSqlite(histories: string): Promise<void> {
 
 async function playMongo(histories: string): Promise<void> {
   let set: ReplicaSet | undefined;
-  for (const [index, scenario] of [...MONGODB_SCENARIOS, ...AWAY_SCENARIOS].filter(wanted).entries()) {
+  for (const [index, scenario] of [...MONGODB_SCENARIOS, ...READS_SCENARIOS, ...AWAY_SCENARIOS]
+    .filter(wanted)
+    .entries()) {
     set ??= await ReplicaSet.start();
     const store = { set, database: `pets_${index}` };
     const { broken } = await show(() => perform(scenario, store, { form, survey: surveyMembers, histories }));

@@ -7,7 +7,7 @@ import { storedPet } from '../../domain/pet.ts';
 import { DURABLE, SETTLED } from './concerns.ts';
 import { Deadline } from './deadline.ts';
 import { DUPLICATE_KEY } from './errors.ts';
-import { FreshReads } from './fresh-reads.ts';
+import type { FreshReads } from './fresh-reads.ts';
 import { type CounterDocument, countersOf, type PetDocument, petsOf, toBigInt, toLong } from './schema.ts';
 
 /** How long a call may take: long enough to sit out an election, and more, in the middle of a long copy. */
