@@ -50,6 +50,7 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
       keys: new MongoApiKeyRepository(client.db(), undefined, reads),
       archive: new MongoPetArchive(client.db(), reads),
       proofs: () => commands.filter(isProof).length,
+      client,
       commands,
       url,
     };
@@ -131,6 +132,37 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
     },
     60_000,
   );
+
+  it('reads again when it has waited for a primary, and got one that does not show everything yet', async () => {
+    const { first, pets, keys, client, proofs } = await services();
+    const [old, [next, other]] = [await set.primary(), await set.secondaries()];
+    await first.pets.insert(rex);
+    await pets.list({ limit: 10 });
+    const show = await holdBack(next!);
+    const pet = await first.pets.insert(rex);
+    await first.keys.insert(aKey());
+    for (const member of [next!, other!]) await member.admin({ replSetFreeze: 60 });
+    const { promise: gone, resolve } = Promise.withResolvers<void>();
+    client.on('topologyDescriptionChanged', ({ newDescription: { type } }) => {
+      if (type === 'ReplicaSetNoPrimary') resolve();
+    });
+    await old.admin({ replSetStepDown: 60, secondaryCatchUpPeriodSecs: 0, force: true });
+    await gone;
+    const before = proofs();
+
+    const reading = Promise.all([
+      pets.list({ limit: 10, after: pet.id - 1n }),
+      keys.findById(aKey().id),
+      pets.findById(pet.id),
+    ]);
+    for (const member of [next!, other!, old]) await member.admin({ replSetFreeze: 0 });
+    await elect(next!);
+    const done = reading.then(() => true);
+    await until('an answer or a proof', () => (proofs() > before ? true : Promise.race([done, soon()])));
+    await show();
+
+    expect(await reading).toStrictEqual([[pet], aKey(), pet]);
+  }, 60_000);
 
   it('is unavailable when the new primary cannot show it in time, and asks it no more often than that', async () => {
     const { first, url } = await services();
