@@ -1,4 +1,10 @@
-import { type Collection, type Db, MongoServerError, type TopologyDescription } from 'mongodb';
+import {
+  type Collection,
+  type Db,
+  MongoServerError,
+  type TopologyDescription,
+  type TopologyDescriptionChangedEvent,
+} from 'mongodb';
 import { StorageUnavailable } from '../../application/errors.ts';
 import type { Deadline } from './deadline.ts';
 import { type CounterDocument, countersOf } from './schema.ts';
@@ -37,8 +43,8 @@ export class FreshReads {
 
   constructor(db: Db) {
     this.#counters = countersOf(db);
-    this.#primary = this.#newPrimary('');
-    db.client.on('topologyDescriptionChanged', ({ newDescription }) => this.#look(newDescription));
+    this.#primary = this.#newPrimary(undefined);
+    db.client.on('topologyDescriptionChanged', (event) => this.#look(event));
   }
 
   /**
@@ -68,35 +74,34 @@ export class FreshReads {
     return result;
   }
 
-  #look({ servers }: TopologyDescription): void {
-    const members = [...servers.values()];
-    const primary = members.find(({ type }) => type === 'RSPrimary');
-    if (primary !== undefined) {
-      // The election id is the term. A member that has lost and won an election is another primary.
-      const name = `${primary.address} ${primary.electionId?.toHexString()}`;
-      if (name !== this.#primary.name) this.#primary = this.#newPrimary(name);
-    }
+  #look({ previousDescription, newDescription }: TopologyDescriptionChangedEvent): void {
+    // The driver tells what it knows only when that changes.
+    this.#primary.name ??= nameOfPrimary(previousDescription);
+    const name = nameOfPrimary(newDescription);
+    if (name !== undefined && name !== this.#primary.name) this.#primary = this.#newPrimary(name);
     // Who sees most of the members sees a primary that the others have elected.
+    const members = [...newDescription.servers.values()];
     const seen = members.filter(({ type }) => type !== 'Unknown' && type !== 'PossiblePrimary');
     const isSet = seen.some(({ setName }) => setName !== null);
-    this.#alone = isSet && (primary === undefined || 2 * seen.length <= members.length);
+    this.#alone = isSet && (name === undefined || 2 * seen.length <= members.length);
   }
 
-  #newPrimary(name: string): Primary {
+  #newPrimary(name: string | undefined): Primary {
     return new Primary(name, () => this.#counters.findOne({ _id: 'pets' }, LINEARIZABLE));
   }
 }
 
 /** A member of the replica set in one of its terms as the primary. */
 class Primary {
-  readonly name: string;
+  /** `undefined` until the driver tells. */
+  name: string | undefined;
   readonly #ask: () => Promise<unknown>;
   #isStandalone = false;
   #running: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
   #proven = false;
 
-  constructor(name: string, ask: () => Promise<unknown>) {
+  constructor(name: string | undefined, ask: () => Promise<unknown>) {
     this.name = name;
     this.#ask = ask;
   }
@@ -129,6 +134,12 @@ class Primary {
     }
     this.#proven = true;
   }
+}
+
+/** Tells a primary from all others, and from itself in another term: the election id is made from the term. */
+function nameOfPrimary({ servers }: TopologyDescription): string | undefined {
+  const primary = [...servers.values()].find(({ type }) => type === 'RSPrimary');
+  return primary && `${primary.address} ${primary.electionId?.toHexString()}`;
 }
 
 function never(): boolean {

@@ -174,7 +174,12 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
     await hasty.list({ limit: 10 });
     await holdBack(next!);
     await first.pets.insert(rex);
+    const { promise: news, resolve } = Promise.withResolvers<void>();
+    client.on('topologyDescriptionChanged', ({ newDescription: { servers } }) => {
+      if (servers.get(next!.address)?.type === 'RSPrimary') resolve();
+    });
     await elect(next!);
+    await news;
     commands.length = 0;
 
     const reads = Array.from({ length: 20 }, () =>
