@@ -29,6 +29,8 @@ export type Inserted = {
  * Every value comes back exactly as it went in, int64 and Unicode included. What a method was given or has
  * returned is never shared with the store: changing it changes nothing. Every method rejects with
  * {@link StorageUnavailable} when the storage cannot be reached, within a bounded time.
+ *
+ * A read shows every pet whose insert resolved before the read began, here or in another service on the same storage.
  */
 export interface PetRepository {
   /**
