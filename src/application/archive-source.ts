@@ -5,8 +5,8 @@ import type { PetSource, Survey } from './ports/pet-source.ts';
 type UpTo = Pick<Survey, 'greatestId'>;
 
 /**
- * The pets of an archive, also while services add to it: all that were there at the survey, and none with a greater id.
- * A service may have given a lower id before the survey, and store the pet after it: such a pet may be there or not.
+ * The pets of an archive, also while services add to it: every pet that was there at the survey, and none with a greater
+ * id. A service may have taken a lower id before the survey and store the pet after it: that pet may be there or not.
  */
 export class ArchiveSource implements PetSource {
   readonly #archive: ReadablePetArchive;

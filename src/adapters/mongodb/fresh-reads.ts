@@ -27,14 +27,17 @@ const NOT_A_REPLICA_SET = 123;
 /**
  * Reads that see every write acknowledged before they began, whichever service it was acknowledged by.
  *
- * A majority read alone does not see them all. A new primary has every acknowledged write in its log, but shows it only
- * when it has committed an entry of its own term (Raft, section 5.4.2). And a deposed primary may still believe that it
- * is the primary. A linearizable read is the cure of both: it is answered when the primary has committed a further entry
- * in its term. From then on the same primary shows, to majority reads, all that was acknowledged before that read began.
+ * A majority read alone does not see them all. A new primary has every acknowledged write in its log, but may not show
+ * it before it has committed an entry in its own term (Raft, section 5.4.2). A deposed primary may still believe that it
+ * is the primary. A linearizable read solves both: it is answered when the primary has committed a further entry in its
+ * term. From then on, majority reads from this primary show everything acknowledged before the linearizable read began.
  *
- * So a primary has to answer one linearizable read, its proof, before the first read that it serves in its term. In the
- * steady state a read costs no more than a comparison. The driver tells of a new primary before it sends it anything;
- * a read during which the primary has changed is done again.
+ * A primary must therefore answer one linearizable read, its proof, before the first read that it serves in its term.
+ * Later reads cost a comparison. The driver reports a new primary before it sends anything to it, and a read during
+ * which the primary changed is done again. While most members of the set cannot be seen, the primary may be a deposed
+ * one: every read needs a proof. What is left: a list from a deposed primary before this service knows that it is one.
+ *
+ * Through mongos, which hides the primaries, only a miss is proven. Without a replica set there is nothing to prove.
  */
 export class FreshReads {
   readonly #counters: Collection<CounterDocument>;
@@ -50,7 +53,7 @@ export class FreshReads {
   /**
    * The outcome of majority reads, tried again until the deadline.
    *
-   * @param isMiss of an outcome that a deposed primary may give by mistake: it is confirmed by a proof and a further read
+   * @param isMiss whether a deposed primary may have given the outcome by mistake: a proof and another read confirm it
    * @throws {StorageUnavailable}
    */
   async read<T>(
@@ -70,16 +73,15 @@ export class FreshReads {
       await primary.prove();
       result = await work();
     }
-    if (primary !== this.#primary) throw new StorageUnavailable('MongoDB has got another primary meanwhile');
+    if (primary !== this.#primary) throw new StorageUnavailable('the primary changed during the read');
     return result;
   }
 
   #look({ previousDescription, newDescription }: TopologyDescriptionChangedEvent): void {
-    // The driver tells what it knows only when that changes.
+    // The first event is the first that says what the driver knew before.
     this.#primary.name ??= nameOfPrimary(previousDescription);
     const name = nameOfPrimary(newDescription);
     if (name !== undefined && name !== this.#primary.name) this.#primary = this.#newPrimary(name);
-    // Who sees most of the members sees a primary that the others have elected.
     const members = [...newDescription.servers.values()];
     const seen = members.filter(({ type }) => type !== 'Unknown' && type !== 'PossiblePrimary');
     const isSet = seen.some(({ setName }) => setName !== null);
@@ -93,7 +95,7 @@ export class FreshReads {
 
 /** A member of the replica set in one of its terms as the primary. */
 class Primary {
-  /** `undefined` until the driver tells. */
+  /** `undefined` until the driver reports a change. */
   name: string | undefined;
   readonly #ask: () => Promise<unknown>;
   #isStandalone = false;
@@ -106,7 +108,7 @@ class Primary {
     this.#ask = ask;
   }
 
-  /** It is in no replica set: there is no other that could be the primary. */
+  /** It is in no replica set: no other server can be the primary. */
   get isStandalone(): boolean {
     return this.#isStandalone;
   }
@@ -116,7 +118,7 @@ class Primary {
     return this.#proven;
   }
 
-  /** Resolves when a proof has succeeded that began after the call. All who wait for the one before share the next. */
+  /** Resolves when a proof that began after the call has succeeded. Calls during a proof share the next one. */
   async prove(): Promise<void> {
     this.#next ??= this.#proveAfter(this.#running);
     await this.#next;
@@ -136,7 +138,7 @@ class Primary {
   }
 }
 
-/** Tells a primary from all others, and from itself in another term: the election id is made from the term. */
+/** Differs for each primary and each of its terms: the election id is made from the term. */
 function nameOfPrimary({ servers }: TopologyDescription): string | undefined {
   const primary = [...servers.values()].find(({ type }) => type === 'RSPrimary');
   return primary && `${primary.address} ${primary.electionId?.toHexString()}`;
