@@ -26,15 +26,19 @@ export class IdempotencyKeyTaken extends Error {
   }
 }
 
-/** Somebody has changed the one side or the other meanwhile: not everything that should be there is. */
+/** Pets have gone from the source or the target during the run, or other pets have come into the target. */
 export class CountsDiffer extends Error {
   readonly kind = 'counts-differ';
   readonly expected: number;
   readonly found: number;
 
-  constructor(what: string, { expected, found }: { readonly expected: number; readonly found: number }) {
+  constructor(
+    where: 'source' | 'target',
+    { expected, found }: { readonly expected: number; readonly found: number },
+  ) {
+    const cause = found < expected ? 'has something removed pets' : 'does another program write pets there';
     super(
-      `${what}: ${expected} pets were expected, and ${found} are there; somebody has changed them meanwhile: do it again`,
+      `the ${where} should have ${expected} pets, but ${found} were found: ${cause}? Run the command again`,
     );
     this.name = 'CountsDiffer';
     this.expected = expected;

@@ -1,13 +1,14 @@
 import { CountsDiffer, PetIdTaken } from './archive-errors.ts';
 import { ArchiveSource } from './archive-source.ts';
 import { ahead, BATCH_SIZE, Cursor } from './batches.ts';
+import { checkSource } from './check-source.ts';
 import type { PetArchive } from './ports/pet-archive.ts';
 import type { PetSource, Survey } from './ports/pet-source.ts';
 import type { OnProgress } from './progress.ts';
 import { samePet } from './same-pet.ts';
 
 export type Copied = {
-  /** How many pets the source has. All of them are in the target now. */
+  /** How many pets of the source are in the target now: all that there were at the start, and maybe later ones. */
   readonly count: number;
   /** How many of them were there before, from an earlier copy. */
   readonly before: number;
@@ -15,7 +16,7 @@ export type Copied = {
   readonly others: number;
 };
 
-/** What the target has already, up to the last id of the source. */
+/** What the target has already, up to the greatest id of the source. */
 type Standing = Pick<Copied, 'before' | 'others'> & {
   /** The target has every pet of the source up to this id: */
   readonly completeTo: bigint;
@@ -39,7 +40,7 @@ export class CopyPets {
    *
    * @throws {PetIdTaken} when the target has another pet under an id of the source
    * @throws {IdempotencyKeyTaken} when it has one with the same idempotency key: the one reason that is found late
-   * @throws {CountsDiffer} when somebody has changed the source or the target meanwhile
+   * @throws {CountsDiffer} when pets have gone from the source, or the target has not exactly what it should have
    */
   async execute(onProgress: OnProgress): Promise<Copied> {
     const survey = await this.#source.survey(onProgress);
@@ -51,7 +52,7 @@ export class CopyPets {
     for await (const pets of ahead(this.#source.read(completeTo, survey))) {
       await this.#target.write(pets);
       count += pets.length;
-      onProgress({ doing: 'writing', done: count, total: survey.count });
+      onProgress({ doing: 'writing', done: count, total: Math.max(count, survey.count) });
     }
     await this.#verify(survey, count, others);
     return { count, before, others };
@@ -90,10 +91,9 @@ export class CopyPets {
   }
 
   async #verify(survey: Survey, count: number, others: number): Promise<void> {
-    const inSource = await this.#source.recount(survey);
-    if (inSource !== count) throw new CountsDiffer('the source', { expected: count, found: inSource });
-    const inTarget = await this.#target.count(survey.lastId);
+    checkSource([survey.count, count, await this.#source.recount(survey)]);
+    const found = await this.#target.count(survey.greatestId);
     const expected = count + others;
-    if (inTarget !== expected) throw new CountsDiffer('the target', { expected, found: inTarget });
+    if (found !== expected) throw new CountsDiffer('target', { expected, found });
   }
 }

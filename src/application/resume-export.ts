@@ -12,8 +12,9 @@ export class ResumeExport {
   }
 
   /**
-   * Whether an export of this archive can go on where the earlier one has ended. Pets never change, so that it can
-   * if that has delivered as many pets as there are up to its last one, and that one is the same.
+   * Whether an export of this archive can go on where the earlier one has ended. Pets never change and are never
+   * removed. So it can if the earlier one has delivered as many pets as there are now up to its last one, and that one
+   * is the same. It cannot if a pet has come since then under an id that was passed over: this export must have it.
    */
   async execute({ count, last }: Delivered): Promise<boolean> {
     const [there] = await this.#archive.read(last.id - 1n, 1);

@@ -32,6 +32,7 @@ function watched(
 ): PetArchive {
   return {
     read: (from, limit) => store.read(from, limit),
+    greatestId: () => store.greatestId(),
     lastId: () => store.lastId(),
     reserve: (id) => store.reserve(id),
     count: (upTo) => store.count(upTo),
@@ -145,14 +146,58 @@ describe('CopyPets', () => {
     expect(await everything(target)).toStrictEqual(SOME);
   });
 
-  it('notices a pet that came into the source behind it', async () => {
+  it('leaves out a pet whose id was given before the start, and lies beyond all others', async () => {
     const source = await holding(SOME);
-    const late = watched(new InMemoryPetRepository(), {
-      after: () => source.write([anArchivedPet({ id: 4n })]),
-    });
-    const copying = copy(source, late);
+    await source.reserve(LAST + 3n);
+    const target = new InMemoryPetRepository();
+    const late = watched(target, { after: () => source.write([anArchivedPet({ id: LAST + 2n })]) });
+    expect(await copy(source, late)).toStrictEqual({ count: 2500, before: 0, others: 0 });
+    expect(await everything(target)).toStrictEqual(SOME);
+    expect(await target.lastId()).toBe(LAST + 3n);
+  });
+
+  // The first of the gaps is behind the reader by then, the last is before it.
+  it.each([
+    { what: 'behind the reader', id: 4n, copied: false },
+    { what: 'before it', id: LAST - 1n, copied: true },
+  ])('takes no harm from a pet that a service stores late, $what', async ({ id, copied }) => {
+    const source = await holding(SOME);
+    const target = new InMemoryPetRepository();
+    const pet = anArchivedPet({ id });
+    const late = watched(target, { after: () => source.write([pet]) });
+
+    const expected = copied ? [...SOME, pet].toSorted((a, b) => (a.id < b.id ? -1 : 1)) : SOME;
+    expect(await copy(source, late)).toStrictEqual({ count: expected.length, before: 0, others: 0 });
+    expect(await everything(target)).toStrictEqual(expected);
+
+    // A further copy brings the rest.
+    const all = [...SOME, pet].toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    expect(await copy(source, target)).toStrictEqual({ count: 2501, before: expected.length, others: 0 });
+    expect(await everything(target)).toStrictEqual(all);
+  });
+
+  it('notices that pets could not be read which were there at the start', async () => {
+    const source = await holding(SOME);
+    const less: PetArchive = {
+      ...watched(source, {}),
+      read: async (after, limit) => (await source.read(after, limit)).filter(({ id }) => id !== 1001n),
+    };
+    const copying = copy(less, new InMemoryPetRepository());
     await expect(copying).rejects.toThrow(CountsDiffer);
-    await expect(copying).rejects.toMatchObject({ expected: 2500, found: 2501 });
+    await expect(copying).rejects.toThrow(
+      'the source should have 2500 pets, but 2499 were found: has something removed pets? Run the command again',
+    );
+  });
+
+  it('notices that pets have gone from the source at the end', async () => {
+    const source = await holding(SOME);
+    let gone = 0;
+    const less: PetArchive = {
+      ...watched(source, {}),
+      count: async (upTo) => (await source.count(upTo)) - gone,
+    };
+    const target = watched(new InMemoryPetRepository(), { after: () => (gone = 1) });
+    await expect(copy(less, target)).rejects.toMatchObject({ expected: 2500, found: 2499 });
   });
 
   it('notices a pet that came into the target meanwhile', async () => {
@@ -160,6 +205,9 @@ describe('CopyPets', () => {
     const target = watched(store, { after: () => store.write([anArchivedPet({ id: 4n })]) });
     const copying = copy(await holding(SOME), target);
     await expect(copying).rejects.toMatchObject({ kind: 'counts-differ', expected: 2500, found: 2501 });
+    await expect(copying).rejects.toThrow(
+      'the target should have 2500 pets, but 2501 were found: does another program write pets there? Run the command',
+    );
   });
 
   it('notices a target that has not kept what it said it had', async () => {

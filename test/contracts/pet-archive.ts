@@ -1,11 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
 import { IdempotencyKeyTaken, PetIdTaken } from '../../src/application/archive-errors.ts';
+import { ArchiveSource } from '../../src/application/archive-source.ts';
+import { CopyPets } from '../../src/application/copy-pets.ts';
 import { PetIdsExhausted } from '../../src/application/errors.ts';
+import { ExportPets } from '../../src/application/export-pets.ts';
 import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-archive.ts';
 import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
 import { MAX_PET_ID, newPet } from '../../src/domain/pet.ts';
-import { anArchivedPet, idempotency } from '../support/archived-pets.ts';
+import { anArchivedPet, archivedPets, idempotency } from '../support/archived-pets.ts';
 
 export type ArchiveStore = {
   readonly archive: PetArchive;
@@ -156,6 +160,61 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
         await expect(archive.write([other])).rejects.toThrow(IdempotencyKeyTaken);
         await expect(archive.write([other])).rejects.toMatchObject({ kind: 'idempotency-key-taken', id: 6n });
         expect(await archive.read(0n, 10)).toStrictEqual([there]);
+      });
+    });
+
+    it('tells the greatest id of a pet, whatever was given or reserved', async () => {
+      expect(await archive.greatestId()).toBe(0n);
+      await archive.reserve(40n);
+      expect(await archive.greatestId()).toBe(0n);
+      await archive.write([anArchivedPet({ id: 9n }), anArchivedPet({ id: 12n })]);
+      await archive.write([anArchivedPet({ id: 5n })]);
+      expect(await archive.greatestId()).toBe(12n);
+      const { id } = await pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
+      expect(await archive.greatestId()).toBe(id);
+      await archive.write([anArchivedPet({ id: MAX_PET_ID })]);
+      expect(await archive.greatestId()).toBe(MAX_PET_ID);
+    });
+
+    describe('while a service stores pets late, under ids that it was given before', () => {
+      const there = archivedPets(2500);
+      const last = there.at(-1)!.id;
+      const early = anArchivedPet({ id: 4n });
+      const late = anArchivedPet({ id: last - 1n });
+      const beyond = anArchivedPet({ id: last + 1n });
+      const inOrder = [...there, late].toSorted((a, b) => (a.id < b.id ? -1 : 1));
+
+      beforeEach(async () => {
+        await archive.reserve(last + 2n);
+        await archive.write(there);
+      });
+
+      it('an export has all that were there, in order', async () => {
+        const batches = new ExportPets(archive).execute(0n, () => {});
+        const first = await batches.next();
+        await archive.write([early, late, beyond]);
+        const rest = (await Array.fromAsync(batches)).flat();
+        expect([...(first.value ?? []), ...rest]).toStrictEqual(inOrder);
+      });
+
+      it('a copy has all that were there, and reserves every id that was given', async () => {
+        const target = new InMemoryPetRepository();
+        const progress: number[] = [];
+        const copying = new CopyPets(new ArchiveSource(archive), {
+          read: (after, limit) => target.read(after, limit),
+          greatestId: () => target.greatestId(),
+          lastId: () => target.lastId(),
+          reserve: (id) => target.reserve(id),
+          count: (upTo) => target.count(upTo),
+          async write(batch) {
+            await target.write(batch);
+            if (progress.length === 0) await archive.write([early, late, beyond]);
+          },
+        }).execute(({ done }) => progress.push(done));
+
+        expect(await copying).toStrictEqual({ count: 2501, before: 0, others: 0 });
+        expect(await target.read(0n, 3000)).toStrictEqual(inOrder);
+        expect(await target.lastId()).toBe(last + 2n);
       });
     });
 

@@ -7,6 +7,7 @@ import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { AWAY_SCENARIOS } from './away-scenarios.ts';
 import { load, machine } from './machine.ts';
 import { NETWORK_SCENARIOS } from './mongodb-network-scenarios.ts';
+import { READS_SCENARIOS } from './mongodb-reads-scenario.ts';
 import { MONGODB_SCENARIOS } from './mongodb-scenarios.ts';
 import { surveyMembers } from './mongodb-store.ts';
 import { page } from './page.ts';
@@ -61,8 +62,8 @@ async function playSqlite(histories: string): Promise<void> {
 
 async function playMongo(histories: string): Promise<void> {
   let set: ReplicaSet | undefined;
-  const scenarios = [...MONGODB_SCENARIOS, ...NETWORK_SCENARIOS, ...AWAY_SCENARIOS].filter(wanted);
-  for (const [index, scenario] of scenarios.entries()) {
+  const all = [...MONGODB_SCENARIOS, ...READS_SCENARIOS, ...NETWORK_SCENARIOS, ...AWAY_SCENARIOS];
+  for (const [index, scenario] of all.filter(wanted).entries()) {
     set ??= await ReplicaSet.start();
     const store = { set, database: `pets_${index}` };
     const { broken } = await show(() => perform(scenario, store, { form, survey: surveyMembers, histories }));

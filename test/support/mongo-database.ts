@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type CommandStartedEvent, MongoClient, type MongoClientOptions, type UUID } from 'mongodb';
 import { onTestFinished } from 'vitest';
 import { connect } from '../../src/adapters/mongodb/connect.ts';
+import { FreshReads } from '../../src/adapters/mongodb/fresh-reads.ts';
 import { migrate } from '../../src/adapters/mongodb/migrate.ts';
 import { MongoPetRepository } from '../../src/adapters/mongodb/pet-repository.ts';
 import type { TestMongo } from './mongodb.ts';
@@ -51,10 +52,13 @@ export async function openClient(url: string, overrides: MongoClientOptions = {}
   };
 }
 
-/** A repository with a client of its own. */
+/** A repository with a client of its own. It has read once: the primary is proven. */
 export async function openRepository(url: string, deadlineMs?: number, overrides: MongoClientOptions = {}) {
-  const { client, sent } = await openClient(url, overrides);
-  return { repository: new MongoPetRepository(client.db(), deadlineMs), client, sent };
+  const { client, commands, sent } = await openClient(url, overrides);
+  const reads = new FreshReads(client.db());
+  await new MongoPetRepository(client.db(), undefined, reads).list({ limit: 1 });
+  commands.length = 0;
+  return { repository: new MongoPetRepository(client.db(), deadlineMs, reads), client, sent };
 }
 
 /** The same connection string with these options. */

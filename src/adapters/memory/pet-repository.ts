@@ -64,6 +64,10 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
     }
   }
 
+  async greatestId(): Promise<bigint> {
+    return this.#all.at(-1)?.id ?? 0n;
+  }
+
   async lastId(): Promise<bigint> {
     return this.#lastId;
   }

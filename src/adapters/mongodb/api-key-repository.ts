@@ -5,9 +5,9 @@ import { keyFromStorage, undamaged } from '../../application/key-from-storage.ts
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
 import type { ApiKeyRecord, RateLimit } from '../../domain/api-key.ts';
 import { ApiKeyLookup } from './api-key-lookup.ts';
-import { SETTLED } from './concerns.ts';
 import { Deadline } from './deadline.ts';
 import { duplicateField, isMisfit } from './errors.ts';
+import { FreshReads } from './fresh-reads.ts';
 import { type ApiKeyDocument, apiKeysOf } from './schema.ts';
 
 /** Every call is over after this time, with an answer or with {@link StorageUnavailable}. */
@@ -18,11 +18,13 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
   readonly #keys: Collection<ApiKeyDocument>;
   readonly #lookup: ApiKeyLookup;
   readonly #deadlineMs: number;
+  readonly #reads: FreshReads;
 
-  constructor(db: Db, deadlineMs = DEADLINE_MS) {
+  constructor(db: Db, deadlineMs = DEADLINE_MS, reads = new FreshReads(db)) {
     this.#keys = apiKeysOf(db);
-    this.#lookup = new ApiKeyLookup(this.#keys, deadlineMs);
+    this.#lookup = new ApiKeyLookup(this.#keys, deadlineMs, reads);
     this.#deadlineMs = deadlineMs;
+    this.#reads = reads;
   }
 
   async insert(key: ApiKeyRecord): Promise<void> {
@@ -36,8 +38,10 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
   }
 
   async list(): Promise<readonly (ApiKeyRecord | DamagedApiKey)[]> {
-    const options = { sort: { createdAt: 1, _id: 1 }, ...SETTLED } as const;
-    const found = await this.#persistently(() => this.#keys.find({}, options).toArray());
+    const options = { sort: { createdAt: 1, _id: 1 } } as const;
+    const found = await this.#reads.read(new Deadline(this.#deadlineMs), () =>
+      this.#keys.find({}, options).toArray(),
+    );
     return found.map(toRecord);
   }
 
@@ -66,7 +70,7 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
       await this.#keys.insertOne(document);
     } catch (error) {
       if (duplicateField(error) !== '_id') throw error;
-      const owner = await this.#keys.findOne({ _id: document._id }, SETTLED);
+      const owner = await this.#keys.findOne({ _id: document._id });
       if (owner === null) throw new StorageUnavailable('the key is not yet durable', { cause: error });
       if (owner.digest !== document.digest) throw new ApiKeyIdTaken(document._id);
     }

@@ -8,6 +8,7 @@ import type { StorageProbe } from '../../application/ports/storage-probe.ts';
 import { MongoApiKeyRepository } from './api-key-repository.ts';
 import { connect, setupError } from './connect.ts';
 import { Deadline } from './deadline.ts';
+import { FreshReads } from './fresh-reads.ts';
 import { indexProblem } from './indexes.ts';
 import { migrate } from './migrate.ts';
 import { MongoPetArchive } from './pet-archive.ts';
@@ -47,11 +48,12 @@ export async function openMongoStorage(
   return setUp(client, async (db) => {
     if (autoMigrate && (await schemaProblem(db)) !== undefined) await migrate(url);
     refuse(await schemaProblem(db));
+    const reads = new FreshReads(db);
     return {
-      pets: new MongoPetRepository(db),
-      keys: new MongoApiKeyRepository(db),
+      pets: new MongoPetRepository(db, undefined, reads),
+      keys: new MongoApiKeyRepository(db, undefined, reads),
       limiter: new MongoRateLimiter(db),
-      probe: { check: () => check(db) },
+      probe: { check: () => check(db, reads) },
       close: () => client.close(),
     };
   });
@@ -68,9 +70,10 @@ export async function openMongoArchive(url: string): Promise<MongoArchive> {
   return setUp(client, async (db) => {
     // The version alone: what has lost an index can still be brought to safety.
     refuse(versionProblem(await readVersion(db), db.databaseName));
+    const reads = new FreshReads(db);
     return {
-      archive: new MongoPetArchive(db),
-      keys: new MongoApiKeyRepository(db),
+      archive: new MongoPetArchive(db, reads),
+      keys: new MongoApiKeyRepository(db, undefined, reads),
       close: () => client.close(),
     };
   });
@@ -89,9 +92,8 @@ function refuse(problem: string | undefined): void {
   if (problem !== undefined) throw new StorageSetupError(problem);
 }
 
-async function check(db: Db): Promise<void> {
-  const deadline = new Deadline(PROBE_DEADLINE_MS);
-  const problem = await deadline.bound(deadline.retry(() => schemaProblem(db)));
+async function check(db: Db, reads: FreshReads): Promise<void> {
+  const problem = await reads.read(new Deadline(PROBE_DEADLINE_MS), () => schemaProblem(db));
   if (problem !== undefined) throw new StorageUnavailable(problem);
 }
 

@@ -4,12 +4,12 @@ import { StorageUnavailable } from '../../application/errors.ts';
 import { pageFromStorage } from '../../application/pet-from-storage.ts';
 import type { ArchivedPet, PetArchive } from '../../application/ports/pet-archive.ts';
 import { samePet } from '../../application/same-pet.ts';
-import { SETTLED } from './concerns.ts';
 import { Deadline } from './deadline.ts';
 import { DUPLICATE_KEY } from './errors.ts';
+import type { FreshReads } from './fresh-reads.ts';
 import { raiseCounter } from './id-allocator.ts';
 import { hasPetId, petIds, toArchivedPet } from './pet-document.ts';
-import { type CounterDocument, countersOf, type PetDocument, petsOf, toLong } from './schema.ts';
+import { type CounterDocument, countersOf, type PetDocument, petsOf, toBigInt, toLong } from './schema.ts';
 
 /** How long a call may take: long enough to sit out an election, and more, in the middle of a long copy. */
 const DEADLINE_MS = 60_000;
@@ -23,10 +23,12 @@ const PET_FIELDS = { name: 1, categoryId: 1, status: 1, idem: 1 } as const;
 export class MongoPetArchive implements PetArchive {
   readonly #pets: Collection<PetDocument>;
   readonly #counters: Collection<CounterDocument>;
+  readonly #reads: FreshReads;
 
-  constructor(db: Db) {
+  constructor(db: Db, reads: FreshReads) {
     this.#pets = petsOf(db);
     this.#counters = countersOf(db);
+    this.#reads = reads;
   }
 
   async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
@@ -38,9 +40,8 @@ export class MongoPetArchive implements PetArchive {
       // One round trip: see the list of the repository.
       batchSize: limit,
       singleBatch: true,
-      ...SETTLED,
     } as const;
-    const found = await persistently(() => this.#pets.find(filter, options).toArray());
+    const found = await this.#read(() => this.#pets.find(filter, options).toArray());
     return pageFromStorage(found, after, toArchivedPet);
   }
 
@@ -50,15 +51,19 @@ export class MongoPetArchive implements PetArchive {
     await persistently(() => this.#write(documents));
   }
 
+  async greatestId(): Promise<bigint> {
+    const options = { projection: { _id: 1 }, sort: { _id: -1 } } as const;
+    const found = await this.#read(() => this.#pets.findOne(petIds({}), options));
+    return found === null ? 0n : toBigInt(found._id);
+  }
+
   async lastId(): Promise<bigint> {
-    return persistently(async () => {
-      const [counter, highest] = await Promise.all([
-        this.#counters.findOne({ _id: 'pets' }, SETTLED),
-        this.#pets.findOne(petIds({}), { projection: { _id: 1 }, sort: { _id: -1 }, ...SETTLED }),
-      ]);
-      const ids = [counter?.last, highest?._id].map((id) => (id === undefined ? 0n : BigInt(id.toString())));
-      return ids.reduce((a, b) => (a > b ? a : b));
-    });
+    const [counter, greatest] = await Promise.all([
+      this.#read(() => this.#counters.findOne({ _id: 'pets' })),
+      this.greatestId(),
+    ]);
+    const given = counter === null ? 0n : BigInt(counter.last.toString());
+    return given > greatest ? given : greatest;
   }
 
   async reserve(id: bigint): Promise<void> {
@@ -67,7 +72,11 @@ export class MongoPetArchive implements PetArchive {
 
   async count(upTo: bigint): Promise<number> {
     const filter = petIds({ upTo });
-    return persistently(() => this.#pets.countDocuments(filter, SETTLED), COUNT_DEADLINE_MS);
+    return this.#read(() => this.#pets.countDocuments(filter), COUNT_DEADLINE_MS);
+  }
+
+  #read<T>(work: () => Promise<T>, deadlineMs = DEADLINE_MS): Promise<T> {
+    return this.#reads.read(new Deadline(deadlineMs), work);
   }
 
   async #write(documents: readonly PetDocument[]): Promise<void> {
@@ -84,7 +93,7 @@ export class MongoPetArchive implements PetArchive {
   /** Resolves when what was refused as a duplicate is there already: one by one, in a state that will stay. */
   async #settle(documents: readonly PetDocument[]): Promise<void> {
     const filter = { _id: { $in: documents.map(({ _id }) => _id) } };
-    const found = await this.#pets.find(filter, { projection: PET_FIELDS, ...SETTLED }).toArray();
+    const found = await this.#pets.find(filter, { projection: PET_FIELDS }).toArray();
     const stranger = found.find((document) => !hasPetId(document));
     if (stranger !== undefined) throw new PetIdTaken(BigInt(Number(String(stranger._id))));
     const there = new Map(found.map(toArchivedPet).map((pet) => [pet.id, pet]));
@@ -99,7 +108,7 @@ export class MongoPetArchive implements PetArchive {
   async #settleKey({ _id, idem }: PetDocument, id: bigint): Promise<never> {
     if (idem !== undefined) {
       const filter = { 'idem.k': idem.k, _id: { $ne: _id } };
-      const owner = await this.#pets.findOne(filter, { projection: { _id: 1 }, ...SETTLED });
+      const owner = await this.#pets.findOne(filter, { projection: { _id: 1 } });
       if (owner !== null) throw new IdempotencyKeyTaken(id);
     }
     throw new StorageUnavailable('the pet is not yet durable');
@@ -107,8 +116,8 @@ export class MongoPetArchive implements PetArchive {
 }
 
 /** Every call here may be repeated. */
-async function persistently<T>(work: () => Promise<T>, ms = DEADLINE_MS): Promise<T> {
-  const deadline = new Deadline(ms);
+async function persistently<T>(work: () => Promise<T>): Promise<T> {
+  const deadline = new Deadline(DEADLINE_MS);
   return deadline.bound(deadline.retry(work));
 }
 

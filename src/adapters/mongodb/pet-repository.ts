@@ -10,6 +10,7 @@ import type {
 import { type NewPet, type Pet, storedPet } from '../../domain/pet.ts';
 import { Deadline } from './deadline.ts';
 import { duplicateField } from './errors.ts';
+import { FreshReads } from './fresh-reads.ts';
 import { IdAllocator } from './id-allocator.ts';
 import { hasPetId, isOf, petIds, toArchivedPet, toPet } from './pet-document.ts';
 import { countersOf, type PetDocument, petsOf, STATUS_INDEX, toLong } from './schema.ts';
@@ -26,11 +27,13 @@ export class MongoPetRepository implements PetRepository {
   readonly #pets: Collection<PetDocument>;
   readonly #ids: IdAllocator;
   readonly #deadlineMs: number;
+  readonly #reads: FreshReads;
 
-  constructor(db: Db, deadlineMs = DEADLINE_MS) {
+  constructor(db: Db, deadlineMs = DEADLINE_MS, reads = new FreshReads(db)) {
     this.#pets = petsOf(db);
     this.#ids = new IdAllocator(countersOf(db), this.#pets);
     this.#deadlineMs = deadlineMs;
+    this.#reads = reads;
   }
 
   async insert(pet: NewPet): Promise<Pet> {
@@ -44,7 +47,7 @@ export class MongoPetRepository implements PetRepository {
     } catch (error) {
       if (!(error instanceof PetIdsExhausted)) throw error;
       // No id is left for a new pet, but the key may be known.
-      const known = await this.#read(() => this.#durable({ 'idem.k': idempotency.key }));
+      const known = await this.#read(() => this.#durable({ 'idem.k': idempotency.key }), isNull);
       if (known === null) throw error;
       return replay(known, idempotency);
     }
@@ -52,7 +55,9 @@ export class MongoPetRepository implements PetRepository {
 
   async findById(id: bigint): Promise<Pet | undefined> {
     const filter = { _id: toLong(id) };
-    const found = await this.#read(() => this.#pets.findOne(filter, { projection: PET_FIELDS }));
+    const options = { projection: PET_FIELDS } as const;
+    // Pets never change: what was found is right, whichever primary has said so.
+    const found = await this.#read(() => this.#pets.findOne(filter, options), isNull);
     return found === null || !hasPetId(found) ? undefined : toPet(found);
   }
 
@@ -72,9 +77,8 @@ export class MongoPetRepository implements PetRepository {
     return pageFromStorage(found, after, toPet);
   }
 
-  #read<T>(work: () => Promise<T>): Promise<T> {
-    const deadline = new Deadline(this.#deadlineMs);
-    return deadline.bound(deadline.retry(work));
+  #read<T>(work: () => Promise<T>, isMiss?: (result: T) => boolean): Promise<T> {
+    return this.#reads.read(new Deadline(this.#deadlineMs), work, isMiss);
   }
 
   async #store(pet: NewPet, idempotency?: Idempotency): Promise<Inserted> {
@@ -118,8 +122,12 @@ export class MongoPetRepository implements PetRepository {
 
   /** Only what can no longer be rolled back: our own document may be on a primary that is about to lose it. */
   #durable(filter: Filter<PetDocument>): Promise<PetDocument | null> {
-    return this.#pets.findOne(filter, { readPreference: 'primary', readConcern: { level: 'majority' } });
+    return this.#pets.findOne(filter);
   }
+}
+
+function isNull(result: unknown): boolean {
+  return result === null;
 }
 
 function replay(stored: PetDocument, { key, fingerprint }: Idempotency): Inserted {

@@ -54,7 +54,7 @@ export class PetFile implements PetSource {
       lastId = pets.at(-1)?.id ?? lastId;
       onProgress({ doing: 'checking', done: count, total: undefined });
     }
-    return { count, lastId };
+    return { count, greatestId: lastId, lastId };
   }
 
   async *read(after: bigint): AsyncGenerator<readonly ArchivedPet[]> {

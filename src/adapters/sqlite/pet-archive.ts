@@ -11,6 +11,7 @@ import { ARCHIVE_QUERIES, type ArchivedRow, INSERT_WITH_ID, RESERVE } from './st
 /** The pets of a SQLite file. Also of one that a service is writing to. */
 export class ReadableSqlitePetArchive implements ReadablePetArchive {
   readonly #read: StatementSync;
+  readonly #greatestId: StatementSync;
   readonly #lastId: StatementSync;
   readonly #count: StatementSync;
   protected readonly toArchivedPet: PetReader['toArchivedPet'];
@@ -18,6 +19,7 @@ export class ReadableSqlitePetArchive implements ReadablePetArchive {
   constructor(db: DatabaseSync) {
     this.toArchivedPet = petReader(db).toArchivedPet;
     this.#read = db.prepare(ARCHIVE_QUERIES.read);
+    this.#greatestId = db.prepare(ARCHIVE_QUERIES.greatestId);
     this.#lastId = db.prepare(ARCHIVE_QUERIES.lastId);
     this.#count = db.prepare(ARCHIVE_QUERIES.count);
   }
@@ -27,6 +29,11 @@ export class ReadableSqlitePetArchive implements ReadablePetArchive {
       const rows = this.#read.all(after, limit) as ArchivedRow[];
       return pageFromStorage(rows, after, this.toArchivedPet);
     });
+  }
+
+  async greatestId(): Promise<bigint> {
+    const { id } = await whenReady(() => this.#greatestId.get() as { id: bigint });
+    return id;
   }
 
   async lastId(): Promise<bigint> {

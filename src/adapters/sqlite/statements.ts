@@ -20,6 +20,7 @@ export const ARCHIVE_QUERIES = {
   read: `SELECT ${COLUMNS}, idempotency_key, fingerprint FROM pets WHERE id > ? ORDER BY id LIMIT ?`,
   byId: `SELECT ${COLUMNS}, idempotency_key, fingerprint FROM pets WHERE id = ?`,
   count: 'SELECT count(*) AS n FROM pets WHERE id <= ?',
+  greatestId: 'SELECT ifnull(max(id), 0) AS id FROM pets',
   // SQLite raises the sequence by itself when a greater id is written; no harm where somebody has set it back.
   lastId: `SELECT max(ifnull((SELECT max(id) FROM pets), 0),
                       ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'pets'), 0)) AS id`,

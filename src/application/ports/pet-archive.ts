@@ -33,6 +33,9 @@ export interface PetArchive {
    */
   write(pets: readonly ArchivedPet[]): Promise<void>;
 
+  /** The greatest id that a pet has; 0 when there is none. */
+  greatestId(): Promise<bigint>;
+
   /** The greatest id that was ever given, written or reserved, whether or not a pet has it; 0 when there is none. */
   lastId(): Promise<bigint>;
 
@@ -49,4 +52,4 @@ export interface PetArchive {
 }
 
 /** What can be done with the catalogue while a service has it. */
-export type ReadablePetArchive = Pick<PetArchive, 'read' | 'lastId' | 'count'>;
+export type ReadablePetArchive = Pick<PetArchive, 'read' | 'greatestId' | 'lastId' | 'count'>;

@@ -31,6 +31,8 @@ export type Inserted = {
  * {@link StorageUnavailable} when the storage cannot be reached, within a bounded time, and with {@link DamagedPet}
  * when what it holds of a pet that was asked for is none any more: that is checked whenever a pet is read. A record
  * that cannot be a pet because no id of a pet is its key is passed over.
+ *
+ * A read shows every pet whose insert resolved before the read began, here or in another service on the same storage.
  */
 export interface PetRepository {
   /**

@@ -14,8 +14,8 @@ them. What the target has already is compared first: when another pet stands in 
 valid, so that clients notice nothing; to copy pets alone use export and import. After an interruption run the same
 command again.
 
-  --from URL   sqlite:PATH or mongodb://HOST/DATABASE. A service may go on using it; what is added after the start is
-               left out, so stop the service before the last copy
+  --from URL   sqlite:PATH or mongodb://HOST/DATABASE. A service may go on using it: every pet that was acknowledged
+               before the start is copied. Later ones may not be, so stop the service before the last copy
   --to URL     sqlite:PATH, which no service may be using meanwhile, or mongodb://HOST/DATABASE
 `;
 

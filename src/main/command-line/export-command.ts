@@ -10,7 +10,7 @@ import type { Command, Talk } from './command.ts';
 const HELP = `Usage: npm run petstore -- export [--from URL] [FILE]
 
 Writes every pet as a line of JSON (NDJSON), in ascending order of id, to FILE or else to standard output. A service
-may go on using the storage. What is added after the start is left out.
+may go on using the storage. Every pet that was acknowledged before the start is written; of the later ones some may be.
 
   --from URL   where the pets are: sqlite:PATH or mongodb://HOST/DATABASE; by default DATABASE_URL
   FILE         is written as FILE.partial and gets its name when it is complete, in place of an older one, whose

@@ -82,6 +82,7 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     const { url, db } = await freshDatabase(mongo!);
     const { keys, commands } = await open(url);
     for (let n = 0; n < 50; n++) await keys.insert(aKey(n));
+    await keys.list();
     commands.length = 0;
 
     expect(await keys.findById(aKey(7).id)).toStrictEqual(aKey(7));
@@ -100,6 +101,7 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     const { url } = await freshDatabase(mongo!);
     const { keys, commands } = await open(url);
     for (let n = 0; n < 50; n++) await keys.insert(aKey(n));
+    await keys.list();
     commands.length = 0;
 
     const asked = Array.from({ length: 200 }, (_, n) => n % 100);
@@ -134,6 +136,8 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     const { url } = await freshDatabase(mongo!);
     const { client, commands } = await openClient(url, WEAK);
     const keys = new MongoApiKeyRepository(client.db());
+    await keys.list();
+    commands.length = 0;
     for (const method of methods) await calls[method](keys);
 
     const durable = { w: 'majority', j: true, wtimeout: 5_000 };

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { MongoClient } from 'mongodb';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { FreshReads } from '../../../src/adapters/mongodb/fresh-reads.ts';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
+import { ExportPets } from '../../../src/application/export-pets.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { petArchiveContract } from '../../contracts/pet-archive.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
@@ -57,7 +59,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
   it('is durable whatever the client would do', async () => {
     const { url } = await freshDatabase(mongo!);
     const { client, commands } = await openClient(url, WEAK);
-    const archive = new MongoPetArchive(client.db());
+    const archive = new MongoPetArchive(client.db(), new FreshReads(client.db()));
     await archive.write(archivedPets(3));
     await archive.reserve(7n);
     const written = commands.filter(({ commandName }) => commandName !== 'find');
@@ -105,6 +107,40 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
     const bad = [{ ...archivedPets(1)[0]!, name: 'x'.repeat(256) }];
     await expect(target.archive.write(bad)).rejects.toThrow('Document failed validation');
   });
+
+  it.each(['behind the reader', 'before it'])(
+    'can be exported while an insert that was given its id before hangs, and ends %s',
+    async (where) => {
+      const { url } = await freshDatabase(mongo!);
+      const proxy = await new TcpProxy(addressOf(url)).listen();
+      onTestFinished(() => proxy.close());
+      const slow = await openMongoStorage(throughPort(url, proxy.port), { autoMigrate: false });
+      onTestFinished(slow.close);
+      const service = await openMongoStorage(url, { autoMigrate: false });
+      onTestFinished(service.close);
+      await using source = await opened(url);
+      const rex = newPet({ name: 'Rex', categoryId: 7n });
+      if (where === 'before it') await source.archive.write(archivedPets(2500));
+      await source.archive.reserve(await source.archive.greatestId());
+      const holding = proxy.hold('insert');
+      const hanging = slow.pets.insert(rex);
+      const release = await holding;
+      const acknowledged = await service.pets.insert(rex);
+
+      const batches = new ExportPets(source.archive).execute(0n, () => {});
+      // Of the three batches the second is being read meanwhile.
+      const exported = [...((await batches.next()).value ?? [])];
+      release();
+      const late = await hanging;
+      exported.push(...(await Array.fromAsync(batches)).flat());
+
+      expect(late.id).toBe(acknowledged.id - 1n);
+      const there = where === 'before it' ? [...archivedPets(2500), late, acknowledged] : [acknowledged];
+      expect(exported).toStrictEqual(there);
+      const further = (await Array.fromAsync(new ExportPets(source.archive).execute(0n, () => {}))).flat();
+      expect(further).toStrictEqual(there.includes(late) ? there : [late, acknowledged]);
+    },
+  );
 
   it('shares the counter with services that are running', async () => {
     const { url } = await freshDatabase(mongo!);

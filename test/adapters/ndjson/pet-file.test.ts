@@ -42,7 +42,7 @@ describe('a file of pets', () => {
   it('is surveyed and read, as often as one likes, in bounded batches', async () => {
     const all = archivedPets(20_000);
     const { pets } = await file(petLines(all));
-    const survey = { count: 20_000, lastId: all.at(-1)!.id };
+    const survey = { count: 20_000, greatestId: all.at(-1)!.id, lastId: all.at(-1)!.id };
     expect(await pets.survey(ignore)).toStrictEqual(survey);
     const batches = await Array.fromAsync(pets.read(0n));
     expect(batches.flat()).toStrictEqual(all);
@@ -58,7 +58,7 @@ describe('a file of pets', () => {
 
   it('may be empty', async () => {
     const { pets } = await file('');
-    expect(await pets.survey(ignore)).toStrictEqual({ count: 0, lastId: 0n });
+    expect(await pets.survey(ignore)).toStrictEqual({ count: 0, greatestId: 0n, lastId: 0n });
   });
 
   it('may be made by hand', async () => {

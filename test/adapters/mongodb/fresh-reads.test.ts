@@ -1,0 +1,290 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
+import type { CommandStartedEvent } from 'mongodb';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
+import { FreshReads } from '../../../src/adapters/mongodb/fresh-reads.ts';
+import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
+import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
+import { MongoPetRepository } from '../../../src/adapters/mongodb/pet-repository.ts';
+import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { newPet } from '../../../src/domain/pet.ts';
+import { aKey } from '../../contracts/api-key-repository.ts';
+import type { Member } from '../../failure/member.ts';
+import { ReplicaSet } from '../../failure/replica-set.ts';
+import { until } from '../../failure/until.ts';
+import { idempotency } from '../../support/archived-pets.ts';
+import { openClient } from '../../support/mongo-database.ts';
+import { startMongodProcess } from '../../support/mongod-process.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+
+const rex = newPet({ name: 'Rex', categoryId: 7n });
+const soon = () => setImmediate(undefined);
+const isProof = ({ command }: CommandStartedEvent) => command['readConcern']?.level === 'linearizable';
+
+// Three processes of ours, which can be frozen one by one.
+const none = (await sharedMongo())?.kind !== 'process';
+const leftOut = none ? ' (left out: no mongod process)' : '';
+
+describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`, () => {
+  let set: ReplicaSet;
+  beforeAll(async () => {
+    set = await ReplicaSet.start();
+  }, 120_000);
+  afterAll(() => set?.[Symbol.asyncDispose]());
+
+  /** Two services. Of the second, what it sends can be seen. */
+  async function services() {
+    await set.whole();
+    const url = set.url(`test-${randomUUID()}`);
+    await migrate(url);
+    const first = await openMongoStorage(url, { autoMigrate: false });
+    onTestFinished(first.close);
+    const { client, commands } = await openClient(url);
+    const reads = new FreshReads(client.db());
+    return {
+      first,
+      pets: new MongoPetRepository(client.db(), undefined, reads),
+      keys: new MongoApiKeyRepository(client.db(), undefined, reads),
+      archive: new MongoPetArchive(client.db(), reads),
+      proofs: () => commands.filter(isProof).length,
+      client,
+      commands,
+      url,
+    };
+  }
+
+  /** While it is so, the member has what is written, and does not show it to majority reads. */
+  async function holdBack(member: Member): Promise<() => Promise<void>> {
+    const show = async () => {
+      await member.admin({ configureFailPoint: 'disableSnapshotting', mode: 'off' });
+      // The next entry that is committed moves the snapshot on.
+      await set.commits();
+    };
+    await member.admin({ configureFailPoint: 'disableSnapshotting', mode: 'alwaysOn' });
+    onTestFinished(show);
+    return show;
+  }
+
+  async function elect(member: Member): Promise<void> {
+    await until('an election', async () => {
+      await member.admin({ replSetStepUp: 1 }).catch(() => undefined);
+      return (await member.hello())?.['isWritablePrimary'] === true ? true : undefined;
+    });
+  }
+
+  async function electionTimeout(electionTimeoutMillis: number): Promise<void> {
+    const primary = await set.primary();
+    const { config } = await primary.admin({ replSetGetConfig: 1 });
+    const settings = { ...config.settings, electionTimeoutMillis };
+    const replSetReconfig = { ...config, version: Number(config.version) + 1, settings };
+    await primary.admin({ replSetReconfig });
+  }
+
+  it.each(['another member', 'the same member once more'])(
+    'has what was acknowledged before, although the new primary does not show it yet: %s',
+    async (which) => {
+      const { first, pets, keys, archive, proofs } = await services();
+      const [old, [other]] = [await set.primary(), await set.secondaries()];
+      const next = which === 'another member' ? other! : old;
+      await first.pets.insert(rex);
+      await pets.list({ limit: 10 });
+      if (next === old) {
+        await elect(other!);
+        await pets.list({ limit: 10 });
+      }
+      const show = await holdBack(next);
+      const { pet } = await first.pets.insertOnce(rex, idempotency('a'));
+      await first.keys.insert(aKey());
+      const before = proofs();
+
+      await elect(next);
+      const reading = Promise.all([
+        pets.findById(pet.id),
+        pets.list({ limit: 10 }),
+        pets.list({ limit: 10, status: 'available', after: pet.id - 1n }),
+        keys.findById(aKey().id),
+        keys.list(),
+        archive.greatestId(),
+        archive.lastId(),
+        archive.count(pet.id),
+        archive.read(1n, 10),
+      ]);
+      const done = reading.then(() => true);
+      await until('an answer or a proof', () => (proofs() > before ? true : Promise.race([done, soon()])));
+      await show();
+
+      const rexes = [{ id: 1n, ...rex }, pet];
+      expect(await reading).toStrictEqual([
+        pet,
+        rexes,
+        [pet],
+        aKey(),
+        [aKey()],
+        2n,
+        2n,
+        2,
+        [{ ...pet, idempotency: idempotency('a') }],
+      ]);
+      expect(await pets.insertOnce(rex, idempotency('a'))).toStrictEqual({ pet, replayed: true });
+    },
+    60_000,
+  );
+
+  it('reads again when it has waited for a primary, and got one that does not show everything yet', async () => {
+    const { first, pets, keys, client, proofs } = await services();
+    const [old, [next, other]] = [await set.primary(), await set.secondaries()];
+    await first.pets.insert(rex);
+    await pets.list({ limit: 10 });
+    const show = await holdBack(next!);
+    const pet = await first.pets.insert(rex);
+    await first.keys.insert(aKey());
+    for (const member of [next!, other!]) await member.admin({ replSetFreeze: 60 });
+    const { promise: gone, resolve } = Promise.withResolvers<void>();
+    client.on('topologyDescriptionChanged', ({ newDescription: { type } }) => {
+      if (type === 'ReplicaSetNoPrimary') resolve();
+    });
+    await old.admin({ replSetStepDown: 60, secondaryCatchUpPeriodSecs: 0, force: true });
+    await gone;
+    const before = proofs();
+
+    const reading = Promise.all([
+      pets.list({ limit: 10, after: pet.id - 1n }),
+      keys.findById(aKey().id),
+      pets.findById(pet.id),
+    ]);
+    await next!.admin({ replSetFreeze: 0 });
+    await elect(next!);
+    for (const member of [other!, old]) await member.admin({ replSetFreeze: 0 });
+    const done = reading.then(() => true);
+    await until('an answer or a proof', () => (proofs() > before ? true : Promise.race([done, soon()])));
+    await show();
+
+    expect(await reading).toStrictEqual([[pet], aKey(), pet]);
+  }, 60_000);
+
+  it('is unavailable when the new primary cannot show it in time, and asks it no more often than that', async () => {
+    const { first, url } = await services();
+    await first.pets.insert(rex);
+    const [next] = await set.secondaries();
+    const { client, commands } = await openClient(url);
+    const hasty = new MongoPetRepository(client.db(), 500);
+    await hasty.list({ limit: 10 });
+    await holdBack(next!);
+    await first.pets.insert(rex);
+    const { promise: news, resolve } = Promise.withResolvers<void>();
+    client.on('topologyDescriptionChanged', ({ newDescription: { servers } }) => {
+      if (servers.get(next!.address)?.type === 'RSPrimary') resolve();
+    });
+    await elect(next!);
+    await news;
+    commands.length = 0;
+
+    const reads = Array.from({ length: 20 }, () =>
+      hasty.list({ limit: 10 }).catch((error: unknown) => error),
+    );
+    for (const outcome of await Promise.all(reads)) expect(outcome).toBeInstanceOf(StorageUnavailable);
+    expect(commands.filter(isProof)).toHaveLength(1);
+  });
+
+  it('costs nothing more while the primary stays: one command a read', async () => {
+    const { first, pets, proofs, commands } = await services();
+    const { id } = await first.pets.insert(rex);
+    await pets.list({ limit: 10 });
+    commands.length = 0;
+    await pets.findById(id);
+    await pets.list({ limit: 10 });
+    expect(commands.map(({ commandName }) => commandName)).toStrictEqual(['find', 'find']);
+    expect(proofs()).toBe(0);
+  });
+
+  it('confirms that a pet is not there, for all who ask at once together', async () => {
+    const { first, pets, proofs } = await services();
+    await first.pets.insert(rex);
+    await pets.list({ limit: 10 });
+    const before = proofs();
+    expect(await pets.findById(99n)).toBeUndefined();
+    expect(proofs()).toBe(before + 1);
+    const misses = Array.from({ length: 50 }, (_, n) => pets.findById(BigInt(n + 100)));
+    expect(await Promise.all(misses)).toStrictEqual(misses.map(() => undefined));
+    expect(proofs()).toBeLessThan(before + 30);
+  });
+
+  it('does not say of a pet that it is not there on the word of a frozen primary that was deposed', async () => {
+    const { first, url } = await services();
+    await first.pets.insert(rex);
+    const old = await set.primary();
+    // Sees this member alone, and so hears of no other primary.
+    const direct = url
+      .replace(/\/\/[^/]+/, `//${old.address}`)
+      .replace(/replicaSet=\w+/, 'directConnection=true');
+    const { client } = await openClient(direct);
+    const pets = new MongoPetRepository(client.db(), 5_000);
+    await pets.list({ limit: 10 });
+    const sent = once(client, 'commandStarted');
+    old.freeze();
+    onTestFinished(() => old.thaw());
+    await set.primary();
+    const pet = await first.pets.insert(rex);
+    const finding = pets.findById(pet.id).catch((error: unknown) => error);
+    await sent;
+    old.thaw();
+
+    const found = await finding;
+    const isUnavailable = found instanceof StorageUnavailable;
+    expect(isUnavailable ? pet : found).toStrictEqual(pet);
+    await set.whole();
+  }, 60_000);
+
+  it('is proven each time while most of the members cannot be seen', async () => {
+    const { first, pets, proofs } = await services();
+    await first.pets.insert(rex);
+    await pets.list({ limit: 10 });
+    const others = await set.secondaries();
+    // Else the primary would give up before the service is in doubt.
+    await electionTimeout(60_000);
+    for (const member of others) member.freeze();
+    onTestFinished(async () => {
+      for (const member of others) member.thaw();
+      await electionTimeout(1_000);
+    });
+    const before = proofs();
+    await until('a doubt', async () => {
+      await pets.list({ limit: 10 }).catch(() => undefined);
+      return proofs() > before ? true : undefined;
+    });
+    for (const member of others) member.thaw();
+    expect(await pets.list({ limit: 10 })).toHaveLength(1);
+    await set.whole();
+  }, 60_000);
+});
+
+describe.skipIf(none)(`reads from a MongoDB without a replica set${leftOut}`, () => {
+  it('are what they are, without a proof', async () => {
+    const mongod = await startMongodProcess();
+    onTestFinished(mongod.stop);
+    const url = `mongodb://127.0.0.1:${mongod.port}/petstore`;
+    await migrate(url);
+    const { pets, keys, probe, close } = await openMongoStorage(url, { autoMigrate: false });
+    onTestFinished(close);
+    await probe.check();
+    const pet = await pets.insert(rex);
+    expect(await pets.findById(pet.id)).toStrictEqual(pet);
+    expect(await pets.findById(99n)).toBeUndefined();
+    expect(await pets.list({ limit: 10 })).toStrictEqual([pet]);
+    await keys.insert(aKey());
+    expect(await keys.findById(aKey().id)).toStrictEqual(aKey());
+    const source = await openMongoArchive(url);
+    onTestFinished(source.close);
+    expect(await source.archive.lastId()).toBe(1n);
+
+    const { client, commands } = await openClient(url);
+    const watched = new MongoPetRepository(client.db());
+    await watched.list({ limit: 10 });
+    commands.length = 0;
+    await watched.findById(99n);
+    expect(commands).toHaveLength(1);
+  });
+});
