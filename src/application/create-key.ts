@@ -6,7 +6,7 @@ import type { KeyMint } from './ports/key-mint.ts';
 export type CreatedKey = { readonly key: ApiKeyRecord; readonly token: string };
 
 /** Gives a new key to whoever asked for it. */
-export type HandOver = (created: CreatedKey) => void;
+export type HandOver = (created: CreatedKey) => void | Promise<void>;
 
 export class CreateKey {
   readonly #keys: ApiKeyRepository;
@@ -29,7 +29,7 @@ export class CreateKey {
     const key = { ...checked, id, digest };
     await this.#keys.insert(key);
     try {
-      handOver({ key, token });
+      await handOver({ key, token });
     } catch (error) {
       await this.#keys.revoke(id, this.#now());
       throw error;

@@ -1,34 +1,72 @@
+import { constants, fstatSync, openSync } from 'node:fs';
+import { isatty } from 'node:tty';
 import { type Logger, pino } from 'pino';
 import type { RequestLog } from '../adapters/http/request-log.ts';
 import { StorageUnavailable } from '../application/errors.ts';
+import { BoundedOutput } from './bounded-output.ts';
 import type { Config } from './config.ts';
 
-/** How much of the log may wait before it is written, in bytes and in milliseconds. */
-const BUFFER = { minLength: 8 * 1024, periodicFlush: 100 };
+/**
+ * The log on standard output: JSON lines, and for people where it is a terminal. At the end of the process both
+ * outputs are written, as far as that is possible.
+ *
+ * @param standardError learns what was lost of the log in the end
+ */
+export async function openLog(
+  { LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>,
+  standardError: BoundedOutput,
+): Promise<Logger> {
+  const isTerminal = isatty(1);
+  const output = new BoundedOutput(nonBlocking(1), {
+    ...(isTerminal && { form: await pretty() }),
+    onRoom: (dropped) => audit.warn(dropped, 'log lines were dropped'),
+  });
+  const log = pino({ level: LOG_LEVEL, base: null }, output);
+  // At every level: it tells of audit lines, too.
+  const audit = auditLog(log);
+  process.once('exit', () => {
+    const lost = output.end();
+    if (lost !== undefined && !isTerminal) {
+      const { lines, auditLines } = lost;
+      standardError.write(`petstore: ${lines} log lines were lost, ${auditLines} of them audit lines\n`);
+    }
+    standardError.end();
+  });
+  return log;
+}
 
-/** The log on standard output: JSON lines, and for people where it is a terminal. */
-export async function openLog({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>): Promise<Logger> {
-  const options = { level: LOG_LEVEL, base: null };
-  if (process.stdout.isTTY) {
-    const { default: pretty } = await import('pino-pretty');
-    return pino(options, pretty({ sync: true }));
-  }
-  const output = pino.destination({ ...BUFFER, sync: true });
-  process.once('exit', () => output.flushSync());
-  return pino(options, output);
+/** Standard error of the service, which must not wait for its reader either. */
+export function openStandardError(): BoundedOutput {
+  return new BoundedOutput(nonBlocking(2));
 }
 
 /** The log of a command: on standard error, because standard output is for what the command was asked for. */
 export async function openCommandLog(): Promise<Logger> {
-  const options = { base: null };
-  if (process.stderr.isTTY) {
-    const { default: pretty } = await import('pino-pretty');
-    return pino(options, pretty({ destination: 2, sync: true }));
+  const form = process.stderr.isTTY ? await pretty() : (line: string) => line;
+  return pino({ base: null }, { write: (line) => process.stderr.write(form(line)) });
+}
+
+async function pretty(): Promise<(line: string) => string> {
+  const { prettyFactory } = await import('pino-pretty');
+  return prettyFactory({});
+}
+
+/**
+ * A descriptor for the same output that does not block where there is no reader, or a terminal is stopped (Ctrl-S). It
+ * is opened anew where that is possible: who else has the old one can make that one blocking again.
+ */
+function nonBlocking(fd: 1 | 2): number {
+  if (isatty(fd) || fstatSync(fd).isFIFO()) {
+    try {
+      const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants;
+      return openSync(`/proc/self/fd/${fd}`, O_WRONLY | O_NONBLOCK | O_NOCTTY);
+    } catch (error) {
+      // There is no /proc, or it belongs to another user, or the reader is gone.
+      if (!(error instanceof Error && 'code' in error)) throw error;
+    }
   }
-  const output = pino.destination({ dest: 2, sync: true });
-  // Whoever cannot be written to cannot be told either; what the command does is not to fail of that.
-  output.on('error', () => {});
-  return pino(options, output);
+  // This makes a pipe or a socket non-blocking.
+  return fd === 1 ? process.stdout.fd : process.stderr.fd;
 }
 
 /**

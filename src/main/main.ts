@@ -9,7 +9,7 @@ import type {
   StorageSetupError,
   StorageUnavailable,
 } from '../application/errors.ts';
-import type { OutputError } from './command-line/print.ts';
+import { type OutputError, print } from './command-line/print.ts';
 import { describeVariables, InvalidConfig, readConfig } from './config.ts';
 import { serve } from './serve.ts';
 import { UsageError } from './usage-error.ts';
@@ -38,21 +38,25 @@ async function migrate(): Promise<void> {
   const mongodb = await import('../adapters/mongodb/migrate.ts');
   const { database, from, to } = await mongodb.migrate(DATABASE_URL);
   const before = from === to ? 'as before' : `before: ${from ?? 'none'}`;
-  process.stdout.write(`the database "${database}" has schema version ${to} (${before})\n`);
+  await print(`the database "${database}" has schema version ${to} (${before})\n`);
 }
 
 const COMMANDS: Readonly<Record<string, () => Promise<void>>> = { serve, migrate };
 
 async function main(): Promise<void> {
+  // Of standard output the caller of write() learns it too; what standard error does not take can be told nowhere.
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   const [first = '', ...others] = process.argv.slice(2);
   if (first === 'export' || first === 'import' || first === 'copy') {
     // They have options of their own.
     const { runCommand } = await import('./command-line/commands.ts');
-    return runCommand(first, others);
+    await runCommand(first, others);
+    return endSoon();
   }
   if (first === 'keys') {
     const { runKeys } = await import('./command-line/key-commands.ts');
-    return runKeys(others);
+    await runKeys(others);
+    return endSoon();
   }
   const { values, positionals } = parseArgs({
     options: { help: { type: 'boolean', short: 'h' } },
@@ -60,15 +64,24 @@ async function main(): Promise<void> {
   });
   const [name = 'serve', ...rest] = positionals;
   const command = Object.hasOwn(COMMANDS, name) && rest.length === 0 ? COMMANDS[name] : undefined;
-  if (values.help) process.stdout.write(USAGE);
+  if (values.help) await print(USAGE);
   else if (command !== undefined) await command();
   else throw new UsageError('unknown command');
+  if (command !== serve || values.help) endSoon();
 }
 
 function fail(error: unknown): void {
   for (const line of explain(error)) process.stderr.write(`petstore: ${line}\n`);
-  // Not exit(): what was opened has been closed, so that the process ends by itself.
   process.exitCode = error instanceof UsageError || isArgumentError(error) ? 2 : 1;
+  endSoon();
+}
+
+/**
+ * What was opened has been closed, so that the process ends by itself, unless it has written more to standard error
+ * than anybody reads.
+ */
+function endSoon(): void {
+  setTimeout(() => process.exit(), 1_000).unref();
 }
 
 /** What an operator can mend, or has to know; each has a message of one line, without secrets. */

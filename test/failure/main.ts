@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { ROOT } from '../support/process.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { AWAY_SCENARIOS } from './away-scenarios.ts';
+import { LOG_SCENARIOS } from './log-scenarios.ts';
 import { load, machine } from './machine.ts';
 import { NETWORK_SCENARIOS } from './mongodb-network-scenarios.ts';
 import { READS_SCENARIOS } from './mongodb-reads-scenario.ts';
@@ -53,7 +54,7 @@ async function playAll(histories: string): Promise<void> {
 }
 
 async function playSqlite(histories: string): Promise<void> {
-  for (const scenario of [...SQLITE_SCENARIOS, ...SQLITE_FILE_SCENARIOS].filter(wanted)) {
+  for (const scenario of [...SQLITE_SCENARIOS, ...SQLITE_FILE_SCENARIOS, ...LOG_SCENARIOS].filter(wanted)) {
     await using directory = await temporaryDirectory('failure');
     const store = { directory: directory.path, file: join(directory.path, 'petstore.db') };
     await show(() => perform(scenario, store, { form, survey: surveyFile, histories }));

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { afterDeath } from '../support/after-death.ts';
 import { type Ended, Program, ROOT, SERVICE } from '../support/process.ts';
@@ -18,18 +19,23 @@ export class ServiceProcess implements AsyncDisposable {
   readonly url: string;
   readonly #env: Env;
   readonly #user: number | undefined;
+  readonly #log: string | undefined;
   #program: Program | undefined;
   #cleanUp: { cancel(): void } | undefined;
 
-  private constructor(port: number, env: Env, user?: number) {
+  private constructor(port: number, env: Env, user?: number, log?: string) {
     this.url = `http://127.0.0.1:${port}`;
     this.#user = user;
+    this.#log = log;
     this.#env = { API_KEYS: API_KEY, LOG_LEVEL: 'error', PORT: `${port}`, ...env };
   }
 
-  /** @param user the id of a user to run it as, which needs root */
-  static async start(env: Env, user?: number): Promise<ServiceProcess> {
-    const service = new ServiceProcess(await freePort(), env, user);
+  /**
+   * @param user the id of a user to run it as, which needs root
+   * @param log the path of a file or a pipe for its standard output, which is not read here then
+   */
+  static async start(env: Env, user?: number, log?: string): Promise<ServiceProcess> {
+    const service = new ServiceProcess(await freePort(), env, user, log);
     await service.start();
     return service;
   }
@@ -98,12 +104,15 @@ export class ServiceProcess implements AsyncDisposable {
   }
 
   #spawn(): Program {
+    const log = this.#log === undefined ? undefined : openSync(this.#log, 'a');
     const child = spawn(process.execPath, [...SERVICE], {
       cwd: ROOT,
       detached: true,
+      stdio: ['pipe', log ?? 'pipe', 'pipe'],
       ...(this.#user !== undefined && { uid: this.#user, gid: this.#user }),
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...this.#env },
     });
+    if (log !== undefined) closeSync(log);
     this.#program = new Program(child);
     this.#cleanUp = afterDeath(['kill', '-KILL', '--', `-${child.pid}`]);
     return this.#program;

@@ -69,7 +69,7 @@ const fullDisk: Scenario<SqliteStore> = {
 const DISK_BYTES = 8 * 1024 * 1024;
 
 /** @returns whether that is possible here */
-async function mountSmallDisk(stage: Stage, directory: string): Promise<boolean> {
+export async function mountSmallDisk(stage: Stage, directory: string): Promise<boolean> {
   try {
     await run('mount', ['-t', 'tmpfs', '-o', `size=${DISK_BYTES}`, 'petstore-failure', directory]);
   } catch (error) {
@@ -85,7 +85,7 @@ async function mountSmallDisk(stage: Stage, directory: string): Promise<boolean>
 }
 
 /** Until there is no room for another byte. */
-async function fill(path: string): Promise<void> {
+export async function fill(path: string): Promise<void> {
   const block = Buffer.alloc(4096);
   for (;;) {
     try {

@@ -35,9 +35,9 @@ export class Stage implements AsyncDisposable {
     this.form = form;
   }
 
-  /** @param user the id of a user to run it as, which needs root */
-  async service(env: Readonly<Record<string, string>>, user?: number): Promise<ServiceProcess> {
-    const service = this.owned.use(await ServiceProcess.start(env, user));
+  /** For the parameters see {@link ServiceProcess.start}. */
+  async service(env: Readonly<Record<string, string>>, user?: number, log?: string): Promise<ServiceProcess> {
+    const service = this.owned.use(await ServiceProcess.start(env, user, log));
     this.services.push(service);
     return service;
   }

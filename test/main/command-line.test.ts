@@ -452,6 +452,7 @@ describe.skipIf(mongo === undefined)(
       ['SIGKILL', { code: null, signal: 'SIGKILL' }, ''],
       ['SIGINT', { code: 130, signal: null }, 'petstore: interrupted; run the same command again to go on'],
       ['SIGTERM', { code: 143, signal: null }, 'petstore: interrupted; run the same command again to go on'],
+      ['SIGHUP', { code: 129, signal: null }, 'petstore: interrupted; run the same command again to go on'],
     ] as const)('interrupted by %s in the middle', (signal, ended, line) => {
       async function interrupt(program: Program): Promise<void> {
         program.signal(signal);

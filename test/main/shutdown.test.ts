@@ -16,7 +16,7 @@ async function started(env: Record<string, string> = {}): Promise<{ service: Pro
   return { service, url: await service.url() };
 }
 
-describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
+describe.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('%s', (signal) => {
   it('lets a request in flight have its whole answer, and ends the process with 0', async () => {
     const { service, url } = await started();
     const { complete } = await stalledCreate(url);

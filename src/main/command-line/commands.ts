@@ -1,4 +1,4 @@
-import { writeSync } from 'node:fs';
+import { constants } from 'node:os';
 import type { Command } from './command.ts';
 import { copyCommand } from './copy-command.ts';
 import { exportCommand } from './export-command.ts';
@@ -8,6 +8,8 @@ import { print } from './print.ts';
 import { ProgressReport } from './progress-report.ts';
 
 const COMMANDS = { export: exportCommand, import: importCommand, copy: copyCommand } as const;
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 type CommandName = keyof typeof COMMANDS;
 
@@ -22,15 +24,14 @@ export async function runCommand(name: CommandName, argv: readonly string[]): Pr
   if (help) return print(command.help);
   const progress = new ProgressReport(process.stderr);
   let hint = 'run the same command again';
-  const interrupted = (signal: 'SIGINT' | 'SIGTERM') => {
+  const interrupted = (signal: NodeJS.Signals) => {
     progress.clear();
-    // At once: the process is gone before a stream would have written it.
-    writeSync(2, `petstore: interrupted; ${hint}\n`);
+    // Written at once, because there is room: https://nodejs.org/api/process.html#a-note-on-process-io
+    process.stderr.write(`petstore: interrupted; ${hint}\n`);
     // Nothing has to be wound up: all of this can be killed at any time.
-    process.exit(EXIT_CODES[signal]);
+    process.exit(128 + constants.signals[signal]);
   };
-  process.once('SIGINT', interrupted);
-  process.once('SIGTERM', interrupted);
+  for (const signal of SIGNALS) process.once(signal, interrupted);
   try {
     await command.run(
       { file: positionals[0], from: texts['from'], to: texts['to'] },
@@ -38,10 +39,6 @@ export async function runCommand(name: CommandName, argv: readonly string[]): Pr
     );
   } finally {
     progress.clear();
-    process.off('SIGINT', interrupted);
-    process.off('SIGTERM', interrupted);
+    for (const signal of SIGNALS) process.off(signal, interrupted);
   }
 }
-
-/** 128 and the number of the signal, as a shell has it. */
-const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;

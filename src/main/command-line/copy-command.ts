@@ -6,6 +6,7 @@ import { UsageError } from '../usage-error.ts';
 import { openSource, openTarget } from './archives.ts';
 import { auditKey } from './audited-keys.ts';
 import type { Command } from './command.ts';
+import { print } from './print.ts';
 
 const HELP = `Usage: npm run petstore -- copy --from URL --to URL
 
@@ -36,13 +37,13 @@ export const copyCommand: Command = {
           talk.progress.update,
         );
         talk.progress.clear();
-        tellCopied('copied', copied);
+        await tellCopied('copied', copied);
         const keys = await new CopyKeys(source.keys, target.keys).execute();
         if (keys.length > 0) {
           const log = await openCommandLog();
           for (const key of keys) auditKey(log, 'key.copied', key);
         }
-        process.stdout.write(`copied ${keys.length} API keys\n`);
+        await print(`copied ${keys.length} API keys\n`);
       } finally {
         await target.close();
       }
@@ -52,8 +53,11 @@ export const copyCommand: Command = {
   },
 };
 
-export function tellCopied(done: 'copied' | 'imported', { count, before, others }: Copied): void {
+export async function tellCopied(
+  done: 'copied' | 'imported',
+  { count, before, others }: Copied,
+): Promise<void> {
   const known = before > 0 ? `; ${before} of them were there before` : '';
   const strange = others > 0 ? `; other pets between them: ${others}, left as they were` : '';
-  process.stdout.write(`${done} ${count} pets${known}${strange}\n`);
+  await print(`${done} ${count} pets${known}${strange}\n`);
 }

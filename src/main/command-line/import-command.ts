@@ -30,7 +30,7 @@ export const importCommand: Command = {
         talk.ifInterrupted('run the same command again to go on; what is there already stays');
         const copied = await new CopyPets(file, target.archive).execute(talk.progress.update);
         talk.progress.clear();
-        tellCopied('imported', copied);
+        await tellCopied('imported', copied);
       } finally {
         await target.close();
       }

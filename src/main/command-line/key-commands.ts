@@ -50,7 +50,7 @@ type Given = {
   readonly id: string;
   readonly now: Date;
   /** Writes the answer for people, or its JSON if that was asked for. */
-  readonly answer: (text: string, json: unknown) => void;
+  readonly answer: (text: string, json: unknown) => Promise<void>;
 };
 
 type KeyCommand = {
@@ -85,7 +85,7 @@ const COMMANDS: Readonly<Record<string, KeyCommand>> = {
       ({ now, answer }) =>
       async (keys) => {
         const all = await keys.list();
-        answer(
+        await answer(
           keyTable(all, now),
           all.map((key) => keyJson(key, now)),
         );
@@ -100,7 +100,7 @@ const COMMANDS: Readonly<Record<string, KeyCommand>> = {
       async (keys) => {
         const key = await keys.findById(id);
         if (key === undefined) throw new ApiKeyNotFound(id);
-        answer(keyLines(key, now), keyJson(key, now));
+        await answer(keyLines(key, now), keyJson(key, now));
       },
   },
   revoke: {
@@ -110,7 +110,10 @@ const COMMANDS: Readonly<Record<string, KeyCommand>> = {
       ({ id, now, answer }) =>
       async (keys) => {
         const key = await new RevokeKey(keys, () => now).execute(id);
-        answer(`the key ${id} is revoked; every service refuses it within 10 seconds\n`, keyJson(key, now));
+        await answer(
+          `the key ${id} is revoked; every service refuses it within 10 seconds\n`,
+          keyJson(key, now),
+        );
       },
   },
   rotate: {

@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs';
-
 /** Standard output cannot be written. */
 export class OutputError extends Error {
   readonly kind = 'output';
@@ -11,14 +9,15 @@ export class OutputError extends Error {
 }
 
 /**
- * Writes all of the text to standard output, at once.
+ * Writes all of the text to standard output. Waits for a reader that is slow.
  *
  * @throws {OutputError}
  */
-export function print(text: string): void {
-  try {
-    writeFileSync(1, text);
-  } catch (error) {
-    throw error instanceof Error ? new OutputError(error) : error;
-  }
+export async function print(text: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  process.stdout.write(text, (error) => {
+    if (error == null) resolve();
+    else reject(new OutputError(error));
+  });
+  await promise;
 }

@@ -1,0 +1,86 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { constants, openSync, writeSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { temporaryDirectory, type TemporaryDirectory } from './temporary-directory.ts';
+
+/** A named pipe whose reader is this process: it reads only when it is asked to. */
+export class Fifo implements AsyncDisposable {
+  readonly path: string;
+  readonly #fd: number;
+  readonly #directory: TemporaryDirectory;
+  #reader: Socket | undefined;
+  #text = '';
+
+  private constructor(path: string, directory: TemporaryDirectory) {
+    this.path = path;
+    this.#directory = directory;
+    // For writing too, so that it has no end before its writer comes: fifo(7).
+    this.#fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+  }
+
+  static async make(): Promise<Fifo> {
+    const directory = await temporaryDirectory('fifo');
+    const path = join(directory.path, 'fifo');
+    await promisify(execFile)('mkfifo', [path]);
+    return new Fifo(path, directory);
+  }
+
+  /** A descriptor for a writer that does not wait. */
+  open(): number {
+    return openSync(this.path, constants.O_WRONLY | constants.O_NONBLOCK);
+  }
+
+  /** Reads until what was read has a match, and then not much further. */
+  async read(pattern: RegExp): Promise<RegExpExecArray> {
+    const reader = (this.#reader ??= this.#open());
+    for (;;) {
+      const match = pattern.exec(this.#text);
+      if (match !== null) return match;
+      const data = once(reader, 'data');
+      reader.resume();
+      await data;
+      reader.pause();
+    }
+  }
+
+  /** All that was read. */
+  get text(): string {
+    return this.#text;
+  }
+
+  /** Leaves no room for a writer. */
+  fill(): void {
+    for (const size of [4096, 1]) {
+      try {
+        for (;;) writeSync(this.#fd, '.'.repeat(size));
+      } catch (error) {
+        if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error;
+      }
+    }
+  }
+
+  /** The reader goes. */
+  async close(): Promise<void> {
+    this.#reader ??= this.#open();
+    if (this.#reader.destroyed) return;
+    const closed = once(this.#reader, 'close');
+    this.#reader.destroy();
+    await closed;
+  }
+
+  /** It begins to read at once. */
+  #open(): Socket {
+    const reader = new Socket({ fd: this.#fd, readable: true, writable: false });
+    return reader.setEncoding('utf8').on('data', (text: string) => {
+      this.#text += text;
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+    await this.#directory.remove();
+  }
+}
