@@ -3,8 +3,9 @@ import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts';
 import { BODY_LIMIT } from './body.ts';
 import { ERROR_STATUS, type ErrorCode } from './errors.ts';
 import { CODE_MEANING } from './openapi-answers.ts';
+import { PIPELINE_LIMIT } from './pipelines.ts';
 import { HEADERS_LIMIT, URL_LIMIT } from './request-target.ts';
-import { PIPELINE_LIMIT, SERVER_LIMITS } from './server.ts';
+import { SERVER_LIMITS } from './server.ts';
 
 const KIB = 1024;
 const SECOND = 1000;

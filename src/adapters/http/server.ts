@@ -8,7 +8,7 @@ import {
 import { type Socket, Server as TcpServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { answerBrokenRequest, isAmbiguous, refuseAmbiguous } from './broken-request.ts';
-import { limitRest } from './limit-rest.ts';
+import { HELD_LIMIT, Pipelines } from './pipelines.ts';
 import type { RequestLog } from './request-log.ts';
 import { HEADERS_LIMIT } from './request-target.ts';
 
@@ -37,20 +37,6 @@ export const SERVER_LIMITS: ServerLimits = {
   // Longer than a request may take to come, so that it is answered 408.
   idleTimeout: 40_000,
   maxHeaderSize: HEADERS_LIMIT,
-};
-
-/**
- * How many requests of a connection may wait for their answers. Node reads on until 64 KiB of answers wait, but
- * never stops in the middle of a segment: without this limit one that holds thousands of requests costs hundreds of
- * megabytes when the client takes no answer.
- */
-export const PIPELINE_LIMIT = 200;
-
-type Connection = {
-  /** The response to the last request. */
-  latest: ServerResponse | undefined;
-  /** How many requests have no answer yet. */
-  waiting: number;
 };
 
 /** How often the limits of time are looked after, in milliseconds: how late a timeout may come. */
@@ -94,36 +80,17 @@ export async function listen(
   // in the types: https://github.com/nodejs/node/blob/v26.0.0/lib/_http_server.js
   Object.assign(server, { httpAllowHalfOpen: true });
 
-  let draining = false;
-  const connections = new Map<Duplex, Connection>();
-  server.on('connection', (socket) => {
-    connections.set(socket, { latest: undefined, waiting: 0 });
-    socket.once('close', () => connections.delete(socket));
+  const { log } = options;
+  const pipelines = new Pipelines({
+    handle: (request, response) => {
+      if (isAmbiguous(request)) refuseAmbiguous(response, log);
+      else handle(request, response);
+    },
+    heldLimit: HELD_LIMIT,
+    onCut: () => {},
   });
-  const onRequest = (request: IncomingMessage, response: ServerResponse) => {
-    const { socket } = request;
-    const connection = connections.get(socket);
-    if (connection === undefined) return;
-    const earlier = connection.latest;
-    // Behind an answer that says "close", nothing is processed any more: RFC 9112, section 9.6.
-    if (earlier?.headersSent && !earlier.shouldKeepAlive) return;
-    if (draining) {
-      // One that does not say it yet must not, or the answer to this request would never be sent.
-      if (earlier !== undefined) earlier.shouldKeepAlive = true;
-      response.shouldKeepAlive = false;
-    }
-    connection.latest = response;
-    if (++connection.waiting > PIPELINE_LIMIT) {
-      socket.destroy();
-      return;
-    }
-    response.once('finish', () => {
-      connection.waiting--;
-      limitRest(request);
-    });
-    if (isAmbiguous(request)) refuseAmbiguous(response, options.log);
-    else handle(request, response);
-  };
+  server.on('connection', (socket) => pipelines.add(socket));
+  const onRequest = (request: IncomingMessage, response: ServerResponse) => pipelines.take(request, response);
   server.on('request', onRequest);
   // Node would answer 417 without a body; RFC 9110, section 10.1.1 lets us ignore what we do not know.
   server.on('checkExpectation', onRequest);
@@ -145,13 +112,15 @@ export async function listen(
       onRequest(request, response);
     };
     // A socket takes one response at a time, and throws at a second.
-    const earlier = connections.get(socket)?.latest;
+    const earlier = pipelines.latest(socket);
     if (earlier === undefined || earlier.closed) answer();
     else earlier.once('close', answer);
   });
-  server.on('clientError', (error, socket) =>
-    answerBrokenRequest(error, socket, connections.get(socket)?.latest, options.log),
-  );
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    // What does not come because it is not read is not late.
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && pipelines.isWaiting(socket)) return;
+    answerBrokenRequest(error, socket, pipelines.latest(socket), log);
+  });
 
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -167,11 +136,8 @@ export async function listen(
   return {
     port,
     drain: (deadline) => {
-      draining = true;
-      for (const { latest } of connections.values()) {
-        if (latest !== undefined && !latest.headersSent) latest.shouldKeepAlive = false;
-      }
-      return close(server, connections, deadline);
+      pipelines.drain();
+      return close(server, () => pipelines.sockets, deadline);
     },
   };
 }
@@ -187,7 +153,7 @@ const SWEEP_INTERVAL = 50;
 
 async function close(
   server: Server,
-  connections: ReadonlyMap<Duplex, unknown>,
+  sockets: () => IteratorObject<Duplex, unknown>,
   deadline: number,
 ): Promise<number> {
   // To Node, an answer that is written is done, even while the client has yet to take it: closing what is idle
@@ -199,7 +165,7 @@ async function close(
   const graceEnds = performance.now() + IDLE_GRACE;
   const sweep = setInterval(() => {
     if (performance.now() < graceEnds) return;
-    if (!connections.keys().some(isBehind)) server.closeIdleConnections();
+    if (!sockets().some(isBehind)) server.closeIdleConnections();
   }, SWEEP_INTERVAL);
   let cutOff = 0;
   const cut = (stubborn: Iterable<Duplex>) => {
@@ -210,10 +176,10 @@ async function close(
     }
   };
   const timer = setTimeout(() => {
-    cut(connections.keys().filter(isBehind));
+    cut(sockets().filter(isBehind));
     // Nobody is cut off who was only idle.
     server.closeIdleConnections();
-    cut(connections.keys());
+    cut(sockets());
   }, deadline);
   await closed;
   clearInterval(sweep);
