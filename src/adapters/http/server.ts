@@ -8,7 +8,7 @@ import {
 import { type Socket, Server as TcpServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { answerBrokenRequest, isAmbiguous, refuseAmbiguous } from './broken-request.ts';
-import { HELD_LIMIT, Pipelines } from './pipelines.ts';
+import { Connections, HELD_LIMIT } from './connections.ts';
 import type { RequestLog } from './request-log.ts';
 import { HEADERS_LIMIT } from './request-target.ts';
 
@@ -68,6 +68,8 @@ export async function listen(
     connectionsCheckingInterval: Math.min(CHECK_INTERVAL, options.limits?.requestTimeout ?? CHECK_INTERVAL),
     // Not even when Node is run with --insecure-http-parser.
     insecureHTTPParser: false,
+    // Without it, a request that has no body costs a stream that has nothing to say.
+    optimizeEmptyRequests: true,
     // Node would answer 400 without a body; the application answers it.
     requireHostHeader: false,
   });
@@ -81,22 +83,25 @@ export async function listen(
   Object.assign(server, { httpAllowHalfOpen: true });
 
   const { log } = options;
-  const pipelines = new Pipelines({
-    handle: (request, response) => {
+  const connections = new Connections({
+    begin: (request, response) => {
       if (isAmbiguous(request)) refuseAmbiguous(response, log);
       else handle(request, response);
     },
     heldLimit: HELD_LIMIT,
-    onCut: () => {},
+    onCut: (n) => console.error('cut', n),
   });
-  server.on('connection', (socket) => pipelines.add(socket));
-  const onRequest = (request: IncomingMessage, response: ServerResponse) => pipelines.take(request, response);
+  server.on('connection', (socket) => connections.add(socket));
+  const onRequest = (request: IncomingMessage, response: ServerResponse) => connections.of(request.socket)?.take(request, response);
   server.on('request', onRequest);
   // Node would answer 417 without a body; RFC 9110, section 10.1.1 lets us ignore what we do not know.
   server.on('checkExpectation', onRequest);
   // Node would hang up; this is no proxy, so that it is a method like every other. From here on nobody else cares
   // for the socket.
   server.on('connect', (request, socket) => {
+    const connection = connections.of(request.socket);
+    const earlier = connection?.latest;
+    connection?.ignore();
     // That the client is gone closes the response, which tells the log.
     socket.on('error', () => request.socket.destroy());
     const answer = () => {
@@ -112,14 +117,15 @@ export async function listen(
       onRequest(request, response);
     };
     // A socket takes one response at a time, and throws at a second.
-    const earlier = pipelines.latest(socket);
     if (earlier === undefined || earlier.closed) answer();
     else earlier.once('close', answer);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const connection = connections.of(socket);
     // What does not come because it is not read is not late.
-    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && pipelines.isWaiting(socket)) return;
-    answerBrokenRequest(error, socket, pipelines.latest(socket), log);
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection?.isWaiting) return;
+    connection?.ignore();
+    answerBrokenRequest(error, socket, connection?.latest, log);
   });
 
   await new Promise<void>((resolve, reject) => {
@@ -136,8 +142,8 @@ export async function listen(
   return {
     port,
     drain: (deadline) => {
-      pipelines.drain();
-      return close(server, () => pipelines.sockets, deadline);
+      connections.drain();
+      return close(server, () => connections.sockets, deadline);
     },
   };
 }
