@@ -74,6 +74,11 @@ export class Connection {
     return this.#rest !== undefined || this.#waiting.length > 0;
   }
 
+  /** The client has not taken all that was written for it, or waits for more. */
+  get isBehind(): boolean {
+    return this.isWaiting || this.socket.writableLength > 0;
+  }
+
   get isInProgress(): boolean {
     return this.#latest !== undefined && !this.#latest.writableFinished && !this.socket.destroyed;
   }

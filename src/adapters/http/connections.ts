@@ -3,12 +3,6 @@ import type { Socket } from 'node:net';
 import { Connection } from './connection.ts';
 import { Turns } from './turns.ts';
 
-/**
- * How much may be held for all clients together, in bytes: answers that they do not take, and what they have sent before
- * its turn.
- */
-export const HELD_LIMIT = 64 * 1024 * 1024;
-
 /** Down to here, of its limit: to cut off again after a few more requests would cost more than it frees. */
 const HELD_AFTER_CUT = 0.75;
 
@@ -34,8 +28,8 @@ export class Connections {
     this.#options = options;
   }
 
-  get sockets(): IteratorObject<Socket, unknown> {
-    return this.#all.values().map(({ socket }) => socket);
+  all(): MapIterator<Connection> {
+    return this.#all.values();
   }
 
   add(socket: Socket): void {

@@ -6,11 +6,13 @@ import {
   ServerResponse,
 } from 'node:http';
 import { type Socket, Server as TcpServer } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { answerBrokenRequest, isAmbiguous, refuseAmbiguous } from './broken-request.ts';
-import { Connections, HELD_LIMIT } from './connections.ts';
+import type { Connection } from './connection.ts';
+import { Connections } from './connections.ts';
+import { inPeriods } from './in-periods.ts';
 import type { RequestLog } from './request-log.ts';
 import { HEADERS_LIMIT } from './request-target.ts';
+import { watchDescriptors } from './watch-descriptors.ts';
 
 /** How long a client may take, in milliseconds, and how much it may send. */
 export type ServerLimits = {
@@ -27,6 +29,13 @@ export type ServerLimits = {
   readonly idleTimeout: number;
   /** Request line and headers together, in bytes. */
   readonly maxHeaderSize: number;
+  /** How many connections there may be. */
+  readonly maxConnections: number;
+  /**
+   * How much may be held for all clients together, in bytes: answers that they do not take, and what they have sent
+   * before its turn.
+   */
+  readonly heldLimit: number;
 };
 
 export const SERVER_LIMITS: ServerLimits = {
@@ -37,6 +46,8 @@ export const SERVER_LIMITS: ServerLimits = {
   // Longer than a request may take to come, so that it is answered 408.
   idleTimeout: 40_000,
   maxHeaderSize: HEADERS_LIMIT,
+  maxConnections: 10_000,
+  heldLimit: 64 * 1024 * 1024,
 };
 
 /** How often the limits of time are looked after, in milliseconds: how late a timeout may come. */
@@ -62,10 +73,11 @@ export async function listen(
     readonly limits?: Partial<ServerLimits>;
   },
 ): Promise<HttpServer> {
+  const { log } = options;
+  const limits = { ...SERVER_LIMITS, ...options.limits };
   const server = createServer({
-    ...SERVER_LIMITS,
-    ...options.limits,
-    connectionsCheckingInterval: Math.min(CHECK_INTERVAL, options.limits?.requestTimeout ?? CHECK_INTERVAL),
+    ...limits,
+    connectionsCheckingInterval: Math.min(CHECK_INTERVAL, limits.requestTimeout),
     // Not even when Node is run with --insecure-http-parser.
     insecureHTTPParser: false,
     // Without it, a request that has no body costs a stream that has nothing to say.
@@ -74,7 +86,10 @@ export async function listen(
     requireHostHeader: false,
   });
   // Else a client that takes no answer would keep its connection, and the answers their memory, for ever.
-  server.timeout = { ...SERVER_LIMITS, ...options.limits }.idleTimeout;
+  server.timeout = limits.idleTimeout;
+  server.maxConnections = limits.maxConnections;
+  const refused = inPeriods((connections) => log.connectionTrouble({ kind: 'refused', connections }));
+  server.on('drop', () => refused(1));
   // The size of the headers is limited; beyond Node's limit of their number it would drop some without a word.
   server.maxHeadersCount = 0;
 
@@ -82,14 +97,13 @@ export async function listen(
   // in the types: https://github.com/nodejs/node/blob/v26.0.0/lib/_http_server.js
   Object.assign(server, { httpAllowHalfOpen: true });
 
-  const { log } = options;
   const connections = new Connections({
     begin: (request, response) => {
       if (isAmbiguous(request)) refuseAmbiguous(response, log);
       else handle(request, response);
     },
-    heldLimit: HELD_LIMIT,
-    onCut: (n) => console.error('cut', n),
+    heldLimit: limits.heldLimit,
+    onCut: inPeriods((count) => log.connectionTrouble({ kind: 'cut-off', connections: count })),
   });
   server.on('connection', (socket) => connections.add(socket));
   const onRequest = (request: IncomingMessage, response: ServerResponse) => connections.of(request.socket)?.take(request, response);
@@ -136,14 +150,18 @@ export async function listen(
     });
   });
   // A connection that could not be accepted is no reason to stop.
-  server.on('error', (error) => options.log.failed(error, undefined));
+  server.on('error', (error) => log.failed(error, undefined));
+  const unwatch = watchDescriptors((isExhausted) =>
+    log.connectionTrouble({ kind: isExhausted ? 'no-descriptors' : 'descriptors-again' }),
+  );
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : options.port;
   return {
     port,
     drain: (deadline) => {
+      unwatch();
       connections.drain();
-      return close(server, () => connections.sockets, deadline);
+      return close(server, connections, deadline);
     },
   };
 }
@@ -159,7 +177,7 @@ const SWEEP_INTERVAL = 50;
 
 async function close(
   server: Server,
-  sockets: () => IteratorObject<Duplex, unknown>,
+  connections: Connections,
   deadline: number,
 ): Promise<number> {
   // To Node, an answer that is written is done, even while the client has yet to take it: closing what is idle
@@ -171,21 +189,21 @@ async function close(
   const graceEnds = performance.now() + IDLE_GRACE;
   const sweep = setInterval(() => {
     if (performance.now() < graceEnds) return;
-    if (!sockets().some(isBehind)) server.closeIdleConnections();
+    if (!connections.all().some(({ isBehind }) => isBehind)) server.closeIdleConnections();
   }, SWEEP_INTERVAL);
   let cutOff = 0;
-  const cut = (stubborn: Iterable<Duplex>) => {
-    for (const connection of stubborn) {
-      if (connection.destroyed) continue;
-      connection.destroy();
+  const cut = (stubborn: Iterable<Connection>) => {
+    for (const { socket } of stubborn) {
+      if (socket.destroyed) continue;
+      socket.destroy();
       cutOff++;
     }
   };
   const timer = setTimeout(() => {
-    cut(sockets().filter(isBehind));
+    cut(connections.all().filter(({ isBehind }) => isBehind));
     // Nobody is cut off who was only idle.
     server.closeIdleConnections();
-    cut(sockets());
+    cut(connections.all());
   }, deadline);
   await closed;
   clearInterval(sweep);
@@ -193,9 +211,4 @@ async function close(
   // Ends the timer of its timeouts.
   server.close();
   return cutOff;
-}
-
-/** The client has not taken all that was written for it. */
-function isBehind(connection: Duplex): boolean {
-  return connection.writableLength > 0;
 }
