@@ -1,5 +1,10 @@
 import { EventEmitter, once } from 'node:events';
-import type { ConnectionTrouble, PetCreated, RequestLog, RequestRecord } from '../../src/adapters/http/request-log.ts';
+import type {
+  ConnectionTrouble,
+  PetCreated,
+  RequestLog,
+  RequestRecord,
+} from '../../src/adapters/http/request-log.ts';
 
 type Failure = { readonly error: unknown; readonly requestId: string | undefined };
 

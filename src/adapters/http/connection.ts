@@ -118,7 +118,8 @@ export class Connection {
   drain(): void {
     this.#draining = true;
     const latest = this.#latest;
-    if (this.#rest !== undefined || latest === undefined || latest.headersSent || !latest.shouldKeepAlive) return;
+    if (this.#rest !== undefined || latest === undefined || latest.headersSent || !latest.shouldKeepAlive)
+      return;
     latest.shouldKeepAlive = false;
     this.#closedByDrain = true;
   }

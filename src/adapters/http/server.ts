@@ -106,7 +106,8 @@ export async function listen(
     onCut: inPeriods((count) => log.connectionTrouble({ kind: 'cut-off', connections: count })),
   });
   server.on('connection', (socket) => connections.add(socket));
-  const onRequest = (request: IncomingMessage, response: ServerResponse) => connections.of(request.socket)?.take(request, response);
+  const onRequest = (request: IncomingMessage, response: ServerResponse) =>
+    connections.of(request.socket)?.take(request, response);
   server.on('request', onRequest);
   // Node would answer 417 without a body; RFC 9110, section 10.1.1 lets us ignore what we do not know.
   server.on('checkExpectation', onRequest);
@@ -175,11 +176,7 @@ const IDLE_GRACE = 500;
 /** How often it is looked whether connections have fallen idle, in milliseconds. */
 const SWEEP_INTERVAL = 50;
 
-async function close(
-  server: Server,
-  connections: Connections,
-  deadline: number,
-): Promise<number> {
+async function close(server: Server, connections: Connections, deadline: number): Promise<number> {
   // To Node, an answer that is written is done, even while the client has yet to take it: closing what is idle
   // would cut it short. So it is only done while nobody is behind, and not by http.Server's own close, which does
   // it at once and looks after the timeouts no longer.
