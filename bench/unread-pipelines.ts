@@ -66,7 +66,7 @@ async function attack({ port, kind }: Attack): Promise<void> {
     all.push(socket);
   }
   if (openFirst) for (const socket of all) socket.write(bytes);
-  parentPort?.postMessage('sent');
+  parentPort?.postMessage('sent', []);
 }
 
 /** One request on the connection; how long its answer took, in milliseconds. */
@@ -80,7 +80,7 @@ async function ask(socket: Socket, text: string): Promise<number> {
     const head = answer.indexOf('\r\n\r\n');
     const length = /Content-Length: (\d+)/.exec(answer)?.[1];
     if (head === -1 || answer.length < head + 4 + Number(length)) continue;
-    if (!/^HTTP\/1\.1 20/.test(answer)) throw new Error(answer);
+    if (!answer.startsWith('HTTP/1.1 20')) throw new Error(answer);
     return performance.now() - asked;
   }
 }

@@ -22,7 +22,7 @@ export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #all = new Map<unknown, Connection>();
   readonly #turns = new Turns();
-  #looking: NodeJS.Timeout | undefined;
+  #looks = false;
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
@@ -48,9 +48,14 @@ export class Connections {
   }
 
   readonly #begin: RequestListener = (request, response) => {
-    this.#looking ??= setTimeout(this.#look, LOOK_INTERVAL).unref();
+    if (!this.#looks) this.#lookLater();
     this.#options.begin(request, response);
   };
+
+  #lookLater(): void {
+    this.#looks = true;
+    setTimeout(this.#look, LOOK_INTERVAL).unref();
+  }
 
   readonly #look = () => {
     let held = 0;
@@ -59,7 +64,9 @@ export class Connections {
       held += connection.held;
       isBusy ||= connection.isInProgress;
     }
-    this.#looking = isBusy ? setTimeout(this.#look, LOOK_INTERVAL).unref() : undefined;
+    this.#looks = false;
+    // Its answer may come when no other request does.
+    if (isBusy) this.#lookLater();
     if (held > this.#options.heldLimit) this.#cut(held);
   };
 
@@ -69,7 +76,7 @@ export class Connections {
       .values()
       .map(({ socket, held: bytes }) => ({ socket, bytes }))
       .toArray()
-      .sort((a, b) => b.bytes - a.bytes);
+      .toSorted((a, b) => b.bytes - a.bytes);
     let left = held;
     let cut = 0;
     for (const { socket, bytes } of greediest) {

@@ -5,9 +5,10 @@ import {
   type Server,
   ServerResponse,
 } from 'node:http';
-import { type Socket, Server as TcpServer } from 'node:net';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { answerBrokenRequest, isAmbiguous, refuseAmbiguous } from './broken-request.ts';
-import type { Connection } from './connection.ts';
+import { closeServer } from './close-server.ts';
 import { Connections } from './connections.ts';
 import { inPeriods } from './in-periods.ts';
 import type { RequestLog } from './request-log.ts';
@@ -75,28 +76,9 @@ export async function listen(
 ): Promise<HttpServer> {
   const { log } = options;
   const limits = { ...SERVER_LIMITS, ...options.limits };
-  const server = createServer({
-    ...limits,
-    connectionsCheckingInterval: Math.min(CHECK_INTERVAL, limits.requestTimeout),
-    // Not even when Node is run with --insecure-http-parser.
-    insecureHTTPParser: false,
-    // Without it, a request that has no body costs a stream that has nothing to say.
-    optimizeEmptyRequests: true,
-    // Node would answer 400 without a body; the application answers it.
-    requireHostHeader: false,
-  });
-  // Else a client that takes no answer would keep its connection, and the answers their memory, for ever.
-  server.timeout = limits.idleTimeout;
-  server.maxConnections = limits.maxConnections;
-  const refused = inPeriods((connections) => log.connectionTrouble({ kind: 'refused', connections }));
+  const server = limitedServer(limits);
+  const refused = inPeriods((count) => log.connectionTrouble({ kind: 'refused', connections: count }));
   server.on('drop', () => refused(1));
-  // The size of the headers is limited; beyond Node's limit of their number it would drop some without a word.
-  server.maxHeadersCount = 0;
-
-  // A client may close its side as soon as it has said everything: Node would hang up on it unanswered. Missing
-  // in the types: https://github.com/nodejs/node/blob/v26.0.0/lib/_http_server.js
-  Object.assign(server, { httpAllowHalfOpen: true });
-
   const connections = new Connections({
     begin: (request, response) => {
       if (isAmbiguous(request)) refuseAmbiguous(response, log);
@@ -106,34 +88,16 @@ export async function listen(
     onCut: inPeriods((count) => log.connectionTrouble({ kind: 'cut-off', connections: count })),
   });
   server.on('connection', (socket) => connections.add(socket));
-  const onRequest = (request: IncomingMessage, response: ServerResponse) =>
+  const onRequest: RequestListener = (request, response) =>
     connections.of(request.socket)?.take(request, response);
   server.on('request', onRequest);
   // Node would answer 417 without a body; RFC 9110, section 10.1.1 lets us ignore what we do not know.
   server.on('checkExpectation', onRequest);
-  // Node would hang up; this is no proxy, so that it is a method like every other. From here on nobody else cares
-  // for the socket.
+  // Node would hang up; this is no proxy, so that it is a method like every other.
   server.on('connect', (request, socket) => {
     const connection = connections.of(request.socket);
-    const earlier = connection?.latest;
     connection?.ignore();
-    // That the client is gone closes the response, which tells the log.
-    socket.on('error', () => request.socket.destroy());
-    const answer = () => {
-      if (!socket.writable) return;
-      const response = new ServerResponse(request);
-      response.shouldKeepAlive = false;
-      response.assignSocket(socket as Socket);
-      response.once('finish', () => {
-        response.detachSocket(socket as Socket);
-        response.emit('close');
-        socket.end(() => request.socket.destroy());
-      });
-      onRequest(request, response);
-    };
-    // A socket takes one response at a time, and throws at a second.
-    if (earlier === undefined || earlier.closed) answer();
-    else earlier.once('close', answer);
+    answerConnect(request, socket, connection?.latest, onRequest);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const connection = connections.of(socket);
@@ -162,50 +126,60 @@ export async function listen(
     drain: (deadline) => {
       unwatch();
       connections.drain();
-      return close(server, connections, deadline);
+      return closeServer(server, connections, deadline);
     },
   };
 }
 
-/**
- * For how long a connection may stay idle at the beginning of a drain, in milliseconds: its next request may be on
- * the way, and is answered with `Connection: close`. Hanging up at once would lose it.
- */
-const IDLE_GRACE = 500;
-
-/** How often it is looked whether connections have fallen idle, in milliseconds. */
-const SWEEP_INTERVAL = 50;
-
-async function close(server: Server, connections: Connections, deadline: number): Promise<number> {
-  // To Node, an answer that is written is done, even while the client has yet to take it: closing what is idle
-  // would cut it short. So it is only done while nobody is behind, and not by http.Server's own close, which does
-  // it at once and looks after the timeouts no longer.
-  const closed = new Promise<void>((resolve) => {
-    TcpServer.prototype.close.call(server, () => resolve());
+function limitedServer(limits: ServerLimits): Server {
+  const server = createServer({
+    ...limits,
+    connectionsCheckingInterval: Math.min(CHECK_INTERVAL, limits.requestTimeout),
+    // Not even when Node is run with --insecure-http-parser.
+    insecureHTTPParser: false,
+    // Without it, a request that has no body costs a stream that has nothing to say.
+    optimizeEmptyRequests: true,
+    // Node would answer 400 without a body; the application answers it.
+    requireHostHeader: false,
   });
-  const graceEnds = performance.now() + IDLE_GRACE;
-  const sweep = setInterval(() => {
-    if (performance.now() < graceEnds) return;
-    if (!connections.all().some(({ isBehind }) => isBehind)) server.closeIdleConnections();
-  }, SWEEP_INTERVAL);
-  let cutOff = 0;
-  const cut = (stubborn: Iterable<Connection>) => {
-    for (const { socket } of stubborn) {
-      if (socket.destroyed) continue;
-      socket.destroy();
-      cutOff++;
-    }
+  // Else a client that takes no answer would keep its connection, and the answers their memory, for ever.
+  server.timeout = limits.idleTimeout;
+  server.maxConnections = limits.maxConnections;
+  // The size of the headers is limited; beyond Node's limit of their number it would drop some without a word.
+  server.maxHeadersCount = 0;
+
+  // A client may close its side as soon as it has said everything: Node would hang up on it unanswered. Missing
+  // in the types: https://github.com/nodejs/node/blob/v26.0.0/lib/_http_server.js
+  Object.assign(server, { httpAllowHalfOpen: true });
+  return server;
+}
+
+/**
+ * From here on, only this cares for the socket.
+ *
+ * @param earlier the response before it on the same connection
+ */
+function answerConnect(
+  request: IncomingMessage,
+  socket: Duplex,
+  earlier: ServerResponse | undefined,
+  onRequest: RequestListener,
+): void {
+  // That the client is gone closes the response, which tells the log.
+  socket.on('error', () => request.socket.destroy());
+  const answer = () => {
+    if (!socket.writable) return;
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket as Socket);
+    response.once('finish', () => {
+      response.detachSocket(socket as Socket);
+      response.emit('close');
+      socket.end(() => request.socket.destroy());
+    });
+    onRequest(request, response);
   };
-  const timer = setTimeout(() => {
-    cut(connections.all().filter(({ isBehind }) => isBehind));
-    // Nobody is cut off who was only idle.
-    server.closeIdleConnections();
-    cut(connections.all());
-  }, deadline);
-  await closed;
-  clearInterval(sweep);
-  clearTimeout(timer);
-  // Ends the timer of its timeouts.
-  server.close();
-  return cutOff;
+  // A socket takes one response at a time, and throws at a second.
+  if (earlier === undefined || earlier.closed) answer();
+  else earlier.once('close', answer);
 }
