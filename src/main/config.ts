@@ -27,6 +27,7 @@ const API_KEY =
 const LABELS = 'must have a different label for each key';
 const CORS_ORIGINS =
   'must be comma-separated origins, each a scheme, a host and perhaps a port, such as https://shop.example';
+const MAX_CONNECTIONS = 'must be an integer from 1 to 1000000';
 const DURATION = 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m';
 
 const Flag = v.pipe(
@@ -47,6 +48,13 @@ const Duration = v.pipe(
   v.transform(parseDuration),
   v.number(DURATION),
   v.maxValue(MAX_DURATION, DURATION),
+);
+
+const MaxConnections = v.pipe(
+  v.string(),
+  v.regex(/^[1-9]\d{0,6}$/, MAX_CONNECTIONS),
+  v.transform(Number),
+  v.maxValue(1_000_000, MAX_CONNECTIONS),
 );
 
 const RateLimit = v.pipe(
@@ -111,6 +119,7 @@ const VARIABLES = v.object({
   TRUST_PROXY: v.optional(Flag, 'false'),
   CORS_ORIGINS: v.optional(CorsOrigins),
   RATE_LIMIT: v.optional(RateLimit),
+  MAX_CONNECTIONS: v.optional(MaxConnections, '10000'),
   LOG_LEVEL: v.optional(v.picklist(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`), 'info'),
   SHUTDOWN_TIMEOUT: v.optional(Duration, '25s'),
 });
@@ -127,6 +136,7 @@ const HELP: Record<keyof typeof VARIABLES.entries, string> = {
   TRUST_PROXY: 'true: believe X-Forwarded-Proto and X-Forwarded-Host, which a proxy in front must overwrite',
   CORS_ORIGINS: 'comma-separated origins whose pages may use the API in a browser',
   RATE_LIMIT: 'how many requests a key may send, such as 600/60s; a key can have a limit of its own',
+  MAX_CONNECTIONS: 'how many connections there may be at once; the service closes what comes beyond',
   LOG_LEVEL: LOG_LEVELS.join(', '),
   SHUTDOWN_TIMEOUT: 'how long requests in flight may take at shutdown: 500ms, 25s, 2m',
 };

@@ -1,7 +1,7 @@
 import { constants, fstatSync, openSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { type Logger, pino } from 'pino';
-import type { RequestLog } from '../adapters/http/request-log.ts';
+import type { ConnectionTrouble, RequestLog } from '../adapters/http/request-log.ts';
 import { StorageUnavailable } from '../application/errors.ts';
 import { BoundedOutput } from './bounded-output.ts';
 import type { Config } from './config.ts';
@@ -77,6 +77,13 @@ export function auditLog(log: Logger): Logger {
   return log.level === 'silent' ? log : log.child({}, { level: 'info' });
 }
 
+const CONNECTION_TROUBLES = {
+  'cut-off': 'connections cut off: too much was held for clients that do not take it',
+  refused: 'connections refused: there are as many as MAX_CONNECTIONS allows',
+  'no-descriptors': 'no file descriptor is left: new connections are closed unheard',
+  'descriptors-again': 'there are file descriptors again',
+} satisfies Record<ConnectionTrouble['kind'], string>;
+
 /** The HTTP adapter's reports as log lines. Nothing that a client controls but the request id gets in. */
 export function requestLog(log: Logger): RequestLog {
   const audit = auditLog(log);
@@ -92,6 +99,7 @@ export function requestLog(log: Logger): RequestLog {
       // Exact: an id is at most 2^53 - 1.
       audit.info({ audit: action, requestId, petId: Number(petId), keyId, key }, 'audit');
     },
+    connectionTrouble: ({ kind, ...details }) => log.warn(details, CONNECTION_TROUBLES[kind]),
     notLimited: (err, requestId) => log.warn({ requestId, err, notLimited: ++notLimited }, 'not limited'),
   };
 }

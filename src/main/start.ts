@@ -61,7 +61,7 @@ export async function start(config: Config, log: Logger, options: StartOptions =
       host: config.HOST,
       port: config.PORT,
       log: requests,
-      limits: options.limits ?? {},
+      limits: { maxConnections: config.MAX_CONNECTIONS, ...options.limits },
     });
     const recordUses = async () => {
       await stored

@@ -7,6 +7,7 @@ const DEFAULTS = {
   DATABASE_URL: 'sqlite:./data/petstore.db',
   AUTO_MIGRATE: false,
   TRUST_PROXY: false,
+  MAX_CONNECTIONS: 10_000,
   LOG_LEVEL: 'info',
   SHUTDOWN_TIMEOUT: 25_000,
 };
@@ -26,6 +27,7 @@ const ALLOWED = {
     'must be comma-separated origins, each a scheme, a host and perhaps a port, such as https://shop.example',
   RATE_LIMIT:
     'must be requests/time, such as 600/60s or 10000/1h: 1 to 1000000000 requests in whole seconds, minutes or hours up to 24h',
+  MAX_CONNECTIONS: 'must be an integer from 1 to 1000000',
   LOG_LEVEL: 'must be one of trace, debug, info, warn, error, fatal, silent',
   SHUTDOWN_TIMEOUT: 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m',
 };
@@ -78,6 +80,8 @@ describe('the configuration', () => {
     ['RATE_LIMIT', '1/1s', { requests: 1, seconds: 1 }],
     ['RATE_LIMIT', '1000000000/24h', { requests: 1_000_000_000, seconds: 86_400 }],
     ['RATE_LIMIT', '50/5m', { requests: 50, seconds: 300 }],
+    ['MAX_CONNECTIONS', '1', 1],
+    ['MAX_CONNECTIONS', '1000000', 1_000_000],
     ['LOG_LEVEL', 'trace', 'trace'],
     ['LOG_LEVEL', 'silent', 'silent'],
     ['SHUTDOWN_TIMEOUT', '0s', 0],
@@ -193,6 +197,9 @@ describe('the configuration', () => {
       '600 / 60s',
       '600/60s/60s',
     ].map((text) => ['RATE_LIMIT', text] as const),
+    ...['0', '-1', '+1', '01', '1.0', '1e3', '1000001', '9999999', '10000000', ' 1', 'none'].map(
+      (text) => ['MAX_CONNECTIONS', text] as const,
+    ),
     ...['Info', 'warning', 'none', '30'].map((text) => ['LOG_LEVEL', text] as const),
     ...[
       '25',
@@ -225,6 +232,7 @@ describe('the configuration', () => {
       TRUST_PROXY: 'perhaps',
       CORS_ORIGINS: 'anybody',
       RATE_LIMIT: 'many',
+      MAX_CONNECTIONS: 'enough',
       LOG_LEVEL: 'loud',
       SHUTDOWN_TIMEOUT: 'soon',
     };
@@ -245,6 +253,7 @@ describe('the configuration', () => {
       TRUST_PROXY: secret,
       CORS_ORIGINS: secret,
       RATE_LIMIT: secret,
+      MAX_CONNECTIONS: secret,
       LOG_LEVEL: secret,
       SHUTDOWN_TIMEOUT: secret,
     });
@@ -267,6 +276,7 @@ describe('the description of the variables', () => {
       ['TRUST_PROXY', 'false'],
       ['CORS_ORIGINS', 'none'],
       ['RATE_LIMIT', 'none'],
+      ['MAX_CONNECTIONS', '10000'],
       ['LOG_LEVEL', 'info'],
       ['SHUTDOWN_TIMEOUT', '25s'],
     ]);

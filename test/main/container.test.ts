@@ -17,7 +17,7 @@ function parts(): Parts {
     pets: new InMemoryPetRepository(),
     probe: { check: async () => {} },
     tokens: new InMemoryTokenVerifier([]),
-    log: { answered() {}, failed() {}, petCreated() {}, notLimited() {} },
+    log: { answered() {}, failed() {}, petCreated() {}, notLimited() {}, connectionTrouble() {} },
     now: () => new Date(),
     publicUrl: undefined,
     limiter: new InMemoryRateLimiter(),

@@ -143,3 +143,28 @@ describe('the log line of a request that was not counted', () => {
     expect(logged(report)).toMatchObject([{ msg: 'failure' }, { msg: 'not limited', notLimited: 1 }]);
   });
 });
+
+describe('the log line of trouble with connections', () => {
+  it('is a warning that says what became of how many', () => {
+    const report = (log: RequestLog) => {
+      log.connectionTrouble({ kind: 'cut-off', connections: 20 });
+      log.connectionTrouble({ kind: 'refused', connections: 1 });
+      log.connectionTrouble({ kind: 'no-descriptors' });
+      log.connectionTrouble({ kind: 'descriptors-again' });
+    };
+    expect(logged(report)).toStrictEqual([
+      {
+        level: WARN,
+        msg: 'connections cut off: too much was held for clients that do not take it',
+        connections: 20,
+      },
+      {
+        level: WARN,
+        msg: 'connections refused: there are as many as MAX_CONNECTIONS allows',
+        connections: 1,
+      },
+      { level: WARN, msg: 'no file descriptor is left: new connections are closed unheard' },
+      { level: WARN, msg: 'there are file descriptors again' },
+    ]);
+  });
+});

@@ -61,6 +61,11 @@ export class HeldPetRepository implements PetRepository {
   readonly #events = new EventEmitter();
   #calls = 0;
 
+  /** How many calls have come. */
+  get count(): number {
+    return this.#calls;
+  }
+
   /** Resolves when so many calls have come. */
   async calls(count: number): Promise<void> {
     while (this.#calls < count) await once(this.#events, 'call');

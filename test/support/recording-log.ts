@@ -1,5 +1,10 @@
 import { EventEmitter, once } from 'node:events';
-import type { PetCreated, RequestLog, RequestRecord } from '../../src/adapters/http/request-log.ts';
+import type {
+  ConnectionTrouble,
+  PetCreated,
+  RequestLog,
+  RequestRecord,
+} from '../../src/adapters/http/request-log.ts';
 
 type Failure = { readonly error: unknown; readonly requestId: string | undefined };
 
@@ -9,6 +14,7 @@ export class RecordingLog implements RequestLog {
   readonly failures: Failure[] = [];
   readonly created: PetCreated[] = [];
   readonly notCounted: Failure[] = [];
+  readonly troubles: ConnectionTrouble[] = [];
   readonly #reports = new EventEmitter();
 
   answered(request: RequestRecord): void {
@@ -26,6 +32,20 @@ export class RecordingLog implements RequestLog {
 
   notLimited(error: unknown, requestId: string): void {
     this.notCounted.push({ error, requestId });
+  }
+
+  connectionTrouble(trouble: ConnectionTrouble): void {
+    this.troubles.push(trouble);
+    this.#reports.emit('trouble');
+  }
+
+  /** The report of trouble at this place, once it is there. */
+  async trouble(index: number): Promise<ConnectionTrouble> {
+    for (;;) {
+      const trouble = this.troubles[index];
+      if (trouble !== undefined) return trouble;
+      await once(this.#reports, 'trouble');
+    }
   }
 
   /** The record at this place, once it is there: it is made after the client has its answer. */

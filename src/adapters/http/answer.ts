@@ -61,7 +61,7 @@ const CONTENT_TYPE = 'application/json; charset=utf-8';
 const answerHeaders = Object.entries(ANSWER_HEADERS).flat();
 
 /** The headers of an answer with this body, name and value in turn. */
-export function bodyHeaders(requestId: string, body: string): string[] {
+export function bodyHeaders(requestId: string, body: string | Buffer): string[] {
   const length = String(Buffer.byteLength(body));
   return [
     'X-Request-Id',
@@ -75,13 +75,20 @@ export function bodyHeaders(requestId: string, body: string): string[] {
 }
 
 /**
+ * Beyond so many characters an answer is encoded here: of a string that a client does not take, Node keeps the string and
+ * up to three bytes for each character.
+ */
+const LARGE = 16 * 1024;
+
+/**
  * Answers at once and past Koa: with all headers in one call and none looked up, a request costs about a quarter
  * less than with Koa's setters.
  */
 export function sendJson({ res, state }: Context, status: number, json: string): void {
   const { requestId, headers } = state as State;
-  res.writeHead(status, [...bodyHeaders(requestId, json), ...headers]);
-  res.end(json);
+  const body = json.length > LARGE ? Buffer.from(json) : json;
+  res.writeHead(status, [...bodyHeaders(requestId, body), ...headers]);
+  res.end(body);
 }
 
 export function sendNoContent({ res, state }: Context): void {

@@ -4,7 +4,7 @@ import { BODY_LIMIT } from './body.ts';
 import { ERROR_STATUS, type ErrorCode } from './errors.ts';
 import { CODE_MEANING } from './openapi-answers.ts';
 import { HEADERS_LIMIT, URL_LIMIT } from './request-target.ts';
-import { PIPELINE_LIMIT, SERVER_LIMITS } from './server.ts';
+import { SERVER_LIMITS } from './server.ts';
 
 const KIB = 1024;
 const SECOND = 1000;
@@ -49,7 +49,6 @@ A request is judged in this order: limits, API key, rate limit, path and method,
 | Body, as sent and when inflated | ${BODY_LIMIT / KIB} KiB | 413 |
 | Until the last header has come | ${SERVER_LIMITS.headersTimeout / SECOND} s | 408 |
 | Until the whole request has come | ${SERVER_LIMITS.requestTimeout / SECOND} s | 408 |
-| Requests on one connection that wait for their answers | ${PIPELINE_LIMIT} | the connection is closed |
 
 ## Rate limits
 A key may have a limit: so many requests in a window of so many seconds, which begins with the first of them. Every request whose key is found valid counts, whatever becomes of it then. Then every answer says in \`RateLimit-Policy\` what the limit is and in \`RateLimit\` what is left of it (draft-ietf-httpapi-ratelimit-headers-11). A request beyond it answers \`429\`; \`Retry-After\` says after how many seconds the next window begins. When the service cannot count, it lets requests through, without \`RateLimit\`.

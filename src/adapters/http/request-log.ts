@@ -31,12 +31,24 @@ export type PetCreated = {
   readonly replayed: boolean;
 };
 
+/** What is wrong with connections, rather than with a request. */
+export type ConnectionTrouble =
+  /** Too much was held for clients that did not take it; those for which most was held lost their connections. */
+  | { readonly kind: 'cut-off'; readonly connections: number }
+  /** There were as many connections as there may be. */
+  | { readonly kind: 'refused'; readonly connections: number }
+  /** No file descriptor is left: how many connections are closed because of that is not known. */
+  | { readonly kind: 'no-descriptors' }
+  | { readonly kind: 'descriptors-again' };
+
 /** Where the HTTP adapter reports what it did. */
 export interface RequestLog {
   answered(request: RequestRecord): void;
   /** Something that is not the client's fault: a bug, or storage that is away. */
   failed(error: unknown, requestId: string | undefined): void;
   petCreated(created: PetCreated): void;
+  /** At most once in ten seconds for each kind that is counted; the others when they begin and end. */
+  connectionTrouble(trouble: ConnectionTrouble): void;
   /** A request was let through without being counted, because the storage of the rate limiter is away. */
   notLimited(error: StorageUnavailable, requestId: string): void;
 }

@@ -5,12 +5,15 @@ import {
   type Server,
   ServerResponse,
 } from 'node:http';
-import { type Socket, Server as TcpServer } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { answerBrokenRequest, isAmbiguous, refuseAmbiguous } from './broken-request.ts';
-import { limitRest } from './limit-rest.ts';
+import { closeServer } from './close-server.ts';
+import { Connections } from './connections.ts';
+import { inPeriods } from './in-periods.ts';
 import type { RequestLog } from './request-log.ts';
 import { HEADERS_LIMIT } from './request-target.ts';
+import { watchDescriptors } from './watch-descriptors.ts';
 
 /** How long a client may take, in milliseconds, and how much it may send. */
 export type ServerLimits = {
@@ -27,6 +30,13 @@ export type ServerLimits = {
   readonly idleTimeout: number;
   /** Request line and headers together, in bytes. */
   readonly maxHeaderSize: number;
+  /** How many connections there may be. */
+  readonly maxConnections: number;
+  /**
+   * How much may be held for all clients together, in bytes: answers that they do not take, and what they have sent
+   * before its turn.
+   */
+  readonly heldLimit: number;
 };
 
 export const SERVER_LIMITS: ServerLimits = {
@@ -37,20 +47,8 @@ export const SERVER_LIMITS: ServerLimits = {
   // Longer than a request may take to come, so that it is answered 408.
   idleTimeout: 40_000,
   maxHeaderSize: HEADERS_LIMIT,
-};
-
-/**
- * How many requests of a connection may wait for their answers. Node reads on until 64 KiB of answers wait, but
- * never stops in the middle of a segment: without this limit one that holds thousands of requests costs hundreds of
- * megabytes when the client takes no answer.
- */
-export const PIPELINE_LIMIT = 200;
-
-type Connection = {
-  /** The response to the last request. */
-  latest: ServerResponse | undefined;
-  /** How many requests have no answer yet. */
-  waiting: number;
+  maxConnections: 10_000,
+  heldLimit: 64 * 1024 * 1024,
 };
 
 /** How often the limits of time are looked after, in milliseconds: how late a timeout may come. */
@@ -76,82 +74,38 @@ export async function listen(
     readonly limits?: Partial<ServerLimits>;
   },
 ): Promise<HttpServer> {
-  const server = createServer({
-    ...SERVER_LIMITS,
-    ...options.limits,
-    connectionsCheckingInterval: Math.min(CHECK_INTERVAL, options.limits?.requestTimeout ?? CHECK_INTERVAL),
-    // Not even when Node is run with --insecure-http-parser.
-    insecureHTTPParser: false,
-    // Node would answer 400 without a body; the application answers it.
-    requireHostHeader: false,
+  const { log } = options;
+  const limits = { ...SERVER_LIMITS, ...options.limits };
+  const server = limitedServer(limits);
+  const refused = inPeriods((count) => log.connectionTrouble({ kind: 'refused', connections: count }));
+  server.on('drop', () => refused(1));
+  const connections = new Connections({
+    begin: (request, response) => {
+      if (isAmbiguous(request)) refuseAmbiguous(response, log);
+      else handle(request, response);
+    },
+    heldLimit: limits.heldLimit,
+    onCut: inPeriods((count) => log.connectionTrouble({ kind: 'cut-off', connections: count })),
   });
-  // Else a client that takes no answer would keep its connection, and the answers their memory, for ever.
-  server.timeout = { ...SERVER_LIMITS, ...options.limits }.idleTimeout;
-  // The size of the headers is limited; beyond Node's limit of their number it would drop some without a word.
-  server.maxHeadersCount = 0;
-
-  // A client may close its side as soon as it has said everything: Node would hang up on it unanswered. Missing
-  // in the types: https://github.com/nodejs/node/blob/v26.0.0/lib/_http_server.js
-  Object.assign(server, { httpAllowHalfOpen: true });
-
-  let draining = false;
-  const connections = new Map<Duplex, Connection>();
-  server.on('connection', (socket) => {
-    connections.set(socket, { latest: undefined, waiting: 0 });
-    socket.once('close', () => connections.delete(socket));
-  });
-  const onRequest = (request: IncomingMessage, response: ServerResponse) => {
-    const { socket } = request;
-    const connection = connections.get(socket);
-    if (connection === undefined) return;
-    const earlier = connection.latest;
-    // Behind an answer that says "close", nothing is processed any more: RFC 9112, section 9.6.
-    if (earlier?.headersSent && !earlier.shouldKeepAlive) return;
-    if (draining) {
-      // One that does not say it yet must not, or the answer to this request would never be sent.
-      if (earlier !== undefined) earlier.shouldKeepAlive = true;
-      response.shouldKeepAlive = false;
-    }
-    connection.latest = response;
-    if (++connection.waiting > PIPELINE_LIMIT) {
-      socket.destroy();
-      return;
-    }
-    response.once('finish', () => {
-      connection.waiting--;
-      limitRest(request);
-    });
-    if (isAmbiguous(request)) refuseAmbiguous(response, options.log);
-    else handle(request, response);
-  };
+  server.on('connection', (socket) => connections.add(socket));
+  const onRequest: RequestListener = (request, response) =>
+    connections.of(request.socket)?.take(request, response);
   server.on('request', onRequest);
   // Node would answer 417 without a body; RFC 9110, section 10.1.1 lets us ignore what we do not know.
   server.on('checkExpectation', onRequest);
-  // Node would hang up; this is no proxy, so that it is a method like every other. From here on nobody else cares
-  // for the socket.
+  // Node would hang up; this is no proxy, so that it is a method like every other.
   server.on('connect', (request, socket) => {
-    // That the client is gone closes the response, which tells the log.
-    socket.on('error', () => request.socket.destroy());
-    const answer = () => {
-      if (!socket.writable) return;
-      const response = new ServerResponse(request);
-      response.shouldKeepAlive = false;
-      response.assignSocket(socket as Socket);
-      response.once('finish', () => {
-        response.detachSocket(socket as Socket);
-        response.emit('close');
-        socket.end(() => request.socket.destroy());
-      });
-      onRequest(request, response);
-    };
-    // A socket takes one response at a time, and throws at a second.
-    const earlier = connections.get(socket)?.latest;
-    if (earlier === undefined || earlier.closed) answer();
-    else earlier.once('close', answer);
+    const connection = connections.of(request.socket);
+    connection?.ignore();
+    answerConnect(request, socket, connection?.latest, onRequest);
   });
-  server.on('clientError', (error, socket) =>
-    answerBrokenRequest(error, socket, connections.get(socket)?.latest, options.log),
-  );
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const connection = connections.of(socket);
+    // What does not come because it is not read is not late.
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection?.isWaiting) return;
+    connection?.ignore();
+    answerBrokenRequest(error, socket, connection?.latest, log);
+  });
 
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -161,69 +115,71 @@ export async function listen(
     });
   });
   // A connection that could not be accepted is no reason to stop.
-  server.on('error', (error) => options.log.failed(error, undefined));
+  server.on('error', (error) => log.failed(error, undefined));
+  const unwatch = watchDescriptors((isExhausted) =>
+    log.connectionTrouble({ kind: isExhausted ? 'no-descriptors' : 'descriptors-again' }),
+  );
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : options.port;
   return {
     port,
     drain: (deadline) => {
-      draining = true;
-      for (const { latest } of connections.values()) {
-        if (latest !== undefined && !latest.headersSent) latest.shouldKeepAlive = false;
-      }
-      return close(server, connections, deadline);
+      unwatch();
+      connections.drain();
+      return closeServer(server, connections, deadline);
     },
   };
 }
 
-/**
- * For how long a connection may stay idle at the beginning of a drain, in milliseconds: its next request may be on
- * the way, and is answered with `Connection: close`. Hanging up at once would lose it.
- */
-const IDLE_GRACE = 500;
-
-/** How often it is looked whether connections have fallen idle, in milliseconds. */
-const SWEEP_INTERVAL = 50;
-
-async function close(
-  server: Server,
-  connections: ReadonlyMap<Duplex, unknown>,
-  deadline: number,
-): Promise<number> {
-  // To Node, an answer that is written is done, even while the client has yet to take it: closing what is idle
-  // would cut it short. So it is only done while nobody is behind, and not by http.Server's own close, which does
-  // it at once and looks after the timeouts no longer.
-  const closed = new Promise<void>((resolve) => {
-    TcpServer.prototype.close.call(server, () => resolve());
+function limitedServer(limits: ServerLimits): Server {
+  const server = createServer({
+    ...limits,
+    connectionsCheckingInterval: Math.min(CHECK_INTERVAL, limits.requestTimeout),
+    // Not even when Node is run with --insecure-http-parser.
+    insecureHTTPParser: false,
+    // Without it, a request that has no body costs a stream that has nothing to say.
+    optimizeEmptyRequests: true,
+    // Node would answer 400 without a body; the application answers it.
+    requireHostHeader: false,
   });
-  const graceEnds = performance.now() + IDLE_GRACE;
-  const sweep = setInterval(() => {
-    if (performance.now() < graceEnds) return;
-    if (!connections.keys().some(isBehind)) server.closeIdleConnections();
-  }, SWEEP_INTERVAL);
-  let cutOff = 0;
-  const cut = (stubborn: Iterable<Duplex>) => {
-    for (const connection of stubborn) {
-      if (connection.destroyed) continue;
-      connection.destroy();
-      cutOff++;
-    }
-  };
-  const timer = setTimeout(() => {
-    cut(connections.keys().filter(isBehind));
-    // Nobody is cut off who was only idle.
-    server.closeIdleConnections();
-    cut(connections.keys());
-  }, deadline);
-  await closed;
-  clearInterval(sweep);
-  clearTimeout(timer);
-  // Ends the timer of its timeouts.
-  server.close();
-  return cutOff;
+  // Else a client that takes no answer would keep its connection, and the answers their memory, for ever.
+  server.timeout = limits.idleTimeout;
+  server.maxConnections = limits.maxConnections;
+  // The size of the headers is limited; beyond Node's limit of their number it would drop some without a word.
+  server.maxHeadersCount = 0;
+
+  // A client may close its side as soon as it has said everything: Node would hang up on it unanswered. Missing
+  // in the types: https://github.com/nodejs/node/blob/v26.0.0/lib/_http_server.js
+  Object.assign(server, { httpAllowHalfOpen: true });
+  return server;
 }
 
-/** The client has not taken all that was written for it. */
-function isBehind(connection: Duplex): boolean {
-  return connection.writableLength > 0;
+/**
+ * From here on, only this cares for the socket.
+ *
+ * @param earlier the response before it on the same connection
+ */
+function answerConnect(
+  request: IncomingMessage,
+  socket: Duplex,
+  earlier: ServerResponse | undefined,
+  onRequest: RequestListener,
+): void {
+  // That the client is gone closes the response, which tells the log.
+  socket.on('error', () => request.socket.destroy());
+  const answer = () => {
+    if (!socket.writable) return;
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket as Socket);
+    response.once('finish', () => {
+      response.detachSocket(socket as Socket);
+      response.emit('close');
+      socket.end(() => request.socket.destroy());
+    });
+    onRequest(request, response);
+  };
+  // A socket takes one response at a time, and throws at a second.
+  if (earlier === undefined || earlier.closed) answer();
+  else earlier.once('close', answer);
 }

@@ -2,6 +2,7 @@ import Router from '@koa/router';
 import type { StorageProbe } from '../../application/ports/storage-probe.ts';
 import { sendJson } from './answer.ts';
 import { RequestRefused, RETRY_AFTER } from './errors.ts';
+import { openApiDocument } from './openapi.ts';
 
 const OK = '{"status":"ok"}';
 
@@ -14,8 +15,8 @@ export type SystemRoutes = {
 export function systemRoutes({ probe, isDraining }: SystemRoutes): Router {
   const router = new Router({ strict: true, sensitive: true });
 
-  let openApi: Promise<string> | undefined;
-  router.get('/openapi.json', async (ctx) => sendJson(ctx, 200, await (openApi ??= openApiJson())));
+  let openApi: string | undefined;
+  router.get('/openapi.json', (ctx) => sendJson(ctx, 200, (openApi ??= JSON.stringify(openApiDocument()))));
 
   /** The process is up. Never touches the storage: a restart would not mend it. */
   router.get('/livez', (ctx) => sendJson(ctx, 200, OK));
@@ -29,10 +30,4 @@ export function systemRoutes({ probe, isDraining }: SystemRoutes): Router {
   });
 
   return router;
-}
-
-/** Made when it is first asked for: the start need not wait the 10 ms that loading and building it takes. */
-async function openApiJson(): Promise<string> {
-  const { openApiDocument } = await import('./openapi.ts');
-  return JSON.stringify(openApiDocument());
 }

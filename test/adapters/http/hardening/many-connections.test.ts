@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { problem, success, whole } from '../../../support/answer.ts';
 import { type Api, startApi } from '../../../support/http.ts';
-import { run, SERVICE } from '../../../support/process.ts';
+import { run, runService, SERVICE } from '../../../support/process.ts';
 import { RawConnection } from '../../../support/raw-connection.ts';
 
 const OK = success(200, '{"status":"ok"}');
@@ -114,8 +114,42 @@ describe(`${COUNT} connections`, { timeout: 30_000 }, () => {
   });
 });
 
-// What Node does by itself: it takes what is over the limit and hangs up on it at once.
-test('more connections than the process may have files: it goes on, and takes new ones when others are gone', async () => {
+describe('more connections than there may be', () => {
+  const gone = async (connection: RawConnection) => (await connection.next()) === undefined;
+
+  test('are closed at once, the log says how many, and there is room again when others are gone', async () => {
+    await using api = await startApi({ limits: { maxConnections: 3 } });
+    const taken = await Promise.all(Array.from({ length: 3 }, () => api.connect()));
+    for (const connection of taken) {
+      await connection.send(LIVEZ);
+      expect(whole(await connection.answer())).toStrictEqual(OK);
+    }
+    for (let i = 0; i < 20; i++) expect(await gone(await api.connect())).toBe(true);
+    expect(api.log.troubles).toStrictEqual([{ kind: 'refused', connections: 1 }]);
+    await taken[0]?.send(LAST);
+    expect(whole(await taken[0]!.answer())).toStrictEqual(OK);
+    await taken[0]?.closed();
+    taken[0]?.close();
+    expect((await api.raw(LAST)).map(whole)).toStrictEqual([OK]);
+  });
+
+  test('than MAX_CONNECTIONS', async () => {
+    const service = runService({ MAX_CONNECTIONS: '1', API_KEYS: 'a-key-of-the-tests' });
+    const port = Number(new URL(await service.url()).port);
+    const first = await RawConnection.open(port);
+    await first.send(LIVEZ);
+    expect(whole(await first.answer())).toStrictEqual(OK);
+    const second = await RawConnection.open(port);
+    expect(await gone(second)).toBe(true);
+    expect(
+      await service.logged('connections refused: there are as many as MAX_CONNECTIONS allows'),
+    ).toMatchObject({ level: 40, connections: 1 });
+    for (const connection of [first, second]) connection.close();
+  });
+});
+
+// libuv takes what is over the limit and hangs up on it at once; Node does not hear of it.
+test('more connections than the process may have files: it goes on, says so once, and takes new ones when others are gone', async () => {
   const args = ['-c', 'ulimit -n 60; exec "$0" "$@"', process.execPath, ...SERVICE];
   const service = run('sh', args, { PORT: '0', DATABASE_URL: 'memory:', API_KEYS: 'a-key-of-the-tests' });
   const port = Number(new URL(await service.url()).port);
@@ -128,8 +162,15 @@ test('more connections than the process may have files: it goes on, and takes ne
   await others.at(-1)?.closed();
   await first.send(LIVEZ);
   expect(whole(await first.answer())).toStrictEqual(OK);
+  // What is made when it is first asked for needs no file.
+  await first.send(LIVEZ.replace('/livez', '/openapi.json'));
+  expect((await first.answer()).status).toBe(200);
+  const exhausted = 'no file descriptor is left: new connections are closed unheard';
+  expect(await service.logged(exhausted)).toMatchObject({ level: 40 });
 
   for (const connection of others) connection.close();
+  await service.logged('there are file descriptors again');
+  expect(service.log.filter(({ msg }) => msg === exhausted)).toHaveLength(1);
   await first.send(LIVEZ);
   expect(whole(await first.answer())).toStrictEqual(OK);
   const late = await RawConnection.open(port);

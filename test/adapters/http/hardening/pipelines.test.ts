@@ -1,0 +1,194 @@
+import { describe, expect, test } from 'vitest';
+import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
+import { success, whole } from '../../../support/answer.ts';
+import { type Api, KEY, startApi } from '../../../support/http.ts';
+import { HeldPetRepository, petBody, stored } from '../../../support/pets.ts';
+import { runService } from '../../../support/process.ts';
+import { RawConnection } from '../../../support/raw-connection.ts';
+
+const OK = success(200, '{"status":"ok"}');
+const EMPTY = success(200, '[]');
+
+const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
+const LIST = `GET /v1/pets?limit=100 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
+const LONG = '🐕'.repeat(255);
+const head = (rest: string) =>
+  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n${rest}`;
+const create = (body: string) => head(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+
+/** A page that does not fit into what the operating system takes at once. */
+async function longNames(): Promise<InMemoryPetRepository> {
+  const pets = new InMemoryPetRepository();
+  await stored(pets, ...Array.from({ length: 100 }, () => ({ name: LONG })));
+  return pets;
+}
+
+/** Resolves when none of these begins any more. */
+async function stalled(api: Api): Promise<void> {
+  const begun = () => api.log.records.filter(({ route }) => route === '/v1/pets').length;
+  for (let before = -1; before < begun(); ) {
+    before = begun();
+    for (let i = 0; i < 10; i++) await api.get('/livez');
+  }
+}
+
+describe('requests that come at once', () => {
+  test('begin one at a time, each when the answer before it is out', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const connection = await api.connect();
+    const body = petBody();
+    await connection.send(create(body) + create(body) + LIST);
+    await pets.calls(1);
+    await api.get('/livez');
+    expect(pets.count).toBe(1);
+    pets.release();
+    const created = (id: number) =>
+      success(201, `{"id":${id},${body.slice(1, -1)},"status":"available"}`, { location: `/v1/pets/${id}` });
+    expect(whole(await connection.answer())).toStrictEqual(created(1));
+    expect(whole(await connection.answer())).toStrictEqual(created(2));
+    expect(whole(await connection.answer())).toMatchObject({ status: 200, body: /"id":1.*"id":2/ });
+    expect(api.log.created.map(({ petId }) => petId)).toStrictEqual([1n, 2n]);
+  });
+
+  test('of every kind are answered in their order, however they are cut into segments', async () => {
+    const body = petBody();
+    const chunked = head(
+      `Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\nX-Trailer: y\r\n\r\n`,
+    );
+    const odd = petBody({ name: `"${'\\r\\n'.repeat(100)}Rex"` });
+    const all =
+      LIVEZ.replace('GET', 'HEAD') +
+      LIVEZ.replace('GET', 'OPTIONS') +
+      create(body) +
+      chunked +
+      create(odd) +
+      create(' '.repeat(60_000) + body) +
+      create('\r\n\r\n'.repeat(5000) + body) +
+      LIVEZ.replace('/livez', '/nowhere').repeat(20) +
+      LIVEZ.replace('Host', 'Connection: close\r\nHost');
+    const statuses = [200, 204, 201, 201, 400, 201, 201, ...Array(20).fill(404), 200];
+    for (const size of [1e9, 60_000, 1000, 97]) {
+      await using api = await startApi();
+      const parts = all.match(new RegExp(`[^]{1,${Math.min(size, all.length)}}`, 'g')) ?? [];
+      const answers = await api.raw(...parts);
+      expect(answers.map(({ status }) => status)).toStrictEqual(statuses);
+      expect(JSON.parse((await api.get('/v1/pets')).body)).toHaveLength(4);
+      expect(api.log.failures).toStrictEqual([]);
+    }
+  });
+
+  test('of a client that has ended its side are all answered', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(LIVEZ.repeat(500));
+    connection.endSending();
+    for (let i = 0; i < 500; i++) expect(whole(await connection.answer())).toStrictEqual(OK);
+    await connection.closed();
+  });
+
+  test('wait for "100 Continue" as for any answer', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const connection = await api.connect();
+    const body = petBody();
+    await connection.send(LIST + head(`Expect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n`));
+    await pets.calls(1);
+    pets.release();
+    expect(whole(await connection.answer())).toStrictEqual(EMPTY);
+    expect((await connection.answer()).status).toBe(100);
+    await connection.send(body);
+    expect((await connection.answer()).status).toBe(201);
+  });
+
+  test('are not late while they are not read', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets, limits: { headersTimeout: 100, requestTimeout: 200 } });
+    const connection = await api.connect();
+    // The second is not all there when the first begins.
+    await connection.send(LIST + LIST.slice(0, 50));
+    await pets.calls(1);
+    await connection.send(LIST.slice(50));
+    // More than Node's clock needs to find it late.
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    pets.release();
+    expect(whole(await connection.answer())).toStrictEqual(EMPTY);
+    expect(whole(await connection.answer())).toStrictEqual(EMPTY);
+  });
+
+  test('let others have their turn', async () => {
+    await using api = await startApi({ pets: await longNames() });
+    const greedy = await api.connect();
+    await api.get('/livez');
+    await greedy.send(LIST.repeat(400));
+    await api.get('/livez');
+    expect(api.log.records.length).toBeLessThan(100);
+  });
+});
+
+describe('a connection that is cut', () => {
+  test('while a pet is added: one line in the log, and the pet may be there', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const connection = await api.connect();
+    await connection.send(create(petBody()).repeat(100));
+    await pets.calls(1);
+    connection.abort();
+    expect(await api.log.record(0)).toMatchObject({ method: 'POST', route: '/v1/pets', aborted: true });
+    pets.release();
+    expect((await api.get('/v1/pets')).body).toMatch(/^\[\{"id":1,[^{]*\]$/);
+    expect(api.log.records.filter(({ method }) => method === 'POST')).toHaveLength(1);
+    expect(api.log.failures).toStrictEqual([]);
+  });
+});
+
+describe('when more is held for clients than may be', () => {
+  test('those for which most is held lose their connections, and others keep theirs', async () => {
+    const limits = { heldLimit: 600_000 };
+    await using api = await startApi({ pets: await longNames(), limits });
+    const slow = await api.connect();
+    slow.pause();
+    await slow.send(LIST.repeat(60));
+    await stalled(api);
+    const greedy = await Promise.all(Array.from({ length: 3 }, () => api.connect()));
+    for (const connection of greedy) {
+      connection.pause();
+      await connection.send(LIST.repeat(60) + 'x'.repeat(400_000));
+    }
+    expect(await api.log.trouble(0)).toStrictEqual({ kind: 'cut-off', connections: expect.any(Number) });
+    slow.resume();
+    for (let i = 0; i < 60; i++) expect((await slow.answer()).status).toBe(200);
+    expect(api.log.failures).toStrictEqual([]);
+  });
+
+  test('bodies that do not come to an end count', async () => {
+    await using api = await startApi({ limits: { heldLimit: 100_000 } });
+    const connections = await Promise.all([api.connect(), api.connect()]);
+    for (const connection of connections) await connection.send(head('Content-Length: 65536\r\n\r\n{'));
+    expect(await api.log.trouble(0)).toStrictEqual({ kind: 'cut-off', connections: 1 });
+    const small = await api.connect();
+    await small.send(create(petBody()));
+    expect((await small.answer()).status).toBe(201);
+  });
+});
+
+test('60 clients that pipeline and never read do not end a service with a small heap', async () => {
+  const NODE_OPTIONS = '--max-old-space-size=256';
+  const service = runService({ NODE_OPTIONS, API_KEYS: KEY, LOG_LEVEL: 'info' });
+  const port = Number(new URL(await service.url()).port);
+  const other = await RawConnection.open(port);
+  for (let i = 0; i < 100; i++) {
+    await other.send(create(petBody({ name: `"${LONG}"` })));
+    expect((await other.answer()).status).toBe(201);
+  }
+  const greedy = await Promise.all(Array.from({ length: 60 }, () => RawConnection.open(port)));
+  for (const connection of greedy) connection.pause();
+  await Promise.all(greedy.map((connection) => connection.send(LIST.repeat(199))));
+  for (let i = 0; i < 300; i++) {
+    await other.send(LIVEZ);
+    expect(whole(await other.answer())).toStrictEqual(OK);
+  }
+  for (const connection of [other, ...greedy]) connection.close();
+  service.signal('SIGTERM');
+  expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+});
