@@ -227,7 +227,7 @@ async function listening(serve: (socket: Socket) => unknown) {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
-    // Whoever connects may go away in the middle of it.
+    // A client may go away in the middle of it.
     socket.on('error', () => {});
     serve(socket);
   });
