@@ -32,8 +32,7 @@ export async function freshDatabase(mongo: TestMongo, options: { migrated?: bool
 
 /** For a client that would promise less than the collections do. A connection string that asks for it is refused. */
 export const WEAK: MongoClientOptions = {
-  w: 1,
-  journal: false,
+  writeConcern: { w: 1, journal: false },
   readConcernLevel: 'local',
   readPreference: 'nearest',
 };

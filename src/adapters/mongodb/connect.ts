@@ -50,7 +50,7 @@ export async function connect(url: string, overrides: MongoClientOptions = {}): 
     await client.close();
     if (!(error instanceof MongoServerSelectionError)) throw setupError(client, error);
     // Its own message speaks of one server at most.
-    throw new StorageSetupError(`MongoDB at ${whereabouts(client)}: no primary: ${servers}`, {
+    throw new StorageSetupError(`MongoDB at ${whereabouts(client)}: no primary: ${servers.describe()}`, {
       cause: error,
     });
   } finally {

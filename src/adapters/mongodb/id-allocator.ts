@@ -116,8 +116,7 @@ const LAST_GIVEN = {
 /**
  * Makes the counter if there is none, brings it up to the highest id in use, and makes an id of it where somebody has
  * set it to something else. Safe at any time and from several places at once: one update on the server, which never
- * lowers a counter that is an id, so that no id above can be given twice; and uniqueness is the primary key's business
- * anyway.
+ * lowers a counter that is an id. No id is stored twice in any case: the primary key refuses that.
  *
  * @param atLeast an id that must never be given, and none below it
  */

@@ -12,13 +12,18 @@ export type IndexInfo = {
   readonly buildUUID?: unknown;
 };
 
+type ListIndexesReply = {
+  readonly cursor: { readonly firstBatch: readonly (IndexInfo & { readonly spec?: IndexInfo })[] };
+};
+
 /** What a collection has, what is still being built included; nothing where there is no collection. */
 export async function indexesOf(db: Db, collection: string): Promise<readonly IndexInfo[]> {
   try {
     // Else the server shows an index that is being built like any other, though it refuses no duplicate yet.
-    const { cursor } = await db.command({ listIndexes: collection, includeBuildUUIDs: true });
+    const reply = await db.command({ listIndexes: collection, includeBuildUUIDs: true });
+    const { cursor } = reply as ListIndexesReply;
     // Of one that is being built the description is a level deeper.
-    return cursor.firstBatch.map(({ spec, ...info }: Document) => ({ ...spec, ...info }));
+    return cursor.firstBatch.map(({ spec, ...info }) => ({ ...spec, ...info }));
   } catch (error) {
     if (error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND) return [];
     throw error;

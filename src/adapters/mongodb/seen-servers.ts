@@ -39,7 +39,7 @@ export class SeenServers {
   }
 
   /** What each of them is, or why it cannot be used. */
-  toString(): string {
+  describe(): string {
     return [...this.#seen].map(([address, what]) => `${address} ${what}`).join('; ');
   }
 
@@ -65,13 +65,12 @@ export class SeenServers {
   };
 
   #giveUp(): void {
-    this.#noneLeft.reject(new MongoError(`no server that fits: ${this}`));
+    this.#noneLeft.reject(new MongoError(`no server that fits: ${this.describe()}`));
   }
 
   #reason(failure: Error): string {
     const { tls, connectTimeoutMS } = this.#client.options;
     const { message, cause } = failure;
-    const isGarbage = (error: unknown) => NOT_THE_PROTOCOL.some((kind) => error instanceof kind);
     if (isGarbage(failure) || isGarbage(cause)) {
       return 'it does not speak as a MongoDB does';
     }
@@ -87,6 +86,10 @@ export class SeenServers {
     }
     return message;
   }
+}
+
+function isGarbage(error: unknown): boolean {
+  return NOT_THE_PROTOCOL.some((kind) => error instanceof kind);
 }
 
 /** @param hello the answer to the command of this name */

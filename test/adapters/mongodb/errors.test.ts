@@ -60,7 +60,7 @@ describe.skipIf(none)(`an error of MongoDB${none ? ' (left out: no server)' : ''
     ['NotPrimaryNoSecondaryOk', 13_435],
     ['NotPrimaryOrSecondary', 13_436],
     ['OutOfDiskSpace', 14_031],
-    ['one that nobody knows', 987_654],
+    ['an unknown one', 987_654],
   ])('is tried again, and means unavailable when it lasts: %s', async (_, errorCode) => {
     const { url, db } = await freshDatabase(mongo, { migrated: false });
 

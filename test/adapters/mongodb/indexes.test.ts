@@ -50,7 +50,7 @@ async function damaged({ collection, index }: Needed, other?: Other) {
   const database = await freshDatabase(mongo!);
   await database.db.collection(collection).dropIndex(index);
   if (other !== undefined) {
-    await database.db.collection(collection).createIndex(other[0], { name: index, ...other[1] });
+    await database.db.collection(collection).createIndex(other[0], { name: index, ...other[1] }, {});
   }
   return database;
 }
@@ -203,7 +203,7 @@ describe.skipIf(mongo === undefined)(`an index that correctness needs${leftOut}`
     );
 
     expect(await refusal(migrate(url))).toContain(
-      '(_id: 1, 13; 2, 14; 3, 15; 4, 16; 5, 17; 6, 18; ' + '7, 19; 8, 20; 9, 21; 10, 22; and more)',
+      '(_id: 1, 13; 2, 14; 3, 15; 4, 16; 5, 17; 6, 18; 7, 19; 8, 20; 9, 21; 10, 22; and more)',
     );
   });
 

@@ -25,7 +25,6 @@ async function refusal(url: string): Promise<{ line: string; ms: number }> {
 }
 
 const PATIENCE_MS = 500;
-const WAIT = { timeout: 30_000, interval: 50 };
 /** Long before the patience of the client is at its end. */
 const AT_ONCE_MS = 10_000;
 
@@ -45,8 +44,7 @@ describe('a MongoDB that is not there', () => {
     [
       'a server of another kind, which speaks first',
       {},
-      (socket: Socket) =>
-        socket.end(Buffer.from([...[21, 0, 0, 0], ...Array.from({ length: 17 }, () => 10)])),
+      (socket: Socket) => socket.end(Buffer.from([21, 0, 0, 0, ...Array.from({ length: 17 }, () => 10)])),
       'it does not speak as a MongoDB does',
     ],
     [
@@ -158,12 +156,10 @@ describe.skipIf(none)(`a MongoDB of several kinds${none ? ' (left out: no mongod
         settings: { electionTimeoutMillis: 1000, heartbeatIntervalMillis: 200 },
       },
     });
-    const hello = () => admin.db('admin').command({ hello: 1 });
-    await vi.waitFor(async () => expect((await hello())['isWritablePrimary']).toBe(true), WAIT);
+    await becomes(admin, 'isWritablePrimary');
     await admin.close();
     const second = new MongoClient(`mongodb://127.0.0.1:${secondary.port}/?directConnection=true`);
-    const greeting = () => second.db('admin').command({ hello: 1 });
-    await vi.waitFor(async () => expect((await greeting())['secondary']).toBe(true), WAIT);
+    await becomes(second, 'secondary');
     await second.close();
   }, 120_000);
   afterAll(async () => {
@@ -217,11 +213,21 @@ describe.skipIf(none)(`a MongoDB of several kinds${none ? ' (left out: no mongod
   });
 });
 
+async function becomes(member: MongoClient, state: 'isWritablePrimary' | 'secondary'): Promise<void> {
+  await vi.waitFor(
+    async () => {
+      const hello = await member.db('admin').command({ hello: 1 });
+      if (!hello[state]) throw new Error(`not yet: ${state}`);
+    },
+    { timeout: 30_000, interval: 50 },
+  );
+}
+
 async function listening(serve: (socket: Socket) => unknown) {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
-    // Whoever connects may go away in the middle of it.
+    // A client may go away in the middle of it.
     socket.on('error', () => {});
     serve(socket);
   });
