@@ -115,4 +115,26 @@ describe('the log', () => {
       expect(text).toMatch(/^\[[\d:.]+\] INFO: stopped\n/m);
     },
   );
+
+  it.runIf(hasScript)(
+    'does not stop the service when its terminal is stopped (needs script of util-linux)',
+    async () => {
+      const command = `exec '${process.execPath}' ${SERVICE.join(' ')}`;
+      const terminal = run(SCRIPT, ['--quiet', '--return', '--command', command, '/dev/null'], {
+        PORT: '0',
+        DATABASE_URL: 'memory:',
+        API_KEYS: KEY,
+        SHELL: '/bin/sh',
+      });
+      const [, url = ''] = await terminal.printed(/listening on (http:[\d./:]+)/);
+      const ctrl = { c: '\u0003', q: '\u0011', s: '\u0013' };
+      terminal.write(ctrl.s);
+      for (let n = 0; n < 100; n++) expect((await ask(`${url}/livez`)).status).toBe(200);
+      await ask(`${url}/livez`, { headers: { 'x-request-id': 'the-last-request' } });
+      terminal.write(ctrl.q);
+      await terminal.printed(/the-last-request/);
+      terminal.write(ctrl.c);
+      expect(await terminal.ended).toStrictEqual({ code: 0, signal: null });
+    },
+  );
 });
