@@ -90,14 +90,19 @@ export class IdAllocator {
 
   /** How many ids the range still holds, or `undefined` when the counter is missing or makes no sense. */
   async #left(): Promise<bigint | undefined> {
-    const range = { $gte: Long.ZERO, $lte: toLong(MAX_PET_ID) };
-    const counter = await this.#counters.findOne({ _id: 'pets', last: { ...IS_LONG, ...range } }, LATEST);
+    const counter = await this.#counters.findOne(SOUND_COUNTER, LATEST);
     return counter === null ? undefined : MAX_PET_ID - toBigInt(counter.last);
   }
 }
 
 /** A list is of the type of its elements, too. */
 const IS_LONG = { $type: 'long', $not: { $type: 'array' } } as const;
+
+/** The counter, where it is an id or 0. */
+export const SOUND_COUNTER = {
+  _id: 'pets',
+  last: { ...IS_LONG, $gte: Long.ZERO, $lte: toLong(MAX_PET_ID) },
+} as const;
 
 /** What the primary has now, whether or not a majority has it yet. */
 const LATEST = { readConcern: { level: 'local' } } as const;

@@ -7,7 +7,7 @@ import { samePet } from '../../application/same-pet.ts';
 import { Deadline } from './deadline.ts';
 import { DUPLICATE_KEY } from './errors.ts';
 import type { FreshReads } from './fresh-reads.ts';
-import { raiseCounter } from './id-allocator.ts';
+import { raiseCounter, SOUND_COUNTER } from './id-allocator.ts';
 import { hasPetId, petIds, toArchivedPet } from './pet-document.ts';
 import { type CounterDocument, countersOf, type PetDocument, petsOf, toBigInt, toLong } from './schema.ts';
 
@@ -59,10 +59,10 @@ export class MongoPetArchive implements PetArchive {
 
   async lastId(): Promise<bigint> {
     const [counter, greatest] = await Promise.all([
-      this.#read(() => this.#counters.findOne({ _id: 'pets' })),
+      this.#read(() => this.#counters.findOne(SOUND_COUNTER)),
       this.greatestId(),
     ]);
-    const given = counter === null ? 0n : BigInt(counter.last.toString());
+    const given = counter === null ? 0n : toBigInt(counter.last);
     return given > greatest ? given : greatest;
   }
 

@@ -69,11 +69,12 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
     ]);
   });
 
-  it('reserves ids on a counter that somebody has set to no id', async () => {
+  it('takes a counter that somebody has set to no id for none, and reserves ids on it', async () => {
     const { url, db, counters } = await freshDatabase(mongo!);
     await using target = await opened(url);
     for (const last of ['x', [7n], Infinity]) {
       await db.collection<{ _id: string }>('counters').updateOne({ _id: 'pets' }, { $set: { last } });
+      expect(await target.archive.lastId()).toBe(0n);
       await target.archive.reserve(500n);
       expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: 500n }]);
     }
