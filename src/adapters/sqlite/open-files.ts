@@ -150,10 +150,18 @@ export class OpenFiles {
     return `nothing is written until this is mended: ${each.join('; ')}`;
   }
 
-  /** The removed log is still open, and what it holds can be brought into the file, which is where it belongs. */
+  /**
+   * The removed log is still open, and what it holds can be brought into the file, which is where it belongs. Never
+   * throws: the write that was done before must not be taken for one that may be tried again.
+   */
   #saveLog(): void {
-    const [row] = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all();
-    const what = row?.['busy'] === 0n ? 'is' : 'could not be';
+    let what = 'could not be';
+    try {
+      const [row] = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all();
+      if (row?.['busy'] === 0n) what = 'is';
+    } catch (error) {
+      what += ` (${String(error)})`;
+    }
     this.#log.warn(`what the removed log ${this.#wal.path} held ${what} saved in ${this.#file}`);
   }
 }
