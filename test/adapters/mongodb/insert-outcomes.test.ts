@@ -206,6 +206,8 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
     ).toStrictEqual([
       ['findAndModify', majority, false],
       ['insert', majority, false],
+      // The proof of the primary, before its first read.
+      ['find', 'linearizable', false],
       ['find', 'majority', false],
       ['find', 'majority', false],
     ]);
