@@ -4,6 +4,10 @@ import { StorageSetupError } from '../../application/errors.ts';
 
 /** A connection that never waits for another one, because that would block the event loop: `whenFree` tries again. */
 export function connect(path: string, options: { readonly readOnly: boolean }): DatabaseSync {
+  // SQLite would wait for ever for the other end of a pipe, and no signal would end it.
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) {
+    throw new StorageSetupError(`the SQLite file ${path} cannot be opened; check that it is a file`);
+  }
   const db = new DatabaseSync(path, { ...options, readBigInts: true, timeout: 0 });
   const file = fileOf(db);
   const problem = setupProblem(file);

@@ -24,6 +24,7 @@ import { StorageSetupError, StorageUnavailable } from '../../../src/application/
 import { newPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../contracts/api-key-repository.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
+import { Fifo } from '../../support/fifo.ts';
 import { fileOfVersion1, newFile, stranger, writer } from '../../support/sqlite.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
@@ -63,6 +64,17 @@ describe('a path', () => {
       /^the SQLite file \S+ cannot be opened; check that it is a file/,
     );
   });
+
+  it.each(WAYS.map((open) => [open.name, open] as const))(
+    'is refused when it is a pipe, without waiting for its other end: %s',
+    async (_, open) => {
+      await using fifo = await Fifo.make();
+
+      expect(await refusal(fifo.path, open)).toBe(
+        `the SQLite file ${fifo.path} cannot be opened; check that it is a file`,
+      );
+    },
+  );
 
   it('is refused when it leads through a file', async () => {
     const file = await newFile();

@@ -7,10 +7,10 @@ import {
   openSqliteKeys,
   openSqliteStorage,
 } from '../../../src/adapters/sqlite/open.ts';
-import { StorageSetupError } from '../../../src/application/errors.ts';
+import { DamagedPet, StorageSetupError } from '../../../src/application/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../contracts/api-key-repository.ts';
-import { newFile, stranger, writer } from '../../support/sqlite.ts';
+import { damage, newFile, stranger, writer } from '../../support/sqlite.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 
@@ -81,6 +81,21 @@ describe('a file that is damaged beside its own log', () => {
     await writeFile(file, bytes.fill(0xff, 2 * 4096));
 
     await expect(openSqliteStorage(file)).rejects.toThrow(/does not fit its log/);
+  });
+
+  it('is served where a single record is damaged', async () => {
+    const file = await newFile();
+    const other = writer(file, 8);
+    await other.printed(/^700 /m);
+    damage(file, "UPDATE pets SET status = 'lost' WHERE id = 3");
+    await other.kill();
+    expect((await stat(`${file}-wal`)).size).toBeGreaterThan(0);
+
+    const { pets, close } = await openSqliteStorage(file);
+    onTestFinished(close);
+
+    expect(await pets.findById(2n)).toMatchObject({ id: 2n });
+    await expect(pets.findById(3n)).rejects.toThrow(DamagedPet);
   });
 });
 
