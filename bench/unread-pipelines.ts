@@ -14,9 +14,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 
@@ -85,19 +86,19 @@ async function ask(socket: Socket, text: string): Promise<number> {
   }
 }
 
-function open(port: number): Socket {
+function dial(port: number): Socket {
   return connect({ host: '127.0.0.1', port, noDelay: true });
 }
 
 /** Asks over a connection that is kept and, every tenth time, over a new one. */
 async function serve(port: number, until: () => boolean): Promise<number[]> {
   const latencies: number[] = [];
-  const kept = open(port);
+  const kept = dial(port);
   const list = `GET /v1/pets HTTP/1.1\r\n${HEAD}\r\n`;
   for (let count = 0; !until(); count++) {
     latencies.push(await ask(kept, list));
     if (count % 10 === 0) {
-      const fresh = open(port);
+      const fresh = dial(port);
       latencies.push(await ask(fresh, LIVEZ));
       fresh.destroy();
     }
@@ -112,23 +113,25 @@ function residentMib(pid: number): number {
   return (Number(kib) * 1024) / MIB;
 }
 
-async function startService() {
+/** With its log in a file: nothing of the measurement may wait for it to be read. */
+async function startService(logFile: string) {
   const env = { ...process.env, DATABASE_URL: 'memory:', PORT: '0', API_KEYS: KEY };
-  const service = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  const lines = createInterface(service.stdout);
-  const [line] = (await once(lines, 'line')) as [string];
-  lines.on('line', (text) => {
-    const { level, msg, ...rest } = JSON.parse(text) as { level: number; msg: string };
-    if (level >= 40) console.log(`  ${msg} ${JSON.stringify(rest)}`);
-  });
-  const { url } = JSON.parse(line) as { url: string };
+  const log = await open(logFile, 'w');
+  const service = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', log.fd, 'inherit'] });
+  await log.close();
+  let url: string | undefined;
+  while (url === undefined) {
+    await sleep(50);
+    if (service.exitCode !== null) throw new Error('the service has ended');
+    url = /"url":"([^"]+)"/.exec(await readFile(logFile, 'utf8'))?.[1];
+  }
   return { pid: service.pid!, port: Number(new URL(url).port), service };
 }
 
-async function measure(kind: Kind, seconds: number): Promise<boolean> {
-  const { pid, port, service } = await startService();
+async function measure(kind: Kind, seconds: number, logFile: string): Promise<boolean> {
+  const { pid, port, service } = await startService(logFile);
   try {
-    const socket = open(port);
+    const socket = dial(port);
     for (let i = 0; i < 200; i++) await ask(socket, create(`{"name":"${LONG_NAME}","categoryId":7}`));
     for (let i = 0; i < 200; i++) await ask(socket, LIST);
     socket.destroy();
@@ -155,6 +158,9 @@ async function measure(kind: Kind, seconds: number): Promise<boolean> {
         `p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, most ${most.toFixed(1)} ms (bar ${LATENCY_BAR_MS}): ` +
         (kept ? 'kept' : 'MISSED'),
     );
+    for (const line of (await readFile(logFile, 'utf8')).split('\n')) {
+      if (line.startsWith('{"level":40')) console.log(`  ${line}`);
+    }
     return kept;
   } finally {
     service.kill('SIGKILL');
@@ -165,8 +171,13 @@ async function measure(kind: Kind, seconds: number): Promise<boolean> {
 if (isMainThread) {
   const [kind, seconds = '15'] = process.argv.slice(2);
   const kinds = Object.keys(KINDS) as Kind[];
-  for (const each of kind === undefined ? kinds : kinds.filter((name) => name === kind)) {
-    if (!(await measure(each, Number(seconds)))) process.exitCode = 1;
+  const directory = await mkdtemp(join(tmpdir(), 'petstore-bench-'));
+  try {
+    for (const each of kind === undefined ? kinds : kinds.filter((name) => name === kind)) {
+      if (!(await measure(each, Number(seconds), join(directory, 'log')))) process.exitCode = 1;
+    }
+  } finally {
+    await rm(directory, { recursive: true });
   }
 } else {
   await attack(workerData as Attack);

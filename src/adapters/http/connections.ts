@@ -34,6 +34,7 @@ export class Connections {
 
   add(socket: Socket): void {
     this.#all.set(socket, new Connection(socket, this.#turns, this.#begin));
+    this.#turns.giveWay();
     socket.once('close', () => this.#all.delete(socket));
   }
 

@@ -51,6 +51,12 @@ export const SERVER_LIMITS: ServerLimits = {
   heldLimit: 64 * 1024 * 1024,
 };
 
+/**
+ * How many connections may wait to be taken, if the system allows as many. A client that comes when there are more tries
+ * again after a second. Node's default is 511.
+ */
+const BACKLOG = 4096;
+
 /** How often the limits of time are looked after, in milliseconds: how late a timeout may come. */
 const CHECK_INTERVAL = 500;
 
@@ -109,7 +115,7 @@ export async function listen(
 
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen({ host: options.host, port: options.port }, () => {
+    server.listen({ host: options.host, port: options.port, backlog: BACKLOG }, () => {
       server.off('error', reject);
       resolve();
     });
