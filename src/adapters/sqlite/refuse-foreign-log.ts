@@ -6,14 +6,17 @@ import { isLocked } from './lock.ts';
 import { isForeignLog } from './log-mark.ts';
 import { readVersion } from './schema.ts';
 
+/** A value that breaks a rule of its table: found again when the row is read, and no reason not to serve the others. */
+const ROW_FINDING = /^(?:NULL|non-\w+|TEXT|NUMERIC) value in |^CHECK constraint failed in /;
+
 /**
  * Refuses a file that does not fit the write-ahead log beside it, as when a backup has been put over a file whose service
  * had crashed: SQLite would mix the two. A service that runs has a log as well, and has looked itself. To be called
  * before a connection that may write has read anything: the connection here only reads and leaves file and log as they
  * are, so that the refused file can still be used.
  *
- * Reads the whole file where there is a log, which is after a crash. Not by `integrity_check`: that takes seven times as
- * long, and refuses a file because of one damaged row.
+ * Reads the whole file where there is a log, which is after a crash: `quick_check` takes a seventh of the time of
+ * `integrity_check`, which also compares every index with its table.
  *
  * @param file from `fileOf`: the log is beside the file itself, not beside a symbolic link
  * @throws {StorageSetupError}
@@ -25,10 +28,9 @@ export function refuseForeignLog(file: string): void {
   const version = readOrRefuse(file, () => readVersion(db));
   if (version === 0) return;
   const isDamaged = readOrRefuse(file, () => {
-    // A row that breaks a rule is found when it is read, and the rest can be served.
-    db.exec('PRAGMA ignore_check_constraints = ON');
-    const [row] = db.prepare('PRAGMA quick_check(1)').all();
-    return row?.['quick_check'] !== 'ok' || isForeignLog(db, file);
+    const findings = db.prepare('PRAGMA quick_check').all() as { quick_check: string }[];
+    const isSound = findings.every(({ quick_check: text }) => text === 'ok' || ROW_FINDING.test(text));
+    return !isSound || isForeignLog(db, file);
   });
   if (isDamaged) throw misfit(file);
 }

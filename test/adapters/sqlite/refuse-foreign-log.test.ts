@@ -87,7 +87,7 @@ describe('a file that is damaged beside its own log', () => {
     const file = await newFile();
     const other = writer(file, 8);
     await other.printed(/^700 /m);
-    damage(file, "UPDATE pets SET status = 'lost' WHERE id = 3");
+    damage(file, "UPDATE pets SET name = x'ff' WHERE id = 3");
     await other.kill();
     expect((await stat(`${file}-wal`)).size).toBeGreaterThan(0);
 
