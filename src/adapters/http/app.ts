@@ -32,6 +32,12 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   const base = baseUrl(publicUrl, trustProxy);
   const authenticated = authenticate(tokens);
   const app = new Koa<State>();
+  // The router asks for it, and Koa would take it apart; checkTarget has looked it over.
+  Object.defineProperty(app.request, 'host', {
+    get(this: Koa.Request) {
+      return this.req.headers.host ?? '';
+    },
+  });
   app.use(frame(log));
   app.use(answerErrors(log));
   if (corsOrigins.length > 0) app.use(allowOrigins(corsOrigins));

@@ -75,10 +75,11 @@ function authority({ req }: Context): string {
   // The absolute form of a target overrides the header: RFC 9112, section 3.2.2.
   const absolute = /^https?:\/\/([^/?#]*)/i.exec(req.url ?? '');
   if (absolute !== null) return absolute[1]!;
+  const { host } = req.headers;
+  // Asking the socket costs more, and only HTTP/1.0 needs it.
+  if (host !== undefined) return host;
   const { localAddress = '', localPort } = req.socket;
-  return (
-    req.headers.host ?? `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`
-  );
+  return `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }
 
 /** Koa's path is parsed when it is first read, and that throws for some of what Node lets through. */
