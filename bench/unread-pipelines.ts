@@ -170,10 +170,12 @@ async function measure(kind: Kind, seconds: number, logFile: string): Promise<bo
 
 if (isMainThread) {
   const [kind, seconds = '15'] = process.argv.slice(2);
-  const kinds = Object.keys(KINDS) as Kind[];
+  const all = Object.keys(KINDS) as Kind[];
+  const kinds = kind === undefined ? all : all.filter((name) => name === kind);
+  if (kinds.length === 0) throw new Error(`KIND must be one of ${all.join(', ')}`);
   const directory = await mkdtemp(join(tmpdir(), 'petstore-bench-'));
   try {
-    for (const each of kind === undefined ? kinds : kinds.filter((name) => name === kind)) {
+    for (const each of kinds) {
       if (!(await measure(each, Number(seconds), join(directory, 'log')))) process.exitCode = 1;
     }
   } finally {

@@ -75,7 +75,7 @@ export function bodyHeaders(requestId: string, body: string | Buffer): string[] 
 }
 
 /**
- * Beyond so many characters an answer is encoded here: of a string that a client does not take, Node keeps the string and
+ * A longer answer, in characters, is encoded here: of a string that a client does not take, Node keeps the string and
  * up to three bytes for each character.
  */
 const LARGE = 16 * 1024;

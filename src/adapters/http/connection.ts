@@ -13,7 +13,7 @@ const REQUEST_BYTES = 4 * 1024;
  */
 const PORTION = 256;
 
-/** Who sends more than this at a time takes turns with others like it, in bytes: it may be many requests. */
+/** A client that sends more than this at a time, in bytes, takes turns with others: it may be many requests. */
 const BULK = 4 * 1024;
 
 const HEADERS_END = '\r\n\r\n';
@@ -58,7 +58,7 @@ export class Connection {
       if (this.#rest === undefined) this.#end();
       else this.#ended = true;
     });
-    // Whoever wants to read a body resumes the socket.
+    // Node resumes the socket when a body is to be read.
     socket.on('resume', () => {
       if (this.#rest !== undefined) this.#advance();
     });

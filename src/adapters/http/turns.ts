@@ -2,8 +2,8 @@
 const NEWCOMERS_FIRST = 16;
 
 /**
- * Lets those that have much to do take turns: one of them goes on in a turn of the event loop, so that whatever else has
- * happened is served in between.
+ * Lets connections that have much to do take turns: one of them goes on in each turn of the event loop. All other
+ * events are served in between.
  */
 export class Turns {
   readonly #queue: (() => void)[] = [];

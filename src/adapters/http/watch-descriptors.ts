@@ -26,7 +26,7 @@ function isExhausted(): boolean {
     closeSync(openSync(devNull, 'r'));
     return false;
   } catch (error) {
-    // The system looks for a descriptor before anything else, so that no other error is about that.
+    // The system looks for a descriptor first: any other error means that there is one.
     const { code } = error as NodeJS.ErrnoException;
     return code === 'EMFILE' || code === 'ENFILE';
   }
