@@ -77,8 +77,8 @@ function fail(error: unknown): void {
 }
 
 /**
- * What was opened has been closed, so that the process ends by itself, unless it has written more to standard error
- * than anybody reads.
+ * The process ends by itself, because everything that was opened is closed. The timer is for what was written to a
+ * standard error that is not read.
  */
 function endSoon(): void {
   setTimeout(() => process.exit(), 1_000).unref();

@@ -18,8 +18,8 @@ export class LineTooLong extends Error {
 }
 
 /**
- * The lines of so many bytes of a file without their ends, as the bytes that they are, in batches. Holds no more than a block and a
- * line in memory. What follows the last line feed is a line too, unless it is nothing.
+ * The lines of the first `size` bytes of a file, without their line feeds, as bytes, in batches. Holds no more than a
+ * block and a line in memory. What follows the last line feed is a line too, unless it is empty.
  *
  * @throws {LineTooLong}
  */

@@ -25,13 +25,13 @@ export class PartialLock {
     for (;;) {
       const before = await inodeOf(path);
       const lock = locked(path, partial);
-      // Whoever held it may have removed the file between our look and our lock: then what we hold locks nobody out.
+      // The last holder may have removed the file before we locked it. Others would then lock another file.
       if (before !== undefined && before === (await inodeOf(path))) return new PartialLock(path, lock);
       lock.close();
     }
   }
 
-  /** Removes the lock file, too: before it is unlocked, so that it is no file that somebody else has locked. */
+  /** Removes the lock file while it is still locked: afterwards it may be the lock of another process. */
   async release(): Promise<void> {
     await unlink(this.#path).catch(absent);
     this.#lock.close();

@@ -8,7 +8,7 @@ import { isMainThread, workerData } from 'node:worker_threads';
 function emptyLog(file: string): void {
   using db = new DatabaseSync(file, { timeout: 0 });
   db.prepare('PRAGMA wal_checkpoint(PASSIVE)').all();
-  // Each waits for nobody, and says so in its row.
+  // Neither waits for other connections: its row says what was left undone.
   db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all();
 }
 

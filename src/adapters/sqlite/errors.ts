@@ -1,9 +1,8 @@
 import { StorageSetupError, StorageUnavailable } from '../../application/errors.ts';
 
 /**
- * Every primary result code of https://www.sqlite.org/rescode.html, and whether it means that the storage cannot do its
- * work, for which nobody who asks is to blame, or that this program is wrong. A damaged file is the former: it is up
- * to the operator, and what was asked for may be fine.
+ * Every primary result code of https://www.sqlite.org/rescode.html: does the storage fail, or is it a bug of this
+ * program? A damaged file is a failure of the storage. The request may be fine, and only an operator can help.
  */
 const RESULT_CODES = {
   OK: [0, 'bug'],

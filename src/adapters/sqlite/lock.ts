@@ -10,13 +10,14 @@ const LOCK_DEADLINE_MS = 500;
 
 /**
  * Holds a SQLite file for one service. The lock is a transaction on an empty file beside it: the operating system
- * ends it with the process, `kill -9` included, so that a lock file that is left behind locks nothing. It is never
- * removed: whoever does could remove one that somebody else has just locked.
+ * ends it with the process, `kill -9` included. A lock file that is left behind locks nothing. The service never removes
+ * it, because another process may have locked it by then.
  *
- * Where somebody else removes it a second service can start. Both then write through the locks that SQLite itself has on
- * the file, so that nothing is lost and no id given twice, and the first one stops writing when it notices: `OpenFiles`.
- * Neither another name of the file (a hard link) nor a file that is mounted under two names is the same lock: the
- * former is refused by `connect`, the latter is not noticed.
+ * When an operator removes it, a second service can start. Both then write through SQLite's own locks on the file:
+ * nothing is lost, and no id is given twice. The first service stops writing when it notices: see `OpenFiles`.
+ *
+ * The lock goes by name. A file with a second name (a hard link) is refused by `connect`. A file that is mounted under
+ * two names is not noticed.
  *
  * @param file from `fileOf`, so that two paths to one file are one lock
  * @returns what to close to release it

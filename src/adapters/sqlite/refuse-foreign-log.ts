@@ -12,8 +12,8 @@ const ROW_FINDING = /^(?:NULL|non-\w+|TEXT|NUMERIC) value in |^CHECK constraint 
 /**
  * Refuses a file that does not fit the write-ahead log beside it, as when a backup has been put over a file whose service
  * had crashed: SQLite would mix the two. A service that runs has a log as well, and has looked itself. To be called
- * before a connection that may write has read anything: the connection here only reads and leaves file and log as they
- * are, so that the refused file can still be used.
+ * before a connection that may write has read anything. The connection here only reads: file and log stay as they are, and
+ * a refused file can still be used.
  *
  * Reads the whole file where there is a log, which is after a crash: `quick_check` takes a seventh of the time of
  * `integrity_check`, which also compares every index with its table.

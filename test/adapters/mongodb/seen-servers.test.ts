@@ -127,7 +127,7 @@ describe.skipIf(mongo === undefined)(`a MongoDB that is another${leftOut}`, () =
   });
 
   it('is told when it knows no such user', async () => {
-    const { line, ms } = await refusal(urlOf(`tom:secret@${address()}`, {}));
+    const { line, ms } = await refusal(urlOf(`tom:secret@${address()}`, { directConnection: true }));
 
     expect(line).toMatch(/^MongoDB at \S+, database "petstore": Authentication failed/);
     expect(ms).toBeLessThan(AT_ONCE_MS);
