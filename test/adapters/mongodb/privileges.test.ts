@@ -108,13 +108,13 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     await users.command({ ...service, roles: ['petstoreService'] });
     // The connections that are open stay; those that this many calls open are refused.
     await users.command({ ...service, pwd: 'another' });
-    const begun = performance.now();
     const outcomes = await all();
-    expect(performance.now() - begun).toBeLessThan(5_000);
-    const refused = outcomes.filter(({ status }) => status === 'rejected');
+    const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
     expect(refused.length).toBeGreaterThan(0);
-    for (const outcome of refused) {
-      expect(outcome).toMatchObject({ reason: expect.any(StorageUnavailable) });
+    for (const { reason } of refused) {
+      expect(reason).toBeInstanceOf(StorageUnavailable);
+      // Not the deadline, up to which what may pass is tried again.
+      expect(reason).toHaveProperty('message', 'MongoDB is unavailable: Authentication failed.');
     }
     await users.command({ ...service, pwd: 'secret' });
     for (const outcome of await all()) expect(outcome).toMatchObject({ status: 'fulfilled' });
