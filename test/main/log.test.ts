@@ -14,6 +14,19 @@ async function stopped(service: Program): Promise<Program> {
   return service;
 }
 
+/** The service on a terminal, and where it listens. */
+async function onTerminal(): Promise<{ readonly terminal: Program; readonly url: string }> {
+  const command = `exec '${process.execPath}' ${SERVICE.join(' ')}`;
+  const terminal = run(SCRIPT, ['--quiet', '--return', '--command', command, '/dev/null'], {
+    PORT: '0',
+    DATABASE_URL: 'memory:',
+    API_KEYS: KEY,
+    SHELL: '/bin/sh',
+  });
+  const [, url = ''] = await terminal.printed(/listening on (http:[\d./:]+)/);
+  return { terminal, url };
+}
+
 describe('the log', () => {
   it('has a line of JSON for each request, with these fields and no others', async () => {
     const service = runService({ API_KEYS: `ci=${KEY}` });
@@ -96,14 +109,7 @@ describe('the log', () => {
   it.runIf(hasScript)(
     'is for people on a terminal, where Ctrl-C ends the service with 0 (needs script of util-linux)',
     async () => {
-      const command = `exec '${process.execPath}' ${SERVICE.join(' ')}`;
-      const terminal = run(SCRIPT, ['--quiet', '--return', '--command', command, '/dev/null'], {
-        PORT: '0',
-        DATABASE_URL: 'memory:',
-        API_KEYS: KEY,
-        SHELL: '/bin/sh',
-      });
-      const [, url = ''] = await terminal.printed(/listening on (http:[\d./:]+)/);
+      const { terminal, url } = await onTerminal();
       await ask(`${url}/livez`);
       await terminal.printed(/"\/livez"/);
       terminal.write('\u0003');
@@ -119,14 +125,7 @@ describe('the log', () => {
   it.runIf(hasScript)(
     'does not stop the service when its terminal is stopped (needs script of util-linux)',
     async () => {
-      const command = `exec '${process.execPath}' ${SERVICE.join(' ')}`;
-      const terminal = run(SCRIPT, ['--quiet', '--return', '--command', command, '/dev/null'], {
-        PORT: '0',
-        DATABASE_URL: 'memory:',
-        API_KEYS: KEY,
-        SHELL: '/bin/sh',
-      });
-      const [, url = ''] = await terminal.printed(/listening on (http:[\d./:]+)/);
+      const { terminal, url } = await onTerminal();
       const ctrl = { c: '\u0003', q: '\u0011', s: '\u0013' };
       terminal.write(ctrl.s);
       for (let n = 0; n < 100; n++) expect((await ask(`${url}/livez`)).status).toBe(200);

@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { DamagedApiKey } from '../../../src/application/errors.ts';
 import { aKey } from '../../contracts/api-key-repository.ts';
+import { expectDamaged } from '../../contracts/damaged-api-key.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 
@@ -41,15 +42,7 @@ describe.skipIf(mongo === undefined)(
       await keys.insert(aKey(1));
       await keys.insert(aKey(2));
       await documents.updateOne({ _id: aKey(1).id }, { $set: fields }, { bypassDocumentValidation: true });
-      const damaged = new DamagedApiKey(aKey(1).id, problem);
-
-      await expect(keys.findById(aKey(1).id)).rejects.toStrictEqual(damaged);
-      await expect(keys.revoke(aKey(1).id, new Date())).rejects.toStrictEqual(damaged);
-      await expect(keys.expire(aKey(1).id, new Date())).rejects.toStrictEqual(damaged);
-      const list = await keys.list();
-      expect(list).toHaveLength(2);
-      expect(list).toContainEqual(damaged);
-      expect(list).toContainEqual(aKey(2));
+      await expectDamaged(keys, problem);
     });
 
     it('is in the list though its _id is none, which is not repeated', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { DamagedApiKey } from '../../../src/application/errors.ts';
 import { aKey } from '../../contracts/api-key-repository.ts';
+import { expectDamaged } from '../../contracts/damaged-api-key.ts';
 import { damage, newFile } from '../../support/sqlite.ts';
 
 describe('a damaged API key in SQLite', () => {
@@ -28,15 +29,7 @@ describe('a damaged API key in SQLite', () => {
     await keys.insert(aKey(1));
     await keys.insert(aKey(2));
     damage(file, `UPDATE api_keys SET ${change} WHERE id = '${aKey(1).id}'`);
-    const damaged = new DamagedApiKey(aKey(1).id, problem);
-
-    await expect(keys.findById(aKey(1).id)).rejects.toStrictEqual(damaged);
-    await expect(keys.revoke(aKey(1).id, new Date())).rejects.toStrictEqual(damaged);
-    await expect(keys.expire(aKey(1).id, new Date())).rejects.toStrictEqual(damaged);
-    const list = await keys.list();
-    expect(list).toHaveLength(2);
-    expect(list).toContainEqual(damaged);
-    expect(list).toContainEqual(aKey(2));
+    await expectDamaged(keys, problem);
   });
 
   it('is in the list though its id is damaged, which is not repeated', async () => {
