@@ -114,11 +114,11 @@ describe('ResumeExport', () => {
     ['more was delivered than there is', { count: 101, last }],
     ['the last one is another', { count: 100, last: { ...last, name: 'Tom' } }],
     ['the last one is not there', { count: 100, last: { ...last, id: last.id + 1n } }],
-  ])('begins anew when %s', async (_, delivered) => {
+  ])('does not go on when %s', async (_, delivered) => {
     expect(await new ResumeExport(await holding(SOME)).execute(delivered)).toBe(false);
   });
 
-  it('begins anew when a pet has come since then under an id that was passed over', async () => {
+  it('does not go on when a pet has come since then under an id that was passed over', async () => {
     const store = await holding(SOME);
     await store.write([anArchivedPet({ id: 4n })]);
     expect(await new ResumeExport(store).execute({ count: 100, last })).toBe(false);

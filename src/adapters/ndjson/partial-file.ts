@@ -70,21 +70,24 @@ export class PartialFile {
     return attempt(this.path, async () => {
       if (this.#size === 0) return undefined;
       const { count, start, end } = await this.#completeLines();
-      if (count === 0) throw this.stranger();
+      if (count === 0) throw this.misfit();
       const line = Buffer.alloc(end - 1 - start);
       await this.#file.read(line, 0, line.length, start);
       const last = parsePetLine(line.toString(), parseJson);
-      if (typeof last === 'string') throw this.stranger();
+      if (typeof last === 'string') throw this.misfit();
       return { count, last };
     });
   }
 
-  /** What to throw when the file is not what an export of the same storage would have left behind. */
-  stranger(): PetFileError {
+  /**
+   * What to throw when an export cannot go on with the file: it is of another storage, or a pet has been stored since
+   * then under an id that was passed over.
+   */
+  misfit(): PetFileError {
     return new PetFileError(
       this.path,
       undefined,
-      'is no partial export of this storage; move it away or export to another FILE',
+      'does not hold the first pets of this storage, as they are now; move it away or export to another FILE',
     );
   }
 

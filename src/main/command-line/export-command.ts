@@ -65,7 +65,7 @@ async function toFile(archive: ReadablePetArchive, path: string, talk: Talk): Pr
     talk.ifInterrupted(`run the same command again to go on with ${file.path}`);
     const delivered = await file.delivered(parseJson);
     if (delivered !== undefined) {
-      if (!(await new ResumeExport(archive).execute(delivered))) throw file.stranger();
+      if (!(await new ResumeExport(archive).execute(delivered))) throw file.misfit();
       await file.cut();
       process.stderr.write(`going on with ${file.path}, after ${delivered.count} pets\n`);
     }
