@@ -58,6 +58,12 @@ export class MongoRateLimiter implements RateLimiter {
 const LEFT = { _id: 0, points: 1, leftMs: { $subtract: ['$expire', '$$NOW'] } } as const;
 
 /**
+ * By how much the clock of a request may be behind that of the request that began the window, in milliseconds: the
+ * server sets `$$NOW` when a command begins, and commands at the same time may be carried out in another order.
+ */
+const CLOCK_SLACK_MS = 10_000;
+
+/**
  * Counts on while the window lasts, else begins one. A window that would last longer than one can, because the clock was
  * set back, is over. A window whose fields make no sense is none: a date is greater than what comes before dates in the
  * order of types, https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
@@ -68,7 +74,7 @@ function counting(windowMs: number): Document[] {
     $and: [
       { $in: [{ $type: '$points' }, ['int', 'long']] },
       { $gt: ['$expire', '$$NOW'] },
-      { $lte: ['$expire', end] },
+      { $lte: ['$expire', { $add: [end, CLOCK_SLACK_MS] }] },
     ],
   };
   return [

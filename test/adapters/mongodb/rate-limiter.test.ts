@@ -161,6 +161,19 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     });
   });
 
+  it('counts on in a window that a request has begun whose command came later', async () => {
+    const { url, db } = await freshDatabase(mongo!);
+    const { limiter } = await open(url);
+    const expire = new Date(Date.now() + 1_000 * HOUR + 5_000);
+    await db.collection('rate_limits').insertOne({ key: `100/${HOUR}:tom`, points: 5, expire });
+
+    expect(await limiter.take('tom', { requests: 100, seconds: HOUR })).toStrictEqual({
+      allowed: true,
+      remaining: 94,
+      resetSeconds: HOUR,
+    });
+  });
+
   it('counts where many begin the same window at once', async () => {
     const { url } = await freshDatabase(mongo!);
     const limiters = await Promise.all(Array.from({ length: 8 }, () => open(url)));
