@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { openSqliteStorage } from '../src/adapters/sqlite/open.ts';
 import { StoredTokenVerifier } from '../src/adapters/tokens/stored-token-verifier.ts';
 import { keyMint, mintKey } from '../src/adapters/tokens/token.ts';
-import { CreateKey } from '../src/application/create-key.ts';
+import { CreateKey } from '../src/application/keys/create-key.ts';
 import type { ApiKeyRepository } from '../src/application/ports/api-key-repository.ts';
 
 const ROUNDS = Number(process.argv[2] ?? 9);

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { openApiDocument } from '../src/adapters/http/openapi.ts';
+import { openApiDocument } from '../src/adapters/http/openapi/document.ts';
 
 // For whoever wants the document without a running service. A test holds it to what the service serves.
 writeFileSync(

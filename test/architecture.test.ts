@@ -10,7 +10,15 @@ const run = promisify(execFile);
 
 const SOURCES = (await Array.fromAsync(glob('src/**/*.ts', { cwd: ROOT }))).toSorted();
 const ADAPTERS = (await readdir(join(ROOT, 'src/adapters'))).map((name) => `src/adapters/${name}`);
-const LAYERS = ['src/domain', 'src/application', 'src/application/ports', ...ADAPTERS, 'src/main'];
+const ROOMS = ['routes', 'middleware', 'openapi', 'wire', 'server'];
+const LAYERS = [
+  'src/domain',
+  ...['pets', 'keys', 'moving', 'ports'].map((subject) => `src/application/${subject}`),
+  ...ADAPTERS,
+  ...ROOMS.map((room) => `src/adapters/http/${room}`),
+  'src/main',
+  ...['config', 'service', 'command-line', 'log'].map((folder) => `src/main/${folder}`),
+];
 
 /** What a file in a folder may import and may not, and the beginning of what the linter then says. */
 type Boundary = { folder: string; message: string; refused: string[]; allowed: string[] };
@@ -30,30 +38,27 @@ const BOUNDARIES: Boundary[] = [
     ],
     allowed: ['./pet.ts'],
   },
-  {
-    folder: 'src/application',
-    message: 'The application imports itself and the domain only',
-    refused: [
-      'koa',
-      'tsyringe',
-      'node:crypto',
-      '../adapters/memory/pets.ts',
-      '../main/main.ts',
-      '../../test/support/mongodb.ts',
-    ],
-    allowed: ['./errors.ts', './ports/pet-repository.ts', '../domain/pet.ts'],
-  },
-  {
-    folder: 'src/application/ports',
-    message: 'The application imports itself and the domain only',
-    refused: ['koa', 'tsyringe', 'node:crypto', '../../adapters/memory/pets.ts', '../../main/main.ts'],
-    allowed: ['./pet-repository.ts', '../errors.ts', '../../domain/pet.ts'],
-  },
+  // A subject that does not exist yet is held to the same rule.
+  ...['pets', 'ports', 'later'].map(
+    (subject): Boundary => ({
+      folder: `src/application/${subject}`,
+      message: 'The application imports itself and the domain only',
+      refused: [
+        'koa',
+        'tsyringe',
+        'node:crypto',
+        '../../adapters/memory/pets.ts',
+        '../../main/main.ts',
+        '../../../test/support/mongodb.ts',
+      ],
+      allowed: ['./own.ts', '../ports/pet-repository.ts', '../keys/errors.ts', '../../domain/pet.ts'],
+    }),
+  ),
   // An adapter that does not exist yet is held to the same rule, and so are folders inside of one.
   ...[...ADAPTERS, 'src/adapters/later'].flatMap((folder): Boundary[] => [
     {
       folder,
-      message: 'An adapter imports the application, the domain, its own folder and libraries',
+      message: 'An adapter imports the application, the domain, adapters/json, its own folder and libraries',
       refused: [
         '../other/pets.ts',
         '../../main/main.ts',
@@ -66,17 +71,48 @@ const BOUNDARIES: Boundary[] = [
         'node:crypto',
         './own.ts',
         './deeper/own.ts',
+        '../json/parse-json.ts',
         '../../domain/pet.ts',
         '../../application/ports/pet-repository.ts',
       ],
     },
     {
       folder: `${folder}/deeper`,
-      message: 'An adapter imports the application, the domain, its own folder and libraries',
+      message: 'An adapter imports the application, the domain, adapters/json, its own folder and libraries',
       refused: ['../../other/pets.ts', '../../../main/main.ts', 'tsyringe', 'reflect-metadata'],
-      allowed: ['koa', 'node:crypto', '../own.ts', '../../../domain/pet.ts'],
+      allowed: ['koa', 'node:crypto', '../own.ts', '../../json/parse-json.ts', '../../../domain/pet.ts'],
     },
   ]),
+  // The rooms of the HTTP adapter, each with the others that it may know.
+  ...Object.entries({
+    wire: [],
+    server: ['wire'],
+    middleware: ['wire'],
+    openapi: ['wire', 'middleware'],
+    routes: ['wire', 'middleware', 'openapi'],
+  }).map(
+    ([room, known]): Boundary => ({
+      folder: `src/adapters/http/${room}`,
+      message: 'no other room of the HTTP adapter',
+      refused: [
+        '../app.ts',
+        ...ROOMS.filter((other) => other !== room && !known.includes(other)).map(
+          (other) => `../${other}/its.ts`,
+        ),
+        '../../memory/pets.ts',
+        '../../../main/main.ts',
+        'tsyringe',
+      ],
+      allowed: [
+        'koa',
+        './own.ts',
+        ...known.map((other) => `../${other}/its.ts`),
+        '../request-log.ts',
+        '../../json/parse-json.ts',
+        '../../../application/pets/list-pets.ts',
+      ],
+    }),
+  ),
   {
     folder: 'src/main',
     message: 'Nothing in src imports from outside src',

@@ -40,7 +40,7 @@ export type NewApiKey = {
 };
 
 /** A key as a repository keeps it: everything but the key itself. Times are exact to the millisecond. */
-export type ApiKeyRecord = NewApiKey & {
+export type ApiKey = NewApiKey & {
   /** Public: 16 lower-case hex digits, in the key itself and in every log. */
   readonly id: string;
   /** SHA-256 of the key, as 64 lower-case hex digits. */
@@ -126,7 +126,7 @@ export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
 
 /** A field of what a storage holds as a key that breaks a rule, and the rule, never the content of the field. */
 export function storedApiKeyProblem(
-  fields: Readonly<Partial<Record<keyof ApiKeyRecord, unknown>>>,
+  fields: Readonly<Partial<Record<keyof ApiKey, unknown>>>,
 ): string | undefined {
   const { id, digest, label, scopes, createdAt, rateLimit } = fields;
   if (typeof id !== 'string' || !API_KEY_ID.test(id)) return 'id must be 16 lower-case hex digits';
@@ -146,13 +146,13 @@ export function storedApiKeyProblem(
 }
 
 type StoredFields = {
-  readonly [K in 'id' | 'digest' | 'label' | 'scopes' | 'createdAt']: ApiKeyRecord[K];
+  readonly [K in 'id' | 'digest' | 'label' | 'scopes' | 'createdAt']: ApiKey[K];
 } & {
-  readonly [K in 'expiresAt' | 'rateLimit' | 'revokedAt' | 'lastUsedAt']?: ApiKeyRecord[K] | undefined;
+  readonly [K in 'expiresAt' | 'rateLimit' | 'revokedAt' | 'lastUsedAt']?: ApiKey[K] | undefined;
 };
 
 /** A key as a repository knows it: its fields and no others. Trusts the caller that it is one. */
-export function storedApiKey(fields: StoredFields): ApiKeyRecord {
+export function storedApiKey(fields: StoredFields): ApiKey {
   const { id, digest, label, scopes, createdAt, expiresAt, rateLimit, revokedAt, lastUsedAt } = fields;
   return {
     id,
@@ -168,7 +168,7 @@ export function storedApiKey(fields: StoredFields): ApiKeyRecord {
 }
 
 /** Whether the key is good for anything now. Revoked is revoked, even where the clock of whoever did it is ahead. */
-export function apiKeyState(key: Pick<ApiKeyRecord, 'expiresAt' | 'revokedAt'>, now: Date): ApiKeyState {
+export function apiKeyState(key: Pick<ApiKey, 'expiresAt' | 'revokedAt'>, now: Date): ApiKeyState {
   if (key.revokedAt !== undefined) return 'revoked';
   // So that what is no instant is expired.
   return key.expiresAt === undefined || now < key.expiresAt ? 'active' : 'expired';

@@ -1,18 +1,14 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util';
 import type { PetFileError } from '../adapters/ndjson/pet-file-error.ts';
-import type { ApiKeyError } from '../application/api-key-errors.ts';
-import type { ArchiveError } from '../application/archive-errors.ts';
-import type {
-  DamagedApiKey,
-  DamagedPet,
-  StorageSetupError,
-  StorageUnavailable,
-} from '../application/errors.ts';
+import type { ApiKeyError, DamagedApiKey } from '../application/keys/errors.ts';
+import type { ArchiveError } from '../application/moving/errors.ts';
+import type { DamagedPet } from '../application/pets/errors.ts';
+import type { StorageSetupError, StorageUnavailable } from '../application/ports/storage-errors.ts';
 import { type OutputError, print } from './command-line/print.ts';
-import { describeVariables, InvalidConfig, readConfig } from './config.ts';
-import { serve } from './serve.ts';
-import { UsageError } from './usage-error.ts';
+import { describeVariables, InvalidConfig, readConfig } from './config/config.ts';
+import { serve } from './service/serve.ts';
+import { UsageError } from './command-line/usage-error.ts';
 
 const USAGE = `petstore: a catalogue of animals behind a JSON HTTP API
 

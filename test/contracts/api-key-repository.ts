@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ApiKeyIdTaken } from '../../src/application/api-key-errors.ts';
-import { undamaged } from '../../src/application/key-from-storage.ts';
+import { ApiKeyIdTaken } from '../../src/application/keys/errors.ts';
+import { undamaged } from '../../src/application/keys/key-from-storage.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../src/application/ports/api-key-repository.ts';
 import {
-  type ApiKeyRecord,
+  type ApiKey,
   KEY_LABEL_MAX_LENGTH,
   RATE_LIMIT_MAX_REQUESTS,
   RATE_LIMIT_MAX_SECONDS,
@@ -18,10 +18,10 @@ export type ApiKeyStore = {
   close?(): Promise<void>;
 };
 
-type Fields = Partial<ApiKeyRecord>;
+type Fields = Partial<ApiKey>;
 
 /** A key to be stored, of this number: what a test does not care about is filled in. */
-export function aKey(n = 1, fields: Fields = {}): ApiKeyRecord {
+export function aKey(n = 1, fields: Fields = {}): ApiKey {
   return {
     id: n.toString(16).padStart(16, '0'),
     digest: hash('sha256', `key ${n}`),
@@ -36,8 +36,8 @@ const OPTIONAL = ['expiresAt', 'rateLimit', 'revokedAt', 'lastUsedAt'] as const;
 type Optional = (typeof OPTIONAL)[number];
 
 /** A key with everything that may be absent, but for one thing. Made anew each time, because a Date can be changed. */
-function full(n = 1, but?: Optional): ApiKeyRecord {
-  const key: { -readonly [K in keyof ApiKeyRecord]: ApiKeyRecord[K] } = aKey(n, {
+function full(n = 1, but?: Optional): ApiKey {
+  const key: { -readonly [K in keyof ApiKey]: ApiKey[K] } = aKey(n, {
     scopes: ['pets:read', 'pets:write'],
     expiresAt: at(86_400_001),
     rateLimit: { requests: 600, seconds: 60 },
@@ -88,7 +88,7 @@ export function apiKeyRepositoryContract(
     afterEach(async () => store.close?.());
 
     /** Keys in the store. */
-    async function stored(...all: readonly ApiKeyRecord[]): Promise<void> {
+    async function stored(...all: readonly ApiKey[]): Promise<void> {
       for (const key of all) await keys.insert(key);
     }
 
@@ -632,7 +632,7 @@ function numbers(count: number): number[] {
 }
 
 /** Changes a key with all that is in it, where it lets itself be changed: a frozen one is as good. */
-function tamper(key: ApiKeyRecord | undefined): void {
+function tamper(key: ApiKey | undefined): void {
   if (key === undefined) throw new Error('there is no key to change');
   for (const time of [key.createdAt, key.expiresAt, key.revokedAt, key.lastUsedAt]) time?.setTime(0);
   if (Array.isArray(key.scopes) && !Object.isFrozen(key.scopes)) key.scopes.length = 0;

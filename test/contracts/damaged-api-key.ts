@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { DamagedApiKey } from '../../src/application/errors.ts';
+import { DamagedApiKey } from '../../src/application/keys/errors.ts';
 import type { ApiKeyRepository } from '../../src/application/ports/api-key-repository.ts';
 import { aKey } from './api-key-repository.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { DamagedPet } from '../../src/application/errors.ts';
+import { DamagedPet } from '../../src/application/pets/errors.ts';
 import type { ReadablePetArchive } from '../../src/application/ports/pet-archive.ts';
 import type { Idempotency, PetRepository } from '../../src/application/ports/pet-repository.ts';
 import { type NewPet, newPet, type Pet } from '../../src/domain/pet.ts';

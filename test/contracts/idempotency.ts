@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { IdempotencyKeyReused, PetIdsExhausted } from '../../src/application/errors.ts';
+import { IdempotencyKeyReused, PetIdsExhausted } from '../../src/application/pets/errors.ts';
 import type { Idempotency, Inserted, PetRepository } from '../../src/application/ports/pet-repository.ts';
 import { MAX_PET_ID, newPet } from '../../src/domain/pet.ts';
 import type { Lacks, PetStore } from './pet-repository.ts';

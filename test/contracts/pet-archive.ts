@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
-import { IdempotencyKeyTaken, PetIdTaken } from '../../src/application/archive-errors.ts';
-import { ArchiveSource } from '../../src/application/archive-source.ts';
-import { CopyPets } from '../../src/application/copy-pets.ts';
-import { PetIdsExhausted } from '../../src/application/errors.ts';
-import { ExportPets } from '../../src/application/export-pets.ts';
+import { IdempotencyKeyTaken, PetIdTaken } from '../../src/application/moving/errors.ts';
+import { ArchiveSource } from '../../src/application/moving/archive-source.ts';
+import { CopyPets } from '../../src/application/moving/copy-pets.ts';
+import { PetIdsExhausted } from '../../src/application/pets/errors.ts';
+import { ExportPets } from '../../src/application/moving/export-pets.ts';
 import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-archive.ts';
 import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';

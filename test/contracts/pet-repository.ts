@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { PetIdsExhausted } from '../../src/application/errors.ts';
+import { PetIdsExhausted } from '../../src/application/pets/errors.ts';
 import type { PetQuery, PetRepository } from '../../src/application/ports/pet-repository.ts';
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
 import { PAGE_SIZE_MAX } from '../../src/domain/page-size.ts';

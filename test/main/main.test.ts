@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { run, runService } from '../support/process.ts';
-import { ask, KEY, silentServer } from './client.ts';
+import { ask, KEY, silentServer } from '../support/client.ts';
 
 const FAILED = { code: 1, signal: null };
 const DONE = { code: 0, signal: null };
@@ -67,7 +67,7 @@ describe('the key that is made', () => {
       '\nThere is no API key yet, so one was made for this run. Try:\n\n' +
         `  curl -H 'Authorization: Bearer ${key}' '${url}/v1/pets'\n\n`,
     );
-    expect(service.log.map(({ msg, key: label }) => [msg, label])).toContainEqual(['request', 'start']);
+    expect(service.log.map(({ msg, keyLabel }) => [msg, keyLabel])).toContainEqual(['request', 'start']);
     expect(service.stdout).not.toContain(key);
   });
 
@@ -145,7 +145,7 @@ describe('a start that cannot be', () => {
     });
     expect(await service.ended).toStrictEqual(FAILED);
     expect(service.stderr).toMatch(/^petstore: Error: boom\n {4}at .*\n/);
-    expect(service.stderr).toContain('src/main/start.ts');
+    expect(service.stderr).toContain('src/main/service/start.ts');
   });
 });
 

@@ -1,12 +1,13 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { createApp } from '../../src/adapters/http/app.ts';
-import { type HttpServer, listen, type ServerLimits } from '../../src/adapters/http/server.ts';
+import { type HttpServer, listen } from '../../src/adapters/http/server/server.ts';
+import { type ServerLimits } from '../../src/adapters/http/wire/limits.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
 import { InMemoryRateLimiter } from '../../src/adapters/memory/rate-limiter.ts';
 import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/memory/token-verifier.ts';
-import { CreatePet } from '../../src/application/create-pet.ts';
-import { GetPet } from '../../src/application/get-pet.ts';
-import { ListPets } from '../../src/application/list-pets.ts';
+import { CreatePet } from '../../src/application/pets/create-pet.ts';
+import { GetPet } from '../../src/application/pets/get-pet.ts';
+import { ListPets } from '../../src/application/pets/list-pets.ts';
 import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
 import type { RateLimiter } from '../../src/application/ports/rate-limiter.ts';
 import type { StorageProbe } from '../../src/application/ports/storage-probe.ts';

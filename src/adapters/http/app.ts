@@ -2,16 +2,16 @@ import type { RequestListener } from 'node:http';
 import Koa from 'koa';
 import compose from 'koa-compose';
 import type { TokenVerifier } from '../../application/ports/token-verifier.ts';
-import { answerErrors, frame, type State } from './answer.ts';
-import { authenticate } from './authenticate.ts';
-import { allowOrigins, answerPreflight } from './cors.ts';
-import { announceDeprecation } from './deprecation.ts';
-import { limitRate, type RateLimiting } from './limit-rate.ts';
-import { noRoute } from './no-route.ts';
-import { type PetsRoutes, petsRoutes } from './pets-routes.ts';
+import { answerErrors, frame, type State } from './wire/answer.ts';
+import { authenticate } from './middleware/authenticate.ts';
+import { allowOrigins, answerPreflight } from './middleware/cors.ts';
+import { announceDeprecation } from './middleware/deprecation.ts';
+import { limitRate, type RateLimiting } from './middleware/limit-rate.ts';
+import { noRoute } from './routes/no-route.ts';
+import { type PetsRoutes, petsRoutes } from './routes/pets.ts';
 import type { RequestLog } from './request-log.ts';
-import { baseUrl, checkForwarded, checkLength, checkTarget } from './request-target.ts';
-import { type SystemRoutes, systemRoutes } from './system-routes.ts';
+import { baseUrl, checkForwarded, checkLength, checkTarget } from './middleware/request-target.ts';
+import { type SystemRoutes, systemRoutes } from './routes/system.ts';
 
 export type AppDependencies = Omit<PetsRoutes, 'authenticate' | 'baseUrl'> &
   SystemRoutes &

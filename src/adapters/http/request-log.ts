@@ -1,4 +1,4 @@
-import type { StorageUnavailable } from '../../application/errors.ts';
+import type { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 
 /** One answered request, as the log tells it. Holds no key and no body. */
 export type RequestRecord = {
@@ -14,7 +14,7 @@ export type RequestRecord = {
   /** The id of the API key, which is public. `undefined` when none was verified. */
   readonly keyId: string | undefined;
   /** The label of the API key. `undefined` when none was verified. */
-  readonly key: string | undefined;
+  readonly keyLabel: string | undefined;
   /** The client was gone before it had the whole answer, or the service cut it off. `undefined` if not. */
   readonly aborted: true | undefined;
 };
@@ -26,7 +26,7 @@ export type PetCreated = {
   /** The id of the API key. */
   readonly keyId: string;
   /** Its label. */
-  readonly key: string;
+  readonly keyLabel: string;
   /** An earlier request with the same Idempotency-Key had added it, and may have been answered with a failure. */
   readonly replayed: boolean;
 };

@@ -1,31 +1,31 @@
-import { ApiKeyIdTaken } from '../../application/api-key-errors.ts';
+import { ApiKeyIdTaken } from '../../application/keys/errors.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
-import { type ApiKeyRecord, storedApiKey } from '../../domain/api-key.ts';
+import { type ApiKey, storedApiKey } from '../../domain/api-key.ts';
 
 /** Keeps API keys for as long as the process lives. */
 export class InMemoryApiKeyRepository implements ApiKeyRepository {
-  readonly #keys = new Map<string, ApiKeyRecord>();
+  readonly #keys = new Map<string, ApiKey>();
 
-  async insert(key: ApiKeyRecord): Promise<void> {
+  async insert(key: ApiKey): Promise<void> {
     const there = this.#keys.get(key.id);
     if (there === undefined) this.#keys.set(key.id, structuredClone(storedApiKey(key)));
     else if (there.digest !== key.digest) throw new ApiKeyIdTaken(key.id);
   }
 
-  async findById(id: string): Promise<ApiKeyRecord | undefined> {
+  async findById(id: string): Promise<ApiKey | undefined> {
     return structuredClone(this.#keys.get(id));
   }
 
-  async list(): Promise<readonly ApiKeyRecord[]> {
+  async list(): Promise<readonly ApiKey[]> {
     const keys = structuredClone([...this.#keys.values()]);
     return keys.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.id < b.id ? -1 : 1));
   }
 
-  async revoke(id: string, at: Date): Promise<ApiKeyRecord | undefined> {
+  async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
     return this.#change(id, ({ revokedAt = at }) => ({ revokedAt: earlier(revokedAt, at) }));
   }
 
-  async expire(id: string, at: Date): Promise<ApiKeyRecord | undefined> {
+  async expire(id: string, at: Date): Promise<ApiKey | undefined> {
     return this.#change(id, ({ expiresAt = at }) => ({ expiresAt: earlier(expiresAt, at) }));
   }
 
@@ -39,7 +39,7 @@ export class InMemoryApiKeyRepository implements ApiKeyRepository {
     }
   }
 
-  #change(id: string, change: (key: ApiKeyRecord) => Partial<ApiKeyRecord>): ApiKeyRecord | undefined {
+  #change(id: string, change: (key: ApiKey) => Partial<ApiKey>): ApiKey | undefined {
     const key = this.#keys.get(id);
     if (key === undefined) return undefined;
     const changed = structuredClone({ ...key, ...change(key) });

@@ -1,5 +1,5 @@
-import { IdempotencyKeyTaken, PetIdTaken } from '../../application/archive-errors.ts';
-import { IdempotencyKeyReused, PetIdsExhausted } from '../../application/errors.ts';
+import { IdempotencyKeyTaken, PetIdTaken } from '../../application/moving/errors.ts';
+import { IdempotencyKeyReused, PetIdsExhausted } from '../../application/pets/errors.ts';
 import type { ArchivedPet, PetArchive } from '../../application/ports/pet-archive.ts';
 import type {
   Idempotency,
@@ -7,7 +7,7 @@ import type {
   PetQuery,
   PetRepository,
 } from '../../application/ports/pet-repository.ts';
-import { samePet } from '../../application/same-pet.ts';
+import { samePet } from '../../application/moving/same-pet.ts';
 import { MAX_PET_ID, type NewPet, type Pet, type PetStatus, storedPet } from '../../domain/pet.ts';
 
 /**

@@ -1,10 +1,10 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import type { ApiKey, TokenVerifier } from '../../application/ports/token-verifier.ts';
+import type { Caller, TokenVerifier } from '../../application/ports/token-verifier.ts';
 import { SCOPES } from '../../domain/api-key.ts';
 
 /** A key that is known in advance, without its token. */
 export type KnownKey = {
-  readonly key: ApiKey;
+  readonly key: Caller;
   /** SHA-256 of the token. */
   readonly digest: Buffer;
 };
@@ -16,7 +16,7 @@ export function knownKey({
   id = label,
   scopes = SCOPES,
   ...rest
-}: Partial<ApiKey> & { readonly token: string; readonly label: string }): KnownKey {
+}: Partial<Caller> & { readonly token: string; readonly label: string }): KnownKey {
   return { key: { id, label, scopes, ...rest }, digest: sha256(token) };
 }
 
@@ -32,9 +32,9 @@ export class InMemoryTokenVerifier implements TokenVerifier {
     this.#keys = keys;
   }
 
-  async verify(token: string): Promise<ApiKey | undefined> {
+  async verify(token: string): Promise<Caller | undefined> {
     const digest = sha256(token);
-    let found: ApiKey | undefined;
+    let found: Caller | undefined;
     for (const known of this.#keys) if (timingSafeEqual(known.digest, digest)) found = known.key;
     return found;
   }

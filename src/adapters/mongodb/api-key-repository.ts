@@ -1,9 +1,10 @@
 import type { Collection, Db } from 'mongodb';
-import { ApiKeyIdTaken } from '../../application/api-key-errors.ts';
-import { type DamagedApiKey, StorageUnavailable } from '../../application/errors.ts';
-import { keyFromStorage, undamaged } from '../../application/key-from-storage.ts';
+import { ApiKeyIdTaken } from '../../application/keys/errors.ts';
+import { type DamagedApiKey } from '../../application/keys/errors.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import { keyFromStorage, undamaged } from '../../application/keys/key-from-storage.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
-import type { ApiKeyRecord, RateLimit } from '../../domain/api-key.ts';
+import type { ApiKey, RateLimit } from '../../domain/api-key.ts';
 import { ApiKeyLookup } from './api-key-lookup.ts';
 import { Deadline } from './deadline.ts';
 import { duplicateField, isMisfit } from './errors.ts';
@@ -27,17 +28,17 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
     this.#reads = reads;
   }
 
-  async insert(key: ApiKeyRecord): Promise<void> {
+  async insert(key: ApiKey): Promise<void> {
     const document = toDocument(key);
     await this.#persistently(() => this.#insertDocument(document));
   }
 
-  async findById(id: string): Promise<ApiKeyRecord | undefined> {
+  async findById(id: string): Promise<ApiKey | undefined> {
     const found = await this.#lookup.find(id);
     return found === undefined ? undefined : undamaged(toRecord(found));
   }
 
-  async list(): Promise<readonly (ApiKeyRecord | DamagedApiKey)[]> {
+  async list(): Promise<readonly (ApiKey | DamagedApiKey)[]> {
     const options = { sort: { createdAt: 1, _id: 1 } } as const;
     const found = await this.#reads.read(new Deadline(this.#deadlineMs), () =>
       this.#keys.find({}, options).toArray(),
@@ -45,11 +46,11 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
     return found.map(toRecord);
   }
 
-  async revoke(id: string, at: Date): Promise<ApiKeyRecord | undefined> {
+  async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
     return this.#advance(id, { revokedAt: new Date(at) });
   }
 
-  async expire(id: string, at: Date): Promise<ApiKeyRecord | undefined> {
+  async expire(id: string, at: Date): Promise<ApiKey | undefined> {
     return this.#advance(id, { expiresAt: new Date(at) });
   }
 
@@ -80,7 +81,7 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
   async #advance(
     id: string,
     date: Pick<ApiKeyDocument, 'revokedAt' | 'expiresAt'>,
-  ): Promise<ApiKeyRecord | undefined> {
+  ): Promise<ApiKey | undefined> {
     const options = { returnDocument: 'after' } as const;
     const changed = await this.#persistently(async () => {
       try {
@@ -102,7 +103,7 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
 }
 
 /** Of its own: nothing that the caller may change while we wait, and nothing that is no part of a key. */
-function toDocument({ id, label, digest, scopes, createdAt, ...optional }: ApiKeyRecord): ApiKeyDocument {
+function toDocument({ id, label, digest, scopes, createdAt, ...optional }: ApiKey): ApiKeyDocument {
   const { expiresAt, rateLimit, revokedAt, lastUsedAt } = optional;
   return {
     _id: id,
@@ -118,7 +119,7 @@ function toDocument({ id, label, digest, scopes, createdAt, ...optional }: ApiKe
 }
 
 /** Of its own: the document may be the answer to others, too. */
-function toRecord({ _id: id, ...document }: ApiKeyDocument): ApiKeyRecord | DamagedApiKey {
+function toRecord({ _id: id, ...document }: ApiKeyDocument): ApiKey | DamagedApiKey {
   return keyFromStorage({ id, ...structuredClone(document) });
 }
 

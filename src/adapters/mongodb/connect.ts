@@ -6,7 +6,7 @@ import {
   type MongoOptions,
   MongoServerSelectionError,
 } from 'mongodb';
-import { StorageSetupError } from '../../application/errors.ts';
+import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { SeenServers } from './seen-servers.ts';
 
 /** How often a member is asked whether it has become the primary. */

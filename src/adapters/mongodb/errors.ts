@@ -12,7 +12,7 @@ import {
   MongoTopologyClosedError,
   MongoWriteConcernError,
 } from 'mongodb';
-import { StorageUnavailable } from '../../application/errors.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 
 export const DUPLICATE_KEY = 11_000;
 export const NAMESPACE_NOT_FOUND = 26;

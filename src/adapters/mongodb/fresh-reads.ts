@@ -5,7 +5,7 @@ import {
   type TopologyDescription,
   type TopologyDescriptionChangedEvent,
 } from 'mongodb';
-import { StorageUnavailable } from '../../application/errors.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { Deadline } from './deadline.ts';
 import { type CounterDocument, countersOf } from './schema.ts';
 

@@ -1,5 +1,6 @@
 import { type Collection, Long } from 'mongodb';
-import { PetIdsExhausted, StorageUnavailable } from '../../application/errors.ts';
+import { PetIdsExhausted } from '../../application/pets/errors.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../domain/pet.ts';
 import type { Deadline } from './deadline.ts';
 import { duplicateField } from './errors.ts';

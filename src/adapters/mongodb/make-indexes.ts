@@ -1,5 +1,5 @@
 import { type Db, MongoServerError } from 'mongodb';
-import { StorageSetupError } from '../../application/errors.ts';
+import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { DUPLICATE_KEY } from './errors.ts';
 import { type IndexInfo, indexesOf, isPlanned } from './indexes.ts';
 import { type CollectionPlan, type IndexPlan, petsOf, RATE_LIMITS } from './schema.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BSON, type Db, type Document, MongoServerError } from 'mongodb';
-import { StorageSetupError } from '../../application/errors.ts';
+import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { connect, setupError } from './connect.ts';
 import { raiseCounter } from './id-allocator.ts';
 import { makeIndexes } from './make-indexes.ts';

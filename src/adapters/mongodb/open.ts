@@ -1,5 +1,5 @@
 import { type Db, type MongoClient } from 'mongodb';
-import { StorageSetupError, StorageUnavailable } from '../../application/errors.ts';
+import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import type { PetArchive } from '../../application/ports/pet-archive.ts';
 import type { PetRepository } from '../../application/ports/pet-repository.ts';

@@ -1,9 +1,9 @@
 import { type Collection, type Db, MongoBulkWriteError } from 'mongodb';
-import { IdempotencyKeyTaken, PetIdTaken } from '../../application/archive-errors.ts';
-import { StorageUnavailable } from '../../application/errors.ts';
-import { pageFromStorage } from '../../application/pet-from-storage.ts';
+import { IdempotencyKeyTaken, PetIdTaken } from '../../application/moving/errors.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import { pageFromStorage } from '../../application/pets/pet-from-storage.ts';
 import type { ArchivedPet, PetArchive } from '../../application/ports/pet-archive.ts';
-import { samePet } from '../../application/same-pet.ts';
+import { samePet } from '../../application/moving/same-pet.ts';
 import { Deadline } from './deadline.ts';
 import { DUPLICATE_KEY } from './errors.ts';
 import type { FreshReads } from './fresh-reads.ts';

@@ -1,5 +1,5 @@
 import { type Filter, Long, UUID } from 'mongodb';
-import { archivedFromStorage, petFromStorage } from '../../application/pet-from-storage.ts';
+import { archivedFromStorage, petFromStorage } from '../../application/pets/pet-from-storage.ts';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import { MAX_PET_ID, type Pet } from '../../domain/pet.ts';
 import { type PetDocument, toBigInt, toLong } from './schema.ts';

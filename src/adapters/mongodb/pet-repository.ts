@@ -1,6 +1,7 @@
 import { type Collection, type Db, type Filter, UUID } from 'mongodb';
-import { IdempotencyKeyReused, PetIdsExhausted, StorageUnavailable } from '../../application/errors.ts';
-import { pageFromStorage } from '../../application/pet-from-storage.ts';
+import { IdempotencyKeyReused, PetIdsExhausted } from '../../application/pets/errors.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import { pageFromStorage } from '../../application/pets/pet-from-storage.ts';
 import type {
   Idempotency,
   Inserted,

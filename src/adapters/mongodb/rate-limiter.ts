@@ -1,5 +1,5 @@
 import { type Collection, type Db, type Document, MongoError } from 'mongodb';
-import { StorageUnavailable } from '../../application/errors.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { Allowance, RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 import { Deadline } from './deadline.ts';

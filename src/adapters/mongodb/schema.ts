@@ -29,7 +29,7 @@ export type PetDocument = {
 /** `last` is the last id that has been given. */
 export type CounterDocument = { readonly _id: 'pets'; readonly last: Long };
 
-/** The fields of an `ApiKeyRecord`. */
+/** The fields of an `ApiKey`. */
 export type ApiKeyDocument = {
   readonly _id: string;
   readonly label: string;

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, lstat, open, readlink, realpath, rename, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
-import type { Delivered } from '../../application/resume-export.ts';
+import type { Delivered } from '../../application/moving/resume-export.ts';
 import { blocksOf, LF } from './lines.ts';
 import { absent, PartialLock } from './partial-lock.ts';
 import { PetFileError } from './pet-file-error.ts';

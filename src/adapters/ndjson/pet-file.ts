@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import type { PetSource, Survey } from '../../application/ports/pet-source.ts';
-import type { OnProgress } from '../../application/progress.ts';
+import type { OnProgress } from '../../application/ports/progress.ts';
 import { PetFileError } from './pet-file-error.ts';
 import { LineTooLong, linesOf } from './lines.ts';
 import { type ParseJson, parsePetLine } from './pet-line.ts';

@@ -1,9 +1,9 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { ApiKeyIdTaken } from '../../application/api-key-errors.ts';
-import type { DamagedApiKey } from '../../application/errors.ts';
-import { keyFromStorage, undamaged } from '../../application/key-from-storage.ts';
+import { ApiKeyIdTaken } from '../../application/keys/errors.ts';
+import type { DamagedApiKey } from '../../application/keys/errors.ts';
+import { keyFromStorage, undamaged } from '../../application/keys/key-from-storage.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
-import type { ApiKeyRecord } from '../../domain/api-key.ts';
+import type { ApiKey } from '../../domain/api-key.ts';
 import { BUSY_DEADLINE_MS, transaction, whenReady } from './busy.ts';
 import { translated } from './errors.ts';
 import { type Guard, unguarded, type WriteOptions } from './open-files.ts';
@@ -36,7 +36,7 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
     this.#recordUse = db.prepare(KEY_STATEMENTS.recordUse);
   }
 
-  async insert(key: ApiKeyRecord): Promise<void> {
+  async insert(key: ApiKey): Promise<void> {
     const { id, digest } = key;
     const values = toValues(key);
     const { changes } = await this.#write(() => this.#insert.run(...values));
@@ -45,20 +45,20 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
     if (there?.digest !== digest) throw new ApiKeyIdTaken(id);
   }
 
-  async findById(id: string): Promise<ApiKeyRecord | undefined> {
+  async findById(id: string): Promise<ApiKey | undefined> {
     const [key] = read(() => this.#byId.all(id));
     return key && undamaged(key);
   }
 
-  async list(): Promise<readonly (ApiKeyRecord | DamagedApiKey)[]> {
+  async list(): Promise<readonly (ApiKey | DamagedApiKey)[]> {
     return read(() => this.#list.all());
   }
 
-  async revoke(id: string, at: Date): Promise<ApiKeyRecord | undefined> {
+  async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
     return this.#change(this.#revoke, id, at);
   }
 
-  async expire(id: string, at: Date): Promise<ApiKeyRecord | undefined> {
+  async expire(id: string, at: Date): Promise<ApiKey | undefined> {
     return this.#change(this.#expire, id, at);
   }
 
@@ -72,7 +72,7 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
     );
   }
 
-  async #change(statement: StatementSync, id: string, at: Date): Promise<ApiKeyRecord | undefined> {
+  async #change(statement: StatementSync, id: string, at: Date): Promise<ApiKey | undefined> {
     const instant = toInteger(at);
     // Else the table might refuse the change of a damaged row, and not say why.
     await this.findById(id);
@@ -86,7 +86,7 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
   }
 }
 
-function read(query: () => ReturnType<StatementSync['all']>): readonly (ApiKeyRecord | DamagedApiKey)[] {
+function read(query: () => ReturnType<StatementSync['all']>): readonly (ApiKey | DamagedApiKey)[] {
   try {
     return (query() as ApiKeyRow[]).map(toKey);
   } catch (error) {
@@ -95,7 +95,7 @@ function read(query: () => ReturnType<StatementSync['all']>): readonly (ApiKeyRe
 }
 
 /** In the order of the columns. */
-function toValues(key: ApiKeyRecord) {
+function toValues(key: ApiKey) {
   const { id, digest, label, scopes, createdAt, expiresAt, rateLimit, revokedAt, lastUsedAt } = key;
   return [
     id,
@@ -117,7 +117,7 @@ function toInteger(time: Date): bigint {
   return BigInt(time.getTime());
 }
 
-function toKey(row: ApiKeyRow): ApiKeyRecord | DamagedApiKey {
+function toKey(row: ApiKeyRow): ApiKey | DamagedApiKey {
   const { id, digest, label, scopes, requests, seconds } = row;
   return keyFromStorage({
     id,

@@ -1,6 +1,6 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { StorageSetupError } from '../../application/errors.ts';
+import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 
 /** A connection that never waits for another one, because that would block the event loop: `whenFree` tries again. */
 export function connect(path: string, options: { readonly readOnly: boolean }): DatabaseSync {

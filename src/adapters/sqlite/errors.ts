@@ -1,4 +1,4 @@
-import { StorageSetupError, StorageUnavailable } from '../../application/errors.ts';
+import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 
 /**
  * Every primary result code of https://www.sqlite.org/rescode.html: does the storage fail, or is it a bug of this

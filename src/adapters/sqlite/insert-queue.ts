@@ -1,11 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
-import {
-  DamagedPet,
-  IdempotencyKeyReused,
-  PetIdsExhausted,
-  StorageUnavailable,
-} from '../../application/errors.ts';
+import { DamagedPet, IdempotencyKeyReused, PetIdsExhausted } from '../../application/pets/errors.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { Idempotency, Inserted } from '../../application/ports/pet-repository.ts';
 import { MAX_PET_ID, type NewPet, storedPet } from '../../domain/pet.ts';
 import { BUSY_DEADLINE_MS, BUSY_PAUSE_MS, transaction } from './busy.ts';

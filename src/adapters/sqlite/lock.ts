@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { StorageSetupError } from '../../application/errors.ts';
+import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { whenFree } from './busy.ts';
 import { isBusy, setupError } from './errors.ts';
 import { makeFile } from './make-file.ts';

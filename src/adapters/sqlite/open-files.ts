@@ -1,7 +1,7 @@
 import { type BigIntStats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { StorageUnavailable } from '../../application/errors.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageLog } from '../../application/ports/storage-log.ts';
 import { fileOf } from './connection.ts';
 import { lockOf } from './lock.ts';

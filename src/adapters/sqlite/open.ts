@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { StorageSetupError } from '../../application/errors.ts';
+import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import type { PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
 import type { PetRepository } from '../../application/ports/pet-repository.ts';

@@ -1,8 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { IdempotencyKeyTaken, PetIdTaken } from '../../application/archive-errors.ts';
-import { pageFromStorage } from '../../application/pet-from-storage.ts';
+import { IdempotencyKeyTaken, PetIdTaken } from '../../application/moving/errors.ts';
+import { pageFromStorage } from '../../application/pets/pet-from-storage.ts';
 import type { ArchivedPet, PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
-import { samePet } from '../../application/same-pet.ts';
+import { samePet } from '../../application/moving/same-pet.ts';
 import { transaction, whenReady } from './busy.ts';
 import type { Guard } from './open-files.ts';
 import { type PetReader, petReader } from './pet-reader.ts';

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { DamagedPet } from '../../application/errors.ts';
-import { archivedFromStorage, petFromStorage } from '../../application/pet-from-storage.ts';
+import { DamagedPet } from '../../application/pets/errors.ts';
+import { archivedFromStorage, petFromStorage } from '../../application/pets/pet-from-storage.ts';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import type { Pet } from '../../domain/pet.ts';
 import { type ArchivedRow, NAME_BYTES, type PetRow } from './statements.ts';

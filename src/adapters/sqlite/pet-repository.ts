@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { pageFromStorage } from '../../application/pet-from-storage.ts';
+import { pageFromStorage } from '../../application/pets/pet-from-storage.ts';
 import type {
   Idempotency,
   Inserted,

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { StorageUnavailable } from '../../application/errors.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageProbe } from '../../application/ports/storage-probe.ts';
 import { transaction, whenFree } from './busy.ts';
 import type { Guard } from './open-files.ts';

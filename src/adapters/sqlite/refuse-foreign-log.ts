@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { StorageSetupError } from '../../application/errors.ts';
+import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { connect } from './connection.ts';
 import { isDamage } from './errors.ts';
 import { isLocked } from './lock.ts';

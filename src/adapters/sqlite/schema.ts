@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { StorageSetupError } from '../../application/errors.ts';
+import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { fileOf } from './connection.ts';
 
 /** Marks a file as ours ("PETS"): https://www.sqlite.org/pragma.html#pragma_application_id */

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
-import type { ApiKey, TokenVerifier } from '../../application/ports/token-verifier.ts';
+import type { Caller, TokenVerifier } from '../../application/ports/token-verifier.ts';
 import { apiKeyState } from '../../domain/api-key.ts';
 import { digestOf, idOf } from './token.ts';
 
@@ -13,7 +13,7 @@ const REMEMBERED_KEYS = 10_000;
 /** Compared with where there is no key, so that it takes as long as where there is one. SHA-256 of no known text. */
 const NO_DIGEST = '0'.repeat(64);
 
-type Remembered = { readonly key: ApiKey; readonly expiresAt: Date | undefined; readonly until: number };
+type Remembered = { readonly key: Caller; readonly expiresAt: Date | undefined; readonly until: number };
 
 /** Knows the keys in the storage. */
 export class StoredTokenVerifier implements TokenVerifier {
@@ -28,7 +28,7 @@ export class StoredTokenVerifier implements TokenVerifier {
     this.#now = now;
   }
 
-  async verify(token: string): Promise<ApiKey | undefined> {
+  async verify(token: string): Promise<Caller | undefined> {
     const digest = digestOf(token);
     const key = this.#recall(digest) ?? (await this.#ask(token, digest));
     if (key !== undefined) this.#uses.set(key.id, this.#now());
@@ -48,7 +48,7 @@ export class StoredTokenVerifier implements TokenVerifier {
     }
   }
 
-  #recall(digest: string): ApiKey | undefined {
+  #recall(digest: string): Caller | undefined {
     const remembered = this.#remembered.get(digest);
     if (remembered === undefined) return undefined;
     const { key, expiresAt, until } = remembered;
@@ -57,7 +57,7 @@ export class StoredTokenVerifier implements TokenVerifier {
     return undefined;
   }
 
-  async #ask(token: string, digest: string): Promise<ApiKey | undefined> {
+  async #ask(token: string, digest: string): Promise<Caller | undefined> {
     const id = idOf(token);
     if (id === undefined) return undefined;
     // Before the question, because a revocation may overtake the answer.

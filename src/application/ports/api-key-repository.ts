@@ -1,5 +1,5 @@
-import type { ApiKeyRecord } from '../../domain/api-key.ts';
-import type { DamagedApiKey } from '../errors.ts';
+import type { ApiKey } from '../../domain/api-key.ts';
+import type { DamagedApiKey } from '../keys/errors.ts';
 
 /** How often the use of a key is written, in milliseconds. */
 export const USE_INTERVAL_MS = 60_000;
@@ -19,19 +19,19 @@ export interface ApiKeyRepository {
    *
    * @throws {ApiKeyIdTaken} when another key has the id; it is not overwritten
    */
-  insert(key: ApiKeyRecord): Promise<void>;
+  insert(key: ApiKey): Promise<void>;
 
   /** The key with this id, whatever its state, or `undefined`. Whatever the text is, it is no more than an id. */
-  findById(id: string): Promise<ApiKeyRecord | undefined>;
+  findById(id: string): Promise<ApiKey | undefined>;
 
   /** Every key, in the order of creation; of the same instant, in that of the id. What is damaged is among them. */
-  list(): Promise<readonly (ApiKeyRecord | DamagedApiKey)[]>;
+  list(): Promise<readonly (ApiKey | DamagedApiKey)[]>;
 
   /** Ends the key at this instant, or leaves it as it is when it was revoked before that. As it is then, or `undefined`. */
-  revoke(id: string, at: Date): Promise<ApiKeyRecord | undefined>;
+  revoke(id: string, at: Date): Promise<ApiKey | undefined>;
 
   /** Lets the key expire at this instant, unless it does so earlier. As it is then, or `undefined` when there is none. */
-  expire(id: string, at: Date): Promise<ApiKeyRecord | undefined>;
+  expire(id: string, at: Date): Promise<ApiKey | undefined>;
 
   /**
    * Notes when keys were last used, by id; ids that there are not are passed over. A time that is not at least

@@ -1,7 +1,7 @@
-import type { ApiKeyRecord } from '../../domain/api-key.ts';
+import type { ApiKey } from '../../domain/api-key.ts';
 
 /** A key that has never been before. */
-export type MintedKey = Pick<ApiKeyRecord, 'id' | 'digest'> & {
+export type MintedKey = Pick<ApiKey, 'id' | 'digest'> & {
   /** The key itself: to be shown once and kept nowhere. */
   readonly token: string;
 };

@@ -1,4 +1,4 @@
-import type { OnProgress } from '../progress.ts';
+import type { OnProgress } from './progress.ts';
 import type { ArchivedPet } from './pet-archive.ts';
 
 export type Survey = {

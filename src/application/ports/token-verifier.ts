@@ -1,7 +1,7 @@
 import type { RateLimit, Scope } from '../../domain/api-key.ts';
 
 /** Who sent a request. */
-export type ApiKey = {
+export type Caller = {
   /**
    * Tells the key from every other, as long as whoever configures keys keeps their ids. Public: never the key or a part
    * of what is secret in it.
@@ -24,5 +24,5 @@ export interface TokenVerifier {
    * @throws {StorageUnavailable} when it cannot be known now
    * @throws {DamagedApiKey} when what is held of the key is none any more; it is not valid
    */
-  verify(token: string): Promise<ApiKey | undefined>;
+  verify(token: string): Promise<Caller | undefined>;
 }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
-import type { ApiKeyRecord } from '../../domain/api-key.ts';
+import type { ApiKey } from '../../domain/api-key.ts';
 
 const WORDS = {
   'key.created': 'key created',
@@ -10,9 +10,9 @@ const WORDS = {
 } as const;
 
 /** Writes the audit line of a key action, in the form of the service's log. */
-export function auditKey(log: Logger, audit: keyof typeof WORDS, key: ApiKeyRecord): void {
+export function auditKey(log: Logger, audit: keyof typeof WORDS, key: ApiKey): void {
   const { id, label, scopes, expiresAt, revokedAt } = key;
-  log.info({ audit, keyId: id, key: label, scopes, expiresAt, revokedAt }, WORDS[audit]);
+  log.info({ audit, keyId: id, keyLabel: label, scopes, expiresAt, revokedAt }, WORDS[audit]);
 }
 
 /** Has an audit line for whatever is done to a key, as soon as it is done. */
@@ -25,7 +25,7 @@ export class AuditedApiKeys implements ApiKeyRepository {
     this.#log = log;
   }
 
-  findById(id: string): Promise<ApiKeyRecord | undefined> {
+  findById(id: string): Promise<ApiKey | undefined> {
     return this.#keys.findById(id);
   }
 
@@ -37,20 +37,20 @@ export class AuditedApiKeys implements ApiKeyRepository {
     return this.#keys.recordUse(uses);
   }
 
-  async insert(key: ApiKeyRecord): Promise<void> {
+  async insert(key: ApiKey): Promise<void> {
     await this.#keys.insert(key);
     auditKey(this.#log, 'key.created', key);
   }
 
-  async expire(id: string, at: Date): Promise<ApiKeyRecord | undefined> {
+  async expire(id: string, at: Date): Promise<ApiKey | undefined> {
     return this.#audited('key.replaced', await this.#keys.expire(id, at));
   }
 
-  async revoke(id: string, at: Date): Promise<ApiKeyRecord | undefined> {
+  async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
     return this.#audited('key.revoked', await this.#keys.revoke(id, at));
   }
 
-  #audited(audit: keyof typeof WORDS, key: ApiKeyRecord | undefined): ApiKeyRecord | undefined {
+  #audited(audit: keyof typeof WORDS, key: ApiKey | undefined): ApiKey | undefined {
     if (key !== undefined) auditKey(this.#log, audit, key);
     return key;
   }

@@ -1,8 +1,8 @@
-import { ArchiveSource } from '../../application/archive-source.ts';
-import { CopyKeys } from '../../application/copy-keys.ts';
-import { type Copied, CopyPets } from '../../application/copy-pets.ts';
-import { openCommandLog } from '../log.ts';
-import { UsageError } from '../usage-error.ts';
+import { ArchiveSource } from '../../application/moving/archive-source.ts';
+import { CopyKeys } from '../../application/moving/copy-keys.ts';
+import { type Copied, CopyPets } from '../../application/moving/copy-pets.ts';
+import { openCommandLog } from '../log/log.ts';
+import { UsageError } from './usage-error.ts';
 import { openSource, openTarget } from './archives.ts';
 import { auditKey } from './audited-keys.ts';
 import type { Command } from './command.ts';

@@ -1,9 +1,9 @@
-import { parseJson } from '../../adapters/http/json.ts';
+import { parseJson } from '../../adapters/json/parse-json.ts';
 import { PartialFile, petLines } from '../../adapters/ndjson/partial-file.ts';
 import { PetFileError } from '../../adapters/ndjson/pet-file-error.ts';
-import { ExportPets } from '../../application/export-pets.ts';
+import { ExportPets } from '../../application/moving/export-pets.ts';
 import type { ReadablePetArchive } from '../../application/ports/pet-archive.ts';
-import { ResumeExport } from '../../application/resume-export.ts';
+import { ResumeExport } from '../../application/moving/resume-export.ts';
 import { defaultUrl, openSource } from './archives.ts';
 import type { Command, Talk } from './command.ts';
 

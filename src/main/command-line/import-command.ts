@@ -1,7 +1,7 @@
-import { parseJson } from '../../adapters/http/json.ts';
+import { parseJson } from '../../adapters/json/parse-json.ts';
 import { PetFile } from '../../adapters/ndjson/pet-file.ts';
-import { CopyPets } from '../../application/copy-pets.ts';
-import { UsageError } from '../usage-error.ts';
+import { CopyPets } from '../../application/moving/copy-pets.ts';
+import { UsageError } from './usage-error.ts';
 import { defaultUrl, openTarget } from './archives.ts';
 import type { Command } from './command.ts';
 import { tellCopied } from './copy-command.ts';

@@ -1,12 +1,12 @@
 import { keyMint } from '../../adapters/tokens/token.ts';
-import { ApiKeyNotFound } from '../../application/api-key-errors.ts';
-import { undamaged } from '../../application/key-from-storage.ts';
-import { CreateKey, type HandOver } from '../../application/create-key.ts';
+import { ApiKeyNotFound } from '../../application/keys/errors.ts';
+import { undamaged } from '../../application/keys/key-from-storage.ts';
+import { CreateKey, type HandOver } from '../../application/keys/create-key.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
-import { RevokeKey } from '../../application/revoke-key.ts';
-import { RotateKey } from '../../application/rotate-key.ts';
+import { RevokeKey } from '../../application/keys/revoke-key.ts';
+import { RotateKey } from '../../application/keys/rotate-key.ts';
 import { InvalidApiKey, newApiKey } from '../../domain/api-key.ts';
-import { openCommandLog } from '../log.ts';
+import { openCommandLog } from '../log/log.ts';
 import { openKeys } from './archives.ts';
 import { AuditedApiKeys } from './audited-keys.ts';
 import {

@@ -1,7 +1,7 @@
 import { KEY_LABEL_MAX_LENGTH, type RateLimit, type Scope, SCOPES } from '../../domain/api-key.ts';
-import { parseDuration } from '../duration.ts';
-import { parseRateLimit, RATE_LIMIT_FORM } from '../rate-limit.ts';
-import { UsageError } from '../usage-error.ts';
+import { parseDuration } from '../config/duration.ts';
+import { parseRateLimit, RATE_LIMIT_FORM } from '../config/rate-limit.ts';
+import { UsageError } from './usage-error.ts';
 
 /** The texts of the options, as they were given. */
 export type KeyOptions = {

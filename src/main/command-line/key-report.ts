@@ -1,11 +1,11 @@
-import { DamagedApiKey } from '../../application/errors.ts';
-import { type ApiKeyRecord, apiKeyState } from '../../domain/api-key.ts';
-import { rateLimitText } from '../rate-limit.ts';
+import { DamagedApiKey } from '../../application/keys/errors.ts';
+import { type ApiKey, apiKeyState } from '../../domain/api-key.ts';
+import { rateLimitText } from '../config/rate-limit.ts';
 
 type KeyProperty = string | readonly string[] | Date | null;
 
 /** A key for programs: everything but its digest, times as in RFC 3339. */
-export function keyJson(key: ApiKeyRecord | DamagedApiKey, now: Date): Record<string, KeyProperty> {
+export function keyJson(key: ApiKey | DamagedApiKey, now: Date): Record<string, KeyProperty> {
   if (key instanceof DamagedApiKey) return { id: key.id, state: 'damaged' };
   const { id, label, scopes, rateLimit, createdAt, expiresAt, revokedAt, lastUsedAt } = key;
   return {
@@ -24,7 +24,7 @@ export function keyJson(key: ApiKeyRecord | DamagedApiKey, now: Date): Record<st
 const COLUMNS = ['ID', 'STATE', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED', 'LABEL'] as const;
 
 /** Keys for people, a line each. The label comes last: nobody knows how wide it is on a terminal. */
-export function keyTable(keys: readonly (ApiKeyRecord | DamagedApiKey)[], now: Date): string {
+export function keyTable(keys: readonly (ApiKey | DamagedApiKey)[], now: Date): string {
   const rows = keys.map((key) =>
     key instanceof DamagedApiKey
       ? [key.id, 'damaged']
@@ -47,7 +47,7 @@ export function keyTable(keys: readonly (ApiKeyRecord | DamagedApiKey)[], now: D
 }
 
 /** One key for people, a line a property. */
-export function keyLines(key: ApiKeyRecord, now: Date): string {
+export function keyLines(key: ApiKey, now: Date): string {
   return Object.entries(keyJson(key, now))
     .map(([name, value]) => `${`${name}:`.padEnd(12)}${propertyText(value)}\n`)
     .join('');

@@ -1,4 +1,4 @@
-import type { Progress } from '../../application/progress.ts';
+import type { Progress } from '../../application/ports/progress.ts';
 
 /** How often something is said, in milliseconds: on a terminal, and elsewhere. */
 const BAR_EVERY = 100;

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
-import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { Scope } from '../../../src/domain/api-key.ts';
 import { KEY, startApi } from '../../support/http.ts';
 import { FailingPetRepository, HeldPetRepository, petBody } from '../../support/pets.ts';
 
-const WHO = { keyId: 'an-id', key: 'a label' };
+const WHO = { keyId: 'an-id', keyLabel: 'a label' };
 
 function tokens(scopes?: readonly Scope[]): InMemoryTokenVerifier {
-  const key = { id: WHO.keyId, label: WHO.key, token: KEY, ...(scopes !== undefined && { scopes }) };
+  const key = { id: WHO.keyId, label: WHO.keyLabel, token: KEY, ...(scopes !== undefined && { scopes }) };
   return new InMemoryTokenVerifier([knownKey(key)]);
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { StorageProbe } from '../../../src/application/ports/storage-probe.ts';
 import { problem, success, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';

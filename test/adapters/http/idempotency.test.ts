@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
-import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { Inserted } from '../../../src/application/ports/pet-repository.ts';
 import { problem, success, whole } from '../../support/answer.ts';
 import { KEY, startApi } from '../../support/http.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.ts';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
-import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { RateLimiter } from '../../../src/application/ports/rate-limiter.ts';
-import type { ApiKey } from '../../../src/application/ports/token-verifier.ts';
+import type { Caller } from '../../../src/application/ports/token-verifier.ts';
 import type { RateLimit } from '../../../src/domain/api-key.ts';
 import { problem, success, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
@@ -40,7 +40,7 @@ function refused(requests: number, seconds: number): ReturnType<typeof whole> {
 }
 
 /** Tom and Ann; Ann's key may have something of its own. */
-function tomAndAnn(ann: Partial<ApiKey> = {}): InMemoryTokenVerifier {
+function tomAndAnn(ann: Partial<Caller> = {}): InMemoryTokenVerifier {
   return new InMemoryTokenVerifier([
     knownKey({ label: 'tom', token: TOM }),
     knownKey({ label: 'ann', token: ANN, ...ann }),

@@ -5,8 +5,8 @@ import { HeldPetRepository, petBody } from '../../support/pets.ts';
 
 const ID = { 'x-request-id': 'the-one' };
 const JSON_TYPE = { 'content-type': 'application/json' };
-const KNOWN = { keyId: 'an-id', key: 'a label' };
-const UNKNOWN = { keyId: undefined, key: undefined };
+const KNOWN = { keyId: 'an-id', keyLabel: 'a label' };
+const UNKNOWN = { keyId: undefined, keyLabel: undefined };
 const ANONYMOUS = { authorization: undefined };
 
 describe('a request has one record, when its answer is out', () => {
@@ -24,7 +24,9 @@ describe('a request has one record, when its answer is out', () => {
     ['GET', 200, '/livez', {}, { route: '/livez', ...UNKNOWN }],
     ['GET', 414, `/v1/pets?${'x'.repeat(8192)}`, {}, { route: undefined, ...UNKNOWN }],
   ])('%s: %i', async (method, status, path, headers, expected) => {
-    const tokens = new InMemoryTokenVerifier([knownKey({ id: KNOWN.keyId, label: KNOWN.key, token: KEY })]);
+    const tokens = new InMemoryTokenVerifier([
+      knownKey({ id: KNOWN.keyId, label: KNOWN.keyLabel, token: KEY }),
+    ]);
     await using api = await startApi({ tokens });
     const body = method === 'POST' ? { body: petBody() } : {};
     await api.request(method, path, { headers: { ...ID, ...headers }, ...body });
@@ -53,7 +55,7 @@ test('what was not HTTP has a record, too', async () => {
       status: 400,
       durationMs: undefined,
       keyId: undefined,
-      key: undefined,
+      keyLabel: undefined,
       aborted: undefined,
     },
   ]);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { problem, whole } from '../../support/answer.ts';
 import { type Api, startApi } from '../../support/http.ts';
 import { FailingPetRepository, petBody } from '../../support/pets.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
-import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import { aKey, apiKeyRepositoryContract } from '../../contracts/api-key-repository.ts';
 import {

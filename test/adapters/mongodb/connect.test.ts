@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { newClient } from '../../../src/adapters/mongodb/connect.ts';
-import { StorageSetupError } from '../../../src/application/errors.ts';
+import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 
 // Nothing here connects.
 describe('the options of the MongoDB client', () => {

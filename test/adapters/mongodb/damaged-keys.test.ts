@@ -1,7 +1,7 @@
 import { Long, ObjectId } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
-import { DamagedApiKey } from '../../../src/application/errors.ts';
+import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
 import { aKey } from '../../contracts/api-key-repository.ts';
 import { expectDamaged } from '../../contracts/damaged-api-key.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';

@@ -1,7 +1,7 @@
 import { Decimal128, Double, Int32, Long, ObjectId } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
-import { PetIdTaken } from '../../../src/application/archive-errors.ts';
+import { PetIdTaken } from '../../../src/application/moving/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { damagedPetsContract } from '../../contracts/damaged-pets.ts';
 import { asking } from '../../contracts/idempotency.ts';

@@ -11,7 +11,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { translated } from '../../../src/adapters/mongodb/errors.ts';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
-import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { failCommand } from '../../support/fail-point.ts';
 import { freshDatabase, openRepository } from '../../support/mongo-database.ts';
 import { sharedMongo, startMongo } from '../../support/mongodb.ts';

@@ -9,7 +9,7 @@ import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
 import { MongoPetRepository } from '../../../src/adapters/mongodb/pet-repository.ts';
-import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../contracts/api-key-repository.ts';
 import type { Member } from '../../failure/member.ts';

@@ -2,7 +2,7 @@ import type { CreateIndexesOptions, Db, IndexSpecification } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
-import { StorageSetupError, StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { failPoint } from '../../support/fail-point.ts';
 import { freshDatabase, openRepository } from '../../support/mongo-database.ts';

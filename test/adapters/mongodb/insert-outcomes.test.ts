@@ -1,7 +1,7 @@
 import { MongoServerError, UUID } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { MongoPetRepository } from '../../../src/adapters/mongodb/pet-repository.ts';
-import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { failCommand, failPoint } from '../../support/fail-point.ts';
 import {

@@ -2,7 +2,7 @@ import type { Document } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
-import { StorageSetupError } from '../../../src/application/errors.ts';
+import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { failPoint } from '../../support/fail-point.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
-import { StorageSetupError } from '../../../src/application/errors.ts';
+import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetRepository } from '../../../src/adapters/mongodb/pet-repository.ts';
-import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { PetRepository } from '../../../src/application/ports/pet-repository.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import {

@@ -5,7 +5,7 @@ import { FreshReads } from '../../../src/adapters/mongodb/fresh-reads.ts';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
-import { ExportPets } from '../../../src/application/export-pets.ts';
+import { ExportPets } from '../../../src/application/moving/export-pets.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { petArchiveContract } from '../../contracts/pet-archive.ts';
 import { archivedPets } from '../../support/archived-pets.ts';

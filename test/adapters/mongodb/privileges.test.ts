@@ -2,7 +2,7 @@ import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
-import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../contracts/api-key-repository.ts';
 import { type MongodProcess, startMongodProcess } from '../../support/mongod-process.ts';

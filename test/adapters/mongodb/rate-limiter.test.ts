@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { MongoServerError } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MongoRateLimiter } from '../../../src/adapters/mongodb/rate-limiter.ts';
-import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { rateLimiterContract } from '../../contracts/rate-limiter.ts';
 import {
   addressOf,

@@ -4,7 +4,7 @@ import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
-import { StorageSetupError } from '../../../src/application/errors.ts';
+import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { addressOf, withOptions } from '../../support/mongo-database.ts';
 import { type MongodProcess, startMongodProcess } from '../../support/mongod-process.ts';
 import { sharedMongo } from '../../support/mongodb.ts';

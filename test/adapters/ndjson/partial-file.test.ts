@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, readdir, readFile, rm, unlink, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseJson } from '../../../src/adapters/http/json.ts';
+import { parseJson } from '../../../src/adapters/json/parse-json.ts';
 import { PartialFile, petLines } from '../../../src/adapters/ndjson/partial-file.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 

@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseJson } from '../../../src/adapters/http/json.ts';
+import { parseJson } from '../../../src/adapters/json/parse-json.ts';
 import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
 import { MAX_LINE_BYTES, PetFile } from '../../../src/adapters/ndjson/pet-file.ts';
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
-import { DamagedApiKey } from '../../../src/application/errors.ts';
+import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
 import { aKey } from '../../contracts/api-key-repository.ts';
 import { expectDamaged } from '../../contracts/damaged-api-key.ts';
 import { damage, newFile } from '../../support/sqlite.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { connect, makeDurable } from '../../../src/adapters/sqlite/connection.ts';
 import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
-import { IdempotencyKeyReused } from '../../../src/application/errors.ts';
+import { IdempotencyKeyReused } from '../../../src/application/pets/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { asking } from '../../contracts/idempotency.ts';
 import { newFile, stranger, writer } from '../../support/sqlite.ts';

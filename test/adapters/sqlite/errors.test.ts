@@ -6,7 +6,7 @@ import {
   setupError,
   translated,
 } from '../../../src/adapters/sqlite/errors.ts';
-import { StorageSetupError, StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 
 /** All of https://www.sqlite.org/rescode.html: the storage fails. */
 const UNAVAILABLE = {

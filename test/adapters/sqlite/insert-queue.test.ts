@@ -6,7 +6,7 @@ import { connect, makeDurable } from '../../../src/adapters/sqlite/connection.ts
 import { InsertQueue, MAX_WAITING } from '../../../src/adapters/sqlite/insert-queue.ts';
 import { SqlitePetRepository } from '../../../src/adapters/sqlite/pet-repository.ts';
 import { migrate } from '../../../src/adapters/sqlite/schema.ts';
-import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { type NewPet, newPet } from '../../../src/domain/pet.ts';
 import { asking } from '../../contracts/idempotency.ts';
 import { run } from '../../support/process.ts';

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { openSqliteKeys, openSqliteStorage, type SqliteStorage } from '../../../src/adapters/sqlite/open.ts';
-import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../contracts/api-key-repository.ts';
 import { anArchivedPet } from '../../support/archived-pets.ts';

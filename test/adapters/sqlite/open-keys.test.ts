@@ -5,7 +5,7 @@ import { SqliteApiKeyRepository } from '../../../src/adapters/sqlite/api-key-rep
 import { connect, makeDurable } from '../../../src/adapters/sqlite/connection.ts';
 import { openSqliteKeys, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { migrate, SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
-import { StorageSetupError, StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../contracts/api-key-repository.ts';

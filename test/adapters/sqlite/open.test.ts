@@ -20,7 +20,7 @@ import {
   type SqliteStorage,
 } from '../../../src/adapters/sqlite/open.ts';
 import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
-import { StorageSetupError, StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../contracts/api-key-repository.ts';
 import { archivedPets } from '../../support/archived-pets.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
-import { PetIdTaken } from '../../../src/application/archive-errors.ts';
+import { PetIdTaken } from '../../../src/application/moving/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { petArchiveContract } from '../../contracts/pet-archive.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';

@@ -5,7 +5,7 @@ import { connect, makeDurable } from '../../../src/adapters/sqlite/connection.ts
 import { type Guard, unguarded } from '../../../src/adapters/sqlite/open-files.ts';
 import { SqliteProbe } from '../../../src/adapters/sqlite/probe.ts';
 import { migrate, SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
-import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { commits, newFile, stranger } from '../../support/sqlite.ts';
 
 /** Longer than an outcome is good for. */

@@ -7,7 +7,8 @@ import {
   openSqliteKeys,
   openSqliteStorage,
 } from '../../../src/adapters/sqlite/open.ts';
-import { DamagedPet, StorageSetupError } from '../../../src/application/errors.ts';
+import { DamagedPet } from '../../../src/application/pets/errors.ts';
+import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../contracts/api-key-repository.ts';
 import { damage, newFile, stranger, writer } from '../../support/sqlite.ts';

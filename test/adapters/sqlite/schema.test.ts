@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { connect } from '../../../src/adapters/sqlite/connection.ts';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { migrate, readVersion, SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
-import { StorageSetupError } from '../../../src/application/errors.ts';
+import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { count, newFile, stranger } from '../../support/sqlite.ts';
 
 describe('the table', () => {

@@ -7,9 +7,9 @@ import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-r
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { StoredTokenVerifier } from '../../../src/adapters/tokens/stored-token-verifier.ts';
 import { idOf, mintKey } from '../../../src/adapters/tokens/token.ts';
-import { StorageUnavailable } from '../../../src/application/errors.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
-import type { ApiKeyRecord } from '../../../src/domain/api-key.ts';
+import type { ApiKey } from '../../../src/domain/api-key.ts';
 import { aKey } from '../../contracts/api-key-repository.ts';
 import { tokenVerifierContract } from '../../contracts/token-verifier.ts';
 import { newFile } from '../../support/sqlite.ts';
@@ -44,7 +44,7 @@ beforeEach(() => {
 });
 
 describe('a key', () => {
-  it.each<readonly [string, Partial<ApiKeyRecord>]>([
+  it.each<readonly [string, Partial<ApiKey>]>([
     ['with a scope', { scopes: ['pets:write'] }],
     [
       'with all that it may have',
@@ -76,7 +76,7 @@ describe('a key', () => {
     expect(keys.asked).toBe(1);
   });
 
-  it.each<readonly [string, Partial<ApiKeyRecord>]>([
+  it.each<readonly [string, Partial<ApiKey>]>([
     ['expires now', { expiresAt: at(0) }],
     ['has expired', { expiresAt: at(-1) }],
     ['is revoked', { revokedAt: at(-1) }],
@@ -473,7 +473,7 @@ class Watched extends InMemoryApiKeyRepository {
     return this.#held;
   }
 
-  override async findById(id: string): Promise<ApiKeyRecord | undefined> {
+  override async findById(id: string): Promise<ApiKey | undefined> {
     this.asked++;
     await this.#pass();
     return super.findById(id);
@@ -504,8 +504,8 @@ function at(ms: number): Date {
 /** A new key in the store, with its token. */
 async function stored(
   keys: ApiKeyRepository,
-  fields: Partial<ApiKeyRecord> = {},
-): Promise<{ readonly token: string; readonly key: ApiKeyRecord }> {
+  fields: Partial<ApiKey> = {},
+): Promise<{ readonly token: string; readonly key: ApiKey }> {
   const { token, ...minted } = mintKey();
   const key = aKey(1, { ...minted, ...fields });
   await keys.insert(key);

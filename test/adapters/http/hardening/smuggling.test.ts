@@ -222,7 +222,7 @@ describe('versions: refused, and nothing behind them is a request', () => {
       status: 400,
       durationMs: undefined,
       keyId: undefined,
-      key: undefined,
+      keyLabel: undefined,
       aborted: undefined,
     });
   });

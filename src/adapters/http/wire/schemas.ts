@@ -1,0 +1,211 @@
+import * as v from 'valibot';
+import { INT64_MAX, INT64_MIN, isInt64 } from '../../../domain/int64.ts';
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../../domain/page-size.ts';
+import { DEFAULT_PET_STATUS, MAX_PET_ID, PET_STATUSES } from '../../../domain/pet.ts';
+import {
+  PET_NAME_MAX_LENGTH,
+  PET_NAME_MIN_LENGTH,
+  PET_NAME_PATTERN,
+  petNameProblem,
+} from '../../../domain/pet-name.ts';
+import { CURSOR_PATTERN, decodeCursor } from './cursor.ts';
+import { ERROR_STATUS, RequestRefused } from './errors.ts';
+
+// The metadata goes into the OpenAPI document, see openapi-schemas.ts, and is not looked at when a request is parsed.
+
+// Each message is the rest of a sentence that begins with the name of the field.
+const STATUS = `must be one of ${PET_STATUSES.join(', ')}`;
+const INT64 = 'must be an integer in the range of int64';
+const LIMIT = `must be an integer from ${PAGE_SIZE_MIN} to ${PAGE_SIZE_MAX} in plain decimal digits`;
+const PET_ID = 'must be an int64 in canonical decimal digits';
+const REQUIRED = 'is required';
+const ONCE = 'must be given only once';
+const CURSOR = 'must be a cursor from the Link header of an earlier page';
+
+export const PetStatus = v.pipe(
+  v.picklist(PET_STATUSES, STATUS),
+  v.description('Availability of an animal. Case-sensitive.'),
+);
+
+const PetName = v.pipe(
+  v.string('must be a string'),
+  v.check(
+    (name) => petNameProblem(name) === undefined,
+    ({ input }) => petNameProblem(input) ?? '',
+  ),
+  v.metadata({
+    description:
+      `The animal's name: ${PET_NAME_MIN_LENGTH} to ${PET_NAME_MAX_LENGTH} Unicode code points, at least one ` +
+      'of them not white space; no control characters (U+0000 to U+001F, U+007F); well-formed, without lone ' +
+      'surrogates. Stored and returned verbatim, never trimmed or normalised. Not unique.',
+    minLength: PET_NAME_MIN_LENGTH,
+    maxLength: PET_NAME_MAX_LENGTH,
+    pattern: PET_NAME_PATTERN,
+    example: 'Rex',
+  }),
+);
+
+/** An int64 as {@link parseJson} delivers it: every other number is still a double. */
+const Int64 = v.bigint(INT64);
+
+const CategoryId = v.pipe(
+  Int64,
+  v.metadata({
+    description:
+      'Identifier of the category the animal belongs to. Opaque: not checked for existence. Any JSON number that ' +
+      `is an integer from ${INT64_MIN} to ${INT64_MAX}; \`1.0\` and \`1e3\` are integers. No digit is lost, ` +
+      'but a client that reads numbers as doubles loses some beyond 2^53.',
+    example: 7,
+  }),
+);
+
+/** The body of createPet. Further fields are accepted and not read. */
+export const NewPet = v.pipe(
+  v.object(
+    { name: PetName, categoryId: CategoryId, status: v.optional(PetStatus, DEFAULT_PET_STATUS) },
+    REQUIRED,
+  ),
+  v.metadata({
+    description:
+      'An animal to add. None of these fields may be `null`. Further fields are accepted and not stored; an `id` ' +
+      'among them is never used.',
+    additionalProperties: true,
+  }),
+);
+
+export const Pet = v.pipe(
+  v.object({
+    id: v.pipe(
+      Int64,
+      v.metadata({
+        description:
+          `Unique identifier, assigned by the service on creation: from 1 to ${MAX_PET_ID}, so that it is exact ` +
+          'as a double. Ids grow, may have gaps, and are never used again.',
+        example: 42,
+      }),
+    ),
+    name: PetName,
+    categoryId: CategoryId,
+    status: PetStatus,
+  }),
+  v.description('An animal in the catalogue. Later versions may add fields.'),
+);
+
+export const Pets = v.pipe(
+  v.array(Pet),
+  v.metadata({ description: 'Animals in ascending order of id.', maxItems: PAGE_SIZE_MAX }),
+);
+
+export const ErrorBody = v.pipe(
+  v.object({
+    code: v.pipe(
+      v.string(),
+      v.metadata({
+        description:
+          'Machine-readable error code. Codes are stable. The set is open: fall back on `status` for one you do ' +
+          'not know.',
+        'x-extensible-enum': Object.keys(ERROR_STATUS),
+        example: 'PET_NOT_FOUND',
+      }),
+    ),
+    message: v.pipe(
+      v.string(),
+      v.metadata({
+        description: 'Human-readable description. Its wording may change.',
+        example: 'no pet has the id 42',
+      }),
+    ),
+    status: v.pipe(
+      v.number(),
+      v.integer(),
+      v.metadata({ description: 'The HTTP status code of the response.', example: 404 }),
+    ),
+  }),
+  v.description('Every error answer.'),
+);
+
+export const PetId = v.pipe(
+  v.string(PET_ID),
+  v.regex(/^(?:0|-?[1-9]\d{0,18})$/, PET_ID),
+  v.transform((digits) => BigInt(digits)),
+  v.bigint(),
+  v.check(isInt64, PET_ID),
+  v.metadata({
+    description:
+      'Identifier of the animal: an int64 in canonical decimal digits (`42`; not `042`, `+42`, `42.0`).',
+    example: 42,
+  }),
+);
+
+const Limit = v.pipe(
+  v.string(ONCE),
+  v.regex(/^[1-9]\d{0,2}$/, LIMIT),
+  v.transform(Number),
+  v.number(),
+  v.integer(),
+  v.minValue(PAGE_SIZE_MIN, LIMIT),
+  v.maxValue(PAGE_SIZE_MAX, LIMIT),
+  v.metadata({
+    description:
+      'Maximum number of animals returned, in canonical decimal digits (`20`; not `020`, `+20`, `2e1`). Never ' +
+      'clamped: a value out of range is refused.',
+    example: PAGE_SIZE_DEFAULT,
+  }),
+);
+
+const Cursor = v.pipe(
+  v.string(ONCE),
+  v.check((cursor) => decodeCursor(cursor) !== undefined, CURSOR),
+  v.metadata({
+    description:
+      'Where the page begins. Opaque: take it, with the whole URL, from the `Link` header of the page before. ' +
+      'Never expires.',
+    pattern: CURSOR_PATTERN,
+  }),
+);
+
+const UNKNOWN = 'is not a parameter of this operation';
+
+/** How many unknown parameters are named, so that the answer does not become many times as long as the request. */
+const NAMED = 10;
+
+/** valibot reports only the first unknown key of a strict object: its message has to name the others. */
+const unknownAmong = (entries: v.ObjectEntries) => (issue: v.StrictObjectIssue) => {
+  const names = Object.keys(issue.path?.[0]?.input ?? {}).filter((name) => !Object.hasOwn(entries, name));
+  const further = names.slice(1, NAMED).map((name) => `${name} ${UNKNOWN}`);
+  if (names.length > NAMED) further.push(`nor are ${names.length - NAMED} more`);
+  return [UNKNOWN, ...further].join('; ');
+};
+
+const pageParameters = {
+  limit: v.optional(Limit, String(PAGE_SIZE_DEFAULT)),
+  status: v.optional(
+    v.pipe(
+      v.string(ONCE),
+      PetStatus,
+      v.description('Restricts the result to animals with this status; all when absent.'),
+    ),
+  ),
+  cursor: v.optional(Cursor),
+};
+
+/** The query parameters of listPets. */
+export const PageQuery = v.strictObject(pageParameters, unknownAmong(pageParameters));
+
+/** The query parameters of an operation that has none. */
+export const NoQuery = v.strictObject({}, unknownAmong({}));
+
+/**
+ * The parsed value.
+ *
+ * @throws {RequestRefused} INVALID_ARGUMENT naming everything that is wrong with it; INVALID_CURSOR when that is
+ * the cursor alone
+ */
+export function parse<S extends v.GenericSchema>(schema: S, input: unknown, whole: string): v.InferOutput<S> {
+  const { success, output, issues } = v.safeParse(schema, input);
+  if (success) return output;
+  const fields = issues.map((issue) => v.getDotPath(issue) ?? whole);
+  const problems = issues.map(({ message }, index) => `${fields[index]} ${message}`);
+  const code = fields.every((field) => field === 'cursor') ? 'INVALID_CURSOR' : 'INVALID_ARGUMENT';
+  throw new RequestRefused(code, problems.join('; '));
+}

@@ -1,0 +1,385 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import packageJson from '../../../../package.json' with { type: 'json' };
+import { ANSWER_HEADERS } from '../../../../src/adapters/http/wire/answer.ts';
+import { DEPRECATION, SUNSET } from '../../../../src/adapters/http/middleware/deprecation.ts';
+import { ERROR_STATUS } from '../../../../src/adapters/http/wire/errors.ts';
+import { openApiDocument } from '../../../../src/adapters/http/openapi/document.ts';
+import { acceptedRequestId } from '../../../../src/adapters/http/wire/request-id.ts';
+import { insufficientScope } from '../../../../src/adapters/http/middleware/require-scope.ts';
+import { mintKey } from '../../../../src/adapters/tokens/token.ts';
+import { type Scope, SCOPES } from '../../../../src/domain/api-key.ts';
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../../../src/domain/page-size.ts';
+import { DEFAULT_PET_STATUS, PET_STATUSES } from '../../../../src/domain/pet.ts';
+import {
+  PET_NAME_MAX_LENGTH,
+  PET_NAME_MIN_LENGTH,
+  PET_NAME_PATTERN,
+  petNameProblem,
+} from '../../../../src/domain/pet-name.ts';
+import { schemaProblems } from '../../../support/conformance.ts';
+import { startApi } from '../../../support/http.ts';
+import {
+  MAX_BODY_BYTES,
+  MAX_HEADERS_BYTES,
+  MAX_URL_BYTES,
+  SERVER_LIMITS,
+} from '../../../../src/adapters/http/wire/limits.ts';
+
+type Node = Readonly<Record<string, unknown>>;
+
+// As a reader gets it: what JSON cannot say is gone.
+const document = JSON.parse(JSON.stringify(openApiDocument())) as Node;
+
+function isNode(value: unknown): value is Node {
+  return typeof value === 'object' && value !== null;
+}
+
+/** Every object in the document with its path. */
+function* nodes(node: unknown = document, path = '#'): Generator<readonly [string, Node]> {
+  if (!isNode(node)) return;
+  yield [path, node];
+  for (const [key, value] of Object.entries(node)) yield* nodes(value, `${path}/${key}`);
+}
+
+function at(path: string): unknown {
+  return path.split(' ').reduce<unknown>((node, key) => (node as Node)[key], document);
+}
+
+/** The object itself, where it is referred to. */
+function resolved(node: unknown): Node {
+  const { $ref } = node as { readonly $ref?: string };
+  return ($ref === undefined ? node : at($ref.replace('#/', '').replaceAll('/', ' '))) as Node;
+}
+
+const ANIMALS = ['/pets get', '/pets post', '/pets/{petId} get'];
+const SYSTEM = ['/livez get', '/readyz get', '/openapi.json get'];
+
+describe('the OpenAPI document', () => {
+  it('is what openapi.json holds', () => {
+    const file = readFileSync(new URL('../../../../openapi.json', import.meta.url), 'utf8');
+    expect(file, 'openapi.json is out of date: npm run openapi').toBe(
+      `${JSON.stringify(openApiDocument(), undefined, 2)}\n`,
+    );
+  });
+
+  it('is what the service serves, without a key and each time', async () => {
+    await using api = await startApi();
+    for (let i = 0; i < 2; i++) {
+      const { status, body } = await api.get('/openapi.json', { authorization: undefined });
+      expect([status, body]).toEqual([200, JSON.stringify(openApiDocument())]);
+    }
+  });
+
+  it('has the version, the base path and the names of the specification', () => {
+    expect(document).toMatchObject({
+      openapi: '3.0.3',
+      info: { version: packageJson.version, license: { name: packageJson.license } },
+      servers: [{ url: '/v1' }],
+      security: [{ apiKey: [] }],
+      components: { securitySchemes: { apiKey: { type: 'http', scheme: 'bearer' } } },
+    });
+    expect(Object.keys(at('components schemas') as Node)).toEqual([
+      'PetStatus',
+      'NewPet',
+      'Pet',
+      'Pets',
+      'Error',
+    ]);
+    expect(ANIMALS.map((operation) => at(`paths ${operation} operationId`))).toEqual([
+      'listPets',
+      'createPet',
+      'getPet',
+    ]);
+    for (const operation of ANIMALS) {
+      expect(at(`paths ${operation}`)).toMatchObject({ tags: ['animals'] });
+      expect(at(`paths ${operation}`)).not.toHaveProperty('security');
+    }
+  });
+
+  it('describes what is outside /v1 as it is: at the root, without a key', () => {
+    for (const operation of SYSTEM) {
+      const [path] = operation.split(' ');
+      expect(at(`paths ${path} servers 0 url`)).toBe('/');
+      expect(at(`paths ${operation}`)).toMatchObject({ tags: ['system'], security: [] });
+      expect(at(`paths ${operation} responses`)).not.toHaveProperty('401');
+    }
+  });
+
+  it('describes exactly the paths there are', () => {
+    const all = Object.entries(document['paths'] as Node).flatMap(([path, item]) =>
+      Object.keys(item as Node)
+        .filter((key) => key !== 'servers' && key !== 'parameters')
+        .map((method) => `${path} ${method}`),
+    );
+    expect(all.toSorted()).toEqual([...ANIMALS, ...SYSTEM].toSorted());
+  });
+});
+
+describe('the rules in the OpenAPI document', () => {
+  it('are those of the fields', () => {
+    expect(at('components schemas PetStatus enum')).toEqual(PET_STATUSES);
+    expect(at('components schemas NewPet')).toMatchObject({
+      required: ['name', 'categoryId'],
+      additionalProperties: true,
+      properties: {
+        name: {
+          type: 'string',
+          minLength: PET_NAME_MIN_LENGTH,
+          maxLength: PET_NAME_MAX_LENGTH,
+          pattern: PET_NAME_PATTERN,
+        },
+        categoryId: { type: 'integer', format: 'int64' },
+        status: { allOf: [{ $ref: '#/components/schemas/PetStatus' }], default: DEFAULT_PET_STATUS },
+      },
+    });
+    expect(at('components schemas Pet required')).toEqual(['id', 'name', 'categoryId', 'status']);
+    expect(at('components schemas Pets')).toMatchObject({ type: 'array', maxItems: PAGE_SIZE_MAX });
+    expect(at('components schemas Error required')).toEqual(['code', 'message', 'status']);
+  });
+
+  it('are those of the parameters', () => {
+    expect(at('paths /pets get parameters')).toMatchObject([
+      {
+        name: 'limit',
+        in: 'query',
+        required: false,
+        schema: {
+          type: 'integer',
+          minimum: PAGE_SIZE_MIN,
+          maximum: PAGE_SIZE_MAX,
+          default: PAGE_SIZE_DEFAULT,
+        },
+      },
+      { name: 'status', in: 'query', required: false, schema: { $ref: '#/components/schemas/PetStatus' } },
+      { name: 'cursor', in: 'query', required: false, schema: { type: 'string' } },
+    ]);
+    expect(at('paths /pets/{petId} get parameters')).toMatchObject([
+      { name: 'petId', in: 'path', required: true, schema: { type: 'integer', format: 'int64' } },
+    ]);
+  });
+
+  it('are those of the limits', () => {
+    const text = String(at('info description'));
+    expect(text).toContain(`| URL | ${MAX_URL_BYTES / 1024} KiB | 414 |`);
+    expect(text).toContain(`| Request line and headers | ${MAX_HEADERS_BYTES / 1024} KiB | 431 |`);
+    expect(text).toContain(`| Body, as sent and when inflated | ${MAX_BODY_BYTES / 1024} KiB | 413 |`);
+    expect(text).toContain(`last header has come | ${SERVER_LIMITS.headersTimeout / 1000} s | 408 |`);
+    expect(text).toContain(`whole request has come | ${SERVER_LIMITS.requestTimeout / 1000} s | 408 |`);
+  });
+
+  it('are those of the deprecation', () => {
+    expect(at('paths /pets/{petId} get')).toMatchObject({ deprecated: true, 'x-sunset': '2030-12-05' });
+    expect(at('components headers Deprecation schema enum')).toEqual([DEPRECATION]);
+    expect(at('components headers Sunset schema enum')).toEqual([SUNSET.toUTCString()]);
+    for (const status of [200, 401, 403, 404, 405, 410, 429, 500, 503]) {
+      expect(Object.keys(at(`paths /pets/{petId} get responses ${status} headers`) as Node)).toEqual(
+        expect.arrayContaining(['Deprecation', 'Sunset', 'Link']),
+      );
+    }
+    for (const operation of [...ANIMALS.slice(0, 2), ...SYSTEM]) {
+      expect(at(`paths ${operation}`)).not.toHaveProperty('deprecated');
+    }
+  });
+
+  it('are those of the scopes', () => {
+    const scopes = { '/pets get': 'pets:read', '/pets post': 'pets:write', '/pets/{petId} get': 'pets:read' };
+    for (const [operation, scope] of Object.entries(scopes)) {
+      const challenge = insufficientScope(scope as Scope).headers[1];
+      const forbidden = resolved(at(`paths ${operation} responses 403`));
+      expect(resolved((forbidden['headers'] as Node)['WWW-Authenticate'])).toMatchObject({
+        required: true,
+        schema: { enum: [challenge] },
+      });
+      expect(JSON.stringify(forbidden['content'])).toContain(`the API key does not have the scope ${scope}`);
+      expect(at(`paths ${operation} description`)).toContain(`Needs an API key with the scope \`${scope}\`.`);
+    }
+    for (const scope of SCOPES) {
+      expect(at('info description')).toMatch(new RegExp(`^\\| \`${scope}\` \\| .+ \\|$`, 'm'));
+    }
+  });
+
+  it('are those of the rate limit', () => {
+    for (const operation of ANIMALS) {
+      for (const [status, answer] of Object.entries(at(`paths ${operation} responses`) as Node)) {
+        // What is answered before the key is known, or without looking at it.
+        const isLimited = !['401', '408', '414', '431'].includes(status);
+        const headers = resolved(answer)['headers'] as Node;
+        expect([operation, status, 'RateLimit' in headers, 'RateLimit-Policy' in headers]).toEqual([
+          operation,
+          status,
+          isLimited,
+          isLimited,
+        ]);
+      }
+      expect(resolved(at(`paths ${operation} responses 429`))['headers']).toHaveProperty('Retry-After');
+    }
+    for (const header of ['RateLimit', 'RateLimit-Policy']) {
+      expect(at(`components headers ${header}`)).not.toHaveProperty('required');
+    }
+  });
+
+  it('are those of the form of a key', () => {
+    const { token } = mintKey();
+    expect(token).toMatch(/^pets_[0-9a-f]{16}_[0-9A-Za-z]{49}$/);
+    expect(at('components securitySchemes apiKey description')).toContain(
+      'begins with `pets_`: its public id of 16 hex digits follows, an underscore, and 49 letters and digits',
+    );
+  });
+
+  it('are those of the headers of every answer', () => {
+    for (const [name, value] of Object.entries(ANSWER_HEADERS)) {
+      expect(at(`components headers ${name}`)).toMatchObject({ required: true, schema: { enum: [value] } });
+    }
+    const described = [...nodes()].filter(([, node]) => 'content' in node && 'headers' in node);
+    expect(described.length).toBeGreaterThan(20);
+    for (const [path, { headers }] of described) {
+      expect(Object.keys(headers as Node), path).toEqual(
+        expect.arrayContaining([...Object.keys(ANSWER_HEADERS), 'X-Request-Id', 'Content-Length']),
+      );
+    }
+  });
+
+  it.each(['a', 'A-Z_.9', 'x'.repeat(64), 'x'.repeat(65), '', 'a b', 'ä', 'a/b', 'a\n'])(
+    'are those of the request id %j',
+    (id) => {
+      expect(at('components headers X-Request-Id schema pattern')).toSatisfy(
+        (pattern: string) => new RegExp(pattern).test(id) === (acceptedRequestId(id) === id),
+      );
+    },
+  );
+});
+
+describe('the errors in the OpenAPI document', () => {
+  const statuses: Readonly<Record<string, readonly number[]>> = {
+    '/pets get': [400, 401, 403, 405, 408, 413, 414, 429, 431, 500, 503],
+    '/pets post': [400, 401, 403, 405, 408, 413, 414, 415, 422, 429, 431, 500, 503],
+    '/pets/{petId} get': [400, 401, 403, 404, 405, 408, 410, 413, 414, 429, 431, 500, 503],
+    '/livez get': [400, 405, 408, 413, 414, 431, 500],
+    '/readyz get': [400, 405, 408, 413, 414, 431, 500, 503],
+    '/openapi.json get': [400, 405, 408, 413, 414, 431, 500],
+  };
+
+  it.each(Object.entries(statuses))('of %s are all there', (operation, expected) => {
+    const documented = Object.keys(at(`paths ${operation} responses`) as Node).map(Number);
+    expect(documented.filter((status) => status >= 400)).toEqual(expected);
+  });
+
+  it.each(Object.entries(ERROR_STATUS))('include %s', (code, status) => {
+    expect(at('components schemas Error properties code x-extensible-enum')).toContain(code);
+    expect(at('info description')).toMatch(new RegExp(`^\\| ${status} \\| \`${code}\` \\| .+ \\|$`, 'm'));
+    // There is no operation to which it could belong.
+    if (code === 'ROUTE_NOT_FOUND') return;
+    const examples = [...nodes()].filter(([path]) => path.endsWith(`/examples/${code}/value`));
+    expect(examples.length).toBeGreaterThan(0);
+    for (const [path, example] of examples) {
+      expect(example, path).toEqual({ code, message: expect.stringMatching(/./), status });
+    }
+  });
+
+  it('stand under their status', () => {
+    const examples = [...nodes()].flatMap(([path, { code, status }]) => {
+      const [, under] = /\/responses\/(\d{3})\/.*\/value$/.exec(path) ?? [];
+      return under === undefined || code === undefined ? [] : [[Number(under), status]];
+    });
+    expect(examples.length).toBeGreaterThan(10);
+    expect(examples.filter(([under, status]) => under !== status)).toEqual([]);
+  });
+
+  it('are an open set', () => {
+    expect(at('components schemas Error properties code')).toMatchObject({ type: 'string' });
+    expect(at('components schemas Error properties code')).not.toHaveProperty('enum');
+    expect(at('components schemas Error')).not.toHaveProperty('additionalProperties');
+  });
+});
+
+describe('the OpenAPI document is safe for tools', () => {
+  const examples = [...nodes()].flatMap(([path, node]): [string, unknown, unknown][] => {
+    const schema = node['schema'] ?? ('type' in node ? node : undefined);
+    const named = isNode(node['examples']) ? Object.entries(node['examples']) : [];
+    return [
+      ...('example' in node && schema !== undefined
+        ? ([[`${path}/example`, schema, node['example']]] as [string, unknown, unknown][])
+        : []),
+      ...named.map(([name, example]): [string, unknown, unknown] => [
+        `${path}/examples/${name}`,
+        schema,
+        (example as Node)['value'],
+      ]),
+    ];
+  });
+
+  it('has examples', () => {
+    expect(examples.length).toBeGreaterThan(50);
+  });
+
+  it.each(examples)('%s is valid', (path, schema, example) => {
+    expect(schemaProblems(path, schema as Node, example)).toEqual([]);
+  });
+
+  it('has no number that a double cannot hold', () => {
+    const numbers = [...nodes()]
+      .flatMap(([, node]) => Object.values(node))
+      .filter((v) => typeof v === 'number');
+    expect(numbers.filter((number) => !Number.isSafeInteger(number))).toEqual([]);
+  });
+
+  it('has nothing beside a $ref, which OpenAPI 3.0 would ignore', () => {
+    const refs = [...nodes()].filter(([, node]) => '$ref' in node);
+    expect(refs.filter(([, node]) => Object.keys(node).length > 1)).toEqual([]);
+    for (const [path, { $ref }] of refs) {
+      expect(at(String($ref).replace('#/', '').replaceAll('/', ' ')), path).toBeDefined();
+    }
+  });
+
+  it('has no pattern that dialects of regular expressions read in different ways', () => {
+    const patterns = [...nodes()].flatMap(([path, { pattern }]) =>
+      typeof pattern === 'string' ? [[path, pattern] as const] : [],
+    );
+    expect(patterns.length).toBeGreaterThan(5);
+    for (const [path, pattern] of patterns) {
+      // Classes and look-around differ between ECMAScript, Python, Go and Java; \u0000 is the same in all but Go.
+      expect(pattern, path).not.toMatch(/\\[wWdDsSbBpP]|\(\?[^:]/);
+      expect(pattern, path).toMatch(/^\^.*\$$/);
+      expect(() => [new RegExp(pattern), new RegExp(pattern, 'u')], path).not.toThrow();
+    }
+  });
+
+  const names = [
+    'Rex',
+    ' Rex ',
+    'Mia 🐈',
+    '🐈',
+    'e\u0301',
+    '',
+    ' ',
+    '\u00a0',
+    '\u3000\ufeff\u2028',
+    '\u200b',
+    '\u0085',
+    'a\tb',
+    'a\n',
+    '\na',
+    '\u0000',
+    '\u001f',
+    '\u007f',
+    '\u0080',
+    'x'.repeat(PET_NAME_MAX_LENGTH),
+    'x'.repeat(PET_NAME_MAX_LENGTH + 1),
+    '🐈'.repeat(PET_NAME_MAX_LENGTH),
+    '🐈'.repeat(PET_NAME_MAX_LENGTH + 1),
+    ' '.repeat(PET_NAME_MAX_LENGTH),
+  ];
+
+  it.each(names)('says of the name %j what the domain says', (name) => {
+    const schema = at('components schemas NewPet properties name') as Node;
+    const good = petNameProblem(name) === undefined;
+    expect(schemaProblems('name', schema, name).length === 0).toBe(good);
+    // Validators compile a pattern with or without the flag.
+    const { length } = Array.from(name);
+    const fits = length >= Number(schema['minLength']) && length <= Number(schema['maxLength']);
+    for (const flags of ['', 'u']) {
+      expect(fits && new RegExp(String(schema['pattern']), flags).test(name), flags).toBe(good);
+    }
+  });
+});

@@ -1,0 +1,240 @@
+import { describe, expect, test } from 'vitest';
+import { problem, success, whole } from '../../../support/answer.ts';
+import { type Api, KEY, startApi } from '../../../support/http.ts';
+import { HeldPetRepository, petBody } from '../../../support/pets.ts';
+
+const OK = success(200, '{"status":"ok"}');
+const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
+const NOT_HTTP = bad('the request is not valid HTTP/1.1');
+const NO_METHOD = bad('the request has no HTTP method that this service knows');
+const BAD_HOST = bad('the request must have one valid Host header');
+
+const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
+const LIST = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
+const POST = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n`;
+
+describe('what is not HTTP is answered in JSON, and the connection closed', () => {
+  test.each([
+    ['a word', 'rubbish\r\n\r\n', NO_METHOD],
+    ['binary', Buffer.from([0, 255, 1, 254, 13, 10, 13, 10]), NO_METHOD],
+    ['the beginning of TLS', Buffer.from('16030100f5010000f10303', 'hex'), NO_METHOD],
+    ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', NOT_HTTP],
+    ['HTTP/3.0', 'GET /livez HTTP/3.0\r\nHost: x\r\n\r\n', NOT_HTTP],
+    ['a space in the URL', 'GET /v1 /pets HTTP/1.1\r\nHost: x\r\n\r\n', NOT_HTTP],
+    ['a header without a colon', 'GET /livez HTTP/1.1\r\nHost\r\n\r\n', NOT_HTTP],
+    ['a space before the colon', 'GET /livez HTTP/1.1\r\nHost : x\r\n\r\n', NOT_HTTP],
+    ['a folded header', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-A: a\r\n b\r\n\r\n', NOT_HTTP],
+    ['a NUL in a header', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-A: a\0b\r\n\r\n', NOT_HTTP],
+    ['a bare CR', 'GET /livez HTTP/1.1\rHost: x\r\r', NOT_HTTP],
+    ['a negative length', `${POST}Content-Length: -1\r\n\r\n`, NOT_HTTP],
+    ['a length that is no number', `${POST}Content-Length: 1x\r\n\r\n`, NOT_HTTP],
+    ['a length beyond 2^64', `${POST}Content-Length: 99999999999999999999\r\n\r\n`, NOT_HTTP],
+    ['two lengths', `${POST}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, NOT_HTTP],
+    [
+      'a length and chunks',
+      `${POST}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+      NOT_HTTP,
+    ],
+    [
+      'chunks and a length',
+      `${POST}Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n`,
+      NOT_HTTP,
+    ],
+    ['a coding that is not chunked', `${POST}Transfer-Encoding: gzip\r\n\r\n`, NOT_HTTP],
+    ['chunked, but not last', `${POST}Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n`, NOT_HTTP],
+  ])('%s', async (_, bytes, expected) => {
+    await using api = await startApi();
+    const answers = await api.raw(bytes);
+    expect(answers.map(whole)).toStrictEqual([expected]);
+    expect(answers[0]?.headers['connection']).toBe('close');
+    expect(whole(await api.get('/livez'))).toStrictEqual(OK);
+  });
+
+  test('nor is it answered twice when more of it comes', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send('rubbish\r\n\r\n');
+    for (let i = 0; i < 20; i++) await connection.send(Buffer.alloc(10_000, 'x')).catch(() => {});
+    expect(whole(await connection.answer())).toStrictEqual(NO_METHOD);
+    await connection.closed();
+    expect(api.log.records).toHaveLength(1);
+  });
+
+  test('a client that never hangs up is hung up on', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send('rubbish\r\n\r\n');
+    await connection.answer();
+    // Our side stays open: the server must not wait for it for ever.
+    await connection.closed();
+    expect(await api.drain(5000)).toBe(0);
+  });
+});
+
+describe('the Host', () => {
+  const hosts = (...lines: string[]) => `GET /livez HTTP/1.1\r\n${lines.join('')}Connection: close\r\n\r\n`;
+
+  test.each([
+    ['none', hosts()],
+    ['an empty one', hosts('Host:\r\n')],
+    ['two', hosts('Host: x\r\n', 'Host: y\r\n')],
+    ['the same twice', hosts('Host: x\r\n', 'host: x\r\n')],
+    ['two in one', hosts('Host: x, y\r\n')],
+    ['with a path', hosts('Host: x/y\r\n')],
+    ['with a user', hosts('Host: me@x\r\n')],
+    ['with what would end a link', hosts('Host: x>; rel="next"\r\n')],
+    ['with a port that is no number', hosts('Host: x:y\r\n')],
+    ['with a port that is too long', hosts('Host: x:123456\r\n')],
+    ['none, for an absolute URL', hosts().replace('/livez', 'http://x/livez')],
+  ])('%s: 400', async (_, bytes) => {
+    await using api = await startApi();
+    expect((await api.raw(bytes)).map(whole)).toStrictEqual([BAD_HOST]);
+  });
+
+  test.each([
+    'x',
+    'x:1',
+    'petstore.example',
+    '127.0.0.1:80',
+    '[::1]:80',
+    'under_score',
+    'xn--zo-bja.example',
+  ])('%s: taken', async (host) => {
+    await using api = await startApi();
+    expect((await api.raw(hosts(`Host: ${host}\r\n`))).map(whole)).toStrictEqual([OK]);
+  });
+
+  test('HTTP/1.0 needs none', async () => {
+    await using api = await startApi();
+    const answers = await api.raw(`GET /v1/pets/1 HTTP/1.0\r\nAuthorization: Bearer ${KEY}\r\n\r\n`);
+    expect(answers).toMatchObject([
+      { status: 404, headers: { link: expect.stringContaining(`<${api.url}/docs#getPet>`) } },
+    ]);
+  });
+});
+
+describe('one behind the other on a connection', () => {
+  test('good requests are answered in their order', async () => {
+    await using api = await startApi();
+    const body = petBody();
+    const last = LIVEZ.replace('Host', 'Connection: close\r\nHost');
+    const answers = await api.raw(
+      `${LIST}${POST}Content-Length: ${body.length}\r\n\r\n${body}${LIVEZ}${last}`,
+    );
+    const pet = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
+    expect(answers.map(whole)).toStrictEqual([
+      success(200, '[]'),
+      success(201, pet, { location: '/v1/pets/1' }),
+      OK,
+      OK,
+    ]);
+  });
+
+  test.each([
+    ['rubbish', 'rubbish\r\n\r\n', NO_METHOD],
+    ['a broken header', 'GET / HTTP/1.1\r\nHost\r\n\r\n', NOT_HTTP],
+    ['a body behind "close"', `${LIVEZ.replace('Host', 'Connection: close\r\nHost')}x`, OK],
+  ])('the answer to a good one comes first, and intact: %s', async (_, rubbish, expected) => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const connection = await api.connect();
+    await connection.send(LIVEZ + LIST + LIST + rubbish);
+    await pets.calls(1);
+    await connection.send('and more of it');
+    pets.release();
+    const answers = [];
+    for (let answer = await connection.next(); answer !== undefined; answer = await connection.next()) {
+      answers.push(whole(answer));
+    }
+    expect(answers).toStrictEqual([OK, success(200, '[]'), success(200, '[]'), expected]);
+  });
+
+  test('a broken body behind a good one', async () => {
+    await using api = await startApi();
+    const broken = `${POST}Transfer-Encoding: chunked\r\n\r\nxyz\r\n`;
+    expect((await api.raw(LIST + broken)).map(whole)).toStrictEqual([success(200, '[]'), NOT_HTTP]);
+  });
+});
+
+describe('a body that breaks off', () => {
+  const nothingIsStored = async (api: Api) => expect((await api.get('/v1/pets')).body).toBe('[]');
+
+  test.each([
+    ['a bad chunk', `${POST}Transfer-Encoding: chunked\r\n\r\n5\r\n{"nam\r\nxyz\r\n`, NOT_HTTP],
+    ['a chunk without its end', `${POST}Transfer-Encoding: chunked\r\n\r\n2\r\n{}{}\r\n`, NOT_HTTP],
+    [
+      'chunk extensions without end',
+      `${POST}Transfer-Encoding: chunked\r\n\r\n5;${'x'.repeat(20_000)}`,
+      problem(413, 'PAYLOAD_TOO_LARGE', 'the chunk extensions are too large'),
+    ],
+  ])('%s', async (_, bytes, expected) => {
+    await using api = await startApi();
+    expect((await api.raw(bytes)).map(whole)).toStrictEqual([expected]);
+    await nothingIsStored(api);
+  });
+
+  test('a chunk that is bad after the answer', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send('POST /v1/pets HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
+    expect(await connection.answer()).toMatchObject({ status: 401 });
+    await connection.send('xyz\r\n');
+    await connection.closed();
+    expect(api.log.records).toHaveLength(1);
+  });
+
+  test('a client that is gone in the middle', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(`${POST}Content-Length: ${petBody().length}\r\n\r\n${petBody().slice(0, -1)}`);
+    connection.abort();
+    expect(await api.log.record(0)).toMatchObject({ method: 'POST', aborted: true });
+    await nothingIsStored(api);
+    expect(api.log.failures).toStrictEqual([]);
+  });
+
+  test('a client that ends in the middle, and listens', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(`${POST}Content-Length: ${petBody().length}\r\n\r\n${petBody().slice(0, -1)}`);
+    connection.endSending();
+    expect(whole(await connection.answer())).toStrictEqual(NOT_HTTP);
+    await connection.closed();
+    await nothingIsStored(api);
+  });
+});
+
+describe('a client that has said everything and listens', () => {
+  test('gets its answer, however long that takes', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const connection = await api.connect();
+    await connection.send(LIST);
+    connection.endSending();
+    await pets.calls(1);
+    // The end of its side is on its way to the server no later than this answer is on its way back.
+    await api.get('/livez');
+    pets.release();
+    expect(whole(await connection.answer())).toStrictEqual(success(200, '[]'));
+    await connection.closed();
+  });
+
+  test('gets all of its answers', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(LIST + LIVEZ + LIST);
+    connection.endSending();
+    for (const expected of [success(200, '[]'), OK, success(200, '[]')]) {
+      expect(whole(await connection.answer())).toStrictEqual(expected);
+    }
+    await connection.closed();
+  });
+
+  test('nothing at all: no answer', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    connection.endSending();
+    await connection.closed();
+    expect(api.log.records).toStrictEqual([]);
+  });
+});

@@ -1,0 +1,266 @@
+import { connect } from 'node:net';
+import { once } from 'node:events';
+import { describe, expect, test, vi } from 'vitest';
+import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
+import { problem, success, whole } from '../../../support/answer.ts';
+import { KEY, startApi } from '../../../support/http.ts';
+import { HeldPetRepository, petBody, stored } from '../../../support/pets.ts';
+
+/** More than any of these should need: whoever waits for it has failed. */
+const DEADLINE = 10_000;
+
+const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
+const READYZ = 'GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n';
+const LIST = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
+const POST = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n`;
+const EMPTY = success(200, '[]');
+
+describe('a drain', () => {
+  test('of a server with nothing to do', async () => {
+    await using api = await startApi();
+    expect(await api.drain(DEADLINE)).toBe(0);
+  });
+
+  test('lets a request in flight have its answer, and says that it was the last', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const connection = await api.connect();
+    await connection.send(LIST);
+    await pets.calls(1);
+    const drained = api.drain(DEADLINE);
+    pets.release();
+    const answer = await connection.answer();
+    expect(whole(answer)).toStrictEqual(EMPTY);
+    expect(answer.headers['connection']).toBe('close');
+    await connection.closed();
+    expect(await drained).toBe(0);
+  });
+
+  test('lets a body that is still coming come', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    const body = petBody();
+    await connection.send(`${POST}Content-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`);
+    // The server has seen the beginning: it has read what was sent before this.
+    await api.get('/livez');
+    const drained = api.drain(DEADLINE);
+    await connection.send(body.slice(5));
+    expect(await connection.answer()).toMatchObject({ status: 201, headers: { connection: 'close' } });
+    expect(await drained).toBe(0);
+  });
+
+  test('lets every request on a connection have its answer', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const connection = await api.connect();
+    await connection.send(LIST + LIST);
+    await pets.calls(1);
+    await api.get('/livez');
+    const drained = api.drain(DEADLINE);
+    await connection.send(LIST);
+    // The server has seen it: it has read what was sent before this.
+    await api.get('/livez');
+    pets.release();
+    const answers = [await connection.answer(), await connection.answer(), await connection.answer()];
+    expect(answers.map(whole)).toStrictEqual([EMPTY, EMPTY, EMPTY]);
+    expect(answers.map(({ headers }) => headers['connection'])).toStrictEqual([
+      'keep-alive',
+      'keep-alive',
+      'close',
+    ]);
+    await connection.closed();
+    expect(await drained).toBe(0);
+  });
+
+  test('still answers a request that was on its way over an idle connection', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(LIVEZ);
+    expect((await connection.answer()).headers['connection']).toBe('keep-alive');
+    const drained = api.drain(DEADLINE);
+    await connection.send(LIVEZ);
+    expect(await connection.answer()).toMatchObject({ status: 200, headers: { connection: 'close' } });
+    await connection.closed();
+    expect(await drained).toBe(0);
+  });
+
+  test('closes connections that are idle, while others are not', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const [busy, used, fresh] = [await api.connect(), await api.connect(), await api.connect()];
+    await busy.send(LIST);
+    await pets.calls(1);
+    await used.send(LIVEZ);
+    await used.answer();
+    // The server knows of the last one: connections are taken in their order.
+    await api.get('/livez');
+    const drained = api.drain(DEADLINE);
+    await Promise.all([used.closed(), fresh.closed()]);
+    pets.release();
+    expect(whole(await busy.answer())).toStrictEqual(EMPTY);
+    expect(await drained).toBe(0);
+  });
+
+  test('lets a request come that began on a connection in use', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(LIVEZ + LIVEZ.slice(0, 9));
+    expect((await connection.answer()).headers['connection']).toBe('keep-alive');
+    const drained = api.drain(DEADLINE);
+    await connection.send(LIVEZ.slice(9));
+    expect((await connection.answer()).headers['connection']).toBe('close');
+    expect(await drained).toBe(0);
+  });
+
+  test('lets a slow client read what it was promised', async () => {
+    const { api, connection, requests } = await apiWithPausedClient();
+    await using _ = api;
+    const drained = api.drain(DEADLINE);
+    connection.resume();
+    for (let answers = 0; answers < requests; answers++) {
+      expect((await connection.answer()).status).toBe(200);
+    }
+    await connection.closed();
+    expect(await drained).toBe(0);
+  });
+
+  test('is not held up by a client that is gone without its answers', async () => {
+    const { api, connection } = await apiWithPausedClient();
+    await using _ = api;
+    connection.abort();
+    await vi.waitUntil(() => api.log.records.some(({ aborted }) => aborted));
+    // Leaves an idle connection, which is closed as long as nobody is behind.
+    await api.get('/livez');
+    expect(await api.drain(DEADLINE)).toBe(0);
+  });
+
+  test('closes a connection whose answer was on its way and said "keep-alive"', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const connection = await api.connect();
+    await connection.send(LIST);
+    await pets.calls(1);
+    pets.release();
+    // The answer is written in the turns of this very tick, and only out after it.
+    for (let turn = 0; turn < 100; turn++) await Promise.resolve();
+    const drained = api.drain(DEADLINE);
+    expect((await connection.answer()).headers['connection']).toBe('keep-alive');
+    await connection.closed();
+    expect(await drained).toBe(0);
+  });
+
+  test('refuses new connections', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const connection = await api.connect();
+    await connection.send(LIST);
+    await pets.calls(1);
+    const drained = api.drain(DEADLINE);
+    const late = connect({ host: '127.0.0.1', port: api.port });
+    await expect(once(late, 'connect')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    pets.release();
+    expect(await connection.answer()).toMatchObject({ status: 200 });
+    expect(await drained).toBe(0);
+  });
+
+  test('is not held up by a connection whose CONNECT was refused', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send('CONNECT /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+    expect(await connection.answer()).toMatchObject({ status: 405 });
+    expect(await api.drain(DEADLINE)).toBe(0);
+  });
+
+  test('tells the load balancer, while /livez goes on', async () => {
+    await using api = await startApi();
+    const unavailable = 'the service is shutting down';
+    const expected = [
+      [READYZ, problem(503, 'UNAVAILABLE', unavailable, { 'retry-after': '2' })],
+      [LIVEZ, success(200, '{"status":"ok"}')],
+    ] as const;
+    const connections = [await api.connect(), await api.connect()];
+    for (const [index, [request]] of expected.entries()) await connections[index]!.send(request.slice(0, 9));
+    await api.get('/livez');
+    const drained = api.drain(DEADLINE);
+    for (const [index, [request, whatever]] of expected.entries()) {
+      await connections[index]!.send(request.slice(9));
+      expect(whole(await connections[index]!.answer())).toStrictEqual(whatever);
+    }
+    expect(await drained).toBe(0);
+    // It is no failure.
+    expect(api.log.failures).toStrictEqual([]);
+  });
+
+  test('does nothing for what comes behind the last answer', async () => {
+    const pets = new InMemoryPetRepository();
+    await using api = await startApi({ pets });
+    const connection = await api.connect();
+    await connection.send(LIVEZ.slice(0, 9));
+    await api.get('/livez');
+    const drained = api.drain(DEADLINE);
+    const body = petBody();
+    await connection.send(`${LIVEZ.slice(9)}${POST}Content-Length: ${body.length}\r\n\r\n${body}`);
+    expect((await connection.answer()).headers['connection']).toBe('close');
+    await connection.closed();
+    expect(await drained).toBe(0);
+    expect(await pets.list({ limit: 1 })).toStrictEqual([]);
+  });
+});
+
+describe('at the deadline', () => {
+  test('the stubborn are cut off, and counted', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const waiting = await api.connect();
+    const halfway = await api.connect();
+    const uploading = await api.connect();
+    await waiting.send(LIST);
+    await halfway.send('GET /livez HTTP/1.1\r\nHost');
+    await uploading.send(`${POST}Content-Length: 10\r\n\r\n{`);
+    await pets.calls(1);
+    await api.get('/livez');
+    const drained = api.drain(50);
+    expect(await waiting.next()).toBeUndefined();
+    await Promise.all([halfway.closed(), uploading.closed()]);
+    expect(await drained).toBe(3);
+    expect(await api.log.record(2)).toMatchObject({ route: '/v1/pets', aborted: true });
+    expect(api.log.failures).toStrictEqual([]);
+  });
+
+  test('a client that does not take its answer is cut off, too', async () => {
+    const { api, connection } = await apiWithPausedClient();
+    await using _ = api;
+    // Not so the idle connection of another request.
+    await api.get('/livez');
+    expect(await api.drain(50)).toBe(1);
+    connection.resume();
+  });
+
+  test('a connection that CONNECT has taken out of HTTP is cut off, too', async () => {
+    const tokens = { verify: () => new Promise<undefined>(() => {}) };
+    await using api = await startApi({ tokens });
+    const connection = await api.connect();
+    await connection.send(`CONNECT /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`);
+    await api.get('/livez');
+    expect(await api.drain(50)).toBe(1);
+    await connection.closed();
+  });
+});
+
+/** A client that has asked for far more than fits on the way to it, and reads nothing of it. */
+async function apiWithPausedClient() {
+  const requests = 150;
+  const pets = new InMemoryPetRepository();
+  await stored(pets, ...Array.from({ length: 100 }, () => ({ name: '🐕'.repeat(255) })));
+  const api = await startApi({ pets });
+  const connection = await api.connect();
+  connection.pause();
+  await connection.send(LIST.replace('/v1/pets', '/v1/pets?limit=100').repeat(requests));
+  const begun = () => api.log.records.filter(({ route }) => route === '/v1/pets').length;
+  // Until the system has no room for more.
+  for (let before = -1; before < begun(); ) {
+    before = begun();
+    for (let i = 0; i < 10; i++) await api.get('/livez');
+  }
+  return { api, connection, requests };
+}

@@ -1,0 +1,25 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { inPeriods } from '../../../../src/adapters/http/server/in-periods.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+test('the first is reported at once, what follows every ten seconds in one sum, and a new first at once', () => {
+  const reports: number[] = [];
+  const count = inPeriods((sum) => void reports.push(sum));
+  count(1);
+  expect(reports).toStrictEqual([1]);
+  for (let i = 0; i < 1000; i++) count(2);
+  vi.advanceTimersByTime(9_999);
+  expect(reports).toStrictEqual([1]);
+  vi.advanceTimersByTime(1);
+  expect(reports).toStrictEqual([1, 2000]);
+  count(3);
+  vi.advanceTimersByTime(10_000);
+  expect(reports).toStrictEqual([1, 2000, 3]);
+  vi.advanceTimersByTime(10_000);
+  expect(reports).toStrictEqual([1, 2000, 3]);
+  expect(vi.getTimerCount()).toBe(0);
+  count(4);
+  expect(reports).toStrictEqual([1, 2000, 3, 4]);
+});

@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest';
+import { SERVER_LIMITS } from '../../../../src/adapters/http/wire/limits.ts';
+import { problem, whole } from '../../../support/answer.ts';
+import { KEY, startApi } from '../../../support/http.ts';
+import { HeldPetRepository } from '../../../support/pets.ts';
+
+const limits = { headersTimeout: 100, requestTimeout: 200, keepAliveTimeout: 100 };
+const TIMEOUT = problem(408, 'REQUEST_TIMEOUT', 'the request did not end in time');
+const POST = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n`;
+
+test('a client has 10 s for its headers and 30 s for its request', () => {
+  expect(SERVER_LIMITS).toMatchObject({ headersTimeout: 10_000, requestTimeout: 30_000 });
+});
+
+describe.concurrent('a request that does not end: 408, and the connection is closed', () => {
+  test.for([
+    ['no byte at all', ''],
+    ['half a request line', 'GET /liv'],
+    ['half the headers', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow:'],
+    ['no body', `${POST}Content-Length: 10\r\n\r\n`],
+    ['half a body', `${POST}Content-Length: 10\r\n\r\n{"nam`],
+    ['half a chunk', `${POST}Transfer-Encoding: chunked\r\n\r\n10\r\n{"nam`],
+    ['no last chunk', `${POST}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`],
+    ['half a compressed body', `${POST}Content-Encoding: gzip\r\nContent-Length: 10\r\n\r\n\x1f\x8b`],
+  ])('%s', async ([, bytes = ''], context) => {
+    await using api = await startApi({ limits });
+    const answers = await api.raw(bytes);
+    context.expect(answers.map(whole)).toStrictEqual([TIMEOUT]);
+    context.expect(answers[0]?.headers['connection']).toBe('close');
+    context.expect(await api.log.record(0)).toMatchObject({
+      status: 408,
+      requestId: answers[0]?.headers['x-request-id'],
+    });
+    context.expect([api.log.records.length, api.log.failures]).toStrictEqual([1, []]);
+  });
+
+  test('the second on its connection', async (context) => {
+    await using api = await startApi({ limits });
+    const connection = await api.connect();
+    await connection.send('GET /livez HTTP/1.1\r\nHost: x\r\n\r\nGET /liv');
+    context.expect(await connection.answer()).toMatchObject({ status: 200 });
+    context.expect(whole(await connection.answer())).toStrictEqual(TIMEOUT);
+    await connection.closed();
+  });
+
+  test('a header every now and then does not help', async (context) => {
+    await using api = await startApi({ limits });
+    const connection = await api.connect();
+    await connection.send('GET /livez HTTP/1.1\r\n');
+    const now = setInterval(() => void connection.send('X-Slow: x\r\n').catch(() => {}), 10);
+    const answer = await connection.answer();
+    clearInterval(now);
+    context.expect(whole(answer)).toStrictEqual(TIMEOUT);
+  });
+});
+
+test('a body that stalls after the request was refused: no second answer', async () => {
+  await using api = await startApi({ limits });
+  const connection = await api.connect();
+  await connection.send('POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{"nam');
+  expect(await connection.answer()).toMatchObject({ status: 401 });
+  await connection.closed();
+  expect(api.log.records).toMatchObject([{ status: 401 }]);
+});
+
+test('an idle connection is closed without a word', async () => {
+  await using api = await startApi({ limits });
+  const connection = await api.connect();
+  await connection.send('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+  expect(await connection.answer()).toMatchObject({ status: 200 });
+  await connection.closed();
+  expect(api.log.records).toHaveLength(1);
+});
+
+test('the service itself may take longer: the limits are those of the client', async () => {
+  const pets = new HeldPetRepository();
+  await using api = await startApi({ limits, pets });
+  const answer = api.get('/v1/pets');
+  await pets.calls(1);
+  await new Promise((resolve) => setTimeout(resolve, 2 * limits.requestTimeout));
+  pets.release();
+  expect((await answer).status).toBe(200);
+});

@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest';
+import { parseJson } from '../../../src/adapters/json/parse-json.ts';
+import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts';
+
+describe('a number that is an integer in the range of int64 is a bigint', () => {
+  test.each<readonly [string, bigint]>([
+    ['0', 0n],
+    ['-0', 0n],
+    ['-0.000e-9', 0n],
+    ['0e99999999999999999999999', 0n],
+    ['1.0', 1n],
+    ['1e3', 1000n],
+    ['1.25e2', 125n],
+    ['12500e-2', 125n],
+    ['-1.5E+1', -15n],
+    ['0.1e1', 1n],
+    ['0.0000010e6', 1n],
+    ['1000000000000000000', 10n ** 18n],
+    ['1e18', 10n ** 18n],
+    ['9223372036854775807', INT64_MAX],
+    ['-9223372036854775808', INT64_MIN],
+    ['9223372036854775807.000', INT64_MAX],
+  ])('%s', (text, value) => {
+    expect(parseJson(text)).toBe(value);
+  });
+
+  test('in whatever form it is written', () => {
+    const values = [1n, -1n, 7n, 10n, 120n, 2n ** 53n + 1n, 10n ** 18n, INT64_MAX, INT64_MIN];
+    for (const value of values) {
+      const sign = value < 0n ? '-' : '';
+      const digits = String(value).replace('-', '');
+      for (let shift = 0; shift <= 25; shift++) {
+        const padded = digits.padStart(shift + 1, '0');
+        const point = padded.length - shift;
+        const forms = [
+          `${digits}${'0'.repeat(shift)}e-${shift}`,
+          `${padded.slice(0, point)}.${padded.slice(point)}0e${shift}`,
+          `${digits}.${'0'.repeat(shift + 1)}`,
+        ];
+        for (const form of forms) expect(parseJson(sign + form), form).toBe(value);
+      }
+    }
+  });
+});
+
+describe('any other number is a double', () => {
+  test.each<readonly [string, number]>([
+    ['1.5', 1.5],
+    ['-0.1', -0.1],
+    ['1e-1', 0.1],
+    ['12345e-3', 12.345],
+    ['9223372036854775808', 2 ** 63],
+    ['-9223372036854775809', -(2 ** 63)],
+    ['1e19', 1e19],
+    ['1e400', Number.POSITIVE_INFINITY],
+    ['-1e999999999', Number.NEGATIVE_INFINITY],
+    ['1e-400', 0],
+    ['1e99999999999999999999999', Number.POSITIVE_INFINITY],
+  ])('%s', (text, value) => {
+    expect(parseJson(text)).toBe(value);
+  });
+});
+
+test('everything else is what JSON.parse makes of it', () => {
+  const text = '{"a":[true,false,null,"7","1e3",{}],"b":{"":"x"},"c":[],"\\u0064":"\\ud83d\\udc15"}';
+  expect(parseJson(text)).toStrictEqual(JSON.parse(text));
+});
+
+test('numbers deep inside', () => {
+  expect(parseJson('{"a":[1,[2.5,{"b":9007199254740993}]]}')).toStrictEqual({
+    a: [1n, [2.5, { b: 9007199254740993n }]],
+  });
+});
+
+test('of a key that is there twice, the last', () => {
+  expect(parseJson('{"a":1,"a":2}')).toStrictEqual({ a: 2n });
+  expect(parseJson('{"a":[1,2],"a":3}')).toStrictEqual({ a: 3n });
+  expect(parseJson('{"a":3,"a":{"b":9007199254740993}}')).toStrictEqual({ a: { b: 9007199254740993n } });
+});
+
+test('__proto__ is a key like another', () => {
+  const value = parseJson('{"__proto__":{"polluted":1}}');
+  expect(Object.keys(value as object)).toStrictEqual(['__proto__']);
+  expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+  expect('polluted' in {}).toBe(false);
+});
+
+test.each(['', '{', '01', '1.', '.5', '+1', '1e', 'Infinity', '1_000', '7n', '{"a":1,}'])(
+  '%j is not JSON',
+  (text) => {
+    expect(() => parseJson(text)).toThrow(SyntaxError);
+  },
+);
+
+test('nesting without end', () => {
+  expect(() => parseJson('['.repeat(1e5) + ']'.repeat(1e5))).toThrow(RangeError);
+});

@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
+import { digestOf, idOf, keyMint } from '../../../src/adapters/tokens/token.ts';
+import { ApiKeyIdTaken } from '../../../src/application/keys/errors.ts';
+import { CreateKey } from '../../../src/application/keys/create-key.ts';
+import { InvalidApiKey } from '../../../src/domain/api-key.ts';
+import { aKey } from '../../contracts/api-key-repository.ts';
+
+const NOW = new Date('2026-11-20T12:00:00.000Z');
+const LATER = new Date('2027-11-20T12:00:00.000Z');
+
+describe('CreateKey', () => {
+  it('stores a key of the draft, and returns it with the token that it is known by', async () => {
+    const keys = new InMemoryApiKeyRepository();
+    const rateLimit = { requests: 600, seconds: 60 };
+
+    const { key, token } = await new CreateKey(keys, keyMint, () => NOW).execute({
+      label: 'the shop',
+      scopes: ['pets:write', 'pets:read'],
+      expiresAt: LATER,
+      rateLimit,
+    });
+
+    expect(key).toStrictEqual({
+      id: idOf(token),
+      digest: digestOf(token),
+      label: 'the shop',
+      scopes: ['pets:read', 'pets:write'],
+      createdAt: NOW,
+      expiresAt: LATER,
+      rateLimit,
+    });
+    expect(await keys.list()).toStrictEqual([key]);
+  });
+
+  it('makes two keys of two equal drafts: a label is not unique', async () => {
+    const keys = new InMemoryApiKeyRepository();
+    const createKey = new CreateKey(keys, keyMint, () => NOW);
+    const draft = { label: 'the shop', scopes: ['pets:read'] } as const;
+
+    const made = [await createKey.execute(draft), await createKey.execute(draft)];
+
+    expect(new Set(made.map(({ token }) => token)).size).toBe(2);
+    expect(await keys.list()).toHaveLength(2);
+  });
+
+  it('revokes a key that could not be handed over', async () => {
+    const keys = new InMemoryApiKeyRepository();
+    const full = new Error('full');
+
+    const made = new CreateKey(keys, keyMint, () => NOW).execute(
+      { label: 'x', scopes: ['pets:read'] },
+      () => {
+        throw full;
+      },
+    );
+
+    await expect(made).rejects.toBe(full);
+    expect(await keys.list()).toMatchObject([{ label: 'x', revokedAt: NOW }]);
+  });
+
+  it('refuses an invalid draft, and neither mints nor stores a key', async () => {
+    const keys = new InMemoryApiKeyRepository();
+    let minted = 0;
+    const mint = { mint: async () => (minted++, keyMint.mint()) };
+
+    const refused = new CreateKey(keys, mint, () => NOW).execute({
+      label: '',
+      scopes: ['pets:read'],
+      expiresAt: NOW,
+    });
+
+    await expect(refused).rejects.toThrow(InvalidApiKey);
+    await expect(refused).rejects.toMatchObject({ problems: [{ field: 'label' }, { field: 'expiresAt' }] });
+    expect([await keys.list(), minted]).toStrictEqual([[], 0]);
+  });
+
+  it('passes on that the id is taken, and overwrites nothing', async () => {
+    const keys = new InMemoryApiKeyRepository();
+    await keys.insert(aKey(1));
+    const mint = { mint: async () => ({ ...(await keyMint.mint()), id: aKey(1).id }) };
+
+    const refused = new CreateKey(keys, mint, () => NOW).execute({ label: 'x', scopes: ['pets:read'] });
+
+    await expect(refused).rejects.toThrow(ApiKeyIdTaken);
+    expect(await keys.list()).toStrictEqual([aKey(1)]);
+  });
+});

@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest';
+import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
+import { mintKey } from '../../../src/adapters/tokens/token.ts';
+import { EitherTokenVerifier } from '../../../src/application/keys/either-token-verifier.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import type { TokenVerifier } from '../../../src/application/ports/token-verifier.ts';
+import { tokenVerifierContract } from '../../contracts/token-verifier.ts';
+
+const TOM = { label: 'tom', token: 'tom-0123456789abcdef' };
+
+const AWAY: TokenVerifier = {
+  verify: async () => {
+    throw new StorageUnavailable('away');
+  },
+};
+
+function minted(labels: readonly string[]) {
+  const keys = labels.map((label) => ({ label, token: mintKey().token }));
+  return { known: new InMemoryTokenVerifier(keys.map(knownKey)), tokens: keys.map(({ token }) => token) };
+}
+
+const NOTHING = new InMemoryTokenVerifier([]);
+
+tokenVerifierContract('either, the keys being in the first', async (labels) => {
+  const { known, tokens } = minted(labels);
+  return { verifier: new EitherTokenVerifier(known, NOTHING), tokens };
+});
+
+tokenVerifierContract('either, the keys being in the second', async (labels) => {
+  const { known, tokens } = minted(labels);
+  return { verifier: new EitherTokenVerifier(NOTHING, known), tokens };
+});
+
+it('does not ask the second for what the first knows', async () => {
+  const verifier = new EitherTokenVerifier(new InMemoryTokenVerifier([knownKey(TOM)]), AWAY);
+  expect((await verifier.verify(TOM.token))?.label).toBe('tom');
+});
+
+it('says that it cannot know when the second cannot', async () => {
+  const verifier = new EitherTokenVerifier(NOTHING, AWAY);
+  await expect(verifier.verify(TOM.token)).rejects.toThrow(StorageUnavailable);
+});

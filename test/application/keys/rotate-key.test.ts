@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest';
+import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
+import { digestOf, idOf, keyMint } from '../../../src/adapters/tokens/token.ts';
+import { ApiKeyNotActive, ApiKeyNotFound } from '../../../src/application/keys/errors.ts';
+import { CreateKey } from '../../../src/application/keys/create-key.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import { RotateKey, type Rotation } from '../../../src/application/keys/rotate-key.ts';
+import { type ApiKey, InvalidApiKey } from '../../../src/domain/api-key.ts';
+import { aKey } from '../../contracts/api-key-repository.ts';
+
+const DAY = 86_400_000;
+const NOW = new Date('2026-11-20T12:00:00.000Z');
+const old = aKey(1, { createdAt: days(-10), scopes: ['pets:read', 'pets:write'] });
+
+function days(count: number): Date {
+  return new Date(NOW.getTime() + count * DAY);
+}
+
+async function holding(...all: readonly ApiKey[]): Promise<InMemoryApiKeyRepository> {
+  const keys = new InMemoryApiKeyRepository();
+  for (const key of all) await keys.insert(key);
+  return keys;
+}
+
+function rotate(keys: InMemoryApiKeyRepository, rotation: Rotation) {
+  const createKey = new CreateKey(keys, keyMint, () => NOW);
+  return new RotateKey(keys, createKey, () => NOW).execute(old.id, rotation);
+}
+
+describe('RotateKey', () => {
+  it('makes a new key for the same, and lets the old one expire after the overlap', async () => {
+    const before = { ...old, rateLimit: { requests: 600, seconds: 60 }, lastUsedAt: days(-1) };
+    const keys = await holding(before, aKey(2));
+
+    const rotated = await rotate(keys, { overlapMs: 7 * DAY });
+
+    expect(rotated).toStrictEqual({
+      key: {
+        id: idOf(rotated.token),
+        digest: digestOf(rotated.token),
+        label: old.label,
+        scopes: ['pets:read', 'pets:write'],
+        createdAt: NOW,
+        rateLimit: { requests: 600, seconds: 60 },
+      },
+      token: rotated.token,
+      old: { ...before, expiresAt: days(7) },
+    });
+    expect(rotated.key.id).not.toBe(old.id);
+    expect(await keys.list()).toStrictEqual([rotated.old, rotated.key, aKey(2)]);
+  });
+
+  it.each([undefined, days(1), days(400)])('gives the new key a life of its own: %s', async (expiresAt) => {
+    const keys = await holding({ ...old, expiresAt: days(20) });
+
+    const { key, old: replaced } = await rotate(keys, { overlapMs: DAY, expiresAt });
+
+    expect(key.expiresAt).toStrictEqual(expiresAt);
+    expect(replaced.expiresAt).toStrictEqual(days(1));
+  });
+
+  it('ends the old key now when there is no overlap', async () => {
+    const keys = await holding(old);
+
+    expect((await rotate(keys, { overlapMs: 0 })).old).toStrictEqual({ ...old, expiresAt: NOW });
+  });
+
+  it('never lets the old key live longer', async () => {
+    const before = { ...old, expiresAt: days(2) };
+    const keys = await holding(before);
+
+    expect((await rotate(keys, { overlapMs: 7 * DAY })).old).toStrictEqual(before);
+    expect(await keys.findById(old.id)).toStrictEqual(before);
+  });
+
+  it('leaves the old key as it is when the new one could not be handed over', async () => {
+    const keys = await holding(old);
+    const createKey = new CreateKey(keys, keyMint, () => NOW);
+    const full = new Error('full');
+
+    const rotated = new RotateKey(keys, createKey, () => NOW).execute(old.id, { overlapMs: 0 }, () => {
+      throw full;
+    });
+
+    await expect(rotated).rejects.toBe(full);
+    expect(await keys.findById(old.id)).toStrictEqual(old);
+    expect((await keys.list()).filter(({ id }) => id !== old.id)).toMatchObject([{ revokedAt: NOW }]);
+  });
+
+  it.each([
+    ['revoked', { revokedAt: days(-1) }],
+    ['revoked', { revokedAt: days(-1), expiresAt: days(-2) }],
+    ['expired', { expiresAt: NOW }],
+    ['expired', { expiresAt: days(-1) }],
+  ])('refuses a key that is %s: %j', async (state, fields) => {
+    const keys = await holding({ ...old, ...fields });
+
+    const refused = rotate(keys, { overlapMs: DAY });
+
+    await expect(refused).rejects.toThrow(ApiKeyNotActive);
+    await expect(refused).rejects.toThrow(`the key ${old.id} is ${state}`);
+    await expect(refused).rejects.toMatchObject({ kind: 'api-key-not-active', id: old.id });
+    expect(await keys.list()).toStrictEqual([{ ...old, ...fields }]);
+  });
+
+  it('knows when there is no such key', async () => {
+    const keys = await holding(aKey(2));
+
+    const refused = rotate(keys, { overlapMs: DAY });
+
+    await expect(refused).rejects.toThrow(ApiKeyNotFound);
+    await expect(refused).rejects.toMatchObject({ kind: 'api-key-not-found', id: old.id });
+    expect(await keys.list()).toStrictEqual([aKey(2)]);
+  });
+
+  it('refuses a life that is over, and changes nothing', async () => {
+    const keys = await holding(old);
+
+    await expect(rotate(keys, { overlapMs: DAY, expiresAt: NOW })).rejects.toThrow(InvalidApiKey);
+
+    expect(await keys.list()).toStrictEqual([old]);
+  });
+
+  it('leaves the old key as it is when the new one cannot be stored', async () => {
+    class Full extends InMemoryApiKeyRepository {
+      override async insert(key: ApiKey): Promise<void> {
+        if (key.id !== old.id) throw new StorageUnavailable('no room');
+        await super.insert(key);
+      }
+    }
+    const keys = new Full();
+    await keys.insert(old);
+
+    await expect(rotate(keys, { overlapMs: 0 })).rejects.toThrow(StorageUnavailable);
+
+    expect(await keys.list()).toStrictEqual([old]);
+  });
+
+  it('has made the new key when the old one cannot be shortened, which is valid as before', async () => {
+    class CannotExpire extends InMemoryApiKeyRepository {
+      override async expire(): Promise<ApiKey | undefined> {
+        throw new StorageUnavailable('gone');
+      }
+    }
+    const keys = new CannotExpire();
+    await keys.insert(old);
+
+    await expect(rotate(keys, { overlapMs: 0 })).rejects.toThrow(StorageUnavailable);
+
+    expect(await keys.list()).toStrictEqual([
+      old,
+      {
+        id: expect.stringMatching(/^[0-9a-f]{16}$/),
+        digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+        label: old.label,
+        scopes: old.scopes,
+        createdAt: NOW,
+      },
+    ]);
+  });
+});

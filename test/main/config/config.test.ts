@@ -1,0 +1,293 @@
+import { describe, expect, it } from 'vitest';
+import { describeVariables, InvalidConfig, readConfig } from '../../../src/main/config/config.ts';
+
+const DEFAULTS = {
+  HOST: '127.0.0.1',
+  PORT: 3000,
+  DATABASE_URL: 'sqlite:./data/petstore.db',
+  AUTO_MIGRATE: false,
+  TRUST_PROXY: false,
+  MAX_CONNECTIONS: 10_000,
+  LOG_LEVEL: 'info',
+  SHUTDOWN_TIMEOUT: 25_000,
+};
+
+const KEY = '0123456789abcdef';
+
+const ALLOWED = {
+  PORT: 'must be an integer from 0 to 65535',
+  DATABASE_URL: 'must be sqlite:PATH, mongodb://HOST/DATABASE or memory:',
+  AUTO_MIGRATE: 'must be true or false',
+  API_KEYS:
+    'must be comma-separated keys of at least 16 characters from A-Z a-z 0-9 - . _ ~ + / =, each optionally as label=key',
+  PUBLIC_URL:
+    'must be an http or https URL without credentials, query and fragment, such as https://petstore.example',
+  TRUST_PROXY: 'must be true or false',
+  CORS_ORIGINS:
+    'must be comma-separated origins, each a scheme, a host and perhaps a port, such as https://shop.example',
+  RATE_LIMIT:
+    'must be requests/time, such as 600/60s or 10000/1h: 1 to 1000000000 requests in whole seconds, minutes or hours up to 24h',
+  MAX_CONNECTIONS: 'must be an integer from 1 to 1000000',
+  LOG_LEVEL: 'must be one of trace, debug, info, warn, error, fatal, silent',
+  SHUTDOWN_TIMEOUT: 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m',
+};
+
+function problemsOf(environment: Record<string, string>): readonly string[] {
+  try {
+    readConfig(environment);
+  } catch (error) {
+    if (error instanceof InvalidConfig) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+describe('the configuration', () => {
+  it('has a default for everything that has one', () => {
+    expect(readConfig({})).toStrictEqual(DEFAULTS);
+  });
+
+  it('takes an empty variable for an absent one, and does not see the variables of others', () => {
+    const empty = Object.fromEntries([...Object.keys(ALLOWED), 'HOST'].map((name) => [name, '']));
+    expect(readConfig({ ...empty, HOME: '/root', PATH: undefined })).toStrictEqual(DEFAULTS);
+  });
+
+  it.each([
+    ['HOST', 'localhost', 'localhost'],
+    ['HOST', '::1', '::1'],
+    ['PORT', '0', 0],
+    ['PORT', '1', 1],
+    ['PORT', '65535', 65_535],
+    ['DATABASE_URL', 'memory:', 'memory:'],
+    ['DATABASE_URL', 'sqlite:/var/lib/pets.db', 'sqlite:/var/lib/pets.db'],
+    ['DATABASE_URL', 'mongodb://localhost/petstore', 'mongodb://localhost/petstore'],
+    ['DATABASE_URL', 'mongodb://a:1,b:2/petstore?replicaSet=rs', 'mongodb://a:1,b:2/petstore?replicaSet=rs'],
+    ['DATABASE_URL', 'mongodb+srv://u:p@petstore.example/p', 'mongodb+srv://u:p@petstore.example/p'],
+    ['AUTO_MIGRATE', 'true', true],
+    ['AUTO_MIGRATE', 'false', false],
+    ['PUBLIC_URL', 'https://petstore.example', 'https://petstore.example'],
+    ['PUBLIC_URL', 'http://petstore.example:8080/', 'http://petstore.example:8080'],
+    ['PUBLIC_URL', 'https://petstore.example/api//', 'https://petstore.example/api'],
+    ['PUBLIC_URL', 'HTTPS://Petstore.Example/Api', 'https://petstore.example/Api'],
+    ['PUBLIC_URL', 'https://petstore.example/?', 'https://petstore.example'],
+    ['PUBLIC_URL', 'https://petstore.example/#', 'https://petstore.example'],
+    ['PUBLIC_URL', 'https://petstore.example/>', 'https://petstore.example/%3E'],
+    ['TRUST_PROXY', 'true', true],
+    ['CORS_ORIGINS', 'https://shop.example', ['https://shop.example']],
+    ['CORS_ORIGINS', 'http://localhost:5173, https://a.b', ['http://localhost:5173', 'https://a.b']],
+    ['CORS_ORIGINS', 'http://[::1]:8080', ['http://[::1]:8080']],
+    ['RATE_LIMIT', '600/60s', { requests: 600, seconds: 60 }],
+    ['RATE_LIMIT', '1/1s', { requests: 1, seconds: 1 }],
+    ['RATE_LIMIT', '1000000000/24h', { requests: 1_000_000_000, seconds: 86_400 }],
+    ['RATE_LIMIT', '50/5m', { requests: 50, seconds: 300 }],
+    ['MAX_CONNECTIONS', '1', 1],
+    ['MAX_CONNECTIONS', '1000000', 1_000_000],
+    ['LOG_LEVEL', 'trace', 'trace'],
+    ['LOG_LEVEL', 'silent', 'silent'],
+    ['SHUTDOWN_TIMEOUT', '0s', 0],
+    ['SHUTDOWN_TIMEOUT', '500ms', 500],
+    ['SHUTDOWN_TIMEOUT', '25s', 25_000],
+    ['SHUTDOWN_TIMEOUT', '2m', 120_000],
+    ['SHUTDOWN_TIMEOUT', '60m', 3_600_000],
+    ['SHUTDOWN_TIMEOUT', '1h', 3_600_000],
+    ['SHUTDOWN_TIMEOUT', '3600000ms', 3_600_000],
+  ])('takes %s=%s', (name, text, value) => {
+    expect(readConfig({ [name]: text })).toStrictEqual({ ...DEFAULTS, [name]: value });
+  });
+
+  it.each([
+    ['one key', KEY, [{ label: 'key-1', token: KEY }]],
+    ['a key with a label', `ci.bot-2=${KEY}`, [{ label: 'ci.bot-2', token: KEY }]],
+    [
+      'several, with white space between them',
+      `a=${KEY} , ${KEY}X,\n b=${KEY}Y`,
+      [
+        { label: 'a', token: KEY },
+        { label: 'key-2', token: `${KEY}X` },
+        { label: 'b', token: `${KEY}Y` },
+      ],
+    ],
+    ['every character of a b64token', 'AZaz09-._~+/AZaz', [{ label: 'key-1', token: 'AZaz09-._~+/AZaz' }]],
+    ['padding, which is no label', `${KEY}==`, [{ label: 'key-1', token: `${KEY}==` }]],
+    ['a label and padding', `ci=${KEY}=`, [{ label: 'ci', token: `${KEY}=` }]],
+  ])('takes API_KEYS: %s', (_what, text, keys) => {
+    expect(readConfig({ API_KEYS: text }).API_KEYS).toStrictEqual(keys);
+  });
+
+  it('wants each of API_KEYS to have a label of its own, because that is its id', () => {
+    const problem = 'API_KEYS must have a different label for each key';
+    expect(problemsOf({ API_KEYS: `a=${KEY},a=${KEY}X` })).toStrictEqual([problem]);
+    expect(problemsOf({ API_KEYS: `${KEY},key-1=${KEY}X` })).toStrictEqual([problem]);
+  });
+
+  it.each([
+    ...['x', '-1', '+1', '1.0', '1e3', '0x50', '080', '00', '65536', '99999', '100000', ' 80', '80\n'].map(
+      (text) => ['PORT', text] as const,
+    ),
+    ...[
+      'memory',
+      'memory:x',
+      'Memory:',
+      'redis://localhost/0',
+      'petstore.db',
+      'sqlite:',
+      'mongodb://',
+      'mongodb://localhost',
+      'mongodb://localhost/',
+      'mongodb://localhost/?w=1',
+      'mongodb:///petstore',
+      ' mongodb://localhost/petstore',
+    ].map((text) => ['DATABASE_URL', text] as const),
+    ...['TRUE', 'yes', '1', '0', 'on', ' true'].map((text) => ['AUTO_MIGRATE', text] as const),
+    ...[
+      'fifteen-letters',
+      'key with a blank in it',
+      `${KEY},`,
+      `,${KEY}`,
+      `${KEY},,${KEY}`,
+      `${KEY},short`,
+      `=${KEY}`,
+      `two words=${KEY}`,
+      `${'l'.repeat(65)}=${KEY}`,
+      `a=b=${KEY}`,
+      `${KEY}=x`,
+      'sch\u00f6ner-schl\u00fcssel',
+      '================',
+    ].map((text) => ['API_KEYS', text] as const),
+    ...[
+      'petstore.example',
+      '//petstore.example',
+      'ftp://petstore.example',
+      'https://',
+      'https://petstore.example/?a=b',
+      'https://petstore.example/#top',
+      'https://user@petstore.example',
+      'https://:password@petstore.example',
+    ].map((text) => ['PUBLIC_URL', text] as const),
+    ...['TRUE', 'loopback', '1', '10.0.0.0/8'].map((text) => ['TRUST_PROXY', text] as const),
+    ...[
+      '*',
+      'null',
+      'shop.example',
+      'https://shop.example/',
+      'https://shop.example/path',
+      'https://Shop.example',
+      'https://shop.example:443',
+      'https://*.shop.example',
+      'https://user@shop.example',
+      'https://shop.example,',
+      'ftp://shop.example',
+      'https://shop.example https://other.example',
+    ].map((text) => ['CORS_ORIGINS', text] as const),
+    ...[
+      '600',
+      '600/60',
+      '0/60s',
+      '600/0s',
+      '600/25h',
+      '600/86401s',
+      '600/1d',
+      '600/500ms',
+      '1000000001/1s',
+      '06/1s',
+      '6/01s',
+      '-1/1s',
+      '1.5/1s',
+      '600/60s ',
+      '600 / 60s',
+      '600/60s/60s',
+    ].map((text) => ['RATE_LIMIT', text] as const),
+    ...['0', '-1', '+1', '01', '1.0', '1e3', '1000001', '9999999', '10000000', ' 1', 'none'].map(
+      (text) => ['MAX_CONNECTIONS', text] as const,
+    ),
+    ...['Info', 'warning', 'none', '30'].map((text) => ['LOG_LEVEL', text] as const),
+    ...[
+      '25',
+      '0',
+      '-1s',
+      '1.5s',
+      '2h',
+      '1d',
+      '61m',
+      '3601s',
+      '3600001ms',
+      '025s',
+      's',
+      '1 s',
+      '1s ',
+      '1e2s',
+    ].map((text) => ['SHUTDOWN_TIMEOUT', text] as const),
+  ] as const)('refuses %s=%j in a line that says what it may be', (name, text) => {
+    expect(problemsOf({ [name]: text })).toStrictEqual([`${name} ${ALLOWED[name]}`]);
+  });
+
+  it('names every wrong variable at once, each in one line', () => {
+    const everything = {
+      HOST: '0.0.0.0',
+      PORT: 'http',
+      DATABASE_URL: 'redis:',
+      AUTO_MIGRATE: 'maybe',
+      API_KEYS: 'a,b,c',
+      PUBLIC_URL: 'here',
+      TRUST_PROXY: 'perhaps',
+      CORS_ORIGINS: 'anybody',
+      RATE_LIMIT: 'many',
+      MAX_CONNECTIONS: 'enough',
+      LOG_LEVEL: 'loud',
+      SHUTDOWN_TIMEOUT: 'soon',
+    };
+    const lines = Object.entries(ALLOWED).map(([name, allowed]) => `${name} ${allowed}`);
+    expect(problemsOf(everything)).toStrictEqual(lines);
+    expect(() => readConfig(everything)).toThrow(lines.join('\n'));
+  });
+
+  it('never repeats a value, which may be a secret', () => {
+    const secret = 'hunter2';
+    const problems = problemsOf({
+      HOST: `${secret}.example`,
+      PORT: secret,
+      DATABASE_URL: `postgres://me:${secret}@localhost/db`,
+      AUTO_MIGRATE: secret,
+      API_KEYS: `${secret}=${secret}`,
+      PUBLIC_URL: `https://${secret}@petstore.example`,
+      TRUST_PROXY: secret,
+      CORS_ORIGINS: secret,
+      RATE_LIMIT: secret,
+      MAX_CONNECTIONS: secret,
+      LOG_LEVEL: secret,
+      SHUTDOWN_TIMEOUT: secret,
+    });
+    expect(problems).toHaveLength(Object.keys(ALLOWED).length);
+    expect(problems.join('\n')).not.toContain(secret);
+  });
+});
+
+describe('the description of the variables', () => {
+  it('has a line for each, with its default and its meaning', () => {
+    const lines = describeVariables().split('\n');
+    const columns = lines.map((line) => /^ {2}(\w+) +(\S+) +(\S.*)$/.exec(line)?.slice(1));
+    expect(columns.map((column) => column?.slice(0, 2))).toStrictEqual([
+      ['HOST', '127.0.0.1'],
+      ['PORT', '3000'],
+      ['DATABASE_URL', 'sqlite:./data/petstore.db'],
+      ['AUTO_MIGRATE', 'false'],
+      ['API_KEYS', 'none'],
+      ['PUBLIC_URL', 'none'],
+      ['TRUST_PROXY', 'false'],
+      ['CORS_ORIGINS', 'none'],
+      ['RATE_LIMIT', 'none'],
+      ['MAX_CONNECTIONS', '10000'],
+      ['LOG_LEVEL', 'info'],
+      ['SHUTDOWN_TIMEOUT', '25s'],
+    ]);
+  });
+
+  it('gives the defaults that are used', () => {
+    const described = [...describeVariables().matchAll(/^ {2}(\w+) +(\S+)/gm)].map(([, name, text]) => [
+      name,
+      text,
+    ]);
+    const given = Object.fromEntries(described.filter(([, text]) => text !== 'none'));
+    expect(readConfig(given)).toStrictEqual(DEFAULTS);
+  });
+});

@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest';
+import { parseDuration } from '../../../src/main/config/duration.ts';
+
+it.each([
+  ['0s', 0],
+  ['500ms', 500],
+  ['25s', 25_000],
+  ['2m', 120_000],
+  ['24h', 86_400_000],
+  ['365d', 31_536_000_000],
+  ['9999999d', 863_999_913_600_000],
+])('%s is %d milliseconds', (text, ms) => {
+  expect(parseDuration(text)).toBe(ms);
+});
+
+it.each([
+  '',
+  's',
+  '5',
+  '5 s',
+  ' 5s',
+  '5s\n',
+  '05s',
+  '-5s',
+  '+5s',
+  '1.5s',
+  '1e3s',
+  '10000000d',
+  '5S',
+  '5w',
+  '5y',
+  '1h30m',
+])('%j is no duration', (text) => {
+  expect(parseDuration(text)).toBeUndefined();
+});

@@ -1,0 +1,228 @@
+import { once } from 'node:events';
+import { Agent, request as httpRequest } from 'node:http';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { Fifo } from '../../support/fifo.ts';
+import { type Program, run, SERVICE } from '../../support/process.ts';
+import { newFile } from '../../support/sqlite.ts';
+import { ask, KEY } from '../../support/client.ts';
+
+const DONE = { code: 0, signal: null };
+const FAILED = { code: 1, signal: null };
+/** Each makes a request's line longer, so that fewer of them fill what the service keeps. */
+const LONG_ID = 'i'.repeat(64);
+const LONG_LABEL = 'l'.repeat(64);
+const PET = '{"name":"Rex","categoryId":1}';
+/** The test is busy for as long as a shared machine needs for some thousand requests. */
+const BUSY_MS = 60_000;
+const MADE = /Bearer (\S+)' '(http:\S+)\/v1\/pets'/;
+const LOST = /^petstore: (\d+) log lines were lost, (\d+) of them audit lines\n$/m;
+
+/** The service, or a command of it, as a shell starts it. The descriptor 9 is a pipe whose reader is gone. */
+function redirected(
+  redirection: string,
+  { args = '', ...env }: Record<string, string> & { args?: string } = {},
+): Program {
+  const line = `exec 9> >(:); wait $!; exec '${process.execPath}' ${SERVICE.join(' ')} ${args} ${redirection}`;
+  return run('bash', ['-c', line], { PORT: '0', DATABASE_URL: 'memory:', ...env });
+}
+
+async function fifo(): Promise<Fifo> {
+  const made = await Fifo.make();
+  onTestFinished(() => made[Symbol.asyncDispose]());
+  return made;
+}
+
+/** Requests from 16 clients at once, each answered with this status. */
+async function flood(
+  url: string,
+  requests: number,
+  { status, body, key = KEY }: { readonly status: number; readonly body?: string; readonly key?: string },
+): Promise<void> {
+  const agent = new Agent({ keepAlive: true });
+  const headers = {
+    authorization: `Bearer ${key}`,
+    'content-type': 'application/json',
+    'x-request-id': LONG_ID,
+  };
+  const method = body === undefined ? 'GET' : 'POST';
+  let sent = 0;
+  const client = async () => {
+    while (sent++ < requests) {
+      const sending = httpRequest(url, { method, headers, agent });
+      const answered = once(sending, 'response');
+      sending.end(body);
+      const [answer] = await answered;
+      answer.resume();
+      await once(answer, 'end');
+      expect(answer.statusCode).toBe(status);
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, client));
+  agent.destroy();
+}
+
+/** A service whose log nobody reads after its first line. */
+async function unread(
+  env: Record<string, string> = {},
+): Promise<{ log: Fifo; service: Program; url: string }> {
+  const log = await fifo();
+  const service = redirected(`> '${log.path}'`, { API_KEYS: `${LONG_LABEL}=${KEY}`, ...env });
+  const [, url = ''] = await log.read(/"url":"([^"]+)".*\n/);
+  return { log, service, url };
+}
+
+describe('a service whose standard output', () => {
+  it.each([
+    ['is on a full device', '> /dev/full', 304],
+    ['has lost its reader', '>&9', 304],
+    ['is closed', '>&-', undefined],
+  ])('%s goes on, ends with 0, and says what was lost', async (_what, redirection, lost) => {
+    const service = redirected(redirection);
+    const [, key = '', url = ''] = await service.printed(MADE, 'stderr');
+    await flood(`${url}/livez`, 300, { status: 200 });
+    expect(await ask(`${url}/v1/pets`, { key, body: PET })).toMatchObject({
+      status: 201,
+    });
+    service.signal('SIGTERM');
+    expect(await service.ended).toStrictEqual(DONE);
+    // Besides the requests: two audit lines, and where it listens, that it shuts down and has stopped.
+    const told = lost === undefined ? undefined : [`${lost + 2}`, '2'];
+    expect(LOST.exec(service.stderr)?.slice(1)).toStrictEqual(told);
+  });
+});
+
+describe('a service whose log nobody reads', () => {
+  it('answers, and tells how many lines it has dropped when somebody reads again', {
+    timeout: BUSY_MS,
+  }, async () => {
+    const { log, service, url } = await unread();
+    await flood(`${url}/v1/pets/1`, 4_500, { status: 404 });
+    for (let n = 0; n < 10; n++) {
+      const created = await ask(`${url}/v1/pets`, { body: PET });
+      expect(created.status).toBe(201);
+    }
+    const [report = ''] = await log.read(/^.*"msg":"log lines were dropped".*\n/m);
+    service.signal('SIGTERM');
+    await log.read(/"msg":"stopped".*\n/);
+    expect(await service.ended).toStrictEqual(DONE);
+
+    const lines = log.text
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line));
+    const requests = lines.filter(({ msg }) => msg === 'request').length;
+    expect(lines.filter(({ msg }) => msg === 'audit')).toHaveLength(10);
+    expect(JSON.parse(report)).toStrictEqual({
+      level: 40,
+      time: expect.any(Number),
+      lines: 4_510 - requests,
+      auditLines: 0,
+      msg: 'log lines were dropped',
+    });
+    expect(service.stderr).toBe('');
+  });
+
+  it('tells of dropped audit lines, also when it logs errors only', { timeout: BUSY_MS }, async () => {
+    const log = await fifo();
+    log.fill();
+    const service = redirected(`> '${log.path}'`, { LOG_LEVEL: 'error' });
+    const [, key = '', url = ''] = await service.printed(MADE, 'stderr');
+    await flood(`${url}/v1/pets`, 7_000, { status: 201, body: PET, key });
+    const [report = ''] = await log.read(/\{"level":40.*"msg":"log lines were dropped".*\n/);
+    const kept = log.text.match(/"audit":"pet.created"/g)?.length ?? 0;
+    expect(kept).toBeLessThan(7_000);
+    expect(JSON.parse(report)).toMatchObject({ lines: 7_000 - kept, auditLines: 7_000 - kept });
+  });
+
+  it.each([
+    ['SIGTERM', 0],
+    ['SIGHUP', 0],
+    ['SIGUSR2', 1],
+  ] as const)('ends after %s with %d', async (signal, code) => {
+    const bug = "process.on('SIGUSR2', () => { throw new Error('boom') })";
+    const { service, url } = await unread({
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(bug)}`,
+    });
+    await flood(`${url}/v1/pets/1`, 1_000, { status: 404 });
+    service.signal(signal);
+    service.signal(signal);
+    expect(await service.ended).toStrictEqual({ code, signal: null });
+    expect(service.stderr).toMatch(LOST);
+  });
+});
+
+describe('a first start whose standard error', () => {
+  it.each([
+    ['is on a full device', '2> /dev/full'],
+    ['has lost its reader', '2>&9'],
+    ['is closed', '2>&-'],
+  ])('%s serves', async (_what, redirection) => {
+    const service = redirected(redirection);
+    expect((await ask(`${await service.url()}/livez`)).status).toBe(200);
+    service.signal('SIGTERM');
+    expect(await service.ended).toStrictEqual(DONE);
+  });
+
+  it('is not read serves, and shows the key when it is read', async () => {
+    const errors = await fifo();
+    errors.fill();
+    const service = redirected(`2> '${errors.path}'`);
+    expect((await ask(`${await service.url()}/livez`)).status).toBe(200);
+    await errors.read(/Bearer pets_\w+' /);
+    service.signal('SIGTERM');
+    expect(await service.ended).toStrictEqual(DONE);
+  });
+
+  it('is never read ends with 0', async () => {
+    const errors = await fifo();
+    errors.fill();
+    const service = redirected(`2> '${errors.path}'`);
+    await service.url();
+    service.signal('SIGTERM');
+    expect(await service.ended).toStrictEqual(DONE);
+  });
+});
+
+describe('a command', () => {
+  it.each([
+    ['--help', '> /dev/full', 'ENOSPC: no space left on device, write'],
+    ['keys --help', '> /dev/full', 'ENOSPC: no space left on device, write'],
+    ['export --help', '> /dev/full', 'ENOSPC: no space left on device, write'],
+    ['--help', '>&9', 'write EPIPE'],
+  ])('whose answer cannot be written says so: %s %s', async (args, redirection, reason) => {
+    const program = redirected(redirection, { args });
+    expect(await program.ended).toStrictEqual(FAILED);
+    expect(program.stderr).toBe(`petstore: standard output cannot be written: ${reason}\n`);
+  });
+
+  it.each(['2> /dev/full', '2>&-', '2>&9'])(
+    'does its work when it cannot say so: %s',
+    async (redirection) => {
+      const env = { DATABASE_URL: `sqlite:${await newFile()}` };
+      const created = redirected(redirection, { ...env, args: 'keys create --label x' });
+      expect(await created.ended).toStrictEqual(DONE);
+      expect(created.stdout).toMatch(/^pets_\w+\n$/);
+      const refused = redirected(redirection, { ...env, args: 'migrate' });
+      expect(await refused.ended).toStrictEqual(FAILED);
+    },
+  );
+
+  it('ends when nobody reads its standard error', async () => {
+    const errors = await fifo();
+    errors.fill();
+    const env = { DATABASE_URL: `sqlite:${await newFile()}` };
+    const created = redirected(`2> '${errors.path}'`, { ...env, args: 'keys create --label x' });
+    expect(await created.ended).toStrictEqual(DONE);
+    expect(created.stdout).toMatch(/^pets_\w+\n$/);
+    const refused = redirected(`2> '${errors.path}'`, { ...env, args: 'migrate' });
+    expect(await refused.ended).toStrictEqual(FAILED);
+  });
+
+  it('waits for a reader of its answer', async () => {
+    const output = await fifo();
+    output.fill();
+    const waiting = redirected(`> '${output.path}'`, { args: '--help' });
+    await output.read(/petstore: a catalogue[^]+SHUTDOWN_TIMEOUT/);
+    expect(await waiting.ended).toStrictEqual(DONE);
+  });
+});

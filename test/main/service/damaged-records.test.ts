@@ -1,0 +1,178 @@
+import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
+import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { mintKey } from '../../../src/adapters/tokens/token.ts';
+import type { ArchivedPet } from '../../../src/application/ports/pet-archive.ts';
+import { newApiKey, SCOPES } from '../../../src/domain/api-key.ts';
+import { archivedPets } from '../../support/archived-pets.ts';
+import { freshDatabase } from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+import { type Program, runService } from '../../support/process.ts';
+import { damage, newFile } from '../../support/sqlite.ts';
+import { ask, KEY } from '../../support/client.ts';
+
+const DONE = { code: 0, signal: null };
+const FAILED = { code: 1, signal: null };
+
+const PETS = archivedPets(2500);
+const DAMAGED = PETS[2100]!;
+const LINE = `petstore: the pet with the id ${DAMAGED.id} is damaged in the storage: status must be one of available, pending, sold\n`;
+
+const mongo = await sharedMongo();
+
+async function sqliteWith(pets: readonly ArchivedPet[]): Promise<string> {
+  const file = await newFile();
+  const { archive, close } = await openSqliteStorage(file);
+  await archive.write(pets);
+  await close();
+  return file;
+}
+
+async function damagedFile(): Promise<string> {
+  const file = await sqliteWith(PETS);
+  damage(file, `UPDATE pets SET status = 'secret' WHERE id = ${DAMAGED.id}`);
+  return file;
+}
+
+async function fails(args: readonly string[], env: Record<string, string> = {}): Promise<Program> {
+  const program = runService(env, args);
+  expect(await program.ended, program.stderr).toStrictEqual(FAILED);
+  return program;
+}
+
+describe('a damaged pet in SQLite', () => {
+  it('ends an export to a file, which does not get its name, and goes on when it is repaired', async () => {
+    const file = await damagedFile();
+    const path = join(dirname(file), 'out', 'pets.ndjson');
+    await mkdir(dirname(path));
+
+    for (let n = 0; n < 2; n++) {
+      const program = await fails(['export', '--from', `sqlite:${file}`, path]);
+      expect(program.stderr.endsWith(LINE), program.stderr).toBe(true);
+      expect(await readdir(dirname(path))).not.toContain('pets.ndjson');
+    }
+
+    damage(file, `UPDATE pets SET status = '${DAMAGED.status}' WHERE id = ${DAMAGED.id}`);
+    const repaired = runService({}, ['export', '--from', `sqlite:${file}`, path]);
+    expect(await repaired.ended).toStrictEqual(DONE);
+    expect(repaired.stderr).toMatch(/^going on with \S+, after [1-9]\d* pets\nexported 2500 pets\n$/);
+    expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
+  });
+
+  it('ends an export to standard output', async () => {
+    const program = await fails(['export', '--from', `sqlite:${await damagedFile()}`]);
+    expect(program.stderr).toBe(LINE);
+    expect(program.stdout).toBe(petLines(PETS.slice(0, 2000)));
+  });
+
+  it('ends a copy, from it and to it', async () => {
+    const source = await sqliteWith(PETS);
+    const from = await fails(['copy', '--from', `sqlite:${await damagedFile()}`, '--to', `sqlite:${source}`]);
+    expect([from.stdout, from.stderr]).toStrictEqual(['', LINE]);
+    const to = await fails(['copy', '--from', `sqlite:${source}`, '--to', `sqlite:${await damagedFile()}`]);
+    expect([to.stdout, to.stderr]).toStrictEqual(['', LINE]);
+  });
+
+  it('is an error in the log of the service, with the id and nothing of its contents', async () => {
+    const file = await damagedFile();
+    const service = runService({ API_KEYS: KEY, DATABASE_URL: `sqlite:${file}` });
+    const url = await service.url();
+
+    const answer = await ask(`${url}/v1/pets/${DAMAGED.id}`, { headers: { 'x-request-id': 'it' } });
+
+    expect(answer.status).toBe(503);
+    const failure = await service.logged('failure');
+    expect(failure).toMatchObject({
+      level: 50,
+      requestId: 'it',
+      err: { type: 'DamagedPet', kind: 'damaged-pet', id: Number(DAMAGED.id) },
+    });
+    expect(JSON.stringify(service.log)).not.toContain('secret');
+    service.signal('SIGTERM');
+    expect(await service.ended).toStrictEqual(DONE);
+  });
+});
+
+describe.skipIf(mongo === undefined)(
+  `a damaged pet in MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`,
+  () => {
+    it('ends an export and a copy', async () => {
+      const { url, pets } = await freshDatabase(mongo!);
+      await pets.insertMany(
+        [1n, 2n, 3n].map((_id) => ({ _id, name: 'Rex', categoryId: 7n, status: 'sold' })),
+      );
+      await pets.updateOne({ _id: 2n }, { $unset: { name: '' } }, { bypassDocumentValidation: true });
+      const line = 'petstore: the pet with the id 2 is damaged in the storage: name must be a string\n';
+
+      const exporting = await fails(['export', '--from', url]);
+      expect([exporting.stdout, exporting.stderr]).toStrictEqual(['', line]);
+      const copying = await fails(['copy', '--from', url, '--to', `sqlite:${await newFile()}`]);
+      expect([copying.stdout, copying.stderr]).toStrictEqual(['', line]);
+    });
+  },
+);
+
+describe('a damaged API key', () => {
+  const LINE_OF = (id: string) =>
+    `petstore: the API key ${id} is damaged in the storage: scopes must be one or more of pets:read, pets:write\n`;
+
+  async function withKeys() {
+    const file = await newFile();
+    const { keys, close } = await openSqliteStorage(file);
+    const [good, bad] = [mintKey(), mintKey()];
+    for (const [{ id, digest }, label] of [
+      [good, 'good'],
+      [bad, 'bad'],
+    ] as const) {
+      await keys.insert({ id, digest, ...newApiKey({ label, scopes: SCOPES }, new Date()) });
+    }
+    await close();
+    damage(file, `UPDATE api_keys SET scopes = 'secret' WHERE id = '${bad.id}'`);
+    return { DATABASE_URL: `sqlite:${file}`, good, bad };
+  }
+
+  it('is never valid: 503; the others are', async () => {
+    const { DATABASE_URL, good, bad } = await withKeys();
+    const service = runService({ DATABASE_URL });
+    const url = await service.url();
+
+    const answer = await ask(`${url}/v1/pets`, { key: bad.token });
+    expect([answer.status, answer.body]).toStrictEqual([
+      503,
+      '{"code":"UNAVAILABLE","message":"a stored record is damaged; it has been logged under this request id","status":503}',
+    ]);
+    expect((await ask(`${url}/v1/pets`, { key: good.token })).status).toBe(200);
+    expect(await service.logged('failure')).toMatchObject({
+      level: 50,
+      err: { kind: 'damaged-api-key', id: bad.id },
+    });
+    expect(JSON.stringify(service.log)).not.toContain('secret');
+  });
+
+  it('is in the list, for people and programs, beside the others', async () => {
+    const { DATABASE_URL, good, bad } = await withKeys();
+
+    const table = await fails(['keys', 'list'], { DATABASE_URL });
+    expect(table.stderr).toBe(LINE_OF(bad.id));
+    expect(table.stdout).toMatch(new RegExp(`^${bad.id}  damaged$`, 'm'));
+    expect(table.stdout).toMatch(new RegExp(`^${good.id}  active .* good$`, 'm'));
+
+    const json = await fails(['keys', 'list', '--json'], { DATABASE_URL });
+    expect(JSON.parse(json.stdout)).toContainEqual({ id: bad.id, state: 'damaged' });
+    expect(JSON.parse(json.stdout)).toHaveLength(2);
+  });
+
+  it.each(['show', 'revoke', 'rotate'])('is named by %s', async (command) => {
+    const { DATABASE_URL, bad } = await withKeys();
+    const program = await fails(['keys', command, bad.id], { DATABASE_URL });
+    expect([program.stdout, program.stderr]).toStrictEqual(['', LINE_OF(bad.id)]);
+  });
+
+  it('is copied nowhere', async () => {
+    const { DATABASE_URL, bad } = await withKeys();
+    const program = await fails(['copy', '--from', DATABASE_URL, '--to', `sqlite:${await newFile()}`]);
+    expect([program.stdout, program.stderr]).toStrictEqual(['copied 0 pets\n', LINE_OF(bad.id)]);
+  });
+});

@@ -1,0 +1,120 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, it, onTestFinished } from 'vitest';
+import { type Program, runService } from '../../support/process.ts';
+import { ask, connect } from '../../support/client.ts';
+
+const API_KEY = 'hunter2-hunter2-hunter2';
+const PASSWORD = 'correct-horse-battery';
+
+/** The programs are many. */
+const LONG = { timeout: 60_000 };
+
+/** What a client does with a key that it should not, or that does not work. */
+async function misuse(url: string, key: string): Promise<void> {
+  const body = JSON.stringify({ name: 'Rex', categoryId: 1 });
+  await Promise.all([
+    ask(`${url}/v1/pets`, { key: `${key}x` }),
+    ask(`${url}/v1/pets`, { key: key.toUpperCase() }),
+    ask(`${url}/v1/pets`, { key: `${key} ${key}` }),
+    ask(`${url}/v1/pets`, { key: '', headers: { authorization: `Basic ${key}` } }),
+    ask(`${url}/v1/pets?key=${key}`, { key }),
+    ask(`${url}/v1/pets?cursor=${key}`, { key }),
+    ask(`${url}/v1/pets/${key}`, { key }),
+    ask(`${url}/${key}`, { key }),
+    ask(`${url}/v1/pets`, { key, body: JSON.stringify({ name: key, categoryId: 1 }) }),
+    ask(`${url}/v1/pets`, { key, body: `{"${key}` }),
+    ask(`${url}/v1/pets`, { key, body, headers: { 'idempotency-key': key } }),
+    ask(`${url}/v1/pets`, { key, body, headers: { 'content-type': key } }),
+    ask(`${url}/v1/pets`, { key, headers: { 'user-agent': key, cookie: key, origin: key } }),
+  ]);
+  const connection = await connect(url);
+  await connection.send(`${key} ${key} ${key}\r\n\r\n`);
+  expect((await connection.next())?.status).toBe(400);
+  connection.close();
+}
+
+it('prints no key that it was given or has made, but for the one time that it is shown', LONG, async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'petstore-secrets-'));
+  onTestFinished(async () => rm(directory, { recursive: true }));
+  const file = join(directory, 'petstore.db');
+  const env = { DATABASE_URL: `sqlite:${file}`, LOG_LEVEL: 'trace' };
+  const programs: Program[] = [];
+  const shown: string[] = [];
+  const petstore = async (args: readonly string[], more: Record<string, string> = {}) => {
+    const program = runService({ ...env, ...more }, args);
+    programs.push(program);
+    await program.ended;
+    return program;
+  };
+  const makeKey = async (...args: readonly string[]) => {
+    const { stdout } = await petstore(['keys', ...args]);
+    shown.push(stdout);
+    return stdout.trim();
+  };
+
+  const starting = runService(env);
+  programs.push(starting);
+  const [, made = ''] = await starting.printed(/Bearer (\S+)'/, 'stderr');
+  await misuse(await starting.url(), made);
+  starting.signal('SIGTERM');
+  await starting.ended;
+
+  const service = runService({ ...env, API_KEYS: `env=${API_KEY}`, RATE_LIMIT: '100/1s' });
+  programs.push(service);
+  const url = await service.url();
+  const key = await makeKey('create', '--label', 'till', '--scopes', 'pets:read');
+  const next = await makeKey('rotate', key.split('_')[1]!);
+  await Promise.all([
+    petstore(['keys', 'list', '--json']),
+    petstore(['keys', 'show', next.split('_')[1]!]),
+    ...['show', 'revoke', 'rotate', next].map((command) => petstore(['keys', command, key])),
+    petstore(['keys', 'create', '--label', 'x', '--scopes', key]),
+    petstore(['keys', 'create', '--label', 'x', `--${key}`]),
+    petstore(['export', `${directory}/pets.ndjson`]),
+  ]);
+  await petstore(['keys', 'revoke', key.split('_')[1]!, '--json']);
+  for (const one of [API_KEY, key, next]) await misuse(url, one);
+
+  // A failure of the storage, and a bug: an answer that is 503, and one that is 500. And too many.
+  const other = new DatabaseSync(file);
+  other.exec('BEGIN IMMEDIATE');
+  const body = '{"name":"Rex","categoryId":1}';
+  expect((await ask(`${url}/v1/pets`, { key: API_KEY, body })).status).toBe(503);
+  other.exec('ROLLBACK; ALTER TABLE pets RENAME TO lost');
+  expect((await ask(`${url}/v1/pets`, { key: API_KEY })).status).toBe(500);
+  other.close();
+  service.signal('SIGTERM');
+  await service.ended;
+
+  const printed = programs.map(({ stdout, stderr }) => stdout + stderr).join('\n');
+  const secrets = [key, next].map((one) => one.split('_')[2]!);
+  for (const text of shown) expect(printed.split(text)).toHaveLength(2);
+  for (const secret of secrets) expect(printed.split(secret)).toHaveLength(2);
+  // Once, in the line to paste.
+  expect(printed.split(made.split('_')[2]!)).toHaveLength(2);
+  expect(printed).not.toContain(API_KEY);
+  // It has looked at something.
+  expect(printed).toContain('"msg":"failure"');
+  expect(printed).toContain('"audit":"key.revoked"');
+});
+
+it('prints no secret of its variables when it cannot start', LONG, async () => {
+  const programs = [
+    `mongodb://me:${PASSWORD}@127.0.0.1:1/petstore?serverSelectionTimeoutMS=1`,
+    `mongodb://me:${PASSWORD}@/petstore`,
+    `postgres://me:${PASSWORD}@127.0.0.1/petstore`,
+  ].flatMap((DATABASE_URL) => [
+    runService({ DATABASE_URL, API_KEYS: API_KEY }),
+    runService({ DATABASE_URL }, ['keys', 'list']),
+    runService({ DATABASE_URL, API_KEYS: `${API_KEY},${API_KEY}` }, ['migrate']),
+  ]);
+  for (const program of programs) {
+    expect((await program.ended).code).not.toBe(0);
+    expect(program.stderr).toMatch(/^petstore: /);
+    expect(program.stdout).toBe('');
+    for (const secret of [API_KEY, PASSWORD]) expect(program.stderr).not.toContain(secret);
+  }
+});

@@ -1,0 +1,95 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { onTestFinished } from 'vitest';
+import type { Answer } from './answer.ts';
+import { expectConforms } from './conformance.ts';
+import { RawConnection } from './raw-connection.ts';
+
+export const KEY = 'a-key-of-the-tests';
+
+type Request = {
+  readonly method?: string;
+  /** Takes the place of {@link KEY}; none when it is empty. */
+  readonly key?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+};
+
+/** One request to a running service. A body is sent as JSON. */
+export async function ask(url: string, request: Request = {}): Promise<Answer> {
+  const { body, key = KEY, method = body === undefined ? 'GET' : 'POST', headers = {} } = request;
+  const response = await fetch(url, {
+    method,
+    headers: {
+      ...(key !== '' && { authorization: `Bearer ${key}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body }),
+  });
+  const answer = {
+    status: response.status,
+    headers: Object.fromEntries(response.headers),
+    rawHeaders: [...response.headers].flat(),
+    body: await response.text(),
+  };
+  const { pathname, search } = new URL(url);
+  expectConforms({ method, path: pathname + search, ...answer });
+  return answer;
+}
+
+export function connect(url: string): Promise<RawConnection> {
+  return RawConnection.open(Number(new URL(url).port));
+}
+
+const PET = '{"name":"Rex","categoryId":9223372036854775807}';
+const HALF = PET.length / 2;
+
+/** A createPet request that is in flight, and of whose body the second half has not been sent. */
+export async function stalledCreate(url: string): Promise<{
+  /** Resolves when the service closes the connection; no answer must have come. */
+  readonly cutOff: () => Promise<void>;
+  /** Sends the rest, and resolves with the answer when the service has closed the connection. */
+  readonly complete: () => Promise<{ status: number; body: string; connection: unknown }>;
+}> {
+  const connection = await connect(url);
+  const head = [
+    'POST /v1/pets HTTP/1.1',
+    'Host: petstore.example',
+    `Authorization: Bearer ${KEY}`,
+    'Content-Type: application/json',
+    `Content-Length: ${PET.length}`,
+    // Has the service say when it has the head.
+    'Expect: 100-continue',
+  ];
+  await connection.send(`${head.join('\r\n')}\r\n\r\n${PET.slice(0, HALF)}`);
+  const { status } = await connection.answer();
+  if (status !== 100) throw new Error(`answered ${status}`);
+  return {
+    cutOff: () => connection.closed(),
+    complete: async () => {
+      await connection.send(PET.slice(HALF));
+      const answer = await connection.answer();
+      await connection.closed();
+      return { status: answer.status, body: answer.body, connection: answer.headers['connection'] };
+    },
+  };
+}
+
+/** A server on loopback that takes connections and never says a word, until the test is over. */
+export async function silentServer(): Promise<{ readonly port: string; readonly asked: Promise<unknown> }> {
+  const server = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const address = server.address();
+  if (typeof address !== 'object' || address === null) throw new Error('it has no port');
+  return { port: String(address.port), asked: once(server, 'connection') };
+}
+
+/** What {@link stalledCreate} ends with, in an empty catalogue. */
+export const CREATED = {
+  status: 201,
+  body: '{"id":1,"name":"Rex","categoryId":9223372036854775807,"status":"available"}',
+  // Says that the connection is no good for another request.
+  connection: 'close',
+};
