@@ -84,7 +84,7 @@ const BOUNDARIES: Boundary[] = [
     },
   ]),
   // The rooms of the HTTP adapter, each with the others that it may know.
-  ...Object.entries({
+  ...Object.entries<string[]>({
     wire: [],
     server: ['wire'],
     middleware: ['wire'],
