@@ -6,7 +6,8 @@ import type { ArchiveError } from '../application/moving/errors.ts';
 import type { DamagedPet } from '../application/pets/errors.ts';
 import type { StorageSetupError, StorageUnavailable } from '../application/ports/storage-errors.ts';
 import { type OutputError, print } from './command-line/print.ts';
-import { describeVariables, InvalidConfig, readConfig } from './config/config.ts';
+import { InvalidConfig, readConfig } from './config/config.ts';
+import { describeVariables } from './config/variables.ts';
 import { serve } from './service/serve.ts';
 import { UsageError } from './command-line/usage-error.ts';
 
@@ -28,11 +29,11 @@ ${describeVariables()}
 `;
 
 async function migrate(): Promise<void> {
-  const { DATABASE_URL } = readConfig(process.env);
-  if (!DATABASE_URL.startsWith('mongodb'))
+  const { storage } = readConfig(process.env);
+  if (!storage.persistent || storage.migrate === undefined) {
     throw new InvalidConfig(['DATABASE_URL must be mongodb://HOST/DATABASE to migrate']);
-  const mongodb = await import('../adapters/mongodb/migrate.ts');
-  const { database, from, to } = await mongodb.migrate(DATABASE_URL);
+  }
+  const { database, from, to } = await storage.migrate();
   const before = from === to ? 'as before' : `before: ${from ?? 'none'}`;
   await print(`the database "${database}" has schema version ${to} (${before})\n`);
 }
