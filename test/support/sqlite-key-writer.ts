@@ -3,8 +3,8 @@ import { openSqliteKeys } from '../../src/adapters/sqlite/open.ts';
 import { aKey } from '../contracts/api-key-repository.ts';
 
 /**
- * A command that creates API keys until a test kills it, and revokes every second one: `node sqlite-key-writer.ts FILE`.
- * It prints a line for each completed change: the number of the key, and `made` or `revoked`.
+ * Creates API keys, and revokes every second one, until a test kills it: `node sqlite-key-writer.ts FILE`. It prints a
+ * line for each completed change: the number of the key, and `made` or `revoked`.
  */
 const [file = ''] = process.argv.slice(2);
 const { keys } = await openSqliteKeys(file);

@@ -144,8 +144,8 @@ export async function commits(file: string): Promise<number> {
 }
 
 /**
- * Changes rows as a failing disk might, without the checks, the types and the NOT NULL of the tables. A service may have
- * the file open.
+ * Changes rows as a failing disk might: the checks, the types and the NOT NULL of the tables do not apply. A service
+ * may have the file open.
  */
 export function damage(file: string, sql: string): void {
   const schema = (change: string) => {

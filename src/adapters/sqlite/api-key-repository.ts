@@ -12,8 +12,8 @@ import { type ApiKeyRow, KEY_STATEMENTS, type Prepared, prepareAll } from './sta
 import { transaction } from './transaction.ts';
 
 /**
- * API keys in a SQLite file. Reads run at once. A write waits while another connection holds the write lock: the command
- * line changes keys while a service has the file open.
+ * API keys in a SQLite file. Reads run at once. A write waits while another connection holds the write lock: the
+ * command line changes keys while a service has the file open.
  */
 export class SqliteApiKeyRepository implements ApiKeyRepository {
   readonly #db: DatabaseSync;

@@ -1,8 +1,8 @@
 import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 
 /**
- * Every primary result code of https://www.sqlite.org/rescode.html. A code means that the storage is unavailable or that
- * this program has a bug. Damage counts as unavailable: the request may be fine, and only an operator can help.
+ * Every primary result code of https://www.sqlite.org/rescode.html. Each one means that the storage is unavailable or
+ * that this program has a bug. Damage counts as unavailable: the request may be fine, and only an operator can help.
  */
 const RESULT_CODES = {
   OK: [0, 'bug'],

@@ -40,7 +40,8 @@ describe('the table of keys', () => {
   };
   const insert = (fields: Partial<typeof key>) => {
     const all = Object.entries({ ...key, ...fields });
-    return `INSERT INTO api_keys (${all.map(([column]) => column).join()}) VALUES (${all.map(([, value]) => value).join()})`;
+    const columns = all.map(([column]) => column).join();
+    return `INSERT INTO api_keys (${columns}) VALUES (${all.map(([, value]) => value).join()})`;
   };
 
   it.each<Partial<typeof key>>([

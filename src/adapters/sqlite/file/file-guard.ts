@@ -16,7 +16,7 @@ import { markWal } from './wal-mark.ts';
  */
 export type GuardedWrite = <T>(write: () => T) => T;
 
-/** The longest time between two looks at every file while writes go on. */
+/** The longest time between two checks of every file while writes continue. */
 const CHECK_INTERVAL_MS = 1_000;
 
 /** The coarsest timestamps of any file system, those of FAT. Two changes within that time may look like one. */
@@ -31,14 +31,14 @@ type GuardedFile = {
 };
 
 /**
- * Refuses writes while the database file, its WAL, its WAL index or the service lock is not where it was. An operator
- * may remove, rename or replace any of them. SQLite would go on with the open files, which the next start does not find.
- * Reads continue, because they are correct. Writes resume when everything is back.
+ * Refuses writes while the database file, its WAL, the WAL index or the service lock is missing. An operator may
+ * remove, rename or replace any of them. SQLite would keep writing to the open files, which the next start cannot find.
+ * Reads continue, because their results are correct. Writes resume when every file is back.
  *
- * After every commit, before its caller hears of it, the guard looks at the directory, whose timestamps change with
- * every name in it. When they have changed, and at least once in {@link CHECK_INTERVAL_MS}, the guard looks at every
- * file. A look at the WAL after every commit would be expensive: since Linux 6.13, reading the timestamps of a file
- * makes the next write update them.
+ * The guard checks the timestamps of the directory after every commit, before it acknowledges the write. They change
+ * with every name in the directory. Then, and at least once every {@link CHECK_INTERVAL_MS}, the guard checks every
+ * file. It does not check the WAL itself after every commit, because that is expensive: since Linux 6.13, reading the
+ * timestamps of a file makes the next write update them.
  *
  * The guard does not notice a file that is overwritten in place.
  */
@@ -52,7 +52,7 @@ export class FileGuard {
   readonly #directory: string;
   #problem: string | undefined;
   #directoryStats: BigIntStats | undefined;
-  /** The directory was unchanged for so long that its next change will show. */
+  /** The last change was so long ago that the next one must change the timestamps. */
   #isDirectorySettled = false;
   /** On the clock of `performance.now()`, like the next. */
   #directoryChangedAt = performance.now();
@@ -142,8 +142,8 @@ export class FileGuard {
   }
 
   /**
-   * Copies the removed WAL, which is still open, into the database file. Never throws: its caller has committed a write,
-   * and an error such as SQLITE_BUSY would repeat that write.
+   * Copies the removed WAL, which is still open, into the database file. Never throws: the caller may have committed a
+   * write, and SQLITE_BUSY would repeat it.
    */
   #saveRemovedWal(): void {
     let outcome = 'could not be';

@@ -10,9 +10,9 @@ import { isForeignWal } from './wal-mark.ts';
 const ROW_FINDING = /^(?:NULL|non-\w+|TEXT|NUMERIC) value in |^CHECK constraint failed in /;
 
 /**
- * Refuses a file that does not match the write-ahead log (WAL) beside it. That happens when an operator copies a backup
- * over the file of a crashed service: SQLite would mix the two. The WAL of a running service is left alone, because that
- * service has checked it.
+ * Refuses a file that does not match the write-ahead log (WAL) beside it. SQLite would mix the two. It happens when an
+ * operator copies a backup over the file of a crashed service. The check is skipped while a service is running, because
+ * that service has done it.
  *
  * Call it before a connection that may write has read anything. This function uses a read-only connection, which
  * changes neither the file nor the WAL, so a refused file is still usable.

@@ -3,16 +3,16 @@ import { pathToFileURL } from 'node:url';
 import { isSqliteError } from '../errors.ts';
 
 /**
- * The name of a row in sqlite_sequence that belongs to no table, which SQLite allows: https://www.sqlite.org/autoinc.html
- * Files in use have this name, so it cannot change.
+ * A row of sqlite_sequence that belongs to no table. SQLite allows that: https://www.sqlite.org/autoinc.html
+ * Existing files contain this name, so it cannot change.
  */
 const NAME = 'petstore log';
 const READ = `SELECT seq FROM sqlite_sequence WHERE name = '${NAME}'`;
 
 /**
- * Marks each generation of the write-ahead log (WAL) with a number. When a checkpoint has copied the last mark into the
- * file, this function writes the next one, which goes into the WAL. Read through its own WAL, a file therefore shows the
- * mark in the file itself or one more. {@link isForeignWal} uses that. The first mark is random, to tell files apart.
+ * Marks each generation of the write-ahead log (WAL) with a number. After a checkpoint has copied the mark into the
+ * file, this function writes the next mark into the WAL. A file that is read through its own WAL therefore shows the
+ * mark of the file itself or one more: see {@link isForeignWal}. The first mark is random, to tell files apart.
  *
  * @throws SQLite's own error
  */

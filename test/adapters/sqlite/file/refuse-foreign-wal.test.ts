@@ -24,6 +24,9 @@ import {
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 
+/** SQLite's default page size. */
+const PAGE_BYTES = 4096;
+
 const WAYS = [
   ['a service', async (file: string) => openSqliteStorage(file, silentLog)],
   ['a command that reads', openSqliteForReading],
@@ -39,8 +42,9 @@ describe('a backup copied over the file of a crashed service, beside the WAL of 
 
     await expect(opening).rejects.toThrow(StorageSetupError);
     await expect(opening).rejects.toThrow(
-      `the SQLite file ${file} does not match its write-ahead log ${file}-wal; if the file was restored from a backup, ` +
-        `remove ${file}-wal and ${file}-shm and start again; otherwise restore a backup`,
+      `the SQLite file ${file} does not match its write-ahead log ${file}-wal; ` +
+        `if the file was restored from a backup, remove ${file}-wal and ${file}-shm and start again; ` +
+        'otherwise restore a backup',
     );
     expect(pets.equals(await readFile(file))).toBe(true);
     expect(wal.equals(await readFile(`${file}-wal`))).toBe(true);
@@ -79,11 +83,14 @@ describe('a backup copied over the file of a crashed service, beside the WAL of 
 });
 
 describe('a damaged file beside its own WAL', () => {
-  it('is refused', async () => {
+  // The first two pages stay whole: the file is still a database with a schema.
+  it.each([
+    ['all other pages', 2, undefined],
+    ['one page', 4, 5],
+  ])('is refused: %s', async (_, firstPage, endPage) => {
     const file = await afterCrash();
     const bytes = await readFile(file);
-    // The first two pages stay whole: the file is still a database with a schema.
-    await writeFile(file, bytes.fill(0xff, 2 * 4096));
+    await writeFile(file, bytes.fill(0xff, firstPage * PAGE_BYTES, endPage && endPage * PAGE_BYTES));
 
     await expect(openSqliteStorage(file, silentLog)).rejects.toThrow(/does not match its write-ahead log/);
   });
