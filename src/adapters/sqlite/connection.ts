@@ -7,7 +7,7 @@ import { StorageSetupError } from '../../application/ports/storage-errors.ts';
  * loop. `retryWhileBusy` tries again.
  *
  * @throws {StorageSetupError} when the path does not lead to a file that is safe to use
- * @throws SQLite's own error
+ * @throws the error of SQLite or `node:fs`
  */
 export function connect(path: string, options: { readonly readOnly: boolean }): DatabaseSync {
   // SQLite would wait forever for the other end of a pipe, and no signal would interrupt it.
@@ -38,7 +38,11 @@ function setupProblem(file: string): string | undefined {
   return undefined;
 }
 
-/** The absolute path of the file, with symbolic links resolved. */
+/**
+ * The absolute path of the file, with symbolic links resolved.
+ *
+ * @throws {StorageSetupError} when the database is not in a file
+ */
 export function fileOf(db: DatabaseSync): string {
   const file = db.location();
   if (file === null) throw new StorageSetupError('the SQLite database has no file');
@@ -50,7 +54,7 @@ export function fileOf(db: DatabaseSync): string {
  *
  * @see https://www.sqlite.org/pragma.html#pragma_synchronous
  * @throws {StorageSetupError} when the file system does not support WAL mode
- * @throws SQLite's own error
+ * @throws the error of SQLite
  */
 export function makeDurable(db: DatabaseSync): void {
   // `fullfsync` matters on macOS only, where an ordinary fsync leaves the data in the cache of the drive.
@@ -87,7 +91,7 @@ export function refuseReadOnly(db: DatabaseSync): void {
  * checkpoint has yet to write its last pages.
  *
  * @throws {StorageSetupError} when the file is shorter than its pages
- * @throws SQLite's own error
+ * @throws the error of SQLite
  */
 export function refuseTruncated(db: DatabaseSync): void {
   const file = fileOf(db);

@@ -53,6 +53,7 @@ export async function openSqliteStorage(path: string, log: StorageLog): Promise<
         await inserts.close();
         await guard.close();
         db[Symbol.dispose]();
+        // Last, because the next service should find a closed file.
         lock[Symbol.dispose]();
       },
     };
@@ -150,7 +151,7 @@ async function connectForWriting(file: string, opened: DisposableStack): Promise
   return db;
 }
 
-/** @returns the service lock. The connection should be closed first. */
+/** @returns the held service lock */
 async function lockAndMigrate(db: DatabaseSync, opened: DisposableStack): Promise<DatabaseSync> {
   const lock = opened.use(await takeServiceLock(fileOf(db)));
   await prepareForWrites(db);

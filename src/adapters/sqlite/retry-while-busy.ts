@@ -12,7 +12,7 @@ export const BUSY_PAUSE_MS = 5;
  * the event loop instead.
  *
  * @param deadlineMs {@link BUSY_DEADLINE_MS} by default
- * @throws SQLite's own error, SQLITE_BUSY included
+ * @throws the error of SQLite, SQLITE_BUSY included
  */
 export async function retryWhileBusy<T>(work: () => T, deadlineMs = BUSY_DEADLINE_MS): Promise<T> {
   const until = performance.now() + deadlineMs;

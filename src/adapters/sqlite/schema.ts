@@ -45,7 +45,7 @@ export const SCHEMA_VERSION = MIGRATIONS.length;
 /**
  * @returns 0 for an empty file
  * @throws {StorageSetupError} when the file belongs to another application
- * @throws SQLite's own error
+ * @throws the error of SQLite
  */
 export function readVersion(db: DatabaseSync): number {
   // A single statement sees all of a migration by another process, or nothing of it.
@@ -77,7 +77,7 @@ export function versionProblem(db: DatabaseSync, version: number): string | unde
  * Migrates the file to the schema of this build in one transaction.
  *
  * @throws {StorageSetupError} when the file belongs to another application or a newer build
- * @throws SQLite's own error
+ * @throws the error of SQLite
  */
 export function migrate(db: DatabaseSync): void {
   transaction(db, () => {

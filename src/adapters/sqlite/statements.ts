@@ -26,7 +26,7 @@ export const ARCHIVE_QUERIES = {
   read: `SELECT ${ARCHIVE_COLUMNS} FROM pets WHERE id > ? ORDER BY id LIMIT ?`,
   count: 'SELECT count(*) AS n FROM pets WHERE id <= ?',
   greatestId: 'SELECT ifnull(max(id), 0) AS id FROM pets',
-  // SQLite raises the sequence with every greater id. The greatest id counts too, in case someone lowered the sequence.
+  // The sequence is at least the greatest id, unless an operator has lowered it.
   lastId: `SELECT max(ifnull((SELECT max(id) FROM pets), 0),
                       ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'pets'), 0)) AS id`,
 } as const;

@@ -55,7 +55,7 @@ describe('the archive of a SQLite file', () => {
     expect(await storage.archive.read(0n, 10)).toStrictEqual(archivedPets(3));
   });
 
-  it('knows the last id even after someone has lowered the sequence', async () => {
+  it('knows the last id even after an operator has lowered the sequence', async () => {
     const file = await newFile();
     const storage = await openService(file);
     await storage.archive.write(archivedPets(3));

@@ -9,7 +9,7 @@ const DIRECTORY_MODE = 0o700;
  * Creates an empty file and its missing parent directories. What exists keeps its permissions.
  *
  * @param file an absolute path
- * @throws what `node:fs` throws
+ * @throws the error of `node:fs`
  */
 export function createFile(file: string): void {
   createDirectory(dirname(file));

@@ -22,7 +22,7 @@ const ROW_FINDING = /^(?:NULL|non-\w+|TEXT|NUMERIC) value in |^CHECK constraint 
  *
  * @param file the result of `fileOf`: the WAL is beside the file itself, not beside a symbolic link
  * @throws {StorageSetupError}
- * @throws SQLite's own error
+ * @throws the error of SQLite or `node:fs`
  */
 export function refuseForeignWal(file: string): void {
   const walBytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;

@@ -46,7 +46,7 @@ export async function takeServiceLock(file: string): Promise<DatabaseSync> {
 /**
  * Whether a service holds the lock now. Takes no lock and creates no file.
  *
- * @throws SQLite's own error
+ * @throws the error of SQLite
  */
 export function isLockedByService(file: string): boolean {
   const path = serviceLockPath(file);

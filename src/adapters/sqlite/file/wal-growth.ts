@@ -38,6 +38,7 @@ export class WalGrowth {
    * Call it outside of a transaction.
    *
    * @param walBytes the size of the WAL now
+   * @throws the error of SQLite
    */
   note(walBytes: number): void {
     if (walBytes >= LARGE_WAL_BYTES) this.#noteLarge(walBytes);

@@ -14,7 +14,7 @@ const READ = `SELECT seq FROM sqlite_sequence WHERE name = '${NAME}'`;
  * file, this function writes the next mark into the WAL. A file that is read through its own WAL therefore shows the
  * mark of the file itself or one more: see {@link isForeignWal}. The first mark is random, to tell files apart.
  *
- * @throws SQLite's own error
+ * @throws the error of SQLite
  */
 export function markWal(db: DatabaseSync, file: string): void {
   const mark = readMark(db);
@@ -29,7 +29,7 @@ export function markWal(db: DatabaseSync, file: string): void {
 /**
  * Whether the marks show that the WAL was written for another generation of the file, or for another file.
  *
- * @throws SQLite's own error
+ * @throws the error of SQLite
  */
 export function isForeignWal(db: DatabaseSync, file: string): boolean {
   const throughWal = readMark(db);

@@ -101,7 +101,7 @@ describe.each(['-shm', '.lock'])('FILE%s', (suffix) => {
 });
 
 describe('a removed WAL', () => {
-  it('is saved in the file at once, so that a kill -9 loses nothing', async () => {
+  it('is saved in the file at once, and then even a kill -9 loses nothing', async () => {
     const other = writer(file, 4);
     await other.printed(/^50 /m);
     await rm(`${file}-wal`);
@@ -140,7 +140,7 @@ describe('a renamed file', () => {
     expect(await second.pets.list({ limit: 1 })).toStrictEqual([{ id: 1n, ...rex }]);
   });
 
-  it('leaves its WAL in place when the service stops, so that the two can be reunited', async () => {
+  it('leaves its WAL in place when the service stops, and may be put back beside it', async () => {
     const first = await open();
     await first.pets.insert(rex);
     await rename(file, `${file}-saved`);
