@@ -29,7 +29,8 @@ export async function openTarget(url: string, what: string): Promise<Target> {
   const { sqlite, mongodb } = storageOf(url, what);
   if (sqlite === undefined) return openMongodb(mongodb);
   const { openSqliteStorage } = await import('../../adapters/sqlite/open.ts');
-  return openSqliteStorage(sqlite);
+  // A rejected write says what a warning would.
+  return openSqliteStorage(sqlite, { warn: () => {} });
 }
 
 /**

@@ -21,6 +21,7 @@ import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { addressOf, freshDatabase, throughPort } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 import { type Program, ROOT, run, runService } from '../../support/process.ts';
+import { silentLog } from '../../support/sqlite.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 import { ask, KEY } from '../../support/client.ts';
 
@@ -65,7 +66,7 @@ async function newDirectory(): Promise<string> {
 /** A SQLite file with these pets. */
 async function sqliteWith(pets: readonly ArchivedPet[]): Promise<{ url: string; path: string }> {
   const path = join(await newDirectory(), 'petstore.db');
-  const { archive, close } = await openSqliteStorage(path);
+  const { archive, close } = await openSqliteStorage(path, silentLog);
   await archive.write(pets);
   await close();
   return { url: `sqlite:${path}`, path };
@@ -80,7 +81,8 @@ async function mongoWith(pets: readonly ArchivedPet[]): Promise<string> {
 
 async function opened(url: string): Promise<{ archive: PetArchive } & AsyncDisposable> {
   const path = /^sqlite:(.*)/.exec(url)?.[1];
-  const { archive, close } = path === undefined ? await openMongoArchive(url) : await openSqliteStorage(path);
+  const { archive, close } =
+    path === undefined ? await openMongoArchive(url) : await openSqliteStorage(path, silentLog);
   return { archive, [Symbol.asyncDispose]: close };
 }
 
@@ -114,7 +116,7 @@ async function stopAt(proxy: TcpProxy, command: string, passed: number): Promise
 describe('export', () => {
   it('writes every pet to standard output, while a service has the file', async () => {
     const { url, path } = await sqliteWith(PETS);
-    const service = await openSqliteStorage(path);
+    const service = await openSqliteStorage(path, silentLog);
     const program = await succeeds(['export', '--from', url]);
     await service.close();
     expect(program.stdout).toBe(petLines(PETS));
@@ -319,10 +321,10 @@ describe('import', () => {
 
   it('needs the service stopped', async () => {
     const { url, path } = await sqliteWith([]);
-    const service = await openSqliteStorage(path);
+    const service = await openSqliteStorage(path, silentLog);
     await refused(
       ['import', await fileWith(petLines(PETS)), '--to', url],
-      /^petstore: the SQLite file \S+ is in use by another petstore service; stop that first\n$/,
+      /^petstore: the SQLite file \S+ is in use by another petstore service; stop that service first\n$/,
     );
     expect(await service.archive.lastId()).toBe(0n);
     await service.close();
