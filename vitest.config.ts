@@ -1,18 +1,31 @@
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+
+// Compiled code is kept between processes: it halves the CPU time that a start of the service takes.
+// https://nodejs.org/api/module.html#module-compile-cache
+process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.cache/compiled');
+
+/** Tests that leave nothing behind in their process, so that files can share one. It saves their imports. */
+const SHARED = ['domain', 'application', 'adapters/{http,json,memory,ndjson,tokens}'].map(
+  (folder) => `test/${folder}/**/*.test.ts`,
+);
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/mongodb-global-setup.ts'],
     reporters: ['default', './test/support/skipped-reporter.ts'],
+    // Most tests wait for processes and sockets, not for a core.
+    maxWorkers: Math.max(4, availableParallelism()),
+    coverage: { provider: 'v8', include: ['src/**'] },
+    projects: [
+      { extends: true, test: { name: 'isolated', include: ['test/**/*.test.ts'], exclude: SHARED } },
+      { extends: true, test: { name: 'shared', include: SHARED, isolate: false } },
+    ],
     // A test that compares nothing passes whatever the code does.
     expect: { requireAssertions: true },
-    // Most tests wait for processes and sockets, and hardly for a core.
-    maxWorkers: Math.max(3, availableParallelism() - 1),
     testTimeout: 15_000,
     // Long enough to start a server in.
     hookTimeout: 60_000,
-    coverage: { provider: 'v8', include: ['src/**'] },
   },
 });

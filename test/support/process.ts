@@ -110,15 +110,18 @@ function killGroup(leader: number): void {
   }
 }
 
+/** What a program gets of this process's environment. No setting of the developer decides a test. */
+const PASSED_ON = ['PATH', 'HOME', 'NODE_COMPILE_CACHE'];
+
 /**
- * Starts a program in the root of the project, in an environment that holds nothing but `env`: what the developer
- * has set must not decide a test. Neither it nor what it starts outlives the running test.
+ * Starts a program in the project's root directory, with `env` and {@link PASSED_ON} as its environment. The program
+ * and its descendants are killed when the running test ends.
  */
 export function run(command: string, args: readonly string[], env: Record<string, string> = {}): Program {
   const child = spawn(command, args, {
     cwd: ROOT,
     detached: true,
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+    env: { ...Object.fromEntries(PASSED_ON.map((name) => [name, process.env[name]])), ...env },
   });
   const program = new Program(child);
   const cleanUp = child.pid === undefined ? undefined : afterDeath(['kill', '-KILL', '--', `-${child.pid}`]);
