@@ -45,7 +45,10 @@ describe('a service with its pets in a SQLite file', () => {
   it.each(['SIGTERM', 'SIGKILL'] as const)('has the pets again after %s and a restart', async (signal) => {
     const DATABASE_URL = await freshUrl();
     const first = runService({ API_KEYS: KEY, DATABASE_URL });
-    expect(await ask(`${await first.url()}/v1/pets`, IDEMPOTENT)).toMatchObject({ status: 201, body: STORED });
+    expect(await ask(`${await first.url()}/v1/pets`, IDEMPOTENT)).toMatchObject({
+      status: 201,
+      body: STORED,
+    });
     first.signal(signal);
     await first.ended;
     await expectPetKept(DATABASE_URL);
