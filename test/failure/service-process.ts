@@ -45,7 +45,7 @@ export class ServiceProcess implements AsyncDisposable {
     const service = new ServiceProcess(await freePort(), env, user);
     await using _ = service;
     const program = service.#spawn();
-    await until('the end of a service that cannot start', () => (program.over ? true : undefined));
+    await until('the end of a service that cannot start', () => (program.hasEnded ? true : undefined));
     return { ...(await program.ended), stderr: program.stderr };
   }
 
@@ -53,7 +53,7 @@ export class ServiceProcess implements AsyncDisposable {
   async start(): Promise<void> {
     const program = this.#spawn();
     await until(`a ready service at ${this.url}`, async () => {
-      if (program.over) throw new Error(`the service ended at once: ${program.stderr}${program.stdout}`);
+      if (program.hasEnded) throw new Error(`the service ended at once: ${program.stderr}${program.stdout}`);
       const answer = await ask(`${this.url}/readyz`).catch(() => undefined);
       return answer?.status === 200 ? true : undefined;
     });
@@ -72,7 +72,7 @@ export class ServiceProcess implements AsyncDisposable {
   }
 
   get runs(): boolean {
-    return this.#program !== undefined && !this.#program.over;
+    return this.#program !== undefined && !this.#program.hasEnded;
   }
 
   async kill(): Promise<void> {

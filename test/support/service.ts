@@ -1,21 +1,22 @@
-import { EventEmitter, once } from 'node:events';
+import { EventEmitter } from 'node:events';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { readConfig } from '../../src/main/config/config.ts';
 import { type Service, start, type StartOptions } from '../../src/main/service/start.ts';
 import { KEY } from './client.ts';
+import { waitFor } from './wait-for.ts';
 
 type LogLine = Readonly<Record<string, unknown>>;
 
 export type StartedService = Service & {
   readonly log: readonly LogLine[];
-  /** The first log line with this message, now or later. */
+  /** Waits for the first log line with this message. */
   readonly logged: (message: RegExp) => Promise<LogLine>;
 };
 
 /**
- * A service in this process. It takes a free port, keeps its pets in memory and knows {@link KEY}, where `env` says
- * nothing else. It stops when the running test ends.
+ * Starts a service in this process: on a free port, with its pets in memory and with {@link KEY}, unless `env` says
+ * otherwise. It stops when the running test ends.
  */
 export async function startService(
   env: Readonly<Record<string, string>> = {},
@@ -31,12 +32,8 @@ export async function startService(
   const logger = pino({ level: env['LOG_LEVEL'] ?? 'info', base: null }, { write });
   const service = await start(config, logger, options);
   onTestFinished(async () => void (await service.stop()));
-  const logged = async (message: RegExp) => {
-    for (;;) {
-      const line = log.find(({ msg }) => message.test(String(msg)));
-      if (line !== undefined) return line;
-      await once(news, 'line');
-    }
+  const logged = (message: RegExp) => {
+    return waitFor(news, 'line', () => log.find(({ msg }) => message.test(String(msg))));
   };
   return { ...service, log, logged };
 }

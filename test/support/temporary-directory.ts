@@ -5,14 +5,14 @@ import { afterDeath } from './after-death.ts';
 
 export type TemporaryDirectory = AsyncDisposable & {
   readonly path: string;
-  /** Removes it with all that is in it. May be called again. */
+  /** Removes the directory and its contents. Safe to call again. */
   readonly remove: () => Promise<void>;
 };
 
-/** A new directory that does not outlive this process. */
+/** A new directory, which is removed at the latest when this process ends. See `testDirectory` for tests. */
 export async function temporaryDirectory(name: string): Promise<TemporaryDirectory> {
   const path = await mkdtemp(join(tmpdir(), `petstore-${name}-`));
-  // A server that is killed at the same moment must have let go of it.
+  // Servers that are killed at the same moment need time to close their files.
   const removal = afterDeath(['sh', '-c', 'sleep 1; rm -rf "$1"', 'sh', path]);
   const remove = async () => {
     await rm(path, { recursive: true, force: true });
