@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import type { ArchivedPet } from '../../src/application/ports/pet-archive.ts';
 import type { Idempotency } from '../../src/application/ports/pet-repository.ts';
 
-/** An archived pet, with defaults for the fields that a test leaves out. */
+/** What a test does not care about is filled in. */
 export function anArchivedPet(fields: Partial<ArchivedPet> & Pick<ArchivedPet, 'id'>): ArchivedPet {
   return { name: 'Rex', categoryId: 7n, status: 'available', ...fields };
 }
 
-/** Different pets, with ids from 1 and a gap after every third one. Every fifth pet has an idempotency key. */
+/** So many different pets, of ids from 1, with a gap of one after every third; a fifth of them with a key. */
 export function archivedPets(count: number): ArchivedPet[] {
   return Array.from({ length: count }, (_, index) => {
     const id = BigInt(index + 1 + Math.floor(index / 3));

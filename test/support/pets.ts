@@ -9,12 +9,12 @@ import type {
 import { type NewPet, newPet, type Pet, type PetDraft } from '../../src/domain/pet.ts';
 import { waitFor } from './wait-for.ts';
 
-/** A pet to be stored, with defaults for the fields that a test leaves out. */
+/** A new pet with defaults for the fields that a test does not care about. */
 export function aPet(fields: Partial<PetDraft> = {}): NewPet {
   return newPet({ name: 'Rex', categoryId: 7n, ...fields });
 }
 
-/** Stores one pet for each set of fields. */
+/** Inserts a pet for each set of fields. */
 export async function stored(
   pets: PetRepository,
   ...all: readonly Partial<PetDraft>[]
@@ -24,13 +24,13 @@ export async function stored(
   return result;
 }
 
-/** The body of createPet. Fields are JSON text: a test controls every digit and every escape. */
+/** The body of createPet. The fields are JSON text, so a test controls every digit and escape. */
 export function petBody(fields: Readonly<Record<string, string>> = {}): string {
   const all = Object.entries({ name: '"Rex"', categoryId: '7', ...fields });
   return `{${all.map(([name, json]) => `"${name}":${json}`).join(',')}}`;
 }
 
-/** A repository whose calls all fail with the given error. */
+/** A repository whose every call rejects with this error. */
 export class FailingPetRepository implements PetRepository {
   readonly #error: unknown;
 
@@ -55,7 +55,7 @@ export class FailingPetRepository implements PetRepository {
   }
 }
 
-/** A repository whose calls wait until the test releases them. */
+/** A slow repository: calls wait until they are released. */
 export class HeldPetRepository implements PetRepository {
   readonly #pets = new InMemoryPetRepository();
   readonly #released = Promise.withResolvers<void>();
@@ -67,7 +67,7 @@ export class HeldPetRepository implements PetRepository {
     return this.#calls;
   }
 
-  /** Resolves when this many calls have come. */
+  /** Resolves after this many calls. */
   async calls(count: number): Promise<void> {
     await waitFor(this.#events, 'call', () => (this.#calls >= count ? true : undefined));
   }

@@ -12,14 +12,14 @@ import { InvalidConfig, readConfig } from '../../../src/main/config/config.ts';
 
 const KEY = '0123456789abcdef';
 
-const NO_KEYS = new InMemoryApiKeyRepository();
+const NOBODY = new InMemoryApiKeyRepository();
 
 function digest(key: string): Buffer {
   return createHash('sha256').update(key).digest();
 }
 
 async function withoutKeys(env: Record<string, string>): Promise<StartKeys> {
-  return startKeys(readConfig(env), NO_KEYS, (message) => expect.fail(message));
+  return startKeys(readConfig(env), NOBODY, (message) => expect.fail(message));
 }
 
 /** A storage with a key. */
