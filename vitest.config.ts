@@ -7,9 +7,14 @@ import { defineConfig } from 'vitest/config';
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.cache/compiled');
 
 /** Tests that leave nothing behind in their process, so that files can share one. It saves their imports. */
-const SHARED = ['domain', 'application', 'adapters/{http,json,memory,ndjson,tokens}'].map(
-  (folder) => `test/${folder}/**/*.test.ts`,
-);
+const SHARED = [
+  'domain',
+  'application',
+  'adapters/{http,json,memory,ndjson,tokens}',
+  'main/config',
+  'failure',
+  'support',
+].map((folder) => `test/${folder}/**/*.test.ts`);
 
 export default defineConfig({
   test: {
