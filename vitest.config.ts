@@ -2,11 +2,11 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
-// Compiled code is kept between processes: it halves the CPU time that a start of the service takes.
+// Processes share compiled code, which halves the CPU time of a start of the service.
 // https://nodejs.org/api/module.html#module-compile-cache
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.cache/compiled');
 
-/** Tests that leave nothing behind in their process, so that files can share one. It saves their imports. */
+/** Files whose tests leave no state in their process. They share processes, which saves their imports. */
 const SHARED = [
   'domain',
   'application',
@@ -27,7 +27,7 @@ export default defineConfig({
       { extends: true, test: { name: 'isolated', include: ['test/**/*.test.ts'], exclude: SHARED } },
       { extends: true, test: { name: 'shared', include: SHARED, isolate: false } },
     ],
-    // A test that compares nothing passes whatever the code does.
+    // A test without an assertion proves nothing.
     expect: { requireAssertions: true },
     testTimeout: 15_000,
     // Long enough to start a server in.

@@ -1,12 +1,16 @@
 /**
- * The CPU time that two builds of the service take for a request. Rounds alternate between the builds. Each round starts
- * a new process, because two processes of one build differ by some percent.
+ * The CPU time that two builds of the service take for a request. Rounds alternate between the builds. Each round
+ * starts a new process, because two processes of one build differ by some percent.
  *
  *   node bench/compare-builds.ts BEFORE [AFTER] [--url URL] [--rounds 9] [--only list-20]
  *
- * BEFORE and AFTER are checkouts with their packages installed. AFTER defaults to this checkout. URL is memory:, sqlite:
- * (the default, with a new file for each process), or mongodb://HOST/ (with a new database for each process). Linux only:
- * it reads /proc, pins the services to the first core, and itself to the second.
+ * BEFORE and AFTER are checkouts with their packages installed. AFTER defaults to this checkout. URL is one of:
+ *
+ *   memory:
+ *   sqlite:           the default; a new file for each process
+ *   mongodb://HOST/   a new database for each process
+ *
+ * Linux only: it reads /proc, pins the services to the first core, and itself to the second.
  */
 import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
- * The gain of group commit: inserts a second by 64 concurrent callers through the SQLite adapter, compared with the same
- * inserts with one commit each, on the same disk and with the same pragmas. Rounds alternate.
+ * The gain of group commit: inserts a second by 64 concurrent callers through the SQLite adapter, compared with the
+ * same inserts with one commit each, on the same disk and with the same pragmas. Rounds alternate.
  *
  *   node bench/group-commit.ts [ROUNDS]       5 by default, 4 s each
  */

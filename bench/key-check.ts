@@ -1,6 +1,6 @@
 /**
- * The cost of checking an API key: of a cached key, of an unknown key, which is looked up in a SQLite file, and of a key
- * with a wrong checksum. Rounds alternate.
+ * The cost of checking three API keys: a cached one, an unknown one, which is looked up in a SQLite file, and one with
+ * a wrong checksum. Rounds alternate.
  *
  *   node bench/key-check.ts [ROUNDS]       9 by default, about half a second each
  */
@@ -61,7 +61,7 @@ try {
   for (let round = 0; round < ROUNDS; round++) {
     await verifier.verify(token);
     counted.lookups = 0;
-    // A round blocks the event loop: no timer clears the cache meanwhile.
+    // A round blocks the event loop: no timer can clear the cache.
     us.cached.push(await microseconds(CACHED_CHECKS, () => verifier.verify(token)));
     if (counted.lookups > 0) throw new Error(`the storage had ${counted.lookups} lookups of a cached key`);
     us.unknown.push(await microseconds(LOOKUP_CHECKS, (i) => verifier.verify(unknown[i]!)));

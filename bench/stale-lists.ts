@@ -72,7 +72,7 @@ async function untilProofMs(): Promise<number> {
   return ms;
 }
 
-/** Milliseconds for which a deposed primary, once awake, gives stale lists to a service that reaches no other member. */
+/** Milliseconds for which a deposed primary that awakes gives stale lists to a service that reaches no other member. */
 async function staleFromDeposedMs(): Promise<number> {
   await set.whole();
   const old = await set.primary();

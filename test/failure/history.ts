@@ -2,8 +2,8 @@ import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
 
 /**
- * What a client knows about its request. Jepsen's distinction: a `refused` request certainly had no effect; an `unknown`
- * one may have had its effect. Never count one as the other.
+ * What a client knows about its request. Jepsen's distinction: a `refused` request certainly had no effect, an
+ * `unknown` one could have had it. Never count one as the other.
  */
 export type Outcome = 'acknowledged' | 'refused' | 'unknown';
 

@@ -47,8 +47,8 @@ const readElsewhere: Scenario<MongoStore> = {
 };
 
 /**
- * In even turns the primary steps down. In odd turns it is replaced by a secondary that learns the majority commit point
- * late, as happens where the members are far apart. A change that comes too soon may be refused.
+ * In even turns the primary steps down. In odd turns it is replaced by a secondary that learns the majority commit
+ * point late, as happens where the members are far apart. MongoDB may refuse a change that comes too soon.
  */
 async function changePrimary({ set }: MongoStore, load: Load, turn: number): Promise<void> {
   if (turn % 2 === 0) {

@@ -9,9 +9,10 @@ export function page(content: {
   const { command, repetitions, machine, tables, closing } = content;
   return `# What happens when something fails
 
-Written by \`${command}\`: do not edit. Each scenario ran ${repetitions} times with real processes: the service as its
-users run it, on three \`mongod\` on loopback (\`electionTimeoutMillis\` 1000, \`heartbeatIntervalMillis\` 200) or on a file.
-Its clients send \`POST /v1/pets\` with an Idempotency-Key, \`GET\` acknowledged pets, and send wrong requests.
+Written by \`${command}\`: do not edit. Each scenario ran ${repetitions} times with real processes: the service as
+its users run it, on three \`mongod\` on loopback (\`electionTimeoutMillis\` 1000, \`heartbeatIntervalMillis\` 200)
+or on a file. Its clients send \`POST /v1/pets\` with an Idempotency-Key, \`GET\` acknowledged pets, and send wrong
+requests.
 
 ${machine.map((fact) => `- ${fact}`).join('\n')}
 
@@ -19,20 +20,24 @@ ${machine.map((fact) => `- ${fact}`).join('\n')}
 
 How to read it:
 
-- An *attempt* is one request. The next four columns count pets.
-- *Acknowledged*: answered 201. *Rejected*: a refused connection or a 4xx, which certainly had no effect. *Unknown*: every
-  other outcome. *Unknown and stored*: those of them that were found in the store.
-- Most clients repeat a request until it is acknowledged. Some give up after one attempt. *Replayed*: acknowledged with the
-  pet of an earlier attempt.
-- *Lost*: acknowledged, and later missing or different in any byte. The suite looks on each member of the replica set (with
-  read concern majority) or in the file, and in the list of the service.
-- *Duplicates per key*: two pets for one Idempotency-Key. *Ids twice*: one id for two pets, acknowledged or stored.
-- The suite then repeats a sample of the requests, which must give the same bytes, and counts these three again.
+- An *attempt* is one request. The next five columns count pets.
+- *Acknowledged*: answered 201.
+- *Rejected*: a refused connection or a 4xx, which certainly had no effect.
+- *Unknown*: every other outcome. *Unknown and stored*: those of them that were found in the store.
+- *Replayed*: acknowledged with the pet of an earlier attempt. Most clients repeat a request until it is acknowledged,
+  some give up after one attempt.
+- *Lost*: acknowledged, and later missing or different in any byte. The suite looks on each member of the replica set
+  (with read concern majority) or in the file, and in the list of the service.
+- *Duplicates per key*: two pets for one Idempotency-Key.
+- *Ids twice*: one id for two pets, acknowledged or stored.
 - *Wrongly blamed*: a 4xx for a valid request, or any answer but 400 for a wrong one.
-- A scenario also fails on an acknowledged pet that a GET did not find, on a 503 without \`Retry-After\`, and on a pet that
-  no client asked for.
-- The *gap* is the longest time without an acknowledgement. The times of *p99* run from the first attempt to the
-  acknowledgement. *During* covers every request that the fault can have affected.
+- The *gap* is the longest time without an acknowledgement.
+- The times of *p99* run from the first attempt to the acknowledgement. *During* covers every request that the fault can
+  have affected.
+
+After each scenario the suite repeats a sample of the requests, which must give the same bytes, and counts lost pets,
+duplicates and ids again. A scenario also fails on an acknowledged pet that a GET did not find, on a 503 without
+\`Retry-After\`, and on a pet that no client asked for.
 
 ${tables}
 `;

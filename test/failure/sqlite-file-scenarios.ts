@@ -115,7 +115,8 @@ const diskGone: Scenario<SqliteStore> = {
       await unmount(disk.directory);
       await mount(stage, disk);
     } catch (error) {
-      stage.leftOut = `no disk can be shut down here (that needs root, a loop device, ext4 and python3): ${String(error).split('\n')[0]}`;
+      const [why] = String(error).split('\n');
+      stage.leftOut = `no disk can be shut down here (that needs root, a loop device, ext4 and python3): ${why}`;
       return;
     }
     const service = await serviceOn(stage, store);

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 
 /**
- * Runs a command when this process ends in any way, `kill -9` included, or when `now` is called. `cancel` prevents both.
- * A shell waits at the other end of a pipe, which the kernel closes with this process. The shell has its own session:
- * Ctrl-C in the terminal does not reach it.
+ * Runs a command when this process ends in any way, `kill -9` included, or when `now` is called. `cancel` prevents
+ * both. A shell waits at the other end of a pipe, which the kernel closes with this process. The shell has its own
+ * session: Ctrl-C in the terminal does not reach it.
  */
 export function afterDeath(command: readonly [string, ...string[]]): { cancel(): void; now(): void } {
   const waiting = spawn('sh', ['-c', 'read -r _; exec "$@"', 'sh', ...command], {

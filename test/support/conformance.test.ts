@@ -81,7 +81,7 @@ describe('what conforms', () => {
     ['another method', answer({ method: 'PUT', ...error(405, 'METHOD_NOT_ALLOWED') }, { allow: 'GET' })],
     ['another path', answer({ path: '/v1/pets/', ...error(404, 'ROUTE_NOT_FOUND') })],
     ['a later field of a pet', answer({ body: `[${REX.replace('{', '{"colour":"red",')}]` })],
-    ['what is left of a limit', answer({}, LIMIT)],
+    ['the rest of a rate limit', answer({}, LIMIT)],
     ['a limit, and no count', answer({}, { ...LIMIT, ratelimit: undefined })],
     ['too many', answer(error(429, 'RATE_LIMITED'), USED_UP)],
     ['too many, of nothing', answer({ path: '/v1/cats', ...error(429, 'RATE_LIMITED') }, USED_UP)],
@@ -199,7 +199,7 @@ describe('what does not conform', () => {
       'ratelimit-policy is missing',
     ],
     [
-      'as many left as there are',
+      'a rest as large as the limit',
       answer({}, { ...LIMIT, ratelimit: '"key";r=600;t=60' }),
       'ratelimit is "key";r=600;t=60, beyond "key";q=600;w=60',
     ],

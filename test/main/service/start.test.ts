@@ -69,7 +69,7 @@ describe('a service with its pets in memory', () => {
     expect(await ask(`${url}/v1/pets/1`)).toMatchObject({ status: 410 });
   });
 
-  it('stops once, however often it is told to', async () => {
+  it('stops once, even when it is asked to stop again', async () => {
     const { stop } = await startService();
     const stopping = stop();
     expect(stop()).toBe(stopping);
@@ -197,7 +197,9 @@ describe.skipIf(mongo === undefined)(`a service with its pets in MongoDB${leftOu
   it('does not start on the schema of a newer build', async () => {
     const { url: DATABASE_URL, db } = await freshDatabase(mongo!);
     await db.collection('schema').updateOne({}, { $set: { version: 4 } });
-    const refusal = `the database "${db.databaseName}" has schema version 4, this build needs 3; run a newer build of petstore`;
+    const refusal =
+      `the database "${db.databaseName}" has schema version 4, this build needs 3; ` +
+      'run a newer build of petstore';
 
     await expect(startService({ DATABASE_URL, AUTO_MIGRATE: 'true' })).rejects.toThrow(
       new StorageSetupError(refusal),
