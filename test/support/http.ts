@@ -1,6 +1,6 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { createApp } from '../../src/adapters/http/app.ts';
-import { type HttpServer, listen } from '../../src/adapters/http/server/server.ts';
+import { type HttpServer, listen } from '../../src/adapters/http/server/listen.ts';
 import { type ServerLimits } from '../../src/adapters/http/wire/limits.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
 import { InMemoryRateLimiter } from '../../src/adapters/memory/rate-limiter.ts';
@@ -54,14 +54,12 @@ export class Api implements AsyncDisposable {
   readonly server: HttpServer;
   readonly #agent = new Agent({ keepAlive: true });
   readonly #connections: RawConnection[] = [];
-  readonly #startDraining: () => void;
 
-  constructor(server: HttpServer, log: RecordingLog, startDraining: () => void) {
+  constructor(server: HttpServer, log: RecordingLog) {
     this.server = server;
     this.port = server.port;
     this.url = `http://127.0.0.1:${server.port}`;
     this.log = log;
-    this.#startDraining = startDraining;
   }
 
   /** Sends a request with the key. */
@@ -128,9 +126,8 @@ export class Api implements AsyncDisposable {
   }
 
   /** Stops it in an orderly way, as `main` does. */
-  drain(deadline: number): Promise<number> {
-    this.#startDraining();
-    return this.server.drain(deadline);
+  drain(timeoutMs: number): Promise<number> {
+    return this.server.drain(timeoutMs);
   }
 
   async close(): Promise<void> {
@@ -147,14 +144,13 @@ export class Api implements AsyncDisposable {
 export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const pets = options.pets ?? new InMemoryPetRepository();
   const log = new RecordingLog();
-  let draining = false;
   const app = createApp({
     listPets: new ListPets(pets),
     createPet: new CreatePet(pets),
     getPet: new GetPet(pets),
     tokens: options.tokens ?? new InMemoryTokenVerifier([knownKey({ label: KEY_LABEL, token: KEY })]),
     probe: options.probe ?? { check: async () => undefined },
-    isDraining: () => draining,
+    isDraining: () => server.isDraining,
     now: options.now ?? (() => new Date('2026-12-24T12:00:00Z')),
     publicUrl: options.publicUrl,
     limiter: options.limiter ?? new InMemoryRateLimiter(),
@@ -163,13 +159,11 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     corsOrigins: options.corsOrigins ?? [],
     log,
   });
-  const server = await listen(app, {
+  const server: HttpServer = await listen(app, {
     host: '127.0.0.1',
     port: 0,
     log,
     limits: options.limits ?? {},
   });
-  return new Api(server, log, () => {
-    draining = true;
-  });
+  return new Api(server, log);
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { listen } from '../../adapters/http/server/server.ts';
+import { type HttpServer, listen } from '../../adapters/http/server/listen.ts';
 import { type ServerLimits } from '../../adapters/http/wire/limits.ts';
 import { InMemoryTokenVerifier } from '../../adapters/memory/token-verifier.ts';
 import { StoredTokenVerifier } from '../../adapters/tokens/stored-token-verifier.ts';
@@ -40,7 +40,6 @@ export async function start(config: Config, log: Logger, options: StartOptions =
     const { now = () => new Date() } = options;
     const keys = await startKeys(config, storage.keys, (message) => log.warn(message));
     const stored = new StoredTokenVerifier(storage.keys, now);
-    let draining = false;
     const requests = requestLog(log);
     const app = compose({
       pets: storage.pets,
@@ -56,9 +55,9 @@ export async function start(config: Config, log: Logger, options: StartOptions =
       log: requests,
       now,
       publicUrl: config.PUBLIC_URL,
-      isDraining: () => draining,
+      isDraining: () => server.isDraining,
     }).resolve(APP);
-    const server = await listen(app, {
+    const server: HttpServer = await listen(app, {
       host: config.HOST,
       port: config.PORT,
       log: requests,
@@ -71,7 +70,6 @@ export async function start(config: Config, log: Logger, options: StartOptions =
     };
     const recording = setInterval(() => void recordUses(), options.recordUsesEvery ?? RECORD_USES_EVERY);
     const stop = async () => {
-      draining = true;
       const cutOff = await server.drain(config.SHUTDOWN_TIMEOUT);
       clearInterval(recording);
       // Not for as long as a storage that is away may take: nobody waits for it.

@@ -63,7 +63,7 @@ describe(`${COUNT} connections`, { timeout: 30_000 }, () => {
   ])('%s: others are answered, these are closed, and none is left', async (_, bytes) => {
     const before = sockets();
     {
-      await using api = await startApi({ limits: { headersTimeout: 1500, requestTimeout: 1500 } });
+      await using api = await startApi({ limits: { headersTimeoutMs: 1500, requestTimeoutMs: 1500 } });
       const all = await connections(api);
       await Promise.all(all.map((connection) => connection.send(bytes)));
       expect(await slowest(api, 50)).toBeLessThan(PROMPT);
@@ -84,7 +84,7 @@ describe(`${COUNT} connections`, { timeout: 30_000 }, () => {
   test('that have had their answer: the same, without a word', async () => {
     const before = sockets();
     {
-      await using api = await startApi({ limits: { keepAliveTimeout: 1000 } });
+      await using api = await startApi({ limits: { keepAliveTimeoutMs: 1000 } });
       const all = await connections(api);
       await Promise.all(all.map((connection) => connection.send(LIVEZ)));
       const answers = await Promise.all(all.map((connection) => connection.answer()));

@@ -103,7 +103,7 @@ describe('requests that come at once', () => {
 
   test('are not late while they are not read', async () => {
     const pets = new HeldPetRepository();
-    await using api = await startApi({ pets, limits: { headersTimeout: 100, requestTimeout: 200 } });
+    await using api = await startApi({ pets, limits: { headersTimeoutMs: 100, requestTimeoutMs: 200 } });
     const connection = await api.connect();
     // The second is not all there when the first begins.
     await connection.send(LIST + LIST.slice(0, 50));
@@ -144,7 +144,7 @@ describe('a connection that is cut', () => {
 
 describe('when more is held for clients than may be', () => {
   test('those for which most is held lose their connections, and others keep theirs', async () => {
-    const limits = { heldLimit: 600_000 };
+    const limits = { maxHeldBytes: 600_000 };
     await using api = await startApi({ pets: await longNames(), limits });
     const slow = await api.connect();
     slow.pause();
@@ -162,7 +162,7 @@ describe('when more is held for clients than may be', () => {
   });
 
   test('bodies that do not come to an end count', async () => {
-    await using api = await startApi({ limits: { heldLimit: 100_000 } });
+    await using api = await startApi({ limits: { maxHeldBytes: 100_000 } });
     const connections = await Promise.all([api.connect(), api.connect()]);
     for (const connection of connections) await connection.send(head('Content-Length: 65536\r\n\r\n{'));
     expect(await api.log.trouble(0)).toStrictEqual({ kind: 'cut-off', connections: 1 });

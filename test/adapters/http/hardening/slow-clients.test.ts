@@ -41,7 +41,7 @@ describe.concurrent('a byte at a time', () => {
     context.expect(whole(await connection.answer())).toStrictEqual(expected);
   });
 
-  const limits = { headersTimeout: 100, requestTimeout: 200, keepAliveTimeout: 100 };
+  const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200, keepAliveTimeoutMs: 100 };
   const long = 'x'.repeat(5000);
 
   test.for([
@@ -93,7 +93,7 @@ describe('a client that does not take its answers', () => {
   });
 
   test('does not keep its connection, nor its answer the memory', async () => {
-    await using api = await startApi({ limits: { idleTimeout: 200 } });
+    await using api = await startApi({ limits: { idleTimeoutMs: 200 } });
     const connection = await api.connect();
     connection.pause();
     await connection.send('GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400));

@@ -21,6 +21,15 @@ describe('a drain', () => {
     expect(await api.drain(DEADLINE)).toBe(0);
   });
 
+  test('is known to the server from its first moment', async () => {
+    await using api = await startApi();
+    expect(api.server.isDraining).toBe(false);
+    const drained = api.server.drain(DEADLINE);
+    expect(api.server.isDraining).toBe(true);
+    expect(await drained).toBe(0);
+    expect(api.server.isDraining).toBe(true);
+  });
+
   test('lets a request in flight have its answer, and says that it was the last', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });

@@ -4,12 +4,12 @@ import { problem, whole } from '../../../support/answer.ts';
 import { KEY, startApi } from '../../../support/http.ts';
 import { HeldPetRepository } from '../../../support/pets.ts';
 
-const limits = { headersTimeout: 100, requestTimeout: 200, keepAliveTimeout: 100 };
+const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200, keepAliveTimeoutMs: 100 };
 const TIMEOUT = problem(408, 'REQUEST_TIMEOUT', 'the request did not end in time');
 const POST = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n`;
 
 test('a client has 10 s for its headers and 30 s for its request', () => {
-  expect(SERVER_LIMITS).toMatchObject({ headersTimeout: 10_000, requestTimeout: 30_000 });
+  expect(SERVER_LIMITS).toMatchObject({ headersTimeoutMs: 10_000, requestTimeoutMs: 30_000 });
 });
 
 describe.concurrent('a request that does not end: 408, and the connection is closed', () => {
@@ -77,7 +77,7 @@ test('the service itself may take longer: the limits are those of the client', a
   await using api = await startApi({ limits, pets });
   const answer = api.get('/v1/pets');
   await pets.calls(1);
-  await new Promise((resolve) => setTimeout(resolve, 2 * limits.requestTimeout));
+  await new Promise((resolve) => setTimeout(resolve, 2 * limits.requestTimeoutMs));
   pets.release();
   expect((await answer).status).toBe(200);
 });
