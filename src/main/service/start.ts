@@ -8,7 +8,8 @@ import { EitherTokenVerifier } from '../../application/keys/either-token-verifie
 import { startKeys } from './start-keys.ts';
 import type { Config } from '../config/config.ts';
 import { APP, compose } from '../compose.ts';
-import { auditLog, requestLog } from '../log/log.ts';
+import { auditLog } from '../log/audit-log.ts';
+import { requestLog } from '../log/request-log.ts';
 import { openStorage } from '../storages.ts';
 
 export type Service = {

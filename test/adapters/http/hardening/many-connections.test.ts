@@ -141,9 +141,10 @@ describe('more connections than there may be', () => {
     expect(whole(await first.answer())).toStrictEqual(OK);
     const second = await RawConnection.open(port);
     expect(await gone(second)).toBe(true);
-    expect(
-      await service.logged('connections refused: there are as many as MAX_CONNECTIONS allows'),
-    ).toMatchObject({ level: 40, connections: 1 });
+    expect(await service.logged('connections refused: as many as MAX_CONNECTIONS are open')).toMatchObject({
+      level: 40,
+      connections: 1,
+    });
     for (const connection of [first, second]) connection.close();
   });
 });
@@ -165,11 +166,11 @@ test('more connections than the process may have files: it goes on, says so once
   // What is made when it is first asked for needs no file.
   await first.send(LIVEZ.replace('/livez', '/openapi.json'));
   expect((await first.answer()).status).toBe(200);
-  const exhausted = 'no file descriptor is left: new connections are closed unheard';
+  const exhausted = 'out of file descriptors: new connections are closed without an answer';
   expect(await service.logged(exhausted)).toMatchObject({ level: 40 });
 
   for (const connection of others) connection.close();
-  await service.logged('there are file descriptors again');
+  await service.logged('file descriptors are available again');
   expect(service.log.filter(({ msg }) => msg === exhausted)).toHaveLength(1);
   await first.send(LIVEZ);
   expect(whole(await first.answer())).toStrictEqual(OK);
