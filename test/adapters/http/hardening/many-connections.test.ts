@@ -20,53 +20,43 @@ if (COUNT < 2000)
 /** How many sockets this process has, at either end. */
 const sockets = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
 
-/** Resolves when this process has no more sockets than that; which close in a turn of their own. */
+/** Resolves when this process has no more sockets than that. Sockets close in later iterations of the event loop. */
 async function noMoreSocketsThan(count: number): Promise<void> {
   while (sockets() > count) await new Promise((resolve) => setImmediate(resolve));
 }
 
 const PART = 100;
 
-/** Connections that the service has taken. */
+/** Opens connections, and waits until the service has accepted them. */
 async function connections(api: Api): Promise<RawConnection[]> {
   const all: RawConnection[] = [];
-  // In parts: no more than 511 can wait to be taken, and whoever comes then tries again after a second.
+  // In parts: beyond the backlog of the system, a client tries again after a second.
   while (all.length < COUNT) {
     const part = Array.from({ length: Math.min(PART, COUNT - all.length) }, () => api.connect());
     all.push(...(await Promise.all(part)));
-    // Connections are taken in their order.
+    // Connections are accepted in order.
     await api.raw(LAST);
   }
   return all;
 }
 
-/** One at a time, each on a connection of its own; the longest that one has taken, in milliseconds. */
-async function slowest(api: Api, requests: number): Promise<number> {
-  let most = 0;
-  for (let i = 0; i < requests; i++) {
-    const started = performance.now();
-    const answers = await api.raw(LAST);
-    expect(answers.map(whole)).toStrictEqual([OK]);
-    most = Math.max(most, performance.now() - started);
-  }
-  return most;
+/** Sends requests one after the other, each on a new connection, and expects an answer to each. */
+async function expectAnswers(api: Api, requests: number): Promise<void> {
+  for (let i = 0; i < requests; i++) expect((await api.raw(LAST)).map(whole)).toStrictEqual([OK]);
 }
-
-/** A request takes about a millisecond. This is for a machine so busy that a connection is only taken on its second try. */
-const PROMPT = 3000;
 
 describe(`${COUNT} connections`, { timeout: 30_000 }, () => {
   test.each([
-    ['that say nothing', ''],
-    ['that have begun to say something', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-'],
-    ['with a body that does not come', 'POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n'],
-  ])('%s: others are answered, these are closed, and none is left', async (_, bytes) => {
+    ['that send nothing', ''],
+    ['that send half a request', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-'],
+    ['that never send their body', 'POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n'],
+  ])('%s: other clients are answered, these connections are closed, and none leaks', async (_, bytes) => {
     const before = sockets();
     {
       await using api = await startApi({ limits: { headersTimeoutMs: 1500, requestTimeoutMs: 1500 } });
       const all = await connections(api);
       await Promise.all(all.map((connection) => connection.send(bytes)));
-      expect(await slowest(api, 50)).toBeLessThan(PROMPT);
+      await expectAnswers(api, 50);
       const answers = await Promise.all(all.map((connection) => connection.answer()));
       const expected = bytes.startsWith('POST')
         ? problem(405, 'METHOD_NOT_ALLOWED', 'this path allows GET, HEAD, OPTIONS', {
@@ -81,7 +71,7 @@ describe(`${COUNT} connections`, { timeout: 30_000 }, () => {
     await noMoreSocketsThan(before);
   });
 
-  test('that have had their answer: the same, without a word', async () => {
+  test('that are idle after an answer: the same, without a further answer', async () => {
     const before = sockets();
     {
       await using api = await startApi({ limits: { keepAliveTimeoutMs: 1000 } });
@@ -89,7 +79,7 @@ describe(`${COUNT} connections`, { timeout: 30_000 }, () => {
       await Promise.all(all.map((connection) => connection.send(LIVEZ)));
       const answers = await Promise.all(all.map((connection) => connection.answer()));
       expect(answers.map(whole)).toStrictEqual(answers.map(() => OK));
-      expect(await slowest(api, 50)).toBeLessThan(PROMPT);
+      await expectAnswers(api, 50);
       await Promise.all(all.map((connection) => connection.closed()));
       for (const connection of all) connection.close();
       expect(await api.drain(5000)).toBe(0);
@@ -98,14 +88,14 @@ describe(`${COUNT} connections`, { timeout: 30_000 }, () => {
     await noMoreSocketsThan(before);
   });
 
-  test('that hang up: none is left', async () => {
+  test('that hang up: none leaks', async () => {
     const before = sockets();
     {
       await using api = await startApi();
       const all = await connections(api);
       await Promise.all(all.map((connection) => connection.send(LIVEZ.slice(0, 10))));
       for (const connection of all) connection.abort();
-      expect(await slowest(api, 10)).toBeLessThan(PROMPT);
+      await expectAnswers(api, 10);
       expect(await api.drain(5000)).toBe(0);
       expect(api.log.records).toHaveLength(10 + Math.ceil(COUNT / PART));
       expect(api.log.failures).toStrictEqual([]);
@@ -114,10 +104,10 @@ describe(`${COUNT} connections`, { timeout: 30_000 }, () => {
   });
 });
 
-describe('more connections than there may be', () => {
+describe('more connections than the limit', () => {
   const gone = async (connection: RawConnection) => (await connection.next()) === undefined;
 
-  test('are closed at once, the log says how many, and there is room again when others are gone', async () => {
+  test('are closed at once and counted in the log, and there is room again once others are closed', async () => {
     await using api = await startApi({ limits: { maxConnections: 3 } });
     const taken = await Promise.all(Array.from({ length: 3 }, () => api.connect()));
     for (const connection of taken) {
@@ -133,7 +123,7 @@ describe('more connections than there may be', () => {
     expect((await api.raw(LAST)).map(whole)).toStrictEqual([OK]);
   });
 
-  test('than MAX_CONNECTIONS', async () => {
+  test('of MAX_CONNECTIONS', async () => {
     const service = runService({ MAX_CONNECTIONS: '1', API_KEYS: 'a-key-of-the-tests' });
     const port = Number(new URL(await service.url()).port);
     const first = await RawConnection.open(port);
@@ -149,8 +139,8 @@ describe('more connections than there may be', () => {
   });
 });
 
-// libuv takes what is over the limit and hangs up on it at once; Node does not hear of it.
-test('more connections than the process may have files: it goes on, says so once, and takes new ones when others are gone', async () => {
+// libuv accepts a connection beyond the limit and closes it at once, without telling Node.
+test('more connections than descriptors: the service goes on, logs it once, and accepts again once others close', async () => {
   const args = ['-c', 'ulimit -n 60; exec "$0" "$@"', process.execPath, ...SERVICE];
   const service = run('sh', args, { PORT: '0', DATABASE_URL: 'memory:', API_KEYS: 'a-key-of-the-tests' });
   const port = Number(new URL(await service.url()).port);
@@ -163,7 +153,7 @@ test('more connections than the process may have files: it goes on, says so once
   await others.at(-1)?.closed();
   await first.send(LIVEZ);
   expect(whole(await first.answer())).toStrictEqual(OK);
-  // What is made when it is first asked for needs no file.
+  // Building the document on its first request needs no descriptor.
   await first.send(LIVEZ.replace('/livez', '/openapi.json'));
   expect((await first.answer()).status).toBe(200);
   const exhausted = 'out of file descriptors: new connections are closed without an answer';

@@ -4,7 +4,7 @@ import { throttleCounts } from '../../../../src/adapters/http/server/throttle-co
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test('the first is reported at once, what follows every ten seconds in one sum, and a new first at once', () => {
+test('reports the first event at once, sums of later ones every ten seconds, and a new first one at once', () => {
   const reports: number[] = [];
   const count = throttleCounts((sum) => void reports.push(sum));
   count(1);
