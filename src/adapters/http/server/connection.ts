@@ -32,7 +32,6 @@ export class Connection {
   readonly socket: Socket;
   readonly #input: UnparsedInput;
   readonly #options: ConnectionOptions;
-  /** The response to the last request that was parsed. */
   #latest: ServerResponse | undefined;
   /** Responses to the requests that were parsed and are not handled yet, oldest first. */
   readonly #waiting: ServerResponse[] = [];
@@ -100,7 +99,7 @@ export class Connection {
     }
   }
 
-  /** Makes the latest answer say that it is the last, unless more has arrived behind its request. */
+  /** Makes the latest answer say that it is the last, unless more than its request has arrived. */
   closeAfterLatest(): void {
     const latest = this.#latest;
     if (!this.#input.isEmpty || latest === undefined || latest.headersSent || !latest.shouldKeepAlive) return;
@@ -133,7 +132,7 @@ export class Connection {
     return latest === undefined || latest.writableFinished || !latest.req.complete;
   }
 
-  /** Keeps the input until this connection's turn after the answer `after`. */
+  /** Stops reading until this connection's turn after the answer `after`. */
   #hold(after: ServerResponse | undefined): void {
     this.#input.pause();
     this.#undoCloseAfterLatest();
