@@ -30,9 +30,9 @@ type Options = {
 };
 
 /**
- * Writes lines to a file descriptor that may be full, closed or without a reader. `write` never blocks and never throws:
- * lines wait in memory up to a limit, and beyond it they are dropped and counted. A failed write is retried until the
- * process exits. If a line was written in part, the rest of it comes before the next line.
+ * Writes lines to a file descriptor that may be full, closed or without a reader. `write` never blocks and never
+ * throws: lines wait in memory up to a limit, and beyond it they are dropped and counted. A failed write is retried
+ * until the process exits. If a line was written in part, the rest of it comes before the next line.
  */
 export class BoundedOutput {
   readonly #fd: number;
@@ -74,8 +74,8 @@ export class BoundedOutput {
   }
 
   /**
-   * Writes what is left when the process exits. Blocks for at most half a second. A batch that another thread is writing
-   * at that moment counts as written.
+   * Writes what is left when the process exits. Blocks for at most half a second. A batch that another thread is
+   * writing at that moment counts as written.
    *
    * @returns what was lost, or `undefined` if nothing was
    */

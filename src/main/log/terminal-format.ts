@@ -1,4 +1,4 @@
-/** Turns a log line of JSON into text for a terminal. Loads pino-pretty, which a service without a terminal never needs. */
+/** Turns a JSON log line into text for a terminal. Loads pino-pretty on demand: most services have no terminal. */
 export async function terminalFormat(): Promise<(line: string) => string> {
   const { prettyFactory } = await import('pino-pretty');
   return prettyFactory({});

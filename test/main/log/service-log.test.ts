@@ -57,7 +57,7 @@ describe('the log', () => {
     ]);
   });
 
-  it('holds no key, no body, no path and no query, whatever the answer is', async () => {
+  it('holds no key, no body, no path and no query, for every kind of answer', async () => {
     const service = runService({ API_KEYS: `ci=${KEY}-secret`, LOG_LEVEL: 'trace' });
     const url = await service.url();
     const pets = `${url}/v1/pets`;

@@ -30,7 +30,7 @@ export async function closeServer(
   const graceEnds = performance.now() + IDLE_GRACE_MS;
   const sweep = setInterval(() => {
     if (performance.now() < graceEnds) return;
-    // Node calls a connection idle while its client still has to read the answer. Closing it would cut the answer short.
+    // To Node, a connection is idle while its client still reads the answer. Closing it would cut the answer short.
     if (!connections.all().some(({ isBacklogged }) => isBacklogged)) server.closeIdleConnections();
   }, SWEEP_INTERVAL_MS);
   let cutOff = 0;

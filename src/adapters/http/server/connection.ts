@@ -21,10 +21,10 @@ export type ConnectionOptions = {
  * A client's connection, which works on one request at a time.
  *
  * What arrives is held as {@link UnparsedInput} until every request before it is answered. Then Node parses a portion
- * of it and emits its requests, which {@link accept} takes. The first of them is handled at once; the others of the same
- * portion wait. When the operating system has taken the whole answer, the connection queues for its next turn, and
- * other connections get theirs in between. In that turn it handles the next waiting request or, if none waits, parses
- * the next portion.
+ * of it and emits the requests in it, which {@link accept} receives. The first of them is handled at once; the others
+ * wait. When the operating system has taken the whole answer, the connection queues for its next turn, and other
+ * connections get theirs in between. In that turn it handles the next waiting request or, if none waits, parses the
+ * next portion.
  *
  * A client that pipelines and reads nothing therefore costs one answer and the bytes that were read from it.
  */
@@ -79,7 +79,7 @@ export class Connection {
     return body + unread + this.#input.heldBytes + this.#waiting.length * REQUEST_BYTES;
   }
 
-  /** Takes a request that was just parsed. */
+  /** Receives a request that was just parsed. */
   accept(request: IncomingMessage, response: ServerResponse): void {
     const earlier = this.#latest;
     if (this.socket.destroyed) return;

@@ -109,17 +109,17 @@ describe('more connections than the limit', () => {
 
   test('are closed at once and counted in the log, and there is room again once others are closed', async () => {
     await using api = await startApi({ limits: { maxConnections: 3 } });
-    const taken = await Promise.all(Array.from({ length: 3 }, () => api.connect()));
-    for (const connection of taken) {
+    const open = await Promise.all(Array.from({ length: 3 }, () => api.connect()));
+    for (const connection of open) {
       await connection.send(LIVEZ);
       expect(whole(await connection.answer())).toStrictEqual(OK);
     }
     for (let i = 0; i < 20; i++) expect(await gone(await api.connect())).toBe(true);
     expect(api.log.troubles).toStrictEqual([{ kind: 'refused', connections: 1 }]);
-    await taken[0]?.send(LAST);
-    expect(whole(await taken[0]!.answer())).toStrictEqual(OK);
-    await taken[0]?.closed();
-    taken[0]?.close();
+    await open[0]?.send(LAST);
+    expect(whole(await open[0]!.answer())).toStrictEqual(OK);
+    await open[0]?.closed();
+    open[0]?.close();
     expect((await api.raw(LAST)).map(whole)).toStrictEqual([OK]);
   });
 
@@ -140,7 +140,7 @@ describe('more connections than the limit', () => {
 });
 
 // libuv accepts a connection beyond the limit and closes it at once, without telling Node.
-test('more connections than descriptors: the service goes on, logs it once, and accepts again once others close', async () => {
+test('more connections than descriptors: the service logs it once, and accepts again once others close', async () => {
   const args = ['-c', 'ulimit -n 60; exec "$0" "$@"', process.execPath, ...SERVICE];
   const service = run('sh', args, { PORT: '0', DATABASE_URL: 'memory:', API_KEYS: 'a-key-of-the-tests' });
   const port = Number(new URL(await service.url()).port);

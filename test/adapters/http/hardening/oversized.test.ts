@@ -29,7 +29,8 @@ const UNAUTHENTICATED = problem(
 const MIB = 1024 * 1024;
 
 const post = (headers: string) =>
-  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n${headers}\r\n`;
+  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
+  `Content-Type: application/json\r\n${headers}\r\n`;
 
 describe.concurrent('an endless body is answered once and then no longer read', () => {
   // 1 MiB in the service, and what the sockets of both sides hold: on Linux at most 6 MiB and 4 MiB.

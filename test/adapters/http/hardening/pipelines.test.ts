@@ -51,7 +51,7 @@ describe('requests that arrive at once', () => {
     expect(api.log.created.map(({ petId }) => petId)).toStrictEqual([1n, 2n]);
   });
 
-  test('of every kind are answered in order, whatever the segments are', async () => {
+  test('of every kind are answered in order, however TCP splits them', async () => {
     const body = petBody();
     const chunked = head(
       `Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\nX-Trailer: y\r\n\r\n`,

@@ -13,7 +13,8 @@ const NOT_HTTP = problem(400, 'INVALID_ARGUMENT', 'the request is not valid HTTP
 const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
 const LIST = `GET /v1/pets?limit=100 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
 const post = (headers: string) =>
-  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n${headers}\r\n`;
+  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
+  `Content-Type: application/json\r\n${headers}\r\n`;
 
 /** Sends a byte every 2 ms, until everything is sent or the connection is closed. */
 async function drip(connection: RawConnection, bytes: string): Promise<void> {
@@ -79,7 +80,7 @@ describe.concurrent('a byte at a time', () => {
 });
 
 describe('a client that does not read its answers', () => {
-  test('has one request in progress, whatever else it sends', async () => {
+  test('has one request in progress, no matter how many it sends', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });
     const connection = await api.connect();

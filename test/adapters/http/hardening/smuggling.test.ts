@@ -28,7 +28,8 @@ const CHUNKED = `${HEX}\r\n${BODY}\r\n0\r\n\r\n`;
 const TE = 'Transfer-Encoding: chunked\r\n';
 
 const post = (headers: string) =>
-  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n${headers}\r\n`;
+  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
+  `Content-Type: application/json\r\n${headers}\r\n`;
 
 /** What an attacker wants the service to take for a request. */
 const SMUGGLED = `${post(`Content-Length: ${petBody({ name: '"Eve"' }).length}\r\n`)}${petBody({ name: '"Eve"' })}`;
@@ -329,7 +330,8 @@ describe('a request in the body of another one is not processed', () => {
   test('a POST without a key that waits for "100 Continue"', async () => {
     await using api = await startApi();
     const answers = await api.raw(
-      `POST /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: ${SIZE}\r\n\r\n${SMUGGLED}${REFUSED_LAST}`,
+      'POST /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n' +
+        `Content-Length: ${SIZE}\r\n\r\n${SMUGGLED}${REFUSED_LAST}`,
     );
     expect(answers.map(({ status }) => status)).toStrictEqual([100, 401, 401]);
     expect((await api.get('/v1/pets')).body).toBe('[]');
