@@ -11,7 +11,7 @@ import { hangUp } from './hang-up.ts';
 type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
 
 /** A request line whose URL is longer than the limit. */
-const LONG_URL = new RegExp(String.raw`(?:^|\n)[A-Z-]+ [^\r\n]{${MAX_URL_BYTES}}`);
+const LONG_URL = new RegExp(String.raw`(?:^|\n)[A-Z-]+ [^ \r\n]{${MAX_URL_BYTES + 1}}`);
 
 /** Connections whose input Node's parser has given up on. */
 const broken = new WeakSet<Duplex>();

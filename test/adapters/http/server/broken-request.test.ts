@@ -160,6 +160,20 @@ describe('several requests on a connection', () => {
   });
 });
 
+describe('a request line and headers over 16 KiB', () => {
+  const TOO_LARGE = 'the request line and headers must be at most 16384 bytes';
+
+  test.each([
+    [8192, problem(431, 'HEADERS_TOO_LARGE', TOO_LARGE)],
+    [8193, problem(414, 'URI_TOO_LONG', 'the URL must be at most 8192 bytes')],
+  ])('with a URL of %d bytes', async (length, expected) => {
+    await using api = await startApi();
+    const url = '/livez?'.padEnd(length, 'x');
+    const answers = await api.raw(`GET ${url} HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(9000)}\r\n\r\n`);
+    expect(answers.map(whole)).toStrictEqual([expected]);
+  });
+});
+
 describe('a broken or incomplete body', () => {
   const nothingIsStored = async (api: Api) => expect((await api.get('/v1/pets')).body).toBe('[]');
 
