@@ -27,13 +27,16 @@ async function noMoreSocketsThan(count: number): Promise<void> {
 
 const PART = 100;
 
-/** Opens connections, and waits until the service has accepted them. */
-async function connections(api: Api): Promise<RawConnection[]> {
+/** Opens connections that the service has accepted, and sends these bytes on each of them. */
+async function connections(api: Api, bytes: string): Promise<RawConnection[]> {
   const all: RawConnection[] = [];
   // In parts: beyond the backlog of the system, a client tries again after a second.
   while (all.length < COUNT) {
     const part = Array.from({ length: Math.min(PART, COUNT - all.length) }, () => api.connect());
-    all.push(...(await Promise.all(part)));
+    const opened = await Promise.all(part);
+    // At once: a connection without a request times out as well, before all are open on a busy machine.
+    await Promise.all(opened.map((connection) => connection.send(bytes)));
+    all.push(...opened);
     // Connections are accepted in order.
     await api.raw(LAST);
   }
@@ -54,8 +57,7 @@ describe(`${COUNT} connections`, { timeout: 30_000 }, () => {
     const before = sockets();
     {
       await using api = await startApi({ limits: { headersTimeoutMs: 1500, requestTimeoutMs: 1500 } });
-      const all = await connections(api);
-      await Promise.all(all.map((connection) => connection.send(bytes)));
+      const all = await connections(api, bytes);
       await expectAnswers(api, 50);
       const answers = await Promise.all(all.map((connection) => connection.answer()));
       const expected = bytes.startsWith('POST')
@@ -75,8 +77,7 @@ describe(`${COUNT} connections`, { timeout: 30_000 }, () => {
     const before = sockets();
     {
       await using api = await startApi({ limits: { keepAliveTimeoutMs: 1000 } });
-      const all = await connections(api);
-      await Promise.all(all.map((connection) => connection.send(LIVEZ)));
+      const all = await connections(api, LIVEZ);
       const answers = await Promise.all(all.map((connection) => connection.answer()));
       expect(answers.map(whole)).toStrictEqual(answers.map(() => OK));
       await expectAnswers(api, 50);
@@ -92,8 +93,7 @@ describe(`${COUNT} connections`, { timeout: 30_000 }, () => {
     const before = sockets();
     {
       await using api = await startApi();
-      const all = await connections(api);
-      await Promise.all(all.map((connection) => connection.send(LIVEZ.slice(0, 10))));
+      const all = await connections(api, LIVEZ.slice(0, 10));
       for (const connection of all) connection.abort();
       await expectAnswers(api, 10);
       expect(await api.drain(5000)).toBe(0);
