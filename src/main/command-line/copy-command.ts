@@ -1,7 +1,7 @@
 import { ArchiveSource } from '../../application/moving/archive-source.ts';
 import { CopyKeys } from '../../application/moving/copy-keys.ts';
 import { type Copied, CopyPets } from '../../application/moving/copy-pets.ts';
-import { openCommandLog } from '../log/log.ts';
+import { openCommandLog } from '../log/command-log.ts';
 import { UsageError } from './usage-error.ts';
 import { openSource, openTarget } from './archives.ts';
 import { auditKey } from './audited-keys.ts';

@@ -6,7 +6,7 @@ import type { ApiKeyRepository } from '../../application/ports/api-key-repositor
 import { RevokeKey } from '../../application/keys/revoke-key.ts';
 import { RotateKey } from '../../application/keys/rotate-key.ts';
 import { InvalidApiKey, newApiKey } from '../../domain/api-key.ts';
-import { openCommandLog } from '../log/log.ts';
+import { openCommandLog } from '../log/command-log.ts';
 import { openKeys } from './archives.ts';
 import { AuditedApiKeys } from './audited-keys.ts';
 import {

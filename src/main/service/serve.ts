@@ -1,6 +1,6 @@
 import { CREATE_KEY } from './start-keys.ts';
 import { readConfig } from '../config/config.ts';
-import { openLog, openStandardError } from '../log/log.ts';
+import { openServiceLog, openStandardError } from '../log/service-log.ts';
 import { type Service, start } from './start.ts';
 
 /** How long the process may take to close the storage after `SHUTDOWN_TIMEOUT`. */
@@ -10,7 +10,7 @@ const CLOSE_MS = 3_000;
 export async function serve(): Promise<void> {
   const config = readConfig(process.env);
   const standardError = openStandardError();
-  const log = await openLog(config, standardError);
+  const log = await openServiceLog(config, standardError);
   let service: Service | undefined = undefined;
   let stopping = false;
 
