@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqliteStorage } from '../src/adapters/sqlite/open.ts';
 import { StoredTokenVerifier } from '../src/adapters/tokens/stored-token-verifier.ts';
-import { keyMint, mintKey } from '../src/adapters/tokens/token.ts';
+import { mintKey } from '../src/adapters/tokens/token.ts';
 import { CreateKey } from '../src/application/keys/create-key.ts';
 import type { ApiKeyRepository } from '../src/application/ports/api-key-repository.ts';
 
@@ -58,7 +58,7 @@ const { keys, close } = await openSqliteStorage(join(directory, 'petstore.db'));
 try {
   const counted = new CountedKeys(keys);
   const verifier = new StoredTokenVerifier(counted, now);
-  const { token } = await new CreateKey(keys, keyMint, now).execute({
+  const { token } = await new CreateKey(keys, mintKey, now).execute({
     label: 'bench',
     scopes: ['pets:read'],
   });

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import { openSqliteKeys } from '../../src/adapters/sqlite/open.ts';
-import { aKey } from '../contracts/api-key-repository.ts';
+import { aKey } from './api-keys.ts';
 
 /**
  * Makes API keys until it is killed, and revokes every second one: `node sqlite-key-writer.ts FILE`. A line for each

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ApiKeyIdTaken } from '../../application/keys/errors.ts';
 import type { DamagedApiKey } from '../../application/keys/errors.ts';
-import { keyFromStorage, undamaged } from '../../application/keys/key-from-storage.ts';
+import { parseStoredApiKey, throwIfDamaged } from '../../application/keys/parse-stored-api-key.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
 import type { ApiKey } from '../../domain/api-key.ts';
 import { BUSY_DEADLINE_MS, transaction, whenReady } from './busy.ts';
@@ -47,7 +47,7 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
 
   async findById(id: string): Promise<ApiKey | undefined> {
     const [key] = read(() => this.#byId.all(id));
-    return key && undamaged(key);
+    return key && throwIfDamaged(key);
   }
 
   async list(): Promise<readonly (ApiKey | DamagedApiKey)[]> {
@@ -78,7 +78,7 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
     await this.findById(id);
     // All rows, although there is one at most: `get` would stop before the commit and not hear that it failed.
     const [row] = await this.#write(() => statement.all(instant, id) as ApiKeyRow[]);
-    return row && undamaged(toKey(row));
+    return row && throwIfDamaged(toKey(row));
   }
 
   async #write<T>(work: () => T): Promise<T> {
@@ -119,7 +119,7 @@ function toInteger(time: Date): bigint {
 
 function toKey(row: ApiKeyRow): ApiKey | DamagedApiKey {
   const { id, digest, label, scopes, requests, seconds } = row;
-  return keyFromStorage({
+  return parseStoredApiKey({
     id,
     digest: digest instanceof Uint8Array ? digest.toHex() : digest,
     label,

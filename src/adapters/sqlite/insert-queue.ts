@@ -118,11 +118,11 @@ export class InsertQueue {
     }
   }
 
-  #replay(known: ArchivedRow, { key, fingerprint, resolve, reject }: Waiting): Tell {
+  #replay(known: ArchivedRow, { fingerprint, resolve, reject }: Waiting): Tell {
     try {
       const there = this.#toArchivedPet(known);
       if (there.idempotency?.fingerprint !== fingerprint?.toString('hex')) {
-        return () => reject(new IdempotencyKeyReused(String(key?.toString('hex'))));
+        return () => reject(new IdempotencyKeyReused());
       }
       return () => resolve({ pet: storedPet(there.id, there), replayed: true });
     } catch (error) {

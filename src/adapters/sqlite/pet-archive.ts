@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { IdempotencyKeyTaken, PetIdTaken } from '../../application/moving/errors.ts';
-import { pageFromStorage } from '../../application/pets/pet-from-storage.ts';
+import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type { ArchivedPet, PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
 import { samePet } from '../../application/moving/same-pet.ts';
 import { transaction, whenReady } from './busy.ts';
@@ -27,7 +27,7 @@ export class ReadableSqlitePetArchive implements ReadablePetArchive {
   async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
     return whenReady(() => {
       const rows = this.#read.all(after, limit) as ArchivedRow[];
-      return pageFromStorage(rows, after, this.toArchivedPet);
+      return parseStoredPage(rows, after, this.toArchivedPet);
     });
   }
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { pageFromStorage } from '../../application/pets/pet-from-storage.ts';
+import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type {
   Idempotency,
   Inserted,
@@ -51,7 +51,7 @@ export class SqlitePetRepository implements PetRepository {
     return read(() => {
       const rows =
         status === undefined ? this.#list.all(after, limit) : this.#listByStatus.all(status, after, limit);
-      return pageFromStorage(rows as PetRow[], after, this.#toPet);
+      return parseStoredPage(rows as PetRow[], after, this.#toPet);
     });
   }
 }

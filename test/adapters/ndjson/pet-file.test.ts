@@ -7,7 +7,7 @@ import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
 import { MAX_LINE_BYTES, PetFile } from '../../../src/adapters/ndjson/pet-file.ts';
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
-import { anArchivedPet, archivedPets, idempotency } from '../../support/archived-pets.ts';
+import { anArchivedPet, archivedPets, idempotencyFor } from '../../support/archived-pets.ts';
 
 async function file(content: string | Uint8Array): Promise<{ path: string; pets: PetFile }> {
   const directory = await mkdtemp(join(tmpdir(), 'petstore-ndjson-'));
@@ -32,7 +32,7 @@ describe('a file of pets', () => {
     ['the greatest', anArchivedPet({ id: MAX_PET_ID, categoryId: INT64_MAX, status: 'sold' })],
     ['a name of quotes and backslashes', anArchivedPet({ id: 1n, name: '"\\"\u2028 {}\\n' })],
     ['a name of many scripts', anArchivedPet({ id: 1n, name: '名前 🐕‍🦺 \ufeff e\u0301 \u{10ffff}' })],
-    ['an idempotency key', anArchivedPet({ id: 1n, idempotency: idempotency('a') })],
+    ['an idempotency key', anArchivedPet({ id: 1n, idempotency: idempotencyFor('a') })],
   ])('keeps a pet exactly: %s', async (_, pet) => {
     const text = petLines([pet]);
     expect(await read(text)).toStrictEqual([pet]);

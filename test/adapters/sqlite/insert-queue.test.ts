@@ -8,7 +8,7 @@ import { SqlitePetRepository } from '../../../src/adapters/sqlite/pet-repository
 import { migrate } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { type NewPet, newPet } from '../../../src/domain/pet.ts';
-import { asking } from '../../contracts/idempotency.ts';
+import { idempotencyFor } from '../../support/archived-pets.ts';
 import { run } from '../../support/process.ts';
 import { commits, count, newFile, stranger } from '../../support/sqlite.ts';
 
@@ -82,12 +82,15 @@ describe('an insert that the table refuses', () => {
   });
 
   it.each([
-    ['key', { ...asking('a'), key: 'no hash' }],
-    ['fingerprint', { ...asking('a'), fingerprint: '' }],
+    ['key', { ...idempotencyFor('a'), key: 'no hash' }],
+    ['fingerprint', { ...idempotencyFor('a'), fingerprint: '' }],
   ])('fails alone: a %s that is no SHA-256', async (_, idempotency) => {
     const { db, queue } = await opened();
 
-    const outcomes = await Promise.allSettled([queue.add(rex, idempotency), queue.add(rex, asking('b'))]);
+    const outcomes = await Promise.allSettled([
+      queue.add(rex, idempotency),
+      queue.add(rex, idempotencyFor('b')),
+    ]);
 
     expect(outcomes.map(({ status }) => status)).toStrictEqual(['rejected', 'fulfilled']);
     expect(count(db)).toBe(1n);
@@ -100,7 +103,7 @@ describe('a failure that no row is to blame for', () => {
     const other = stranger(file);
     other.exec('ALTER TABLE pets RENAME TO gone');
 
-    const outcomes = await Promise.allSettled([queue.add(rex), queue.add(rex, asking('a'))]);
+    const outcomes = await Promise.allSettled([queue.add(rex), queue.add(rex, idempotencyFor('a'))]);
 
     for (const outcome of outcomes) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'ERR_SQLITE_ERROR', errcode: 1 } });
@@ -108,7 +111,7 @@ describe('a failure that no row is to blame for', () => {
     expect(db.isTransaction).toBe(false);
 
     other.exec('ALTER TABLE gone RENAME TO pets');
-    const next = await queue.add(rex, asking('a'));
+    const next = await queue.add(rex, idempotencyFor('a'));
     expect(next).toStrictEqual({ pet: { id: 1n, ...rex }, replayed: false });
   });
 });
@@ -122,7 +125,7 @@ describe('a full disk', () => {
     const first = await queue.add(rex);
     db.exec('PRAGMA max_page_count = 10');
 
-    const outcomes = await Promise.allSettled(times(1000, (n) => queue.add(rex, asking(`${n}`))));
+    const outcomes = await Promise.allSettled(times(1000, (n) => queue.add(rex, idempotencyFor(`${n}`))));
 
     for (const outcome of outcomes) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { kind: 'storage-unavailable' } });
@@ -131,7 +134,7 @@ describe('a full disk', () => {
     expect(db.isTransaction).toBe(false);
 
     db.exec('PRAGMA max_page_count = 4294967294');
-    const next = await Promise.all(times(1000, (n) => queue.add(rex, asking(`${n}`))));
+    const next = await Promise.all(times(1000, (n) => queue.add(rex, idempotencyFor(`${n}`))));
     expect(next.filter(({ replayed }) => replayed)).toStrictEqual([]);
     expect(new Set(next.map(({ pet }) => pet.id)).size).toBe(1000);
     for (const { pet } of next) expect(pet.id).toBeGreaterThan(first.pet.id);
@@ -155,10 +158,10 @@ describe('a COMMIT that fails', () => {
   it('fails the whole batch at once, and not the next one when the disk works', async ({ skip }) => {
     if (process.platform !== 'linux') skip('prlimit, which makes a write fail, is of Linux');
     const { file, db, queue } = await opened(AGES);
-    const first = await queue.add(rex, asking('first'));
+    const first = await queue.add(rex, idempotencyFor('first'));
 
     await limitFileSize(`${statSync(`${file}-wal`).size + 100}`);
-    const outcomes = await Promise.allSettled(times(20, (n) => queue.add(rex, asking(`${n}`))));
+    const outcomes = await Promise.allSettled(times(20, (n) => queue.add(rex, idempotencyFor(`${n}`))));
     const whileBroken = count(db);
     await limitFileSize('unlimited');
 
@@ -171,10 +174,10 @@ describe('a COMMIT that fails', () => {
     expect(whileBroken).toBe(1n);
     expect(count(stranger(file))).toBe(1n);
 
-    const next = await Promise.all(times(20, (n) => queue.add(rex, asking(`${n}`))));
+    const next = await Promise.all(times(20, (n) => queue.add(rex, idempotencyFor(`${n}`))));
     expect(next.map(({ replayed }) => replayed)).toStrictEqual(times(20, () => false));
     expect(new Set([first, ...next].map(({ pet }) => pet.id)).size).toBe(21);
-    expect(await queue.add(rex, asking('first'))).toStrictEqual({ ...first, replayed: true });
+    expect(await queue.add(rex, idempotencyFor('first'))).toStrictEqual({ ...first, replayed: true });
     expect(count(stranger(file))).toBe(21n);
   });
 });

@@ -8,7 +8,7 @@ import { migrate, SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts'
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import { newPet } from '../../../src/domain/pet.ts';
-import { aKey } from '../../contracts/api-key-repository.ts';
+import { aKey } from '../../support/api-keys.ts';
 import { count, fileOfVersion1, keyWriter, newFile, stranger, writer } from '../../support/sqlite.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });

@@ -10,7 +10,7 @@ import {
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
-import { aKey } from '../../contracts/api-key-repository.ts';
+import { aKey } from '../../support/api-keys.ts';
 import { damage, newFile, stranger, writer } from '../../support/sqlite.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });

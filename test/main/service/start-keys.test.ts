@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryTokenVerifier } from '../../../src/adapters/memory/token-verifier.ts';
-import { keyMint } from '../../../src/adapters/tokens/token.ts';
+import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
 import { RevokeKey } from '../../../src/application/keys/revoke-key.ts';
 import { SCOPES } from '../../../src/domain/api-key.ts';
@@ -26,7 +26,7 @@ async function withoutKeys(env: Record<string, string>): Promise<StartKeys> {
 async function withKey({ revoked }: { readonly revoked: boolean }): Promise<InMemoryApiKeyRepository> {
   const keys = new InMemoryApiKeyRepository();
   const now = () => new Date();
-  const { key } = await new CreateKey(keys, keyMint, now).execute({ label: 'till', scopes: SCOPES });
+  const { key } = await new CreateKey(keys, mintKey, now).execute({ label: 'till', scopes: SCOPES });
   if (revoked) await new RevokeKey(keys, now).execute(key.id);
   return keys;
 }

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openMongoArchive } from '../../../src/adapters/mongodb/open.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
-import { keyMint, mintKey } from '../../../src/adapters/tokens/token.ts';
+import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
 import { SCOPES } from '../../../src/domain/api-key.ts';
 import { readConfig } from '../../../src/main/config/config.ts';
@@ -124,7 +124,7 @@ describe('a service with its keys in the storage', () => {
     const { keys, close } = await openSqliteKeys(file);
     onTestFinished(close);
     const now = () => new Date('2026-12-24T12:00:00Z');
-    const { token, key } = await new CreateKey(keys, keyMint, now).execute({ label: 'x', scopes: SCOPES });
+    const { token, key } = await new CreateKey(keys, mintKey, now).execute({ label: 'x', scopes: SCOPES });
 
     const service = await start(
       readConfig({ PORT: '0', DATABASE_URL: `sqlite:${file}` }),
@@ -145,7 +145,7 @@ describe('a service with its keys in the storage', () => {
     const { keys, close } = await openSqliteKeys(file);
     onTestFinished(close);
     const now = () => new Date();
-    const { token, key } = await new CreateKey(keys, keyMint, now).execute({ label: 'x', scopes: SCOPES });
+    const { token, key } = await new CreateKey(keys, mintKey, now).execute({ label: 'x', scopes: SCOPES });
 
     const service = await started({ API_KEYS: '', DATABASE_URL: `sqlite:${file}` });
     expect((await ask(`${service.url}/v1/pets`, { key: token })).status).toBe(200);
@@ -158,7 +158,7 @@ describe('a service with its keys in the storage', () => {
     const { keys, close } = await openMongoArchive(url);
     onTestFinished(close);
     const now = () => new Date();
-    const { token } = await new CreateKey(keys, keyMint, now).execute({ label: 'x', scopes: SCOPES });
+    const { token } = await new CreateKey(keys, mintKey, now).execute({ label: 'x', scopes: SCOPES });
     const proxy = await new TcpProxy(addressOf(url)).listen();
     onTestFinished(async () => proxy.close());
     const service = await started({ DATABASE_URL: throughPort(url, proxy.port) });
