@@ -73,7 +73,7 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
       if (duplicateField(error) !== '_id') throw error;
       const owner = await this.#keys.findOne({ _id: document._id });
       if (owner === null) throw new StorageUnavailable('the key is not yet durable', { cause: error });
-      if (owner.digest !== document.digest) throw new ApiKeyIdTaken(document._id);
+      if (throwIfDamaged(toRecord(owner)).digest !== document.digest) throw new ApiKeyIdTaken(document._id);
     }
   }
 
