@@ -6,7 +6,9 @@ export type Lacks = { readonly another?: string };
 /** A suite that needs a second repository on the same store. Skipped for an adapter that lacks one. */
 export function describeSecondRepository({ another }: Lacks, tests: () => void): void {
   const reason = another === undefined ? '' : ` (skipped: ${another})`;
-  describe.skipIf(another !== undefined)(`a second repository on the same store${reason}`, tests);
+  describe.skipIf(another !== undefined)(`a second repository on the same store${reason}`, () => {
+    tests();
+  });
 }
 
 export async function openSecond<T>(store: { another?(): Promise<T> }): Promise<T> {

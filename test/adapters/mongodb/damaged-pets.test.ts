@@ -4,8 +4,7 @@ import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongod
 import { PetIdTaken } from '../../../src/application/moving/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { damagedPetsContract } from '../../contracts/damaged-pets.ts';
-import { idempotencyFor } from '../../support/archived-pets.ts';
-import { anArchivedPet } from '../../support/archived-pets.ts';
+import { anArchivedPet, idempotencyFor } from '../../support/archived-pets.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 
