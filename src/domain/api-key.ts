@@ -66,13 +66,11 @@ export class InvalidApiKey extends Error {
 }
 
 /**
- * No control, format or invisible character, because those can deceive the reader of a list in a terminal. No space at
- * either end. U+2800 is a symbol that looks like a space.
+ * Excludes control, format and invisible characters, because they can deceive the reader of a list in a terminal.
+ * U+2800 is a symbol that looks like a space.
  */
-const LABEL = new RegExp(
-  `^(?! )[[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]--[\\p{Default_Ignorable_Code_Point}\\u2800]]{1,${KEY_LABEL_MAX_LENGTH}}(?<! )$`,
-  'v',
-);
+const VISIBLE = '[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]--[\\p{Default_Ignorable_Code_Point}\\u2800]';
+const LABEL = new RegExp(`^(?! )[${VISIBLE}]{1,${KEY_LABEL_MAX_LENGTH}}(?<! )$`, 'v');
 
 export const API_KEY_ID = /^[0-9a-f]{16}$/;
 const DIGEST = /^[0-9a-f]{64}$/;
@@ -126,10 +124,7 @@ export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
   };
 }
 
-/**
- * Every rule that the fields of a stored key break, as phrases such as "label must be …". A phrase never contains the
- * value of a field.
- */
+/** Every rule that the fields break, as phrases such as "label must be …". No phrase contains the value of a field. */
 export function apiKeyProblems(fields: Unchecked<ApiKey>): readonly string[] {
   return brokenRules(fields, STORED_RULES);
 }

@@ -43,9 +43,7 @@ export function newPet({ name, categoryId, status = DEFAULT_PET_STATUS }: PetDra
   return pet;
 }
 
-/**
- * Every rule that the fields break, as phrases such as "status must be …". A phrase never contains the value of a field.
- */
+/** Every rule that the fields break, as phrases such as "status must be …". No phrase contains the value of a field. */
 export function petProblems({ name, categoryId, status }: Unchecked<NewPet>): readonly string[] {
   const problems: string[] = [];
   const nameProblem = typeof name === 'string' ? petNameProblem(name) : 'must be a string';

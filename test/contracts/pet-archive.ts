@@ -9,7 +9,13 @@ import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-ar
 import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
 import { MAX_PET_ID, newPet } from '../../src/domain/pet.ts';
-import { anArchivedPet, archivedPets, idempotencyFor, inOrderOfId } from '../support/archived-pets.ts';
+import {
+  anArchivedPet,
+  archivedPets,
+  archiveWith,
+  idempotencyFor,
+  inOrderOfId,
+} from '../support/archived-pets.ts';
 
 export type ArchiveStore = {
   readonly archive: PetArchive;
@@ -203,17 +209,15 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
       it('a copy has all earlier pets and reserves every assigned id', async () => {
         const target = new InMemoryPetRepository();
         const progress: number[] = [];
-        const copying = new CopyPets(new ArchiveSource(archive), {
-          read: (after, limit) => target.read(after, limit),
-          greatestId: () => target.greatestId(),
-          lastId: () => target.lastId(),
-          reserve: (id) => target.reserve(id),
-          count: (upTo) => target.count(upTo),
+        const watched = archiveWith(target, {
           async write(batch) {
             await target.write(batch);
             if (progress.length === 0) await archive.write([early, late, beyond]);
           },
-        }).execute(({ done }) => progress.push(done));
+        });
+        const copying = new CopyPets(new ArchiveSource(archive), watched).execute(({ done }) =>
+          progress.push(done),
+        );
 
         expect(await copying).toStrictEqual({ count: 2501, before: 0, others: 0 });
         expect(await target.read(0n, 3000)).toStrictEqual(inOrder);

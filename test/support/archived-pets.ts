@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
-import type { ArchivedPet } from '../../src/application/ports/pet-archive.ts';
+import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-archive.ts';
 import type { Idempotency } from '../../src/application/ports/pet-repository.ts';
 
 /** A pet with defaults for the fields that a test does not care about. */
@@ -32,6 +32,19 @@ export async function storeWith(pets: readonly ArchivedPet[]): Promise<InMemoryP
   const store = new InMemoryPetRepository();
   await store.write(pets);
   return store;
+}
+
+/** The same archive with other implementations of some methods. */
+export function archiveWith(archive: PetArchive, methods: Partial<PetArchive>): PetArchive {
+  return {
+    read: (after, limit) => archive.read(after, limit),
+    write: (pets) => archive.write(pets),
+    greatestId: () => archive.greatestId(),
+    lastId: () => archive.lastId(),
+    reserve: (id) => archive.reserve(id),
+    count: (upTo) => archive.count(upTo),
+    ...methods,
+  };
 }
 
 export function inOrderOfId<T extends { readonly id: bigint }>(pets: readonly T[]): T[] {

@@ -20,7 +20,7 @@ export function knownKey({
   return { caller: { id, label, scopes, ...rest }, digest: sha256(token) };
 }
 
-/** Verifies a fixed set of keys. Compares a token with all of them, so the time does not reveal which one came close. */
+/** Verifies a fixed set of keys. Compares a token with all of them, so the time reveals nothing about any of them. */
 export class InMemoryTokenVerifier implements TokenVerifier {
   readonly #keys: readonly KnownKey[];
 

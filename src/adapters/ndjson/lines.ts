@@ -17,8 +17,8 @@ export class LineTooLong extends Error {
 }
 
 /**
- * Reads the lines of the first `sizeBytes` of a file, in batches and without their line feeds. Holds at most a block and a
- * line in memory. The text after the last line feed is a line, unless it is empty.
+ * Reads the lines of the first `sizeBytes` of a file, in batches and without their line feeds. Holds at most a block
+ * and a line in memory. The text after the last line feed is a line, unless it is empty.
  *
  * @throws {LineTooLong} when a line has more than `maxLineBytes`
  */
@@ -47,8 +47,8 @@ export async function* linesOf(
 }
 
 /**
- * Reads the first `sizeBytes` of a file, even if the file grows. Not a stream, because a stream that is left early closes
- * the file, whatever its options say.
+ * Reads the first `sizeBytes` of a file, even if the file grows. Not a stream, because a stream that is left early
+ * closes the file, whatever its options say.
  */
 export async function* blocksOf(file: FileHandle, sizeBytes: number): AsyncGenerator<Buffer> {
   for (let position = 0; position < sizeBytes; ) {

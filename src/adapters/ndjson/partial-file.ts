@@ -16,8 +16,8 @@ const FLAGS =
   constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * A file of pets while it is being written. Its name is `PATH.partial` until it is complete, so `PATH` is always a complete
- * file. Only one process at a time can write it.
+ * A file of pets while it is being written. Its name is `PATH.partial` until it is complete, so `PATH` is always a
+ * complete file. Only one process at a time can write it.
  */
 export class PartialFile {
   readonly path: string;
@@ -119,7 +119,7 @@ export class PartialFile {
   }
 
   /**
-   * Renames the file to `PATH`, with the permissions of an older file of that name. Afterwards it survives a power failure.
+   * Renames the file to `PATH`, durably. Keeps the permissions of an older file of that name.
    *
    * @throws {PetFileError} when the file cannot be renamed, or another program has changed it
    */

@@ -6,8 +6,8 @@ import { PetFileError } from './pet-file-error.ts';
 const BUSY = 5;
 
 /**
- * Locks a partial file for one process. Node has no `flock`, so the lock is a SQLite transaction on an empty file beside
- * it. The operating system releases it when the process ends, even by `kill -9`. A stale lock file locks nothing.
+ * Locks a partial file for one process. Node has no `flock`, so the lock is a SQLite transaction on an empty file
+ * beside it. The operating system releases it when the process ends, even by `kill -9`. A stale file locks nothing.
  */
 export class PartialLock {
   readonly #path: string;
@@ -24,7 +24,7 @@ export class PartialLock {
     for (;;) {
       const before = await inodeOf(path);
       const database = openLocked(path, partial);
-      // The last holder may have removed the file before we locked it. Then other processes would lock a different file.
+      // The last holder may have removed the file before we locked it. Then others would lock a different file.
       if (before !== undefined && before === (await inodeOf(path))) return new PartialLock(path, database);
       database.close();
     }

@@ -12,7 +12,7 @@ export type Rotation = {
 
 export type RotatedKey = CreatedKey & { readonly old: ApiKey };
 
-/** Replaces a key with a new one that has the same label, scopes and rate limit. The old key expires after an overlap. */
+/** Replaces a key with a new one of the same label, scopes and rate limit. The old one expires after an overlap. */
 export class RotateKey {
   readonly #keys: ApiKeyRepository;
   readonly #createKey: CreateKey;

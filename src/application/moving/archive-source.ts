@@ -8,7 +8,7 @@ type UpTo = Pick<Survey, 'greatestId'>;
 
 /**
  * The pets of an archive that services may be adding to. Reads every pet that existed at the survey, and none with a
- * greater id. A service may have taken a smaller id before the survey and store its pet later: such a pet may be missing.
+ * greater id. A pet may be missing if a service took its id before the survey and stores it later.
  */
 export class ArchiveSource implements PetSource {
   readonly #archive: ReadablePetArchive;

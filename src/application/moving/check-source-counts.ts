@@ -3,8 +3,8 @@ import { CountsDiffer } from './errors.ts';
 type Counts = { readonly before: number; readonly read: number; readonly after: number };
 
 /**
- * Compares the numbers of pets in a source before, during and after a run. Pets can be added to a source at any time, and
- * anywhere below its greatest id, but never removed. So no number may be smaller than the one before it.
+ * Compares the numbers of pets in a source before, during and after a run. Services can add pets to a source during a
+ * run but never remove them, so the numbers never decrease.
  *
  * @throws {CountsDiffer}
  */

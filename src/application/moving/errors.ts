@@ -1,4 +1,4 @@
-/** Every known failure that only moving pets has. Reading and writing them adds `DamagedPet` and `StorageUnavailable`. */
+/** Every known failure of moving pets, except `DamagedPet` and `StorageUnavailable`. */
 export type ArchiveError = PetIdTaken | IdempotencyKeyTaken | CountsDiffer;
 
 /** The target has a different pet under this id. That pet is unchanged. */

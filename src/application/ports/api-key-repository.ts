@@ -14,8 +14,8 @@ export const USE_INTERVAL_MS = 60_000;
  */
 export interface ApiKeyRepository {
   /**
-   * Stores the fields of a key and ignores all others. Leaves an existing key with the same id and digest unchanged, so an
-   * insert with an unknown outcome can be repeated.
+   * Stores the fields of a key and ignores all others. Leaves an existing key with the same id and digest unchanged,
+   * so an insert with an unknown outcome can be repeated.
    *
    * @throws {ApiKeyIdTaken} when another key has the id; it is not overwritten
    * @throws {DamagedApiKey} when the record under the id is damaged; it is not overwritten

@@ -17,8 +17,8 @@ export type ArchivedPet = Pet & {
  */
 export interface PetArchive {
   /**
-   * The pets with ids greater than `after`, at most `limit` of them, in ascending order of id. The cost does not depend on
-   * `after`.
+   * The pets with ids greater than `after`, at most `limit` of them, in ascending order of id. The cost does not
+   * depend on `after`.
    *
    * @throws {DamagedPet} when one of them is damaged; an archive never skips a pet
    * @throws {StorageUnavailable}

@@ -24,8 +24,8 @@ export type Inserted = {
 };
 
 /**
- * Stores the catalogue. `test/contracts/pet-repository.ts` and `idempotency.ts` beside it test every adapter against these
- * comments.
+ * Stores the catalogue. `test/contracts/pet-repository.ts` and `test/contracts/idempotency.ts` test every adapter
+ * against these comments.
  *
  * - Values come back exactly as they were stored, including int64 and Unicode.
  * - The store shares no object with its callers. Changing an argument or a result later has no effect.
@@ -44,9 +44,9 @@ export interface PetRepository {
   insert(pet: NewPet): Promise<Pet>;
 
   /**
-   * Like {@link insert}, but creates at most one pet per idempotency key, even for concurrent calls. The key is stored in
-   * the same atomic write as the pet and lasts as long as the pet. A failed insert leaves no key behind. For a known key,
-   * only the fingerprint is compared: an equal one returns the first pet and ignores `pet`.
+   * Like {@link insert}, but creates at most one pet per idempotency key, even for concurrent calls. The key is
+   * stored in the same atomic write as the pet and lasts as long as the pet. A failed insert leaves no key behind.
+   * For a known key, only the fingerprint is compared: an equal one returns the first pet and ignores `pet`.
    *
    * @throws {IdempotencyKeyReused} when the key is known with another fingerprint; nothing is stored
    * @throws {PetIdsExhausted} when a new id would exceed 2^53 - 1
@@ -65,10 +65,10 @@ export interface PetRepository {
   findById(id: bigint): Promise<Pet | undefined>;
 
   /**
-   * A page of pets in ascending order of id. Paging by the last id of each page returns every pet that was stored before
-   * the walk began. The cost does not depend on `after`, with or without a filter.
+   * A page of pets in ascending order of id. Paging by the last id of each page returns every pet that was stored
+   * before the walk began. The cost does not depend on `after`, with or without a filter.
    *
-   * @throws {DamagedPet} for the first damaged pet of the page; its `before` holds the pets of the page before that one
+   * @throws {DamagedPet} for the first damaged pet of the page; its `before` holds the pets that precede it
    * @throws {StorageUnavailable}
    */
   list(query: PetQuery): Promise<readonly Pet[]>;

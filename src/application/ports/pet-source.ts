@@ -15,7 +15,7 @@ export type Survey = {
  * storage with `DamagedPet` and `StorageUnavailable`, a file with its own.
  */
 export interface PetSource {
-  /** Finds out what there is to copy. A file is checked completely, so a bad one is refused before anything is written. */
+  /** Counts the pets. Checks a file completely, so a bad one is rejected before anything is written. */
   survey(onProgress: OnProgress): Promise<Survey>;
 
   /** The pets with ids greater than `after`, up to the greatest id of the survey, in batches. */

@@ -13,8 +13,8 @@ export type Allowance = {
 /** Counts requests. `test/contracts/rate-limiter.ts` tests every adapter against these comments. */
 export interface RateLimiter {
   /**
-   * Counts one request of a key. A window starts with its first request. Each limit of a key has its own count. Setting a
-   * clock never makes a window longer.
+   * Counts one request of a key. A window starts with its first request. Each limit of a key has its own count.
+   * Setting a clock never makes a window longer.
    *
    * @throws {StorageUnavailable} when the request cannot be counted within half a second, because a client is waiting
    */

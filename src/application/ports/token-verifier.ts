@@ -14,8 +14,8 @@ export type Caller = {
 /** Verifies API keys. `test/contracts/token-verifier.ts` tests every adapter against these comments. */
 export interface TokenVerifier {
   /**
-   * The caller whose key this bearer token is, or `undefined` unless the key is valid now. The time that it takes reveals
-   * nothing about a wrong token. A verifier holds only SHA-256 digests, never tokens.
+   * The caller whose key this bearer token is, or `undefined` unless the key is valid now. The time that it takes
+   * reveals nothing about a wrong token. A verifier holds only SHA-256 digests, never tokens.
    *
    * @throws {StorageUnavailable} when the key cannot be checked now
    * @throws {DamagedApiKey} when the record of the key is damaged; the key is not valid

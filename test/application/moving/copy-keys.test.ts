@@ -24,7 +24,7 @@ async function copy(source: Pick<ApiKeyRepository, 'list'>, target: ApiKeyReposi
 }
 
 describe('CopyKeys', () => {
-  it('makes an exact copy and leaves the source as it is', async () => {
+  it('makes an exact copy and leaves the source unchanged', async () => {
     const source = await keysWith(...SOME);
     const target = await keysWith();
 
@@ -34,7 +34,7 @@ describe('CopyKeys', () => {
     expect(await source.list()).toStrictEqual(SOME);
   });
 
-  it('may be repeated', async () => {
+  it('can be repeated', async () => {
     const target = await keysWith(SOME[1]!, SOME[3]!);
 
     expect(await copy(await keysWith(...SOME), target)).toBe(5);
@@ -43,7 +43,7 @@ describe('CopyKeys', () => {
     expect(await target.list()).toStrictEqual(SOME);
   });
 
-  it('copies nothing where there is nothing', async () => {
+  it('copies nothing from an empty source', async () => {
     const target = await keysWith(...SOME);
 
     expect(await copy(await keysWith(), target)).toBe(0);
@@ -51,7 +51,7 @@ describe('CopyKeys', () => {
     expect(await target.list()).toStrictEqual(SOME);
   });
 
-  it('leaves other keys as they are', async () => {
+  it('leaves other keys unchanged', async () => {
     const target = await keysWith(aKey(9, { expiresAt: JULY! }));
 
     expect(await copy(await keysWith(aKey(1)), target)).toBe(1);
@@ -70,8 +70,8 @@ describe('CopyKeys', () => {
     ['expires earlier in the target', { expiresAt: JUNE! }, { expiresAt: MAY! }, { expiresAt: MAY! }],
     ['used later in the source', { lastUsedAt: JUNE! }, { lastUsedAt: MAY! }, { lastUsedAt: JUNE! }],
     ['used later in the target', { lastUsedAt: MAY! }, { lastUsedAt: JUNE! }, { lastUsedAt: JUNE! }],
-    ['of another label in the target', {}, { label: 'renamed' }, { label: 'renamed' }],
-  ])('ends a key that is there already as early as either does: %s', async (_, ours, theirs, expected) => {
+    ['with another label in the target', {}, { label: 'renamed' }, { label: 'renamed' }],
+  ])('ends an existing key at the earlier instant: %s', async (_, ours, theirs, expected) => {
     const target = await keysWith(aKey(1, theirs));
 
     await copy(await keysWith(aKey(1, ours)), target);
@@ -79,7 +79,7 @@ describe('CopyKeys', () => {
     expect(await target.list()).toStrictEqual([aKey(1, expected)]);
   });
 
-  it.each([0, 2, 4])('changes nothing when another key has the id of the key %i', async (index) => {
+  it.each([0, 2, 4])('changes nothing when another key has the id of key %i', async (index) => {
     const { id } = SOME[index]!;
     const another = { ...aKey(9), id };
     const target = await keysWith(another);
@@ -91,7 +91,7 @@ describe('CopyKeys', () => {
     expect(await target.list()).toStrictEqual([another]);
   });
 
-  it('overwrites no other key that comes meanwhile', async () => {
+  it('does not overwrite another key that appears during the copy', async () => {
     const another = { ...aKey(9), id: aKey(2).id };
     class Busy extends InMemoryApiKeyRepository {
       override async insert(key: ApiKey): Promise<void> {
@@ -106,7 +106,7 @@ describe('CopyKeys', () => {
     expect(await target.list()).toStrictEqual([aKey(1), another]);
   });
 
-  it('fails as the source or the target does', async () => {
+  it('passes on errors of the source and the target', async () => {
     const broken = new StorageUnavailable('gone');
     const source = { list: () => Promise.reject(broken) };
     await expect(copy(source, await keysWith())).rejects.toBe(broken);

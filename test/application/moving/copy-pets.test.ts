@@ -6,7 +6,13 @@ import { CopyPets } from '../../../src/application/moving/copy-pets.ts';
 import type { ArchivedPet, PetArchive } from '../../../src/application/ports/pet-archive.ts';
 import type { Progress } from '../../../src/application/ports/progress.ts';
 import { MAX_PET_ID, newPet } from '../../../src/domain/pet.ts';
-import { anArchivedPet, archivedPets, inOrderOfId, storeWith } from '../../support/archived-pets.ts';
+import {
+  anArchivedPet,
+  archivedPets,
+  archiveWith,
+  inOrderOfId,
+  storeWith,
+} from '../../support/archived-pets.ts';
 import { petsAfter } from '../../support/pets.ts';
 
 const SOME = archivedPets(2500);
@@ -25,18 +31,13 @@ function watched(
   store: PetArchive,
   { before, after }: { before?(pets: readonly ArchivedPet[]): unknown; after?(): unknown },
 ): PetArchive {
-  return {
-    read: (from, limit) => store.read(from, limit),
-    greatestId: () => store.greatestId(),
-    lastId: () => store.lastId(),
-    reserve: (id) => store.reserve(id),
-    count: (upTo) => store.count(upTo),
+  return archiveWith(store, {
     async write(pets) {
       await before?.(pets);
       await store.write(pets);
       await after?.();
     },
-  };
+  });
 }
 
 describe('CopyPets', () => {
@@ -67,10 +68,9 @@ describe('CopyPets', () => {
   it('writes a batch when the previous one is durable, and reads only one ahead', async () => {
     const source = await storeWith(SOME);
     let reads = 0;
-    const counted: PetArchive = {
-      ...watched(source, {}),
+    const counted = archiveWith(source, {
       read: (after, limit) => (reads++, source.read(after, limit)),
-    };
+    });
     let writing = 0;
     const ahead: number[] = [];
     const target = watched(new InMemoryPetRepository(), {
@@ -119,9 +119,9 @@ describe('CopyPets', () => {
   it.each([0, 1500, 2499])('changes nothing when another pet has the id of pet %i', async (index) => {
     const taken = { ...SOME[index]!, name: 'somebody else' };
     const target = await storeWith(
-      [...SOME.slice(0, 10), taken]
-        .toSorted((a, b) => (a.id < b.id ? -1 : 1))
-        .filter(({ id, name }) => id !== taken.id || name === taken.name),
+      inOrderOfId([...SOME.slice(0, 10), taken]).filter(
+        ({ id, name }) => id !== taken.id || name === taken.name,
+      ),
     );
     const before = await everything(target);
 
@@ -173,10 +173,9 @@ describe('CopyPets', () => {
 
   it('fails when it cannot read a pet that existed at the start', async () => {
     const source = await storeWith(SOME);
-    const less: PetArchive = {
-      ...watched(source, {}),
+    const less = archiveWith(source, {
       read: async (after, limit) => (await source.read(after, limit)).filter(({ id }) => id !== 1001n),
-    };
+    });
     const copying = copy(less, new InMemoryPetRepository());
     await expect(copying).rejects.toThrow(CountsDiffer);
     await expect(copying).rejects.toThrow(
@@ -187,10 +186,7 @@ describe('CopyPets', () => {
   it('fails when a pet has disappeared from the source at the end', async () => {
     const source = await storeWith(SOME);
     let gone = 0;
-    const less: PetArchive = {
-      ...watched(source, {}),
-      count: async (upTo) => (await source.count(upTo)) - gone,
-    };
+    const less = archiveWith(source, { count: async (upTo) => (await source.count(upTo)) - gone });
     const target = watched(new InMemoryPetRepository(), { after: () => (gone = 1) });
     await expect(copy(less, target)).rejects.toThrow('the source should have 2500 pets, but it has 2499: ');
   });
@@ -207,7 +203,7 @@ describe('CopyPets', () => {
 
   it('fails when the target has lost a pet that it acknowledged', async () => {
     const store = new InMemoryPetRepository();
-    const target: PetArchive = { ...watched(store, {}), write: (pets) => store.write(pets.slice(1)) };
+    const target = archiveWith(store, { write: (pets) => store.write(pets.slice(1)) });
     await expect(copy(await storeWith(SOME), target)).rejects.toThrow(
       'the target should have 2500 pets, but it has 2497: ',
     );
@@ -232,7 +228,7 @@ describe('CopyPets', () => {
 
   it('passes on errors of the source and the target', async () => {
     const broken = new Error('broken');
-    const source = { ...watched(await storeWith(SOME), {}), read: () => Promise.reject(broken) };
+    const source = archiveWith(await storeWith(SOME), { read: () => Promise.reject(broken) });
     await expect(copy(source, new InMemoryPetRepository())).rejects.toBe(broken);
     const target = watched(new InMemoryPetRepository(), { before: () => Promise.reject(broken) });
     await expect(copy(await storeWith(SOME), target)).rejects.toBe(broken);

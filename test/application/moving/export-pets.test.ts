@@ -2,11 +2,17 @@ import { describe, expect, it } from 'vitest';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { CountsDiffer } from '../../../src/application/moving/errors.ts';
 import { ExportPets } from '../../../src/application/moving/export-pets.ts';
-import type { ArchivedPet, ReadablePetArchive } from '../../../src/application/ports/pet-archive.ts';
+import type { ArchivedPet } from '../../../src/application/ports/pet-archive.ts';
 import type { Progress } from '../../../src/application/ports/progress.ts';
 import { ResumeExport } from '../../../src/application/moving/resume-export.ts';
 import { newPet } from '../../../src/domain/pet.ts';
-import { anArchivedPet, archivedPets, inOrderOfId, storeWith } from '../../support/archived-pets.ts';
+import {
+  anArchivedPet,
+  archivedPets,
+  archiveWith,
+  inOrderOfId,
+  storeWith,
+} from '../../support/archived-pets.ts';
 
 const SOME = archivedPets(2500);
 const LAST = SOME.at(-1)!.id;
@@ -66,16 +72,13 @@ describe('ExportPets', () => {
 
   it('tolerates a pet that is stored late among the delivered ones', async () => {
     const store = await storeWith(SOME);
-    const late: ReadablePetArchive = {
-      read: (after, limit) => store.read(after, limit),
-      greatestId: () => store.greatestId(),
-      lastId: () => store.lastId(),
+    const late = archiveWith(store, {
       async count(upTo) {
         const count = await store.count(upTo);
         if (upTo === LAST) await store.write([anArchivedPet({ id: 4n })]);
         return count;
       },
-    };
+    });
     const rest = new ExportPets(late).execute(SOME[999]!.id, ignore);
     expect(await exported(rest)).toStrictEqual(SOME.slice(1000));
   });
@@ -85,12 +88,7 @@ describe('ExportPets', () => {
     { what: 'has disappeared at the end', counts: [2500, 0, 2499] },
   ])('fails when a pet $what', async ({ counts }) => {
     const store = await storeWith(SOME);
-    const less: ReadablePetArchive = {
-      read: (after, limit) => store.read(after, limit),
-      greatestId: () => store.greatestId(),
-      lastId: () => store.lastId(),
-      count: async () => counts.shift() ?? 0,
-    };
+    const less = archiveWith(store, { count: async () => counts.shift() ?? 0 });
     await expect(exported(new ExportPets(less).execute(0n, ignore))).rejects.toThrow(CountsDiffer);
   });
 });
