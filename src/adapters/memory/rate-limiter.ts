@@ -1,4 +1,5 @@
-import { type Allowance, allowanceOf, type RateLimiter } from '../../application/ports/rate-limiter.ts';
+import { allowanceOf } from '../../application/keys/allowance.ts';
+import type { Allowance, RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 
 type Window = { count: number; readonly startMs: number };
@@ -25,6 +26,6 @@ export class InMemoryRateLimiter implements RateLimiter {
       this.#windows.set(name, window);
     }
     window.count++;
-    return allowanceOf(limit, window.count, lengthMs - (nowMs - window.startMs));
+    return allowanceOf(limit, { count: window.count, leftMs: lengthMs - (nowMs - window.startMs) });
   }
 }

@@ -1,6 +1,6 @@
 import { type Collection, type Db, type Document, MongoError } from 'mongodb';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import { type Allowance, allowanceOf, type RateLimiter } from '../../application/ports/rate-limiter.ts';
+import type { Allowance, RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 import { Deadline } from './deadline.ts';
 import { duplicateField, translated } from './errors.ts';
@@ -29,12 +29,12 @@ export class MongoRateLimiter implements RateLimiter {
     const { requests, seconds } = limit;
     const key = `${requests}/${seconds}:${keyId}`;
     const leftMs = (this.#usedUp.get(key) ?? 0) - performance.now();
-    if (leftMs > 0) return allowanceOf(limit, requests + 1, leftMs);
+    if (leftMs > 0) return allowance(limit, { points: requests + 1, leftMs });
     try {
       // Once: an attempt that has failed may have counted, and what the driver itself tries again counts once.
       const count = await new Deadline(DEADLINE_MS).bound(this.#count(key, seconds * 1_000));
       if (count.points >= requests) this.#usedUp.set(key, performance.now() + count.leftMs);
-      return allowanceOf(limit, count.points, count.leftMs);
+      return allowance(limit, count);
     } catch (error) {
       const failure = translated(error);
       if (failure instanceof StorageUnavailable || !(failure instanceof MongoError)) throw failure;
@@ -85,4 +85,12 @@ function counting(windowMs: number): Document[] {
       },
     },
   ];
+}
+
+function allowance({ requests, seconds }: RateLimit, { points, leftMs }: Count): Allowance {
+  return {
+    allowed: points <= requests,
+    remaining: Math.max(0, requests - points),
+    resetSeconds: Math.min(seconds, Math.max(1, Math.ceil(leftMs / 1_000))),
+  };
 }

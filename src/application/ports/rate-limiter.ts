@@ -20,17 +20,3 @@ export interface RateLimiter {
    */
   take(keyId: string, limit: RateLimit): Promise<Allowance>;
 }
-
-/**
- * The allowance in a window with this many requests, the current one included.
- *
- * @param leftMs until the window ends
- */
-export function allowanceOf({ requests, seconds }: RateLimit, count: number, leftMs: number): Allowance {
-  const leftSeconds = Math.ceil(leftMs / 1_000);
-  return {
-    allowed: count <= requests,
-    remaining: Math.max(0, requests - count),
-    resetSeconds: Math.min(seconds, Math.max(1, leftSeconds)),
-  };
-}
