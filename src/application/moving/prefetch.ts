@@ -3,7 +3,7 @@ export async function* prefetch<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
   const iterator = items[Symbol.asyncIterator]();
   const fetchNext = () => {
     const result = iterator.next();
-    // The loop below awaits the promise and rethrows its error. Until then, Node must not report it as unhandled.
+    // The loop rethrows this error when it gets there. Without a handler, Node would end the process before.
     result.catch(() => {});
     return result;
   };
