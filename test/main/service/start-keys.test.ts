@@ -37,8 +37,8 @@ describe('the keys of API_KEYS', async () => {
   it('are kept as SHA-256 digests, and no key is made beside them', () => {
     expect(keys).toStrictEqual({
       known: [
-        { key: { id: 'ci', label: 'ci', scopes: SCOPES }, digest: digest(KEY) },
-        { key: { id: 'key-2', label: 'key-2', scopes: SCOPES }, digest: digest(`${KEY}2`) },
+        { caller: { id: 'ci', label: 'ci', scopes: SCOPES }, digest: digest(KEY) },
+        { caller: { id: 'key-2', label: 'key-2', scopes: SCOPES }, digest: digest(`${KEY}2`) },
       ],
     });
   });
@@ -65,7 +65,9 @@ describe('without a key anywhere', () => {
       const { known, made } = await withoutKeys({ HOST });
       const { id, token } = made!;
       expect(token).toMatch(new RegExp(`^pets_${id}_[0-9A-Za-z]{49}$`));
-      expect(known).toStrictEqual([{ key: { id, label: 'start', scopes: SCOPES }, digest: digest(token) }]);
+      expect(known).toStrictEqual([
+        { caller: { id, label: 'start', scopes: SCOPES }, digest: digest(token) },
+      ]);
     },
   );
 
@@ -93,7 +95,7 @@ describe('without a key anywhere', () => {
       ]),
     );
     expect(await withoutKeys({ HOST, API_KEYS: KEY })).toMatchObject({
-      known: [{ key: { label: 'key-1' } }],
+      known: [{ caller: { label: 'key-1' } }],
     });
   });
 
