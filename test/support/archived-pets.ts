@@ -27,6 +27,13 @@ export function idempotencyFor(key: string, body = 'body'): Idempotency {
   return { key: hash('sha256', key), fingerprint: hash('sha256', body) };
 }
 
+/** A repository in memory that has assigned all ids up to this one. */
+export async function petsAfter(lastId = 0n): Promise<InMemoryPetRepository> {
+  const pets = new InMemoryPetRepository();
+  await pets.reserve(lastId);
+  return pets;
+}
+
 /** A store in memory with these pets. */
 export async function storeWith(pets: readonly ArchivedPet[]): Promise<InMemoryPetRepository> {
   const store = new InMemoryPetRepository();

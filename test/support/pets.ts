@@ -8,12 +8,12 @@ import type {
 } from '../../src/application/ports/pet-repository.ts';
 import { type NewPet, newPet, type Pet, type PetDraft } from '../../src/domain/pet.ts';
 
-/** A new pet with defaults for the fields that a test does not care about. */
+/** A pet to be stored: what a test does not care about is filled in. */
 export function aPet(fields: Partial<PetDraft> = {}): NewPet {
   return newPet({ name: 'Rex', categoryId: 7n, ...fields });
 }
 
-/** Inserts a pet for each set of fields. */
+/** Pets in the store, one for each set of fields. */
 export async function stored(
   pets: PetRepository,
   ...all: readonly Partial<PetDraft>[]
@@ -23,20 +23,13 @@ export async function stored(
   return result;
 }
 
-/** A repository in memory that has assigned all ids up to this one. */
-export async function petsAfter(lastId = 0n): Promise<InMemoryPetRepository> {
-  const pets = new InMemoryPetRepository();
-  await pets.reserve(lastId);
-  return pets;
-}
-
-/** The body of createPet. The fields are JSON text, so a test controls every digit and escape. */
+/** The body of createPet. The fields are JSON text, so that a test has every digit and every escape in its hand. */
 export function petBody(fields: Readonly<Record<string, string>> = {}): string {
   const all = Object.entries({ name: '"Rex"', categoryId: '7', ...fields });
   return `{${all.map(([name, json]) => `"${name}":${json}`).join(',')}}`;
 }
 
-/** A repository whose every call rejects with this error. */
+/** Storage whose every call fails with this. */
 export class FailingPetRepository implements PetRepository {
   readonly #error: unknown;
 
@@ -61,19 +54,19 @@ export class FailingPetRepository implements PetRepository {
   }
 }
 
-/** A slow repository: calls wait until they are released. */
+/** Storage that is slow for as long as a test needs it: calls wait until they are let go. */
 export class HeldPetRepository implements PetRepository {
   readonly #pets = new InMemoryPetRepository();
   readonly #released = Promise.withResolvers<void>();
   readonly #events = new EventEmitter();
   #calls = 0;
 
-  /** The number of calls so far. */
+  /** How many calls have come. */
   get count(): number {
     return this.#calls;
   }
 
-  /** Resolves after this many calls. */
+  /** Resolves when so many calls have come. */
   async calls(count: number): Promise<void> {
     while (this.#calls < count) await once(this.#events, 'call');
   }

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { problem, success, whole } from '../../support/answer.ts';
+import { petsAfter } from '../../support/archived-pets.ts';
 import { startApi } from '../../support/http.ts';
-import { petBody, petsAfter } from '../../support/pets.ts';
+import { petBody } from '../../support/pets.ts';
 
 const STATUS = 'status must be one of available, pending, sold';
 const CATEGORY = 'categoryId must be an integer in the range of int64';

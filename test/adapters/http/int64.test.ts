@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { problem, success, whole } from '../../support/answer.ts';
+import { petsAfter } from '../../support/archived-pets.ts';
 import { startApi } from '../../support/http.ts';
-import { petBody, petsAfter, stored } from '../../support/pets.ts';
+import { petBody, stored } from '../../support/pets.ts';
 
 const MAX = '9223372036854775807';
 const MIN = '-9223372036854775808';

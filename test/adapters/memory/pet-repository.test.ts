@@ -1,6 +1,6 @@
 import { cannotBeDamaged } from '../../contracts/damaged-pets.ts';
 import { petRepositoryContract } from '../../contracts/pet-repository.ts';
-import { petsAfter } from '../../support/pets.ts';
+import { petsAfter } from '../../support/archived-pets.ts';
 
 cannotBeDamaged('memory', 'nothing outside the process can change its pets');
 

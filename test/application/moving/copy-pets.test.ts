@@ -11,9 +11,9 @@ import {
   archivedPets,
   archiveWith,
   inOrderOfId,
+  petsAfter,
   storeWith,
 } from '../../support/archived-pets.ts';
-import { petsAfter } from '../../support/pets.ts';
 
 const SOME = archivedPets(2500);
 const LAST = SOME.at(-1)!.id;

@@ -4,8 +4,7 @@ import { CreatePet } from '../../../src/application/pets/create-pet.ts';
 import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import { InvalidPet } from '../../../src/domain/invalid-pet.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
-import { idempotencyFor } from '../../support/archived-pets.ts';
-import { petsAfter } from '../../support/pets.ts';
+import { idempotencyFor, petsAfter } from '../../support/archived-pets.ts';
 
 const draft = { name: 'Rex', categoryId: 7n, status: 'pending' } as const;
 
