@@ -1,9 +1,9 @@
-/** How far a long piece of work is. */
+/** The progress of a long operation. */
 export type Progress = {
   readonly doing: 'checking' | 'comparing' | 'exporting' | 'writing';
-  /** How many pets are done. */
+  /** The number of pets that are finished. */
   readonly done: number;
-  /** Of how many, where that is known. */
+  /** The number of pets in all, if it is known. */
   readonly total: number | undefined;
 };
 

@@ -1,6 +1,6 @@
-import { keyMint } from '../../adapters/tokens/token.ts';
+import { mintKey } from '../../adapters/tokens/token.ts';
 import { ApiKeyNotFound } from '../../application/keys/errors.ts';
-import { undamaged } from '../../application/keys/key-from-storage.ts';
+import { throwIfDamaged } from '../../application/keys/parse-stored-api-key.ts';
 import { CreateKey, type HandOver } from '../../application/keys/create-key.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import { RevokeKey } from '../../application/keys/revoke-key.ts';
@@ -74,7 +74,7 @@ const COMMANDS: Readonly<Record<string, KeyCommand>> = {
       };
       check(() => newApiKey(draft, now));
       return async (keys) => {
-        await new CreateKey(keys, keyMint, () => now).execute(draft, handOver(given));
+        await new CreateKey(keys, mintKey, () => now).execute(draft, handOver(given));
       };
     },
   },
@@ -89,7 +89,7 @@ const COMMANDS: Readonly<Record<string, KeyCommand>> = {
           keyTable(all, now),
           all.map((key) => keyJson(key, now)),
         );
-        all.forEach(undamaged);
+        all.forEach(throwIfDamaged);
       },
   },
   show: {
@@ -123,7 +123,7 @@ const COMMANDS: Readonly<Record<string, KeyCommand>> = {
       const { options, id, now } = given;
       const rotation = { overlapMs: overlapOf(options), expiresAt: expiryOf(options, now) };
       return async (keys) => {
-        const createKey = new CreateKey(keys, keyMint, () => now);
+        const createKey = new CreateKey(keys, mintKey, () => now);
         await new RotateKey(keys, createKey, () => now).execute(id, rotation, handOver(given));
       };
     },

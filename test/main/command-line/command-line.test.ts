@@ -161,7 +161,7 @@ describe('export', () => {
     await writeFile(`${path}.partial`, text);
     await refused(
       ['export', '--from', url, path],
-      `${path}.partial does not hold the first pets of this storage, as they are now; move it away or export to another FILE`,
+      `${path}.partial does not match the first pets of this storage as they are now; move it away or export to another FILE`,
     );
     expect(await readFile(`${path}.partial`, 'utf8')).toBe(text);
     expect(await readFile(path, 'utf8')).toBe('older\n');
@@ -232,7 +232,7 @@ describe('export', () => {
     const directory = await newDirectory();
     await run('sh', ['-c', 'mkfifo "$1"', 'sh', join(directory, name)]).ended;
     const path = join(directory, 'pets.ndjson');
-    await refused(['export', '--from', url, path], `${join(directory, name)} is not a file`);
+    await refused(['export', '--from', url, path], `${join(directory, name)} is not a regular file`);
     expect(await readdir(directory)).toStrictEqual([name]);
   });
 
@@ -251,7 +251,7 @@ describe('export', () => {
       /^petstore: \/nonexistent\/pets\.ndjson cannot be written: ENOENT[^\n]*\n$/,
     );
     const directory = await newDirectory();
-    await refused(['export', '--from', url, directory], `${directory} is not a file`);
+    await refused(['export', '--from', url, directory], `${directory} is not a regular file`);
   });
 });
 
@@ -264,7 +264,7 @@ describe('import of what is no file', () => {
     for (const path of [pipe, '/dev/zero', directory]) {
       await refused(
         ['import', path, '--to', url],
-        `${path} is not a file, which is read twice: first to check all of it`,
+        `${path} is not a regular file; an import reads it twice, first to check all of it`,
       );
     }
   });
@@ -308,7 +308,7 @@ describe('import', () => {
     const { url } = await sqliteWith([stranger]);
     await refused(
       ['import', await fileWith(petLines(PETS)), '--to', url],
-      `another pet is there under the id ${stranger.id}; it was not overwritten`,
+      `another pet already has the id ${stranger.id}; it was not overwritten`,
     );
     expect(await everythingIn(url)).toStrictEqual([stranger]);
   });
@@ -558,7 +558,7 @@ describe.skipIf(mongo === undefined)(
       release();
 
       expect(await first.ended).toStrictEqual(FAILED);
-      expect(first.stderr).toBe(`petstore: ${path}.partial was changed by somebody else meanwhile\n`);
+      expect(first.stderr).toBe(`petstore: ${path}.partial was changed by another program\n`);
       expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
     });
 
