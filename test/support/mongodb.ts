@@ -127,6 +127,9 @@ function mongodArguments({ setParameters = {}, replicaSet = true }: MongoOptions
   const parameters = { enableTestCommands: 1, ...setParameters };
   return [
     ...(replicaSet ? ['--replSet', 'test'] : []),
+    // By default a linearizable read and a drop of a database wait up to 100 ms for the journal.
+    '--journalCommitInterval',
+    '5',
     ...Object.entries(parameters).flatMap(([name, value]) => ['--setParameter', `${name}=${value}`]),
   ];
 }

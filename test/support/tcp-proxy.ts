@@ -81,6 +81,7 @@ export class TcpProxy {
 
   /** Cuts every connection and refuses new ones. */
   async close(): Promise<void> {
+    if (!this.#server.listening) return;
     const closed = once(this.#server, 'close');
     this.#server.close();
     for (const pair of this.#pairs) this.#cut(pair);

@@ -1,3 +1,4 @@
+import { allowanceOf } from '../../application/keys/allowance.ts';
 import type { Allowance, RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 
@@ -14,7 +15,8 @@ export class InMemoryRateLimiter implements RateLimiter {
     this.#now = now;
   }
 
-  async take(keyId: string, { requests, seconds }: RateLimit): Promise<Allowance> {
+  async take(keyId: string, limit: RateLimit): Promise<Allowance> {
+    const { requests, seconds } = limit;
     const name = `${requests}/${seconds}:${keyId}`;
     const lengthMs = seconds * 1_000;
     const now = this.#now();
@@ -26,10 +28,6 @@ export class InMemoryRateLimiter implements RateLimiter {
     window.count++;
     // Not by the time at which it ends: that would be rounded, and the wait could come out longer than the window.
     const leftMs = lengthMs - (now - window.beganAt);
-    return {
-      allowed: window.count <= requests,
-      remaining: Math.max(0, requests - window.count),
-      resetSeconds: Math.max(1, Math.ceil(leftMs / 1_000)),
-    };
+    return allowanceOf(limit, { count: window.count, leftMs });
   }
 }

@@ -23,9 +23,9 @@ describe.skipIf(none)(`a key in MongoDB${none ? ' (left out: no server)' : ''}`,
   }, 120_000);
   afterAll(() => mongo?.stop());
 
-  async function open(url: string, deadlineMs?: number) {
+  async function open(url: string, timeoutMs?: number) {
     const opened = await openClient(url);
-    return { keys: new MongoApiKeyRepository(opened.client.db(), deadlineMs), ...opened };
+    return { keys: new MongoApiKeyRepository(opened.db, opened.reads, timeoutMs), ...opened };
   }
 
   it.each([1, 2])(

@@ -1,14 +1,12 @@
-import { randomUUID } from 'node:crypto';
-import { MongoClient } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
-import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import { aKey, apiKeyRepositoryContract } from '../../contracts/api-key-repository.ts';
 import {
   addressOf,
+  databasePool,
   freshDatabase,
   openClient,
   throughPort,
@@ -19,13 +17,12 @@ import { sharedMongo } from '../../support/mongodb.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const mongo = await sharedMongo();
+const emptyDatabase = databasePool(() => mongo!);
 const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
   apiKeyRepositoryContract('mongodb', async () => {
-    const url = mongo!.url(`test-${randomUUID()}`);
-    await migrate(url);
-    const admin = new MongoClient(url);
+    const { url } = await emptyDatabase();
     const storage = await openMongoStorage(url, { autoMigrate: false });
     const opened: { close(): Promise<void> }[] = [storage];
     return {
@@ -38,8 +35,6 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
       },
       async close() {
         for (const { close } of opened) await close();
-        await admin.db().dropDatabase();
-        await admin.close();
       },
     };
   });
@@ -57,14 +52,14 @@ const calls = {
 };
 const methods = ['insert', 'findById', 'list', 'revoke', 'expire', 'recordUse'] as const;
 
-async function open(url: string, deadlineMs?: number) {
+async function open(url: string, timeoutMs?: number) {
   const opened = await openClient(url);
-  return { keys: new MongoApiKeyRepository(opened.client.db(), deadlineMs), ...opened };
+  return { keys: new MongoApiKeyRepository(opened.db, opened.reads, timeoutMs), ...opened };
 }
 
 describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
   it('are these documents', async () => {
-    const { url, db } = await freshDatabase(mongo!);
+    const { url, db } = await emptyDatabase();
     const { keys } = await open(url);
     await keys.insert(key);
     await keys.insert(aKey(2));
@@ -79,7 +74,7 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
   });
 
   it('are found by their id, with one look', async () => {
-    const { url, db } = await freshDatabase(mongo!);
+    const { url, db } = await emptyDatabase();
     const { keys, commands } = await open(url);
     for (let n = 0; n < 50; n++) await keys.insert(aKey(n));
     await keys.list();
@@ -98,7 +93,7 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
   });
 
   it('are found together when many are asked for, each whether or not it is there', async () => {
-    const { url } = await freshDatabase(mongo!);
+    const { url } = await emptyDatabase();
     const { keys, commands } = await open(url);
     for (let n = 0; n < 50; n++) await keys.insert(aKey(n));
     await keys.list();
@@ -116,7 +111,7 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
   });
 
   it('are asked for at most 200 times a second, and at once when nobody has asked for a while', async () => {
-    const { url } = await freshDatabase(mongo!);
+    const { url } = await emptyDatabase();
     const { keys, commands } = await open(url);
     await keys.insert(aKey(1));
     await keys.findById(aKey(1).id);
@@ -133,9 +128,9 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
   });
 
   it('are read and written so that it stays, whatever the client would do', async () => {
-    const { url } = await freshDatabase(mongo!);
-    const { client, commands } = await openClient(url, WEAK);
-    const keys = new MongoApiKeyRepository(client.db());
+    const { url } = await emptyDatabase();
+    const { db, reads, commands } = await openClient(url, WEAK);
+    const keys = new MongoApiKeyRepository(db, reads);
     await keys.list();
     commands.length = 0;
     for (const method of methods) await calls[method](keys);
@@ -159,7 +154,7 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
   });
 
   it('are noted as used with one command, without an upsert', async () => {
-    const { url, db } = await freshDatabase(mongo!);
+    const { url, db } = await emptyDatabase();
     const { keys, commands } = await open(url);
     await keys.insert(aKey(1));
     commands.length = 0;
@@ -207,11 +202,11 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
   /** What the timers and a busy machine may add. */
   const SLACK_MS = 1_000;
 
-  async function proxied(deadlineMs = DEADLINE_MS) {
+  async function proxied(timeoutMs = DEADLINE_MS) {
     const { url } = await freshDatabase(mongo!);
     const proxy = await new TcpProxy(addressOf(url)).listen();
     onTestFinished(() => proxy.close());
-    const opened = await open(throughPort(url, proxy.port), deadlineMs);
+    const opened = await open(throughPort(url, proxy.port), timeoutMs);
     await opened.keys.insert(key);
     return { ...opened, proxy };
   }
@@ -253,9 +248,12 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     const { keys, client, proxy } = await proxied(60_000);
     proxy.stall();
     const failing = Promise.all(methods.map((method) => failure(() => calls[method](keys))));
-    await client.close();
+    const closing = client.close();
 
     for (const { error } of await failing) expect(error).toBeInstanceOf(StorageUnavailable);
+    // Otherwise the driver waits for the reply to its `endSessions`.
+    await proxy.close();
+    await closing;
   });
 });
 

@@ -4,15 +4,16 @@ import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
 import { aKey } from '../../contracts/api-key-repository.ts';
 import { expectDamaged } from '../../contracts/damaged-api-key.ts';
-import { freshDatabase } from '../../support/mongo-database.ts';
+import { databasePool } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 
 const mongo = await sharedMongo();
+const emptyDatabase = databasePool(() => mongo!);
 const SCOPES = 'scopes must be one or more of pets:read, pets:write';
 const LIMIT = 'rateLimit must be a number of requests in a number of seconds';
 
 async function open() {
-  const { url, db } = await freshDatabase(mongo!);
+  const { url, db } = await emptyDatabase();
   const { keys, close } = await openMongoStorage(url, { autoMigrate: false });
   onTestFinished(close);
   return { keys, documents: db.collection<{ _id: string | ObjectId }>('api_keys') };

@@ -6,7 +6,7 @@ import { newPet } from '../../../src/domain/pet.ts';
 import { damagedPetsContract } from '../../contracts/damaged-pets.ts';
 import { asking } from '../../contracts/idempotency.ts';
 import { anArchivedPet } from '../../support/archived-pets.ts';
-import { freshDatabase } from '../../support/mongo-database.ts';
+import { databasePool } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 
 const STATUS = 'status must be one of available, pending, sold';
@@ -17,10 +17,11 @@ const KEY = 'idempotency key must be 64 lower-case hex digits';
 const FINGERPRINT = 'fingerprint must be 64 lower-case hex digits';
 
 const mongo = await sharedMongo();
+const emptyDatabase = databasePool(() => mongo!);
 const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 async function open() {
-  const { url, pets: documents, db } = await freshDatabase(mongo!);
+  const { url, pets: documents, db } = await emptyDatabase();
   const storage = await openMongoStorage(url, { autoMigrate: false });
   const { archive, close } = await openMongoArchive(url);
   return {

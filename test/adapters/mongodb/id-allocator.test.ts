@@ -5,7 +5,13 @@ import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { MAX_PET_ID, newPet } from '../../../src/domain/pet.ts';
-import { addressOf, freshDatabase, openRepository, throughPort } from '../../support/mongo-database.ts';
+import {
+  addressOf,
+  databasePool,
+  freshDatabase,
+  openRepository,
+  throughPort,
+} from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
@@ -13,12 +19,13 @@ const rex = newPet({ name: 'Rex', categoryId: 7n });
 const there = { name: 'Tom', categoryId: 8n, status: 'sold' };
 
 const mongo = await sharedMongo();
+const emptyDatabase = databasePool(() => mongo!);
 
 describe.skipIf(mongo === undefined)(
   `the counter of ids${mongo === undefined ? ' (left out: no server)' : ''}`,
   () => {
     it('is updated twice for 50 concurrent inserts, by 50', async () => {
-      const { url, counters } = await freshDatabase(mongo!);
+      const { url, counters } = await emptyDatabase();
       const { repository, sent } = await openRepository(url);
 
       const stored = await Promise.all(Array.from({ length: 50 }, () => repository.insert(rex)));
@@ -31,7 +38,7 @@ describe.skipIf(mongo === undefined)(
     });
 
     it('keeps no id for later: the next pet has the next id, whoever adds it', async () => {
-      const { url } = await freshDatabase(mongo!);
+      const { url } = await emptyDatabase();
       const [one, other] = [await openRepository(url), await openRepository(url)];
 
       await Promise.all(Array.from({ length: 10 }, () => one.repository.insert(rex)));
@@ -41,7 +48,7 @@ describe.skipIf(mongo === undefined)(
     });
 
     it('is read and updated once for a single insert, without an upsert', async () => {
-      const { url } = await freshDatabase(mongo!);
+      const { url } = await emptyDatabase();
       const { repository, client, sent } = await openRepository(url);
       const upserts: unknown[] = [];
       client.on('commandStarted', ({ command }) => upserts.push(command['upsert']));
@@ -81,7 +88,7 @@ describe.skipIf(mongo === undefined)(
         { ids: [], expected: 1n },
         { ids: [1n, 2n, 7n], expected: 8n },
       ])('when it is missing: $ids', async ({ ids, expected }) => {
-        const { url, pets, counters } = await freshDatabase(mongo!);
+        const { url, pets, counters } = await emptyDatabase();
         const { repository } = await openRepository(url);
         if (ids.length > 0) await pets.insertMany(ids.map((_id) => ({ _id, ...there })));
         await counters.deleteOne({ _id: 'pets' });
@@ -94,7 +101,7 @@ describe.skipIf(mongo === undefined)(
       });
 
       it('when it goes missing under two processes that add many', async () => {
-        const { url, pets, counters } = await freshDatabase(mongo!);
+        const { url, pets, counters } = await emptyDatabase();
         const [one, other] = [await openRepository(url), await openRepository(url)];
 
         const inserting = Array.from({ length: 100 }, (_, n) =>
@@ -117,7 +124,7 @@ describe.skipIf(mongo === undefined)(
         ['a double', new Double(3)],
         ['a negative number', -5n],
       ])('when it is set back: %s', async (_, last) => {
-        const { url, db, pets } = await freshDatabase(mongo!);
+        const { url, db, pets } = await emptyDatabase();
         const { repository, sent } = await openRepository(url);
         await pets.insertMany(Array.from({ length: 100 }, (__, n) => ({ _id: BigInt(n + 1), ...there })));
         await db.collection<{ _id: string }>('counters').updateOne({ _id: 'pets' }, { $set: { last } });
@@ -133,7 +140,7 @@ describe.skipIf(mongo === undefined)(
       });
 
       it('when it is set back to before pets that two processes are adding', async () => {
-        const { url, pets, counters } = await freshDatabase(mongo!);
+        const { url, pets, counters } = await emptyDatabase();
         const [one, other] = [await openRepository(url), await openRepository(url)];
 
         const inserting = Array.from({ length: 100 }, (_, n) =>
@@ -152,7 +159,7 @@ describe.skipIf(mongo === undefined)(
     });
 
     it('never moves beyond the end', async () => {
-      const { url, counters } = await freshDatabase(mongo!);
+      const { url, counters } = await emptyDatabase();
       const { repository } = await openRepository(url);
       await counters.updateOne({ _id: 'pets' }, { $set: { last: MAX_PET_ID } });
 
@@ -188,8 +195,8 @@ describe.skipIf(mongo === undefined)(
         ['the least of all', new MinKey(), highest + 1n],
         ['the greatest of all', new MaxKey(), highest + 1n],
       ];
-      const damaged = async (update: Document) => {
-        const database = await freshDatabase(mongo!);
+      const damaged = async (update: Document, get = emptyDatabase) => {
+        const database = await get();
         await database.pets.insertMany([3n, highest].map((_id) => ({ _id, ...there })));
         await database.db.collection<{ _id: string }>('counters').updateOne({ _id: 'pets' }, update);
         return database;
@@ -226,7 +233,9 @@ describe.skipIf(mongo === undefined)(
       });
 
       it('though a pet has an id that is beyond all', async () => {
-        const { url, db, pets, counters } = await damaged({ $set: { last: 'x' } });
+        const { url, db, pets, counters } = await damaged({ $set: { last: 'x' } }, () =>
+          freshDatabase(mongo!),
+        );
         await db.command({ collMod: 'pets', validator: {} });
         await pets.insertOne({ _id: MAX_PET_ID + 1n, ...there });
         const { repository } = await openRepository(url);

@@ -188,8 +188,8 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
 
   it('asks for the acknowledgement of a majority, in the journal, whatever the client would do', async () => {
     const { url } = await freshDatabase(mongo);
-    const { client, commands } = await openClient(url, WEAK);
-    const repository = new MongoPetRepository(client.db());
+    const { db, reads, commands } = await openClient(url, WEAK);
+    const repository = new MongoPetRepository(db, reads);
 
     const { id } = await repository.insert(rex);
     await repository.findById(id);

@@ -1,11 +1,12 @@
 import type { Document } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import type { PetQuery } from '../../../src/application/ports/pet-repository.ts';
-import { freshDatabase, openRepository } from '../../support/mongo-database.ts';
+import { databasePool, openRepository } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 
 const COUNT = 3_000;
 const mongo = await sharedMongo();
+const emptyDatabase = databasePool(() => mongo!);
 
 describe.skipIf(mongo === undefined)(
   `a page of the list in MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`,
@@ -26,7 +27,7 @@ describe.skipIf(mongo === undefined)(
       { what: 'a status that no pet has', query: { limit: LIMIT, status: 'pending' } },
       { what: 'nothing more', query: { limit: LIMIT, status: 'available', after: BigInt(COUNT) } },
     ])('takes one round trip, no sort, and looks at nothing beyond it: $what', async ({ query }) => {
-      const { url, db, pets } = await freshDatabase(mongo!);
+      const { url, db, pets } = await emptyDatabase();
       await pets.insertMany(
         Array.from({ length: COUNT }, (_, n) => ({
           _id: BigInt(n + 1),

@@ -5,10 +5,11 @@ import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { failPoint } from '../../support/fail-point.ts';
-import { freshDatabase } from '../../support/mongo-database.ts';
+import { databasePool, freshDatabase } from '../../support/mongo-database.ts';
 import { sharedMongo, startMongo } from '../../support/mongodb.ts';
 
 const mongo = await sharedMongo();
+const emptyDatabase = databasePool(() => mongo!);
 const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 type Database = Awaited<ReturnType<typeof freshDatabase>>;
@@ -269,7 +270,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     { version: undefined, name: 'pets', what: 'pet' },
     { version: undefined, name: 'api_keys', what: 'API key' },
     { version: 2, name: 'api_keys', what: 'API key' },
-    { version: 2, name: 'rate_limits', what: 'count of requests' },
+    { version: 2, name: 'rate_limits', what: 'rate limit count' },
   ])(
     'refuses documents that are no $what, and says which (from $version)',
     async ({ version, name, what }) => {
@@ -281,7 +282,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
 
       await expect(migrate(database.url)).rejects.toThrow(
         new StorageSetupError(
-          `the collection "${name}" of the database "${database.db.databaseName}" has a document that is no ${what} ` +
+          `the collection "${name}" of the database "${database.db.databaseName}" has a document that is not a valid ${what} ` +
             '(_id: "Rex"); repair or remove it, then migrate again',
         ),
       );
@@ -298,7 +299,7 @@ describe.skipIf(mongo === undefined)(`the validator${leftOut}`, () => {
     ['a name of 255 astral characters', { ...pet, name: '\u{1f415}'.repeat(255) }],
     ['a further field', { ...pet, later: true }],
   ])('takes %s', async (_, document) => {
-    const { db } = await freshDatabase(mongo!);
+    const { db } = await emptyDatabase();
 
     await expect(db.collection<{ _id: bigint }>('pets').insertOne(document)).resolves.toBeDefined();
   });
@@ -316,7 +317,7 @@ describe.skipIf(mongo === undefined)(`the validator${leftOut}`, () => {
     ['no status', { ...pet, status: null }],
     ['an op that is text', { ...pet, op: 'x' }],
   ])('refuses %s', async (_, document) => {
-    const { db } = await freshDatabase(mongo!);
+    const { db } = await emptyDatabase();
     const pets = db.collection<{ _id: unknown }>('pets', { ignoreUndefined: true });
 
     await expect(pets.insertOne(document)).rejects.toMatchObject({ code: 121 });
@@ -347,7 +348,7 @@ describe.skipIf(mongo === undefined)(`the validator of keys${leftOut}`, () => {
     ['a label of 64 astral characters', { ...key, label: '\u{1f415}'.repeat(64) }],
     ['a further field', { ...key, later: true }],
   ])('takes %s', async (_, document) => {
-    const { db } = await freshDatabase(mongo!);
+    const { db } = await emptyDatabase();
 
     await expect(db.collection<{ _id: string }>('api_keys').insertOne(document)).resolves.toBeDefined();
   });
@@ -375,7 +376,7 @@ describe.skipIf(mongo === undefined)(`the validator of keys${leftOut}`, () => {
     ['half a request', { ...whole, rateLimit: { requests: 1.5, seconds: 1 } }],
     ['half a limit', { ...whole, rateLimit: { requests: 1 } }],
   ])('refuses %s', async (_, document) => {
-    const { db } = await freshDatabase(mongo!);
+    const { db } = await emptyDatabase();
     const keys = db.collection<{ _id: string }>('api_keys', { ignoreUndefined: true });
 
     await expect(keys.insertOne(document)).rejects.toMatchObject({ code: 121 });
@@ -388,7 +389,7 @@ describe.skipIf(mongo === undefined)(`the validator of counts${leftOut}`, () => 
     ['no end', { key: 'k', points: 1, expire: null }],
     ['no key', { points: 1, expire: new Date() }],
   ])('refuses %s', async (_, document) => {
-    const { db } = await freshDatabase(mongo!);
+    const { db } = await emptyDatabase();
 
     await expect(db.collection('rate_limits').insertOne(document)).rejects.toMatchObject({ code: 121 });
   });

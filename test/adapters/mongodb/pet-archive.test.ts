@@ -1,8 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { MongoClient } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { FreshReads } from '../../../src/adapters/mongodb/fresh-reads.ts';
-import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
 import { ExportPets } from '../../../src/application/moving/export-pets.ts';
@@ -12,6 +8,7 @@ import { archivedPets } from '../../support/archived-pets.ts';
 import { failCommand } from '../../support/fail-point.ts';
 import {
   addressOf,
+  databasePool,
   freshDatabase,
   openClient,
   throughPort,
@@ -22,12 +19,11 @@ import { sharedMongo } from '../../support/mongodb.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const mongo = await sharedMongo();
+const emptyDatabase = databasePool(() => mongo!);
 
 describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`, () => {
   petArchiveContract('mongodb', async () => {
-    const url = mongo!.url(`test-${randomUUID()}`);
-    await migrate(url);
-    const admin = new MongoClient(url);
+    const { url } = await emptyDatabase();
     const storage = await openMongoStorage(url, { autoMigrate: false });
     const { archive, close } = await openMongoArchive(url);
     return {
@@ -36,14 +32,12 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
       async close() {
         await close();
         await storage.close();
-        await admin.db().dropDatabase();
-        await admin.close();
       },
     };
   });
 
   it('keeps a pet in the form of the repository', async () => {
-    const { url, pets } = await freshDatabase(mongo!);
+    const { url, pets } = await emptyDatabase();
     await using target = await opened(url);
     const [first, second] = archivedPets(2);
     await target.archive.write([first!, second!]);
@@ -57,9 +51,9 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
   });
 
   it('is durable whatever the client would do', async () => {
-    const { url } = await freshDatabase(mongo!);
-    const { client, commands } = await openClient(url, WEAK);
-    const archive = new MongoPetArchive(client.db(), new FreshReads(client.db()));
+    const { url } = await emptyDatabase();
+    const { db, reads, commands } = await openClient(url, WEAK);
+    const archive = new MongoPetArchive(db, reads);
     await archive.write(archivedPets(3));
     await archive.reserve(7n);
     const written = commands.filter(({ commandName }) => commandName !== 'find');
@@ -70,7 +64,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
   });
 
   it('takes a counter that somebody has set to no id for none, and reserves ids on it', async () => {
-    const { url, db, counters } = await freshDatabase(mongo!);
+    const { url, db, counters } = await emptyDatabase();
     await using target = await opened(url);
     for (const last of ['x', [7n], Infinity]) {
       await db.collection<{ _id: string }>('counters').updateOne({ _id: 'pets' }, { $set: { last } });
@@ -103,7 +97,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
   });
 
   it('does not hide what is no outage', async () => {
-    const { url } = await freshDatabase(mongo!);
+    const { url } = await emptyDatabase();
     await using target = await opened(url);
     const bad = [{ ...archivedPets(1)[0]!, name: 'x'.repeat(256) }];
     await expect(target.archive.write(bad)).rejects.toThrow('Document failed validation');
@@ -144,7 +138,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
   );
 
   it('shares the counter with services that are running', async () => {
-    const { url } = await freshDatabase(mongo!);
+    const { url } = await emptyDatabase();
     const service = await openMongoStorage(url, { autoMigrate: false });
     await using target = await opened(url);
     await service.pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
@@ -155,7 +149,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
   });
 
   it('knows the greatest id, although somebody has set the counter back', async () => {
-    const { url, counters } = await freshDatabase(mongo!);
+    const { url, counters } = await emptyDatabase();
     await using target = await opened(url);
     await target.archive.write(archivedPets(3));
     await counters.updateOne({ _id: 'pets' }, { $set: { last: 1n } });

@@ -9,6 +9,7 @@ import { StorageUnavailable } from '../../../src/application/ports/storage-error
 import { rateLimiterContract } from '../../contracts/rate-limiter.ts';
 import {
   addressOf,
+  databasePool,
   freshDatabase,
   openClient,
   throughPort,
@@ -26,6 +27,7 @@ const SLACK_MS = 1_000;
 const HOUR = 3_600;
 
 const mongo = await sharedMongo();
+const emptyDatabase = databasePool(() => mongo!);
 const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 async function open(url: string) {
@@ -35,7 +37,7 @@ async function open(url: string) {
 
 describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
   rateLimiterContract('mongodb', async () => {
-    const { url } = await freshDatabase(mongo!);
+    const { url } = await emptyDatabase();
     const { limiter } = await open(url);
     return limiter;
   });
@@ -43,7 +45,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
 
 describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () => {
   it('shares its counts with every other on the database', async () => {
-    const { url } = await freshDatabase(mongo!);
+    const { url } = await emptyDatabase();
     const limiters = [(await open(url)).limiter, (await open(url)).limiter];
     const limit = { requests: 10, seconds: HOUR };
 
@@ -63,7 +65,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
   });
 
   it('asks the server once for a request, and no more when the window is used up', async () => {
-    const { url } = await freshDatabase(mongo!);
+    const { url } = await emptyDatabase();
     const [one, other] = [await open(url), await open(url)];
     const limit = { requests: 2, seconds: HOUR };
     const over = { allowed: false, remaining: 0, resetSeconds: HOUR };
@@ -82,7 +84,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
   });
 
   it('begins the next window in the document of the last', async () => {
-    const { url, db } = await freshDatabase(mongo!);
+    const { url, db } = await emptyDatabase();
     const { limiter } = await open(url);
     const limit = { requests: 1, seconds: 1 };
 
@@ -113,7 +115,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
   });
 
   it('keeps a count as this document, for as long as the window', async () => {
-    const { url, db } = await freshDatabase(mongo!);
+    const { url, db } = await emptyDatabase();
     const { limiter } = await open(url);
 
     const before = Date.now();
@@ -141,7 +143,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     ['has no count', { expire: new Date(Date.now() + 5_000) }],
     ['has a text for its count', { points: 'many', expire: new Date(Date.now() + 5_000) }],
   ])('begins a window in place of one that %s', async (_, fields) => {
-    const { url, db } = await freshDatabase(mongo!);
+    const { url, db } = await emptyDatabase();
     const { limiter } = await open(url);
     await db
       .collection('rate_limits')
@@ -162,7 +164,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
   });
 
   it('counts on in a window that a request has begun whose command came later', async () => {
-    const { url, db } = await freshDatabase(mongo!);
+    const { url, db } = await emptyDatabase();
     const { limiter } = await open(url);
     const expire = new Date(Date.now() + 1_000 * HOUR + 5_000);
     await db.collection('rate_limits').insertOne({ key: `100/${HOUR}:tom`, points: 5, expire });
@@ -175,7 +177,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
   });
 
   it('counts where many begin the same window at once', async () => {
-    const { url } = await freshDatabase(mongo!);
+    const { url } = await emptyDatabase();
     const limiters = await Promise.all(Array.from({ length: 8 }, () => open(url)));
     const limit = { requests: 100, seconds: HOUR };
 
@@ -189,7 +191,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
   });
 
   it('finds a count by its index', async () => {
-    const { url, db } = await freshDatabase(mongo!);
+    const { url, db } = await emptyDatabase();
     const { limiter, commands } = await open(url);
     for (let n = 0; n < 50; n++) await limiter.take(`key-${n}`, { requests: 5, seconds: HOUR });
 
@@ -203,7 +205,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
   });
 
   it('waits for neither a majority nor a journal, whatever the connection string says', async () => {
-    const { url } = await freshDatabase(mongo!);
+    const { url } = await emptyDatabase();
     const { limiter, commands } = await open(withOptions(url, { w: 'majority', journal: true }));
 
     await limiter.take('tom', { requests: 5, seconds: HOUR });
@@ -251,11 +253,13 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
 
     it('says nothing else though connections are reset again and again', async () => {
       const { limiter, proxy } = await proxied();
-      const cutting = setInterval(() => proxy.reset(), 20);
-      onTestFinished(() => clearInterval(cutting));
       const reasons: unknown[] = [];
+      let taken = 0;
       const take = async () => {
-        for (let n = 0; n < 12; n++) await limiter.take(`${n}`, limit).catch((error) => reasons.push(error));
+        for (let n = 0; n < 12; n++) {
+          if (++taken % 10 === 0) proxy.reset();
+          await limiter.take(`${n}`, limit).catch((error) => reasons.push(error));
+        }
       };
       await Promise.all(Array.from({ length: 40 }, take));
 
@@ -273,7 +277,10 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       proxy.stall();
       const { error } = await failure(() => limiter.take('tom', limit));
       const failed = once(client, 'commandFailed');
-      await client.close();
+      const closing = client.close();
+      // Otherwise the driver waits for the reply to its `endSessions`.
+      await proxy.close();
+      await closing;
       await failed;
       // When a rejection is unhandled is known after the turn in which it happened.
       await sleep(10);
@@ -307,7 +314,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
   });
 
   it('keeps no process alive until its windows end', async () => {
-    const { url } = await freshDatabase(mongo!);
+    const { url } = await emptyDatabase();
     const program = `
       import { openMongoStorage } from './src/adapters/mongodb/open.ts';
       const { limiter, close } = await openMongoStorage(process.argv[1], { autoMigrate: false });

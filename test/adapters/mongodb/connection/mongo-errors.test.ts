@@ -9,12 +9,12 @@ import {
   MongoServerError,
 } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { translated } from '../../../src/adapters/mongodb/errors.ts';
-import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
-import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { failCommand } from '../../support/fail-point.ts';
-import { freshDatabase, openRepository } from '../../support/mongo-database.ts';
-import { sharedMongo, startMongo } from '../../support/mongodb.ts';
+import { toStorageError } from '../../../../src/adapters/mongodb/connection/mongo-errors.ts';
+import { openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
+import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
+import { failCommand } from '../../../support/fail-point.ts';
+import { freshDatabase, openRepository } from '../../../support/mongo-database.ts';
+import { sharedMongo, startMongo } from '../../../support/mongodb.ts';
 
 const none = (await sharedMongo()) === undefined;
 
@@ -157,7 +157,7 @@ describe('an error that the driver lets through', () => {
     ['one that it hides in a bulk write', hidden(cut)],
     ['a bulk write of which a part met a conflict', partly(11_000, 112)],
   ])("means unavailable when it is the connection's: %s", (_, error) => {
-    expect(translated(error)).toStrictEqual(
+    expect(toStorageError(error)).toStrictEqual(
       new StorageUnavailable(`MongoDB is unavailable: ${(error as MongoBulkWriteError).message}`, {
         cause: error,
       }),
@@ -176,7 +176,7 @@ describe('an error that the driver lets through', () => {
     'a text',
     undefined,
   ])('stays what it is when it is ours: %s', (error) => {
-    expect(translated(error)).toBe(error);
+    expect(toStorageError(error)).toBe(error);
   });
 });
 

@@ -4,7 +4,6 @@ import { setImmediate } from 'node:timers/promises';
 import type { CommandStartedEvent } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
-import { FreshReads } from '../../../src/adapters/mongodb/fresh-reads.ts';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
@@ -42,13 +41,12 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
     await migrate(url);
     const first = await openMongoStorage(url, { autoMigrate: false });
     onTestFinished(first.close);
-    const { client, commands } = await openClient(url);
-    const reads = new FreshReads(client.db());
+    const { client, db, reads, commands } = await openClient(url);
     return {
       first,
-      pets: new MongoPetRepository(client.db(), undefined, reads),
-      keys: new MongoApiKeyRepository(client.db(), undefined, reads),
-      archive: new MongoPetArchive(client.db(), reads),
+      pets: new MongoPetRepository(db, reads),
+      keys: new MongoApiKeyRepository(db, reads),
+      archive: new MongoPetArchive(db, reads),
       proofs: () => commands.filter(isProof).length,
       client,
       commands,
@@ -169,8 +167,8 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
     const { first, url } = await services();
     await first.pets.insert(rex);
     const [next] = await set.secondaries();
-    const { client, commands } = await openClient(url);
-    const hasty = new MongoPetRepository(client.db(), 500);
+    const { client, db, reads: confirmedReads, commands } = await openClient(url);
+    const hasty = new MongoPetRepository(db, confirmedReads, 500);
     await hasty.list({ limit: 10 });
     await holdBack(next!);
     await first.pets.insert(rex);
@@ -220,8 +218,8 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
     const direct = url
       .replace(/\/\/[^/]+/, `//${old.address}`)
       .replace(/replicaSet=\w+/, 'directConnection=true');
-    const { client } = await openClient(direct);
-    const pets = new MongoPetRepository(client.db(), 5_000);
+    const { client, db, reads } = await openClient(direct);
+    const pets = new MongoPetRepository(db, reads, 5_000);
     await pets.list({ limit: 10 });
     const sent = once(client, 'commandStarted');
     old.freeze();
@@ -280,8 +278,8 @@ describe.skipIf(none)(`reads from a MongoDB without a replica set${leftOut}`, ()
     onTestFinished(source.close);
     expect(await source.archive.lastId()).toBe(1n);
 
-    const { client, commands } = await openClient(url);
-    const watched = new MongoPetRepository(client.db());
+    const { db, reads, commands } = await openClient(url);
+    const watched = new MongoPetRepository(db, reads);
     await watched.list({ limit: 10 });
     commands.length = 0;
     await watched.findById(99n);

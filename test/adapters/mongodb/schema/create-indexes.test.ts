@@ -1,12 +1,12 @@
 import type { CreateIndexesOptions, Db, IndexSpecification } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
-import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
-import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { newPet } from '../../../src/domain/pet.ts';
-import { failPoint } from '../../support/fail-point.ts';
-import { freshDatabase, openRepository } from '../../support/mongo-database.ts';
-import { sharedMongo, startMongo } from '../../support/mongodb.ts';
+import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
+import { openMongoArchive, openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
+import { StorageSetupError, StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
+import { newPet } from '../../../../src/domain/pet.ts';
+import { failPoint } from '../../../support/fail-point.ts';
+import { freshDatabase, openRepository } from '../../../support/mongo-database.ts';
+import { sharedMongo, startMongo } from '../../../support/mongodb.ts';
 
 const mongo = await sharedMongo();
 const leftOut = mongo === undefined ? ' (left out: no server)' : '';
@@ -59,10 +59,12 @@ async function indexesOf(db: Db) {
   return [await db.collection('pets').indexes(), await db.collection('rate_limits').indexes()];
 }
 
-/** Those of a database that has just been migrated, in any order. */
+let planned: ReturnType<typeof indexesOf> | undefined;
+
+/** The indexes of a database that has just been migrated, in any order. */
 async function expectPlanned(db: Db) {
-  const { db: planned } = await freshDatabase(mongo!);
-  const [pets = [], counts = []] = await indexesOf(planned);
+  planned ??= freshDatabase(mongo!).then((database) => indexesOf(database.db));
+  const [pets = [], counts = []] = await planned;
   const [petsHere, countsHere] = await indexesOf(db);
   expect(petsHere).toHaveLength(pets.length);
   expect(petsHere).toStrictEqual(expect.arrayContaining(pets));
@@ -161,8 +163,8 @@ describe.skipIf(mongo === undefined)(`an index that correctness needs${leftOut}`
     const before = await indexesOf(db);
 
     expect(await refusal(migrate(url))).toBe(
-      `the index "idem.k_1" of the collection "pets" of the database "${db.databaseName}" is another than petstore ` +
-        'needs, and guards against duplicates that services could write while it is made again; ' +
+      `the index "idem.k_1" of the collection "pets" of the database "${db.databaseName}" has another ` +
+        'definition and rejects duplicates, which services could write while it is replaced; ' +
         'stop them, drop it, then migrate again',
     );
     expect(await indexesOf(db)).toStrictEqual(before);
@@ -183,7 +185,7 @@ describe.skipIf(mongo === undefined)(`an index that correctness needs${leftOut}`
 
     const line =
       `in the database "${db.databaseName}" pets share an idempotency key (_id: 3, 1099511627776; 7, 8, 9); ` +
-      'remove the field "idem" from all of them but the one that its client was told of, then migrate again';
+      'keep the field "idem" only in the pet that the client was told of, then migrate again';
     expect(await refusal(migrate(url))).toBe(line);
     expect(await refusal(openMongoStorage(url, { autoMigrate: true }))).toBe(line);
 
@@ -252,7 +254,7 @@ describe.skipIf(mongo === undefined)(`an index that correctness needs${leftOut}`
     await db.client.db('admin').command(wait);
 
     expect(await refusal(openMongoStorage(url, { autoMigrate: false }))).toContain(
-      'the collection "pets" has the index "idem.k_1" not yet: it is being built',
+      'the collection "pets" is still building the index "idem.k_1"',
     );
 
     await goOn();

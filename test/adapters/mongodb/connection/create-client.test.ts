@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { newClient } from '../../../src/adapters/mongodb/connect.ts';
-import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
+import { createClient } from '../../../../src/adapters/mongodb/connection/create-client.ts';
+import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
 
 // Nothing here connects.
 describe('the options of the MongoDB client', () => {
   it('are ours where the connection string says nothing', () => {
-    const { options } = newClient('mongodb://h1,h2:27018/petstore');
+    const { options } = createClient('mongodb://h1,h2:27018/petstore');
 
     expect(options).toMatchObject({
       dbName: 'petstore',
@@ -42,18 +42,18 @@ describe('the options of the MongoDB client', () => {
     // What would be wrong numbers or a crash is not up to the connection string: see schema.ts.
     ['useBigInt64=true', { useBigInt64: false }],
   ])('are those of the connection string where it names them: %s', (query, expected) => {
-    expect(newClient(`mongodb://localhost/petstore?${query}`).options).toMatchObject(expected);
+    expect(createClient(`mongodb://localhost/petstore?${query}`).options).toMatchObject(expected);
   });
 
   it('may have other defaults for one client, which the connection string overrides too', () => {
     const overrides = { socketTimeoutMS: 0, appName: 'other' };
 
-    expect(newClient('mongodb://localhost/petstore', overrides).options).toMatchObject({
+    expect(createClient('mongodb://localhost/petstore', overrides).options).toMatchObject({
       socketTimeoutMS: 0,
       appName: 'other',
       maxPoolSize: 50,
     });
-    expect(newClient('mongodb://localhost/petstore?socketTimeoutMS=7', overrides).options).toMatchObject({
+    expect(createClient('mongodb://localhost/petstore?socketTimeoutMS=7', overrides).options).toMatchObject({
       socketTimeoutMS: 7,
       appName: 'other',
     });
@@ -68,7 +68,7 @@ describe('a connection string', () => {
     'mongodb://%2Ftmp%2Fmongodb-27017.sock/petstore',
     'mongodb+srv://cluster.example.org/petstore',
   ])('is taken: %s', (url) => {
-    expect(newClient(url).options.dbName).toBe('petstore');
+    expect(createClient(url).options.dbName).toBe('petstore');
   });
 
   it.each([
@@ -78,14 +78,14 @@ describe('a connection string', () => {
     'mongodb://localhost?replicaSet=/rs0',
     'mongodb://tom:secret@h1,h2/?authSource=admin',
   ])('must name a database: %s', (url) => {
-    expect(() => newClient(url)).toThrow(
+    expect(() => createClient(url)).toThrow(
       new StorageSetupError(
         'the MongoDB connection string must name a database: mongodb://HOST:PORT/DATABASE',
       ),
     );
   });
 
-  const LESS = 'the MongoDB connection string asks for less than petstore promises';
+  const LESS = 'the MongoDB connection string weakens a guarantee of petstore';
 
   it.each([
     ['w=0', 'leave out w, or set it to majority'],
@@ -113,7 +113,7 @@ describe('a connection string', () => {
         'leave out readConcernLevel, or set it to majority; leave out readPreference, or set it to primary',
     ],
   ])('must not ask for less than is promised: %s', (query, problem) => {
-    expect(() => newClient(`mongodb://localhost/petstore?${query}`)).toThrow(
+    expect(() => createClient(`mongodb://localhost/petstore?${query}`)).toThrow(
       new StorageSetupError(`${LESS}: ${problem}`),
     );
   });
@@ -122,7 +122,7 @@ describe('a connection string', () => {
     const query =
       'w=majority&journal=true&wtimeoutMS=5000&readConcernLevel=majority&readPreference=primary' +
       '&retryWrites=true&retryReads=true';
-    expect(newClient(`mongodb://localhost/petstore?${query}`).options).toMatchObject({
+    expect(createClient(`mongodb://localhost/petstore?${query}`).options).toMatchObject({
       readConcern: { level: 'majority' },
       writeConcern: { w: 'majority', journal: true, wtimeoutMS: 5_000 },
       readPreference: { mode: 'primary' },
@@ -139,9 +139,9 @@ describe('a connection string', () => {
     ['mongodb://localhost/petstore?tls=maybe', /tls/i],
     ['mongodb+srv://localhost:27017/petstore', /port/],
   ])('that is wrong is refused with the reason, in one line: %s', (url, reason) => {
-    expect(() => newClient(url)).toThrow(StorageSetupError);
-    expect(() => newClient(url)).toThrow(/^not a usable MongoDB connection string: [^\n]+$/);
-    expect(() => newClient(url)).toThrow(reason);
+    expect(() => createClient(url)).toThrow(StorageSetupError);
+    expect(() => createClient(url)).toThrow(/^not a usable MongoDB connection string: [^\n]+$/);
+    expect(() => createClient(url)).toThrow(reason);
   });
 
   it.each([
@@ -163,7 +163,7 @@ describe('a connection string', () => {
   ])('that is refused is quoted with nothing of its credentials: %s', (url) => {
     let error: unknown;
     try {
-      newClient(url);
+      createClient(url);
     } catch (reason) {
       error = reason;
     }
