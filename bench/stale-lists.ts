@@ -81,7 +81,11 @@ async function fromDeposed(): Promise<number> {
   old.freeze();
   await set.primary();
   const elsewhere = await connect(urlWithout(old));
-  const { id } = await new MongoPetRepository(elsewhere.db(), new ConfirmedReads(elsewhere.db()), 60_000).insert(rex);
+  const { id } = await new MongoPetRepository(
+    elsewhere.db(),
+    new ConfirmedReads(elsewhere.db()),
+    60_000,
+  ).insert(rex);
   let lastStale = 0;
   old.thaw();
   const since = performance.now();

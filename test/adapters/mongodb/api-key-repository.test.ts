@@ -27,7 +27,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
     const opened: { close(): Promise<void> }[] = [storage];
     return {
       keys: storage.keys,
-      // As the command line does it.
+      // Opened like the command line opens it.
       async another() {
         const next = await openMongoArchive(url);
         opened.push(next);
@@ -58,7 +58,7 @@ async function open(url: string, timeoutMs?: number) {
 }
 
 describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
-  it('are these documents', async () => {
+  it('are stored as these documents', async () => {
     const { url, db } = await emptyDatabase();
     const { keys } = await open(url);
     await keys.insert(key);
@@ -73,7 +73,7 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     ]);
   });
 
-  it('are found by their id, with one look', async () => {
+  it('are found by id with one index lookup', async () => {
     const { url, db } = await emptyDatabase();
     const { keys, commands } = await open(url);
     for (let n = 0; n < 50; n++) await keys.insert(aKey(n));
@@ -92,7 +92,7 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     expect(executionStats).toMatchObject({ nReturned: 1, totalDocsExamined: 1, totalKeysExamined: 1 });
   });
 
-  it('are found together when many are asked for, each whether or not it is there', async () => {
+  it('are found in one query when many are requested at once, missing keys included', async () => {
     const { url } = await emptyDatabase();
     const { keys, commands } = await open(url);
     for (let n = 0; n < 50; n++) await keys.insert(aKey(n));
@@ -103,14 +103,14 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     const found = await Promise.all(asked.map((n) => keys.findById(aKey(n).id)));
 
     expect(found).toStrictEqual(asked.map((n) => (n < 50 ? aKey(n) : undefined)));
-    // The first at once, the others behind it.
+    // The first query starts at once. The second serves all others.
     expect(commands.map(({ command }) => command['filter']._id.$in.length)).toStrictEqual([1, 100]);
-    // What one caller does with the answer is nothing to the others.
+    // A caller that changes its result does not affect the others.
     found[0]!.createdAt.setTime(0);
     expect(found[100]).toStrictEqual(aKey(0));
   });
 
-  it('are asked for at most 200 times a second, and at once when nobody has asked for a while', async () => {
+  it('are queried 200 times a second at most, and at once after a pause', async () => {
     const { url } = await emptyDatabase();
     const { keys, commands } = await open(url);
     await keys.insert(aKey(1));
@@ -122,12 +122,12 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
       await Promise.all([keys.findById(aKey(1).id), keys.findById(aKey(2).id)]);
     }
     const queries = commands.length;
-    // A timer may be a millisecond early.
+    // A timer may fire a millisecond early.
     expect(queries).toBeLessThanOrEqual((performance.now() - began) / 4 + 1);
     expect(queries).toBeGreaterThanOrEqual(20);
   });
 
-  it('are read and written so that it stays, whatever the client would do', async () => {
+  it('are read and written with majority concerns, whatever the options of the client', async () => {
     const { url } = await emptyDatabase();
     const { db, reads, commands } = await openClient(url, WEAK);
     const keys = new MongoApiKeyRepository(db, reads);
@@ -139,7 +139,7 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     expect(
       commands.map(({ commandName, command }) => {
         const { readConcern, writeConcern, $readPreference } = command;
-        // A direct connection turns the primary into the next best.
+        // A direct connection changes `primary` to `primaryPreferred`.
         const isElsewhere = $readPreference?.mode === 'nearest';
         return [commandName, readConcern?.level, writeConcern, isElsewhere];
       }),
@@ -153,7 +153,7 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     ]);
   });
 
-  it('are noted as used with one command, without an upsert', async () => {
+  it('record their use with one command, without an upsert', async () => {
     const { url, db } = await emptyDatabase();
     const { keys, commands } = await open(url);
     await keys.insert(aKey(1));
@@ -167,17 +167,17 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     expect(await db.collection('api_keys').countDocuments()).toBe(1);
   });
 
-  // One lost reply is enough without the driver's own retry, which the server recognises.
+  // The server recognises a retry of the driver. Without such retries, one lost reply is enough.
   describe.each([
     { retryWrites: false, replies: 1 },
     { retryWrites: true, replies: 3 },
-  ])('though the connection is lost after the write: %o', ({ retryWrites, replies }) => {
+  ])('when the connection is lost after the write: %o', ({ retryWrites, replies }) => {
     it.each([
       { method: 'insert', command: 'insert', expected: key },
       { method: 'revoke', command: 'findAndModify', expected: { ...key, revokedAt: at } },
       { method: 'expire', command: 'findAndModify', expected: { ...key, expiresAt: at } },
       { method: 'recordUse', command: 'update', expected: { ...key, lastUsedAt: at } },
-    ] as const)('$method is done, once', async ({ method, command, expected }) => {
+    ] as const)('$method takes effect once', async ({ method, command, expected }) => {
       const { url } = await freshDatabase(mongo!);
       const { keys: witness } = await open(url);
       if (method !== 'insert') await witness.insert(key);
@@ -199,7 +199,7 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
 
 describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`, () => {
   const DEADLINE_MS = 500;
-  /** What the timers and a busy machine may add. */
+  /** An allowance for timers and a busy machine. */
   const SLACK_MS = 1_000;
 
   async function proxied(timeoutMs = DEADLINE_MS) {
@@ -211,7 +211,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     return { ...opened, proxy };
   }
 
-  it.each(methods)('%s says so within its deadline: the server is gone', async (method) => {
+  it.each(methods)('%s rejects within its deadline: the server is gone', async (method) => {
     const { keys, proxy } = await proxied();
     await proxy.close();
 
@@ -221,7 +221,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     expect(ms).toBeLessThan(DEADLINE_MS + SLACK_MS);
   });
 
-  it.each(methods)('%s says so within its deadline: the server has frozen', async (method) => {
+  it.each(methods)('%s rejects within its deadline: the server is frozen', async (method) => {
     const { keys, proxy } = await proxied();
     proxy.stall();
 
@@ -234,7 +234,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     await expect.poll(() => calls[method](keys).then(() => 'done'), { timeout: 10_000 }).toBe('done');
   });
 
-  it.each(methods)('%s says so at once when the storage is closed', async (method) => {
+  it.each(methods)('%s rejects at once when the storage is closed', async (method) => {
     const { keys, client } = await proxied(60_000);
     await client.close();
 
@@ -244,7 +244,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     expect(ms).toBeLessThan(SLACK_MS);
   });
 
-  it('a call that is in flight when the storage is closed is told so', async () => {
+  it('calls in flight reject when the storage is closed', async () => {
     const { keys, client, proxy } = await proxied(60_000);
     proxy.stall();
     const failing = Promise.all(methods.map((method) => failure(() => calls[method](keys))));
@@ -252,7 +252,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
 
     for (const { error } of await failing) expect(error).toBeInstanceOf(StorageUnavailable);
     // Otherwise the driver waits for the reply to its `endSessions`.
-    await proxy.close();
+    proxy.resume();
     await closing;
   });
 });

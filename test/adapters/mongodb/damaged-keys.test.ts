@@ -38,7 +38,7 @@ describe.skipIf(mongo === undefined)(
       [{ rateLimit: { requests: 5 } }, LIMIT],
       [{ rateLimit: { requests: 1.5, seconds: 1 } }, LIMIT],
       [{ rateLimit: null }, LIMIT],
-    ])('is not given: %o', async (fields, problem) => {
+    ])('is never returned: %o', async (fields, problem) => {
       const { keys, documents } = await open();
       await keys.insert(aKey(1));
       await keys.insert(aKey(2));
@@ -46,7 +46,7 @@ describe.skipIf(mongo === undefined)(
       await expectDamaged(keys, problem);
     });
 
-    it('is in the list though its _id is none, which is not repeated', async () => {
+    it('is listed without its _id when that is not a key id', async () => {
       const { keys, documents } = await open();
       await documents.insertOne({ _id: new ObjectId() }, { bypassDocumentValidation: true });
 

@@ -22,22 +22,22 @@ const mongo = await sharedMongo();
 const emptyDatabase = databasePool(() => mongo!);
 
 describe.skipIf(mongo === undefined)(
-  `the counter of ids${mongo === undefined ? ' (left out: no server)' : ''}`,
+  `the counter of pet ids${mongo === undefined ? ' (left out: no server)' : ''}`,
   () => {
-    it('is updated twice for 50 concurrent inserts, by 50', async () => {
+    it('is updated twice for 50 concurrent inserts', async () => {
       const { url, counters } = await emptyDatabase();
       const { repository, sent } = await openRepository(url);
 
       const stored = await Promise.all(Array.from({ length: 50 }, () => repository.insert(rex)));
 
-      // The first goes at once, and the others wait for it together.
+      // The first insert starts an update at once. The others share the next one.
       expect(sent('findAndModify')).toBe(2);
       expect(sent('update')).toBe(0);
       expect(new Set(stored.map(({ id }) => id)).size).toBe(50);
       expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: 50n }]);
     });
 
-    it('keeps no id for later: the next pet has the next id, whoever adds it', async () => {
+    it('keeps no id for later: the next pet has the next id, whichever process adds it', async () => {
       const { url } = await emptyDatabase();
       const [one, other] = [await openRepository(url), await openRepository(url)];
 
@@ -47,7 +47,7 @@ describe.skipIf(mongo === undefined)(
       expect((await one.repository.insert(rex)).id).toBe(12n);
     });
 
-    it('is read and updated once for a single insert, without an upsert', async () => {
+    it('is updated once for a single insert, without a read and without an upsert', async () => {
       const { url } = await emptyDatabase();
       const { repository, client, sent } = await openRepository(url);
       const upserts: unknown[] = [];
@@ -61,7 +61,7 @@ describe.skipIf(mongo === undefined)(
       expect(upserts).not.toContain(true);
     });
 
-    it('gives no id to inserts that have given up, and nothing more comes of them', async () => {
+    it('allocates no id for inserts that have timed out, and stores nothing for them', async () => {
       const { url, pets, counters } = await freshDatabase(mongo!);
       const proxy = await new TcpProxy(addressOf(url)).listen();
       onTestFinished(() => proxy.close());
@@ -77,13 +77,13 @@ describe.skipIf(mongo === undefined)(
       release();
       await answered;
 
-      // Lost is the id of the one whose update was under way.
+      // Only the insert whose update was in flight has used up an id.
       expect((await repository.insert(newPet({ name: 'Tom', categoryId: 8n }))).id).toBe(2n);
       expect(await pets.find().toArray()).toMatchObject([{ _id: 2n, name: 'Tom' }]);
       expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: 2n }]);
     });
 
-    describe('is mended without giving an id twice', () => {
+    describe('is repaired without using an id twice', () => {
       it.each([
         { ids: [], expected: 1n },
         { ids: [1n, 2n, 7n], expected: 8n },
@@ -100,7 +100,7 @@ describe.skipIf(mongo === undefined)(
         expect(await pets.countDocuments()).toBe(ids.length + 2);
       });
 
-      it('when it goes missing under two processes that add many', async () => {
+      it('when it is deleted while two processes add many pets', async () => {
         const { url, pets, counters } = await emptyDatabase();
         const [one, other] = [await openRepository(url), await openRepository(url)];
 
@@ -139,7 +139,7 @@ describe.skipIf(mongo === undefined)(
         expect(sent('findAndModify')).toBeLessThan(8);
       });
 
-      it('when it is set back to before pets that two processes are adding', async () => {
+      it('when it is set back while two processes add many pets', async () => {
         const { url, pets, counters } = await emptyDatabase();
         const [one, other] = [await openRepository(url), await openRepository(url)];
 
@@ -158,7 +158,7 @@ describe.skipIf(mongo === undefined)(
       });
     });
 
-    it('never moves beyond the end', async () => {
+    it('never exceeds the last id', async () => {
       const { url, counters } = await emptyDatabase();
       const { repository } = await openRepository(url);
       await counters.updateOne({ _id: 'pets' }, { $set: { last: MAX_PET_ID } });
@@ -167,18 +167,18 @@ describe.skipIf(mongo === undefined)(
       expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: MAX_PET_ID }]);
     });
 
-    describe('becomes an id again where somebody has set it to something else', () => {
+    describe('holds an id again after it was set to another value', () => {
       const highest = 100n;
       const damages: readonly (readonly [name: string, last: unknown, next: bigint])[] = [
-        ['half a number', new Double(200_000.5), 200_002n],
+        ['a fraction', new Double(200_000.5), 200_002n],
         ['a double', new Double(200_000), 200_001n],
         ['an int', new Int32(200_000), 200_001n],
         ['a decimal', Decimal128.fromString('200000.5'), 200_002n],
-        ['half a number that is too low', new Double(0.5), highest + 1n],
+        ['a fraction that is too low', new Double(0.5), highest + 1n],
         ['infinity', new Double(Infinity), highest + 1n],
         ['minus infinity', new Double(-Infinity), highest + 1n],
-        ['not a number', new Double(NaN), highest + 1n],
-        ['a decimal that is not a number', Decimal128.fromString('NaN'), highest + 1n],
+        ['NaN', new Double(NaN), highest + 1n],
+        ['a decimal NaN', Decimal128.fromString('NaN'), highest + 1n],
         ['a huge double', new Double(1e300), highest + 1n],
         ['a negative number', -5n, highest + 1n],
         ['the lowest long', -(2n ** 63n), highest + 1n],
@@ -186,14 +186,14 @@ describe.skipIf(mongo === undefined)(
         ['the highest long', 2n ** 63n - 1n, highest + 1n],
         ['an array', [200_000n, 3n], highest + 1n],
         ['an empty array', [], highest + 1n],
-        ['a text', '200000', highest + 1n],
+        ['a string', '200000', highest + 1n],
         ['an object', { last: 200_000n }, highest + 1n],
-        ['a pattern', /^2/, highest + 1n],
+        ['a regular expression', /^2/, highest + 1n],
         ['a date', new Date(200_000), highest + 1n],
         ['true', true, highest + 1n],
         ['null', null, highest + 1n],
-        ['the least of all', new MinKey(), highest + 1n],
-        ['the greatest of all', new MaxKey(), highest + 1n],
+        ['MinKey', new MinKey(), highest + 1n],
+        ['MaxKey', new MaxKey(), highest + 1n],
       ];
       const damaged = async (update: Document, get = emptyDatabase) => {
         const database = await get();
@@ -224,7 +224,7 @@ describe.skipIf(mongo === undefined)(
         expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: next - 1n }]);
       });
 
-      it('nothing at all', async () => {
+      it('no value', async () => {
         const { url, counters } = await damaged({ $unset: { last: 1 } });
         const { repository } = await openRepository(url);
 
@@ -232,7 +232,7 @@ describe.skipIf(mongo === undefined)(
         expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: highest + 1n }]);
       });
 
-      it('though a pet has an id that is beyond all', async () => {
+      it('when a pet has an id beyond the last one', async () => {
         const { url, db, pets, counters } = await damaged({ $set: { last: 'x' } }, () =>
           freshDatabase(mongo!),
         );

@@ -25,8 +25,8 @@ describe.skipIf(mongo === undefined)(
       { what: 'the first page with a rare status', query: { limit: LIMIT, status: 'sold' } },
       { what: 'a deep page with a rare status', query: { limit: LIMIT, status: 'sold', after: middle } },
       { what: 'a status that no pet has', query: { limit: LIMIT, status: 'pending' } },
-      { what: 'nothing more', query: { limit: LIMIT, status: 'available', after: BigInt(COUNT) } },
-    ])('takes one round trip, no sort, and looks at nothing beyond it: $what', async ({ query }) => {
+      { what: 'no more pets', query: { limit: LIMIT, status: 'available', after: BigInt(COUNT) } },
+    ])('takes one round trip, no sort, and examines no other pets: $what', async ({ query }) => {
       const { url, db, pets } = await emptyDatabase();
       await pets.insertMany(
         Array.from({ length: COUNT }, (_, n) => ({
@@ -59,9 +59,9 @@ describe.skipIf(mongo === undefined)(
       });
       expect(executionStats).toMatchObject({ executionSuccess: true, nReturned: page.length });
       expect(executionStats.totalDocsExamined).toBeLessThanOrEqual(LIMIT);
-      // One key more tells that the range is over.
+      // One more key ends the range.
       expect(executionStats.totalKeysExamined).toBeLessThanOrEqual(LIMIT + 1);
-      // Which plan is taken does not depend on what the planner has tried or remembers.
+      // With one candidate, the plan does not depend on trials or on the plan cache.
       expect(queryPlanner.rejectedPlans).toStrictEqual([]);
       expect(JSON.stringify(queryPlanner.winningPlan)).not.toMatch(/"stage":"(SORT|COLLSCAN)"/);
     });

@@ -25,7 +25,7 @@ const calls = {
 const methods = ['insert', 'findById', 'list'] as const;
 
 const TIMEOUT_MS = 500;
-/** What the timers and a busy machine may add. */
+/** An allowance for timers and a busy machine. */
 const SLACK_MS = 1_000;
 
 const mongo = await sharedMongo();
@@ -41,7 +41,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     return { repository, client, proxy, pets, url: throughProxy };
   }
 
-  it.each(methods)('%s says so within its deadline: the server is gone', async (method) => {
+  it.each(methods)('%s rejects within its deadline: the server is gone', async (method) => {
     const { repository, proxy } = await proxied();
     await repository.insert(rex);
     await proxy.close();
@@ -52,7 +52,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     expect(ms).toBeLessThan(TIMEOUT_MS + SLACK_MS);
   });
 
-  it.each(methods)('%s says so within its deadline: the server has frozen', async (method) => {
+  it.each(methods)('%s rejects within its deadline: the server is frozen', async (method) => {
     const { repository, proxy } = await proxied();
     await repository.insert(rex);
     proxy.stall();
@@ -65,7 +65,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     expect(ms).toBeLessThan(TIMEOUT_MS + SLACK_MS);
   });
 
-  it.each(methods)('%s works again when the server does', async (method) => {
+  it.each(methods)('%s works again after the server does', async (method) => {
     const { repository, proxy } = await proxied();
     await repository.insert(rex);
     proxy.stall();
@@ -75,7 +75,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     await expect.poll(() => calls[method](repository), { timeout: 10_000 }).toBeTruthy();
   });
 
-  it.each(methods)('%s waits for a server that comes back in time', async (method) => {
+  it.each(methods)('%s waits for a server that recovers in time', async (method) => {
     const { repository, proxy } = await proxied({ timeoutMs: 10_000 });
     await repository.insert(rex);
     proxy.stall();
@@ -85,7 +85,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     expect(await calling).toBeTruthy();
   });
 
-  it('nothing worse than unavailable comes of connections that are reset again and again', async () => {
+  it('calls are unavailable at worst, and lose nothing, when connections keep being reset', async () => {
     const { repository, proxy, pets } = await proxied({ timeoutMs: 10_000 });
     const stored: bigint[] = [];
     const failures: unknown[] = [];
@@ -94,7 +94,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     const client = async () => {
       while (asked < wanted) {
         asked++;
-        // By progress and not by time: on a busy machine, a connection would be cut before it could serve a call.
+        // After a number of calls, not after a time: a busy machine would never finish a call in between.
         if (asked % 10 === 0) {
           if (Math.random() < 0.5) proxy.reset(0.5);
           else proxy.end(0.5);
@@ -115,7 +115,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     expect(stored.filter((id) => !there.has(id))).toStrictEqual([]);
   }, 120_000);
 
-  it('the probe says so within its own deadline, and when all is well again', async () => {
+  it('the probe reports an outage within its own deadline, and the recovery', async () => {
     const { url } = await freshDatabase(mongo!);
     const proxy = await new TcpProxy(addressOf(url)).listen();
     onTestFinished(() => proxy.close());
@@ -132,7 +132,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     await expect.poll(() => probe.check().then(() => 'ready'), { timeout: 10_000 }).toBe('ready');
   });
 
-  it.each(methods)('%s says so at once when the storage is closed', async (method) => {
+  it.each(methods)('%s rejects at once when the storage is closed', async (method) => {
     const { repository, client } = await proxied({ timeoutMs: 60_000 });
     await client.close();
 
@@ -142,7 +142,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     expect(ms).toBeLessThan(SLACK_MS);
   });
 
-  it('a call that is in flight when the storage is closed is told so', async () => {
+  it('calls in flight reject when the storage is closed', async () => {
     const { repository, client, proxy } = await proxied({ timeoutMs: 60_000 });
     proxy.stall();
     const failing = Promise.all(methods.map((method) => failure(() => calls[method](repository))));
@@ -150,11 +150,11 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
 
     for (const { error } of await failing) expect(error).toBeInstanceOf(StorageUnavailable);
     // Otherwise the driver waits for the reply to its `endSessions`.
-    await proxy.close();
+    proxy.resume();
     await closing;
   });
 
-  it('a call that gets no connection from the pool is unavailable at its deadline', async () => {
+  it('a call without a connection from the pool rejects at its deadline', async () => {
     const { url } = await freshDatabase(mongo!);
     const proxy = await new TcpProxy(addressOf(url)).listen();
     onTestFinished(() => proxy.close());
@@ -177,7 +177,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
 });
 
 describe.skipIf(mongo === undefined)(`the probe${leftOut}`, () => {
-  it('says that the storage is unavailable when the schema is another one than at the start', async () => {
+  it('is unavailable when the schema version changes after the start', async () => {
     const { url, db } = await freshDatabase(mongo!);
     const { probe, close } = await openMongoStorage(url, { autoMigrate: false });
     onTestFinished(close);

@@ -36,7 +36,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
     };
   });
 
-  it('keeps a pet in the form of the repository', async () => {
+  it('stores pets in the form of the repository', async () => {
     const { url, pets } = await emptyDatabase();
     await using target = await opened(url);
     const [first, second] = archivedPets(2);
@@ -50,7 +50,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
     ]);
   });
 
-  it('is durable whatever the client would do', async () => {
+  it('waits for the journals of a majority, whatever the options of the client', async () => {
     const { url } = await emptyDatabase();
     const { db, reads, commands } = await openClient(url, WEAK);
     const archive = new MongoPetArchive(db, reads);
@@ -63,7 +63,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
     ]);
   });
 
-  it('takes a counter that somebody has set to no id for none, and reserves ids on it', async () => {
+  it('ignores a counter that does not hold an id, and repairs it when it reserves ids', async () => {
     const { url, db, counters } = await emptyDatabase();
     await using target = await opened(url);
     for (const last of ['x', [7n], Infinity]) {
@@ -74,7 +74,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
     }
   });
 
-  it('writes on when the answer to a batch was lost', async () => {
+  it('continues when the reply to a batch is lost', async () => {
     const { url } = await freshDatabase(mongo!);
     const proxy = await new TcpProxy(addressOf(url)).listen();
     await using target = await opened(withOptions(throughPort(url, proxy.port), { retryWrites: false }));
@@ -87,7 +87,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
     await proxy.close();
   });
 
-  it.skipIf(mongo?.testCommands === false)('sits out a failover in the middle', async () => {
+  it.skipIf(mongo?.testCommands === false)('survives a failover during a write', async () => {
     const { url, db } = await freshDatabase(mongo!);
     await using target = await opened(withOptions(url, { retryWrites: false }));
     const NOT_PRIMARY = 10_107;
@@ -96,15 +96,15 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
     expect(await target.archive.count(1000n)).toBe(100);
   });
 
-  it('does not hide what is no outage', async () => {
+  it('rejects with an error that is not an outage', async () => {
     const { url } = await emptyDatabase();
     await using target = await opened(url);
     const bad = [{ ...archivedPets(1)[0]!, name: 'x'.repeat(256) }];
     await expect(target.archive.write(bad)).rejects.toThrow('Document failed validation');
   });
 
-  it.each(['behind the reader', 'before it'])(
-    'can be exported while an insert that was given its id before hangs, and ends %s',
+  it.each(['behind the reader', 'ahead of it'])(
+    'exports every pet when an insert that has its id already hangs, and ends %s',
     async (where) => {
       const { url } = await freshDatabase(mongo!);
       const proxy = await new TcpProxy(addressOf(url)).listen();
@@ -115,7 +115,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
       onTestFinished(service.close);
       await using source = await opened(url);
       const rex = newPet({ name: 'Rex', categoryId: 7n });
-      if (where === 'before it') await source.archive.write(archivedPets(2500));
+      if (where === 'ahead of it') await source.archive.write(archivedPets(2500));
       await source.archive.reserve(await source.archive.greatestId());
       const holding = proxy.hold('insert');
       const hanging = slow.pets.insert(rex);
@@ -123,21 +123,21 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
       const acknowledged = await service.pets.insert(rex);
 
       const batches = new ExportPets(source.archive).execute(0n, () => {});
-      // Of the three batches the second is being read meanwhile.
+      // The second of three batches is being read now.
       const exported = [...((await batches.next()).value ?? [])];
       release();
       const late = await hanging;
       exported.push(...(await Array.fromAsync(batches)).flat());
 
       expect(late.id).toBe(acknowledged.id - 1n);
-      const there = where === 'before it' ? [...archivedPets(2500), late, acknowledged] : [acknowledged];
+      const there = where === 'ahead of it' ? [...archivedPets(2500), late, acknowledged] : [acknowledged];
       expect(exported).toStrictEqual(there);
       const further = (await Array.fromAsync(new ExportPets(source.archive).execute(0n, () => {}))).flat();
       expect(further).toStrictEqual(there.includes(late) ? there : [late, acknowledged]);
     },
   );
 
-  it('shares the counter with services that are running', async () => {
+  it('shares the counter with running services', async () => {
     const { url } = await emptyDatabase();
     const service = await openMongoStorage(url, { autoMigrate: false });
     await using target = await opened(url);
@@ -148,7 +148,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
     await service.close();
   });
 
-  it('knows the greatest id, although somebody has set the counter back', async () => {
+  it('knows the greatest id after the counter was set back', async () => {
     const { url, counters } = await emptyDatabase();
     await using target = await opened(url);
     await target.archive.write(archivedPets(3));

@@ -22,7 +22,7 @@ import { TcpProxy } from '../../support/tcp-proxy.ts';
 const run = promisify(execFile);
 
 const DEADLINE_MS = 500;
-/** What the timers and a busy machine may add. */
+/** An allowance for timers and a busy machine. */
 const SLACK_MS = 1_000;
 const HOUR = 3_600;
 
@@ -44,7 +44,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
 });
 
 describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () => {
-  it('shares its counts with every other on the database', async () => {
+  it('shares its counts with other limiters on the database', async () => {
     const { url } = await emptyDatabase();
     const limiters = [(await open(url)).limiter, (await open(url)).limiter];
     const limit = { requests: 10, seconds: HOUR };
@@ -64,7 +64,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     }
   });
 
-  it('asks the server once for a request, and no more when the window is used up', async () => {
+  it('sends one command per request, and none in an exhausted window', async () => {
     const { url } = await emptyDatabase();
     const [one, other] = [await open(url), await open(url)];
     const limit = { requests: 2, seconds: HOUR };
@@ -73,7 +73,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     await one.limiter.take('tom', limit);
     await one.limiter.take('tom', limit);
     for (let n = 0; n < 3; n++) expect(await one.limiter.take('tom', limit)).toStrictEqual(over);
-    // Whoever has not seen the end of the window asks once.
+    // Another limiter asks once, then knows that the window is exhausted.
     for (let n = 0; n < 3; n++) expect(await other.limiter.take('tom', limit)).toStrictEqual(over);
 
     expect(one.commands.map(({ commandName }) => commandName)).toStrictEqual([
@@ -83,7 +83,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     expect(other.commands.map(({ commandName }) => commandName)).toStrictEqual(['findAndModify']);
   });
 
-  it('begins the next window in the document of the last', async () => {
+  it('reuses the document for the next window', async () => {
     const { url, db } = await emptyDatabase();
     const { limiter } = await open(url);
     const limit = { requests: 1, seconds: 1 };
@@ -96,7 +96,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     expect(await db.collection('rate_limits').countDocuments()).toBe(1);
   });
 
-  it('says a second at least, though the window ends while it asks', async () => {
+  it('answers one second at least, even if the window ends during the command', async () => {
     const { url } = await freshDatabase(mongo!);
     const proxy = await new TcpProxy(addressOf(url)).listen();
     onTestFinished(() => proxy.close());
@@ -114,7 +114,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     expect(await taking).toMatchObject({ allowed: true, resetSeconds: 1 });
   });
 
-  it('keeps a count as this document, for as long as the window', async () => {
+  it('stores a count as this document, which expires with its window', async () => {
     const { url, db } = await emptyDatabase();
     const { limiter } = await open(url);
 
@@ -134,15 +134,12 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
   });
 
   it.each<readonly [string, object]>([
-    [
-      'a clock that was ahead has put into the future',
-      { points: 1, expire: new Date(Date.now() + 7_211_000) },
-    ],
+    ['ends too far in the future', { points: 1, expire: new Date(Date.now() + 7_211_000) }],
     ['has no end', { points: 1, expire: null }],
-    ['has a text for its end', { points: 1, expire: 'tomorrow' }],
+    ['has a string for its end', { points: 1, expire: 'tomorrow' }],
     ['has no count', { expire: new Date(Date.now() + 5_000) }],
-    ['has a text for its count', { points: 'many', expire: new Date(Date.now() + 5_000) }],
-  ])('begins a window in place of one that %s', async (_, fields) => {
+    ['has a string for its count', { points: 'many', expire: new Date(Date.now() + 5_000) }],
+  ])('replaces a window that %s', async (_, fields) => {
     const { url, db } = await emptyDatabase();
     const { limiter } = await open(url);
     await db
@@ -163,7 +160,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     });
   });
 
-  it('counts on in a window that a request has begun whose command came later', async () => {
+  it('continues a window that a later command has begun', async () => {
     const { url, db } = await emptyDatabase();
     const { limiter } = await open(url);
     const expire = new Date(Date.now() + 1_000 * HOUR + 5_000);
@@ -176,7 +173,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     });
   });
 
-  it('counts where many begin the same window at once', async () => {
+  it('counts every request when many begin a window at once', async () => {
     const { url } = await emptyDatabase();
     const limiters = await Promise.all(Array.from({ length: 8 }, () => open(url)));
     const limit = { requests: 100, seconds: HOUR };
@@ -190,7 +187,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     }
   });
 
-  it('finds a count by its index', async () => {
+  it('finds a count through its index', async () => {
     const { url, db } = await emptyDatabase();
     const { limiter, commands } = await open(url);
     for (let n = 0; n < 50; n++) await limiter.take(`key-${n}`, { requests: 5, seconds: HOUR });
@@ -204,7 +201,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     expect(JSON.stringify(queryPlanner.winningPlan)).toMatch(/"indexName":"key_1"/);
   });
 
-  it('waits for neither a majority nor a journal, whatever the connection string says', async () => {
+  it('waits for neither a majority nor the journal, whatever the connection string', async () => {
     const { url } = await emptyDatabase();
     const { limiter, commands } = await open(withOptions(url, { w: 'majority', journal: true }));
 
@@ -225,7 +222,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       return { ...opened, proxy };
     }
 
-    it('says so within half a second: the server is gone', async () => {
+    it('rejects within half a second: the server is gone', async () => {
       const { limiter, proxy } = await proxied();
       await proxy.close();
 
@@ -235,7 +232,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       expect(ms).toBeLessThan(DEADLINE_MS + SLACK_MS);
     });
 
-    it('says so within half a second: the server has frozen; and counts on afterwards', async () => {
+    it('rejects within half a second and recovers: the server is frozen', async () => {
       const { limiter, proxy } = await proxied();
       proxy.stall();
 
@@ -251,7 +248,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       await expect.poll(take, { timeout: 10_000 }).toBe(true);
     });
 
-    it('says nothing else though connections are reset again and again', async () => {
+    it('is unavailable at worst when connections keep being reset', async () => {
       const { limiter, proxy } = await proxied();
       const reasons: unknown[] = [];
       let taken = 0;
@@ -267,29 +264,29 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       expect(reasons.filter((error) => !(error instanceof StorageUnavailable))).toStrictEqual([]);
     }, 60_000);
 
-    it('leaves nobody to handle what fails later', async () => {
+    it('causes no unhandled rejection when a command fails after the deadline', async () => {
       const { limiter, client, proxy } = await proxied();
       const unhandled: unknown[] = [];
       const note = (reason: unknown) => unhandled.push(reason);
       process.on('unhandledRejection', note);
       onTestFinished(() => void process.off('unhandledRejection', note));
-      // Else the driver would try again, and wait for a server.
+      // A closed proxy would make the driver retry and wait for a server.
       proxy.stall();
       const { error } = await failure(() => limiter.take('tom', limit));
       const failed = once(client, 'commandFailed');
       const closing = client.close();
       // Otherwise the driver waits for the reply to its `endSessions`.
-      await proxy.close();
+      proxy.resume();
       await closing;
       await failed;
-      // When a rejection is unhandled is known after the turn in which it happened.
+      // Node reports an unhandled rejection after the turn in which it happens.
       await sleep(10);
 
       expect(error).toBeInstanceOf(StorageUnavailable);
       expect(unhandled).toStrictEqual([]);
     });
 
-    it('says so at once when the storage is closed', async () => {
+    it('rejects at once when the storage is closed', async () => {
       const { limiter, client } = await proxied();
       await client.close();
 
@@ -300,10 +297,10 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     });
   });
 
-  it('says that it cannot count whatever MongoDB refuses, and keeps the reason', async () => {
+  it('is unavailable when MongoDB rejects the command, with the cause', async () => {
     const { url, db } = await freshDatabase(mongo!);
     const { limiter } = await open(url);
-    // Nothing can be written to a view.
+    // A view is read-only.
     await db.dropCollection('rate_limits');
     await db.createCollection('rate_limits', { viewOn: 'pets' });
 
@@ -313,7 +310,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     expect(error).toMatchObject({ cause: expect.any(MongoServerError) });
   });
 
-  it('keeps no process alive until its windows end', async () => {
+  it('does not keep the process alive', async () => {
     const { url } = await emptyDatabase();
     const program = `
       import { openMongoStorage } from './src/adapters/mongodb/open.ts';

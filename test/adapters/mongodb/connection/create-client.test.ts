@@ -2,9 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { createClient } from '../../../../src/adapters/mongodb/connection/create-client.ts';
 import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
 
-// Nothing here connects.
 describe('the options of the MongoDB client', () => {
-  it('are ours where the connection string says nothing', () => {
+  it('are the defaults of petstore unless the connection string names them', () => {
     const { options } = createClient('mongodb://h1,h2:27018/petstore');
 
     expect(options).toMatchObject({
@@ -39,13 +38,13 @@ describe('the options of the MongoDB client', () => {
     ['wtimeoutMS=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
     ['wtimeout=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
     ['replicaSet=rs0&maxPoolSize=7', { replicaSet: 'rs0', maxPoolSize: 7 }],
-    // What would be wrong numbers or a crash is not up to the connection string: see schema.ts.
+    // Except this one, which would crash the process: see collections.ts.
     ['useBigInt64=true', { useBigInt64: false }],
-  ])('are those of the connection string where it names them: %s', (query, expected) => {
+  ])('are overridden by the connection string: %s', (query, expected) => {
     expect(createClient(`mongodb://localhost/petstore?${query}`).options).toMatchObject(expected);
   });
 
-  it('may have other defaults for one client, which the connection string overrides too', () => {
+  it('can have other defaults for one client, which the connection string overrides too', () => {
     const overrides = { socketTimeoutMS: 0, appName: 'other' };
 
     expect(createClient('mongodb://localhost/petstore', overrides).options).toMatchObject({
@@ -67,7 +66,7 @@ describe('a connection string', () => {
     'mongodb://[::1]:27017/petstore',
     'mongodb://%2Ftmp%2Fmongodb-27017.sock/petstore',
     'mongodb+srv://cluster.example.org/petstore',
-  ])('is taken: %s', (url) => {
+  ])('is accepted: %s', (url) => {
     expect(createClient(url).options.dbName).toBe('petstore');
   });
 
@@ -112,13 +111,13 @@ describe('a connection string', () => {
       'leave out w, or set it to majority; leave out journal, or set it to true; ' +
         'leave out readConcernLevel, or set it to majority; leave out readPreference, or set it to primary',
     ],
-  ])('must not ask for less than is promised: %s', (query, problem) => {
+  ])('cannot weaken a guarantee: %s', (query, problem) => {
     expect(() => createClient(`mongodb://localhost/petstore?${query}`)).toThrow(
       new StorageSetupError(`${LESS}: ${problem}`),
     );
   });
 
-  it('may ask for what is promised', () => {
+  it('can repeat the guarantees', () => {
     const query =
       'w=majority&journal=true&wtimeoutMS=5000&readConcernLevel=majority&readPreference=primary' +
       '&retryWrites=true&retryReads=true';
@@ -138,7 +137,7 @@ describe('a connection string', () => {
     ['mongodb://localhost/petstore?retryWrites=false&retryWrites=true', /retryWrites/i],
     ['mongodb://localhost/petstore?tls=maybe', /tls/i],
     ['mongodb+srv://localhost:27017/petstore', /port/],
-  ])('that is wrong is refused with the reason, in one line: %s', (url, reason) => {
+  ])('is refused with a reason in one line: %s', (url, reason) => {
     expect(() => createClient(url)).toThrow(StorageSetupError);
     expect(() => createClient(url)).toThrow(/^not a usable MongoDB connection string: [^\n]+$/);
     expect(() => createClient(url)).toThrow(reason);
@@ -160,7 +159,7 @@ describe('a connection string', () => {
     'mongodb://localhost/petstore?proxyHost=h&proxyUsername=u&proxyPassword=cret&proxyPassword=cret',
     'mongodb://localhost/petstore?authMechanismProperties=AWS_SESSION_TOKEN:cret,cret',
     'mongodb://tom:cret@localhost/petstore?authMechanism=cret',
-  ])('that is refused is quoted with nothing of its credentials: %s', (url) => {
+  ])('is refused without quoting its credentials: %s', (url) => {
     let error: unknown;
     try {
       createClient(url);
