@@ -24,7 +24,8 @@ async function refusal(url: string): Promise<{ line: string; ms: number }> {
   return { line: error.message, ms: performance.now() - begun };
 }
 
-const PATIENCE_MS = 500;
+/** Time for one connection attempt on a busy machine. */
+const PATIENCE_MS = 1_000;
 /** Less than the default server selection timeout. */
 const AT_ONCE_MS = 10_000;
 
