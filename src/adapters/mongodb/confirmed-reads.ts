@@ -26,9 +26,10 @@ const LINEARIZABLE = {
  * linearizable read began.
  *
  * Before the first read in a term, the primary therefore answers one linearizable read, which confirms it. Later reads
- * cost one comparison. The driver reports a new primary before it sends a command to it. A read during which the primary
- * changes is retried. While this client sees no more than half of the members, its primary may be a deposed one: every
- * read then needs a confirmation. One gap remains: a list from a deposed primary before this client notices.
+ * cost one comparison. The driver reports a new primary before it sends a command to it. A read during which the
+ * primary changes is retried. While this client sees no more than half of the members, its primary may be a deposed
+ * one: every read then needs a confirmation. One gap remains: a list from a deposed primary before this client
+ * notices.
  *
  * mongos hides the primaries: behind it, only a miss is confirmed. A standalone server needs no confirmation.
  */

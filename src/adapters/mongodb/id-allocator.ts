@@ -13,8 +13,8 @@ type Waiter = PromiseWithResolvers<bigint> & { readonly deadline: Deadline };
 
 /**
  * Allocates pet ids from a counter document that all processes share. One update of the counter is in flight at most.
- * The callers that wait meanwhile share the next one, which allocates exactly one id for each of them. No id is kept for
- * later, so ids ascend with time across processes.
+ * Callers that wait meanwhile share the next update, which allocates exactly one id for each of them. No id is kept
+ * for later: ids ascend with time across processes.
  */
 export class IdAllocator {
   readonly #counters: Collection<CounterDocument>;

@@ -85,8 +85,8 @@ export function isWrittenBy(insertToken: UUID, { op }: StoredPetDocument): boole
 }
 
 /**
- * Whether {@link petIds} would match a document that was found by another filter. A filter on `_id` matches equal numbers
- * of any type: https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
+ * Whether {@link petIds} would match a document that was found by another filter. A filter on `_id` matches equal
+ * numbers of any type: https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
  */
 export function hasPetId({ _id }: StoredPetDocument): boolean {
   return _id instanceof Long && _id.greaterThan(Long.ZERO) && _id.lessThanOrEqual(MAX_ID);

@@ -59,15 +59,15 @@ export class MongoRateLimiter implements RateLimiter {
 const WINDOW_STATE = { _id: 0, points: 1, leftMs: { $subtract: ['$expire', '$$NOW'] } } as const;
 
 /**
- * How far the clock of a request may be behind that of the request that began the window. The server sets `$$NOW` when a
- * command begins, and concurrent commands can run in another order.
+ * How far the clock of a request may be behind that of the request that began the window. The server sets `$$NOW` when
+ * a command begins, and concurrent commands can run in another order.
  */
 const CLOCK_SLACK_MS = 10_000;
 
 /**
  * Counts in the current window, or begins a new one if it has ended or is invalid. A window that ends too far in the
- * future is invalid: the clock was set back. So is one with fields of a wrong type: dates sort after numbers and strings,
- * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
+ * future is invalid: the clock was set back. So is one whose `expire` is not a date: any other type sorts before or
+ * after all dates, https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
  */
 function countingUpdate(windowMs: number): Document[] {
   const end = { $add: ['$$NOW', windowMs] };

@@ -260,7 +260,8 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
 
     await expect(migrate(database.url)).rejects.toThrow(
       new StorageSetupError(
-        `the database "${database.db.databaseName}" has schema version 4, this build needs 3; run a newer build of petstore`,
+        `the database "${database.db.databaseName}" has schema version 4, this build needs 3; ` +
+          'run a newer build of petstore',
       ),
     );
     expect(await schemaOf(database)).toStrictEqual(before);
@@ -282,8 +283,8 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
 
       await expect(migrate(database.url)).rejects.toThrow(
         new StorageSetupError(
-          `the collection "${name}" of the database "${database.db.databaseName}" has a document that is not a valid ${what} ` +
-            '(_id: "Rex"); repair or remove it, then migrate again',
+          `the collection "${name}" of the database "${database.db.databaseName}" has a document ` +
+            `that is not a valid ${what} (_id: "Rex"); repair or remove it, then migrate again`,
         ),
       );
       expect((await schemaOf(database)).versions).toStrictEqual(versions);

@@ -66,7 +66,7 @@ export function versionsOf(db: Db): Collection<VersionDocument> {
   return db.collection<VersionDocument>('schema', concernsOf(db));
 }
 
-/** Reads and writes only what cannot be rolled back, whatever the client's options. Only the write timeout is theirs. */
+/** Only what cannot be rolled back is read or acknowledged. Of the client's options, only the write timeout counts. */
 function concernsOf({ writeConcern: { wtimeoutMS = WRITE_TIMEOUT_MS } = {} }: Db) {
   return {
     readPreference: 'primary',

@@ -101,7 +101,10 @@ describe.skipIf(mongo === undefined)(`a MongoDB that does not fit the connection
       const { line, ms } = await refusal(urlOf(address(), { replicaSet: 'rs0', ...options }));
 
       expect(line).toMatch(
-        /^MongoDB at \S+, database "petstore": no suitable server: \S+ is the primary of the replica set "\w+", but the connection string asks for replicaSet=rs0$/,
+        new RegExp(
+          '^MongoDB at \\S+, database "petstore": no suitable server: \\S+ is the primary of the replica set "\\w+", ' +
+            'but the connection string asks for replicaSet=rs0$',
+        ),
       );
       expect(ms).toBeLessThan(AT_ONCE_MS);
     },
