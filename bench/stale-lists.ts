@@ -4,7 +4,8 @@
  *
  *   node bench/stale-lists.ts [ROUNDS]       5 by default
  */
-import { connect } from '../src/adapters/mongodb/connect.ts';
+import { ConfirmedReads } from '../src/adapters/mongodb/confirmed-reads.ts';
+import { connect } from '../src/adapters/mongodb/connection/connect.ts';
 import { migrate } from '../src/adapters/mongodb/migrate.ts';
 import { MongoPetRepository } from '../src/adapters/mongodb/pet-repository.ts';
 import { newPet } from '../src/domain/pet.ts';
@@ -21,7 +22,7 @@ await using set = await ReplicaSet.start();
 const url = set.url(DATABASE);
 await migrate(url);
 const client = await connect(url);
-const pets = new MongoPetRepository(client.db());
+const pets = new MongoPetRepository(client.db(), new ConfirmedReads(client.db()));
 await pets.insert(rex);
 
 /** Milliseconds from the discovery of another primary to the first list. */
@@ -48,7 +49,7 @@ async function afterChangeMs(): Promise<number> {
 async function untilProofMs(): Promise<number> {
   await set.whole();
   const watched = await connect(url, { monitorCommands: true });
-  const repository = new MongoPetRepository(watched.db(), 1_000);
+  const repository = new MongoPetRepository(watched.db(), new ConfirmedReads(watched.db()), 1_000);
   await repository.list({ limit: 20 });
   let demanded = false;
   watched.on(
@@ -77,12 +78,16 @@ async function staleFromDeposedMs(): Promise<number> {
   await set.whole();
   const old = await set.primary();
   const alone = await connect(`mongodb://${old.address}/${DATABASE}?directConnection=true`);
-  const repository = new MongoPetRepository(alone.db(), 1_000);
+  const repository = new MongoPetRepository(alone.db(), new ConfirmedReads(alone.db()), 1_000);
   await repository.list({ limit: 100 });
   old.freeze();
   await set.primary();
   const elsewhere = await connect(urlWithout(old));
-  const { id } = await new MongoPetRepository(elsewhere.db(), 60_000).insert(rex);
+  const { id } = await new MongoPetRepository(
+    elsewhere.db(),
+    new ConfirmedReads(elsewhere.db()),
+    60_000,
+  ).insert(rex);
   let lastStale = 0;
   old.thaw();
   const since = performance.now();

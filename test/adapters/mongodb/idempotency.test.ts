@@ -24,7 +24,7 @@ describe.skipIf(none)(`an idempotent insert into MongoDB${none ? ' (left out: no
   }, 120_000);
   afterAll(() => mongo?.stop());
 
-  it('keeps the hashes in the document of the pet', async () => {
+  it('stores the hashes in the document of the pet', async () => {
     const { url, pets } = await freshDatabase(mongo);
     const { repository } = await openRepository(url);
 
@@ -34,7 +34,7 @@ describe.skipIf(none)(`an idempotent insert into MongoDB${none ? ' (left out: no
     expect(await pets.findOne({})).toMatchObject({ _id: 1n, name: 'Rex', idem: { k: key, fp: fingerprint } });
   });
 
-  it('is not taken for a replay when it is its own earlier attempt that it finds', async () => {
+  it('is not a replay when it finds its own earlier attempt', async () => {
     const { url, pets } = await freshDatabase(mongo);
     const proxy = await new TcpProxy(addressOf(url)).listen();
     onTestFinished(() => proxy.close());
@@ -49,7 +49,7 @@ describe.skipIf(none)(`an idempotent insert into MongoDB${none ? ' (left out: no
     expect(await pets.countDocuments()).toBe(1);
   });
 
-  it('finds the pet of a caller that never heard of its success', async () => {
+  it('replays a pet whose insert succeeded without an answer', async () => {
     const { url, pets } = await freshDatabase(mongo);
     const proxy = await new TcpProxy(addressOf(url)).listen();
     onTestFinished(() => proxy.close());
@@ -65,11 +65,11 @@ describe.skipIf(none)(`an idempotent insert into MongoDB${none ? ' (left out: no
     expect(await pets.countDocuments()).toBe(1);
   });
 
-  it('waits for a pet with its key that is not yet durable, and gives no answer that may be undone', async () => {
+  it('waits until the pet with its key is durable', async () => {
     const { url, db } = await freshDatabase(mongo);
     const { repository, sent } = await openRepository(url);
     const { pet } = await repository.insertOnce(rex, idempotencyFor('a'));
-    // To read with majority what only this member has: the server says that it is not there yet.
+    // ReadConcernMajorityNotAvailableYet.
     await failCommand(db, 'find', { times: 2 }, { errorCode: 134 });
 
     expect(await repository.insertOnce(rex, idempotencyFor('a'))).toStrictEqual({ pet, replayed: true });

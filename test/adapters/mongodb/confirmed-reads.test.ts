@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
-import type { CommandStartedEvent } from 'mongodb';
+import type { CommandStartedEvent, MongoClientOptions } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
-import { FreshReads } from '../../../src/adapters/mongodb/fresh-reads.ts';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
@@ -22,9 +21,9 @@ import { sharedMongo } from '../../support/mongodb.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 const soon = () => setImmediate(undefined);
-const isProof = ({ command }: CommandStartedEvent) => command['readConcern']?.level === 'linearizable';
+const isConfirmation = ({ command }: CommandStartedEvent) => command['readConcern']?.level === 'linearizable';
 
-// Three processes of ours, which can be frozen one by one.
+// These tests freeze single mongod processes.
 const none = (await sharedMongo())?.kind !== 'process';
 const leftOut = none ? ' (left out: no mongod process)' : '';
 
@@ -35,32 +34,31 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
   }, 120_000);
   afterAll(() => set?.[Symbol.asyncDispose]());
 
-  /** Two services. Of the second, what it sends can be seen. */
-  async function services() {
+  /** Two services. The second records its commands. */
+  async function services(overrides: MongoClientOptions = {}) {
     await set.whole();
     const url = set.url(`test-${randomUUID()}`);
     await migrate(url);
     const first = await openMongoStorage(url, { autoMigrate: false });
     onTestFinished(first.close);
-    const { client, commands } = await openClient(url);
-    const reads = new FreshReads(client.db());
+    const { client, db, reads, commands } = await openClient(url, overrides);
     return {
       first,
-      pets: new MongoPetRepository(client.db(), undefined, reads),
-      keys: new MongoApiKeyRepository(client.db(), undefined, reads),
-      archive: new MongoPetArchive(client.db(), reads),
-      proofs: () => commands.filter(isProof).length,
+      pets: new MongoPetRepository(db, reads),
+      keys: new MongoApiKeyRepository(db, reads),
+      archive: new MongoPetArchive(db, reads),
+      confirmations: () => commands.filter(isConfirmation).length,
       client,
       commands,
       url,
     };
   }
 
-  /** While it is so, the member has what is written, and does not show it to majority reads. */
+  /** Until the returned function is called, the member replicates new writes but hides them from majority reads. */
   async function holdBack(member: Member): Promise<() => Promise<void>> {
     const show = async () => {
       await member.admin({ configureFailPoint: 'disableSnapshotting', mode: 'off' });
-      // The next entry that is committed moves the snapshot on.
+      // The next committed entry advances the snapshot.
       await set.commits();
     };
     await member.admin({ configureFailPoint: 'disableSnapshotting', mode: 'alwaysOn' });
@@ -83,10 +81,10 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
     await primary.admin({ replSetReconfig });
   }
 
-  it.each(['another member', 'the same member once more'])(
-    'has what was acknowledged before, although the new primary does not show it yet: %s',
+  it.each(['another member', 'the same member again'])(
+    'show every acknowledged write, even if the new primary does not show it yet: %s',
     async (which) => {
-      const { first, pets, keys, archive, proofs } = await services();
+      const { first, pets, keys, archive, confirmations } = await services();
       const [old, [other]] = [await set.primary(), await set.secondaries()];
       const next = which === 'another member' ? other! : old;
       await first.pets.insert(rex);
@@ -98,7 +96,7 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
       const show = await holdBack(next);
       const { pet } = await first.pets.insertOnce(rex, idempotencyFor('a'));
       await first.keys.insert(aKey());
-      const before = proofs();
+      const before = confirmations();
 
       await elect(next);
       const reading = Promise.all([
@@ -113,7 +111,9 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
         archive.read(1n, 10),
       ]);
       const done = reading.then(() => true);
-      await until('an answer or a proof', () => (proofs() > before ? true : Promise.race([done, soon()])));
+      await until('an answer or a confirmation', () =>
+        confirmations() > before ? true : Promise.race([done, soon()]),
+      );
       await show();
 
       const rexes = [{ id: 1n, ...rex }, pet];
@@ -133,8 +133,8 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
     60_000,
   );
 
-  it('reads again when it has waited for a primary, and got one that does not show everything yet', async () => {
-    const { first, pets, keys, client, proofs } = await services();
+  it('are retried after waiting for a primary that does not show every acknowledged write yet', async () => {
+    const { first, pets, keys, client, confirmations } = await services();
     const [old, [next, other]] = [await set.primary(), await set.secondaries()];
     await first.pets.insert(rex);
     await pets.list({ limit: 10 });
@@ -148,7 +148,7 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
     });
     await old.admin({ replSetStepDown: 60, secondaryCatchUpPeriodSecs: 0, force: true });
     await gone;
-    const before = proofs();
+    const before = confirmations();
 
     const reading = Promise.all([
       pets.list({ limit: 10, after: pet.id - 1n }),
@@ -159,18 +159,20 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
     await elect(next!);
     for (const member of [other!, old]) await member.admin({ replSetFreeze: 0 });
     const done = reading.then(() => true);
-    await until('an answer or a proof', () => (proofs() > before ? true : Promise.race([done, soon()])));
+    await until('an answer or a confirmation', () =>
+      confirmations() > before ? true : Promise.race([done, soon()]),
+    );
     await show();
 
     expect(await reading).toStrictEqual([[pet], aKey(), pet]);
   }, 60_000);
 
-  it('is unavailable when the new primary cannot show it in time, and asks it no more often than that', async () => {
+  it('are unavailable when the new primary cannot confirm in time, and share one confirmation', async () => {
     const { first, url } = await services();
     await first.pets.insert(rex);
     const [next] = await set.secondaries();
-    const { client, commands } = await openClient(url);
-    const hasty = new MongoPetRepository(client.db(), 500);
+    const { client, db, reads: confirmedReads, commands } = await openClient(url);
+    const hasty = new MongoPetRepository(db, confirmedReads, 500);
     await hasty.list({ limit: 10 });
     await holdBack(next!);
     await first.pets.insert(rex);
@@ -186,42 +188,42 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
       hasty.list({ limit: 10 }).catch((error: unknown) => error),
     );
     for (const outcome of await Promise.all(reads)) expect(outcome).toBeInstanceOf(StorageUnavailable);
-    expect(commands.filter(isProof)).toHaveLength(1);
+    expect(commands.filter(isConfirmation)).toHaveLength(1);
   });
 
-  it('costs nothing more while the primary stays: one command a read', async () => {
-    const { first, pets, proofs, commands } = await services();
+  it('cost one command each while the primary stays', async () => {
+    const { first, pets, confirmations, commands } = await services();
     const { id } = await first.pets.insert(rex);
     await pets.list({ limit: 10 });
     commands.length = 0;
     await pets.findById(id);
     await pets.list({ limit: 10 });
     expect(commands.map(({ commandName }) => commandName)).toStrictEqual(['find', 'find']);
-    expect(proofs()).toBe(0);
+    expect(confirmations()).toBe(0);
   });
 
-  it('confirms that a pet is not there, for all who ask at once together', async () => {
-    const { first, pets, proofs } = await services();
+  it('confirm a miss, with one confirmation for concurrent misses', async () => {
+    const { first, pets, confirmations } = await services();
     await first.pets.insert(rex);
     await pets.list({ limit: 10 });
-    const before = proofs();
+    const before = confirmations();
     expect(await pets.findById(99n)).toBeUndefined();
-    expect(proofs()).toBe(before + 1);
+    expect(confirmations()).toBe(before + 1);
     const misses = Array.from({ length: 50 }, (_, n) => pets.findById(BigInt(n + 100)));
     expect(await Promise.all(misses)).toStrictEqual(misses.map(() => undefined));
-    expect(proofs()).toBeLessThan(before + 30);
+    expect(confirmations()).toBeLessThan(before + 30);
   });
 
-  it('does not say of a pet that it is not there on the word of a frozen primary that was deposed', async () => {
+  it('do not report a pet as missing on the word of a deposed primary that was frozen', async () => {
     const { first, url } = await services();
     await first.pets.insert(rex);
     const old = await set.primary();
-    // Sees this member alone, and so hears of no other primary.
+    // A direct connection never learns of another primary.
     const direct = url
       .replace(/\/\/[^/]+/, `//${old.address}`)
       .replace(/replicaSet=\w+/, 'directConnection=true');
-    const { client } = await openClient(direct);
-    const pets = new MongoPetRepository(client.db(), 5_000);
+    const { client, db, reads } = await openClient(direct);
+    const pets = new MongoPetRepository(db, reads, 5_000);
     await pets.list({ limit: 10 });
     const sent = once(client, 'commandStarted');
     old.freeze();
@@ -238,22 +240,31 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
     await set.whole();
   }, 60_000);
 
-  it('is proven each time while most of the members cannot be seen', async () => {
-    const { first, pets, proofs } = await services();
+  it('are confirmed one by one while most members are not visible', async () => {
+    // The client misses a frozen member after both times.
+    const { first, pets, client } = await services({
+      heartbeatFrequencyMS: 500,
+      connectTimeoutMS: 500,
+    });
     await first.pets.insert(rex);
     await pets.list({ limit: 10 });
     const others = await set.secondaries();
-    // Else the primary would give up before the service is in doubt.
+    // Otherwise the primary steps down before the client misses the other members.
     await electionTimeout(60_000);
     for (const member of others) member.freeze();
     onTestFinished(async () => {
       for (const member of others) member.thaw();
       await electionTimeout(1_000);
     });
-    const before = proofs();
-    await until('a doubt', async () => {
-      await pets.list({ limit: 10 }).catch(() => undefined);
-      return proofs() > before ? true : undefined;
+    const { promise: confirming, resolve } = Promise.withResolvers<true>();
+    client.on('commandStarted', (event) => isConfirmation(event) && resolve(true));
+    // A read that needs a confirmation waits for the frozen members.
+    await until('a confirmation', () => {
+      const reading = pets.list({ limit: 10 }).then(
+        () => undefined,
+        () => undefined,
+      );
+      return Promise.race([confirming, reading]);
     });
     for (const member of others) member.thaw();
     expect(await pets.list({ limit: 10 })).toHaveLength(1);
@@ -262,7 +273,7 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
 });
 
 describe.skipIf(none)(`reads from a MongoDB without a replica set${leftOut}`, () => {
-  it('are what they are, without a proof', async () => {
+  it('need no confirmation', async () => {
     const mongod = await startMongodProcess();
     onTestFinished(mongod.stop);
     const url = `mongodb://127.0.0.1:${mongod.port}/petstore`;
@@ -280,8 +291,8 @@ describe.skipIf(none)(`reads from a MongoDB without a replica set${leftOut}`, ()
     onTestFinished(source.close);
     expect(await source.archive.lastId()).toBe(1n);
 
-    const { client, commands } = await openClient(url);
-    const watched = new MongoPetRepository(client.db());
+    const { db, reads, commands } = await openClient(url);
+    const watched = new MongoPetRepository(db, reads);
     await watched.list({ limit: 10 });
     commands.length = 0;
     await watched.findById(99n);

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { newClient } from '../../../src/adapters/mongodb/connect.ts';
-import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
+import { createClient } from '../../../../src/adapters/mongodb/connection/create-client.ts';
+import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
 
-// Nothing here connects.
 describe('the options of the MongoDB client', () => {
-  it('are ours where the connection string says nothing', () => {
-    const { options } = newClient('mongodb://h1,h2:27018/petstore');
+  it('are the defaults of petstore unless the connection string names them', () => {
+    const { options } = createClient('mongodb://h1,h2:27018/petstore');
 
     expect(options).toMatchObject({
       dbName: 'petstore',
@@ -39,21 +38,21 @@ describe('the options of the MongoDB client', () => {
     ['wtimeoutMS=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
     ['wtimeout=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
     ['replicaSet=rs0&maxPoolSize=7', { replicaSet: 'rs0', maxPoolSize: 7 }],
-    // What would be wrong numbers or a crash is not up to the connection string: see schema.ts.
+    // Except this one, which would crash the process: see collections.ts.
     ['useBigInt64=true', { useBigInt64: false }],
-  ])('are those of the connection string where it names them: %s', (query, expected) => {
-    expect(newClient(`mongodb://localhost/petstore?${query}`).options).toMatchObject(expected);
+  ])('are overridden by the connection string: %s', (query, expected) => {
+    expect(createClient(`mongodb://localhost/petstore?${query}`).options).toMatchObject(expected);
   });
 
-  it('may have other defaults for one client, which the connection string overrides too', () => {
+  it('can have other defaults for one client, which the connection string overrides too', () => {
     const overrides = { socketTimeoutMS: 0, appName: 'other' };
 
-    expect(newClient('mongodb://localhost/petstore', overrides).options).toMatchObject({
+    expect(createClient('mongodb://localhost/petstore', overrides).options).toMatchObject({
       socketTimeoutMS: 0,
       appName: 'other',
       maxPoolSize: 50,
     });
-    expect(newClient('mongodb://localhost/petstore?socketTimeoutMS=7', overrides).options).toMatchObject({
+    expect(createClient('mongodb://localhost/petstore?socketTimeoutMS=7', overrides).options).toMatchObject({
       socketTimeoutMS: 7,
       appName: 'other',
     });
@@ -67,8 +66,8 @@ describe('a connection string', () => {
     'mongodb://[::1]:27017/petstore',
     'mongodb://%2Ftmp%2Fmongodb-27017.sock/petstore',
     'mongodb+srv://cluster.example.org/petstore',
-  ])('is taken: %s', (url) => {
-    expect(newClient(url).options.dbName).toBe('petstore');
+  ])('is accepted: %s', (url) => {
+    expect(createClient(url).options.dbName).toBe('petstore');
   });
 
   it.each([
@@ -78,14 +77,14 @@ describe('a connection string', () => {
     'mongodb://localhost?replicaSet=/rs0',
     'mongodb://tom:secret@h1,h2/?authSource=admin',
   ])('must name a database: %s', (url) => {
-    expect(() => newClient(url)).toThrow(
+    expect(() => createClient(url)).toThrow(
       new StorageSetupError(
         'the MongoDB connection string must name a database: mongodb://HOST:PORT/DATABASE',
       ),
     );
   });
 
-  const LESS = 'the MongoDB connection string asks for less than petstore promises';
+  const LESS = 'the MongoDB connection string weakens a guarantee of petstore';
 
   it.each([
     ['w=0', 'leave out w, or set it to majority'],
@@ -112,17 +111,17 @@ describe('a connection string', () => {
       'leave out w, or set it to majority; leave out journal, or set it to true; ' +
         'leave out readConcernLevel, or set it to majority; leave out readPreference, or set it to primary',
     ],
-  ])('must not ask for less than is promised: %s', (query, problem) => {
-    expect(() => newClient(`mongodb://localhost/petstore?${query}`)).toThrow(
+  ])('cannot weaken a guarantee: %s', (query, problem) => {
+    expect(() => createClient(`mongodb://localhost/petstore?${query}`)).toThrow(
       new StorageSetupError(`${LESS}: ${problem}`),
     );
   });
 
-  it('may ask for what is promised', () => {
+  it('can repeat the guarantees', () => {
     const query =
       'w=majority&journal=true&wtimeoutMS=5000&readConcernLevel=majority&readPreference=primary' +
       '&retryWrites=true&retryReads=true';
-    expect(newClient(`mongodb://localhost/petstore?${query}`).options).toMatchObject({
+    expect(createClient(`mongodb://localhost/petstore?${query}`).options).toMatchObject({
       readConcern: { level: 'majority' },
       writeConcern: { w: 'majority', journal: true, wtimeoutMS: 5_000 },
       readPreference: { mode: 'primary' },
@@ -138,10 +137,10 @@ describe('a connection string', () => {
     ['mongodb://localhost/petstore?retryWrites=false&retryWrites=true', /retryWrites/i],
     ['mongodb://localhost/petstore?tls=maybe', /tls/i],
     ['mongodb+srv://localhost:27017/petstore', /port/],
-  ])('that is wrong is refused with the reason, in one line: %s', (url, reason) => {
-    expect(() => newClient(url)).toThrow(StorageSetupError);
-    expect(() => newClient(url)).toThrow(/^not a usable MongoDB connection string: [^\n]+$/);
-    expect(() => newClient(url)).toThrow(reason);
+  ])('is refused with a reason in one line: %s', (url, reason) => {
+    expect(() => createClient(url)).toThrow(StorageSetupError);
+    expect(() => createClient(url)).toThrow(/^not a usable MongoDB connection string: [^\n]+$/);
+    expect(() => createClient(url)).toThrow(reason);
   });
 
   it.each([
@@ -160,10 +159,10 @@ describe('a connection string', () => {
     'mongodb://localhost/petstore?proxyHost=h&proxyUsername=u&proxyPassword=cret&proxyPassword=cret',
     'mongodb://localhost/petstore?authMechanismProperties=AWS_SESSION_TOKEN:cret,cret',
     'mongodb://tom:cret@localhost/petstore?authMechanism=cret',
-  ])('that is refused is quoted with nothing of its credentials: %s', (url) => {
+  ])('is refused without quoting its credentials: %s', (url) => {
     let error: unknown;
     try {
-      newClient(url);
+      createClient(url);
     } catch (reason) {
       error = reason;
     }

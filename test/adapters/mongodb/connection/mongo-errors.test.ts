@@ -9,16 +9,16 @@ import {
   MongoServerError,
 } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { translated } from '../../../src/adapters/mongodb/errors.ts';
-import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
-import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { failCommand } from '../../support/fail-point.ts';
-import { freshDatabase, openRepository } from '../../support/mongo-database.ts';
-import { sharedMongo, startMongo } from '../../support/mongodb.ts';
+import { toStorageError } from '../../../../src/adapters/mongodb/connection/mongo-errors.ts';
+import { openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
+import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
+import { failCommand } from '../../../support/fail-point.ts';
+import { freshDatabase, openRepository } from '../../../support/mongo-database.ts';
+import { sharedMongo, startMongo } from '../../../support/mongodb.ts';
 
 const none = (await sharedMongo()) === undefined;
 
-// A server of its own: it has only one fail point for commands. Those of writes are in insert-outcomes.test.ts.
+// A separate server: it has one fail point for commands. insert-outcomes.test.ts tests the errors of writes.
 describe.skipIf(none)(`an error of MongoDB${none ? ' (left out: no server)' : ''}`, () => {
   let mongo: Awaited<ReturnType<typeof startMongo>>;
   beforeAll(async () => {
@@ -26,7 +26,7 @@ describe.skipIf(none)(`an error of MongoDB${none ? ' (left out: no server)' : ''
   }, 120_000);
   afterAll(() => mongo?.stop());
 
-  // A selection of the server's list: the default.
+  // A selection of the codes that are not in the table.
   it.each([
     ['InternalError', 1],
     ['HostUnreachable', 6],
@@ -51,7 +51,7 @@ describe.skipIf(none)(`an error of MongoDB${none ? ' (left out: no server)' : ''
     ['DataCorruptionDetected', 301],
     ['TemporarilyUnavailable', 365],
     ['UserWritesBlocked', 371],
-    ['an error of Atlas', 8000],
+    ['AtlasError', 8000],
     ['SocketException', 9001],
     ['NotWritablePrimary', 10_107],
     ['InterruptedAtShutdown', 11_600],
@@ -60,8 +60,8 @@ describe.skipIf(none)(`an error of MongoDB${none ? ' (left out: no server)' : ''
     ['NotPrimaryNoSecondaryOk', 13_435],
     ['NotPrimaryOrSecondary', 13_436],
     ['OutOfDiskSpace', 14_031],
-    ['an unknown one', 987_654],
-  ])('is tried again, and means unavailable when it lasts: %s', async (_, errorCode) => {
+    ['an unknown code', 987_654],
+  ])('is retried, and means unavailable when it persists: %s', async (_, errorCode) => {
     const { url, db } = await freshDatabase(mongo, { migrated: false });
 
     const patient = await openRepository(url);
@@ -77,7 +77,7 @@ describe.skipIf(none)(`an error of MongoDB${none ? ' (left out: no server)' : ''
   it.each([
     ['Unauthorized', 13],
     ['AuthenticationFailed', 18],
-  ])('that waits for an operator means unavailable at once: %s', async (_, errorCode) => {
+  ])('that only an operator can resolve means unavailable at once: %s', async (_, errorCode) => {
     const { url, db } = await freshDatabase(mongo);
     const { repository, sent } = await openRepository(url, 60_000);
     const { probe, close } = await openMongoStorage(url, { autoMigrate: false });
@@ -90,7 +90,7 @@ describe.skipIf(none)(`an error of MongoDB${none ? ' (left out: no server)' : ''
   });
 
   it.each(['RetryableWriteError', 'SystemOverloadedError'])(
-    'with the label %s is tried again, and means unavailable when it lasts',
+    'with the label %s is retried, and means unavailable when it persists',
     async (label) => {
       const { url, db } = await freshDatabase(mongo, { migrated: false });
       const failure = { errorCode: 8000, errorLabels: [label] };
@@ -105,13 +105,13 @@ describe.skipIf(none)(`an error of MongoDB${none ? ' (left out: no server)' : ''
     },
   );
 
-  // Written out once more, but for 121 and 11000: insert-outcomes.test.ts has those.
+  // The table again, without 121 and 11000, which insert-outcomes.test.ts tests.
   it.each([
     2, 4, 9, 10, 12, 14, 15, 16, 20, 21, 22, 28, 29, 30, 34, 40, 48, 52, 53, 54, 55, 56, 57, 59, 61, 66, 67,
     68, 72, 73, 85, 86, 97, 111, 115, 151, 159, 160, 168, 171, 181, 183, 184, 185, 186, 197, 201, 207, 224,
     238, 241, 263, 322, 323, 324, 347, 357, 378, 10_334, 40_413, 40_414, 40_415, 50_768,
   ])(
-    'with the code %i, which refuses the request itself, is a bug, and stays what it is',
+    'with the code %i, which rejects the request itself, is a bug and stays unchanged',
     async (errorCode) => {
       const { url, db } = await freshDatabase(mongo, { migrated: false });
       const { repository, sent } = await openRepository(url);
@@ -137,7 +137,7 @@ describe.skipIf(none)(`an error of MongoDB${none ? ' (left out: no server)' : ''
   });
 });
 
-describe('an error that the driver lets through', () => {
+describe('an error of the driver', () => {
   const cut = Object.assign(new Error('write ECONNRESET'), {
     errno: -104,
     code: 'ECONNRESET',
@@ -145,19 +145,22 @@ describe('an error that the driver lets through', () => {
   });
 
   it.each([
-    ['a write to a connection that was reset', cut],
-    ['one that the other side has ended', coded('This socket has been ended by the other party', 'EPIPE')],
+    ['a write to a reset connection', cut],
+    [
+      'a write to a connection ended by the peer',
+      coded('This socket has been ended by the other party', 'EPIPE'),
+    ],
     ['a write after the end', coded('write after end', 'ERR_STREAM_WRITE_AFTER_END')],
-    ['a write to a stream that is gone', coded('Cannot call write after …', 'ERR_STREAM_DESTROYED')],
-    ['a socket that is closed', coded('Socket is closed', 'ERR_SOCKET_CLOSED')],
-    ['a reply that is no BSON', new BSON.BSONError('bad embedded document length in bson')],
-    ['a reply that is no message', new MongoParseError('Message size cannot be negative: -1')],
-    ['a server of another age', new MongoCompatibilityError('reports maximum wire version 1')],
-    ['any other trouble of the driver', new MongoRuntimeError('SizedMessageTransform does not …')],
-    ['one that it hides in a bulk write', hidden(cut)],
-    ['a bulk write of which a part met a conflict', partly(11_000, 112)],
-  ])("means unavailable when it is the connection's: %s", (_, error) => {
-    expect(translated(error)).toStrictEqual(
+    ['a write to a destroyed stream', coded('Cannot call write after …', 'ERR_STREAM_DESTROYED')],
+    ['a closed socket', coded('Socket is closed', 'ERR_SOCKET_CLOSED')],
+    ['an invalid BSON reply', new BSON.BSONError('bad embedded document length in bson')],
+    ['an invalid message', new MongoParseError('Message size cannot be negative: -1')],
+    ['an incompatible server', new MongoCompatibilityError('reports maximum wire version 1')],
+    ['any other runtime error', new MongoRuntimeError('SizedMessageTransform does not …')],
+    ['one wrapped into a bulk write error', hidden(cut)],
+    ['a bulk write with one write conflict', partly(11_000, 112)],
+  ])('means unavailable when the connection caused it: %s', (_, error) => {
+    expect(toStorageError(error)).toStrictEqual(
       new StorageUnavailable(`MongoDB is unavailable: ${(error as MongoBulkWriteError).message}`, {
         cause: error,
       }),
@@ -173,10 +176,10 @@ describe('an error that the driver lets through', () => {
     new MongoInvalidArgumentError('Argument "size" must be a non-negative number'),
     new MongoCursorExhaustedError(),
     partly(11_000, 121),
-    'a text',
+    'a string',
     undefined,
-  ])('stays what it is when it is ours: %s', (error) => {
-    expect(translated(error)).toBe(error);
+  ])('stays unchanged when it is a bug: %s', (error) => {
+    expect(toStorageError(error)).toBe(error);
   });
 });
 
@@ -184,13 +187,13 @@ function coded(message: string, code: string): Error {
   return Object.assign(new Error(message), { code });
 }
 
-/** As `insertMany` fails when its connection does. */
+/** The error of `insertMany` when its connection fails. */
 function hidden(reason: Error): MongoBulkWriteError {
   const error = new MongoBulkWriteError({ message: reason.message, code: 0 }, Object.create(null));
   return Object.assign(error, { errorResponse: reason });
 }
 
-/** As `insertMany` fails when some of its documents do. */
+/** The error of `insertMany` when some of its documents fail. */
 function partly(...codes: readonly number[]): MongoBulkWriteError {
   const error = new MongoBulkWriteError({ message: 'x', code: codes[0]! }, Object.create(null));
   return Object.assign(error, { writeErrors: codes.map((code, index) => ({ code, index })) });

@@ -1,12 +1,12 @@
 import type { CreateIndexesOptions, Db, IndexSpecification } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
-import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
-import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { newPet } from '../../../src/domain/pet.ts';
-import { failPoint } from '../../support/fail-point.ts';
-import { freshDatabase, openRepository } from '../../support/mongo-database.ts';
-import { sharedMongo, startMongo } from '../../support/mongodb.ts';
+import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
+import { openMongoArchive, openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
+import { StorageSetupError, StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
+import { newPet } from '../../../../src/domain/pet.ts';
+import { failPoint } from '../../../support/fail-point.ts';
+import { freshDatabase, openRepository } from '../../../support/mongo-database.ts';
+import { sharedMongo, startMongo } from '../../../support/mongodb.ts';
 
 const mongo = await sharedMongo();
 const leftOut = mongo === undefined ? ' (left out: no server)' : '';
@@ -23,7 +23,7 @@ const COUNTS = { collection: 'rate_limits', index: 'key_1' };
 type Other = readonly [key: IndexSpecification, options: CreateIndexesOptions];
 const PARTIAL = { 'idem.k': { $exists: true } };
 
-/** Not what is needed, though they have the name of it or do the same; and nothing is lost without them. */
+/** Indexes that have the planned name or definition but do not fit, and can be dropped without risk. */
 const REPLACEABLE: readonly (Needed & { readonly what: string; readonly other: Other })[] = [
   { ...IDEM, what: 'not unique', other: [{ 'idem.k': 1 }, { partialFilterExpression: PARTIAL }] },
   { ...IDEM, what: 'of another field', other: [{ 'idem.fp': 1 }, {}] },
@@ -59,10 +59,12 @@ async function indexesOf(db: Db) {
   return [await db.collection('pets').indexes(), await db.collection('rate_limits').indexes()];
 }
 
-/** Those of a database that has just been migrated, in any order. */
+let planned: ReturnType<typeof indexesOf> | undefined;
+
+/** The indexes of a database that has just been migrated, in any order. */
 async function expectPlanned(db: Db) {
-  const { db: planned } = await freshDatabase(mongo!);
-  const [pets = [], counts = []] = await indexesOf(planned);
+  planned ??= freshDatabase(mongo!).then((database) => indexesOf(database.db));
+  const [pets = [], counts = []] = await planned;
   const [petsHere, countsHere] = await indexesOf(db);
   expect(petsHere).toHaveLength(pets.length);
   expect(petsHere).toStrictEqual(expect.arrayContaining(pets));
@@ -79,8 +81,8 @@ async function refusal(work: Promise<unknown>): Promise<string> {
   return error.message;
 }
 
-describe.skipIf(mongo === undefined)(`an index that correctness needs${leftOut}`, () => {
-  it.each([IDEM, STATUS, COUNTS])('must be there to start, and to be ready: $index', async (needed) => {
+describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
+  it.each([IDEM, STATUS, COUNTS])('is checked at the start and by the probe: $index', async (needed) => {
     const { url, db } = await freshDatabase(mongo!);
     const { probe, close } = await openMongoStorage(url, { autoMigrate: false });
     onTestFinished(close);
@@ -98,7 +100,7 @@ describe.skipIf(mongo === undefined)(`an index that correctness needs${leftOut}`
     await expectPlanned(db);
   });
 
-  it.each(REPLACEABLE)('is not one that is $what: $index', async ({ other, what, ...needed }) => {
+  it.each(REPLACEABLE)('is replaced when it is $what: $index', async ({ other, what, ...needed }) => {
     const { url, db } = await damaged(needed, other);
     const state = what === 'under another name' ? 'lacks the index' : 'has an index';
 
@@ -112,7 +114,7 @@ describe.skipIf(mongo === undefined)(`an index that correctness needs${leftOut}`
     await close();
   });
 
-  it.each([IDEM, STATUS, COUNTS])('is made at a start that may migrate: $index', async (needed) => {
+  it.each([IDEM, STATUS, COUNTS])('is created with autoMigrate: $index', async (needed) => {
     const { url, db } = await damaged(needed);
 
     const { close } = await openMongoStorage(url, { autoMigrate: true });
@@ -121,7 +123,7 @@ describe.skipIf(mongo === undefined)(`an index that correctness needs${leftOut}`
     await expectPlanned(db);
   });
 
-  it('is named with all the others', async () => {
+  it('is reported together with all other missing ones', async () => {
     const { url, db } = await freshDatabase(mongo!);
     for (const name of ['pets', 'rate_limits']) await db.collection(name).dropIndexes();
 
@@ -132,9 +134,9 @@ describe.skipIf(mongo === undefined)(`an index that correctness needs${leftOut}`
     );
   });
 
-  it.each([1, 2, 3, 4, 5])('is made again by six migrations at once, time %i', async () => {
+  it.each([1, 2, 3, 4, 5])('is replaced by six migrations at once, run %i', async () => {
     const { url, db, pets } = await damaged(IDEM, [{ 'idem.k': 1 }, {}]);
-    // With something in it an index takes long enough to be dropped while it is being built.
+    // With some documents, a build takes long enough to be interrupted.
     await pets.insertMany(
       Array.from({ length: 50 }, (_, n) => ({ _id: BigInt(n + 1), ...pet, idem: { k: `${n}`, fp: 'f' } })),
     );
@@ -144,7 +146,7 @@ describe.skipIf(mongo === undefined)(`an index that correctness needs${leftOut}`
     await expectPlanned(db);
   });
 
-  it('may have another name where it only guards', async () => {
+  it('can have another name if it is unique', async () => {
     const options = { name: 'mine', unique: true, partialFilterExpression: PARTIAL };
     const { url, db } = await damaged(IDEM, [{ 'idem.k': 1 }, options]);
     const before = await indexesOf(db);
@@ -156,19 +158,19 @@ describe.skipIf(mongo === undefined)(`an index that correctness needs${leftOut}`
     expect(await indexesOf(db)).toStrictEqual(before);
   });
 
-  it('is not taken from services that it guards', async () => {
+  it('is not dropped if it is unique', async () => {
     const { url, db } = await damaged(IDEM, [{ 'idem.k': 1 }, { unique: true, sparse: true }]);
     const before = await indexesOf(db);
 
     expect(await refusal(migrate(url))).toBe(
-      `the index "idem.k_1" of the collection "pets" of the database "${db.databaseName}" is another than petstore ` +
-        'needs, and guards against duplicates that services could write while it is made again; ' +
+      `the index "idem.k_1" of the collection "pets" of the database "${db.databaseName}" has another ` +
+        'definition and rejects duplicates, which services could write while it is replaced; ' +
         'stop them, drop it, then migrate again',
     );
     expect(await indexesOf(db)).toStrictEqual(before);
   });
 
-  it('cannot be made of pets that share an idempotency key, which are named', async () => {
+  it('is not built over pets that share an idempotency key, and the message names them', async () => {
     const { url, db, pets } = await damaged(IDEM);
     const shared = (k: string) => ({ ...pet, idem: { k, fp: 'f' } });
     await pets.insertMany([
@@ -183,7 +185,7 @@ describe.skipIf(mongo === undefined)(`an index that correctness needs${leftOut}`
 
     const line =
       `in the database "${db.databaseName}" pets share an idempotency key (_id: 3, 1099511627776; 7, 8, 9); ` +
-      'remove the field "idem" from all of them but the one that its client was told of, then migrate again';
+      'keep the field "idem" only in the pet that the client was told of, then migrate again';
     expect(await refusal(migrate(url))).toBe(line);
     expect(await refusal(openMongoStorage(url, { autoMigrate: true }))).toBe(line);
 
@@ -192,7 +194,7 @@ describe.skipIf(mongo === undefined)(`an index that correctness needs${leftOut}`
     await expectPlanned(db);
   });
 
-  it('names no more than ten such keys', async () => {
+  it('is refused with ten groups of such pets at most', async () => {
     const { url, pets } = await damaged(IDEM);
     await pets.insertMany(
       Array.from({ length: 24 }, (_, n) => ({
@@ -207,7 +209,7 @@ describe.skipIf(mongo === undefined)(`an index that correctness needs${leftOut}`
     );
   });
 
-  it('of the counts is made though some are there twice', async () => {
+  it('of rate limit counts is built after duplicates are deleted', async () => {
     const { url, db } = await damaged(COUNTS);
     const counts = db.collection('rate_limits');
     await counts.insertMany(
@@ -219,7 +221,7 @@ describe.skipIf(mongo === undefined)(`an index that correctness needs${leftOut}`
     await expectPlanned(db);
   });
 
-  it('is not needed to bring the pets to safety', async () => {
+  it('is not required for an export', async () => {
     const { url } = await damaged(STATUS);
     const { archive, close } = await openMongoArchive(url);
     onTestFinished(close);
@@ -227,7 +229,7 @@ describe.skipIf(mongo === undefined)(`an index that correctness needs${leftOut}`
     expect(await archive.count(10n)).toBe(0);
   });
 
-  it('makes the list that needs it unavailable at once when it is gone, and no other', async () => {
+  it('makes only the list with a status unavailable, and at once, when it is dropped', async () => {
     const { url, db } = await freshDatabase(mongo!);
     const { repository, sent } = await openRepository(url, 60_000);
     const stored = await repository.insert(rex);
@@ -238,9 +240,9 @@ describe.skipIf(mongo === undefined)(`an index that correctness needs${leftOut}`
     expect(await repository.list({ limit: 10 })).toStrictEqual([stored]);
   });
 
-  it('is not there while it is being built', async () => {
+  it('is reported while it is being built', async () => {
     const INDEX_BUILD = 'hangAfterStartingIndexBuild';
-    // A server of its own: the fail point is for all its clients.
+    // A separate server: the fail point affects all its clients.
     const server = await startMongo({ setParameters: { enableTestCommands: 1 } });
     onTestFinished(() => server.stop());
     const { url, db, pets } = await freshDatabase(server);
@@ -252,7 +254,7 @@ describe.skipIf(mongo === undefined)(`an index that correctness needs${leftOut}`
     await db.client.db('admin').command(wait);
 
     expect(await refusal(openMongoStorage(url, { autoMigrate: false }))).toContain(
-      'the collection "pets" has the index "idem.k_1" not yet: it is being built',
+      'the collection "pets" is still building the index "idem.k_1"',
     );
 
     await goOn();

@@ -1,14 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Db, type Document, MongoServerError } from 'mongodb';
-import { NAMESPACE_NOT_FOUND } from './errors.ts';
-import { COLLECTIONS, type IndexPlan, MIGRATE_HINT } from './schema.ts';
+import type { Db, Document } from 'mongodb';
+import { isServerError } from '../connection/server-error-codes.ts';
+import { COLLECTIONS, type IndexPlan } from './collection-plans.ts';
+import { MIGRATE_HINT } from './schema-version.ts';
 
-/** An index as the server describes it. `buildUUID` is there while it is being built. */
+/** An index as the server describes it. */
 export type IndexInfo = {
   readonly name: string;
   readonly key: Document;
   readonly unique?: boolean;
   readonly hidden?: boolean;
+  /** Present while the index is being built. */
   readonly buildUUID?: unknown;
 };
 
@@ -16,21 +18,24 @@ type ListIndexesReply = {
   readonly cursor: { readonly firstBatch: readonly (IndexInfo & { readonly spec?: IndexInfo })[] };
 };
 
-/** What a collection has, what is still being built included; nothing where there is no collection. */
+/** @returns all indexes of a collection, those being built included; none if the collection does not exist */
 export async function indexesOf(db: Db, collection: string): Promise<readonly IndexInfo[]> {
   try {
-    // Else the server shows an index that is being built like any other, though it refuses no duplicate yet.
+    // By default the server lists an index that is being built like any other, though it rejects no duplicate yet.
     const reply = await db.command({ listIndexes: collection, includeBuildUUIDs: true });
     const { cursor } = reply as ListIndexesReply;
-    // Of one that is being built the description is a level deeper.
+    // While an index is being built, its description is nested in `spec`.
     return cursor.firstBatch.map(({ spec, ...info }) => ({ ...spec, ...info }));
   } catch (error) {
-    if (error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND) return [];
+    if (isServerError(error, 'NamespaceNotFound')) return [];
     throw error;
   }
 }
 
-/** Whether an index does what the plan says. What only guards may have another name; what is hinted at may not. */
+/**
+ * Whether an index is ready and has the planned definition. A unique index may have another name. An index that queries
+ * hint at may not.
+ */
 export function isPlanned(info: IndexInfo, plan: IndexPlan): boolean {
   const { name, key, v: _v, ns: _ns, background: _background, ...options }: IndexInfo & Document = info;
   return (
@@ -41,14 +46,14 @@ export function isPlanned(info: IndexInfo, plan: IndexPlan): boolean {
   );
 }
 
-/** What to do about the indexes that correctness needs, in one line, or `undefined` when they are all there. */
+/** @returns what the operator must do, in one line; `undefined` if every required index is ready */
 export async function indexProblem(db: Db): Promise<string | undefined> {
   const problems = COLLECTIONS.filter(({ indexes }) => indexes.length > 0).map(
     async ({ name: collection, indexes }) => {
-      const there = await indexesOf(db, collection);
+      const existing = await indexesOf(db, collection);
       return indexes
-        .filter((plan) => plan.isNeeded && !there.some((info) => isPlanned(info, plan)))
-        .map((plan) => `the collection "${collection}" ${stateOf(plan, there)}`);
+        .filter((plan) => plan.isRequired && !existing.some((info) => isPlanned(info, plan)))
+        .map((plan) => `the collection "${collection}" ${stateOf(plan, existing)}`);
     },
   );
   const all = (await Promise.all(problems)).flat();
@@ -57,10 +62,10 @@ export async function indexProblem(db: Db): Promise<string | undefined> {
     : `in the database "${db.databaseName}" ${all.join(', ')}; ${MIGRATE_HINT}`;
 }
 
-function stateOf({ name }: IndexPlan, there: readonly IndexInfo[]): string {
-  const info = there.find((other) => other.name === name);
+function stateOf({ name }: IndexPlan, existing: readonly IndexInfo[]): string {
+  const info = existing.find((other) => other.name === name);
   if (info === undefined) return `lacks the index "${name}"`;
   return info.buildUUID === undefined
-    ? `has an index "${name}" that is another than petstore needs`
-    : `has the index "${name}" not yet: it is being built`;
+    ? `has an index "${name}" with another definition`
+    : `is still building the index "${name}"`;
 }
