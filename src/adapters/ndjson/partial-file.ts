@@ -6,7 +6,7 @@ import type { Delivered } from '../../application/moving/resume-export.ts';
 import { blocksOf, LF } from './lines.ts';
 import { absent, PartialLock } from './partial-lock.ts';
 import { PetFileError } from './pet-file-error.ts';
-import { type ParseJson, parsePetLine, petLine } from './pet-line.ts';
+import { parsePetLine, petLine } from './pet-line.ts';
 
 /** As a database of pets: for its owner alone. */
 const NEW_MODE = 0o600;
@@ -66,14 +66,14 @@ export class PartialFile {
    *
    * @throws {PetFileError} when it holds no pets
    */
-  async delivered(parseJson: ParseJson): Promise<Delivered | undefined> {
+  async delivered(): Promise<Delivered | undefined> {
     return attempt(this.path, async () => {
       if (this.#size === 0) return undefined;
       const { count, start, end } = await this.#completeLines();
       if (count === 0) throw this.misfit();
       const line = Buffer.alloc(end - 1 - start);
       await this.#file.read(line, 0, line.length, start);
-      const last = parsePetLine(line.toString(), parseJson);
+      const last = parsePetLine(line.toString());
       if (typeof last === 'string') throw this.misfit();
       return { count, last };
     });

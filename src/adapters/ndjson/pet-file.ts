@@ -5,7 +5,7 @@ import type { PetSource, Survey } from '../../application/ports/pet-source.ts';
 import type { OnProgress } from '../../application/ports/progress.ts';
 import { PetFileError } from './pet-file-error.ts';
 import { LineTooLong, linesOf } from './lines.ts';
-import { type ParseJson, parsePetLine } from './pet-line.ts';
+import { parsePetLine } from './pet-line.ts';
 
 /** Of a line, in bytes. A pet has at most some 4 thousand, also when all of its name is escaped. */
 export const MAX_LINE_BYTES = 65_536;
@@ -19,23 +19,21 @@ export class PetFile implements PetSource {
   readonly #file: FileHandle;
   /** In bytes, when it was opened. */
   readonly #size: number;
-  readonly #parseJson: ParseJson;
 
-  private constructor(path: string, file: FileHandle, size: number, parseJson: ParseJson) {
+  private constructor(path: string, file: FileHandle, size: number) {
     this.#path = path;
     this.#file = file;
     this.#size = size;
-    this.#parseJson = parseJson;
   }
 
   /** @throws {PetFileError} when it cannot be opened */
-  static async open(path: string, parseJson: ParseJson): Promise<PetFile> {
+  static async open(path: string): Promise<PetFile> {
     try {
       // Opening a pipe would wait for its other end in a thread that nothing can stop, not even the end of the process.
       if ((await stat(path)).isFile()) {
         const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
         const opened = await file.stat();
-        if (opened.isFile()) return new PetFile(path, file, opened.size, parseJson);
+        if (opened.isFile()) return new PetFile(path, file, opened.size);
         await file.close();
       }
     } catch (error) {
@@ -81,7 +79,7 @@ export class PetFile implements PetSource {
         const pets: ArchivedPet[] = [];
         for (const bytes of lines) {
           line++;
-          const pet = parsePetLine(this.#decode(bytes, line), this.#parseJson);
+          const pet = parsePetLine(this.#decode(bytes, line));
           if (typeof pet === 'string') throw new PetFileError(this.#path, line, pet);
           if (pet.id <= lastId) throw new PetFileError(this.#path, line, misplaced(pet.id, lastId));
           lastId = pet.id;

@@ -2,9 +2,8 @@ import * as v from 'valibot';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import { InvalidPet } from '../../domain/invalid-pet.ts';
 import { MAX_PET_ID, newPet, PET_STATUSES, storedPet } from '../../domain/pet.ts';
-
-/** Parses JSON without losing a digit: an integer in the range of int64 comes as a `bigint`. */
-export type ParseJson = (text: string) => unknown;
+import { parseJson } from '../json/parse-json.ts';
+import { petJson } from '../json/pet-json.ts';
 
 // Each message is the rest of a sentence that begins with the name of the field.
 const INT64 = 'must be an integer in the range of int64';
@@ -30,18 +29,15 @@ function misfit({ expected, path }: v.StrictObjectIssue): string {
   return expected === 'never' ? 'is no field that a pet has' : 'is required';
 }
 
-/** The line of a pet, without its end. Written by hand, because `JSON.stringify` has no exact int64. */
-export function petLine({ id, name, categoryId, status, idempotency }: ArchivedPet): string {
-  const known = idempotency === undefined ? '' : `,"idempotency":${JSON.stringify(toWire(idempotency))}`;
-  return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"${known}}`;
-}
-
-function toWire({ key, fingerprint }: NonNullable<ArchivedPet['idempotency']>) {
-  return { key, fingerprint };
+/** The line of a pet, without its line end. */
+export function petLine(pet: ArchivedPet): string {
+  if (pet.idempotency === undefined) return JSON.stringify(petJson(pet));
+  const { key, fingerprint } = pet.idempotency;
+  return JSON.stringify({ ...petJson(pet), idempotency: { key, fingerprint } });
 }
 
 /** @returns the pet, or everything that is wrong with the line, in one */
-export function parsePetLine(text: string, parseJson: ParseJson): ArchivedPet | string {
+export function parsePetLine(text: string): ArchivedPet | string {
   let value: unknown;
   try {
     value = parseJson(text);

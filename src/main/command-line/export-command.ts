@@ -1,4 +1,3 @@
-import { parseJson } from '../../adapters/json/parse-json.ts';
 import { PartialFile, petLines } from '../../adapters/ndjson/partial-file.ts';
 import { PetFileError } from '../../adapters/ndjson/pet-file-error.ts';
 import { ExportPets } from '../../application/moving/export-pets.ts';
@@ -63,7 +62,7 @@ async function toFile(archive: ReadablePetArchive, path: string, talk: Talk): Pr
   const file = await PartialFile.open(path);
   try {
     talk.ifInterrupted(`run the same command again to go on with ${file.path}`);
-    const delivered = await file.delivered(parseJson);
+    const delivered = await file.delivered();
     if (delivered !== undefined) {
       if (!(await new ResumeExport(archive).execute(delivered))) throw file.misfit();
       await file.cut();

@@ -1,4 +1,3 @@
-import { parseJson } from '../../adapters/json/parse-json.ts';
 import { PetFile } from '../../adapters/ndjson/pet-file.ts';
 import { CopyPets } from '../../application/moving/copy-pets.ts';
 import { UsageError } from './usage-error.ts';
@@ -23,7 +22,7 @@ export const importCommand: Command = {
   takesFile: true,
   async run({ file: path, to }, talk) {
     if (path === undefined) throw new UsageError('FILE is missing', 'import ');
-    const file = await PetFile.open(path, parseJson);
+    const file = await PetFile.open(path);
     try {
       const target = await openTarget(to ?? defaultUrl(), to === undefined ? 'DATABASE_URL' : '--to');
       try {

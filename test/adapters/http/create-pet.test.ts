@@ -116,7 +116,7 @@ test('the last id there is, and then a clear error', async () => {
   const last = await api.post(petBody());
   expect(last.headers['location']).toBe('/v1/pets/9007199254740991');
   expect(whole(await api.post(petBody()))).toStrictEqual(
-    problem(500, 'INTERNAL', 'the service made an error; it has been logged under this request id'),
+    problem(500, 'INTERNAL', 'an internal error occurred; it has been logged under this request id'),
   );
   expect(api.log.failures).toMatchObject([{ error: { kind: 'pet-ids-exhausted' } }]);
 });

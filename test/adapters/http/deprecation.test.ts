@@ -72,7 +72,7 @@ test.each(['/v1/pets', '/v1/pets/', '/v1/pets/1/toys', '/livez', '/v1'])(
 
 describe('the sunset', () => {
   const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
-  const GONE = 'this operation was removed on 5 December 2030; use GET /v1/pets';
+  const GONE = 'this operation was removed on 2030-12-05; use GET /v1/pets';
 
   test('a millisecond before it, all is as it was', async () => {
     await using api = await startApi({ now: BEFORE });

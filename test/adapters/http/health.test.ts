@@ -48,7 +48,7 @@ describe('/readyz', () => {
   test('is 500 for a bug', async () => {
     await using api = await startApi({ probe: failing(new TypeError('x is not a function')) });
     expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(
-      problem(500, 'INTERNAL', 'the service made an error; it has been logged under this request id'),
+      problem(500, 'INTERNAL', 'an internal error occurred; it has been logged under this request id'),
     );
   });
 });

@@ -207,7 +207,12 @@ describe('a limiter that cannot count', () => {
     await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter: failing(error) });
     const answer = await api.get('/v1/pets', { ...AS_TOM, 'x-request-id': 'a' });
     expect(whole(answer)).toStrictEqual(
-      problem(500, 'INTERNAL', 'the service made an error; it has been logged under this request id', POLICY),
+      problem(
+        500,
+        'INTERNAL',
+        'an internal error occurred; it has been logged under this request id',
+        POLICY,
+      ),
     );
     expect(api.log.failures).toStrictEqual([{ error, requestId: 'a' }]);
     expect(api.log.notCounted).toStrictEqual([]);

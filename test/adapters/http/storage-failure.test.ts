@@ -52,7 +52,7 @@ describe('a bug: 500, which tells nothing and is logged once', () => {
     for (const [, send] of OPERATIONS) {
       await using api = await startApi({ pets: new FailingPetRepository(error) });
       expect(withoutDeprecation(whole(await send(api)))).toStrictEqual(
-        problem(500, 'INTERNAL', 'the service made an error; it has been logged under this request id'),
+        problem(500, 'INTERNAL', 'an internal error occurred; it has been logged under this request id'),
       );
       expect(api.log.failures).toStrictEqual([{ error, requestId: 'the-failing-one' }]);
       expect(await api.log.record(0)).toMatchObject({ requestId: 'the-failing-one', status: 500 });

@@ -2,7 +2,6 @@ import { appendFile, mkdtemp, readdir, readFile, rm, unlink, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseJson } from '../../../src/adapters/json/parse-json.ts';
 import { PartialFile, petLines } from '../../../src/adapters/ndjson/partial-file.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 
@@ -73,7 +72,7 @@ describe('a partial file', () => {
     await writeFile(`${path}.partial`, `${petLines(PETS.slice(0, 4))}{"id":`);
     const file = await opened(path);
 
-    expect(await file.delivered(parseJson)).toStrictEqual({ count: 4, last: PETS[3] });
+    expect(await file.delivered()).toStrictEqual({ count: 4, last: PETS[3] });
     await file.cut();
     await file.append(PETS.slice(4));
     await file.complete();

@@ -2,7 +2,6 @@ import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseJson } from '../../../src/adapters/json/parse-json.ts';
 import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
 import { MAX_LINE_BYTES, PetFile } from '../../../src/adapters/ndjson/pet-file.ts';
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts';
@@ -14,7 +13,7 @@ async function file(content: string | Uint8Array): Promise<{ path: string; pets:
   onTestFinished(async () => rm(directory, { recursive: true }));
   const path = join(directory, 'pets.ndjson');
   await writeFile(path, content);
-  const pets = await PetFile.open(path, parseJson);
+  const pets = await PetFile.open(path);
   onTestFinished(() => pets.close());
   return { path, pets };
 }
@@ -168,6 +167,6 @@ describe('a file that is wrong', () => {
     [tmpdir(), /is not a file, which is read twice/],
     ['/dev/null', /is not a file, which is read twice/],
   ])('cannot be opened: %s', async (path, message) => {
-    await expect(PetFile.open(path, parseJson)).rejects.toThrow(message);
+    await expect(PetFile.open(path)).rejects.toThrow(message);
   });
 });

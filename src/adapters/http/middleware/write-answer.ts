@@ -1,0 +1,48 @@
+import type { Middleware, ParameterizedContext } from 'koa';
+import type { RequestLog } from '../request-log.ts';
+import { answerHeaders } from '../wire/answer-headers.ts';
+import { errorAnswer, errorJson, RequestRefused } from '../wire/errors.ts';
+import type { State } from './state.ts';
+
+/** A longer body, in characters, is encoded here: Node would hold up to three bytes a character for a slow client. */
+const LARGE_BODY_CHARS = 16 * 1024;
+
+/**
+ * Writes every answer, in one `writeHead`. The middleware behind it says what the answer is, as in any Koa
+ * application: `ctx.status`, `ctx.set` and `ctx.body`, which is JSON text or a value for `JSON.stringify`.
+ *
+ * Whatever is thrown becomes an error answer. What is not the client's fault is logged, including a route that says
+ * nothing: it is answered 500.
+ */
+export function writeAnswer(log: Pick<RequestLog, 'failed'>): Middleware<State> {
+  return async (ctx, next) => {
+    let json: string | undefined;
+    try {
+      await next();
+      json = bodyOf(ctx);
+    } catch (error) {
+      const answer = errorAnswer(error);
+      // The server has already answered a request that timed out. Reading its body fails because of that.
+      if (answer.status >= 500 && !ctx.headerSent && !(error instanceof RequestRefused)) {
+        log.failed(error, ctx.state.requestId);
+      }
+      ctx.status = answer.status;
+      ctx.set(answer.headers);
+      json = errorJson(answer);
+    }
+    if (!ctx.headerSent) write(ctx, json);
+  };
+}
+
+/** @throws {TypeError} when the body is a value that JSON cannot express */
+function bodyOf({ body, status, method, path }: ParameterizedContext<State>): string | undefined {
+  if (status === 204) return undefined;
+  if (body === undefined || body === null) throw new Error(`no middleware answered ${method} ${path}`);
+  return typeof body === 'string' ? body : JSON.stringify(body);
+}
+
+function write({ res, state, status }: ParameterizedContext<State>, json: string | undefined): void {
+  const body = json !== undefined && json.length > LARGE_BODY_CHARS ? Buffer.from(json) : json;
+  res.writeHead(status, answerHeaders(state.requestId, body));
+  res.end(body);
+}
