@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
+import { problem, whole } from '../../support/answer.ts';
 import { KEY, startApi } from '../../support/http.ts';
 
 /** Every line has one thing wrong less than the line before, in the order in which a request is judged. */
@@ -89,5 +90,24 @@ describe('what is wrong first is answered first', () => {
       codes.push((JSON.parse(body) as { code: string }).code);
     }
     expect(codes).toStrictEqual(['UNAUTHENTICATED', 'METHOD_NOT_ALLOWED', 'GONE']);
+  });
+});
+
+describe('query parameters are refused before the body is read', () => {
+  test.each([
+    ['that does not come', 'Content-Length: 50'],
+    ['that is huge', 'Content-Length: 1000000000000'],
+    ['that comes in chunks without end', 'Transfer-Encoding: chunked'],
+    ['that is encoded', 'Content-Encoding: gzip\r\nContent-Length: 50'],
+  ])('a body %s', async (_, framing) => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(
+      `POST /v1/pets?x=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
+        `Content-Type: application/json\r\n${framing}\r\n\r\n`,
+    );
+    expect(whole(await connection.answer())).toStrictEqual(
+      problem(400, 'INVALID_ARGUMENT', 'x is not a parameter of this operation'),
+    );
   });
 });

@@ -1,4 +1,5 @@
 import type { Middleware } from 'koa';
+import type { State } from './state.ts';
 
 /** Response headers that pages may read in addition to https://fetch.spec.whatwg.org/#cors-safelisted-response-header-name */
 const EXPOSED_HEADERS = [
@@ -28,13 +29,13 @@ const PREFLIGHT = {
  * Lets pages of these origins read every answer to a request that could be parsed, errors included. Browser credentials
  * are not allowed: those are cookies, and a page sends its API key in a header.
  */
-export function allowOrigins(origins: readonly string[]): Middleware {
-  return (ctx, next) => {
-    const { origin } = ctx.req.headers;
-    ctx.set('Vary', 'Origin');
+export function allowOrigins(origins: readonly string[]): Middleware<State> {
+  return ({ req, state }, next) => {
+    const { origin } = req.headers;
+    state.headers['Vary'] = 'Origin';
     if (origin !== undefined && origins.includes(origin)) {
-      ctx.set('Access-Control-Allow-Origin', origin);
-      ctx.set('Access-Control-Expose-Headers', EXPOSED_HEADERS);
+      state.headers['Access-Control-Allow-Origin'] = origin;
+      state.headers['Access-Control-Expose-Headers'] = EXPOSED_HEADERS;
     }
     return next();
   };
@@ -44,11 +45,11 @@ export function allowOrigins(origins: readonly string[]): Middleware {
  * Answers the preflight of a page of these origins. A preflight carries no API key, so the answer is the same for every
  * path.
  */
-export function answerPreflight(origins: readonly string[]): Middleware {
+export function answerPreflight(origins: readonly string[]): Middleware<State> {
   return (ctx, next) => {
     const { origin, 'access-control-request-method': method } = ctx.req.headers;
     if (ctx.method !== 'OPTIONS' || method === undefined || !origins.includes(origin ?? '')) return next();
-    ctx.set(PREFLIGHT);
+    Object.assign(ctx.state.headers, PREFLIGHT);
     ctx.status = 204;
     return undefined;
   };

@@ -2,16 +2,18 @@ import type { IncomingMessage } from 'node:http';
 import type { Middleware } from 'koa';
 import { DEPRECATION, isSunset, SUNSET } from '../wire/deprecation.ts';
 import { gone } from '../wire/refusals.ts';
+import type { State } from './state.ts';
 
 const GET_PET_PATH = /^\/v1\/pets\/[^/]+$/;
 
 /** Announces on every response of getPet's path, whatever its status, that the operation is deprecated. */
-export function announceDeprecation(baseUrl: (request: IncomingMessage) => string): Middleware {
+export function announceDeprecation(baseUrl: (request: IncomingMessage) => string): Middleware<State> {
   return (ctx, next) => {
     if (GET_PET_PATH.test(ctx.path)) {
-      ctx.set('Deprecation', DEPRECATION);
-      ctx.set('Sunset', SUNSET.toUTCString());
-      ctx.set('Link', `<${baseUrl(ctx.req)}/docs#getPet>; rel="deprecation"; type="text/html"`);
+      const { headers } = ctx.state;
+      headers['Deprecation'] = DEPRECATION;
+      headers['Sunset'] = SUNSET.toUTCString();
+      headers['Link'] = `<${baseUrl(ctx.req)}/docs#getPet>; rel="deprecation"; type="text/html"`;
     }
     return next();
   };

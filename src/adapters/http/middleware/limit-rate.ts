@@ -19,17 +19,18 @@ export function limitRate(
   log: Pick<RequestLog, 'notLimited'>,
 ): Middleware<State> {
   const count = async (ctx: ParameterizedContext<State>, next: Next, keyId: string, limit: RateLimit) => {
+    const { headers, requestId } = ctx.state;
     // The policy holds even if the request cannot be counted.
-    ctx.set('RateLimit-Policy', rateLimitPolicy(limit));
+    headers['RateLimit-Policy'] = rateLimitPolicy(limit);
     let allowance: Allowance;
     try {
       allowance = await limiter.take(keyId, limit);
     } catch (error) {
       if (!(error instanceof StorageUnavailable)) throw error;
-      log.notLimited(error, ctx.state.requestId);
+      log.notLimited(error, requestId);
       return next();
     }
-    ctx.set('RateLimit', rateLimitLeft(allowance));
+    headers['RateLimit'] = rateLimitLeft(allowance);
     if (!allowance.allowed) throw rateLimited(limit, allowance);
     return next();
   };

@@ -9,13 +9,15 @@ const LARGE_BODY_CHARS = 16 * 1024;
 
 /**
  * Writes every answer, in one `writeHead`. The middleware behind it says what the answer is, as in any Koa
- * application: `ctx.status`, `ctx.set` and `ctx.body`, which is JSON text or a value for `JSON.stringify`.
+ * application: `ctx.status`, `ctx.body`, which is JSON text or a value for `JSON.stringify`, and headers in
+ * `ctx.state.headers` or with `ctx.set`.
  *
  * Whatever is thrown becomes an error answer. What is not the client's fault is logged, including a route that says
  * nothing: it is answered 500.
  */
 export function writeAnswer(log: Pick<RequestLog, 'failed'>): Middleware<State> {
   return async (ctx, next) => {
+    ctx.state.headers = {};
     let json: string | undefined;
     try {
       await next();
@@ -27,22 +29,23 @@ export function writeAnswer(log: Pick<RequestLog, 'failed'>): Middleware<State> 
         log.failed(error, ctx.state.requestId);
       }
       ctx.status = answer.status;
-      ctx.set(answer.headers);
+      Object.assign(ctx.state.headers, answer.headers);
       json = errorJson(answer);
     }
     if (!ctx.headerSent) write(ctx, json);
   };
 }
 
-/** @throws {TypeError} when the body is a value that JSON cannot express */
-function bodyOf({ body, status, method, path }: ParameterizedContext<State>): string | undefined {
+/** @throws {Error} when no handler has said anything, or when the body is a value that JSON cannot express */
+function bodyOf(ctx: ParameterizedContext<State>): string | undefined {
+  const { body, status } = ctx;
   if (status === 204) return undefined;
-  if (body === undefined || body === null) throw new Error(`no middleware answered ${method} ${path}`);
+  if (body == null) throw new Error(`the route ${ctx['routerPath'] as string | undefined} gave no answer`);
   return typeof body === 'string' ? body : JSON.stringify(body);
 }
 
 function write({ res, state, status }: ParameterizedContext<State>, json: string | undefined): void {
   const body = json !== undefined && json.length > LARGE_BODY_CHARS ? Buffer.from(json) : json;
-  res.writeHead(status, answerHeaders(state.requestId, body));
+  res.writeHead(status, Object.assign(answerHeaders(state.requestId, body), state.headers));
   res.end(body);
 }

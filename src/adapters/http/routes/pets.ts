@@ -40,7 +40,7 @@ export function petsRoutes(dependencies: Dependencies): Router<State> {
     const linkNext = (id: bigint) => {
       const filter = status === undefined ? '' : `&status=${status}`;
       const url = `${baseUrl(ctx.req)}/v1/pets?limit=${limit}${filter}&cursor=${encodeCursor(id)}`;
-      ctx.set('Link', `<${url}>; rel="next"`);
+      ctx.state.headers['Link'] = `<${url}>; rel="next"`;
     };
     try {
       const { pets, next } = await listPets.execute({ limit, status, after });
@@ -56,15 +56,15 @@ export function petsRoutes(dependencies: Dependencies): Router<State> {
   // Authenticates again behind the body, which may take longer to arrive than a revocation takes to apply.
   const body = [requireJson, refuseQuery, readBody, authenticate] as const;
   router.post('/v1/pets', requireScope('pets:write'), ...body, async (ctx) => {
-    const { requestId } = ctx.state;
+    const { headers, requestId } = ctx.state;
     const caller = ctx.state.caller!;
     const draft = parse(NewPet, jsonObject(ctx.request.body), 'body');
     const once = idempotency(ctx.req.headers['idempotency-key'], caller.id, draft);
     const { pet, replayed } = await createPet.execute(draft, once);
     // Before the answer: the pet exists even if the client never learns of it.
     log.petCreated({ requestId, petId: pet.id, keyId: caller.id, keyLabel: caller.label, replayed });
-    if (!isSunset(now())) ctx.set('Location', `/v1/pets/${pet.id}`);
-    if (replayed) ctx.set('Idempotent-Replayed', 'true');
+    if (!isSunset(now())) headers['Location'] = `/v1/pets/${pet.id}`;
+    if (replayed) headers['Idempotent-Replayed'] = 'true';
     ctx.status = 201;
     ctx.body = petJson(pet);
   });
