@@ -1,7 +1,10 @@
 import type { Middleware } from 'koa';
 import type { State } from './state.ts';
 
-/** Response headers that pages may read in addition to https://fetch.spec.whatwg.org/#cors-safelisted-response-header-name */
+/**
+ * Response headers that pages may read in addition to the safelisted ones:
+ * https://fetch.spec.whatwg.org/#cors-safelisted-response-header-name
+ */
 const EXPOSED_HEADERS = [
   'Link',
   'Location',

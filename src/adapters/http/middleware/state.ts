@@ -5,8 +5,8 @@ export type State = {
   /** The `X-Request-Id` of the answer and of every log line. */
   requestId: string;
   /**
-   * Headers of the answer, by name. Faster than `ctx.set`, which works as well: a list took 26 % more CPU with one header
-   * set that way, because Node then stores and validates every header twice.
+   * Headers of the answer, by name. `ctx.set` works as well and takes 1 us of CPU longer for an answer (3 % of a list):
+   * Node then validates and copies every header twice.
    */
   headers: Record<string, string>;
   /** The verified API key. Present behind {@link authenticate} under `/v1`; absent elsewhere. */

@@ -66,7 +66,8 @@ const HEADERS = {
   },
   'RateLimit-Policy': {
     description:
-      'The rate limit of the API key: at most `q` requests in each window of `w` seconds. Absent when the key has no limit.',
+      'The rate limit of the API key: at most `q` requests in each window of `w` seconds. Absent when the key has ' +
+      'no limit.',
     schema: text({ pattern: '^"key";q=[1-9][0-9]*;w=[1-9][0-9]*$' }),
     example: rateLimitPolicy(RATE_LIMIT),
   },
@@ -91,25 +92,27 @@ const HEADERS = {
     description:
       'The absolute URL of the next page (RFC 8288), with the same filter and limit. Absent on the last page.',
     schema: text({ pattern: '^<https?://[^<> ]+[?&]cursor=[^<>& ]+>; rel="next"$' }),
-    example: `<https://petstore.example/v1/pets?limit=2&status=${PET_STATUSES[0]}&cursor=${encodeCursor(43n)}>; rel="next"`,
+    example:
+      `<https://petstore.example/v1/pets?limit=2&status=${PET_STATUSES[0]}` +
+      `&cursor=${encodeCursor(43n)}>; rel="next"`,
   },
   Deprecation: {
-    description: 'Since when the operation is deprecated, as a date in seconds since 1970 (RFC 9745).',
+    description: 'When the operation became deprecated, in seconds since 1970 (RFC 9745).',
     ...exactly(DEPRECATION),
   },
   Sunset: {
-    description: 'When the operation is removed (RFC 8594).',
+    description: 'When the operation will be removed (RFC 8594).',
     ...exactly(SUNSET.toUTCString()),
   },
   DeprecationLink: {
-    description: 'Where the deprecation is explained.',
+    description: 'An explanation of the deprecation.',
     required: true,
     schema: text({ pattern: '^<https?://[^<> ]+>; rel="deprecation"; type="text/html"$' }),
     example: '<https://petstore.example/docs#getPet>; rel="deprecation"; type="text/html"',
   },
 } satisfies Record<string, JsonObject>;
 
-/** The headers of a response by their name on the wire, each with its name among the components. */
+/** The headers of a response: their names on the wire, and the names of their components. */
 export type ResponseHeaders = Readonly<Record<string, keyof typeof HEADERS>>;
 
 export const ALWAYS: ResponseHeaders = {
@@ -119,14 +122,14 @@ export const ALWAYS: ResponseHeaders = {
   'Content-Length': 'Content-Length',
 };
 
-/** What every answer of a deprecated operation carries, once the path of the request is known. */
+/** Headers of every answer of a deprecated operation, except when the service could not parse the path. */
 export const DEPRECATED: ResponseHeaders = {
   Deprecation: 'Deprecation',
   Sunset: 'Sunset',
   Link: 'DeprecationLink',
 };
 
-/** What an answer carries of the rate limit, once the API key of the request is known and has one. */
+/** Headers of every answer to a request whose API key is known and has a rate limit. */
 export const LIMITED: ResponseHeaders = { 'RateLimit-Policy': 'RateLimit-Policy', RateLimit: 'RateLimit' };
 
 export function componentHeaders(): JsonObject {
