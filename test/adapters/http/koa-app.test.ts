@@ -15,7 +15,7 @@ const INTERNAL = JSON.stringify({
 
 type Handler = Parameters<Router<State>['all']>[1];
 
-/** What a GET of a route with this handler is answered, and what is logged. */
+/** The answer to a GET of a route with this handler, and what is logged. */
 async function answerOf(handler: Handler) {
   const log = new RecordingLog();
   const app = koaApp(log);
@@ -98,6 +98,7 @@ test.each<readonly [string, Handler, string]>([
   ['calls next and says nothing', (_ctx, next) => next(), 'the route /route gave no answer'],
   ['has no body', (ctx) => void (ctx.status = 200), 'the route /route gave no answer'],
   ['has a body of null', (ctx) => void (ctx.body = null), 'the route /route gave no answer'],
+  ['has a body that JSON leaves out', (ctx) => void (ctx.body = () => 1), 'the route /route gave no answer'],
   ['has a body that is no JSON', (ctx) => void (ctx.body = { id: 1n }), 'BigInt'],
   ['fails', () => Promise.reject(new Error('a bug')), 'a bug'],
 ])('a handler that %s: 500, logged once, and never a hang', async (_, handler, message) => {

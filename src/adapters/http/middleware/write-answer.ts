@@ -12,8 +12,8 @@ const LARGE_BODY_CHARS = 16 * 1024;
  * application: `ctx.status`, `ctx.body`, which is JSON text or a value for `JSON.stringify`, and headers in
  * `ctx.state.headers` or with `ctx.set`.
  *
- * Whatever is thrown becomes an error answer. What is not the client's fault is logged, including a route that says
- * nothing: it is answered 500.
+ * Anything thrown becomes an error answer. A failure that is not the client's fault is logged. That includes a handler
+ * that gives no answer: the client gets 500.
  */
 export function writeAnswer(log: Pick<RequestLog, 'failed'>): Middleware<State> {
   return async (ctx, next) => {
@@ -36,12 +36,14 @@ export function writeAnswer(log: Pick<RequestLog, 'failed'>): Middleware<State> 
   };
 }
 
-/** @throws {Error} when no handler has said anything, or when the body is a value that JSON cannot express */
+/** @throws {Error} when no handler has given an answer, or when JSON cannot express the body */
 function bodyOf(ctx: ParameterizedContext<State>): string | undefined {
   const { body, status } = ctx;
   if (status === 204) return undefined;
-  if (body == null) throw new Error(`the route ${ctx['routerPath'] as string | undefined} gave no answer`);
-  return typeof body === 'string' ? body : JSON.stringify(body);
+  const json: string | undefined = typeof body === 'string' ? body : JSON.stringify(body ?? undefined);
+  if (json === undefined)
+    throw new Error(`the route ${ctx['routerPath'] as string | undefined} gave no answer`);
+  return json;
 }
 
 function write({ res, state, status }: ParameterizedContext<State>, json: string | undefined): void {

@@ -10,11 +10,11 @@ import { methodNotAllowed, routeNotFound } from '../wire/refusals.ts';
 export const noRoute: Middleware<State> = (ctx) => {
   const matched = ctx['matched'] as readonly Layer[];
   const methods = matched.flatMap((layer) => layer.methods);
+  // A route called `next` instead of giving an answer: a bug, which writeAnswer reports.
+  if (methods.includes(ctx.method)) return;
   // `OPTIONS *` asks about the whole service: RFC 9110, section 9.3.7.
   if (ctx.path === '*') methods.push('GET', 'HEAD', 'POST');
   if (methods.length === 0) throw routeNotFound();
-  // A route called `next` instead of giving an answer: a bug, which writeAnswer reports.
-  if (methods.includes(ctx.method)) return;
   const allow = [...new Set([...methods, 'OPTIONS'])].toSorted().join(', ');
   if (ctx.method !== 'OPTIONS') throw methodNotAllowed(allow);
   ctx.state.headers['Allow'] = allow;

@@ -28,7 +28,7 @@ import {
 
 type Node = Readonly<Record<string, unknown>>;
 
-// As a reader gets it: what JSON cannot say is gone.
+// As a reader gets it: without what JSON cannot express.
 const document = JSON.parse(JSON.stringify(openApiDocument())) as Node;
 
 function isNode(value: unknown): value is Node {
@@ -46,7 +46,7 @@ function at(path: string): unknown {
   return path.split(' ').reduce<unknown>((node, key) => (node as Node)[key], document);
 }
 
-/** The object itself, where it is referred to. */
+/** The object itself, also behind a reference. */
 function resolved(node: unknown): Node {
   const { $ref } = node as { readonly $ref?: string };
   return ($ref === undefined ? node : at($ref.replace('#/', '').replaceAll('/', ' '))) as Node;
@@ -97,7 +97,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('describes what is outside /v1 as it is: at the root, without a key', () => {
+  it('describes the paths outside /v1: at the root, without a key', () => {
     for (const operation of SYSTEM) {
       const [path] = operation.split(' ');
       expect(at(`paths ${path} servers 0 url`)).toBe('/');
