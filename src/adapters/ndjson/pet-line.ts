@@ -3,6 +3,7 @@ import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import { InvalidPet } from '../../domain/invalid-pet.ts';
 import { MAX_PET_ID, newPet, PET_STATUSES, storedPet } from '../../domain/pet.ts';
 import { parseJson } from '../json/parse-json.ts';
+import { petJson } from '../json/pet-json.ts';
 
 // Each message is a phrase that follows the name of a field.
 const INT64 = 'must be an integer in the range of int64';
@@ -28,14 +29,11 @@ function misfit({ expected, path }: v.StrictObjectIssue): string {
   return expected === 'never' ? 'is not a field of a pet' : 'is required';
 }
 
-/** The line of a pet, without its end. Written by hand, because `JSON.stringify` has no exact int64. */
-export function petLine({ id, name, categoryId, status, idempotency }: ArchivedPet): string {
-  const known = idempotency === undefined ? '' : `,"idempotency":${JSON.stringify(toWire(idempotency))}`;
-  return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"${known}}`;
-}
-
-function toWire({ key, fingerprint }: NonNullable<ArchivedPet['idempotency']>) {
-  return { key, fingerprint };
+/** The line of a pet, without its line end. */
+export function petLine(pet: ArchivedPet): string {
+  if (pet.idempotency === undefined) return JSON.stringify(petJson(pet));
+  const { key, fingerprint } = pet.idempotency;
+  return JSON.stringify({ ...petJson(pet), idempotency: { key, fingerprint } });
 }
 
 /** The pet in a line, or every problem of the line in one text. */

@@ -52,7 +52,7 @@ describe('a categoryId comes back with the same digits', () => {
   );
 });
 
-describe('what is no int64 is refused', () => {
+describe('anything but an int64 is refused', () => {
   const refused = [
     '1.5',
     '-0.1',
@@ -86,7 +86,7 @@ describe('what is no int64 is refused', () => {
   });
 });
 
-test('a number that is made to be slow is not', async () => {
+test('a number crafted to be slow to parse is not slow', async () => {
   await using api = await startApi();
   // Zeros that do not end the number: a careless pattern takes seconds for them.
   const categoryId = `1${'0'.repeat(65_000)}1`;

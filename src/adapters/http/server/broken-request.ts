@@ -1,10 +1,18 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { bodyHeaders } from '../wire/answer.ts';
-import { type ErrorAnswer, errorAnswer, errorJson, RequestRefused } from '../wire/errors.ts';
-import { acceptedRequestId } from '../wire/request-id.ts';
+import { answerHeaders } from '../wire/answer-headers.ts';
+import { type ErrorAnswer, errorAnswer, errorJson, type RequestRefused } from '../wire/errors.ts';
+import {
+  chunkExtensionsTooLarge,
+  headersTooLarge,
+  notHttp,
+  requestTimeout,
+  unknownHttpMethod,
+  urlTooLong,
+} from '../wire/refusals.ts';
+import { acceptedRequestId, requestIdOf } from '../wire/request-id.ts';
 import type { RequestLog } from '../request-log.ts';
-import { MAX_HEADERS_BYTES, MAX_URL_BYTES } from '../wire/limits.ts';
+import { MAX_URL_BYTES } from '../wire/limits.ts';
 import { hangUp } from './hang-up.ts';
 
 /** An error of Node's HTTP parser or its timers. */
@@ -40,13 +48,13 @@ export function answerBrokenRequest(
     // The broken input is in the body of a request that was answered without it.
     hangUp(socket);
   } else {
-    answerWith(latest, errorAnswer(refusal(error)), acceptedRequestId(latest.req.headers['x-request-id']));
+    answerWith(latest, errorAnswer(refusal(error)), requestIdOf(latest.req));
   }
 }
 
 /** Refuses an ambiguous request. The connection closes, because the bytes that follow cannot be trusted. */
 export function refuseAmbiguous(response: ServerResponse, log: RequestLog): void {
-  const id = acceptedRequestId(response.req.headers['x-request-id']);
+  const id = requestIdOf(response.req);
   const answer = errorAnswer(notHttp());
   response.once('close', () => logAnswer(log, id, answer, response.req.method));
   response.shouldKeepAlive = false;
@@ -55,7 +63,7 @@ export function refuseAmbiguous(response: ServerResponse, log: RequestLog): void
 
 function answerWith(response: ServerResponse, answer: ErrorAnswer, id: string): void {
   const body = errorJson(answer);
-  response.writeHead(answer.status, [...bodyHeaders(id, body), 'Connection', 'close']);
+  response.writeHead(answer.status, { ...answerHeaders(id, body), Connection: 'close' });
   response.end(body);
 }
 
@@ -95,30 +103,21 @@ function refusal({ code, rawPacket }: ClientError): RequestRefused {
     case 'HPE_HEADER_OVERFLOW':
       // The parser does not say which line is too long. If a request line came in pieces, only the last piece can be
       // seen here; the answer is then 431, which is also true.
-      return LONG_URL.test(rawPacket?.toString('latin1') ?? '')
-        ? new RequestRefused('URI_TOO_LONG', `the URL must be at most ${MAX_URL_BYTES} bytes`)
-        : new RequestRefused(
-            'HEADERS_TOO_LARGE',
-            `the request line and headers must be at most ${MAX_HEADERS_BYTES} bytes`,
-          );
+      return LONG_URL.test(rawPacket?.toString('latin1') ?? '') ? urlTooLong() : headersTooLarge();
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new RequestRefused('PAYLOAD_TOO_LARGE', 'the chunk extensions are too large');
+      return chunkExtensionsTooLarge();
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new RequestRefused('REQUEST_TIMEOUT', 'the request did not end in time');
+      return requestTimeout();
     case 'HPE_INVALID_METHOD':
-      return new RequestRefused('INVALID_ARGUMENT', 'the request has no HTTP method that this service knows');
+      return unknownHttpMethod();
     default:
       return notHttp();
   }
 }
 
-function notHttp(): RequestRefused {
-  return new RequestRefused('INVALID_ARGUMENT', 'the request is not valid HTTP/1.1');
-}
-
 function message(answer: ErrorAnswer, requestId: string): string {
   const body = errorJson(answer);
-  const headers = [...bodyHeaders(requestId, body), 'Date', new Date().toUTCString(), 'Connection', 'close'];
-  const lines = headers.map((text, index) => text + (index % 2 === 0 ? ': ' : '\r\n'));
+  const headers = { ...answerHeaders(requestId, body), Date: new Date().toUTCString(), Connection: 'close' };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n${lines.join('')}\r\n${body}`;
 }

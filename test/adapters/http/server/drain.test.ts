@@ -208,8 +208,9 @@ describe('a drain', () => {
     await api.get('/livez');
     const drained = api.drain(TIMEOUT_MS);
     const body = petBody();
-    await connection.send(`${LIVEZ.slice(9)}${POST}Content-Length: ${body.length}\r\n\r\n${body}`);
+    await connection.send(LIVEZ.slice(9));
     expect((await connection.answer()).headers['connection']).toBe('close');
+    await connection.send(`${POST}Content-Length: ${body.length}\r\n\r\n${body}`);
     await connection.closed();
     expect(await drained).toBe(0);
     expect(await pets.list({ limit: 1 })).toStrictEqual([]);
