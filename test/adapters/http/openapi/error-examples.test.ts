@@ -120,7 +120,7 @@ const CAUSES: Readonly<
   PET_NOT_FOUND: (operation) => ask(operation),
   METHOD_NOT_ALLOWED: (operation) => ask({ ...operation, method: 'DELETE' }),
   REQUEST_TIMEOUT: ({ method, path }) =>
-    askRaw(`${method} ${path} HTTP/1.1\r\n`, { limits: { headersTimeoutMs: 50, requestTimeout: 50 } }),
+    askRaw(`${method} ${path} HTTP/1.1\r\n`, { limits: { headersTimeoutMs: 50, requestTimeoutMs: 50 } }),
   GONE: (operation) => ask(operation, {}, { now: () => new Date('2031-01-01T00:00:00Z') }),
   PAYLOAD_TOO_LARGE: ({ method, path }) =>
     method === 'POST'
