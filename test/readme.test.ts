@@ -2,7 +2,7 @@ import { access, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { describeVariables } from '../src/main/config/config.ts';
+import { describeVariables } from '../src/main/config/variables.ts';
 import { freshDatabase } from './support/mongo-database.ts';
 import { sharedMongo } from './support/mongodb.ts';
 import { type Program, ROOT, run } from './support/process.ts';

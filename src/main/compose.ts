@@ -1,59 +1,136 @@
 import 'reflect-metadata';
 import type { RequestListener } from 'node:http';
-import { container, type DependencyContainer, type InjectionToken, instanceCachingFactory } from 'tsyringe';
+import { container, instanceCachingFactory } from 'tsyringe';
 import { createApp } from '../adapters/http/app.ts';
 import type { RequestLog } from '../adapters/http/request-log.ts';
+import { InMemoryRateLimiter } from '../adapters/memory/rate-limiter.ts';
+import { InMemoryTokenVerifier, type KnownKey } from '../adapters/memory/token-verifier.ts';
+import { StoredTokenVerifier } from '../adapters/tokens/stored-token-verifier.ts';
+import { keyMint } from '../adapters/tokens/token.ts';
+import { CreateKey } from '../application/keys/create-key.ts';
+import { EitherTokenVerifier } from '../application/keys/either-token-verifier.ts';
+import { RevokeKey } from '../application/keys/revoke-key.ts';
+import { RotateKey } from '../application/keys/rotate-key.ts';
+import { ArchiveSource } from '../application/moving/archive-source.ts';
+import { CopyKeys } from '../application/moving/copy-keys.ts';
+import { CopyPets } from '../application/moving/copy-pets.ts';
+import { ExportPets } from '../application/moving/export-pets.ts';
+import { ResumeExport } from '../application/moving/resume-export.ts';
 import { CreatePet } from '../application/pets/create-pet.ts';
 import { GetPet } from '../application/pets/get-pet.ts';
 import { ListPets } from '../application/pets/list-pets.ts';
+import type { ApiKeyRepository } from '../application/ports/api-key-repository.ts';
+import type { KeyMint } from '../application/ports/key-mint.ts';
+import type { PetArchive, ReadablePetArchive } from '../application/ports/pet-archive.ts';
 import type { PetRepository } from '../application/ports/pet-repository.ts';
-import type { StorageProbe } from '../application/ports/storage-probe.ts';
+import type { PetSource } from '../application/ports/pet-source.ts';
 import type { RateLimiter } from '../application/ports/rate-limiter.ts';
+import type { StorageProbe } from '../application/ports/storage-probe.ts';
 import type { TokenVerifier } from '../application/ports/token-verifier.ts';
-import type { RateLimit } from '../domain/api-key.ts';
+import type { Config } from './config/config.ts';
 
-/** What the container cannot make itself: it is open already, or it is a choice of whoever starts the service. */
+/** Everything that the service and the commands are made of. Each name is a token of the container. */
 export type Parts = {
-  readonly pets: PetRepository;
-  readonly probe: StorageProbe;
-  readonly tokens: TokenVerifier;
-  readonly log: RequestLog;
-  readonly now: () => Date;
-  readonly publicUrl: string | undefined;
-  readonly limiter: RateLimiter;
-  readonly rateLimit: RateLimit | undefined;
-  readonly trustProxy: boolean;
-  readonly corsOrigins: readonly string[];
-  readonly isDraining: () => boolean;
+  // What an open storage provides.
+  pets: PetRepository;
+  keys: ApiKeyRepository;
+  probe: StorageProbe;
+  archive: PetArchive;
+  // The storage that pets and keys are copied or exported from.
+  sourceArchive: ReadablePetArchive;
+  sourceKeys: Pick<ApiKeyRepository, 'list'>;
+
+  // What the process provides.
+  settings: Pick<Config, 'publicUrl' | 'trustProxy' | 'corsOrigins' | 'rateLimit'>;
+  /** API keys beside those in the storage. */
+  knownKeys: readonly KnownKey[];
+  log: RequestLog;
+  isDraining: () => boolean;
+
+  // What the container makes of them. A part that is given takes the place of the one made here.
+  now: () => Date;
+  mint: KeyMint;
+  source: PetSource;
+  limiter: RateLimiter;
+  storedTokens: StoredTokenVerifier;
+  tokens: TokenVerifier;
+  listPets: ListPets;
+  createPet: CreatePet;
+  getPet: GetPet;
+  createKey: CreateKey;
+  revokeKey: RevokeKey;
+  rotateKey: RotateKey;
+  copyPets: CopyPets;
+  copyKeys: CopyKeys;
+  exportPets: ExportPets;
+  resumeExport: ResumeExport;
+  app: RequestListener;
 };
 
-function token<T>(name: string): InjectionToken<T> {
-  return Symbol(name);
-}
+/** Makes a part on first use, and gives the same one from then on. */
+export type Resolve = <Name extends keyof Parts>(name: Name) => Parts[Name];
 
-export const PARTS = token<Parts>('Parts');
-export const LIST_PETS = token<ListPets>('ListPets');
-export const CREATE_PET = token<CreatePet>('CreatePet');
-export const GET_PET = token<GetPet>('GetPet');
-export const APP = token<RequestListener>('App');
+type Factories = { readonly [Name in keyof Parts]?: (resolve: Resolve) => Parts[Name] };
 
-/** The composition root: the one place that says which use case gets which adapter. */
-export function compose(parts: Parts): DependencyContainer {
+const FACTORIES = {
+  now: () => () => new Date(),
+  mint: () => keyMint,
+
+  listPets: (resolve) => new ListPets(resolve('pets')),
+  createPet: (resolve) => new CreatePet(resolve('pets')),
+  getPet: (resolve) => new GetPet(resolve('pets')),
+
+  createKey: (resolve) => new CreateKey(resolve('keys'), resolve('mint'), resolve('now')),
+  revokeKey: (resolve) => new RevokeKey(resolve('keys'), resolve('now')),
+  rotateKey: (resolve) => new RotateKey(resolve('keys'), resolve('createKey'), resolve('now')),
+
+  source: (resolve) => new ArchiveSource(resolve('sourceArchive')),
+  copyPets: (resolve) => new CopyPets(resolve('source'), resolve('archive')),
+  copyKeys: (resolve) => new CopyKeys(resolve('sourceKeys'), resolve('keys')),
+  exportPets: (resolve) => new ExportPets(resolve('sourceArchive')),
+  resumeExport: (resolve) => new ResumeExport(resolve('sourceArchive')),
+
+  limiter: () => new InMemoryRateLimiter(),
+  storedTokens: (resolve) => new StoredTokenVerifier(resolve('keys'), resolve('now')),
+  tokens: (resolve) => {
+    const known = resolve('knownKeys');
+    const stored = resolve('storedTokens');
+    return known.length === 0 ? stored : new EitherTokenVerifier(new InMemoryTokenVerifier(known), stored);
+  },
+  app: (resolve) => {
+    const { publicUrl, trustProxy, corsOrigins, rateLimit } = resolve('settings');
+    return createApp({
+      publicUrl,
+      trustProxy,
+      corsOrigins,
+      rateLimit,
+      listPets: resolve('listPets'),
+      createPet: resolve('createPet'),
+      getPet: resolve('getPet'),
+      tokens: resolve('tokens'),
+      limiter: resolve('limiter'),
+      probe: resolve('probe'),
+      log: resolve('log'),
+      now: resolve('now'),
+      isDraining: resolve('isDraining'),
+    });
+  },
+} satisfies Factories;
+
+/**
+ * The composition root: the only place that says which use case gets which adapter, for the service, for every
+ * command and for the tests.
+ *
+ * @param given what the caller has opened or chosen. A part that is needed and neither given nor made here is an error
+ * of the container when it is resolved
+ */
+export function compose(given: Partial<Parts>): Resolve {
   const root = container.createChildContainer();
-  const provide = <T>(name: InjectionToken<T>, make: (c: DependencyContainer) => T) =>
-    root.register(name, { useFactory: instanceCachingFactory(make) });
-
-  root.register(PARTS, { useValue: parts });
-  provide(LIST_PETS, (c) => new ListPets(c.resolve(PARTS).pets));
-  provide(CREATE_PET, (c) => new CreatePet(c.resolve(PARTS).pets));
-  provide(GET_PET, (c) => new GetPet(c.resolve(PARTS).pets));
-  provide(APP, (c) =>
-    createApp({
-      ...c.resolve(PARTS),
-      listPets: c.resolve(LIST_PETS),
-      createPet: c.resolve(CREATE_PET),
-      getPet: c.resolve(GET_PET),
-    }),
-  );
-  return root;
+  const resolve: Resolve = (name) => root.resolve(name);
+  for (const [name, make] of Object.entries<(resolve: Resolve) => unknown>(FACTORIES)) {
+    root.register(name, { useFactory: instanceCachingFactory(() => make(resolve)) });
+  }
+  // The container resolves what was registered last.
+  for (const [name, part] of Object.entries(given)) root.register(name, { useValue: part });
+  return resolve;
 }

@@ -1,46 +1,22 @@
-import type { ApiKeyRepository } from '../application/ports/api-key-repository.ts';
-import type { PetRepository } from '../application/ports/pet-repository.ts';
-import type { RateLimiter } from '../application/ports/rate-limiter.ts';
-import type { StorageLog } from '../application/ports/storage-log.ts';
-import type { StorageProbe } from '../application/ports/storage-probe.ts';
-import type { Config } from './config/config.ts';
+import { memoryStorage } from '../adapters/memory/storage.ts';
+import { mongodbStorage } from '../adapters/mongodb/storage.ts';
+import { sqliteStorage } from '../adapters/sqlite/storage.ts';
+import type { Storage, StorageKind } from '../application/ports/storage.ts';
 
-/** An open storage: the adapters behind the ports, and how to close them. */
-export type Storage = {
-  readonly pets: PetRepository;
-  readonly keys: ApiKeyRepository;
-  /** Counts for every service that shares the storage. */
-  readonly limiter: RateLimiter;
-  readonly probe: StorageProbe;
-  close(): Promise<void>;
-};
+/** The storages that `DATABASE_URL` can name. A new one is a folder of adapters and a line here. */
+export const STORAGES: readonly StorageKind[] = [sqliteStorage, mongodbStorage, memoryStorage];
 
-const SQLITE = 'sqlite:';
-
-/** Opens the storage that `DATABASE_URL` names. An adapter and its driver are loaded only when they are used. */
-export async function openStorage(
-  { DATABASE_URL, AUTO_MIGRATE }: Pick<Config, 'DATABASE_URL' | 'AUTO_MIGRATE'>,
-  log: StorageLog,
-): Promise<Storage> {
-  if (DATABASE_URL.startsWith('mongodb')) {
-    const { openMongoStorage } = await import('../adapters/mongodb/open.ts');
-    return openMongoStorage(DATABASE_URL, { autoMigrate: AUTO_MIGRATE });
+/** The storage that the URL names, or `undefined` when it has the form of none. */
+export function parseDatabaseUrl(url: string, kinds: readonly StorageKind[] = STORAGES): Storage | undefined {
+  for (const kind of kinds) {
+    const storage = kind.parseUrl(url);
+    if (storage !== undefined) return storage;
   }
-  const { InMemoryRateLimiter } = await import('../adapters/memory/rate-limiter.ts');
-  const limiter = new InMemoryRateLimiter();
-  if (DATABASE_URL.startsWith(SQLITE)) {
-    const { openSqliteStorage } = await import('../adapters/sqlite/open.ts');
-    return { ...(await openSqliteStorage(DATABASE_URL.slice(SQLITE.length), log)), limiter };
-  }
-  const [{ InMemoryPetRepository }, { InMemoryApiKeyRepository }] = await Promise.all([
-    import('../adapters/memory/pet-repository.ts'),
-    import('../adapters/memory/api-key-repository.ts'),
-  ]);
-  return {
-    pets: new InMemoryPetRepository(),
-    keys: new InMemoryApiKeyRepository(),
-    limiter,
-    probe: { check: async () => {} },
-    close: async () => {},
-  };
+  return undefined;
+}
+
+/** The rest of a sentence that begins with the name of a variable or an option. */
+export function databaseUrlRule(kinds: readonly StorageKind[] = STORAGES): string {
+  const forms = kinds.map(({ urlForm }) => urlForm);
+  return `must be ${forms.slice(0, -1).join(', ')} or ${forms.at(-1)}`;
 }

@@ -2,75 +2,85 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { InMemoryApiKeyRepository } from '../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
-import { InMemoryRateLimiter } from '../../src/adapters/memory/rate-limiter.ts';
 import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/memory/token-verifier.ts';
+import { CreateKey } from '../../src/application/keys/create-key.ts';
 import { CreatePet } from '../../src/application/pets/create-pet.ts';
 import { GetPet } from '../../src/application/pets/get-pet.ts';
 import { ListPets } from '../../src/application/pets/list-pets.ts';
-import { APP, CREATE_PET, compose, GET_PET, LIST_PETS, PARTS, type Parts } from '../../src/main/compose.ts';
+import { SCOPES } from '../../src/domain/api-key.ts';
+import { compose, type Parts } from '../../src/main/compose.ts';
 
-type Token = Parameters<ReturnType<typeof compose>['resolve']>[0];
+const settings = { publicUrl: undefined, rateLimit: undefined, trustProxy: false, corsOrigins: [] };
 
-function parts(): Parts {
+function parts() {
   return {
     pets: new InMemoryPetRepository(),
+    keys: new InMemoryApiKeyRepository(),
     probe: { check: async () => {} },
-    tokens: new InMemoryTokenVerifier([]),
+    knownKeys: [knownKey({ label: 'ci', token: 'ci-0123456789abcdef' })],
     log: { answered() {}, failed() {}, petCreated() {}, notLimited() {}, connectionTrouble() {} },
-    now: () => new Date(),
-    publicUrl: undefined,
-    limiter: new InMemoryRateLimiter(),
-    rateLimit: undefined,
-    trustProxy: false,
-    corsOrigins: [],
+    settings,
     isDraining: () => false,
-  };
+  } satisfies Partial<Parts>;
 }
 
 describe('the composition root', () => {
-  it.each<[string, Token, new (...dependencies: never[]) => object]>([
-    ['LIST_PETS', LIST_PETS, ListPets],
-    ['CREATE_PET', CREATE_PET, CreatePet],
-    ['GET_PET', GET_PET, GetPet],
-    ['APP', APP, Function],
-  ])('makes one %s and keeps it', (_name, token, type) => {
-    const root = compose(parts());
-    const first = root.resolve(token);
+  it.each<[keyof Parts, new (...dependencies: never[]) => object]>([
+    ['listPets', ListPets],
+    ['createPet', CreatePet],
+    ['getPet', GetPet],
+    ['createKey', CreateKey],
+    ['app', Function],
+  ])('makes one %s and keeps it', (name, type) => {
+    const resolve = compose(parts());
+    const first = resolve(name);
     expect(first).toBeInstanceOf(type);
-    expect(root.resolve(token)).toBe(first);
+    expect(resolve(name)).toBe(first);
   });
 
-  it('hands out the parts that it was given', () => {
-    const given = parts();
-    expect(compose(given).resolve(PARTS)).toBe(given);
+  it('hands out the parts that it was given, in place of its own', () => {
+    const given = { ...parts(), tokens: new InMemoryTokenVerifier([]) };
+    const resolve = compose(given);
+    expect(resolve('pets')).toBe(given.pets);
+    expect(resolve('tokens')).toBe(given.tokens);
+  });
+
+  it('names the part that is missing', () => {
+    expect(() => compose({})('listPets')).toThrow('"pets"');
   });
 
   it('gives every use case the same repository', async () => {
-    const root = compose(parts());
-    const { pet } = await root.resolve(CREATE_PET).execute({ name: 'Rex', categoryId: 1n });
-    expect(await root.resolve(GET_PET).execute(pet.id)).toStrictEqual(pet);
-    expect(await root.resolve(LIST_PETS).execute({})).toStrictEqual({ pets: [pet] });
+    const resolve = compose(parts());
+    const { pet } = await resolve('createPet').execute({ name: 'Rex', categoryId: 1n });
+    expect(await resolve('getPet').execute(pet.id)).toStrictEqual(pet);
+    expect(await resolve('listPets').execute({})).toStrictEqual({ pets: [pet] });
+  });
+
+  it('knows the keys of the storage beside those that it was given', async () => {
+    const resolve = compose(parts());
+    const { key, token } = await resolve('createKey').execute({ label: 'till', scopes: SCOPES });
+    expect(await resolve('tokens').verify(token)).toMatchObject({ id: key.id });
+    expect(await resolve('tokens').verify('ci-0123456789abcdef')).toMatchObject({ id: 'ci' });
   });
 
   it('gives the HTTP API what it was given', async () => {
     const taken: unknown[] = [];
     const created: unknown[] = [];
-    const given: Parts = {
+    const rateLimit = { requests: 7, seconds: 9 };
+    const given: Partial<Parts> = {
       ...parts(),
-      tokens: new InMemoryTokenVerifier([knownKey({ label: 'ci', token: 'ci-0123456789abcdef' })]),
       limiter: {
         take: async (...one) => {
           taken.push(one);
           return { allowed: true, remaining: 3, resetSeconds: 5 };
         },
       },
-      rateLimit: { requests: 7, seconds: 9 },
       log: { ...parts().log, petCreated: (pet) => void created.push(pet) },
-      trustProxy: true,
-      corsOrigins: ['https://shop.example'],
+      settings: { ...settings, rateLimit, trustProxy: true, corsOrigins: ['https://shop.example'] },
     };
-    const server = createServer(compose(given).resolve(APP)).listen(0, '127.0.0.1');
+    const server = createServer(compose(given)('app')).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     const headers = {
@@ -95,16 +105,18 @@ describe('the composition root', () => {
       'access-control-allow-origin': 'https://shop.example',
     });
     expect(taken).toStrictEqual([
-      ['ci', given.rateLimit],
-      ['ci', given.rateLimit],
+      ['ci', rateLimit],
+      ['ci', rateLimit],
     ]);
-    expect(created).toStrictEqual([{ requestId: 'a', petId: 1n, keyId: 'ci', key: 'ci', replayed: false }]);
+    expect(created).toStrictEqual([
+      { requestId: 'a', petId: 1n, keyId: 'ci', keyLabel: 'ci', replayed: false },
+    ]);
   });
 
   it('shares nothing with another root of the same process', async () => {
     const [one, other] = [compose(parts()), compose(parts())];
-    await one.resolve(CREATE_PET).execute({ name: 'Rex', categoryId: 1n });
-    expect(await other.resolve(LIST_PETS).execute({})).toStrictEqual({ pets: [] });
-    expect(other.resolve(APP)).not.toBe(one.resolve(APP));
+    await one('createPet').execute({ name: 'Rex', categoryId: 1n });
+    expect(await other('listPets').execute({})).toStrictEqual({ pets: [] });
+    expect(other('app')).not.toBe(one('app'));
   });
 });

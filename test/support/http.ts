@@ -1,35 +1,19 @@
 import { Agent, request as httpRequest } from 'node:http';
-import { createApp } from '../../src/adapters/http/app.ts';
 import { type HttpServer, listen } from '../../src/adapters/http/server/server.ts';
-import { type ServerLimits } from '../../src/adapters/http/wire/limits.ts';
+import type { ServerLimits } from '../../src/adapters/http/wire/limits.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
-import { InMemoryRateLimiter } from '../../src/adapters/memory/rate-limiter.ts';
 import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/memory/token-verifier.ts';
-import { CreatePet } from '../../src/application/pets/create-pet.ts';
-import { GetPet } from '../../src/application/pets/get-pet.ts';
-import { ListPets } from '../../src/application/pets/list-pets.ts';
-import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
-import type { RateLimiter } from '../../src/application/ports/rate-limiter.ts';
-import type { StorageProbe } from '../../src/application/ports/storage-probe.ts';
-import type { TokenVerifier } from '../../src/application/ports/token-verifier.ts';
-import type { RateLimit } from '../../src/domain/api-key.ts';
+import { compose, type Parts } from '../../src/main/compose.ts';
 import type { Answer } from './answer.ts';
 import { expectConforms } from './conformance.ts';
 import { RawConnection } from './raw-connection.ts';
 import { RecordingLog } from './recording-log.ts';
 
-type ApiOptions = {
-  readonly pets?: PetRepository;
-  readonly probe?: StorageProbe;
-  readonly tokens?: TokenVerifier;
-  readonly now?: () => Date;
-  readonly publicUrl?: string;
-  readonly limiter?: RateLimiter;
-  readonly rateLimit?: RateLimit;
-  readonly trustProxy?: boolean;
-  readonly corsOrigins?: readonly string[];
-  readonly limits?: Partial<ServerLimits>;
-};
+/** Parts and settings that take the place of those that a test has by default. */
+type ApiOptions = Partial<Parts> &
+  Partial<Parts['settings']> & {
+    readonly limits?: Partial<ServerLimits>;
+  };
 
 /** A value of `undefined` takes the header out that would be there by default. */
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -145,30 +129,20 @@ export class Api implements AsyncDisposable {
 }
 
 export async function startApi(options: ApiOptions = {}): Promise<Api> {
-  const pets = options.pets ?? new InMemoryPetRepository();
+  const { publicUrl, rateLimit, trustProxy = false, corsOrigins = [], limits = {}, ...parts } = options;
   const log = new RecordingLog();
   let draining = false;
-  const app = createApp({
-    listPets: new ListPets(pets),
-    createPet: new CreatePet(pets),
-    getPet: new GetPet(pets),
-    tokens: options.tokens ?? new InMemoryTokenVerifier([knownKey({ label: KEY_LABEL, token: KEY })]),
-    probe: options.probe ?? { check: async () => undefined },
+  const resolve = compose({
+    pets: new InMemoryPetRepository(),
+    tokens: new InMemoryTokenVerifier([knownKey({ label: KEY_LABEL, token: KEY })]),
+    probe: { check: async () => undefined },
+    now: () => new Date('2026-12-24T12:00:00Z'),
+    settings: { publicUrl, rateLimit, trustProxy, corsOrigins },
+    log,
     isDraining: () => draining,
-    now: options.now ?? (() => new Date('2026-12-24T12:00:00Z')),
-    publicUrl: options.publicUrl,
-    limiter: options.limiter ?? new InMemoryRateLimiter(),
-    rateLimit: options.rateLimit,
-    trustProxy: options.trustProxy ?? false,
-    corsOrigins: options.corsOrigins ?? [],
-    log,
+    ...parts,
   });
-  const server = await listen(app, {
-    host: '127.0.0.1',
-    port: 0,
-    log,
-    limits: options.limits ?? {},
-  });
+  const server = await listen(resolve('app'), { host: '127.0.0.1', port: 0, log, limits });
   return new Api(server, log, () => {
     draining = true;
   });

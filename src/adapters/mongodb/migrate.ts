@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BSON, type Db, type Document, MongoServerError } from 'mongodb';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
+import type { Migration } from '../../application/ports/storage.ts';
 import { connect, setupError } from './connect.ts';
 import { raiseCounter } from './id-allocator.ts';
 import { makeIndexes } from './make-indexes.ts';
@@ -20,9 +21,6 @@ const INDEX_BUILD_RUNNING = 12_587;
 
 /** How often it is looked whether the indexes of another migration are ready. */
 const PAUSE_MS = 200;
-
-/** `from` is `undefined` where there was no schema. */
-export type Migration = { readonly database: string; readonly from: number | undefined; readonly to: number };
 
 /**
  * Brings the database to the schema of this build, pets that are already there included. Every step may be done

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import type { PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
-import { DEFAULT_DATABASE_URL } from '../config/config.ts';
+import { DEFAULT_DATABASE_URL } from '../config/variables.ts';
 import { UsageError } from './usage-error.ts';
 
 type Opened<Archive, Keys> = { readonly archive: Archive; readonly keys: Keys; close(): Promise<void> };

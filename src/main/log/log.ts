@@ -13,7 +13,7 @@ import type { Config } from '../config/config.ts';
  * @param standardError learns what was lost of the log in the end
  */
 export async function openLog(
-  { LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>,
+  { logLevel }: Pick<Config, 'logLevel'>,
   standardError: BoundedOutput,
 ): Promise<Logger> {
   const isTerminal = isatty(1);
@@ -21,7 +21,7 @@ export async function openLog(
     ...(isTerminal && { form: await pretty() }),
     onRoom: (dropped) => audit.warn(dropped, 'log lines were dropped'),
   });
-  const log = pino({ level: LOG_LEVEL, base: null }, output);
+  const log = pino({ level: logLevel, base: null }, output);
   // At every level: it tells of audit lines, too.
   const audit = auditLog(log);
   process.once('exit', () => {

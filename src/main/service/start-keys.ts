@@ -8,45 +8,45 @@ import { apiKeyState } from '../../domain/api-key.ts';
 import { type Config, InvalidConfig } from '../config/config.ts';
 
 export type StartKeys = {
-  /** Beside those in the storage. */
+  /** The keys beside those in the storage. */
   readonly known: readonly KnownKey[];
-  /** The one that was made for this start, to be shown to whoever started the service and to nobody else. */
+  /** The key that was made for this start. Shown only to the person who started the service. */
   readonly made?: Omit<MintedKey, 'digest'>;
 };
 
 /**
- * The keys that the service begins with beside those in the storage: those of `API_KEYS`, or else, if there are none
- * anywhere, a new one. Nobody but this machine may reach a service with a key that is printed.
+ * The keys that the service starts with beside those in the storage: those of `API_KEYS`. Where there is no key at all,
+ * one is made, provided that only this machine can reach the service, because the key is printed.
  *
- * @throws {InvalidConfig} when there is no key, and others could reach the service
+ * @throws {InvalidConfig} when there is no key and others could reach the service
+ * @throws {StorageUnavailable}
  */
 export async function startKeys(
-  { API_KEYS, HOST, DATABASE_URL }: Pick<Config, 'API_KEYS' | 'HOST' | 'DATABASE_URL'>,
+  { apiKeys, host, storage }: Pick<Config, 'apiKeys' | 'host' | 'storage'>,
   stored: Pick<ApiKeyRepository, 'list'>,
-  warn: (message: string) => void,
+  { now, warn }: { readonly now: () => Date; readonly warn: (message: string) => void },
 ): Promise<StartKeys> {
-  if (API_KEYS !== undefined) return { known: API_KEYS.map(knownKey) };
+  if (apiKeys !== undefined) return { known: apiKeys.map(knownKey) };
   const keys = await stored.list();
   if (keys.length > 0) {
-    const now = new Date();
-    // No first start: a door that somebody has closed is not opened again.
-    if (keys.every((key) => key instanceof DamagedApiKey || apiKeyState(key, now) !== 'active')) {
+    // An operator has revoked these keys or let them expire: a new key would undo that.
+    if (keys.every((key) => key instanceof DamagedApiKey || apiKeyState(key, now()) !== 'active')) {
       warn(`no API key is valid any more; run: ${CREATE_KEY}`);
     }
     return { known: [] };
   }
-  if (!isLoopback(HOST)) {
+  if (!isLoopback(host)) {
     throw new InvalidConfig([
-      DATABASE_URL === 'memory:'
-        ? 'API_KEYS must be set when HOST is not a loopback address, because others can reach the service then'
-        : `there is no API key yet, and others can reach the service when HOST is not a loopback address; run: ${CREATE_KEY}`,
+      storage.persistent
+        ? `there is no API key yet, and others can reach the service when HOST is not a loopback address; run: ${CREATE_KEY}`
+        : 'API_KEYS must be set when HOST is not a loopback address, because others can reach the service then',
     ]);
   }
   const { id, token } = mintKey();
   return { known: [knownKey({ id, label: 'start', token })], made: { id, token } };
 }
 
-/** What to type for a key that stays. */
+/** The command that makes a key that stays. */
 export const CREATE_KEY = 'npm run petstore -- keys create --label NAME';
 
 function isLoopback(host: string): boolean {

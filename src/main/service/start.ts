@@ -1,96 +1,105 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { listen } from '../../adapters/http/server/server.ts';
-import { type ServerLimits } from '../../adapters/http/wire/limits.ts';
-import { InMemoryTokenVerifier } from '../../adapters/memory/token-verifier.ts';
-import { StoredTokenVerifier } from '../../adapters/tokens/stored-token-verifier.ts';
-import { EitherTokenVerifier } from '../../application/keys/either-token-verifier.ts';
-import { startKeys } from './start-keys.ts';
+import { type HttpServer, listen } from '../../adapters/http/server/server.ts';
+import type { ServerLimits } from '../../adapters/http/wire/limits.ts';
+import type { ServiceStorage } from '../../application/ports/storage.ts';
+import { compose } from '../compose.ts';
 import type { Config } from '../config/config.ts';
-import { APP, compose } from '../compose.ts';
 import { auditLog, requestLog } from '../log/log.ts';
-import { openStorage } from '../storages.ts';
+import { startKeys } from './start-keys.ts';
 
 export type Service = {
   /** Where it listens, such as `http://127.0.0.1:3000`. */
   readonly url: string;
   /** The API key that was made for this start, if one was. */
   readonly madeKey: string | undefined;
-  /** Drains and closes; safe to call again. Resolves with how many connections had to be cut off. */
+  /** Drains and closes; safe to call again. Resolves with the number of connections that had to be cut off. */
   stop(): Promise<number>;
 };
 
 export type StartOptions = {
   readonly now?: () => Date;
-  /** How often it is written down which keys have been used, in milliseconds. */
-  readonly recordUsesEvery?: number;
+  /** How often the uses of API keys are written to the storage. 10 seconds by default. */
+  readonly recordUsesEveryMs?: number;
   readonly limits?: Partial<ServerLimits>;
 };
 
-/** More often than a use is written for one key, so that the first one is seen soon. */
-const RECORD_USES_EVERY = 10_000;
+/** More often than the repository writes one key's use, to show a first use soon. */
+const RECORD_USES_EVERY_MS = 10_000;
 
-/** How long a stop may take to write down the last uses, in milliseconds. */
+/** How long a stop waits for the last uses to be written. */
 const LAST_USES_MS = 1_000;
 
-/** Opens the storage, wires the adapters and listens. Whatever it opened is closed again when a later step fails. */
+/**
+ * Opens the storage, wires the adapters and listens. Closes what it opened when a later step fails.
+ *
+ * @throws {StorageSetupError}
+ * @throws {StorageUnavailable}
+ * @throws {InvalidConfig} when the service has no API key and others could reach it
+ * @throws {NodeJS.ErrnoException} when it cannot listen
+ */
 export async function start(config: Config, log: Logger, options: StartOptions = {}): Promise<Service> {
-  const storage = await openStorage(config, { warn: (message) => log.warn(message) });
+  const warn = (message: string) => log.warn(message);
+  const storage = await config.storage.openForService({ log: { warn }, autoMigrate: config.autoMigrate });
   try {
-    const { now = () => new Date() } = options;
-    const keys = await startKeys(config, storage.keys, (message) => log.warn(message));
-    const stored = new StoredTokenVerifier(storage.keys, now);
-    let draining = false;
-    const requests = requestLog(log);
-    const app = compose({
-      pets: storage.pets,
-      probe: storage.probe,
-      tokens:
-        keys.known.length === 0
-          ? stored
-          : new EitherTokenVerifier(new InMemoryTokenVerifier(keys.known), stored),
-      limiter: storage.limiter,
-      rateLimit: config.RATE_LIMIT,
-      trustProxy: config.TRUST_PROXY,
-      corsOrigins: config.CORS_ORIGINS ?? [],
-      log: requests,
-      now,
-      publicUrl: config.PUBLIC_URL,
-      isDraining: () => draining,
-    }).resolve(APP);
-    const server = await listen(app, {
-      host: config.HOST,
-      port: config.PORT,
-      log: requests,
-      limits: { maxConnections: config.MAX_CONNECTIONS, ...options.limits },
-    });
-    const recordUses = async () => {
-      await stored
-        .recordUses()
-        .catch((err: unknown) => log.warn({ err }, 'the use of keys was not recorded'));
-    };
-    const recording = setInterval(() => void recordUses(), options.recordUsesEvery ?? RECORD_USES_EVERY);
-    const stop = async () => {
-      draining = true;
-      const cutOff = await server.drain(config.SHUTDOWN_TIMEOUT);
-      clearInterval(recording);
-      // Not for as long as a storage that is away may take: nobody waits for it.
-      await Promise.race([recordUses(), sleep(LAST_USES_MS, undefined, { ref: false })]);
-      await storage.close();
-      return cutOff;
-    };
-    if (keys.made !== undefined) {
-      auditLog(log).info({ audit: 'key.made', keyId: keys.made.id, keyLabel: 'start' }, 'audit');
-    }
-    let stopped: Promise<number> | undefined;
-    const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
-    return {
-      url: `http://${host}:${server.port}`,
-      madeKey: keys.made?.token,
-      stop: () => (stopped ??= stop()),
-    };
+    return await startOn(storage, config, log, options);
   } catch (error) {
     await storage.close();
     throw error;
   }
+}
+
+async function startOn(
+  storage: ServiceStorage,
+  config: Config,
+  log: Logger,
+  { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits }: StartOptions,
+): Promise<Service> {
+  const { pets, keys, probe, limiter } = storage;
+  const { known, made } = await startKeys(config, keys, { now, warn: (message) => log.warn(message) });
+  let draining = false;
+  const resolve = compose({
+    pets,
+    keys,
+    probe,
+    ...(limiter !== undefined && { limiter }),
+    settings: config,
+    knownKeys: known,
+    log: requestLog(log),
+    now,
+    isDraining: () => draining,
+  });
+  const server = await listen(resolve('app'), {
+    host: config.host,
+    port: config.port,
+    log: resolve('log'),
+    limits: { maxConnections: config.maxConnections, ...limits },
+  });
+  const recordUses = async () => {
+    const stored = resolve('storedTokens');
+    await stored.recordUses().catch((err: unknown) => log.warn({ err }, 'the use of keys was not recorded'));
+  };
+  const recording = setInterval(() => void recordUses(), recordUsesEveryMs);
+  const stop = async () => {
+    draining = true;
+    const cutOff = await server.drain(config.shutdownTimeoutMs);
+    clearInterval(recording);
+    // A storage that does not answer does not delay the stop.
+    await Promise.race([recordUses(), sleep(LAST_USES_MS, undefined, { ref: false })]);
+    await storage.close();
+    return cutOff;
+  };
+  if (made !== undefined) {
+    auditLog(log).info({ audit: 'key.made', keyId: made.id, keyLabel: 'start' }, 'audit');
+  }
+  let stopped: Promise<number> | undefined;
+  return {
+    url: urlOf(config.host, server),
+    madeKey: made?.token,
+    stop: () => (stopped ??= stop()),
+  };
+}
+
+function urlOf(host: string, { port }: HttpServer): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

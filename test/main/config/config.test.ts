@@ -1,15 +1,20 @@
 import { describe, expect, it } from 'vitest';
-import { describeVariables, InvalidConfig, readConfig } from '../../../src/main/config/config.ts';
+import { type Config, InvalidConfig, readConfig } from '../../../src/main/config/config.ts';
+import { describeVariables } from '../../../src/main/config/variables.ts';
 
 const DEFAULTS = {
-  HOST: '127.0.0.1',
-  PORT: 3000,
-  DATABASE_URL: 'sqlite:./data/petstore.db',
-  AUTO_MIGRATE: false,
-  TRUST_PROXY: false,
-  MAX_CONNECTIONS: 10_000,
-  LOG_LEVEL: 'info',
-  SHUTDOWN_TIMEOUT: 25_000,
+  host: '127.0.0.1',
+  port: 3000,
+  persistent: true,
+  autoMigrate: false,
+  apiKeys: undefined,
+  publicUrl: undefined,
+  trustProxy: false,
+  corsOrigins: [],
+  rateLimit: undefined,
+  maxConnections: 10_000,
+  logLevel: 'info',
+  shutdownTimeoutMs: 25_000,
 };
 
 const KEY = '0123456789abcdef';
@@ -32,6 +37,26 @@ const ALLOWED = {
   SHUTDOWN_TIMEOUT: 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m',
 };
 
+const FIELDS = {
+  HOST: 'host',
+  PORT: 'port',
+  DATABASE_URL: 'persistent',
+  AUTO_MIGRATE: 'autoMigrate',
+  PUBLIC_URL: 'publicUrl',
+  TRUST_PROXY: 'trustProxy',
+  CORS_ORIGINS: 'corsOrigins',
+  RATE_LIMIT: 'rateLimit',
+  MAX_CONNECTIONS: 'maxConnections',
+  LOG_LEVEL: 'logLevel',
+  SHUTDOWN_TIMEOUT: 'shutdownTimeoutMs',
+} satisfies Record<string, keyof Config | 'persistent'>;
+
+/** The configuration, with its storage as one property of it: a storage itself is compared in storages.test.ts. */
+function read(environment: Record<string, string | undefined>) {
+  const { storage, ...others } = readConfig(environment);
+  return { ...others, persistent: storage.persistent };
+}
+
 function problemsOf(environment: Record<string, string>): readonly string[] {
   try {
     readConfig(environment);
@@ -44,12 +69,12 @@ function problemsOf(environment: Record<string, string>): readonly string[] {
 
 describe('the configuration', () => {
   it('has a default for everything that has one', () => {
-    expect(readConfig({})).toStrictEqual(DEFAULTS);
+    expect(read({})).toStrictEqual(DEFAULTS);
   });
 
   it('takes an empty variable for an absent one, and does not see the variables of others', () => {
     const empty = Object.fromEntries([...Object.keys(ALLOWED), 'HOST'].map((name) => [name, '']));
-    expect(readConfig({ ...empty, HOME: '/root', PATH: undefined })).toStrictEqual(DEFAULTS);
+    expect(read({ ...empty, HOME: '/root', PATH: undefined })).toStrictEqual(DEFAULTS);
   });
 
   it.each([
@@ -58,11 +83,11 @@ describe('the configuration', () => {
     ['PORT', '0', 0],
     ['PORT', '1', 1],
     ['PORT', '65535', 65_535],
-    ['DATABASE_URL', 'memory:', 'memory:'],
-    ['DATABASE_URL', 'sqlite:/var/lib/pets.db', 'sqlite:/var/lib/pets.db'],
-    ['DATABASE_URL', 'mongodb://localhost/petstore', 'mongodb://localhost/petstore'],
-    ['DATABASE_URL', 'mongodb://a:1,b:2/petstore?replicaSet=rs', 'mongodb://a:1,b:2/petstore?replicaSet=rs'],
-    ['DATABASE_URL', 'mongodb+srv://u:p@petstore.example/p', 'mongodb+srv://u:p@petstore.example/p'],
+    ['DATABASE_URL', 'memory:', false],
+    ['DATABASE_URL', 'sqlite:/var/lib/pets.db', true],
+    ['DATABASE_URL', 'mongodb://localhost/petstore', true],
+    ['DATABASE_URL', 'mongodb://a:1,b:2/petstore?replicaSet=rs', true],
+    ['DATABASE_URL', 'mongodb+srv://u:p@petstore.example/p', true],
     ['AUTO_MIGRATE', 'true', true],
     ['AUTO_MIGRATE', 'false', false],
     ['PUBLIC_URL', 'https://petstore.example', 'https://petstore.example'],
@@ -91,8 +116,9 @@ describe('the configuration', () => {
     ['SHUTDOWN_TIMEOUT', '60m', 3_600_000],
     ['SHUTDOWN_TIMEOUT', '1h', 3_600_000],
     ['SHUTDOWN_TIMEOUT', '3600000ms', 3_600_000],
-  ])('takes %s=%s', (name, text, value) => {
-    expect(readConfig({ [name]: text })).toStrictEqual({ ...DEFAULTS, [name]: value });
+  ] as const)('takes %s=%s', (variable, text, value) => {
+    const name = FIELDS[variable];
+    expect(read({ [variable]: text })).toStrictEqual({ ...DEFAULTS, [name]: value });
   });
 
   it.each([
@@ -111,7 +137,7 @@ describe('the configuration', () => {
     ['padding, which is no label', `${KEY}==`, [{ label: 'key-1', token: `${KEY}==` }]],
     ['a label and padding', `ci=${KEY}=`, [{ label: 'ci', token: `${KEY}=` }]],
   ])('takes API_KEYS: %s', (_what, text, keys) => {
-    expect(readConfig({ API_KEYS: text }).API_KEYS).toStrictEqual(keys);
+    expect(readConfig({ API_KEYS: text }).apiKeys).toStrictEqual(keys);
   });
 
   it('wants each of API_KEYS to have a label of its own, because that is its id', () => {
@@ -288,6 +314,6 @@ describe('the description of the variables', () => {
       text,
     ]);
     const given = Object.fromEntries(described.filter(([, text]) => text !== 'none'));
-    expect(readConfig(given)).toStrictEqual(DEFAULTS);
+    expect(read(given)).toStrictEqual(DEFAULTS);
   });
 });

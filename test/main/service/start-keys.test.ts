@@ -12,6 +12,8 @@ import { InvalidConfig, readConfig } from '../../../src/main/config/config.ts';
 
 const KEY = '0123456789abcdef';
 
+const now = () => new Date('2026-12-24T12:00:00Z');
+
 const NOBODY = new InMemoryApiKeyRepository();
 
 function digest(key: string): Buffer {
@@ -19,13 +21,12 @@ function digest(key: string): Buffer {
 }
 
 async function withoutKeys(env: Record<string, string>): Promise<StartKeys> {
-  return startKeys(readConfig(env), NOBODY, (message) => expect.fail(message));
+  return startKeys(readConfig(env), NOBODY, { now, warn: (message) => expect.fail(message) });
 }
 
 /** A storage with a key. */
 async function withKey({ revoked }: { readonly revoked: boolean }): Promise<InMemoryApiKeyRepository> {
   const keys = new InMemoryApiKeyRepository();
-  const now = () => new Date();
   const { key } = await new CreateKey(keys, keyMint, now).execute({ label: 'till', scopes: SCOPES });
   if (revoked) await new RevokeKey(keys, now).execute(key.id);
   return keys;
@@ -111,10 +112,10 @@ describe('with a key in the storage, whatever its state', () => {
     const warnings: string[] = [];
     const warn = (message: string) => void warnings.push(message);
 
-    const active = await startKeys(readConfig({ HOST }), await withKey({ revoked: false }), warn);
+    const active = await startKeys(readConfig({ HOST }), await withKey({ revoked: false }), { now, warn });
     expect([active, warnings]).toStrictEqual([{ known: [] }, []]);
 
-    const revoked = await startKeys(readConfig({ HOST }), await withKey({ revoked: true }), warn);
+    const revoked = await startKeys(readConfig({ HOST }), await withKey({ revoked: true }), { now, warn });
     expect(revoked).toStrictEqual({ known: [] });
     expect(warnings).toStrictEqual([
       'no API key is valid any more; run: npm run petstore -- keys create --label NAME',

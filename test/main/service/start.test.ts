@@ -28,7 +28,7 @@ async function started(env: Record<string, string> = {}): Promise<Service & { lo
   const config = readConfig({ PORT: '0', API_KEYS: KEY, DATABASE_URL: 'memory:', ...env });
   const service = await start(
     config,
-    pino({ level: config.LOG_LEVEL }, { write: (line) => void log.push(line) }),
+    pino({ level: config.logLevel }, { write: (line) => void log.push(line) }),
   );
   onTestFinished(async () => void (await service.stop()));
   return { ...service, log };
@@ -129,7 +129,7 @@ describe('a service with its keys in the storage', () => {
     const service = await start(
       readConfig({ PORT: '0', DATABASE_URL: `sqlite:${file}` }),
       pino({ level: 'silent' }),
-      { now, recordUsesEvery: 10 },
+      { now, recordUsesEveryMs: 10 },
     );
     onTestFinished(async () => void (await service.stop()));
     expect((await ask(`${service.url}/v1/pets`, { key: token })).status).toBe(200);

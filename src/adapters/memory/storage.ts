@@ -1,0 +1,23 @@
+import type { EphemeralStorage, StorageKind } from '../../application/ports/storage.ts';
+
+/** Pets and API keys in the memory of the process. */
+export const memoryStorage: StorageKind = {
+  urlForm: 'memory:',
+  parseUrl: (url) => (url === 'memory:' ? MEMORY : undefined),
+};
+
+const MEMORY: EphemeralStorage = {
+  persistent: false,
+  async openForService() {
+    const [{ InMemoryPetRepository }, { InMemoryApiKeyRepository }] = await Promise.all([
+      import('./pet-repository.ts'),
+      import('./api-key-repository.ts'),
+    ]);
+    return {
+      pets: new InMemoryPetRepository(),
+      keys: new InMemoryApiKeyRepository(),
+      probe: { check: async () => {} },
+      close: async () => {},
+    };
+  },
+};

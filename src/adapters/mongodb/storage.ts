@@ -1,0 +1,29 @@
+import type { PersistentStorage, StorageKind } from '../../application/ports/storage.ts';
+
+/** Pets and API keys in a MongoDB database. */
+export const mongodbStorage: StorageKind = {
+  urlForm: 'mongodb://HOST/DATABASE',
+  parseUrl: (url) => (/^mongodb(?:\+srv)?:\/\/[^/?]+\/[^?]/.test(url) ? mongodbDatabase(url) : undefined),
+};
+
+/** The adapter and its driver are loaded when the database is opened. */
+function mongodbDatabase(url: string): PersistentStorage {
+  const openArchive = async () => {
+    const { openMongoArchive } = await import('./open.ts');
+    return openMongoArchive(url);
+  };
+  return {
+    persistent: true,
+    async openForService({ autoMigrate }) {
+      const { openMongoStorage } = await import('./open.ts');
+      return openMongoStorage(url, { autoMigrate });
+    },
+    openForReading: openArchive,
+    openForWriting: openArchive,
+    openKeys: openArchive,
+    async migrate() {
+      const { migrate } = await import('./migrate.ts');
+      return migrate(url);
+    },
+  };
+}

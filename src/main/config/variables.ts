@@ -1,0 +1,147 @@
+import * as v from 'valibot';
+import type { StorageKind } from '../../application/ports/storage.ts';
+import { databaseUrlRule, parseDatabaseUrl, STORAGES } from '../storages.ts';
+import { parseDuration } from './duration.ts';
+import { parseRateLimit, RATE_LIMIT_FORM } from './rate-limit.ts';
+
+/** The storage where nothing else is configured. */
+export const DEFAULT_DATABASE_URL = 'sqlite:./data/petstore.db';
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+const PORT = 'must be an integer from 0 to 65535';
+const PUBLIC_URL =
+  'must be an http or https URL without credentials, query and fragment, such as https://petstore.example';
+const API_KEY =
+  'must be comma-separated keys of at least 16 characters from A-Z a-z 0-9 - . _ ~ + / =, each optionally as label=key';
+const LABELS = 'must have a different label for each key';
+const CORS_ORIGINS =
+  'must be comma-separated origins, each a scheme, a host and perhaps a port, such as https://shop.example';
+const MAX_CONNECTIONS = 'must be an integer from 1 to 1000000';
+const DURATION = 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m';
+
+const Flag = v.pipe(
+  v.picklist(['true', 'false'], 'must be true or false'),
+  v.transform((text) => text === 'true'),
+);
+
+const Port = v.pipe(
+  v.string(),
+  v.regex(/^(?:0|[1-9]\d{0,4})$/, PORT),
+  v.transform(Number),
+  v.maxValue(65_535, PORT),
+);
+
+const MAX_DURATION_MS = 3_600_000;
+const DurationMs = v.pipe(
+  v.string(),
+  v.transform(parseDuration),
+  v.number(DURATION),
+  v.maxValue(MAX_DURATION_MS, DURATION),
+);
+
+const MaxConnections = v.pipe(
+  v.string(),
+  v.regex(/^[1-9]\d{0,6}$/, MAX_CONNECTIONS),
+  v.transform(Number),
+  v.maxValue(1_000_000, MAX_CONNECTIONS),
+);
+
+const RateLimit = v.pipe(
+  v.string(),
+  v.transform(parseRateLimit),
+  v.custom<NonNullable<ReturnType<typeof parseRateLimit>>>((limit) => limit !== undefined, RATE_LIMIT_FORM),
+);
+
+/** Browsers send an origin in its ASCII serialization (RFC 6454, section 6.2), which is compared as text. */
+const CorsOrigins = v.pipe(
+  v.string(),
+  v.transform((text) => text.split(',').map((item) => item.trim())),
+  v.array(
+    v.pipe(
+      v.string(),
+      v.check((text) => /^https?:[^*]*$/.test(text) && URL.parse(text)?.origin === text, CORS_ORIGINS),
+    ),
+  ),
+);
+
+const PublicUrl = v.pipe(
+  v.string(),
+  v.check((text) => {
+    const url = URL.parse(text);
+    return (
+      url !== null &&
+      /^https?:$/.test(url.protocol) &&
+      url.search === '' &&
+      url.hash === '' &&
+      url.username + url.password === ''
+    );
+  }, PUBLIC_URL),
+  v.transform((text) => {
+    const { origin, pathname } = new URL(text);
+    return origin + pathname.replace(/\/+$/, '');
+  }),
+);
+
+/** `label=key` or `key`; the key has only the characters of a b64token: RFC 6750, section 2.1. */
+const API_KEY_FORM = /^(?:([\w.-]{1,64})=)?([\w.~+/-]{16,}=*)$/;
+const ApiKeys = v.pipe(
+  v.string(),
+  v.transform((text) => text.split(',').map((item) => API_KEY_FORM.exec(item.trim()))),
+  v.array(v.custom<RegExpExecArray>((match) => match !== null, API_KEY)),
+  v.transform((matches) =>
+    matches.map(([, label, token = ''], index) => ({ label: label ?? `key-${index + 1}`, token })),
+  ),
+  // The label is the id of such a key.
+  v.check((keys) => new Set(keys.map(({ label }) => label)).size === keys.length, LABELS),
+);
+
+/** The variables of the service. Each entry's output is a field of {@link Config}. */
+export function variables(storages: readonly StorageKind[]) {
+  const rule = databaseUrlRule(storages);
+  const DatabaseUrl = v.pipe(
+    v.string(),
+    v.transform((url) => parseDatabaseUrl(url, storages)),
+    v.custom<NonNullable<ReturnType<typeof parseDatabaseUrl>>>((storage) => storage !== undefined, rule),
+  );
+  return v.object({
+    HOST: v.optional(v.string(), '127.0.0.1'),
+    PORT: v.optional(Port, '3000'),
+    DATABASE_URL: v.optional(DatabaseUrl, DEFAULT_DATABASE_URL),
+    AUTO_MIGRATE: v.optional(Flag, 'false'),
+    API_KEYS: v.optional(ApiKeys),
+    PUBLIC_URL: v.optional(PublicUrl),
+    TRUST_PROXY: v.optional(Flag, 'false'),
+    CORS_ORIGINS: v.optional(CorsOrigins),
+    RATE_LIMIT: v.optional(RateLimit),
+    MAX_CONNECTIONS: v.optional(MaxConnections, '10000'),
+    LOG_LEVEL: v.optional(v.picklist(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`), 'info'),
+    SHUTDOWN_TIMEOUT: v.optional(DurationMs, '25s'),
+  });
+}
+
+export type Variables = v.InferOutput<ReturnType<typeof variables>>;
+
+const HELP = {
+  HOST: 'the address to listen on',
+  PORT: 'the port to listen on; 0 takes a free one, and the start-up line says which',
+  DATABASE_URL: 'where the pets and the API keys are; what is in memory: is gone at exit',
+  AUTO_MIGRATE: 'true: bring an empty or older MongoDB schema up to date at start',
+  API_KEYS: 'more API keys, of at least 16 characters: comma-separated, each optionally as label=key',
+  PUBLIC_URL: 'the base of absolute URLs in answers; by default the request or a trusted proxy says it',
+  TRUST_PROXY:
+    'true: believe X-Forwarded-Proto and X-Forwarded-Host, which the proxy in front must overwrite',
+  CORS_ORIGINS: 'comma-separated origins whose pages may use the API in a browser',
+  RATE_LIMIT: 'how many requests a key may send, such as 600/60s; a key can have its own limit',
+  MAX_CONNECTIONS: 'how many connections may be open at once; the service closes further ones',
+  LOG_LEVEL: LOG_LEVELS.join(', '),
+  SHUTDOWN_TIMEOUT: 'how long requests in flight may take at shutdown: 500ms, 25s, 2m',
+} satisfies Record<keyof Variables, string>;
+
+/** A line for each variable with its default. */
+export function describeVariables(storages: readonly StorageKind[] = STORAGES): string {
+  const lines = Object.entries(variables(storages).entries).map(([name, schema]) => {
+    return `  ${name.padEnd(17)} ${(schema.default ?? 'none').padEnd(26)} ${HELP[name as keyof typeof HELP]}`;
+  });
+  return lines.join('\n');
+}
