@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { Interrupted } from './command-line/interrupted.ts';
+import { Interrupted } from './interrupted.ts';
 import { run } from './command-line/run.ts';
 
 /** How long standard error may take to accept the last lines before the process ends anyway. */

@@ -7,7 +7,7 @@ import { isForeignLog } from './log-mark.ts';
 import { readVersion } from './schema.ts';
 
 /** A value that breaks a rule of its table: found again when the row is read, and no reason not to serve the others. */
-const ROW_FINDING = /^(?:NULL|non-\w+|TEXT|NUMERIC) value in |^CHECK constraint failed in /;
+export const ROW_FINDING = /^(?:NULL|non-\w+|TEXT|NUMERIC) value in |^CHECK constraint failed in /;
 
 /**
  * Refuses a file that does not fit the write-ahead log beside it, as when a backup has been put over a file whose service

@@ -1,7 +1,7 @@
 /** How far a long piece of work is. */
 export type Progress = {
-  readonly doing: 'checking' | 'comparing' | 'exporting' | 'writing';
-  /** How many pets are done. */
+  readonly doing: 'backing up' | 'checking' | 'comparing' | 'exporting' | 'writing';
+  /** The number of pets that are done; of pages of the file in a backup. */
   readonly done: number;
   /** Of how many, where that is known. */
   readonly total: number | undefined;

@@ -4,7 +4,7 @@ import type { ArchiveError } from '../../application/moving/errors.ts';
 import type { PetError } from '../../application/pets/errors.ts';
 import type { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { InvalidConfig } from '../config/config.ts';
-import type { Interrupted } from './interrupted.ts';
+import type { Interrupted } from '../interrupted.ts';
 import type { OutputError } from './output-error.ts';
 import type { UsageError } from './usage-error.ts';
 
@@ -54,11 +54,18 @@ const EXIT_CODES: ReadonlyMap<unknown, number> = new Map(
 
 export type Explanation = { readonly lines: readonly string[]; readonly exitCode: number };
 
-/** What an operator can fix takes a line. A bug shows its stack. */
-export function explain(error: unknown): Explanation {
+/**
+ * What an operator can fix takes a line. A bug shows its stack.
+ *
+ * @param help the arguments that print the help of the command
+ */
+export function explain(error: unknown, help: string): Explanation {
   if (!(error instanceof Error)) return { lines: [String(error)], exitCode: FAILED };
   if (error instanceof InvalidConfig) return { lines: error.problems, exitCode: FAILED };
   const exitCode = 'kind' in error ? EXIT_CODES.get(error.kind) : undefined;
+  if (exitCode === WRONG_USAGE) {
+    return { lines: [`${oneLine(error)}; see npm run petstore -- ${help}`], exitCode };
+  }
   if (exitCode !== undefined) return { lines: [oneLine(error)], exitCode };
   if ('syscall' in error && (error.syscall === 'listen' || error.syscall === 'getaddrinfo')) {
     return { lines: [`cannot listen on HOST and PORT: ${oneLine(error)}`], exitCode: FAILED };

@@ -6,12 +6,11 @@ export const migrateCommand: Command = {
   options: [],
   maxPositionals: 0,
   async run(_given, session) {
-    const { DATABASE_URL } = readConfig(session.env);
-    if (!DATABASE_URL.startsWith('mongodb')) {
+    const { storage } = readConfig(session.env);
+    if (!storage.persistent || storage.migrate === undefined) {
       throw new InvalidConfig(['DATABASE_URL must be mongodb://HOST/DATABASE to migrate']);
     }
-    const mongodb = await import('../../adapters/mongodb/migrate.ts');
-    const { database, from, to } = await mongodb.migrate(DATABASE_URL);
+    const { database, from, to } = await storage.migrate();
     const before = from === to ? 'as before' : `before: ${from ?? 'none'}`;
     await session.print(`the database "${database}" has schema version ${to} (${before})\n`);
   },

@@ -12,8 +12,8 @@ export function parseCommandLine(args: readonly string[], command: Command): Giv
   if (help === true) return 'help';
   const names = tokens.flatMap((token) => (token.kind === 'option' ? token.name : []));
   const repeated = names.find((name, index) => names.indexOf(name) < index);
-  if (repeated !== undefined) throw wrong(`--${repeated} is given more than once`, command);
-  if (positionals.length > command.maxPositionals) throw wrong('too many arguments', command);
+  if (repeated !== undefined) throw new UsageError(`--${repeated} is given more than once`);
+  if (positionals.length > command.maxPositionals) throw new UsageError('too many arguments');
   return { options, json: json === true, positionals };
 }
 
@@ -32,13 +32,8 @@ function parse(args: readonly string[], command: Command) {
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
     const isValue = error.code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE';
-    throw wrong(
+    throw new UsageError(
       isValue ? 'an option lacks its value or has one that it does not take' : 'unknown option',
-      command,
     );
   }
-}
-
-function wrong(problem: string, { name, usage }: Command): UsageError {
-  return new UsageError(problem, usage === undefined ? '' : name);
 }

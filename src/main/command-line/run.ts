@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command } from './command.ts';
 import { findCommand } from './commands.ts';
 import { explain } from './failures.ts';
-import { Interrupted } from './interrupted.ts';
+import { Interrupted } from '../interrupted.ts';
 import { parseCommandLine } from './parse-command-line.ts';
 import { type Io, Session } from './session.ts';
 import { usage } from './usage.ts';
@@ -18,25 +19,27 @@ const UNWIND_MS = 1_000;
  */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   const session = new Session(io);
+  let help = '--help';
   try {
-    await dispatch(argv, session);
+    const found = await findCommand(argv);
+    if (found === undefined) throw new UsageError('unknown command');
+    const { command, args } = found;
+    if (command.usage !== undefined) help = `${command.name} --help`;
+    await obey(command, args, session);
     return 0;
   } catch (error) {
     if (error instanceof Interrupted) return error.exitCode;
-    const { lines, exitCode } = explain(error);
+    const { lines, exitCode } = explain(error, help);
     for (const line of lines) session.note(`petstore: ${line}`);
     return exitCode;
   }
 }
 
-async function dispatch(argv: readonly string[], session: Session): Promise<void> {
-  const found = await findCommand(argv);
-  if (found === undefined) throw new UsageError('unknown command');
-  const { command, args } = found;
+async function obey(command: Command, args: readonly string[], session: Session): Promise<void> {
   const given = parseCommandLine(args, command);
-  if (given === 'help') await session.print(command.usage ?? usage());
-  else if (command.drains) await command.run(given, session);
-  else await untilInterrupted(session, () => command.run(given, session));
+  if (given === 'help') return session.print(command.usage ?? usage());
+  if (command.drains) return command.run(given, session);
+  return untilInterrupted(session, () => command.run(given, session));
 }
 
 /**

@@ -2,9 +2,8 @@
 export class UsageError extends Error {
   readonly kind = 'usage';
 
-  /** @param command whose help explains it; the general help when absent */
-  constructor(problem: string, command = '') {
-    super(`${problem}; see npm run petstore -- ${command === '' ? '' : `${command} `}--help`);
+  constructor(problem: string) {
+    super(problem);
     this.name = 'UsageError';
   }
 }

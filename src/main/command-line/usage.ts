@@ -1,4 +1,4 @@
-import { describeVariables } from '../config/config.ts';
+import { describeVariables } from '../config/variables.ts';
 
 /** The general help. */
 export function usage(): string {

@@ -41,9 +41,12 @@ export function openStandardError(): BoundedOutput {
 }
 
 /** The log of a command: on standard error, because standard output is for what the command was asked for. */
-export async function openCommandLog(): Promise<Logger> {
-  const form = process.stderr.isTTY ? await pretty() : (line: string) => line;
-  return pino({ base: null }, { write: (line) => process.stderr.write(form(line)) });
+export async function openCommandLog(stderr: {
+  readonly isTTY?: boolean;
+  write(text: string): unknown;
+}): Promise<Logger> {
+  const form = stderr.isTTY ? await pretty() : (line: string) => line;
+  return pino({ base: null }, { write: (line) => stderr.write(form(line)) });
 }
 
 async function pretty(): Promise<(line: string) => string> {

@@ -1,18 +1,29 @@
 import { CREATE_KEY } from './start-keys.ts';
 import { readConfig } from '../config/config.ts';
+import { Interrupted } from '../interrupted.ts';
 import { openLog, openStandardError } from '../log/log.ts';
 import { type Service, start } from './start.ts';
 
 /** How long the process may take to close the storage after `SHUTDOWN_TIMEOUT`. */
 const CLOSE_MS = 3_000;
 
-/** Starts the service, which runs until a signal or a bug ends it. */
-export async function serve(): Promise<void> {
-  const config = readConfig(process.env);
+/**
+ * Runs the service until an interruption or a bug ends it.
+ *
+ * @param interruption aborted with an {@link Interrupted}
+ * @throws {InvalidConfig}
+ * @throws what `start` throws
+ */
+export async function serve(
+  env: Readonly<Record<string, string | undefined>>,
+  interruption: AbortSignal,
+): Promise<void> {
+  const config = readConfig(env);
   const standardError = openStandardError();
   const log = await openLog(config, standardError);
   let service: Service | undefined = undefined;
   let stopping = false;
+  const ended = Promise.withResolvers<void>();
 
   const stop = (reason: string) => {
     // The terminal and npm both send the signal of one Ctrl-C.
@@ -23,7 +34,7 @@ export async function serve(): Promise<void> {
     // Before it listens, nothing is in flight, and every step of a start can be repeated.
     if (stopped === undefined) process.exit();
     log.flush();
-    stopped.then((cutOff) => log.info({ cutOff }, 'stopped'), crash);
+    void stopped.then((cutOff) => log.info({ cutOff }, 'stopped'), crash).then(ended.resolve);
     setTimeout(() => {
       log.fatal('still not stopped, giving up');
       process.exit(1);
@@ -34,8 +45,10 @@ export async function serve(): Promise<void> {
     process.exitCode = 1;
     stop('bug');
   };
-  // Before the start, because PID 1 of a container has no default action for these signals.
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, stop);
+  interruption.addEventListener('abort', () => {
+    const reason: unknown = interruption.reason;
+    stop(reason instanceof Interrupted ? reason.signal : String(reason));
+  });
   // Unhandled rejections arrive here too.
   process.on('uncaughtException', crash);
 
@@ -53,4 +66,5 @@ export async function serve(): Promise<void> {
     );
     standardError.flush();
   });
+  await ended.promise;
 }
