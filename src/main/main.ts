@@ -21,8 +21,9 @@ const exitCode = await run(process.argv.slice(2), {
   signal: interruption.signal,
 });
 
-// A bug that ended the service has set it already.
-process.exitCode ||= exitCode;
-// An interrupted command may have given up on a storage that hangs. Else nothing is open that keeps the process alive.
-if (interruption.signal.aborted) process.exit();
-setTimeout(() => process.exit(), LAST_LINES_MS).unref();
+if (exitCode !== undefined) {
+  process.exitCode = exitCode;
+  // An interrupted command may have given up on a storage that hangs. Else nothing is open that keeps the process alive.
+  if (interruption.signal.aborted) process.exit();
+  setTimeout(() => process.exit(), LAST_LINES_MS).unref();
+}

@@ -108,7 +108,7 @@ describe('a start that cannot be', () => {
     const service = runService({ PORT });
     expect(await service.ended).toStrictEqual(FAILED);
     expect(service.stderr).toBe(
-      `petstore: HOST and PORT cannot be listened on: listen EADDRINUSE: address already in use 127.0.0.1:${PORT}\n`,
+      `petstore: cannot listen on HOST and PORT: listen EADDRINUSE: address already in use 127.0.0.1:${PORT}\n`,
     );
     expect(service.stdout).toBe('');
   });
@@ -122,7 +122,7 @@ describe('a start that cannot be', () => {
     const service = runService({ HOST, API_KEYS: KEY });
     expect(await service.ended).toStrictEqual(FAILED);
     expect(service.stderr).toMatch(
-      new RegExp(`^petstore: HOST and PORT cannot be listened on: ${reason.source}\\n$`),
+      new RegExp(`^petstore: cannot listen on HOST and PORT: ${reason.source}\\n$`),
     );
     expect(service.stdout).toBe('');
   });
@@ -146,41 +146,5 @@ describe('a start that cannot be', () => {
     expect(await service.ended).toStrictEqual(FAILED);
     expect(service.stderr).toMatch(/^petstore: Error: boom\n {4}at .*\n/);
     expect(service.stderr).toContain('src/main/service/start.ts');
-  });
-});
-
-describe('the command line', () => {
-  it.each([['--help'], ['-h'], ['migrate', '--help']])('explains itself: %s', async (...args) => {
-    const help = runService({ PORT: 'wrong' }, args);
-    expect(await help.ended).toStrictEqual(DONE);
-    expect(help.stderr).toBe('');
-    for (const line of [
-      /^ {2}npm start {2,}\S/m,
-      /^ {2}npm run petstore -- migrate {2,}\S/m,
-      /^ {2}PORT +3000 +\S/m,
-      /^ {2}API_KEYS +none +\S/m,
-      /^ {2}SHUTDOWN_TIMEOUT +25s +\S/m,
-    ]) {
-      expect(help.stdout).toMatch(line);
-    }
-  });
-
-  it.each([
-    ['an unknown command', ['hunter2'], 'unknown command'],
-    ['more than a command', ['migrate', 'hunter2'], 'unknown command'],
-    ['a command that is only a property', ['toString'], 'unknown command'],
-    ['an unknown option', ['--port=hunter2'], 'unknown option'],
-    ['a value for an option without one', ['--help=hunter2'], 'unknown option'],
-  ])('refuses %s in one line', async (_what, args, problem) => {
-    const refused = runService({}, args);
-    expect(await refused.ended).toStrictEqual({ code: 2, signal: null });
-    expect(refused.stderr).toBe(`petstore: ${problem}; see npm run petstore -- --help\n`);
-    expect(refused.stdout).toBe('');
-  });
-
-  it('has nothing to migrate in memory', async () => {
-    const refused = runService({}, ['migrate']);
-    expect(await refused.ended).toStrictEqual(FAILED);
-    expect(refused.stderr).toBe('petstore: DATABASE_URL must be mongodb://HOST/DATABASE to migrate\n');
   });
 });

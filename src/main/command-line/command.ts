@@ -20,7 +20,7 @@ export type Command = {
   /** Whether it takes `--json`. */
   readonly json?: boolean;
   readonly maxPositionals: number;
-  /** Whether it stops by itself when it is interrupted. A service drains first. */
-  readonly drains?: boolean;
+  /** Whether it goes on after `run`, and handles an interruption itself: the service, which drains first. */
+  readonly lasts?: boolean;
   run(given: Given, session: Session): Promise<void>;
 };

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from './command.ts';
 import { findCommand } from './commands.ts';
 import { explain } from './failures.ts';
@@ -12,12 +11,13 @@ import { UsageError } from './usage-error.ts';
 const UNWIND_MS = 1_000;
 
 /**
- * Runs the command that the command line names, to its end.
+ * Runs the command that the command line names, to its end. A service runs on.
  *
  * @param argv without the paths of Node and the program
- * @returns the exit code: 0 done, 1 failed or refused, 2 wrong command line, 128 + n interrupted by signal n
+ * @returns the exit code: 0 done, 1 failed or refused, 2 wrong command line, 128 + n interrupted by signal n;
+ * `undefined` when a service runs, which ends the process itself
  */
-export async function run(argv: readonly string[], io: Io): Promise<number> {
+export async function run(argv: readonly string[], io: Io): Promise<number | undefined> {
   const session = new Session(io);
   let help = '--help';
   try {
@@ -25,8 +25,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     if (found === undefined) throw new UsageError('unknown command');
     const { command, args } = found;
     if (command.usage !== undefined) help = `${command.name} --help`;
-    await obey(command, args, session);
-    return 0;
+    return await obey(command, args, session);
   } catch (error) {
     if (error instanceof Interrupted) return error.exitCode;
     const { lines, exitCode } = explain(error, help);
@@ -35,11 +34,21 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   }
 }
 
-async function obey(command: Command, args: readonly string[], session: Session): Promise<void> {
+async function obey(
+  command: Command,
+  args: readonly string[],
+  session: Session,
+): Promise<number | undefined> {
   const given = parseCommandLine(args, command);
-  if (given === 'help') return session.print(command.usage ?? usage());
-  if (command.drains) return command.run(given, session);
-  return untilInterrupted(session, () => command.run(given, session));
+  if (given === 'help') {
+    await session.print(command.usage ?? usage());
+  } else if (command.lasts) {
+    await command.run(given, session);
+    return undefined;
+  } else {
+    await untilInterrupted(session, () => command.run(given, session));
+  }
+  return 0;
 }
 
 /**
@@ -49,16 +58,19 @@ async function obey(command: Command, args: readonly string[], session: Session)
  */
 async function untilInterrupted(session: Session, work: () => Promise<void>): Promise<void> {
   const { signal } = session;
-  const interrupted = Promise.withResolvers<void>();
+  const givenUp = Promise.withResolvers<void>();
+  let timer: NodeJS.Timeout | undefined;
   const onAbort = () => {
     session.note(`petstore: interrupted${session.hint === undefined ? '' : `; ${session.hint}`}`);
-    void sleep(UNWIND_MS, undefined, { ref: false }).then(interrupted.resolve);
+    timer = setTimeout(givenUp.resolve, UNWIND_MS);
   };
-  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  else signal.addEventListener('abort', onAbort);
   try {
-    await Promise.race([work(), interrupted.promise]);
+    await Promise.race([work(), givenUp.promise]);
   } finally {
     signal.removeEventListener('abort', onAbort);
+    clearTimeout(timer);
     session.clearProgress();
     signal.throwIfAborted();
   }

@@ -5,6 +5,6 @@ export const serveCommand: Command = {
   name: 'serve',
   options: [],
   maxPositionals: 0,
-  drains: true,
+  lasts: true,
   run: (_given, { env, signal }) => serve(env, signal),
 };

@@ -2,7 +2,7 @@ import type { Progress } from '../../application/ports/progress.ts';
 import { OutputError } from './output-error.ts';
 import { ProgressReport, type ReportOutput } from './progress-report.ts';
 
-type Output = ReportOutput & {
+type Output = Omit<ReportOutput, 'write'> & {
   write(text: string, callback?: (error?: Error | null) => void): unknown;
 };
 

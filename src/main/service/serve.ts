@@ -8,7 +8,7 @@ import { type Service, start } from './start.ts';
 const CLOSE_MS = 3_000;
 
 /**
- * Runs the service until an interruption or a bug ends it.
+ * Starts the service, which runs until an interruption or a bug ends it.
  *
  * @param interruption aborted with an {@link Interrupted}
  * @throws {InvalidConfig}
@@ -23,7 +23,6 @@ export async function serve(
   const log = await openLog(config, standardError);
   let service: Service | undefined = undefined;
   let stopping = false;
-  const ended = Promise.withResolvers<void>();
 
   const stop = (reason: string) => {
     // The terminal and npm both send the signal of one Ctrl-C.
@@ -34,7 +33,7 @@ export async function serve(
     // Before it listens, nothing is in flight, and every step of a start can be repeated.
     if (stopped === undefined) process.exit();
     log.flush();
-    void stopped.then((cutOff) => log.info({ cutOff }, 'stopped'), crash).then(ended.resolve);
+    stopped.then((cutOff) => log.info({ cutOff }, 'stopped'), crash);
     setTimeout(() => {
       log.fatal('still not stopped, giving up');
       process.exit(1);
@@ -66,5 +65,4 @@ export async function serve(
     );
     standardError.flush();
   });
-  await ended.promise;
 }
