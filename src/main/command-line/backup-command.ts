@@ -26,7 +26,7 @@ export const backupCommand: Command = {
         'backup is for SQLite; for MongoDB use mongodump --oplog or snapshots of its volumes',
       );
     }
-    session.hint = 'no backup was written; run the same command again';
+    session.hint = 'no backup was written, run the same command again';
     await storage.backUp(file, session.onProgress);
     await session.print(`backed up to ${file}\n`);
   },
