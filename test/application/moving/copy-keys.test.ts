@@ -97,6 +97,16 @@ describe('CopyKeys', () => {
     expect(await target.list()).toStrictEqual([another]);
   });
 
+  it('checks for such a key without writing', async () => {
+    const another = { ...aKey(9), id: aKey(2).id };
+    const target = await holding(another);
+
+    await expect(new CopyKeys(await holding(...SOME), target).check()).rejects.toThrow(ApiKeyIdTaken);
+    await new CopyKeys(await holding(aKey(1)), target).check();
+
+    expect(await target.list()).toStrictEqual([another]);
+  });
+
   it('overwrites no other key that comes meanwhile', async () => {
     const another = { ...aKey(9), id: aKey(2).id };
     class Busy extends InMemoryApiKeyRepository {

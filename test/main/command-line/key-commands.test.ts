@@ -292,6 +292,22 @@ describe('petstore keys', () => {
     expect(all).toMatchObject([{ id, state: 'active' }, { state: 'revoked' }, { state: 'revoked' }]);
   });
 
+  it('revokes a new key when an interruption comes before it is printed', async () => {
+    const env = await sqlite();
+    let audit = '';
+    const stderr = {
+      write(line: string) {
+        audit += line;
+        if (line.includes('key.created')) command.interrupt('SIGINT');
+      },
+    };
+    const command = new Command(['keys', 'create', '--label', 'x'], env, { stderr });
+    expect(await command.ended).toBe(130);
+    expect(command.stdout).toBe('');
+    expect(audit).toMatch(/"key.created".*\npetstore: interrupted\n.*"key.revoked".*\n$/);
+    expect(JSON.parse((await keys(env, 'list', '--json')).stdout)).toMatchObject([{ state: 'revoked' }]);
+  });
+
   it('prints the key even when the audit line cannot be written', async () => {
     const env = await sqlite();
     const command = new Command(['keys', 'create', '--label', 'x'], env, { stderr: full() });
