@@ -86,8 +86,8 @@ function isSound(file: string): boolean {
 }
 
 /**
- * Leaves everything in one file, which can be read from a read-only disk. Gives it a mark of a new generation, so that
- * no log of the database is taken for a log of its copy: see `markLog`.
+ * Leaves everything in one file, which can be read from a read-only disk. Gives it a mark of its own: otherwise a later
+ * log of the database could be taken for a log of the copy. See `markLog`.
  */
 function makeStandAlone(file: string): void {
   using db = new DatabaseSync(file, { readBigInts: true });

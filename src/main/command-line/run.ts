@@ -64,10 +64,10 @@ async function untilInterrupted(session: Session, work: () => Promise<void>): Pr
     session.note(`petstore: interrupted${session.hint === undefined ? '' : `; ${session.hint}`}`);
     timer = setTimeout(givenUp.resolve, UNWIND_MS);
   };
-  if (signal.aborted) onAbort();
-  else signal.addEventListener('abort', onAbort);
+  signal.addEventListener('abort', onAbort);
   try {
-    await Promise.race([work(), givenUp.promise]);
+    if (signal.aborted) onAbort();
+    else await Promise.race([work(), givenUp.promise]);
   } finally {
     signal.removeEventListener('abort', onAbort);
     clearTimeout(timer);

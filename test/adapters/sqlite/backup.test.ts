@@ -138,7 +138,7 @@ describe('a backup is refused', () => {
     ]);
   });
 
-  it('when the name is taken meanwhile', async () => {
+  it('when another program takes the name', async () => {
     const { file, copy } = await large();
     let taken: Promise<void> | undefined;
     const backingUp = backUp(file, copy, () => void (taken ??= writeFile(copy, 'mine')));

@@ -58,9 +58,9 @@ describe('a backup', () => {
     const url = await runService({ DATABASE_URL }).url();
     const acknowledged: string[] = [];
     const { promise: enough, resolve } = Promise.withResolvers<void>();
-    let isOver = false;
+    const over = new AbortController();
     const clients = Array.from({ length: 4 }, async () => {
-      while (!isOver) {
+      while (!over.signal.aborted) {
         const { status, headers } = await ask(`${url}/v1/pets`, { key, body: PET });
         expect(status).toBe(201);
         if (acknowledged.push(String(headers['location'])) === 200) resolve();
@@ -70,7 +70,7 @@ describe('a backup', () => {
 
     const before = [...acknowledged];
     await succeeds(['backup', '--from', DATABASE_URL, backup]);
-    isOver = true;
+    over.abort();
     await Promise.all(clients);
 
     const restored = await restore(backup);

@@ -147,29 +147,34 @@ describe.skipIf(mongo === undefined)(
     });
 
     describe.each([
-      ['SIGKILL', undefined],
+      ['SIGKILL', 'SIGKILL'],
       ['SIGINT', 130],
       ['SIGTERM', 143],
       ['SIGHUP', 129],
-    ] as const)('interrupted by %s in the middle', (signal, code) => {
-      /** Starts a command; gives what interrupts it there, once it is stuck in the storage. */
-      function begin(args: readonly string[], hint: string): (release: () => void) => Promise<void> {
-        if (code === undefined) {
+    ] as const)('interrupted by %s in the middle', (signal, end) => {
+      type Outcome = readonly [end: unknown, stdout: string, stderr: string];
+
+      /** Starts a command, to be interrupted while the storage holds it up. */
+      function begin(args: readonly string[]): (release: () => void) => Promise<Outcome> {
+        if (signal === 'SIGKILL') {
           const program = runService({}, args);
           return async () => {
-            program.signal('SIGKILL');
-            expect(await program.ended).toStrictEqual({ code: null, signal: 'SIGKILL' });
-            expect([program.stdout, program.stderr]).toStrictEqual(['', '']);
+            program.signal(signal);
+            const { code, signal: endedBy } = await program.ended;
+            return [endedBy ?? code, program.stdout, program.stderr];
           };
         }
         const command = new Command(args, {});
         return async (release) => {
           command.interrupt(signal);
           release();
-          expect(await command.ended).toBe(code);
-          const line = `petstore: interrupted; run the same command again to continue${hint}\n`;
-          expect([command.stdout, command.stderr]).toStrictEqual(['', line]);
+          return [await command.ended, command.stdout, command.stderr];
         };
+      }
+
+      function outcome(hint: string): Outcome {
+        const line = `petstore: interrupted; run the same command again to continue${hint}\n`;
+        return [end, '', signal === 'SIGKILL' ? '' : line];
       }
 
       it.each(['copy', 'import'])('%s to MongoDB continues where it stopped', async (command) => {
@@ -181,8 +186,8 @@ describe.skipIf(mongo === undefined)(
             ? [['copy', '--from', from], '; what is copied stays']
             : [['import', await fileWith(petLines(PETS))], '; what is imported stays'];
 
-        const interrupt = begin([...what, '--to', url], hint);
-        await interrupt(await stopAt(proxy, 'insert', 3));
+        const interrupt = begin([...what, '--to', url]);
+        expect(await interrupt(await stopAt(proxy, 'insert', 3))).toStrictEqual(outcome(hint));
         const before = (await everythingIn(target)).length;
         expect(before).toBeGreaterThan(0);
         expect(before).toBeLessThan(PETS.length);
@@ -197,10 +202,11 @@ describe.skipIf(mongo === undefined)(
         const { url, proxy } = await through(source);
         const to = `sqlite:${join(await newDirectory(), 'petstore.db')}`;
 
-        const interrupt = begin(['copy', '--from', url, '--to', to], '; what is copied stays');
+        const interrupt = begin(['copy', '--from', url, '--to', to]);
         // The first finds are for the version, the proof of the primary, the keys, three for the greatest and the last
         // id, and two for the comparison; then they are batches.
-        await interrupt(await stopAt(proxy, 'find', 11));
+        const interrupted = await interrupt(await stopAt(proxy, 'find', 11));
+        expect(interrupted).toStrictEqual(outcome('; what is copied stays'));
         const before = (await everythingIn(to)).length;
         expect(before).toBeLessThan(PETS.length);
 
@@ -213,8 +219,9 @@ describe.skipIf(mongo === undefined)(
         const { url, proxy } = await through(source);
         const path = join(await newDirectory(), 'pets.ndjson');
 
-        const interrupt = begin(['export', '--from', url, path], ` ${path}.partial`);
-        await interrupt(await stopAt(proxy, 'find', 7));
+        const interrupt = begin(['export', '--from', url, path]);
+        const interrupted = await interrupt(await stopAt(proxy, 'find', 7));
+        expect(interrupted).toStrictEqual(outcome(` ${path}.partial`));
         const partial = await readFile(`${path}.partial`, 'utf8');
         expect(partial.length).toBeGreaterThan(0);
         expect(petLines(PETS).startsWith(partial)).toBe(true);

@@ -10,6 +10,7 @@ describe('the general command line', () => {
     for (const line of [
       /^ {2}npm start {2,}\S/m,
       /^ {2}npm run petstore -- migrate {2,}\S/m,
+      /^ {2}npm run petstore -- backup {2,}\S/m,
       /^ {2}PORT +3000 +\S/m,
       /^ {2}API_KEYS +none +\S/m,
       /^ {2}SHUTDOWN_TIMEOUT +25s +\S/m,
@@ -20,11 +21,11 @@ describe('the general command line', () => {
 
   it.each([
     ['an unknown command', ['hunter2'], 'unknown command'],
-    ['more than a command', ['migrate', 'hunter2'], 'too many arguments'],
-    ['a command that is only a property', ['toString'], 'unknown command'],
+    ['an argument too many', ['migrate', 'hunter2'], 'too many arguments'],
+    ['the name of an object property', ['toString'], 'unknown command'],
     ['an unknown option', ['--port=hunter2'], 'unknown option'],
     [
-      'a value for an option without one',
+      'a value for an option that takes none',
       ['--help=hunter2'],
       'an option lacks its value or has one that it does not take',
     ],
@@ -32,12 +33,23 @@ describe('the general command line', () => {
     await refused(args, `${problem}; see npm run petstore -- --help`, { code: USAGE });
   });
 
-  it('has nothing to migrate in memory', async () => {
+  it('refuses to migrate memory', async () => {
     await refused(['migrate'], 'DATABASE_URL must be mongodb://HOST/DATABASE to migrate');
+  });
+
+  it('does not begin when it is interrupted before', async () => {
+    const directory = await newDirectory();
+    const command = new Command(['keys', 'create', '--label', 'x'], {
+      DATABASE_URL: `sqlite:${directory}/petstore.db`,
+    });
+    command.interrupt('SIGHUP');
+    expect(await command.ended).toBe(129);
+    expect([command.stdout, command.stderr]).toStrictEqual(['', 'petstore: interrupted\n']);
+    expect(await readdir(directory)).toStrictEqual([]);
   });
 });
 
-describe('the command line', () => {
+describe('the command line of a command', () => {
   it.each(['backup', 'export', 'import', 'copy'])('explains %s', async (command) => {
     const help = await succeeds([command, '--help']);
     expect(help.stdout).toMatch(new RegExp(`^Usage: npm run petstore -- ${command} .*\n\n`));
