@@ -86,7 +86,7 @@ function isSound(file: string): boolean {
 }
 
 /**
- * Leaves everything in one file, which can be read from a read-only disk. Gives it a mark of its own: otherwise a later
+ * Leaves everything in one file, which can be read from a read-only disk. Gives it a new mark: otherwise a later
  * log of the database could be taken for a log of the copy. See `markLog`.
  */
 function makeStandAlone(file: string): void {
