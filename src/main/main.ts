@@ -23,7 +23,7 @@ const exitCode = await run(process.argv.slice(2), {
 
 if (exitCode !== undefined) {
   process.exitCode = exitCode;
-  // An interrupted command may have given up on a storage that hangs. Else nothing is open that keeps the process alive.
+  // An interrupted command may have left a storage open that hangs.
   if (interruption.signal.aborted) process.exit();
   setTimeout(() => process.exit(), LAST_LINES_MS).unref();
 }

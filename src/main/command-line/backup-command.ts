@@ -4,9 +4,9 @@ import { UsageError } from './usage-error.ts';
 
 const USAGE = `Usage: npm run petstore -- backup [--from sqlite:PATH] FILE
 
-Copies a SQLite database to FILE: pets, API keys and idempotency keys. A service may go on using the database; every pet
-acknowledged before the start is in FILE. To restore, stop the service and start it on a copy of FILE. For MongoDB use
-mongodump --oplog, or snapshots of its volumes.
+Copies a SQLite database to FILE: pets, API keys and idempotency keys. A service may use the database at the same
+time; every pet acknowledged before the start is in FILE. To restore, start a service on a copy of FILE under a new name.
+For MongoDB use mongodump --oplog or snapshots of its volumes.
 
   --from URL   sqlite:PATH (default: DATABASE_URL)
   FILE         must not exist. It is written as FILE.partial and renamed when it is complete and checked. Only its owner

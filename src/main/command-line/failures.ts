@@ -4,16 +4,14 @@ import type { ArchiveError } from '../../application/moving/errors.ts';
 import type { PetError } from '../../application/pets/errors.ts';
 import type { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { InvalidConfig } from '../config/config.ts';
-import type { Interrupted } from '../interrupted.ts';
 import type { OutputError } from './output-error.ts';
 import type { UsageError } from './usage-error.ts';
 
-/** What a command can end with, except for bugs. The message is one line and holds no secrets. */
+/** What a command can fail with, except for bugs. The message is one line and holds no secrets. */
 type Failure =
   | ApiKeyError
   | ArchiveError
   | DamagedApiKey
-  | Interrupted
   | InvalidConfig
   | OutputError
   | PetError
@@ -40,7 +38,6 @@ const EXIT_CODES: ReadonlyMap<unknown, number> = new Map(
     'invalid-config': FAILED,
     'invalid-page-size': FAILED,
     'invalid-pet': FAILED,
-    interrupted: FAILED,
     output: FAILED,
     'pet-file': FAILED,
     'pet-id-taken': FAILED,

@@ -55,7 +55,12 @@ export class Session {
     await this.write(text);
   }
 
-  /** {@link print} for one part of a long answer: progress stays on the screen. */
+  /**
+   * {@link print} for one part of a long answer: progress stays on the screen.
+   *
+   * @throws {OutputError}
+   * @throws {Interrupted}
+   */
   async write(text: string): Promise<void> {
     this.signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<void>();

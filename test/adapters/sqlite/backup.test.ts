@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -136,6 +136,13 @@ describe('a backup is refused', () => {
     expect((await readdir(dirname(file))).filter((other) => other.startsWith('backup'))).toStrictEqual([
       name,
     ]);
+  });
+
+  it('when the name is a symbolic link that leads nowhere', async () => {
+    const { file, copy } = await served();
+    await symlink('nowhere', copy);
+    await expectRefused(backUp(file, copy, quietly), `${copy} exists; choose another FILE`);
+    expect(await readlink(copy)).toBe('nowhere');
   });
 
   it('when another program takes the name', async () => {

@@ -58,7 +58,8 @@ describe('export', () => {
     await writeFile(`${path}.partial`, text);
     await refused(
       ['export', '--from', url, path],
-      `${path}.partial does not hold the first pets of this storage, as they are now; move it away or export to another FILE`,
+      `${path}.partial does not hold the first pets of this storage, as they are now; ` +
+        'move it away or export to another FILE',
     );
     expect(await readFile(`${path}.partial`, 'utf8')).toBe(text);
     expect(await readFile(path, 'utf8')).toBe('older\n');

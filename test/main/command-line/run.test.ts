@@ -75,7 +75,8 @@ describe('the command line of a command', () => {
     ],
     [
       ['export', '--from', 'memory:'],
-      '--from is memory:, which no other process can reach; use a persistent storage; see npm run petstore -- export --help',
+      '--from is memory:, which no other process can reach; use a persistent storage; ' +
+        'see npm run petstore -- export --help',
     ],
   ])('refuses %s', async (args, message) => {
     await refused(args, message, { code: USAGE });
