@@ -38,7 +38,7 @@ function* batches(): Generator<Pet[]> {
 }
 
 async function fillSqlite(path: string): Promise<void> {
-  const { archive, close } = await openSqliteStorage(path);
+  const { archive, close } = await openSqliteStorage(path, { warn: console.warn });
   for (const pets of batches()) await archive.write(pets);
   await close();
 }

@@ -11,7 +11,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { makeDurable } from '../src/adapters/sqlite/connection.ts';
 import { openSqliteStorage } from '../src/adapters/sqlite/open.ts';
-import { INSERT } from '../src/adapters/sqlite/statements.ts';
+import { INSERT_STATEMENTS } from '../src/adapters/sqlite/statements.ts';
 import { newPet } from '../src/domain/pet.ts';
 
 const ROUNDS = Number(process.argv[2] ?? 5);
@@ -40,7 +40,7 @@ async function load(insert: () => Promise<unknown>): Promise<Figures> {
 }
 
 async function grouped(file: string): Promise<Figures> {
-  const { pets, close } = await openSqliteStorage(file);
+  const { pets, close } = await openSqliteStorage(file, { warn: console.warn });
   const figures = await load(() => pets.insert(rex));
   await close();
   return figures;
@@ -48,10 +48,10 @@ async function grouped(file: string): Promise<Figures> {
 
 async function oneByOne(file: string): Promise<Figures> {
   // The schema of the service.
-  await (await openSqliteStorage(file)).close();
+  await (await openSqliteStorage(file, { warn: console.warn })).close();
   const db = new DatabaseSync(file, { readBigInts: true });
   makeDurable(db);
-  const insert = db.prepare(INSERT);
+  const insert = db.prepare(INSERT_STATEMENTS.insert);
   const figures = await load(async () => {
     // As with requests, the next one comes in a later turn of the event loop.
     await turn();

@@ -54,7 +54,7 @@ function summary(figures: number[]): string {
 }
 
 const directory = await mkdtemp(join(tmpdir(), 'petstore-bench-'));
-const { keys, close } = await openSqliteStorage(join(directory, 'petstore.db'));
+const { keys, close } = await openSqliteStorage(join(directory, 'petstore.db'), { warn: console.warn });
 try {
   const counted = new CountedKeys(keys);
   const verifier = new StoredTokenVerifier(counted, now);

@@ -7,6 +7,7 @@ import { openSqliteStorage } from '../../src/adapters/sqlite/open.ts';
 import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-archive.ts';
 import { addressOf, freshDatabase, throughPort } from './mongo-database.ts';
 import type { sharedMongo } from './mongodb.ts';
+import { silentLog } from './sqlite.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 
 type Mongo = NonNullable<Awaited<ReturnType<typeof sharedMongo>>>;
@@ -26,7 +27,7 @@ export async function fileWith(text: string): Promise<string> {
 /** A SQLite file with these pets. */
 export async function sqliteWith(pets: readonly ArchivedPet[]): Promise<{ url: string; path: string }> {
   const path = join(await newDirectory(), 'petstore.db');
-  const { archive, close } = await openSqliteStorage(path);
+  const { archive, close } = await openSqliteStorage(path, silentLog);
   await archive.write(pets);
   await close();
   return { url: `sqlite:${path}`, path };
@@ -42,7 +43,8 @@ export async function mongoWith(mongo: Mongo, pets: readonly ArchivedPet[]): Pro
 
 export async function opened(url: string): Promise<{ archive: PetArchive } & AsyncDisposable> {
   const path = /^sqlite:(.*)/.exec(url)?.[1];
-  const { archive, close } = path === undefined ? await openMongoArchive(url) : await openSqliteStorage(path);
+  const { archive, close } =
+    path === undefined ? await openMongoArchive(url) : await openSqliteStorage(path, silentLog);
   return { archive, [Symbol.asyncDispose]: close };
 }
 

@@ -4,11 +4,11 @@ import { newPet } from '../../src/domain/pet.ts';
 import { asking } from '../contracts/idempotency.ts';
 
 /**
- * A service that stores pets until it is killed: `node sqlite-writer.ts FILE CALLERS`. A line for each pet, as soon as
- * it is acknowledged: how many there are now, its id, its name.
+ * A service that stores pets until a test kills it: `node sqlite-writer.ts FILE CALLERS`. For each acknowledged pet it
+ * prints a line with the number of pets so far, the id and the name. With no callers it only holds the file.
  */
 const [file = '', callers] = process.argv.slice(2);
-const { pets } = await openSqliteStorage(file);
+const { pets } = await openSqliteStorage(file, { warn: () => {} });
 writeSync(1, 'open\n');
 
 let acknowledged = 0;
@@ -17,10 +17,9 @@ await Promise.all(
     for (let n = 0; ; n++) {
       const name = `pet ${caller}-${n}`;
       const { pet } = await pets.insertOnce(newPet({ name, categoryId: BigInt(n) }), asking(name));
-      // Not into a buffer of this process, which it would take with it.
+      // A buffer of this process would be lost with it.
       writeSync(1, `${++acknowledged} ${pet.id} ${pet.name}\n`);
     }
   }),
 );
-// With no callers it only holds the file.
 process.stdin.resume();

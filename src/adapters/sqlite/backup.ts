@@ -3,11 +3,11 @@ import { dirname, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { OnProgress } from '../../application/ports/progress.ts';
-import { whenFree } from './busy.ts';
 import { connect, fileOf, refuseTruncated } from './connection.ts';
 import { isDamage, isSqliteError, setupError } from './errors.ts';
-import { markLog } from './log-mark.ts';
-import { refuseForeignLog, ROW_FINDING } from './refuse-foreign-log.ts';
+import { refuseForeignWal, ROW_FINDING } from './file/refuse-foreign-wal.ts';
+import { markWal } from './file/wal-mark.ts';
+import { retryWhileBusy } from './retry-while-busy.ts';
 import { readVersion } from './schema.ts';
 
 /** Pages are copied in steps of 4 MB; in between, progress is reported and an interruption is noticed. */
@@ -48,7 +48,7 @@ export async function backUp(path: string, target: string, onProgress: OnProgres
       progress: ({ totalPages, remainingPages }) =>
         onProgress({ doing: 'backing up', done: totalPages - remainingPages, total: totalPages }),
     });
-    // The end of the snapshot lets the service empty its log.
+    // The end of the snapshot lets the service empty its WAL.
     source.exec('ROLLBACK');
     if (!isSound(partial)) throw damaged(file);
     makeStandAlone(partial);
@@ -69,10 +69,10 @@ async function openSnapshot(file: string): Promise<DatabaseSync> {
   using opened = new DisposableStack();
   try {
     const db = opened.use(connect(file, { readOnly: true }));
-    await whenFree(() => refuseForeignLog(fileOf(db)));
-    await whenFree(() => refuseTruncated(db));
+    await retryWhileBusy(() => refuseForeignWal(fileOf(db)));
+    await retryWhileBusy(() => refuseTruncated(db));
     db.exec('BEGIN');
-    if ((await whenFree(() => readVersion(db))) === 0) {
+    if ((await retryWhileBusy(() => readVersion(db))) === 0) {
       throw new StorageSetupError(`the SQLite file ${file} is empty; there is nothing to back up`);
     }
     opened.move();
@@ -89,15 +89,15 @@ function isSound(file: string): boolean {
 }
 
 /**
- * Leaves everything in one file, which can be read from a read-only disk. Gives it a new mark: otherwise a later
- * log of the database could be taken for a log of the copy. See `markLog`.
+ * Leaves everything in one file, which can be read from a read-only disk. Gives it a new mark: without one, a later
+ * WAL of the database could pass for a WAL of the copy. See `markWal`.
  */
 function makeStandAlone(file: string): void {
   using db = new DatabaseSync(file, { readBigInts: true });
   db.exec('PRAGMA journal_mode = DELETE');
   // The mark is the one row that names no table.
   db.exec('DELETE FROM sqlite_sequence WHERE name NOT IN (SELECT name FROM sqlite_schema)');
-  markLog(db, file);
+  markWal(db, file);
 }
 
 /** Syncs a file or a directory to the disk. No connection may have the file open, because closing it here would release its locks. */

@@ -26,7 +26,8 @@ function sqliteFile(path: string): PersistentStorage {
     },
     async openForWriting() {
       const { openSqliteStorage } = await import('./open.ts');
-      return openSqliteStorage(path);
+      // A rejected write says what a warning would.
+      return openSqliteStorage(path, { warn: () => {} });
     },
     async openKeys({ mayCreate }) {
       if (!mayCreate && !existsSync(path)) {

@@ -3,14 +3,14 @@ import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { problem, success, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody, stored } from '../../support/pets.ts';
-import { damage, newFile } from '../../support/sqlite.ts';
+import { damage, newFile, silentLog } from '../../support/sqlite.ts';
 
 const MESSAGE = 'a stored record is damaged; it has been logged under this request id';
 
 /** Four pets, the third of them damaged. */
 async function withDamage() {
   const file = await newFile();
-  const { pets, close } = await openSqliteStorage(file);
+  const { pets, close } = await openSqliteStorage(file, silentLog);
   onTestFinished(close);
   await stored(pets, { name: 'a' }, { name: 'b' });
   const api = await startApi({ pets, publicUrl: 'https://petstore.example' });

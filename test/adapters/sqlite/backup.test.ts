@@ -3,13 +3,22 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { backUp } from '../../../src/adapters/sqlite/backup.ts';
-import { markLog } from '../../../src/adapters/sqlite/log-mark.ts';
+import { markWal } from '../../../src/adapters/sqlite/file/wal-mark.ts';
 import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import type { Progress } from '../../../src/application/ports/progress.ts';
 import { aKey } from '../../contracts/api-key-repository.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
-import { damage, fileOfVersion1, newFile, stranger, writer } from '../../support/sqlite.ts';
+import {
+  checkpoint,
+  damage,
+  fileOfVersion1,
+  newFile,
+  openService,
+  otherConnection,
+  silentLog,
+  writer,
+} from '../../support/sqlite.ts';
 
 const PETS = archivedPets(300);
 const quietly = () => {};
@@ -17,8 +26,7 @@ const quietly = () => {};
 /** A file with pets and a key, which a service has open. */
 async function served(pets = PETS): Promise<{ file: string; copy: string }> {
   const file = await newFile();
-  const { archive, keys, close } = await openSqliteStorage(file);
-  onTestFinished(close);
+  const { archive, keys } = await openService(file);
   await archive.write(pets);
   await keys.insert(aKey(1));
   return { file, copy: join(dirname(file), 'backup.db') };
@@ -27,7 +35,7 @@ async function served(pets = PETS): Promise<{ file: string; copy: string }> {
 /** A file of 20 MB, which takes several steps. */
 async function large(): Promise<{ file: string; copy: string }> {
   const file = await newFile();
-  await (await openSqliteStorage(file)).close();
+  await (await openSqliteStorage(file, silentLog)).close();
   using db = new DatabaseSync(file);
   db.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 70000)
     INSERT INTO pets (name, category_id, status) SELECT hex(zeroblob(125)), i, 'sold' FROM n`);
@@ -57,7 +65,7 @@ describe('a backup of a SQLite file', () => {
     expect(await archive.read(0n, 1000)).toStrictEqual(PETS);
     expect(await archive.lastId()).toBe(PETS.at(-1)!.id);
     expect(await keys.list()).toStrictEqual([aKey(1)]);
-    expect(stranger(copy).prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'delete' });
+    expect(otherConnection(copy).prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'delete' });
   });
 
   it('is made of one snapshot while another process goes on writing', async () => {
@@ -73,36 +81,38 @@ describe('a backup of a SQLite file', () => {
     // It never starts again.
     expect(shares).toStrictEqual(shares.toSorted((a, b) => a - b));
     expect(shares.length).toBeGreaterThan(3);
-    const { n } = stranger(copy).prepare('SELECT count(*) AS n FROM pets').get() as { n: bigint };
+    const { n } = otherConnection(copy).prepare('SELECT count(*) AS n FROM pets').get() as { n: bigint };
     expect(n).toBeGreaterThanOrEqual(70_000n + BigInt(acknowledged!));
-    expect(stranger(copy).prepare('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }]);
+    expect(otherConnection(copy).prepare('PRAGMA integrity_check').all()).toEqual([
+      { integrity_check: 'ok' },
+    ]);
   });
 
-  // All pages of the log fit the copy: only the mark tells that it belongs to a later state of the database.
-  it('is refused beside a log that the database has written later', async () => {
+  // All pages of the WAL fit the copy. Only the mark shows that it belongs to a later state of the database.
+  it('is refused beside a WAL that the database has written later', async () => {
     const { file, copy } = await served();
     await backUp(file, copy, quietly);
-    const service = stranger(file);
-    service.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all();
-    markLog(service, file);
+    checkpoint(file);
+    markWal(otherConnection(file), file);
     await copyFile(`${file}-wal`, `${copy}-wal`);
 
-    await expect(openSqliteStorage(copy)).rejects.toThrow(/does not fit its log/);
+    await expect(openSqliteStorage(copy, silentLog)).rejects.toThrow(/does not match its write-ahead log/);
   });
 
   it('has a damaged pet as it is', async () => {
     const { file, copy } = await served();
     damage(file, `UPDATE pets SET status = 'eaten' WHERE id = 1`);
     await backUp(file, copy, quietly);
-    expect(stranger(copy).prepare('SELECT status FROM pets WHERE id = 1').get()).toEqual({ status: 'eaten' });
+    expect(otherConnection(copy).prepare('SELECT status FROM pets WHERE id = 1').get()).toEqual({
+      status: 'eaten',
+    });
   });
 
   it('can be made before an update of the schema', async () => {
     const file = await fileOfVersion1(PETS);
     const copy = join(dirname(file), 'backup.db');
     await backUp(file, copy, quietly);
-    const { archive, close } = await openSqliteStorage(copy);
-    onTestFinished(close);
+    const { archive } = await openService(copy);
     expect(await archive.read(0n, 1000)).toStrictEqual(PETS);
   });
 
@@ -175,14 +185,14 @@ describe('a backup is refused', () => {
     await expectRefused(backUp(file('missing.db'), copy, quietly), /cannot be opened/);
     await expectRefused(backUp(file('directory'), copy, quietly), /cannot be opened/);
     await expectRefused(backUp(file('empty.db'), copy, quietly), /is empty; there is nothing to back up$/);
-    await expectRefused(backUp(file('text.db'), copy, quietly), /is no SQLite database/);
+    await expectRefused(backUp(file('text.db'), copy, quietly), /is not a SQLite database/);
     await expectRefused(backUp(file('other.db'), copy, quietly), /belongs to another application/);
     expect(await readdir(directory)).toStrictEqual(names);
   });
 
   it('when the database is damaged', async () => {
     const file = await newFile();
-    const { archive, close } = await openSqliteStorage(file);
+    const { archive, close } = await openSqliteStorage(file, silentLog);
     await archive.write(archivedPets(2000));
     await close();
     const bytes = await readFile(file);
@@ -200,14 +210,14 @@ describe('a backup is refused', () => {
 
   it('when the database has lost its end', async () => {
     const file = await newFile();
-    const { archive, close } = await openSqliteStorage(file);
+    const { archive, close } = await openSqliteStorage(file, silentLog);
     await archive.write(archivedPets(2000));
     await close();
     const bytes = await readFile(file);
     await writeFile(file, bytes.subarray(0, bytes.length - 5000));
     const copy = join(dirname(file), 'backup.db');
 
-    await expectRefused(backUp(file, copy, quietly), /has lost its end; restore a backup$/);
+    await expectRefused(backUp(file, copy, quietly), /is damaged or truncated; restore a backup$/);
     expect((await readdir(dirname(file))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
   });
 });

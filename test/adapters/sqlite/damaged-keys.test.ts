@@ -1,9 +1,8 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { describe, expect, it } from 'vitest';
 import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
 import { aKey } from '../../contracts/api-key-repository.ts';
 import { expectDamaged } from '../../contracts/damaged-api-key.ts';
-import { damage, newFile } from '../../support/sqlite.ts';
+import { damage, newFile, openService } from '../../support/sqlite.ts';
 
 describe('a damaged API key in SQLite', () => {
   it.each([
@@ -22,20 +21,18 @@ describe('a damaged API key in SQLite', () => {
     ["last_used_at = x'00'", 'lastUsedAt must be an instant'],
     ['requests = 5', 'rateLimit must be a number of requests in a number of seconds'],
     ['requests = 0, seconds = 1', 'rateLimit must be a number of requests in a number of seconds'],
-  ])('is not given: %s', async (change, problem) => {
+  ])('is not returned: %s', async (change, problem) => {
     const file = await newFile();
-    const { keys, close } = await openSqliteStorage(file);
-    onTestFinished(close);
+    const { keys } = await openService(file);
     await keys.insert(aKey(1));
     await keys.insert(aKey(2));
     damage(file, `UPDATE api_keys SET ${change} WHERE id = '${aKey(1).id}'`);
     await expectDamaged(keys, problem);
   });
 
-  it('is in the list though its id is damaged, which is not repeated', async () => {
+  it('is in the list even when its id is damaged, and the message does not repeat that id', async () => {
     const file = await newFile();
-    const { keys, close } = await openSqliteStorage(file);
-    onTestFinished(close);
+    const { keys } = await openService(file);
     await keys.insert(aKey(1));
     damage(file, "UPDATE api_keys SET id = 'secret'");
 

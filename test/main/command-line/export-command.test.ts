@@ -7,13 +7,14 @@ import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { fileWith, newDirectory, sqliteWith } from '../../support/archives.ts';
 import { refused, succeeds } from '../../support/command.ts';
 import { run, runService } from '../../support/process.ts';
+import { silentLog } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(5200);
 
 describe('export', () => {
   it('writes every pet to standard output, while a service has the file', async () => {
     const { url, path } = await sqliteWith(PETS);
-    const service = await openSqliteStorage(path);
+    const service = await openSqliteStorage(path, silentLog);
     const program = await succeeds(['export', '--from', url]);
     await service.close();
     expect(program.stdout).toBe(petLines(PETS));

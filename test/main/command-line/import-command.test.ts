@@ -8,6 +8,7 @@ import { everythingIn, fileWith, newDirectory, opened, sqliteWith } from '../../
 import { ask, KEY } from '../../support/client.ts';
 import { refused, succeeds } from '../../support/command.ts';
 import { ROOT, run, runService } from '../../support/process.ts';
+import { silentLog } from '../../support/sqlite.ts';
 import { startService } from '../../support/service.ts';
 
 const PETS = archivedPets(5200);
@@ -64,10 +65,10 @@ describe('import', () => {
 
   it('requires the service to be stopped', async () => {
     const { url, path } = await sqliteWith([]);
-    const service = await openSqliteStorage(path);
+    const service = await openSqliteStorage(path, silentLog);
     await refused(
       ['import', await fileWith(petLines(PETS)), '--to', url],
-      /^petstore: the SQLite file \S+ is in use by another petstore service; stop that first\n$/,
+      /^petstore: the SQLite file \S+ is in use by another petstore service; stop that service first\n$/,
     );
     expect(await service.archive.lastId()).toBe(0n);
     await service.close();

@@ -415,7 +415,7 @@ describe('petstore keys', () => {
     const file = join(await newDirectory(), 'notes.txt');
     await writeFile(file, 'These are notes, not a database. '.repeat(100));
     const told = await refused({ DATABASE_URL: `sqlite:${file}` }, ['create', '--label', 'x'], FAILED);
-    expect(told).toBe(`petstore: the SQLite file ${file} is no SQLite database; choose another path\n`);
+    expect(told).toBe(`petstore: the SQLite file ${file} is not a SQLite database; choose another path\n`);
   });
 
   it.skipIf(mongo === undefined)('names the command that creates a missing schema', async () => {

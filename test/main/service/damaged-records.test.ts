@@ -10,7 +10,7 @@ import { archivedPets } from '../../support/archived-pets.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 import { type Program, runService } from '../../support/process.ts';
-import { damage, newFile } from '../../support/sqlite.ts';
+import { damage, newFile, silentLog } from '../../support/sqlite.ts';
 import { ask, KEY } from '../../support/client.ts';
 
 const DONE = { code: 0, signal: null };
@@ -24,7 +24,7 @@ const mongo = await sharedMongo();
 
 async function sqliteWith(pets: readonly ArchivedPet[]): Promise<string> {
   const file = await newFile();
-  const { archive, close } = await openSqliteStorage(file);
+  const { archive, close } = await openSqliteStorage(file, silentLog);
   await archive.write(pets);
   await close();
   return file;
@@ -120,7 +120,7 @@ describe('a damaged API key', () => {
 
   async function withKeys() {
     const file = await newFile();
-    const { keys, close } = await openSqliteStorage(file);
+    const { keys, close } = await openSqliteStorage(file, silentLog);
     const [good, bad] = [mintKey(), mintKey()];
     for (const [{ id, digest }, label] of [
       [good, 'good'],

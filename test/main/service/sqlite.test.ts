@@ -48,7 +48,7 @@ describe('a service with its pets in a SQLite file', () => {
     const second = runService({ API_KEYS: KEY, DATABASE_URL });
     expect(await second.ended).toStrictEqual({ code: 1, signal: null });
     expect(second.stderr).toMatch(
-      /^petstore: the SQLite file \S+ is in use by another petstore service; stop that first\n$/,
+      /^petstore: the SQLite file \S+ is in use by another petstore service; stop that service first\n$/,
     );
     expect(second.stdout).toBe('');
   });
@@ -75,13 +75,13 @@ describe('a service with its pets in a SQLite file', () => {
     expect(await ask(`${url}/v1/pets`, { body: PET })).toMatchObject({ status: 503 });
     expect(await ask(`${url}/readyz`)).toMatchObject({ status: 503 });
     expect(await ask(`${url}/v1/pets`)).toMatchObject({ status: 200 });
-    expect(await service.logged(/nothing is written until this is mended: [^"]+/)).toMatchObject({
+    expect(await service.logged(/writes are refused until this is fixed: [^"]+/)).toMatchObject({
       level: 40,
     });
     await rename(`${file}-moved`, file);
 
     expect(await ask(`${url}/v1/pets`, { body: PET })).toMatchObject({ status: 201 });
-    await service.logged(/[^"]+ are in place again: writing goes on/);
+    await service.logged(/[^"]+ are back in place: writes resume/);
   });
 
   it('does not start on a file that is no SQLite database', async () => {
@@ -90,7 +90,7 @@ describe('a service with its pets in a SQLite file', () => {
     const service = runService({ API_KEYS: KEY, DATABASE_URL: `sqlite:${file}` });
     expect(await service.ended).toStrictEqual({ code: 1, signal: null });
     expect(service.stderr).toBe(
-      `petstore: the SQLite file ${file} is no SQLite database; choose another path\n`,
+      `petstore: the SQLite file ${file} is not a SQLite database; choose another path\n`,
     );
   });
 });

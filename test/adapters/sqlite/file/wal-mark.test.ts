@@ -1,32 +1,32 @@
 import { copyFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { isForeignLog, markLog } from '../../../src/adapters/sqlite/log-mark.ts';
-import { newFile, stranger } from '../../support/sqlite.ts';
+import { isForeignWal, markWal } from '../../../../src/adapters/sqlite/file/wal-mark.ts';
+import { newFile, otherConnection } from '../../../support/sqlite.ts';
 
 const MARK = "SELECT seq FROM sqlite_sequence WHERE name = 'petstore log'";
 
-describe('the mark of a log', () => {
-  it('is one more than that of the file, and raised when a checkpoint has brought it there, not before', async () => {
+describe('the mark of a WAL', () => {
+  it('is raised once after each checkpoint, to one more than the mark in the file', async () => {
     const { file, db, mark } = await marked();
     const first = mark();
 
-    markLog(db, file);
+    markWal(db, file);
     expect(mark()).toBe(first);
     db.exec('PRAGMA wal_checkpoint');
-    for (let n = 0; n < 3; n++) markLog(db, file);
+    for (let n = 0; n < 3; n++) markWal(db, file);
     expect(mark()).toBe(first + 1n);
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-    for (let n = 0; n < 3; n++) markLog(db, file);
+    for (let n = 0; n < 3; n++) markWal(db, file);
     expect(mark()).toBe(first + 2n);
   });
 
-  it('is that of the file itself after any number of checkpoints', async () => {
+  it('matches its own file after any number of checkpoints', async () => {
     const { file, db } = await marked();
 
     for (let n = 0; n < 5; n++) {
-      expect(isForeignLog(db, file)).toBe(false);
-      markLog(db, file);
-      expect(isForeignLog(db, file)).toBe(false);
+      expect(isForeignWal(db, file)).toBe(false);
+      markWal(db, file);
+      expect(isForeignWal(db, file)).toBe(false);
       db.exec('PRAGMA wal_checkpoint');
     }
   });
@@ -36,41 +36,41 @@ describe('the mark of a log', () => {
     [1, false],
     [2, true],
     [3, true],
-  ])('that is %i generations after a backup is foreign to it: %s', async (generations, foreign) => {
+  ])('%i generations after a backup is foreign to that backup: %s', async (generations, foreign) => {
     const { file, db } = await marked();
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     const restored = await newFile();
     await copyFile(file, restored);
     for (let n = 0; n < generations; n++) {
       db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-      markLog(db, file);
+      markWal(db, file);
     }
     db.exec('CREATE TABLE more (a)');
     await copyFile(`${file}-wal`, `${restored}-wal`);
 
-    expect(isForeignLog(stranger(restored, { readOnly: true }), restored)).toBe(foreign);
+    expect(isForeignWal(otherConnection(restored, { readOnly: true }), restored)).toBe(foreign);
   });
 
-  it('is another one for another file', async () => {
+  it('differs from file to file', async () => {
     const [one, other] = [await marked(), await marked()];
 
     expect(one.mark()).not.toBe(other.mark());
   });
 
-  it('does no harm when somebody has removed it', async () => {
+  it('may be deleted by an operator', async () => {
     const { file, db, mark } = await marked();
     db.exec('PRAGMA wal_checkpoint; DELETE FROM sqlite_sequence');
 
-    expect(isForeignLog(db, file)).toBe(false);
-    markLog(db, file);
+    expect(isForeignWal(db, file)).toBe(false);
+    markWal(db, file);
     expect(mark()).toBeTypeOf('bigint');
   });
 });
 
 async function marked() {
   const file = await newFile();
-  const db = stranger(file);
+  const db = otherConnection(file);
   db.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT)');
-  markLog(db, file);
+  markWal(db, file);
   return { file, db, mark: () => (db.prepare(MARK).get() as { seq: bigint }).seq };
 }
