@@ -7,14 +7,14 @@ import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import type { ArchivedPet } from '../../../src/application/ports/pet-archive.ts';
 import { newApiKey, SCOPES } from '../../../src/domain/api-key.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
+import { Command, FAILED, succeeds } from '../../support/command.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
-import { type Program, runService } from '../../support/process.ts';
+import { runService } from '../../support/process.ts';
 import { damage, newFile, silentLog } from '../../support/sqlite.ts';
 import { ask, KEY } from '../../support/client.ts';
 
 const DONE = { code: 0, signal: null };
-const FAILED = { code: 1, signal: null };
 
 const PETS = archivedPets(2500);
 const DAMAGED = PETS[2100]!;
@@ -36,9 +36,9 @@ async function damagedFile(): Promise<string> {
   return file;
 }
 
-async function fails(args: readonly string[], env: Record<string, string> = {}): Promise<Program> {
-  const program = runService(env, args);
-  expect(await program.ended, program.stderr).toStrictEqual(FAILED);
+async function fails(args: readonly string[], env: Record<string, string> = {}): Promise<Command> {
+  const program = new Command(args, env);
+  expect(await program.ended, program.stderr).toBe(FAILED);
   return program;
 }
 
@@ -55,8 +55,7 @@ describe('a damaged pet in SQLite', () => {
     }
 
     damage(file, `UPDATE pets SET status = '${DAMAGED.status}' WHERE id = ${DAMAGED.id}`);
-    const repaired = runService({}, ['export', '--from', `sqlite:${file}`, path]);
-    expect(await repaired.ended).toStrictEqual(DONE);
+    const repaired = await succeeds(['export', '--from', `sqlite:${file}`, path]);
     expect(repaired.stderr).toMatch(/^continuing \S+ after [1-9]\d* pets\nexported 2500 pets\n$/);
     expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
   });
