@@ -24,7 +24,7 @@ const SUFFIXES = ['', '-journal', '-wal', '-shm'] as const;
  * rollback mode, on the disk, checked for damage. It has the name only when all of that is done.
  *
  * The pages are those of one snapshot. Without it, SQLite starts again after every commit of another process. `VACUUM
- * INTO` takes a snapshot, too, but blocks the event loop until the end and takes about twice the time.
+ * INTO` has one, too, but blocks the event loop to the end and takes about twice the CPU time.
  * https://www.sqlite.org/c3ref/backup_finish.html#sqlite3backupstep
  *
  * @param path of the database
