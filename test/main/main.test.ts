@@ -79,6 +79,20 @@ describe('the key made at start', () => {
   });
 });
 
+describe('a start that is interrupted', () => {
+  it('ends when the signal comes before the service is loaded', async () => {
+    // src/main/main.ts listens for the signal before it loads a command.
+    const early =
+      "process.on('newListener', (name) => name === 'SIGTERM' && queueMicrotask(() => process.emit(name, name)))";
+    const service = runService({
+      API_KEYS: KEY,
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(early)}`,
+    });
+    expect(await service.ended).toStrictEqual(DONE);
+    expect(service.log.map(({ msg, reason }) => [msg, reason])).toStrictEqual([['shutting down', 'SIGTERM']]);
+  });
+});
+
 describe('a start that fails', () => {
   it('reports every wrong variable on its own line', async () => {
     const service = runService({ PORT: 'http', LOG_LEVEL: 'loud' });

@@ -44,10 +44,12 @@ export async function serve(
     process.exitCode = 1;
     stop('bug');
   };
-  interruption.addEventListener('abort', () => {
+  const onAbort = () => {
     const reason: unknown = interruption.reason;
     stop(reason instanceof Interrupted ? reason.signal : String(reason));
-  });
+  };
+  if (interruption.aborted) onAbort();
+  interruption.addEventListener('abort', onAbort);
   // Unhandled rejections arrive here too.
   process.on('uncaughtException', crash);
 
