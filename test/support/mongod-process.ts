@@ -21,7 +21,7 @@ export type MongodProcess = {
 
 /** A mongod on loopback with a fresh, temporary data directory. It does not outlive this process. */
 export async function startMongodProcess(args: readonly string[] = []): Promise<MongodProcess> {
-  const directory = await temporaryDirectory('mongod');
+  const directory = await temporaryDirectory('mongod', { inMemory: true });
   try {
     const server = await runMongod({ directory: directory.path, args });
     const stop = () => server.kill().then(directory.remove);

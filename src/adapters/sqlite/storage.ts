@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { StorageLog } from '../../application/ports/storage-log.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { PersistentStorage, StorageKind } from '../../application/ports/storage.ts';
 
@@ -11,6 +12,9 @@ export const sqliteStorage: StorageKind = {
     return path === undefined ? undefined : sqliteFile(path);
   },
 };
+
+/** A command needs no warnings: a write that fails carries their text. */
+const SILENT: StorageLog = { warn: () => {} };
 
 /** The adapter is loaded when the file is opened. */
 function sqliteFile(path: string): PersistentStorage {
@@ -26,8 +30,7 @@ function sqliteFile(path: string): PersistentStorage {
     },
     async openForWriting() {
       const { openSqliteStorage } = await import('./open.ts');
-      // A rejected write says what a warning would.
-      return openSqliteStorage(path, { warn: () => {} });
+      return openSqliteStorage(path, SILENT);
     },
     async openKeys({ mayCreate }) {
       if (!mayCreate && !existsSync(path)) {

@@ -76,7 +76,7 @@ describe('a backup of a SQLite file', () => {
 
     await backUp(file, copy, ({ done, total = 0 }: Progress) => void shares.push(done / total));
 
-    expect(service.over).toBe(false);
+    expect(service.hasEnded).toBe(false);
     await service.kill();
     // It never starts again.
     expect(shares).toStrictEqual(shares.toSorted((a, b) => a - b));

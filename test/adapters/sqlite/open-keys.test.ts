@@ -63,7 +63,7 @@ describe('keys beside a service', () => {
 
     const before = service.stdout.split('\n').length;
     await service.printed(new RegExp(`^${before + 100} `, 'm'));
-    expect(service.over).toBe(false);
+    expect(service.hasEnded).toBe(false);
     expect(service.stderr).toBe('');
     expect(await keys.list()).toStrictEqual(
       Array.from({ length: 20 }, (_, n) => aKey(n + 1, { revokedAt: now, lastUsedAt: now })),

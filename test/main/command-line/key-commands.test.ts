@@ -1,10 +1,11 @@
 import { createWriteStream } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { newDirectory } from '../../support/archives.ts';
 import { ask, KEY } from '../../support/client.ts';
 import { Command, FAILED, succeeds, USAGE } from '../../support/command.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 import { runService } from '../../support/process.ts';
@@ -19,12 +20,12 @@ const mongo = await sharedMongo();
 type Env = Record<string, string>;
 
 async function sqlite(): Promise<Env> {
-  return { DATABASE_URL: `sqlite:${await newDirectory()}/petstore.db` };
+  return { DATABASE_URL: `sqlite:${await newDirectory()}/petstore.db`, API_KEYS: '' };
 }
 
 async function mongodb(): Promise<Env> {
   const { url } = await freshDatabase(mongo!);
-  return { DATABASE_URL: url };
+  return { DATABASE_URL: url, API_KEYS: '' };
 }
 
 async function keys(env: Env, ...args: readonly string[]): Promise<Command> {
@@ -59,16 +60,6 @@ function linesOf(program: Command): Record<string, unknown>[] {
     .map((line) => JSON.parse(line));
 }
 
-/** A service, and a clock for what services remember of a key. */
-async function serviceWithClock(env: Env) {
-  const now = performance.now.bind(performance);
-  let passed = 0;
-  vi.spyOn(performance, 'now').mockImplementation(() => now() + passed);
-  onTestFinished(() => void vi.restoreAllMocks());
-  const { url, madeKey } = await startService(env);
-  return { url, madeKey, passes: (ms: number) => void (passed += ms) };
-}
-
 async function statusOf(url: string, key: string): Promise<number> {
   return (await ask(`${url}/v1/pets`, { key })).status;
 }
@@ -80,7 +71,8 @@ describe.each([
   it.skipIf(!isThere)('are created, used, listed and revoked while a service runs', async () => {
     const env = await open();
     const first = await created(env, '--label', 'first');
-    const { url, madeKey, passes } = await serviceWithClock(env);
+    const clock = fakeClock();
+    const { url, madeKey } = await startService(env);
     expect(madeKey).toBeUndefined();
     const { id, key } = await created(env, '--label', 'Kasse 3', '--expires', 'never');
     expect(await ask(`${url}/v1/pets`, { key, body: PET })).toMatchObject({ status: 201 });
@@ -103,7 +95,7 @@ describe.each([
     ]);
 
     await keys(env, 'revoke', id);
-    passes(10_000);
+    clock.advance(10_000);
     expect(await statusOf(url, key)).toBe(401);
     expect(await statusOf(url, first.key)).toBe(200);
   });
@@ -111,7 +103,8 @@ describe.each([
   it.skipIf(!isThere)('are rotated: both are valid for a while, then only the new one', async () => {
     const env = await open();
     const old = await created(env, '--label', 'till', '--scopes', 'pets:read', '--expires', '30d');
-    const { url, passes } = await serviceWithClock(env);
+    const clock = fakeClock();
+    const { url } = await startService(env);
 
     const soft = (await keys(env, 'rotate', old.id, '--overlap', '1h', '--json')).stdout;
     const { key, id, replaces, ...rest } = JSON.parse(soft);
@@ -124,7 +117,7 @@ describe.each([
 
     const { stdout: next } = await keys(env, 'rotate', id, '--overlap', '0s', '--expires', 'never');
     expect(next).toMatch(/^pets_\w+\n$/);
-    passes(10_000);
+    clock.advance(10_000);
     expect(await statusOf(url, key)).toBe(401);
     expect(await statusOf(url, next.trim())).toBe(200);
   });
@@ -153,13 +146,14 @@ describe.skipIf(mongo === undefined)('three services on one MongoDB', () => {
   it('all refuse a key 10 seconds after its revocation', async () => {
     const env = await mongodb();
     const { id, key } = await created(env, '--label', 'till');
-    const { url, passes } = await serviceWithClock(env);
+    const clock = fakeClock();
+    const { url } = await startService(env);
     const urls = [url, (await startService(env)).url, (await startService(env)).url];
     const statuses = () => Promise.all(urls.map((one) => statusOf(one, key)));
     // Each one remembers the key when it is revoked.
     expect(await statuses()).toStrictEqual([200, 200, 200]);
     await keys(env, 'revoke', id);
-    passes(10_000);
+    clock.advance(10_000);
     expect(await statuses()).toStrictEqual([401, 401, 401]);
   });
 });

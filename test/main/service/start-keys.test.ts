@@ -44,11 +44,11 @@ describe('the keys of API_KEYS', async () => {
     });
   });
 
-  it('are nowhere to be found afterwards', () => {
+  it('are not kept in plain text', () => {
     expect(inspect(keys, { depth: 10, showHidden: true })).not.toContain(KEY);
   });
 
-  it('open the door, and nothing else does', async () => {
+  it('are accepted, and nothing else is', async () => {
     const verifier = new InMemoryTokenVerifier(keys.known);
     const tokens = [KEY, `${KEY}2`, `${KEY}3`, '', `ci=${KEY}`, digest(KEY).toString('hex')];
     expect(await Promise.all(tokens.map((token) => verifier.verify(token)))).toMatchObject([
@@ -61,7 +61,7 @@ describe('the keys of API_KEYS', async () => {
 
 describe('without a key anywhere', () => {
   it.each(['127.0.0.1', '127.255.0.9', 'localhost', '::1', ''])(
-    'one is made where only this machine can reach the service: HOST=%s',
+    'a key is made where only this machine can reach the service: HOST=%s',
     async (HOST) => {
       const { known, made } = await withoutKeys({ HOST });
       const { id, token } = made!;
@@ -70,7 +70,7 @@ describe('without a key anywhere', () => {
     },
   );
 
-  it('a new one is made at each start', async () => {
+  it('each start makes a new one', async () => {
     const all = await Promise.all(Array.from({ length: 100 }, async () => withoutKeys({})));
     expect(new Set(all.map(({ made }) => made?.token)).size).toBe(100);
   });
@@ -86,19 +86,22 @@ describe('without a key anywhere', () => {
     'petstore',
     '::ffff:10.0.0.1',
     '2001:db8::1',
-  ])('the start is refused where others may reach it, with what to type: HOST=%s', async (HOST) => {
-    await expect(withoutKeys({ HOST })).rejects.toThrow(
-      new InvalidConfig([
-        'there is no API key yet, and others can reach the service when HOST is not a loopback address; ' +
-          'run: npm run petstore -- keys create --label NAME',
-      ]),
-    );
-    expect(await withoutKeys({ HOST, API_KEYS: KEY })).toMatchObject({
-      known: [{ key: { label: 'key-1' } }],
-    });
-  });
+  ])(
+    'the start is refused where others can reach the service, with the command to run: HOST=%s',
+    async (HOST) => {
+      await expect(withoutKeys({ HOST })).rejects.toThrow(
+        new InvalidConfig([
+          'there is no API key yet, and others can reach the service when HOST is not a loopback address; ' +
+            'run: npm run petstore -- keys create --label NAME',
+        ]),
+      );
+      expect(await withoutKeys({ HOST, API_KEYS: KEY })).toMatchObject({
+        known: [{ key: { label: 'key-1' } }],
+      });
+    },
+  );
 
-  it('the start is refused where others may reach it and no key could be created', async () => {
+  it('the start is refused where others can reach the service and the storage cannot keep a key', async () => {
     await expect(withoutKeys({ HOST: '::', DATABASE_URL: 'memory:' })).rejects.toThrow(
       new InvalidConfig([
         'API_KEYS must be set when HOST is not a loopback address, because others can reach the service then',
@@ -107,8 +110,8 @@ describe('without a key anywhere', () => {
   });
 });
 
-describe('with a key in the storage, whatever its state', () => {
-  it.each(['127.0.0.1', '0.0.0.0'])('none is made, and none is asked for: HOST=%s', async (HOST) => {
+describe('with a key in the storage, in any state', () => {
+  it.each(['127.0.0.1', '0.0.0.0'])('no key is made, and none is required: HOST=%s', async (HOST) => {
     const warnings: string[] = [];
     const warn = (message: string) => void warnings.push(message);
 
