@@ -14,7 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Long, MongoClient } from 'mongodb';
 import { migrate } from '../src/adapters/mongodb/migrate.ts';
 import { openSqliteStorage } from '../src/adapters/sqlite/open.ts';
-import { BATCH_SIZE } from '../src/application/moving/batches.ts';
+import { BATCH_SIZE } from '../src/application/moving/archive-source.ts';
 import { PET_STATUSES, type Pet, storedPet } from '../src/domain/pet.ts';
 import { startMongo } from '../test/support/mongodb.ts';
 import { temporaryDirectory } from '../test/support/temporary-directory.ts';

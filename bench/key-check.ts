@@ -7,7 +7,7 @@
 import { join } from 'node:path';
 import { openSqliteStorage } from '../src/adapters/sqlite/open.ts';
 import { StoredTokenVerifier } from '../src/adapters/tokens/stored-token-verifier.ts';
-import { keyMint, mintKey } from '../src/adapters/tokens/token.ts';
+import { mintKey } from '../src/adapters/tokens/token.ts';
 import { CreateKey } from '../src/application/keys/create-key.ts';
 import type { ApiKeyRepository } from '../src/application/ports/api-key-repository.ts';
 import { temporaryDirectory } from '../test/support/temporary-directory.ts';
@@ -50,7 +50,7 @@ const { keys, close } = await openSqliteStorage(join(directory.path, 'petstore.d
 try {
   const counted = new CountedKeys(keys);
   const verifier = new StoredTokenVerifier(counted, now);
-  const { token } = await new CreateKey(keys, keyMint, now).execute({
+  const { token } = await new CreateKey(keys, mintKey, now).execute({
     label: 'bench',
     scopes: ['pets:read'],
   });

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import { openSqliteKeys } from '../../src/adapters/sqlite/open.ts';
-import { aKey } from '../contracts/api-key-repository.ts';
+import { aKey } from './api-keys.ts';
 
 /**
  * Creates API keys, and revokes every second one, until a test kills it: `node sqlite-key-writer.ts FILE`. It prints a

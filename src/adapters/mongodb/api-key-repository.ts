@@ -2,7 +2,7 @@ import type { Collection, Db } from 'mongodb';
 import { ApiKeyIdTaken } from '../../application/keys/errors.ts';
 import { type DamagedApiKey } from '../../application/keys/errors.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import { keyFromStorage, undamaged } from '../../application/keys/key-from-storage.ts';
+import { parseStoredApiKey, throwIfDamaged } from '../../application/keys/parse-stored-api-key.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
 import type { ApiKey, RateLimit } from '../../domain/api-key.ts';
 import { ApiKeyLookup } from './api-key-lookup.ts';
@@ -35,7 +35,7 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
 
   async findById(id: string): Promise<ApiKey | undefined> {
     const found = await this.#lookup.find(id);
-    return found === undefined ? undefined : undamaged(toRecord(found));
+    return found === undefined ? undefined : throwIfDamaged(toRecord(found));
   }
 
   async list(): Promise<readonly (ApiKey | DamagedApiKey)[]> {
@@ -73,7 +73,7 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
       if (duplicateField(error) !== '_id') throw error;
       const owner = await this.#keys.findOne({ _id: document._id });
       if (owner === null) throw new StorageUnavailable('the key is not yet durable', { cause: error });
-      if (owner.digest !== document.digest) throw new ApiKeyIdTaken(document._id);
+      if (throwIfDamaged(toRecord(owner)).digest !== document.digest) throw new ApiKeyIdTaken(document._id);
     }
   }
 
@@ -92,7 +92,7 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
         throw error;
       }
     });
-    return changed === null ? undefined : undamaged(toRecord(changed));
+    return changed === null ? undefined : throwIfDamaged(toRecord(changed));
   }
 
   /** Every call here may be repeated. */
@@ -120,7 +120,7 @@ function toDocument({ id, label, digest, scopes, createdAt, ...optional }: ApiKe
 
 /** Of its own: the document may be the answer to others, too. */
 function toRecord({ _id: id, ...document }: ApiKeyDocument): ApiKey | DamagedApiKey {
-  return keyFromStorage({ id, ...structuredClone(document) });
+  return parseStoredApiKey({ id, ...structuredClone(document) });
 }
 
 function toRateLimit({ requests, seconds }: RateLimit): RateLimit {

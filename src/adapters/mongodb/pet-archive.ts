@@ -1,7 +1,7 @@
 import { type Collection, type Db, MongoBulkWriteError } from 'mongodb';
 import { IdempotencyKeyTaken, PetIdTaken } from '../../application/moving/errors.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import { pageFromStorage } from '../../application/pets/pet-from-storage.ts';
+import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type { ArchivedPet, PetArchive } from '../../application/ports/pet-archive.ts';
 import { samePet } from '../../application/moving/same-pet.ts';
 import { Deadline } from './deadline.ts';
@@ -42,7 +42,7 @@ export class MongoPetArchive implements PetArchive {
       singleBatch: true,
     } as const;
     const found = await this.#read(() => this.#pets.find(filter, options).toArray());
-    return pageFromStorage(found, after, toArchivedPet);
+    return parseStoredPage(found, after, toArchivedPet);
   }
 
   async write(pets: readonly ArchivedPet[]): Promise<void> {

@@ -1,5 +1,5 @@
 import { type Filter, Long, UUID } from 'mongodb';
-import { archivedFromStorage, petFromStorage } from '../../application/pets/pet-from-storage.ts';
+import { parseStoredIdempotency, parseStoredPet } from '../../application/pets/parse-stored-pet.ts';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import { MAX_PET_ID, type Pet } from '../../domain/pet.ts';
 import { type PetDocument, toBigInt, toLong } from './schema.ts';
@@ -31,7 +31,7 @@ export function petIds(range: { readonly after?: bigint; readonly upTo?: bigint 
  */
 export function toPet({ _id, name, categoryId, status }: StoredPetDocument): Pet {
   const fields = { name, categoryId: categoryId instanceof Long ? toBigInt(categoryId) : categoryId, status };
-  return petFromStorage(toBigInt(_id as Long), fields);
+  return parseStoredPet(toBigInt(_id as Long), fields);
 }
 
 /** As {@link toPet}. */
@@ -41,7 +41,7 @@ export function toArchivedPet(document: StoredPetDocument): ArchivedPet {
   if (idem === undefined) return pet;
   // What is no object has neither.
   const { k = null, fp = null } = (idem ?? {}) as { readonly k?: unknown; readonly fp?: unknown };
-  return archivedFromStorage(pet, k, fp);
+  return parseStoredIdempotency(pet, k, fp);
 }
 
 /** Whether the insert with this token has written the document. */

@@ -1,7 +1,7 @@
 import { type Collection, type Db, type Filter, UUID } from 'mongodb';
 import { IdempotencyKeyReused, PetIdsExhausted } from '../../application/pets/errors.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import { pageFromStorage } from '../../application/pets/pet-from-storage.ts';
+import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type {
   Idempotency,
   Inserted,
@@ -75,7 +75,7 @@ export class MongoPetRepository implements PetRepository {
       ...(status !== undefined && { hint: STATUS_INDEX.name }),
     } as const;
     const found = await this.#read(() => this.#pets.find(filter, options).toArray());
-    return pageFromStorage(found, after, toPet);
+    return parseStoredPage(found, after, toPet);
   }
 
   #read<T>(work: () => Promise<T>, isMiss?: (result: T) => boolean): Promise<T> {
@@ -131,10 +131,10 @@ function isNull(result: unknown): boolean {
   return result === null;
 }
 
-function replay(stored: PetDocument, { key, fingerprint }: Idempotency): Inserted {
+function replay(stored: PetDocument, { fingerprint }: Idempotency): Inserted {
   if (!hasPetId(stored)) throw new StorageUnavailable('what has the idempotency key is no pet');
   const pet = toArchivedPet(stored);
-  if (pet.idempotency?.fingerprint !== fingerprint) throw new IdempotencyKeyReused(key);
+  if (pet.idempotency?.fingerprint !== fingerprint) throw new IdempotencyKeyReused();
   return { pet: storedPet(pet.id, pet), replayed: true };
 }
 

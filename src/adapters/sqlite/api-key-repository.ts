@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ApiKeyIdTaken } from '../../application/keys/errors.ts';
 import type { DamagedApiKey } from '../../application/keys/errors.ts';
-import { keyFromStorage, undamaged } from '../../application/keys/key-from-storage.ts';
+import { parseStoredApiKey, throwIfDamaged } from '../../application/keys/parse-stored-api-key.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
 import type { ApiKey } from '../../domain/api-key.ts';
 import { blobToHash, hashToBlob } from './blobs.ts';
@@ -49,7 +49,7 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
    */
   async findById(id: string): Promise<ApiKey | undefined> {
     const [key] = read(() => this.#statements.byId.all(id));
-    return key && undamaged(key);
+    return key && throwIfDamaged(key);
   }
 
   /** @throws {StorageUnavailable} */
@@ -90,7 +90,7 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
     await this.findById(id);
     // `get` would stop after the first row, before the commit, and miss a failure of the commit.
     const [row] = await this.#write(() => statement.all(instant, id) as ApiKeyRow[]);
-    return row && undamaged(toKey(row));
+    return row && throwIfDamaged(toKey(row));
   }
 
   async #write<T>(work: () => T): Promise<T> {
@@ -126,7 +126,7 @@ function toInteger(time: Date): bigint {
 
 function toKey(row: ApiKeyRow): ApiKey | DamagedApiKey {
   const { id, digest, label, scopes, requests, seconds } = row;
-  return keyFromStorage({
+  return parseStoredApiKey({
     id,
     digest: blobToHash(digest),
     label,
@@ -142,7 +142,7 @@ function toKey(row: ApiKeyRow): ApiKey | DamagedApiKey {
   });
 }
 
-// A damaged file may hold other types than integers. They pass unchanged, and `keyFromStorage` refuses them.
+// A damaged file may hold other types than integers. They pass unchanged, and `parseStoredApiKey` refuses them.
 
 function toDate(ms: unknown): unknown {
   if (ms === null) return undefined;

@@ -124,11 +124,11 @@ export class InsertQueue {
     }
   }
 
-  #replay(stored: ArchivedPetRow, { key, fingerprint, resolve, reject }: Waiting): Settle {
+  #replay(stored: ArchivedPetRow, { fingerprint, resolve, reject }: Waiting): Settle {
     try {
       const pet = this.#toArchivedPet(stored);
       if (pet.idempotency?.fingerprint !== fingerprint?.toString('hex')) {
-        return () => reject(new IdempotencyKeyReused(String(key?.toString('hex'))));
+        return () => reject(new IdempotencyKeyReused());
       }
       return () => resolve({ pet: storedPet(pet.id, pet), replayed: true });
     } catch (error) {

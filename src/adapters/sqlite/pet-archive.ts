@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { IdempotencyKeyTaken, PetIdTaken } from '../../application/moving/errors.ts';
 import { samePet } from '../../application/moving/same-pet.ts';
-import { pageFromStorage } from '../../application/pets/pet-from-storage.ts';
+import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type { ArchivedPet, PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
 import { idempotencyToBlobs } from './blobs.ts';
 import type { GuardedWrite } from './file/file-guard.ts';
@@ -33,7 +33,7 @@ export class ReadableSqlitePetArchive implements ReadablePetArchive {
   async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
     return retryAndTranslate(() => {
       const rows = this.#queries.read.all(after, limit) as ArchivedPetRow[];
-      return pageFromStorage(rows, after, this.toArchivedPet);
+      return parseStoredPage(rows, after, this.toArchivedPet);
     });
   }
 

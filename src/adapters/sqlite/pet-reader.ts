@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { DamagedPet } from '../../application/pets/errors.ts';
-import { archivedFromStorage, petFromStorage } from '../../application/pets/pet-from-storage.ts';
+import { parseStoredIdempotency, parseStoredPet } from '../../application/pets/parse-stored-pet.ts';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import type { Pet } from '../../domain/pet.ts';
 import { blobToHash } from './blobs.ts';
@@ -27,13 +27,13 @@ export function petReader(db: DatabaseSync): PetReader {
   }
 
   function toPet({ id, name, category_id: categoryId, status }: PetRow): Pet {
-    const pet = petFromStorage(id, { name, categoryId, status });
+    const pet = parseStoredPet(id, { name, categoryId, status });
     if (pet.name.includes(REPLACEMENT)) refuseInvalidUtf8(id, pet.name);
     return pet;
   }
 
   function toArchivedPet(row: ArchivedPetRow): ArchivedPet {
-    return archivedFromStorage(
+    return parseStoredIdempotency(
       toPet(row),
       blobToHash(row.idempotency_key) ?? undefined,
       blobToHash(row.fingerprint) ?? undefined,

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { pageFromStorage } from '../../application/pets/pet-from-storage.ts';
+import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type {
   Idempotency,
   Inserted,
@@ -67,7 +67,7 @@ export class SqlitePetRepository implements PetRepository {
         status === undefined
           ? this.#queries.list.all(after, limit)
           : this.#queries.listByStatus.all(status, after, limit);
-      return pageFromStorage(rows as PetRow[], after, this.#toPet);
+      return parseStoredPage(rows as PetRow[], after, this.#toPet);
     });
   }
 }

@@ -1,6 +1,6 @@
 import { ApiKeyIdTaken } from '../keys/errors.ts';
 import type { ApiKey } from '../../domain/api-key.ts';
-import { undamaged } from '../keys/key-from-storage.ts';
+import { throwIfDamaged } from '../keys/parse-stored-api-key.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 
 /**
@@ -50,7 +50,7 @@ export class CopyKeys {
   }
 
   async #checked(): Promise<readonly ApiKey[]> {
-    const keys = (await this.#source.list()).map(undamaged);
+    const keys = (await this.#source.list()).map(throwIfDamaged);
     for (const { id, digest } of keys) {
       const there = await this.#target.findById(id);
       if (there !== undefined && there.digest !== digest) throw new ApiKeyIdTaken(id);

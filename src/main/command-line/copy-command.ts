@@ -1,6 +1,6 @@
 import type { ApiKey } from '../../domain/api-key.ts';
 import { compose } from '../compose.ts';
-import { openCommandLog } from '../log/log.ts';
+import { openCommandLog } from '../log/command-log.ts';
 import { auditKey } from './audited-keys.ts';
 import type { Command } from './command.ts';
 import { storageOf } from './command-storage.ts';

@@ -1,4 +1,3 @@
-import { parseJson } from '../../adapters/json/parse-json.ts';
 import { PartialFile, petLines } from '../../adapters/ndjson/partial-file.ts';
 import { compose, type Resolve } from '../compose.ts';
 import type { Command } from './command.ts';
@@ -49,7 +48,7 @@ async function toFile(resolve: Resolve, path: string, session: Session): Promise
   await using opened = new AsyncDisposableStack();
   const file = opened.adopt(await PartialFile.open(path), (partial) => partial.close());
   session.hint = `run the same command again to continue ${file.path}`;
-  const delivered = await file.delivered(parseJson);
+  const delivered = await file.delivered();
   if (delivered !== undefined) {
     if (!(await resolve('resumeExport').execute(delivered))) throw file.misfit();
     await file.cut();

@@ -1,4 +1,3 @@
-import { parseJson } from '../../adapters/json/parse-json.ts';
 import { PetFile } from '../../adapters/ndjson/pet-file.ts';
 import { compose } from '../compose.ts';
 import type { Command } from './command.ts';
@@ -27,7 +26,7 @@ export const importCommand: Command = {
     if (path === undefined) throw new UsageError('FILE is missing');
     const storage = storageOf('--to', to, session);
     await using opened = new AsyncDisposableStack();
-    const source = opened.adopt(await PetFile.open(path, parseJson), (file) => file.close());
+    const source = opened.adopt(await PetFile.open(path), (file) => file.close());
     const { archive } = opened.adopt(await storage.openForWriting(), (target) => target.close());
     session.hint = 'run the same command again to continue; what is imported stays';
     const copied = await compose({ source, archive })('copyPets').execute(session.onProgress);

@@ -1,10 +1,10 @@
 import type { HandOver } from '../../application/keys/create-key.ts';
 import { ApiKeyNotFound } from '../../application/keys/errors.ts';
-import { undamaged } from '../../application/keys/key-from-storage.ts';
+import { throwIfDamaged } from '../../application/keys/parse-stored-api-key.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import { newApiKey } from '../../domain/api-key.ts';
 import { compose, type Resolve } from '../compose.ts';
-import { openCommandLog } from '../log/log.ts';
+import { openCommandLog } from '../log/command-log.ts';
 import { AuditedApiKeys } from './audited-keys.ts';
 import type { Command, Given } from './command.ts';
 import { configuredStorage } from './command-storage.ts';
@@ -84,7 +84,7 @@ export const listCommand: Command = {
       const json = all.map((key) => keyJson(key, now));
       await answer(given, session, keyTable(all, now), json);
       // After the list, which shows the others.
-      all.forEach(undamaged);
+      all.forEach(throwIfDamaged);
     });
   },
 };

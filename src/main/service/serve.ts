@@ -1,7 +1,7 @@
 import { CREATE_KEY } from './start-keys.ts';
 import { readConfig } from '../config/config.ts';
 import { Interrupted } from '../interrupted.ts';
-import { openLog, openStandardError } from '../log/log.ts';
+import { openServiceLog, openStandardError } from '../log/service-log.ts';
 import { type Service, start } from './start.ts';
 
 /** How long the process may take to close the storage after `SHUTDOWN_TIMEOUT`. */
@@ -20,7 +20,7 @@ export async function serve(
 ): Promise<void> {
   const config = readConfig(env);
   const standardError = openStandardError();
-  const log = await openLog(config, standardError);
+  const log = await openServiceLog(config, standardError);
   let service: Service | undefined = undefined;
   let stopping = false;
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { problem, success, whole } from '../../support/answer.ts';
+import { petsAfter } from '../../support/archived-pets.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 
@@ -112,7 +112,7 @@ test('a query parameter is refused, and nothing is created', async () => {
 });
 
 test('the last id there is, and then a clear error', async () => {
-  await using api = await startApi({ pets: new InMemoryPetRepository(MAX_PET_ID - 1n) });
+  await using api = await startApi({ pets: await petsAfter(MAX_PET_ID - 1n) });
   const last = await api.post(petBody());
   expect(last.headers['location']).toBe('/v1/pets/9007199254740991');
   expect(whole(await api.post(petBody()))).toStrictEqual(

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
 import { ApiKeyIdTaken } from '../../../src/application/keys/errors.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { aKey } from '../../contracts/api-key-repository.ts';
+import { aKey } from '../../support/api-keys.ts';
 import { failCommand, failPoint } from '../../support/fail-point.ts';
 import { freshDatabase, openClient } from '../../support/mongo-database.ts';
 import { sharedMongo, startMongo } from '../../support/mongodb.ts';

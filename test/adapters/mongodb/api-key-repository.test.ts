@@ -6,7 +6,8 @@ import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
-import { aKey, apiKeyRepositoryContract } from '../../contracts/api-key-repository.ts';
+import { apiKeyRepositoryContract } from '../../contracts/api-key-repository.ts';
+import { aKey } from '../../support/api-keys.ts';
 import {
   addressOf,
   freshDatabase,

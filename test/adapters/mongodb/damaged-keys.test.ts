@@ -2,14 +2,15 @@ import { Long, ObjectId } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
-import { aKey } from '../../contracts/api-key-repository.ts';
+import { aKey } from '../../support/api-keys.ts';
 import { expectDamaged } from '../../contracts/damaged-api-key.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 
 const mongo = await sharedMongo();
 const SCOPES = 'scopes must be one or more of pets:read, pets:write';
-const LIMIT = 'rateLimit must be a number of requests in a number of seconds';
+const LABEL = 'label must be 1 to 64 visible characters, with spaces only between them';
+const LIMIT = 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds';
 
 async function open() {
   const { url, db } = await freshDatabase(mongo!);
@@ -24,8 +25,8 @@ describe.skipIf(mongo === undefined)(
     it.each<readonly [object, string]>([
       [{ digest: 'a' }, 'digest must be 64 lower-case hex digits'],
       [{ digest: null }, 'digest must be 64 lower-case hex digits'],
-      [{ label: 'a\u202eb' }, 'label must be visible characters'],
-      [{ label: { a: 1 } }, 'label must be visible characters'],
+      [{ label: 'a\u202eb' }, LABEL],
+      [{ label: { a: 1 } }, LABEL],
       [{ scopes: [] }, SCOPES],
       [{ scopes: ['pets:admin'] }, SCOPES],
       [{ scopes: 'pets:read' }, SCOPES],

@@ -4,8 +4,7 @@ import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongod
 import { PetIdTaken } from '../../../src/application/moving/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { damagedPetsContract } from '../../contracts/damaged-pets.ts';
-import { asking } from '../../contracts/idempotency.ts';
-import { anArchivedPet } from '../../support/archived-pets.ts';
+import { anArchivedPet, idempotencyFor } from '../../support/archived-pets.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 
@@ -125,16 +124,16 @@ describe.skipIf(mongo === undefined)(`a document that is no pet${leftOut}`, () =
   it('is not replayed, though it has an idempotency key', async () => {
     const { pets, collection, close } = await open();
     onTestFinished(close);
-    const { key: k, fingerprint: fp } = asking('a');
+    const { key: k, fingerprint: fp } = idempotencyFor('a');
     await collection.insertOne(
       { _id: 'a', name: 'Tom', categoryId: 7n, status: 'available', idem: { k, fp } },
       { bypassDocumentValidation: true },
     );
 
-    await expect(pets.insertOnce(newPet({ name: 'Tom', categoryId: 7n }), asking('a'))).rejects.toMatchObject(
-      {
-        kind: 'storage-unavailable',
-      },
-    );
+    await expect(
+      pets.insertOnce(newPet({ name: 'Tom', categoryId: 7n }), idempotencyFor('a')),
+    ).rejects.toMatchObject({
+      kind: 'storage-unavailable',
+    });
   });
 });

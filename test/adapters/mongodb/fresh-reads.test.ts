@@ -11,11 +11,11 @@ import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
 import { MongoPetRepository } from '../../../src/adapters/mongodb/pet-repository.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
-import { aKey } from '../../contracts/api-key-repository.ts';
+import { aKey } from '../../support/api-keys.ts';
 import type { Member } from '../../failure/member.ts';
 import { ReplicaSet } from '../../failure/replica-set.ts';
 import { until } from '../../failure/until.ts';
-import { idempotency } from '../../support/archived-pets.ts';
+import { idempotencyFor } from '../../support/archived-pets.ts';
 import { openClient } from '../../support/mongo-database.ts';
 import { startMongodProcess } from '../../support/mongod-process.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
@@ -96,7 +96,7 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
         await pets.list({ limit: 10 });
       }
       const show = await holdBack(next);
-      const { pet } = await first.pets.insertOnce(rex, idempotency('a'));
+      const { pet } = await first.pets.insertOnce(rex, idempotencyFor('a'));
       await first.keys.insert(aKey());
       const before = proofs();
 
@@ -126,9 +126,9 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
         2n,
         2n,
         2,
-        [{ ...pet, idempotency: idempotency('a') }],
+        [{ ...pet, idempotency: idempotencyFor('a') }],
       ]);
-      expect(await pets.insertOnce(rex, idempotency('a'))).toStrictEqual({ pet, replayed: true });
+      expect(await pets.insertOnce(rex, idempotencyFor('a'))).toStrictEqual({ pet, replayed: true });
     },
     60_000,
   );

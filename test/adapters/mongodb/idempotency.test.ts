@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
-import { asking } from '../../contracts/idempotency.ts';
+import { idempotencyFor } from '../../support/archived-pets.ts';
 import { failCommand } from '../../support/fail-point.ts';
 import {
   addressOf,
@@ -28,9 +28,9 @@ describe.skipIf(none)(`an idempotent insert into MongoDB${none ? ' (left out: no
     const { url, pets } = await freshDatabase(mongo);
     const { repository } = await openRepository(url);
 
-    await repository.insertOnce(rex, asking('a'));
+    await repository.insertOnce(rex, idempotencyFor('a'));
 
-    const { key, fingerprint } = asking('a');
+    const { key, fingerprint } = idempotencyFor('a');
     expect(await pets.findOne({})).toMatchObject({ _id: 1n, name: 'Rex', idem: { k: key, fp: fingerprint } });
   });
 
@@ -42,7 +42,7 @@ describe.skipIf(none)(`an idempotent insert into MongoDB${none ? ' (left out: no
     const { repository } = await openRepository(throughProxy);
     proxy.loseReplies('insert', 1);
 
-    const inserted = await repository.insertOnce(rex, asking('a'));
+    const inserted = await repository.insertOnce(rex, idempotencyFor('a'));
 
     expect(proxy.repliesToLose).toBe(0);
     expect(inserted).toStrictEqual({ pet: { id: 1n, ...rex }, replayed: false });
@@ -56,10 +56,10 @@ describe.skipIf(none)(`an idempotent insert into MongoDB${none ? ' (left out: no
     const throughProxy = withOptions(throughPort(url, proxy.port), { retryWrites: false });
     const { repository: unlucky } = await openRepository(throughProxy, 500);
     proxy.loseReplies('insert', Number.POSITIVE_INFINITY);
-    await expect(unlucky.insertOnce(rex, asking('a'))).rejects.toThrow(StorageUnavailable);
+    await expect(unlucky.insertOnce(rex, idempotencyFor('a'))).rejects.toThrow(StorageUnavailable);
     const { repository } = await openRepository(url);
 
-    const again = await repository.insertOnce(rex, asking('a'));
+    const again = await repository.insertOnce(rex, idempotencyFor('a'));
 
     expect(again).toStrictEqual({ pet: { id: 1n, ...rex }, replayed: true });
     expect(await pets.countDocuments()).toBe(1);
@@ -68,11 +68,11 @@ describe.skipIf(none)(`an idempotent insert into MongoDB${none ? ' (left out: no
   it('waits for a pet with its key that is not yet durable, and gives no answer that may be undone', async () => {
     const { url, db } = await freshDatabase(mongo);
     const { repository, sent } = await openRepository(url);
-    const { pet } = await repository.insertOnce(rex, asking('a'));
+    const { pet } = await repository.insertOnce(rex, idempotencyFor('a'));
     // To read with majority what only this member has: the server says that it is not there yet.
     await failCommand(db, 'find', { times: 2 }, { errorCode: 134 });
 
-    expect(await repository.insertOnce(rex, asking('a'))).toStrictEqual({ pet, replayed: true });
+    expect(await repository.insertOnce(rex, idempotencyFor('a'))).toStrictEqual({ pet, replayed: true });
     expect(sent('find')).toBeGreaterThan(1);
   });
 });

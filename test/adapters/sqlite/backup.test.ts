@@ -7,7 +7,7 @@ import { markWal } from '../../../src/adapters/sqlite/file/wal-mark.ts';
 import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import type { Progress } from '../../../src/application/ports/progress.ts';
-import { aKey } from '../../contracts/api-key-repository.ts';
+import { aKey } from '../../support/api-keys.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import {
   checkpoint,

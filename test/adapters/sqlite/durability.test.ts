@@ -3,7 +3,7 @@ import { connect, makeDurable } from '../../../src/adapters/sqlite/connection.ts
 import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { IdempotencyKeyReused } from '../../../src/application/pets/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
-import { asking } from '../../contracts/idempotency.ts';
+import { idempotencyFor } from '../../support/archived-pets.ts';
 import {
   closedAfterTest,
   killedWriter,
@@ -20,13 +20,13 @@ describe('a restart', () => {
     const file = await newFile();
     const first = await openSqliteStorage(file, silentLog);
     const pet = await first.pets.insert(rex);
-    const once = await first.pets.insertOnce(rex, asking('a'));
+    const once = await first.pets.insertOnce(rex, idempotencyFor('a'));
     await first.close();
 
     const { pets } = await openService(file);
     const list = await pets.list({ limit: 10 });
-    const replayed = await pets.insertOnce(rex, asking('a'));
-    const reused = pets.insertOnce(rex, asking('a', 'another body'));
+    const replayed = await pets.insertOnce(rex, idempotencyFor('a'));
+    const reused = pets.insertOnce(rex, idempotencyFor('a', 'another body'));
     await expect(reused).rejects.toThrow(IdempotencyKeyReused);
 
     expect(list).toStrictEqual([pet, once.pet]);
@@ -50,10 +50,10 @@ describe('a restart', () => {
   it('forgets an idempotency key with its pet', async () => {
     const file = await newFile();
     const { pets } = await openService(file);
-    const first = await pets.insertOnce(rex, asking('a'));
+    const first = await pets.insertOnce(rex, idempotencyFor('a'));
     otherConnection(file).exec('DELETE FROM pets');
 
-    const second = await pets.insertOnce(rex, asking('a', 'another body'));
+    const second = await pets.insertOnce(rex, idempotencyFor('a', 'another body'));
 
     expect(second).toStrictEqual({ pet: { ...first.pet, id: 2n }, replayed: false });
   });
@@ -78,7 +78,7 @@ describe('kill -9 under load', () => {
       const pet = await pets.findById(id);
       expect(pet?.name).toBe(name);
       const { categoryId } = pet!;
-      const again = await pets.insertOnce(newPet({ name, categoryId }), asking(name));
+      const again = await pets.insertOnce(newPet({ name, categoryId }), idempotencyFor(name));
       expect(again).toStrictEqual({ pet, replayed: true });
     });
     await Promise.all(retries);

@@ -6,7 +6,7 @@ import { InsertQueue } from '../../../src/adapters/sqlite/insert-queue.ts';
 import { SqlitePetRepository } from '../../../src/adapters/sqlite/pet-repository.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { type NewPet, newPet } from '../../../src/domain/pet.ts';
-import { asking } from '../../contracts/idempotency.ts';
+import { idempotencyFor } from '../../support/archived-pets.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { run } from '../../support/process.ts';
 import { commits, count, newDatabase, otherConnection, unguardedWrite } from '../../support/sqlite.ts';
@@ -81,12 +81,15 @@ describe('an insert that the table refuses', () => {
   });
 
   it.each([
-    ['key', { ...asking('a'), key: 'no hash' }],
-    ['fingerprint', { ...asking('a'), fingerprint: '' }],
+    ['key', { ...idempotencyFor('a'), key: 'no hash' }],
+    ['fingerprint', { ...idempotencyFor('a'), fingerprint: '' }],
   ])('fails alone: a %s that is not a SHA-256', async (_, idempotency) => {
     const { db, queue } = await opened();
 
-    const outcomes = await Promise.allSettled([queue.add(rex, idempotency), queue.add(rex, asking('b'))]);
+    const outcomes = await Promise.allSettled([
+      queue.add(rex, idempotency),
+      queue.add(rex, idempotencyFor('b')),
+    ]);
 
     expect(outcomes.map(({ status }) => status)).toStrictEqual(['rejected', 'fulfilled']);
     expect(count(db)).toBe(1n);
@@ -99,7 +102,7 @@ describe('a failure that no single row causes', () => {
     const other = otherConnection(file);
     other.exec('ALTER TABLE pets RENAME TO gone');
 
-    const outcomes = await Promise.allSettled([queue.add(rex), queue.add(rex, asking('a'))]);
+    const outcomes = await Promise.allSettled([queue.add(rex), queue.add(rex, idempotencyFor('a'))]);
 
     for (const outcome of outcomes) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'ERR_SQLITE_ERROR', errcode: 1 } });
@@ -107,7 +110,7 @@ describe('a failure that no single row causes', () => {
     expect(db.isTransaction).toBe(false);
 
     other.exec('ALTER TABLE gone RENAME TO pets');
-    const next = await queue.add(rex, asking('a'));
+    const next = await queue.add(rex, idempotencyFor('a'));
     expect(next).toStrictEqual({ pet: { id: 1n, ...rex }, replayed: false });
   });
 });
@@ -121,7 +124,7 @@ describe('a full disk', () => {
     const first = await queue.add(rex);
     db.exec('PRAGMA max_page_count = 10');
 
-    const outcomes = await Promise.allSettled(times(1000, (n) => queue.add(rex, asking(`${n}`))));
+    const outcomes = await Promise.allSettled(times(1000, (n) => queue.add(rex, idempotencyFor(`${n}`))));
 
     for (const outcome of outcomes) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { kind: 'storage-unavailable' } });
@@ -130,7 +133,7 @@ describe('a full disk', () => {
     expect(db.isTransaction).toBe(false);
 
     db.exec('PRAGMA max_page_count = 4294967294');
-    const next = await Promise.all(times(1000, (n) => queue.add(rex, asking(`${n}`))));
+    const next = await Promise.all(times(1000, (n) => queue.add(rex, idempotencyFor(`${n}`))));
     expect(next.filter(({ replayed }) => replayed)).toStrictEqual([]);
     expect(new Set(next.map(({ pet }) => pet.id)).size).toBe(1000);
     for (const { pet } of next) expect(pet.id).toBeGreaterThan(first.pet.id);
@@ -154,10 +157,10 @@ describe('a COMMIT that fails', () => {
   it('fails the whole batch at once, and the next batch succeeds when the disk works', async ({ skip }) => {
     if (process.platform !== 'linux') skip('only Linux has prlimit, which makes a write fail');
     const { file, db, queue } = await opened(FOREVER_MS);
-    const first = await queue.add(rex, asking('first'));
+    const first = await queue.add(rex, idempotencyFor('first'));
 
     await limitFileSize(`${statSync(`${file}-wal`).size + 100}`);
-    const outcomes = await Promise.allSettled(times(20, (n) => queue.add(rex, asking(`${n}`))));
+    const outcomes = await Promise.allSettled(times(20, (n) => queue.add(rex, idempotencyFor(`${n}`))));
     const whileBroken = count(db);
     await limitFileSize('unlimited');
 
@@ -170,10 +173,10 @@ describe('a COMMIT that fails', () => {
     expect(whileBroken).toBe(1n);
     expect(count(otherConnection(file))).toBe(1n);
 
-    const next = await Promise.all(times(20, (n) => queue.add(rex, asking(`${n}`))));
+    const next = await Promise.all(times(20, (n) => queue.add(rex, idempotencyFor(`${n}`))));
     expect(next.map(({ replayed }) => replayed)).toStrictEqual(times(20, () => false));
     expect(new Set([first, ...next].map(({ pet }) => pet.id)).size).toBe(21);
-    expect(await queue.add(rex, asking('first'))).toStrictEqual({ ...first, replayed: true });
+    expect(await queue.add(rex, idempotencyFor('first'))).toStrictEqual({ ...first, replayed: true });
     expect(count(otherConnection(file))).toBe(21n);
   });
 });

@@ -7,7 +7,7 @@ import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import { newPet } from '../../../src/domain/pet.ts';
-import { aKey } from '../../contracts/api-key-repository.ts';
+import { aKey } from '../../support/api-keys.ts';
 import {
   closedAfterTest,
   count,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
-import { aKey } from '../../contracts/api-key-repository.ts';
+import { aKey } from '../../support/api-keys.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import {
   everythingIn,
@@ -35,7 +35,7 @@ describe('copy', () => {
 
     await refused(
       ['copy', '--from', source.url, '--to', target.url],
-      `another key is there under the id ${key.id}; it was not overwritten`,
+      `another key already has the id ${key.id}; it was not overwritten`,
     );
 
     expect(await everythingIn(target.url)).toStrictEqual([]);
@@ -277,7 +277,7 @@ describe.skipIf(mongo === undefined)(
       release();
 
       expect(await first.ended).toBe(FAILED);
-      expect(first.stderr).toBe(`petstore: ${path}.partial was changed by somebody else meanwhile\n`);
+      expect(first.stderr).toBe(`petstore: ${path}.partial was changed by another program\n`);
       expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
     });
 

@@ -59,7 +59,7 @@ describe('export', () => {
     await writeFile(`${path}.partial`, text);
     await refused(
       ['export', '--from', url, path],
-      `${path}.partial does not hold the first pets of this storage, as they are now; ` +
+      `${path}.partial does not match the first pets of this storage as they are now; ` +
         'move it away or export to another FILE',
     );
     expect(await readFile(`${path}.partial`, 'utf8')).toBe(text);
@@ -131,7 +131,7 @@ describe('export', () => {
     const directory = await newDirectory();
     await run('sh', ['-c', 'mkfifo "$1"', 'sh', join(directory, name)]).ended;
     const path = join(directory, 'pets.ndjson');
-    await refused(['export', '--from', url, path], `${join(directory, name)} is not a file`);
+    await refused(['export', '--from', url, path], `${join(directory, name)} is not a regular file`);
     expect(await readdir(directory)).toStrictEqual([name]);
   });
 
@@ -150,6 +150,6 @@ describe('export', () => {
       /^petstore: \/nonexistent\/pets\.ndjson cannot be written: ENOENT[^\n]*\n$/,
     );
     const directory = await newDirectory();
-    await refused(['export', '--from', url, directory], `${directory} is not a file`);
+    await refused(['export', '--from', url, directory], `${directory} is not a regular file`);
   });
 });

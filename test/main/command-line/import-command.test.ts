@@ -52,7 +52,7 @@ describe('import', () => {
     const { url } = await sqliteWith([stranger]);
     await refused(
       ['import', await fileWith(petLines(PETS)), '--to', url],
-      `another pet is there under the id ${stranger.id}; it was not overwritten`,
+      `another pet already has the id ${stranger.id}; it was not overwritten`,
     );
     expect(await everythingIn(url)).toStrictEqual([stranger]);
   });
@@ -102,7 +102,7 @@ describe('import of anything but a file', () => {
     for (const path of [pipe, '/dev/zero', directory]) {
       await refused(
         ['import', path, '--to', url],
-        `${path} is not a file, which is read twice: first to check all of it`,
+        `${path} is not a regular file; an import reads it twice, first to check all of it`,
       );
     }
   });

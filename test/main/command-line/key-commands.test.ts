@@ -383,7 +383,7 @@ describe('petstore keys', () => {
     const { id } = await created(env, '--label', 'x');
     await keys(env, 'revoke', id);
     expect(await refused(env, ['rotate', id], FAILED)).toBe(
-      `petstore: the key ${id} is revoked, so that there is nothing to overlap with; create a new one\n`,
+      `petstore: the key ${id} is revoked and cannot be rotated; create a new key\n`,
     );
     expect(JSON.parse((await keys(env, 'list', '--json')).stdout)).toHaveLength(1);
   });

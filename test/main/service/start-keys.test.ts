@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryTokenVerifier } from '../../../src/adapters/memory/token-verifier.ts';
-import { keyMint } from '../../../src/adapters/tokens/token.ts';
+import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
 import { RevokeKey } from '../../../src/application/keys/revoke-key.ts';
 import { SCOPES } from '../../../src/domain/api-key.ts';
@@ -27,7 +27,7 @@ async function withoutKeys(env: Record<string, string>): Promise<StartKeys> {
 /** A storage with a key. */
 async function withKey({ revoked }: { readonly revoked: boolean }): Promise<InMemoryApiKeyRepository> {
   const keys = new InMemoryApiKeyRepository();
-  const { key } = await new CreateKey(keys, keyMint, now).execute({ label: 'till', scopes: SCOPES });
+  const { key } = await new CreateKey(keys, mintKey, now).execute({ label: 'till', scopes: SCOPES });
   if (revoked) await new RevokeKey(keys, now).execute(key.id);
   return keys;
 }
@@ -38,8 +38,8 @@ describe('the keys of API_KEYS', async () => {
   it('are kept as SHA-256 digests, and no key is made beside them', () => {
     expect(keys).toStrictEqual({
       known: [
-        { key: { id: 'ci', label: 'ci', scopes: SCOPES }, digest: digest(KEY) },
-        { key: { id: 'key-2', label: 'key-2', scopes: SCOPES }, digest: digest(`${KEY}2`) },
+        { caller: { id: 'ci', label: 'ci', scopes: SCOPES }, digest: digest(KEY) },
+        { caller: { id: 'key-2', label: 'key-2', scopes: SCOPES }, digest: digest(`${KEY}2`) },
       ],
     });
   });
@@ -66,7 +66,9 @@ describe('without a key anywhere', () => {
       const { known, made } = await withoutKeys({ HOST });
       const { id, token } = made!;
       expect(token).toMatch(new RegExp(`^pets_${id}_[0-9A-Za-z]{49}$`));
-      expect(known).toStrictEqual([{ key: { id, label: 'start', scopes: SCOPES }, digest: digest(token) }]);
+      expect(known).toStrictEqual([
+        { caller: { id, label: 'start', scopes: SCOPES }, digest: digest(token) },
+      ]);
     },
   );
 
@@ -96,7 +98,7 @@ describe('without a key anywhere', () => {
         ]),
       );
       expect(await withoutKeys({ HOST, API_KEYS: KEY })).toMatchObject({
-        known: [{ key: { label: 'key-1' } }],
+        known: [{ caller: { label: 'key-1' } }],
       });
     },
   );

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openMongoArchive } from '../../../src/adapters/mongodb/open.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
-import { keyMint, mintKey } from '../../../src/adapters/tokens/token.ts';
+import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
@@ -28,7 +28,7 @@ async function stopped(service: Program): Promise<void> {
 
 /** Stores a new key, which has every scope. */
 function createKey(keys: ApiKeyRepository, now = () => new Date()) {
-  return new CreateKey(keys, keyMint, now).execute({ label: 'x', scopes: SCOPES });
+  return new CreateKey(keys, mintKey, now).execute({ label: 'x', scopes: SCOPES });
 }
 
 describe('a service with its pets in memory', () => {

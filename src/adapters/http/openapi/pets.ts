@@ -122,7 +122,7 @@ export function createPet(): JsonObject {
         [new RequestRefused('UNSUPPORTED_MEDIA_TYPE', 'Content-Type must be application/json')],
         LIMITED,
       ),
-      422: failure([new IdempotencyKeyReused('')], LIMITED),
+      422: failure([new IdempotencyKeyReused()], LIMITED),
       ...sharedFailures(['MayNotWrite', 'Unavailable', ...API, ...EARLY]),
     },
   };

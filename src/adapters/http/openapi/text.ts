@@ -45,8 +45,8 @@ A request is judged in this order: limits, API key, rate limit, path and method,
 | URL | ${MAX_URL_BYTES / KIB} KiB | 414 |
 | Request line and headers | ${MAX_HEADERS_BYTES / KIB} KiB | 431 |
 | Body, as sent and when inflated | ${MAX_BODY_BYTES / KIB} KiB | 413 |
-| Until the last header has come | ${SERVER_LIMITS.headersTimeout / SECOND} s | 408 |
-| Until the whole request has come | ${SERVER_LIMITS.requestTimeout / SECOND} s | 408 |
+| Until the last header has come | ${SERVER_LIMITS.headersTimeoutMs / SECOND} s | 408 |
+| Until the whole request has come | ${SERVER_LIMITS.requestTimeoutMs / SECOND} s | 408 |
 
 ## Rate limits
 A key may have a limit: so many requests in a window of so many seconds, which begins with the first of them. Every request whose key is found valid counts, whatever becomes of it then. Then every answer says in \`RateLimit-Policy\` what the limit is and in \`RateLimit\` what is left of it (draft-ietf-httpapi-ratelimit-headers-11). A request beyond it answers \`429\`; \`Retry-After\` says after how many seconds the next window begins. When the service cannot count, it lets requests through, without \`RateLimit\`.

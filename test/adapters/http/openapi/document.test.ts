@@ -164,8 +164,8 @@ describe('the rules in the OpenAPI document', () => {
     expect(text).toContain(`| URL | ${MAX_URL_BYTES / 1024} KiB | 414 |`);
     expect(text).toContain(`| Request line and headers | ${MAX_HEADERS_BYTES / 1024} KiB | 431 |`);
     expect(text).toContain(`| Body, as sent and when inflated | ${MAX_BODY_BYTES / 1024} KiB | 413 |`);
-    expect(text).toContain(`last header has come | ${SERVER_LIMITS.headersTimeout / 1000} s | 408 |`);
-    expect(text).toContain(`whole request has come | ${SERVER_LIMITS.requestTimeout / 1000} s | 408 |`);
+    expect(text).toContain(`last header has come | ${SERVER_LIMITS.headersTimeoutMs / 1000} s | 408 |`);
+    expect(text).toContain(`whole request has come | ${SERVER_LIMITS.requestTimeoutMs / 1000} s | 408 |`);
   });
 
   it('are those of the deprecation', () => {

@@ -7,7 +7,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { openSqliteKeys, type SqliteStorage } from '../../../../src/adapters/sqlite/open.ts';
 import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../../src/domain/pet.ts';
-import { aKey } from '../../../contracts/api-key-repository.ts';
+import { aKey } from '../../../support/api-keys.ts';
 import { anArchivedPet } from '../../../support/archived-pets.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import {

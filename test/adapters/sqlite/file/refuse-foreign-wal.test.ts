@@ -9,7 +9,7 @@ import {
 import { DamagedPet } from '../../../../src/application/pets/errors.ts';
 import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../../src/domain/pet.ts';
-import { aKey } from '../../../contracts/api-key-repository.ts';
+import { aKey } from '../../../support/api-keys.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import {
   checkpoint,

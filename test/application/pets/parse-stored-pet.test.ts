@@ -2,10 +2,10 @@ import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import {
-  archivedFromStorage,
-  pageFromStorage,
-  petFromStorage,
-} from '../../../src/application/pets/pet-from-storage.ts';
+  parseStoredIdempotency,
+  parseStoredPage,
+  parseStoredPet,
+} from '../../../src/application/pets/parse-stored-pet.ts';
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts';
 import { MAX_PET_ID, newPet, storedPet } from '../../../src/domain/pet.ts';
 
@@ -18,16 +18,16 @@ function failure(work: () => unknown): DamagedPet {
     if (error instanceof DamagedPet) return error;
     throw error;
   }
-  throw new Error('should have failed');
+  throw new Error('the record was accepted');
 }
 
-describe('a pet from a storage', () => {
+describe('a stored pet', () => {
   it.each([
     [1n, REX],
     [MAX_PET_ID, { ...REX, categoryId: INT64_MAX }],
     [7n, { name: '🐈'.repeat(255), categoryId: INT64_MIN, status: 'pending' }],
-  ] as const)('is itself: %s', (id, fields) => {
-    expect(petFromStorage(id, fields)).toStrictEqual({ id, ...fields });
+  ] as const)('is returned unchanged: %s', (id, fields) => {
+    expect(parseStoredPet(id, fields)).toStrictEqual({ id, ...fields });
   });
 
   it.each([
@@ -40,47 +40,47 @@ describe('a pet from a storage', () => {
     [1n, { ...REX, name: '🐈'.repeat(256) }, 'name must be at most 255 characters long'],
     [1n, { ...REX, status: 'Sold' }, 'status must be one of available, pending, sold'],
   ] as const)('is damaged: %s %o', (id, fields, problem) => {
-    expect(failure(() => petFromStorage(id, fields))).toMatchObject({
+    expect(failure(() => parseStoredPet(id, fields))).toMatchObject({
       id,
       problem,
       message: `the pet with the id ${id} is damaged in the storage: ${problem}`,
     });
   });
 
-  it('tells nothing of what it was when it is damaged', () => {
+  it('leaves its contents out of the error when it is damaged', () => {
     const rex = storedPet(1n, newPet({ name: 'secret', categoryId: 7n }));
     const error = failure(() =>
-      pageFromStorage([rex, { ...rex, id: 2n, name: 'secret\n' }], 0n, (pet) => petFromStorage(pet.id, pet)),
+      parseStoredPage([rex, { ...rex, id: 2n, name: 'secret\n' }], 0n, (pet) => parseStoredPet(pet.id, pet)),
     );
     expect(error.before).toStrictEqual([rex]);
-    // What a log makes of an error.
+    // Loggers format errors like this.
     expect(inspect(error)).not.toContain('secret');
   });
 });
 
-describe('a page from a storage', () => {
+describe('a stored page', () => {
   const pets = [3n, 5n, 4n].map((id) => storedPet(id, newPet(REX)));
 
-  it('is in ascending order, and begins after the id asked for', () => {
-    const outOfOrder = failure(() => pageFromStorage(pets, 2n, (pet) => pet));
+  it('is in ascending order and starts after the requested id', () => {
+    const outOfOrder = failure(() => parseStoredPage(pets, 2n, (pet) => pet));
     expect(outOfOrder).toMatchObject({ id: 4n, problem: 'id must be greater than 5, which comes before it' });
     expect(outOfOrder.before).toStrictEqual(pets.slice(0, 2));
-    expect(failure(() => pageFromStorage(pets, 3n, (pet) => pet))).toMatchObject({ id: 3n, before: [] });
+    expect(failure(() => parseStoredPage(pets, 3n, (pet) => pet))).toMatchObject({ id: 3n, before: [] });
   });
 
-  it('lets a bug be a bug', () => {
-    const bug = () => pageFromStorage(pets, 0n, () => JSON.parse('{'));
+  it('passes on errors other than DamagedPet', () => {
+    const bug = () => parseStoredPage(pets, 0n, () => JSON.parse('{'));
     expect(bug).toThrow(SyntaxError);
   });
 });
 
-describe('a pet with its idempotency', () => {
+describe('a stored idempotency key', () => {
   const rex = storedPet(1n, newPet(REX));
   const digest = 'a'.repeat(64);
 
-  it('has both or neither', () => {
-    expect(archivedFromStorage(rex, undefined, undefined)).toStrictEqual(rex);
-    expect(archivedFromStorage(rex, digest, digest)).toStrictEqual({
+  it('comes with a fingerprint, or neither is stored', () => {
+    expect(parseStoredIdempotency(rex, undefined, undefined)).toStrictEqual(rex);
+    expect(parseStoredIdempotency(rex, digest, digest)).toStrictEqual({
       ...rex,
       idempotency: { key: digest, fingerprint: digest },
     });
@@ -93,6 +93,6 @@ describe('a pet with its idempotency', () => {
     [digest.slice(1), digest],
     [7, digest],
   ])('is damaged: %s %s', (key, fingerprint) => {
-    expect(failure(() => archivedFromStorage(rex, key, fingerprint)).id).toBe(1n);
+    expect(failure(() => parseStoredIdempotency(rex, key, fingerprint)).id).toBe(1n);
   });
 });

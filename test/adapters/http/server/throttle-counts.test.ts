@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { inPeriods } from '../../../../src/adapters/http/server/in-periods.ts';
+import { throttleCounts } from '../../../../src/adapters/http/server/throttle-counts.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test('the first is reported at once, what follows every ten seconds in one sum, and a new first at once', () => {
+test('reports the first event at once, sums of later ones every ten seconds, and a new first one at once', () => {
   const reports: number[] = [];
-  const count = inPeriods((sum) => void reports.push(sum));
+  const count = throttleCounts((sum) => void reports.push(sum));
   count(1);
   expect(reports).toStrictEqual([1]);
   for (let i = 0; i < 1000; i++) count(2);

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { type Program, run, runService, SERVICE } from '../../support/process.ts';
 import { ask, KEY } from '../../support/client.ts';
 
-// Gives a program a terminal: part of util-linux, and of every usual Linux. Others have another one.
+// The `script` of util-linux runs a program on a terminal. Other systems have a different `script`.
 const SCRIPT = 'script';
 const hasScript = spawnSync(SCRIPT, ['--version']).stdout?.includes('util-linux') ?? false;
 
@@ -14,7 +14,7 @@ async function stopped(service: Program): Promise<Program> {
   return service;
 }
 
-/** The service on a terminal, and where it listens. */
+/** The service on a terminal, and its URL. */
 async function onTerminal(): Promise<{ readonly terminal: Program; readonly url: string }> {
   const command = `exec '${process.execPath}' ${SERVICE.join(' ')}`;
   const terminal = run(SCRIPT, ['--quiet', '--return', '--command', command, '/dev/null'], {
@@ -28,7 +28,7 @@ async function onTerminal(): Promise<{ readonly terminal: Program; readonly url:
 }
 
 describe('the log', () => {
-  it('has a line of JSON for each request, with these fields and no others', async () => {
+  it('has a JSON line for each request, with exactly these fields', async () => {
     const service = runService({ API_KEYS: `ci=${KEY}` });
     const url = await service.url();
     await ask(`${url}/v1/pets/1?a=b`, { headers: { 'x-request-id': 'my-request' } });
@@ -57,7 +57,7 @@ describe('the log', () => {
     ]);
   });
 
-  it('holds no key, no body, no path and no query, whatever becomes of the request', async () => {
+  it('holds no key, no body, no path and no query, for every kind of answer', async () => {
     const service = runService({ API_KEYS: `ci=${KEY}-secret`, LOG_LEVEL: 'trace' });
     const url = await service.url();
     const pets = `${url}/v1/pets`;
@@ -87,7 +87,7 @@ describe('the log', () => {
     expect(stdout + stderr).not.toMatch(/secret|c2VjcmV0/i);
   });
 
-  it('says no more than LOG_LEVEL allows, but for the audit', async () => {
+  it('obeys LOG_LEVEL, except for the audit trail', async () => {
     const service = runService({ LOG_LEVEL: 'warn' });
     const [, key = '', url = ''] = await service.printed(/Bearer (\S+)' '(http:\S+)\/v1\/pets'/, 'stderr');
     expect((await ask(`${url}/livez`)).status).toBe(200);
@@ -107,7 +107,7 @@ describe('the log', () => {
   });
 
   it.runIf(hasScript)(
-    'is for people on a terminal, where Ctrl-C ends the service with 0 (needs script of util-linux)',
+    'is text on a terminal, where Ctrl-C ends the service with exit code 0 (needs script of util-linux)',
     async () => {
       const { terminal, url } = await onTerminal();
       await ask(`${url}/livez`);
@@ -123,7 +123,7 @@ describe('the log', () => {
   );
 
   it.runIf(hasScript)(
-    'does not stop the service when its terminal is stopped (needs script of util-linux)',
+    'does not stop the service while its terminal is stopped (needs script of util-linux)',
     async () => {
       const { terminal, url } = await onTerminal();
       const ctrl = { c: '\u0003', q: '\u0011', s: '\u0013' };
