@@ -39,5 +39,9 @@ function sqliteFile(path: string): PersistentStorage {
       const { openSqliteKeys } = await import('./open.ts');
       return openSqliteKeys(path);
     },
+    async backUp(target, onProgress) {
+      const { backUp } = await import('./backup.ts');
+      await backUp(path, target, onProgress);
+    },
   };
 }

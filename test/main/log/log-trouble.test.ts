@@ -222,7 +222,7 @@ describe('a command', () => {
     const output = await fifo();
     output.fill();
     const waiting = redirected(`> '${output.path}'`, { args: '--help' });
-    await output.read(/petstore: a catalogue[^]+SHUTDOWN_TIMEOUT/);
+    await output.read(/petstore: a pet catalogue[^]+SHUTDOWN_TIMEOUT/);
     expect(await waiting.ended).toStrictEqual(DONE);
   });
 });

@@ -7,7 +7,7 @@ import { isLockedByService } from './service-lock.ts';
 import { isForeignWal } from './wal-mark.ts';
 
 /** A value that breaks a rule of its table. Reading its row reports the damage, so the other rows can be served. */
-const ROW_FINDING = /^(?:NULL|non-\w+|TEXT|NUMERIC) value in |^CHECK constraint failed in /;
+export const ROW_FINDING = /^(?:NULL|non-\w+|TEXT|NUMERIC) value in |^CHECK constraint failed in /;
 
 /**
  * Refuses a file that does not match the write-ahead log (WAL) beside it. SQLite would mix the two. It happens when an
