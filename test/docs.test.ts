@@ -1,5 +1,5 @@
 import { access, glob, readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ROOT } from './support/process.ts';
 
@@ -42,6 +42,20 @@ describe.each([...documents])('%s', (path, text) => {
     const lines = withoutCode(text).split('\n');
     const tooLong = lines.filter((line) => line.length > MAX_LINE_LENGTH && !line.startsWith('|'));
     expect(tooLong).toStrictEqual([]);
+  });
+});
+
+describe('the picture of the architecture', () => {
+  it('has every folder of src', async () => {
+    const [, picture = ''] =
+      /^```mermaid\n(.*?)^```$/ms.exec(documents.get('docs/architecture.md') ?? '') ?? [];
+    const drawn = Array.from(picture.matchAll(/"([\w/-]+)"/g), ([, name = '']) => name.replace(/^src\//, ''));
+    const layers = ['*', 'application/*', 'adapters/*', 'adapters/http/*', 'main/*'];
+    const entries = await Array.fromAsync(glob(layers, { cwd: join(ROOT, 'src'), withFileTypes: true }));
+    const folders = entries
+      .filter((entry) => entry.isDirectory())
+      .map(({ parentPath, name }) => relative(join(ROOT, 'src'), join(parentPath, name)));
+    expect(drawn.toSorted()).toStrictEqual(folders.toSorted());
   });
 });
 
