@@ -7,6 +7,9 @@ import { freshDatabase } from './support/mongo-database.ts';
 import { sharedMongo } from './support/mongodb.ts';
 import { type Program, ROOT, run } from './support/process.ts';
 
+/** Each command starts npm and Node, which takes seconds on a busy machine. */
+const MANY_COMMANDS = { timeout: 60_000 } as const;
+
 type Block = { readonly section: string; readonly language: string; readonly text: string };
 
 const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
@@ -97,7 +100,7 @@ describe('README', () => {
     await takeTour(await startForTour({ DATABASE_URL }));
   });
 
-  it('creates, lists, rotates and revokes keys while the service runs', async () => {
+  it('creates, lists, rotates and revokes keys while the service runs', MANY_COMMANDS, async () => {
     const directory = await mkdtemp(join(tmpdir(), 'petstore-readme-'));
     onTestFinished(() => rm(directory, { recursive: true }));
     const DATABASE_URL = `sqlite:${directory}/petstore.db`;
@@ -122,7 +125,7 @@ describe('README', () => {
     expect(await Promise.all(statuses)).toStrictEqual([401, 200]);
   });
 
-  it('moves and backs up pets', async ({ skip }) => {
+  it('moves and backs up pets', MANY_COMMANDS, async ({ skip }) => {
     const mongo = await sharedMongo();
     if (mongo === undefined) {
       skip('there is no MongoDB');
