@@ -16,11 +16,18 @@ test('parameters in any order, as often as they come', () => {
   }
 });
 
+test('a query string is parsed once', () => {
+  expect(parse('status=sold&limit=8')).toBe(parse('status=sold&limit=8'));
+});
+
 test('many different query strings', () => {
+  const first = parse('limit=1');
   const cursors = Array.from({ length: 2500 }, (_, id) => encodeCursor(BigInt(id)));
   const parsed = cursors.map((cursor) => parse(`cursor=${cursor}`));
   expect(parsed).toStrictEqual(cursors.map((cursor) => ({ cursor, limit: 20 })));
   expect(parse('limit=1')).toStrictEqual({ limit: 1 });
+  // It was forgotten. Otherwise a client that sends ever new query strings would fill the memory.
+  expect(parse('limit=1')).not.toBe(first);
 });
 
 test('what is refused is refused every time', () => {
