@@ -142,6 +142,7 @@ const FORMS = [
 
 const RULES = [
   'eslint(max-lines)',
+  'eslint(max-lines-per-function)',
   'eslint(no-restricted-globals)',
   'eslint(no-restricted-imports)',
   'node(no-process-env)',
@@ -167,6 +168,10 @@ test('the linter keeps the platform out of the core, and the environment out of 
 
 test('the linter refuses a long file', () => {
   expect(findings.get('src/main/long.ts')).toEqual([expect.stringContaining('too many lines')]);
+});
+
+test('the linter refuses a long function', () => {
+  expect(findings.get('src/main/long-function.ts')).toEqual([expect.stringContaining('too many lines')]);
 });
 
 test('the sources obey these rules', async () => {
@@ -229,6 +234,7 @@ async function lintSamples(): Promise<Map<string, string[]>> {
       await write(`${folder}/platform.ts`, 'export const home = process.env["HOME"];\n');
     }
     await write('src/main/long.ts', 'export {};\n'.repeat(251));
+    await write('src/main/long-function.ts', `export function long() {\n${'  void 0;\n'.repeat(70)}}\n`);
     return await lint(tree, '.');
   } finally {
     await rm(tree, { recursive: true });

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Interrupted } from './interrupted.ts';
 import { run } from './command-line/run.ts';
+import { STORAGES } from './storages.ts';
 
 /** How long standard error may take to accept the last lines before the process ends anyway. */
 const LAST_LINES_MS = 1_000;
@@ -19,6 +20,7 @@ const exitCode = await run(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   signal: interruption.signal,
+  storages: STORAGES,
 });
 
 if (exitCode !== undefined) {

@@ -399,8 +399,8 @@ export function apiKeyRepositoryContract(
         expect(await keys.list()).toStrictEqual([aKey(1), full(2)]);
       });
 
-      it('records thousands of keys at once', async () => {
-        const all = numbers(2_000).map((n) => aKey(n));
+      it('records more than a thousand keys at once', async () => {
+        const all = numbers(1_100).map((n) => aKey(n));
         await Promise.all(all.map(async (key) => keys.insert(key)));
 
         await keys.recordUse(new Map(all.map(({ id }, n) => [id, at(n)])));

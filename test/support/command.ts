@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import { Interrupted } from '../../src/main/interrupted.ts';
 import { run } from '../../src/main/command-line/run.ts';
 import type { Io } from '../../src/main/command-line/session.ts';
+import { STORAGES } from '../../src/main/storages.ts';
 
 type Env = Readonly<Record<string, string>>;
 
@@ -13,14 +14,19 @@ export class Command {
   #stdout = '';
   #stderr = '';
 
-  /** @param streams in place of the ones that `stdout` and `stderr` show */
-  constructor(args: readonly string[], env: Env, streams: Partial<Pick<Io, 'stdout' | 'stderr'>> = {}) {
+  /** @param others take the place of the streams that `stdout` and `stderr` show, and of the storages */
+  constructor(
+    args: readonly string[],
+    env: Env,
+    others: Partial<Pick<Io, 'stdout' | 'stderr' | 'storages'>> = {},
+  ) {
     this.ended = run(args, {
       env: { PORT: '0', DATABASE_URL: 'memory:', ...env },
       stdout: streamOf((text) => (this.#stdout += text)),
       stderr: streamOf((text) => (this.#stderr += text)),
       signal: this.#interruption.signal,
-      ...streams,
+      storages: STORAGES,
+      ...others,
     });
   }
 

@@ -97,7 +97,7 @@ export class Api implements AsyncDisposable {
     return connection;
   }
 
-  /** Sends the bytes on a connection of their own; the answers up to where the server closes it. */
+  /** Sends the bytes on a new connection, and returns the answers until the server closes it. */
   async raw(...chunks: readonly (string | Uint8Array)[]): Promise<readonly Answer[]> {
     const connection = await this.connect();
     for (const chunk of chunks) await connection.send(chunk);

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { pino } from 'pino';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
 import { readConfig } from '../../src/main/config/config.ts';
 import { type Service, start, type StartOptions } from '../../src/main/service/start.ts';
 import { KEY } from './client.ts';
@@ -31,7 +31,11 @@ export async function startService(
   const config = readConfig({ PORT: '0', API_KEYS: KEY, DATABASE_URL: 'memory:', ...env });
   const logger = pino({ level: env['LOG_LEVEL'] ?? 'info', base: null }, { write });
   const service = await start(config, logger, options);
-  onTestFinished(async () => void (await service.stop()));
+  onTestFinished(async () => {
+    // With a stopped clock, the drain would last until its timeout.
+    vi.useRealTimers();
+    await service.stop();
+  });
   const logged = (message: RegExp) => {
     return waitFor(news, 'line', () => log.find(({ msg }) => message.test(String(msg))));
   };

@@ -7,6 +7,7 @@ import type { PersistentStorage, StorageKind } from '../../application/ports/sto
 /** Pets and API keys in a SQLite file. */
 export const sqliteStorage: StorageKind = {
   urlForm: 'sqlite:PATH',
+  persistent: true,
   parseUrl(url) {
     const path = /^sqlite:(.+)$/s.exec(url)?.[1];
     return path === undefined ? undefined : sqliteFile(path);

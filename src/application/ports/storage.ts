@@ -101,6 +101,9 @@ export type StorageKind = {
   /** The form of its URLs, such as `sqlite:PATH`. */
   readonly urlForm: string;
 
+  /** Whether its storages outlive the process. */
+  readonly persistent: boolean;
+
   /** The storage that the URL names, or `undefined` when the URL is not of this form. Opens nothing. */
   parseUrl(url: string): Storage | undefined;
 };

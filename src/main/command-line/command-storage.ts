@@ -1,6 +1,6 @@
 import type { PersistentStorage } from '../../application/ports/storage.ts';
 import { DEFAULT_DATABASE_URL } from '../config/variables.ts';
-import { databaseUrlRule, parseDatabaseUrl, STORAGES } from '../storages.ts';
+import { databaseUrlRule, parseDatabaseUrl } from '../storages.ts';
 import type { Session } from './session.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -14,7 +14,7 @@ export function storageOf(
   url: string | undefined,
   session: Session,
 ): PersistentStorage {
-  return url === undefined ? configuredStorage(session) : persistent(option, url);
+  return url === undefined ? configuredStorage(session) : persistent(option, url, session);
 }
 
 /**
@@ -23,15 +23,20 @@ export function storageOf(
  * @param instead what to do when the service keeps everything in memory
  * @throws {UsageError} as {@link storageOf}
  */
-export function configuredStorage({ env }: Session, instead?: string): PersistentStorage {
-  return persistent('DATABASE_URL', env['DATABASE_URL'] || DEFAULT_DATABASE_URL, instead);
+export function configuredStorage(session: Session, instead?: string): PersistentStorage {
+  return persistent('DATABASE_URL', session.env['DATABASE_URL'] || DEFAULT_DATABASE_URL, session, instead);
 }
 
-function persistent(name: string, url: string, instead = 'use a persistent storage'): PersistentStorage {
-  const storage = parseDatabaseUrl(url);
-  // The form of a storage's URLs is such a URL itself.
-  const kinds = STORAGES.filter((kind) => kind.parseUrl(kind.urlForm)?.persistent);
-  if (storage === undefined) throw new UsageError(`${name} ${databaseUrlRule(kinds)}`);
+function persistent(
+  name: string,
+  url: string,
+  { storages }: Session,
+  instead = 'use a persistent storage',
+): PersistentStorage {
+  const storage = parseDatabaseUrl(url, storages);
+  if (storage === undefined) {
+    throw new UsageError(`${name} ${databaseUrlRule(storages.filter((kind) => kind.persistent))}`);
+  }
   if (storage.persistent) return storage;
   throw new UsageError(`${name} is ${url}, which no other process can reach; ${instead}`);
 }

@@ -6,7 +6,7 @@ export const migrateCommand: Command = {
   options: [],
   maxPositionals: 0,
   async run(_given, session) {
-    const { storage } = readConfig(session.env);
+    const { storage } = readConfig(session.env, session.storages);
     if (!storage.persistent || storage.migrate === undefined) {
       throw new InvalidConfig(['DATABASE_URL must be mongodb://HOST/DATABASE to migrate']);
     }

@@ -1,3 +1,4 @@
+import { readConfig } from '../config/config.ts';
 import { serve } from '../service/serve.ts';
 import type { Command } from './command.ts';
 
@@ -6,5 +7,5 @@ export const serveCommand: Command = {
   options: [],
   maxPositionals: 0,
   lasts: true,
-  run: (_given, { env, signal }) => serve(env, signal),
+  run: (_given, { env, signal, storages }) => serve(readConfig(env, storages), signal),
 };

@@ -1,4 +1,5 @@
 import type { Progress } from '../../application/ports/progress.ts';
+import type { StorageKind } from '../../application/ports/storage.ts';
 import { OutputError } from './output-error.ts';
 import { ProgressReport, type ReportOutput } from './progress-report.ts';
 
@@ -14,6 +15,8 @@ export type Io = {
   readonly stderr: Output;
   /** Aborted with an {@link Interrupted}. */
   readonly signal: AbortSignal;
+  /** The storages that a URL can name. */
+  readonly storages: readonly StorageKind[];
 };
 
 /** One run of a command: what it may read, and how it reports. */
@@ -21,15 +24,17 @@ export class Session {
   readonly env: Io['env'];
   readonly stderr: Output;
   readonly signal: AbortSignal;
+  readonly storages: Io['storages'];
   /** Told to the user after an interruption: how to continue. */
   hint: string | undefined;
   readonly #stdout: Output;
   readonly #progress: ProgressReport;
 
-  constructor({ env, stdout, stderr, signal }: Io) {
+  constructor({ env, stdout, stderr, signal, storages }: Io) {
     this.env = env;
     this.stderr = stderr;
     this.signal = signal;
+    this.storages = storages;
     this.#stdout = stdout;
     this.#progress = new ProgressReport(stderr);
   }

@@ -1,5 +1,5 @@
 import { CREATE_KEY } from './start-keys.ts';
-import { readConfig } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
 import { Interrupted } from '../interrupted.ts';
 import { openServiceLog, openStandardError } from '../log/service-log.ts';
 import { type Service, start } from './start.ts';
@@ -11,14 +11,9 @@ const CLOSE_MS = 3_000;
  * Starts the service, which runs until an interruption or a bug ends it.
  *
  * @param interruption aborted with an {@link Interrupted}
- * @throws {InvalidConfig}
  * @throws what `start` throws
  */
-export async function serve(
-  env: Readonly<Record<string, string | undefined>>,
-  interruption: AbortSignal,
-): Promise<void> {
-  const config = readConfig(env);
+export async function serve(config: Config, interruption: AbortSignal): Promise<void> {
   const standardError = openStandardError();
   const log = await openServiceLog(config, standardError);
   let service: Service | undefined = undefined;

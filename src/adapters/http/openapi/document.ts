@@ -25,8 +25,8 @@ export function openApiDocument(): JsonObject {
       { name: 'system', description: 'Description and health of the service. Needs no API key.' },
     ],
     paths: {
-      '/pets': { parameters: [REQUEST_ID], get: listPets(), post: createPet() },
-      '/pets/{petId}': { parameters: [REQUEST_ID], get: getPet() },
+      '/pets': { parameters: [REQUEST_ID_REF], get: listPets(), post: createPet() },
+      '/pets/{petId}': { parameters: [REQUEST_ID_REF], get: getPet() },
       '/livez': system({
         operationId: 'isAlive',
         summary: 'Is the process up?',
@@ -55,35 +55,35 @@ export function openApiDocument(): JsonObject {
     },
     components: {
       schemas: componentSchemas(),
-      parameters: {
-        RequestId: {
-          name: 'X-Request-Id',
-          in: 'header',
-          description:
-            'Your identifier for the request: 1 to 64 of the characters A-Z a-z 0-9 `_` `.` `-`. The service logs ' +
-            'and returns it. It replaces any other value, and never refuses one.',
-          required: false,
-          schema: { type: 'string' },
-          example: 'checkout-7f3a',
-        },
-      },
+      parameters: { RequestId: REQUEST_ID },
       headers: componentHeaders(),
       responses: componentResponses(),
-      securitySchemes: {
-        apiKey: {
-          type: 'http',
-          scheme: 'bearer',
-          description:
-            'An API key: `Authorization: Bearer <API_KEY>`. The scheme name is case-insensitive. A key that the ' +
-            'service generated begins with `pets_`: its public id of 16 hex digits follows, an underscore, and 49 ' +
-            'letters and digits. The operator may configure other keys.',
-        },
-      },
+      securitySchemes: { apiKey: API_KEY },
     },
   };
 }
 
-const REQUEST_ID = { $ref: '#/components/parameters/RequestId' };
+const REQUEST_ID_REF = { $ref: '#/components/parameters/RequestId' };
+
+const REQUEST_ID: JsonObject = {
+  name: 'X-Request-Id',
+  in: 'header',
+  description:
+    'Your identifier for the request: 1 to 64 of the characters A-Z a-z 0-9 `_` `.` `-`. The service logs ' +
+    'and returns it. It replaces any other value, and never refuses one.',
+  required: false,
+  schema: { type: 'string' },
+  example: 'checkout-7f3a',
+};
+
+const API_KEY: JsonObject = {
+  type: 'http',
+  scheme: 'bearer',
+  description:
+    'An API key: `Authorization: Bearer <API_KEY>`. The scheme name is case-insensitive. A key that the ' +
+    'service generated begins with `pets_`: its public id of 16 hex digits follows, an underscore, and 49 ' +
+    'letters and digits. The operator may configure other keys.',
+};
 
 const HEALTH = {
   type: 'object',
@@ -95,7 +95,7 @@ const HEALTH = {
 function system({ responses, ...operation }: JsonObject & { readonly responses: JsonObject }): JsonObject {
   return {
     servers: [{ url: '/', description: 'The host that serves this document.' }],
-    parameters: [REQUEST_ID],
+    parameters: [REQUEST_ID_REF],
     get: {
       tags: ['system'],
       security: [],
