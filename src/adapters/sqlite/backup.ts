@@ -2,6 +2,7 @@ import { closeSync, fsyncSync, lstatSync, openSync, renameSync, rmSync } from 'n
 import { dirname, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
+import { MAX_PET_ID } from '../../domain/pet.ts';
 import type { OnProgress } from '../../application/ports/progress.ts';
 import { connect, fileOf, refuseTruncated } from './connection.ts';
 import { isDamage, isSqliteError, setupError } from './errors.ts';
@@ -13,6 +14,12 @@ import { readVersion } from './schema.ts';
 /** Pages are copied in steps of 4 MB; in between, progress is reported and an interruption is noticed. */
 const PAGES_PER_STEP = 1024;
 
+/**
+ * So many ids after the last one of the backup are never given by a restored service, because the service may give them
+ * to other pets after the backup. At 20,000 creates a second they last 19 months.
+ */
+const SKIPPED_IDS = 1_000_000_000_000n;
+
 /** A copy holds what the database holds: for its owner alone. */
 const FILE_MODE = 0o600;
 
@@ -21,7 +28,8 @@ const SUFFIXES = ['', '-journal', '-wal', '-shm'] as const;
 
 /**
  * Copies the database to a new file, also while a service writes to it. The copy is complete in itself: one file in
- * rollback mode, on the disk, checked for damage. It has the name only when all of that is done.
+ * rollback mode, on the disk, checked for damage. It has the name only when all of that is done. Its ids continue 10^12
+ * after the last one, beyond those that the service gives after the backup.
  *
  * The pages are those of one snapshot. Without it, SQLite starts again after every commit of another process. `VACUUM
  * INTO` has one, too, but blocks the event loop to the end and takes about twice the CPU time.
@@ -51,6 +59,7 @@ export async function backUp(path: string, target: string, onProgress: OnProgres
     // The end of the snapshot lets the service empty its WAL.
     source.exec('ROLLBACK');
     if (!isSound(partial)) throw damaged(file);
+    skipIds(partial);
     makeStandAlone(partial);
     sync(partial);
     // No other backup can come between: it would need the partial file.
@@ -99,6 +108,23 @@ function makeStandAlone(file: string): void {
   db.exec('DELETE FROM sqlite_sequence WHERE name NOT IN (SELECT name FROM sqlite_schema)');
   markWal(db, file);
 }
+
+/** Ids are never re-used, not even after a restore. */
+function skipIds(file: string): void {
+  using db = new DatabaseSync(file, { readBigInts: true });
+  const row = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'pets'").get() as
+    | SequenceRow
+    | undefined;
+  const next = (row?.seq ?? 0n) + SKIPPED_IDS;
+  const last = next > MAX_PET_ID ? MAX_PET_ID : next;
+  const change =
+    row === undefined
+      ? 'INSERT INTO sqlite_sequence (seq, name) VALUES (?, ?)'
+      : 'UPDATE sqlite_sequence SET seq = ? WHERE name = ?';
+  db.prepare(change).run(last, 'pets');
+}
+
+type SequenceRow = { readonly seq: bigint };
 
 /** Syncs a file or a directory to the disk. No connection may have the file open, because closing it here would release its locks. */
 function sync(path: string): void {

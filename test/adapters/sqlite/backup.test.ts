@@ -7,6 +7,7 @@ import { markWal } from '../../../src/adapters/sqlite/file/wal-mark.ts';
 import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import type { Progress } from '../../../src/application/ports/progress.ts';
+import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import {
@@ -63,9 +64,23 @@ describe('a backup of a SQLite file', () => {
     const { archive, keys, close } = await openSqliteForReading(copy);
     onTestFinished(close);
     expect(await archive.read(0n, 1000)).toStrictEqual(PETS);
-    expect(await archive.lastId()).toBe(PETS.at(-1)!.id);
+    expect(await archive.lastId()).toBe(PETS.at(-1)!.id + 1_000_000_000_000n);
     expect(await keys.list()).toStrictEqual([aKey(1)]);
     expect(otherConnection(copy).prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'delete' });
+  });
+
+  it.each([
+    ['no pet yet', 'DELETE FROM pets; DELETE FROM sqlite_sequence', 1_000_000_000_000n],
+    ['almost all ids given', 'UPDATE sqlite_sequence SET seq = 9007199254740990', MAX_PET_ID],
+  ])('continues with ids that were never given: %s', async (_, change, last) => {
+    const { file, copy } = await served();
+    otherConnection(file).exec(change);
+
+    await backUp(file, copy, quietly);
+
+    const { archive, close } = await openSqliteForReading(copy);
+    onTestFinished(close);
+    expect(await archive.lastId()).toBe(last);
   });
 
   it('is made of one snapshot while another process goes on writing', async () => {
