@@ -139,11 +139,11 @@ const damaged: Scenario<SqliteStore> = {
           stage,
           `a file cut to ${length} of ${size} bytes`,
           file,
-          /damaged|lost its end|no SQLite/,
+          /damaged|truncated|not a SQLite/,
         );
       }
       await writeFile(path('notes.txt'), 'Feed Rex. Call the vet about Mitzi.\n'.repeat(200));
-      await expectLeftAlone(stage, 'a text file', path('notes.txt'), /no SQLite database/);
+      await expectLeftAlone(stage, 'a text file', path('notes.txt'), /not a SQLite database/);
       const other = new DatabaseSync(path('other.db'));
       other.exec('CREATE TABLE orders (id INTEGER PRIMARY KEY)');
       other.close();
