@@ -1,6 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { ApiKeyIdTaken } from '../../application/keys/errors.ts';
-import type { DamagedApiKey } from '../../application/keys/errors.ts';
+import { ApiKeyIdTaken, type DamagedApiKey } from '../../application/keys/errors.ts';
 import { parseStoredApiKey, throwIfDamaged } from '../../application/keys/parse-stored-api-key.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
 import type { ApiKey } from '../../domain/api-key.ts';

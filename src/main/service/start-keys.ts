@@ -43,8 +43,11 @@ export async function startKeys(
     ]);
   }
   const { id, token } = mintKey();
-  return { known: [knownKey({ id, label: 'start', token })], made: { id, token } };
+  return { known: [knownKey({ id, label: MADE_KEY_LABEL, token })], made: { id, token } };
 }
+
+/** The label of the key that was made for this start. */
+export const MADE_KEY_LABEL = 'start';
 
 /** The command that makes a key that stays. */
 export const CREATE_KEY = 'npm run petstore -- keys create --label NAME';
