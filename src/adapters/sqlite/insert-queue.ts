@@ -8,7 +8,7 @@ import { idempotencyToBlobs } from './blobs.ts';
 import { isBusy, isConstraint, isUnbindable, translated } from './errors.ts';
 import type { GuardedWrite } from './file/file-guard.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
-import { BUSY_TIMEOUT_MS, BUSY_PAUSE_MS } from './retry-while-busy.ts';
+import { BUSY_PAUSE_MS, BUSY_TIMEOUT_MS } from './retry-while-busy.ts';
 import { type ArchivedPetRow, INSERT_STATEMENTS, type Prepared, prepareAll } from './statements.ts';
 import { transaction } from './transaction.ts';
 
