@@ -7,7 +7,7 @@ import { afterDeath } from './after-death.ts';
 import { findMongod } from './mongod-binary.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
-const START_DEADLINE_MS = 30_000;
+const START_TIMEOUT_MS = 30_000;
 
 const OPTIONS = '--bind_ip 127.0.0.1 --nounixsocket --wiredTigerCacheSizeGB 0.25 --oplogSize 128'.split(' ');
 
@@ -87,7 +87,7 @@ async function kill(server: ChildProcess): Promise<void> {
 
 /** The port in mongod's log, after mongod has begun to listen. */
 async function portOf(server: ChildProcess, logPath: string): Promise<number> {
-  const deadline = Date.now() + START_DEADLINE_MS;
+  const deadline = Date.now() + START_TIMEOUT_MS;
   for (;;) {
     const ended = server.exitCode !== null || server.signalCode !== null;
     const log = await readFile(logPath, 'utf8');

@@ -1,5 +1,4 @@
-import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
@@ -11,6 +10,7 @@ import { migrate } from '../../src/adapters/sqlite/schema.ts';
 import type { ArchivedPet } from '../../src/application/ports/pet-archive.ts';
 import type { StorageLog } from '../../src/application/ports/storage-log.ts';
 import { type Program, run } from './process.ts';
+import { testDirectory } from './test-directory.ts';
 
 const WRITER = fileURLToPath(new URL('./sqlite-writer.ts', import.meta.url));
 const KEY_WRITER = fileURLToPath(new URL('./sqlite-key-writer.ts', import.meta.url));
@@ -23,9 +23,7 @@ export const unguardedWrite: GuardedWrite = (write) => write();
 
 /** A path for a database in a new directory, which the end of the test removes. */
 export async function newFile(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'petstore-sqlite-'));
-  onTestFinished(async () => rm(directory, { recursive: true, force: true }));
-  return join(directory, 'petstore.db');
+  return join(await testDirectory(), 'petstore.db');
 }
 
 /** Waits for a storage to open, and closes it after the test. */

@@ -18,7 +18,8 @@ export class ApiKeyLookup {
   readonly #reads: ConfirmedReads;
   readonly #timeoutMs: number;
   #nextBatch: Batch | undefined;
-  #lastQueryAt = -Infinity;
+  /** On the clock of `performance.now()`. */
+  #lastQueryAtMs = -Infinity;
 
   constructor(keys: Collection<ApiKeyDocument>, reads: ConfirmedReads, timeoutMs: number) {
     this.#keys = keys;
@@ -28,7 +29,7 @@ export class ApiKeyLookup {
 
   /** @throws {StorageUnavailable} */
   async find(id: string): Promise<ApiKeyDocument | undefined> {
-    const pauseMs = this.#lastQueryAt + QUERY_INTERVAL_MS - performance.now();
+    const pauseMs = this.#lastQueryAtMs + QUERY_INTERVAL_MS - performance.now();
     const isFirst = pauseMs <= 0 && this.#nextBatch === undefined;
     const found = await (isFirst ? this.#query([id]) : this.#joinBatch(id, pauseMs));
     return found.get(id);
@@ -51,7 +52,7 @@ export class ApiKeyLookup {
   }
 
   async #query(ids: readonly string[]): Promise<Found> {
-    this.#lastQueryAt = performance.now();
+    this.#lastQueryAtMs = performance.now();
     const options = { batchSize: ids.length + 1 } as const;
     // A miss is not confirmed: an unknown key would take longer than a revoked one and cost the database a write.
     const found = await this.#reads.read(this.#timeoutMs, () =>

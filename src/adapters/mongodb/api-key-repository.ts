@@ -30,6 +30,7 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
 
   /**
    * @throws {ApiKeyIdTaken}
+   * @throws {DamagedApiKey} if the id belongs to a damaged key
    * @throws {StorageUnavailable}
    */
   async insert(key: ApiKey): Promise<void> {

@@ -1,10 +1,6 @@
 import type { Db, MongoClient } from 'mongodb';
-import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
-import type { PetArchive } from '../../application/ports/pet-archive.ts';
-import type { PetRepository } from '../../application/ports/pet-repository.ts';
-import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
+import type { ServiceOptions, ServiceStorage, WritableStorage } from '../../application/ports/storage.ts';
 import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { StorageProbe } from '../../application/ports/storage-probe.ts';
 import { MongoApiKeyRepository } from './api-key-repository.ts';
 import { ConfirmedReads } from './confirmed-reads.ts';
 import { connect, toSetupError } from './connection/connect.ts';
@@ -18,36 +14,16 @@ import { readVersion, versionProblem } from './schema/schema-version.ts';
 /** `/readyz` reports an outage of MongoDB within two seconds. */
 const PROBE_TIMEOUT_MS = 1_500;
 
-export type MongoStorage = {
-  readonly pets: PetRepository;
-  readonly keys: ApiKeyRepository;
-  readonly limiter: RateLimiter;
-  readonly probe: StorageProbe;
-  /** Aborts calls in flight: call it when there are none. */
-  close(): Promise<void>;
-};
-
-export type MongoArchive = {
-  readonly archive: PetArchive;
-  readonly keys: ApiKeyRepository;
-  /** Aborts calls in flight: call it when there are none. */
-  close(): Promise<void>;
-};
-
-export type MongoStorageOptions = {
-  /** Whether to migrate a schema that is missing, older or damaged. */
-  readonly autoMigrate: boolean;
-};
-
 /**
  * Opens the storage of a service.
  *
+ * @param options.autoMigrate whether to migrate a schema that is missing, older or damaged
  * @throws {StorageSetupError} if MongoDB cannot be reached, or if its schema does not fit this build
  */
 export async function openMongoStorage(
   url: string,
-  { autoMigrate }: MongoStorageOptions,
-): Promise<MongoStorage> {
+  { autoMigrate }: Pick<ServiceOptions, 'autoMigrate'>,
+): Promise<Required<ServiceStorage>> {
   const client = await connect(url);
   return setUp(client, async (db) => {
     if (autoMigrate && (await schemaProblem(db)) !== undefined) await migrate(url);
@@ -68,7 +44,7 @@ export async function openMongoStorage(
  *
  * @throws {StorageSetupError} if MongoDB cannot be reached, or if it has another schema version
  */
-export async function openMongoArchive(url: string): Promise<MongoArchive> {
+export async function openMongoArchive(url: string): Promise<WritableStorage> {
   // A count of many pets outlasts any socket timeout. The archive and the keys limit their calls themselves.
   const client = await connect(url, { socketTimeoutMS: 0 });
   return setUp(client, async (db) => {

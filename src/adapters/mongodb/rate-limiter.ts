@@ -17,7 +17,7 @@ export class MongoRateLimiter implements RateLimiter {
   readonly #counts: Collection<RateLimitDocument>;
   // By key and limit: the end of an exhausted window, in milliseconds of `performance.now()`. Until then, a request is
   // refused without a round trip.
-  readonly #exhaustedUntil = new Map<string, number>();
+  readonly #exhaustedUntilMs = new Map<string, number>();
 
   constructor(db: Db) {
     this.#counts = db.client.db(db.databaseName, UNREPLICATED).collection(RATE_LIMITS);
@@ -27,12 +27,12 @@ export class MongoRateLimiter implements RateLimiter {
   async take(keyId: string, limit: RateLimit): Promise<Allowance> {
     const { requests, seconds } = limit;
     const key = `${requests}/${seconds}:${keyId}`;
-    const leftMs = (this.#exhaustedUntil.get(key) ?? 0) - performance.now();
+    const leftMs = (this.#exhaustedUntilMs.get(key) ?? 0) - performance.now();
     if (leftMs > 0) return allowanceOf(limit, { count: requests + 1, leftMs });
     try {
       // No retry here: a failed attempt may have counted. The server counts a retry of the driver once.
       const window = await withDeadline(CALL_TIMEOUT_MS, () => this.#count(key, seconds * 1_000));
-      if (window.count >= requests) this.#exhaustedUntil.set(key, performance.now() + window.leftMs);
+      if (window.count >= requests) this.#exhaustedUntilMs.set(key, performance.now() + window.leftMs);
       return allowanceOf(limit, window);
     } catch (error) {
       const failure = toStorageError(error);

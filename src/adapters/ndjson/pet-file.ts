@@ -107,7 +107,8 @@ export class PetFile implements PetSource {
   #decode(bytes: Buffer, line: number): string {
     try {
       return utf8.decode(bytes);
-    } catch {
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
       throw new PetFileError(this.#path, line, 'is not UTF-8');
     }
   }

@@ -1,13 +1,12 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { ApiKeyIdTaken } from '../../application/keys/errors.ts';
-import type { DamagedApiKey } from '../../application/keys/errors.ts';
+import { ApiKeyIdTaken, type DamagedApiKey } from '../../application/keys/errors.ts';
 import { parseStoredApiKey, throwIfDamaged } from '../../application/keys/parse-stored-api-key.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
 import type { ApiKey } from '../../domain/api-key.ts';
 import { blobToHash, hashToBlob } from './blobs.ts';
 import { runAndTranslate } from './errors.ts';
 import type { GuardedWrite } from './file/file-guard.ts';
-import { BUSY_DEADLINE_MS, retryAndTranslate } from './retry-while-busy.ts';
+import { BUSY_TIMEOUT_MS, retryAndTranslate } from './retry-while-busy.ts';
 import { type ApiKeyRow, KEY_STATEMENTS, type Prepared, prepareAll } from './statements.ts';
 import { transaction } from './transaction.ts';
 
@@ -18,14 +17,14 @@ import { transaction } from './transaction.ts';
 export class SqliteApiKeyRepository implements ApiKeyRepository {
   readonly #db: DatabaseSync;
   readonly #guardedWrite: GuardedWrite;
-  readonly #deadlineMs: number;
+  readonly #timeoutMs: number;
   readonly #statements: Prepared<typeof KEY_STATEMENTS>;
 
-  /** @param deadlineMs how long a write waits for the lock, {@link BUSY_DEADLINE_MS} by default */
-  constructor(db: DatabaseSync, guardedWrite: GuardedWrite, deadlineMs = BUSY_DEADLINE_MS) {
+  /** @param timeoutMs how long a write waits for the lock, {@link BUSY_TIMEOUT_MS} by default */
+  constructor(db: DatabaseSync, guardedWrite: GuardedWrite, timeoutMs = BUSY_TIMEOUT_MS) {
     this.#db = db;
     this.#guardedWrite = guardedWrite;
-    this.#deadlineMs = deadlineMs;
+    this.#timeoutMs = timeoutMs;
     this.#statements = prepareAll(db, KEY_STATEMENTS);
   }
 
@@ -94,7 +93,7 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
   }
 
   async #write<T>(work: () => T): Promise<T> {
-    return retryAndTranslate(() => this.#guardedWrite(work), this.#deadlineMs);
+    return retryAndTranslate(() => this.#guardedWrite(work), this.#timeoutMs);
   }
 }
 

@@ -6,10 +6,12 @@ import { MAX_PET_ID } from '../../domain/pet.ts';
 import type { OnProgress } from '../../application/ports/progress.ts';
 import { connect, fileOf, refuseTruncated } from './connection.ts';
 import { isDamage, isSqliteError, setupError } from './errors.ts';
-import { refuseForeignWal, ROW_FINDING } from './file/refuse-foreign-wal.ts';
+import { isSound } from './file/is-sound.ts';
+import { refuseForeignWal } from './file/refuse-foreign-wal.ts';
 import { markWal } from './file/wal-mark.ts';
 import { retryWhileBusy } from './retry-while-busy.ts';
 import { readVersion } from './schema.ts';
+import { ARCHIVE_WRITES, INSERT_STATEMENTS } from './statements.ts';
 
 /** Pages are copied in steps of 4 MB; in between, progress is reported and an interruption is noticed. */
 const PAGES_PER_STEP = 1024;
@@ -58,7 +60,7 @@ export async function backUp(path: string, target: string, onProgress: OnProgres
     });
     // The end of the snapshot lets the service empty its WAL.
     source.exec('ROLLBACK');
-    if (!isSound(partial)) throw damaged(file);
+    refuseUnsound(file, partial);
     skipIds(partial);
     makeStandAlone(partial);
     sync(partial);
@@ -91,10 +93,9 @@ async function openSnapshot(file: string): Promise<DatabaseSync> {
   }
 }
 
-function isSound(file: string): boolean {
-  using db = new DatabaseSync(file);
-  const findings = db.prepare('PRAGMA integrity_check').all() as { integrity_check: string }[];
-  return findings.every(({ integrity_check: text }) => text === 'ok' || ROW_FINDING.test(text));
+function refuseUnsound(file: string, partial: string): void {
+  using db = new DatabaseSync(partial);
+  if (!isSound(db, 'integrity_check')) throw damaged(file);
 }
 
 /**
@@ -112,21 +113,16 @@ function makeStandAlone(file: string): void {
 /** Ids are never re-used, not even after a restore. */
 function skipIds(file: string): void {
   using db = new DatabaseSync(file, { readBigInts: true });
-  const row = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'pets'").get() as
-    | SequenceRow
-    | undefined;
-  const next = (row?.seq ?? 0n) + SKIPPED_IDS;
-  const last = next > MAX_PET_ID ? MAX_PET_ID : next;
-  const change =
-    row === undefined
-      ? 'INSERT INTO sqlite_sequence (seq, name) VALUES (?, ?)'
-      : 'UPDATE sqlite_sequence SET seq = ? WHERE name = ?';
-  db.prepare(change).run(last, 'pets');
+  db.exec(ARCHIVE_WRITES.createSequence);
+  const { seq } = db.prepare(INSERT_STATEMENTS.lastId).get() as { seq: bigint };
+  const next = seq + SKIPPED_IDS;
+  db.prepare(ARCHIVE_WRITES.raiseSequence).run(next > MAX_PET_ID ? MAX_PET_ID : next);
 }
 
-type SequenceRow = { readonly seq: bigint };
-
-/** Syncs a file or a directory to the disk. No connection may have the file open, because closing it here would release its locks. */
+/**
+ * Syncs a file or a directory to the disk. No connection may have the file open, because closing it here would release
+ * its locks.
+ */
 function sync(path: string): void {
   const fd = openSync(path, 'r');
   fsyncSync(fd);

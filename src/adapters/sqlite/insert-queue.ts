@@ -8,7 +8,7 @@ import { idempotencyToBlobs } from './blobs.ts';
 import { isBusy, isConstraint, isUnbindable, translated } from './errors.ts';
 import type { GuardedWrite } from './file/file-guard.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
-import { BUSY_DEADLINE_MS, BUSY_PAUSE_MS } from './retry-while-busy.ts';
+import { BUSY_PAUSE_MS, BUSY_TIMEOUT_MS } from './retry-while-busy.ts';
 import { type ArchivedPetRow, INSERT_STATEMENTS, type Prepared, prepareAll } from './statements.ts';
 import { transaction } from './transaction.ts';
 
@@ -20,7 +20,7 @@ type Waiting = {
   readonly key: Buffer | null;
   readonly fingerprint: Buffer | null;
   /** When to give up, on the clock of `performance.now()`. */
-  readonly until: number;
+  readonly untilMs: number;
   readonly resolve: (inserted: Inserted) => void;
   readonly reject: (error: unknown) => void;
 };
@@ -35,18 +35,18 @@ type Settle = () => void;
 export class InsertQueue {
   readonly #db: DatabaseSync;
   readonly #guardedWrite: GuardedWrite;
-  readonly #deadlineMs: number;
+  readonly #timeoutMs: number;
   readonly #statements: Prepared<typeof INSERT_STATEMENTS>;
   readonly #toArchivedPet: PetReader['toArchivedPet'];
   #waiting: Waiting[] = [];
   #running: Promise<void> | undefined;
   #closed = false;
 
-  /** @param deadlineMs how long an insert waits for the write lock, {@link BUSY_DEADLINE_MS} by default */
-  constructor(db: DatabaseSync, guardedWrite: GuardedWrite, deadlineMs = BUSY_DEADLINE_MS) {
+  /** @param timeoutMs how long an insert waits for the write lock, {@link BUSY_TIMEOUT_MS} by default */
+  constructor(db: DatabaseSync, guardedWrite: GuardedWrite, timeoutMs = BUSY_TIMEOUT_MS) {
     this.#db = db;
     this.#guardedWrite = guardedWrite;
-    this.#deadlineMs = deadlineMs;
+    this.#timeoutMs = timeoutMs;
     this.#statements = prepareAll(db, INSERT_STATEMENTS);
     this.#toArchivedPet = petReader(db).toArchivedPet;
   }
@@ -69,7 +69,7 @@ export class InsertQueue {
       pet: { name, categoryId, status },
       key,
       fingerprint,
-      until: performance.now() + this.#deadlineMs,
+      untilMs: performance.now() + this.#timeoutMs,
       resolve,
       reject,
     });
@@ -95,8 +95,8 @@ export class InsertQueue {
         this.#waiting = [];
         for (const settle of outcomes) settle();
       } catch (error) {
-        const now = performance.now();
-        const mayWait = ({ until }: Waiting) => isBusy(error) && now < until;
+        const nowMs = performance.now();
+        const mayWait = ({ untilMs }: Waiting) => isBusy(error) && nowMs < untilMs;
         this.#waiting = batch.filter(mayWait);
         for (const waiting of batch) if (!mayWait(waiting)) waiting.reject(translated(error));
         if (this.#waiting.length > 0) await sleep(BUSY_PAUSE_MS);

@@ -1,11 +1,13 @@
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
-import type { PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
-import type { PetRepository } from '../../application/ports/pet-repository.ts';
+import type {
+  KeyStorage,
+  ReadableStorage,
+  ServiceStorage,
+  WritableStorage,
+} from '../../application/ports/storage.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { StorageLog } from '../../application/ports/storage-log.ts';
-import type { StorageProbe } from '../../application/ports/storage-probe.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
 import { connect, fileOf, makeDurable, refuseReadOnly, refuseTruncated } from './connection.ts';
 import { setupError } from './errors.ts';
@@ -21,23 +23,21 @@ import { SqliteProbe } from './probe.ts';
 import { retryWhileBusy } from './retry-while-busy.ts';
 import { migrate, readVersion, SCHEMA_VERSION, versionProblem } from './schema.ts';
 
-export type SqliteStorage = {
-  readonly pets: PetRepository;
-  readonly archive: PetArchive;
-  readonly keys: ApiKeyRepository;
-  readonly probe: StorageProbe;
-  /** Waits for the inserts in progress. May be called again. */
-  close(): Promise<void>;
-};
+/** What a service works with, and what a command that writes pets works with. */
+export type SqliteStorage = ServiceStorage & WritableStorage;
+
+/** For commands: they report failures as errors, and a rejected write says what a warning would. */
+const NO_WARNINGS: StorageLog = { warn: () => {} };
 
 /**
  * Opens the file for a service and holds its service lock. Creates the file and its directory if they are missing, and
  * migrates an older schema.
  *
+ * @param log gets no warnings by default
  * @throws {StorageSetupError} when the file cannot be used, or another service has it open
  * @throws {StorageUnavailable} when a file is removed in the meantime
  */
-export async function openSqliteStorage(path: string, log: StorageLog): Promise<SqliteStorage> {
+export async function openSqliteStorage(path: string, log = NO_WARNINGS): Promise<SqliteStorage> {
   return openOrRelease(path, async (file, opened) => {
     const db = await connectForWriting(file, opened);
     const lock = await lockAndMigrate(db, opened);
@@ -60,15 +60,6 @@ export async function openSqliteStorage(path: string, log: StorageLog): Promise<
   });
 }
 
-export type SqliteKeys = {
-  readonly keys: ApiKeyRepository;
-  /** May be called again. */
-  close(): Promise<void>;
-};
-
-/** A command reports failures as errors, and a rejected write says what a warning would. */
-const NO_WARNINGS: StorageLog = { warn: () => {} };
-
 /**
  * Opens the API keys of the file, even while a service has it open. Creates a missing file as a service would, because
  * an operator may make keys before the first start.
@@ -76,7 +67,7 @@ const NO_WARNINGS: StorageLog = { warn: () => {} };
  * @throws {StorageSetupError} when the file cannot be used, or a service holds it with an older schema
  * @throws {StorageUnavailable} when a file is removed in the meantime
  */
-export async function openSqliteKeys(path: string): Promise<SqliteKeys> {
+export async function openSqliteKeys(path: string): Promise<KeyStorage> {
   return openOrRelease(path, async (file, opened) => {
     const db = await connectForWriting(file, opened);
     const version = await retryWhileBusy(() => readVersion(db));
@@ -94,13 +85,6 @@ export async function openSqliteKeys(path: string): Promise<SqliteKeys> {
   });
 }
 
-export type SqliteReading = {
-  readonly archive: ReadablePetArchive;
-  readonly keys: Pick<ApiKeyRepository, 'findById' | 'list'>;
-  /** May be called again. */
-  close(): Promise<void>;
-};
-
 /** SQLite refuses every write on a read-only connection. */
 const unguardedWrite: GuardedWrite = (write) => write();
 
@@ -109,7 +93,7 @@ const unguardedWrite: GuardedWrite = (write) => write();
  *
  * @throws {StorageSetupError} when the file is missing, cannot be used, or has another schema version
  */
-export async function openSqliteForReading(path: string): Promise<SqliteReading> {
+export async function openSqliteForReading(path: string): Promise<ReadableStorage> {
   return openOrRelease(path, async (file, opened) => {
     const db = opened.use(connect(file, { readOnly: true }));
     await retryWhileBusy(() => refuseForeignWal(fileOf(db)));

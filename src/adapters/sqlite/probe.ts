@@ -10,7 +10,7 @@ import { transaction } from './transaction.ts';
 const REUSE_MS = 1_000;
 
 /** How long a probe waits for the write lock. A command holds it for a moment. */
-const DEADLINE_MS = 1_500;
+const PROBE_TIMEOUT_MS = 1_500;
 
 /** A random pet. In a large file its page is most likely not in the cache of the connection. */
 const RANDOM_PET = `SELECT id FROM pets WHERE id >= (SELECT abs(random() % (ifnull(max(id), 0) + 1)) FROM pets)
@@ -24,7 +24,7 @@ export class SqliteProbe implements StorageProbe {
   #outcome: Promise<void> = Promise.resolve();
   #isRunning = false;
   /** On the clock of `performance.now()`. */
-  #startedAt = -Infinity;
+  #startedAtMs = -Infinity;
 
   constructor(db: DatabaseSync, guardedWrite: GuardedWrite) {
     this.#db = db;
@@ -34,9 +34,9 @@ export class SqliteProbe implements StorageProbe {
 
   /** @throws {StorageUnavailable} */
   check(): Promise<void> {
-    const now = performance.now();
-    if (!this.#isRunning && now - this.#startedAt >= REUSE_MS) {
-      this.#startedAt = now;
+    const nowMs = performance.now();
+    if (!this.#isRunning && nowMs - this.#startedAtMs >= REUSE_MS) {
+      this.#startedAtMs = nowMs;
       this.#isRunning = true;
       this.#outcome = this.#probe().finally(() => (this.#isRunning = false));
     }
@@ -46,7 +46,7 @@ export class SqliteProbe implements StorageProbe {
   async #probe(): Promise<void> {
     const readAndWrite = () => this.#guardedWrite(() => transaction(this.#db, () => this.#readAndWrite()));
     try {
-      await retryWhileBusy(readAndWrite, DEADLINE_MS);
+      await retryWhileBusy(readAndWrite, PROBE_TIMEOUT_MS);
     } catch (cause) {
       if (cause instanceof StorageUnavailable) throw cause;
       throw new StorageUnavailable('the SQLite file cannot be read and written', { cause });

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { StorageLog } from '../../application/ports/storage-log.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { PersistentStorage, StorageKind } from '../../application/ports/storage.ts';
 
@@ -13,9 +12,6 @@ export const sqliteStorage: StorageKind = {
     return path === undefined ? undefined : sqliteFile(path);
   },
 };
-
-/** A command needs no warnings: a write that fails carries their text. */
-const SILENT: StorageLog = { warn: () => {} };
 
 /** The adapter is loaded when the file is opened. */
 function sqliteFile(path: string): PersistentStorage {
@@ -31,7 +27,7 @@ function sqliteFile(path: string): PersistentStorage {
     },
     async openForWriting() {
       const { openSqliteStorage } = await import('./open.ts');
-      return openSqliteStorage(path, SILENT);
+      return openSqliteStorage(path);
     },
     async openKeys({ mayCreate }) {
       if (!mayCreate && !existsSync(path)) {

@@ -32,8 +32,9 @@ export class CopyKeys {
    * early as in the source, and its last use is as late, to the minute.
    *
    * @returns the keys of the source, all of which are now in the target
-   * @throws as {@link check}; then nothing is written
-   * @throws {ApiKeyIdTaken} also when another key arrives during the copy; it is not overwritten
+   * @throws {DamagedApiKey} as {@link check}, and then nothing is written; also when a key is damaged during the copy
+   * @throws {ApiKeyIdTaken} likewise; also when another key arrives during the copy. It is not overwritten
+   * @throws {StorageUnavailable} some keys may have been copied
    */
   async execute(): Promise<readonly ApiKey[]> {
     const keys = await this.#checked();

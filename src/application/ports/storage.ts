@@ -7,7 +7,7 @@ import type { StorageLog } from './storage-log.ts';
 import type { StorageProbe } from './storage-probe.ts';
 
 type Open<Adapters> = Readonly<Adapters> & {
-  /** Waits for the calls that are under way, then releases what was opened. */
+  /** Releases what was opened. May be called again. Call it when no call is under way: an adapter may abort one. */
   close(): Promise<void>;
 };
 
@@ -39,7 +39,10 @@ export type ServiceOptions = {
 export type EphemeralStorage = {
   readonly persistent: false;
 
-  /** @throws {StorageSetupError} */
+  /**
+   * @throws {StorageSetupError}
+   * @throws {StorageUnavailable}
+   */
   openForService(options: ServiceOptions): Promise<ServiceStorage>;
 };
 
@@ -47,7 +50,10 @@ export type EphemeralStorage = {
 export type PersistentStorage = {
   readonly persistent: true;
 
-  /** @throws {StorageSetupError} */
+  /**
+   * @throws {StorageSetupError}
+   * @throws {StorageUnavailable}
+   */
   openForService(options: ServiceOptions): Promise<ServiceStorage>;
 
   /**
@@ -57,7 +63,10 @@ export type PersistentStorage = {
    */
   openForReading(): Promise<ReadableStorage>;
 
-  /** @throws {StorageSetupError} also when a service uses a storage that has one writer at a time */
+  /**
+   * @throws {StorageSetupError} also when a service uses a storage that has one writer at a time
+   * @throws {StorageUnavailable}
+   */
   openForWriting(): Promise<WritableStorage>;
 
   /**
@@ -65,6 +74,7 @@ export type PersistentStorage = {
    *
    * @param options.mayCreate whether to create the storage where there is none
    * @throws {StorageSetupError}
+   * @throws {StorageUnavailable}
    */
   openKeys(options: { readonly mayCreate: boolean }): Promise<KeyStorage>;
 

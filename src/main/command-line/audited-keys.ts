@@ -25,27 +25,46 @@ export class AuditedApiKeys implements ApiKeyRepository {
     this.#log = log;
   }
 
+  /**
+   * @throws {DamagedApiKey}
+   * @throws {StorageUnavailable}
+   */
   findById(id: string): Promise<ApiKey | undefined> {
     return this.#keys.findById(id);
   }
 
+  /** @throws {StorageUnavailable} */
   list(): ReturnType<ApiKeyRepository['list']> {
     return this.#keys.list();
   }
 
+  /** @throws {StorageUnavailable} */
   recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
     return this.#keys.recordUse(uses);
   }
 
+  /**
+   * @throws {ApiKeyIdTaken}
+   * @throws {DamagedApiKey}
+   * @throws {StorageUnavailable}
+   */
   async insert(key: ApiKey): Promise<void> {
     await this.#keys.insert(key);
     auditKey(this.#log, 'key.created', key);
   }
 
+  /**
+   * @throws {DamagedApiKey}
+   * @throws {StorageUnavailable}
+   */
   async expire(id: string, at: Date): Promise<ApiKey | undefined> {
     return this.#audited('key.replaced', await this.#keys.expire(id, at));
   }
 
+  /**
+   * @throws {DamagedApiKey}
+   * @throws {StorageUnavailable}
+   */
   async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
     return this.#audited('key.revoked', await this.#keys.revoke(id, at));
   }

@@ -1,5 +1,5 @@
 import type { PetFileError } from '../../adapters/ndjson/pet-file-error.ts';
-import type { ApiKeyError, DamagedApiKey } from '../../application/keys/errors.ts';
+import type { ApiKeyError } from '../../application/keys/errors.ts';
 import type { ArchiveError } from '../../application/moving/errors.ts';
 import type { PetError } from '../../application/pets/errors.ts';
 import type { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
@@ -11,7 +11,6 @@ import type { UsageError } from './usage-error.ts';
 type Failure =
   | ApiKeyError
   | ArchiveError
-  | DamagedApiKey
   | InvalidConfig
   | OutputError
   | PetError

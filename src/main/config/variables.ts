@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { SERVER_LIMITS } from '../../adapters/http/wire/limits.ts';
 import type { StorageKind } from '../../application/ports/storage.ts';
 import { databaseUrlRule, parseDatabaseUrl, STORAGES } from '../storages.ts';
 import { parseDuration } from './duration.ts';
@@ -114,7 +115,7 @@ export function variables(storages: readonly StorageKind[]) {
     TRUST_PROXY: v.optional(Flag, 'false'),
     CORS_ORIGINS: v.optional(CorsOrigins),
     RATE_LIMIT: v.optional(RateLimit),
-    MAX_CONNECTIONS: v.optional(MaxConnections, '10000'),
+    MAX_CONNECTIONS: v.optional(MaxConnections, String(SERVER_LIMITS.maxConnections)),
     LOG_LEVEL: v.optional(v.picklist(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`), 'info'),
     SHUTDOWN_TIMEOUT: v.optional(DurationMs, '25s'),
   });

@@ -80,17 +80,17 @@ export class BoundedOutput {
    * @returns what was lost, or `undefined` if nothing was
    */
   end(): Dropped | undefined {
-    const deadline = performance.now() + EXIT_MS;
+    const untilMs = performance.now() + EXIT_MS;
     // Node waits for the other thread before the process exits.
     const rest = this.#state === 'writing' ? Buffer.alloc(0) : this.#batch;
     this.#batch = Buffer.alloc(0);
-    const left = writeNow(this.#fd, Buffer.concat([rest, this.#takeBatch()]), deadline);
+    const left = writeNow(this.#fd, Buffer.concat([rest, this.#takeBatch()]), untilMs);
     const lines = left.toString().split('\n').slice(0, -1);
     const { lines: before, auditLines } = this.#dropped ?? NOTHING;
     if (lines.length + before === 0) return undefined;
     if (lines.length === 0) {
       this.#tellDropped();
-      if (writeNow(this.#fd, this.#takeBatch(), deadline).length === 0) return undefined;
+      if (writeNow(this.#fd, this.#takeBatch(), untilMs).length === 0) return undefined;
     }
     return { lines: before + lines.length, auditLines: auditLines + lines.filter(isAudit).length };
   }
@@ -163,12 +163,12 @@ function isAudit(line: string): boolean {
 }
 
 /**
- * @param deadline a time of `performance.now()`
- * @returns what was not written before the deadline
+ * @param untilMs a time of `performance.now()`
+ * @returns what was not written before then
  */
-function writeNow(fd: number, bytes: Buffer, deadline: number): Buffer {
+function writeNow(fd: number, bytes: Buffer, untilMs: number): Buffer {
   let left = bytes;
-  while (left.length > 0 && performance.now() < deadline) {
+  while (left.length > 0 && performance.now() < untilMs) {
     try {
       left = left.subarray(writeSync(fd, left));
     } catch (error) {

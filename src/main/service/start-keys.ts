@@ -38,13 +38,17 @@ export async function startKeys(
   if (!isLoopback(host)) {
     throw new InvalidConfig([
       storage.persistent
-        ? `there is no API key yet, and others can reach the service when HOST is not a loopback address; run: ${CREATE_KEY}`
+        ? 'there is no API key yet, and others can reach the service when HOST is not a loopback address; ' +
+          `run: ${CREATE_KEY}`
         : 'API_KEYS must be set when HOST is not a loopback address, because others can reach the service then',
     ]);
   }
   const { id, token } = mintKey();
-  return { known: [knownKey({ id, label: 'start', token })], made: { id, token } };
+  return { known: [knownKey({ id, label: MADE_KEY_LABEL, token })], made: { id, token } };
 }
+
+/** The label of the key that was made for this start. */
+export const MADE_KEY_LABEL = 'start';
 
 /** The command that makes a key that stays. */
 export const CREATE_KEY = 'npm run petstore -- keys create --label NAME';

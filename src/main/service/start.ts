@@ -7,7 +7,7 @@ import { compose } from '../compose.ts';
 import type { Config } from '../config/config.ts';
 import { auditLog } from '../log/audit-log.ts';
 import { requestLog } from '../log/request-log.ts';
-import { startKeys } from './start-keys.ts';
+import { MADE_KEY_LABEL, startKeys } from './start-keys.ts';
 
 export type Service = {
   /** Where it listens, such as `http://127.0.0.1:3000`. */
@@ -19,9 +19,11 @@ export type Service = {
 };
 
 export type StartOptions = {
+  /** The clock. The clock of the system by default. */
   readonly now?: () => Date;
   /** How often the uses of API keys are written to the storage. 10 seconds by default. */
   readonly recordUsesEveryMs?: number;
+  /** `SERVER_LIMITS` by default. */
   readonly limits?: Partial<ServerLimits>;
 };
 
@@ -89,7 +91,7 @@ async function startOn(
     return cutOff;
   };
   if (made !== undefined) {
-    auditLog(log).info({ audit: 'key.made', keyId: made.id, keyLabel: 'start' }, 'audit');
+    auditLog(log).info({ audit: 'key.made', keyId: made.id, keyLabel: MADE_KEY_LABEL }, 'audit');
   }
   let stopped: Promise<number> | undefined;
   return {

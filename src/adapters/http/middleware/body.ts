@@ -91,11 +91,11 @@ function codingOf({ headers }: IncomingMessage): string {
 
 async function allBytes(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  let length = 0;
+  let lengthBytes = 0;
   try {
     for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      length += chunk.length;
-      if (length > MAX_BODY_BYTES) throw bodyTooLarge();
+      lengthBytes += chunk.length;
+      if (lengthBytes > MAX_BODY_BYTES) throw bodyTooLarge();
       chunks.push(chunk);
     }
   } catch (error) {

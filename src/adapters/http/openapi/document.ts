@@ -1,9 +1,10 @@
+import { MAX_REQUEST_ID_LENGTH } from '../wire/limits.ts';
 import { invalidHost } from '../wire/refusals.ts';
+import { API_DESCRIPTION } from './api-description.ts';
 import { componentResponses, EARLY_WITHOUT_BODY, failure, response, sharedFailures } from './answers.ts';
 import { componentHeaders } from './headers.ts';
 import { createPet, getPet, listPets } from './pets.ts';
 import { componentSchemas, type JsonObject } from './schemas.ts';
-import { API_DESCRIPTION } from './text.ts';
 
 const API_VERSION = '1.0.0';
 
@@ -69,8 +70,8 @@ const REQUEST_ID: JsonObject = {
   name: 'X-Request-Id',
   in: 'header',
   description:
-    'Your identifier for the request: 1 to 64 of the characters A-Z a-z 0-9 `_` `.` `-`. The service logs ' +
-    'and returns it. It replaces any other value, and never refuses one.',
+    `Your identifier for the request: 1 to ${MAX_REQUEST_ID_LENGTH} of the characters A-Z a-z 0-9 ` +
+    '`_` `.` `-`. The service logs and returns it. It replaces any other value, and never refuses one.',
   required: false,
   schema: { type: 'string' },
   example: 'checkout-7f3a',

@@ -6,6 +6,7 @@ import { DEPRECATION, SUNSET, SUNSET_DATE } from '../wire/deprecation.ts';
 import { RETRY_AFTER } from '../wire/errors.ts';
 import { rateLimitLeft, rateLimitPolicy } from '../wire/rate-limit.ts';
 import { scopeChallenge } from '../wire/refusals.ts';
+import { REQUEST_ID_PATTERN } from '../wire/request-id.ts';
 import type { JsonObject } from './schemas.ts';
 
 const text = (rule: JsonObject) => ({ type: 'string', ...rule });
@@ -26,7 +27,7 @@ const HEADERS = {
     description:
       'Identifies the request in the log. The id that the client sent if it is valid, otherwise a new one.',
     required: true,
-    schema: text({ pattern: '^[A-Za-z0-9_.-]{1,64}$' }),
+    schema: text({ pattern: REQUEST_ID_PATTERN }),
     example: 'f0c1ab6e-5a3c-4a43-9d0f-6f1d4c0d7b1e',
   },
   'X-Content-Type-Options': {

@@ -27,9 +27,9 @@ export async function closeServer(
   const closed = new Promise<void>((resolve) => {
     TcpServer.prototype.close.call(server, () => resolve());
   });
-  const graceEnds = performance.now() + IDLE_GRACE_MS;
+  const graceEndsMs = performance.now() + IDLE_GRACE_MS;
   const sweep = setInterval(() => {
-    if (performance.now() < graceEnds) return;
+    if (performance.now() < graceEndsMs) return;
     // To Node, a connection is idle while its client still reads the answer. Closing it would cut the answer short.
     if (!connections.all().some(({ isBacklogged }) => isBacklogged)) server.closeIdleConnections();
   }, SWEEP_INTERVAL_MS);

@@ -1,8 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import { MAX_DISCARDED_BYTES } from '../wire/limits.ts';
 import { hangUp } from './hang-up.ts';
-
-/** How much of a body is read and discarded after the answer, in bytes, to keep the connection usable. */
-const MAX_DISCARDED_BYTES = 1024 * 1024;
 
 /**
  * Hangs up on a client that goes on sending a body after its request was answered without it. Node discards such a

@@ -10,6 +10,12 @@ export const MAX_URL_BYTES = 8 * 1024;
 /** The longest `Idempotency-Key`, without its quotes. */
 export const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
 
+/** The longest `X-Request-Id` that the service accepts, in characters. */
+export const MAX_REQUEST_ID_LENGTH = 64;
+
+/** How much of a body is read and discarded after the answer, to keep the connection usable. */
+export const MAX_DISCARDED_BYTES = 1024 * 1024;
+
 /** Limits of the server: how long a client may take, and how much memory its requests and answers may use. */
 export type ServerLimits = {
   /** Time for all headers of a request, in milliseconds. Default: 10 s. */

@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { MAX_REQUEST_ID_LENGTH } from './limits.ts';
 
-const ACCEPTED = /^[\w.-]{1,64}$/;
+/** The form of an id that is safe to log. */
+export const REQUEST_ID_PATTERN = `^[A-Za-z0-9_.-]{1,${MAX_REQUEST_ID_LENGTH}}$`;
+
+const ACCEPTED = new RegExp(REQUEST_ID_PATTERN);
 
 const ID = Symbol('request id');
 

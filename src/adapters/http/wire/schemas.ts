@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { PetNotFound } from '../../../application/pets/errors.ts';
 import { INT64_MAX, INT64_MIN, isInt64 } from '../../../domain/int64.ts';
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../../domain/page-size.ts';
 import { DEFAULT_PET_STATUS, MAX_PET_ID, PET_STATUSES } from '../../../domain/pet.ts';
@@ -9,7 +10,7 @@ import {
   petNameProblem,
 } from '../../../domain/pet-name.ts';
 import { CURSOR_PATTERN, decodeCursor } from './cursor.ts';
-import { ERROR_STATUS } from './errors.ts';
+import { ERROR_STATUS, errorAnswer } from './errors.ts';
 import { invalidValues } from './refusals.ts';
 
 // The metadata is for the OpenAPI document, see ../openapi/schemas.ts. Parsing ignores it.
@@ -96,6 +97,9 @@ export const Pets = v.pipe(
   v.metadata({ description: 'Animals in ascending order of id.', maxItems: PAGE_SIZE_MAX }),
 );
 
+/** The error of the examples. */
+const NOT_FOUND = errorAnswer(new PetNotFound(42n));
+
 export const ErrorBody = v.pipe(
   v.object({
     code: v.pipe(
@@ -105,20 +109,20 @@ export const ErrorBody = v.pipe(
           'Machine-readable error code. Codes are stable. The set is open: fall back on `status` for an unknown ' +
           'code.',
         'x-extensible-enum': Object.keys(ERROR_STATUS),
-        example: 'PET_NOT_FOUND',
+        example: NOT_FOUND.code,
       }),
     ),
     message: v.pipe(
       v.string(),
       v.metadata({
         description: 'Human-readable description. The wording may change.',
-        example: 'no pet has the id 42',
+        example: NOT_FOUND.message,
       }),
     ),
     status: v.pipe(
       v.number(),
       v.integer(),
-      v.metadata({ description: 'The HTTP status code of the response.', example: 404 }),
+      v.metadata({ description: 'The HTTP status code of the response.', example: NOT_FOUND.status }),
     ),
   }),
   v.description('The body of every error response.'),

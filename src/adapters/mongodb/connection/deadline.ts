@@ -11,22 +11,22 @@ const MAX_PAUSE_MS = 500;
  */
 export class Deadline {
   readonly #timeoutMs: number;
-  readonly #at: number;
+  readonly #atMs: number;
   #lastFailure: unknown;
 
   constructor(timeoutMs: number) {
     this.#timeoutMs = timeoutMs;
-    this.#at = performance.now() + timeoutMs;
+    this.#atMs = performance.now() + timeoutMs;
   }
 
   get hasPassed(): boolean {
-    return performance.now() >= this.#at;
+    return performance.now() >= this.#atMs;
   }
 
   /** @throws {StorageUnavailable} at the deadline, if `work` is still pending */
   async limit<T>(work: Promise<T>): Promise<T> {
     const { promise: timeout, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => reject(this.#timedOut()), this.#at - performance.now());
+    const timer = setTimeout(() => reject(this.#timedOut()), this.#atMs - performance.now());
     try {
       return await Promise.race([work, timeout]);
     } finally {

@@ -55,8 +55,8 @@ export class FileGuard {
   /** The last change was so long ago that the next one must change the timestamps. */
   #isDirectorySettled = false;
   /** On the clock of `performance.now()`, like the next. */
-  #directoryChangedAt = performance.now();
-  #checkedAt = performance.now();
+  #directoryChangedAtMs = performance.now();
+  #checkedAtMs = performance.now();
 
   /**
    * @param db a connection that has read something, so that its WAL exists
@@ -90,7 +90,7 @@ export class FileGuard {
   }
 
   readonly guardedWrite: GuardedWrite = (write) => {
-    const isDue = performance.now() - this.#checkedAt >= CHECK_INTERVAL_MS;
+    const isDue = performance.now() - this.#checkedAtMs >= CHECK_INTERVAL_MS;
     if (this.#problem !== undefined || isDue) this.#checkAndMaintainWal();
     const result = write();
     if (this.#mayDirectoryHaveChanged()) this.#checkFiles();
@@ -106,7 +106,7 @@ export class FileGuard {
     this.#checkFiles();
     this.#walGrowth.note(statSync(this.#wal.path).size);
     markWal(this.#db, this.#file);
-    this.#checkedAt = performance.now();
+    this.#checkedAtMs = performance.now();
   }
 
   #mayDirectoryHaveChanged(): boolean {
@@ -122,9 +122,9 @@ export class FileGuard {
     if (isSame && this.#isDirectorySettled) return false;
     if (!isSame) {
       this.#directoryStats = now;
-      this.#directoryChangedAt = performance.now();
+      this.#directoryChangedAtMs = performance.now();
     }
-    this.#isDirectorySettled = performance.now() - this.#directoryChangedAt >= TIMESTAMP_RESOLUTION_MS;
+    this.#isDirectorySettled = performance.now() - this.#directoryChangedAtMs >= TIMESTAMP_RESOLUTION_MS;
     return true;
   }
 

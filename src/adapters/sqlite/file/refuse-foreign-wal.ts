@@ -3,11 +3,9 @@ import { StorageSetupError } from '../../../application/ports/storage-errors.ts'
 import { connect } from '../connection.ts';
 import { isDamage } from '../errors.ts';
 import { readVersion } from '../schema.ts';
+import { isSound } from './is-sound.ts';
 import { isLockedByService } from './service-lock.ts';
 import { isForeignWal } from './wal-mark.ts';
-
-/** A value that breaks a rule of its table. Reading its row reports the damage, so the other rows can be served. */
-export const ROW_FINDING = /^(?:NULL|non-\w+|TEXT|NUMERIC) value in |^CHECK constraint failed in /;
 
 /**
  * Refuses a file that does not match the write-ahead log (WAL) beside it. SQLite would mix the two. It happens when an
@@ -17,8 +15,7 @@ export const ROW_FINDING = /^(?:NULL|non-\w+|TEXT|NUMERIC) value in |^CHECK cons
  * Call it before a connection that may write has read anything. This function uses a read-only connection, which
  * changes neither the file nor the WAL, so a refused file is still usable.
  *
- * A WAL without a service means a crash, and then this function reads the whole file. `quick_check` takes a seventh of
- * the time of `integrity_check`, which also compares every index with its table.
+ * A WAL without a service means a crash, and then this function reads the whole file.
  *
  * @param file the result of `fileOf`: the WAL is beside the file itself, not beside a symbolic link
  * @throws {StorageSetupError}
@@ -30,11 +27,7 @@ export function refuseForeignWal(file: string): void {
   using db = connect(file, { readOnly: true });
   const version = readOrRefuse(file, () => readVersion(db));
   if (version === 0) return;
-  const isForeign = readOrRefuse(file, () => {
-    const findings = db.prepare('PRAGMA quick_check').all() as { quick_check: string }[];
-    const isSound = findings.every(({ quick_check: text }) => text === 'ok' || ROW_FINDING.test(text));
-    return !isSound || isForeignWal(db, file);
-  });
+  const isForeign = readOrRefuse(file, () => !isSound(db, 'quick_check') || isForeignWal(db, file));
   if (isForeign) throw mismatch(file);
 }
 

@@ -6,7 +6,7 @@ import { retryWhileBusy } from '../retry-while-busy.ts';
 import { createFile } from './create-file.ts';
 
 /** How long to wait for the lock. A command that creates the schema holds it for a moment. */
-const LOCK_DEADLINE_MS = 500;
+const LOCK_TIMEOUT_MS = 500;
 
 /**
  * Reserves a SQLite file for one service. The lock is an open transaction on an empty file beside it. The operating
@@ -31,7 +31,7 @@ export async function takeServiceLock(file: string): Promise<DatabaseSync> {
     const lock = opened.use(new DatabaseSync(path, { timeout: 0 }));
     // Otherwise SQLite would leave a rollback journal behind.
     lock.exec('PRAGMA journal_mode = MEMORY');
-    await retryWhileBusy(() => lock.exec('BEGIN EXCLUSIVE'), LOCK_DEADLINE_MS);
+    await retryWhileBusy(() => lock.exec('BEGIN EXCLUSIVE'), LOCK_TIMEOUT_MS);
     opened.move();
     return lock;
   } catch (error) {

@@ -25,7 +25,7 @@ export class WalGrowth {
   #isLarge = false;
   #warnAtBytes = LARGE_WAL_BYTES;
   /** On the clock of `performance.now()`. */
-  #checkpointedAt = -Infinity;
+  #checkpointedAtMs = -Infinity;
   #checkpoint: Promise<void> | undefined;
 
   constructor(db: DatabaseSync, file: string, log: StorageLog) {
@@ -59,9 +59,9 @@ export class WalGrowth {
       );
       while (this.#warnAtBytes <= walBytes) this.#warnAtBytes *= 2;
     }
-    const isDue = performance.now() - this.#checkpointedAt >= CHECKPOINT_INTERVAL_MS;
+    const isDue = performance.now() - this.#checkpointedAtMs >= CHECKPOINT_INTERVAL_MS;
     if (this.#checkpoint !== undefined || !isDue) return;
-    this.#checkpointedAt = performance.now();
+    this.#checkpointedAtMs = performance.now();
     this.#checkpoint = this.#runCheckpoint().finally(() => (this.#checkpoint = undefined));
   }
 
