@@ -11,7 +11,7 @@ import { until } from './until.ts';
 
 const ELECTION_MS = 12_000;
 
-/** Harms the primary under load. Resolves with it when another member is primary and the service goes on. */
+/** Harms the primary under load. Resolves with it when another member is primary and the service works again. */
 async function losePrimary(
   stage: Stage,
   set: ReplicaSet,
@@ -141,7 +141,7 @@ const loseReplies: Scenario<MongoStore> = {
     let lost = 0;
     for (let round = 0; round < (stage.form === 'short' ? 3 : 8); round++) {
       for (const command of ['insert', 'findAndModify', 'find']) {
-        // Enough to lose the driver's one retry as well.
+        // Also fails the driver's single retry.
         proxy.loseReplies(command, 6);
         await until('the loss of the replies', () => proxy.repliesToLose === 0);
         lost += 6;

@@ -66,7 +66,7 @@ export type SqliteKeys = {
   close(): Promise<void>;
 };
 
-/** A command reports failures as errors, and a rejected write says what a warning would. */
+/** A command needs no warnings: a rejected write carries the same text. */
 const NO_WARNINGS: StorageLog = { warn: () => {} };
 
 /**

@@ -14,7 +14,7 @@ export const sqliteStorage: StorageKind = {
   },
 };
 
-/** A command needs no warnings: a write that fails carries their text. */
+/** A command needs no warnings: a rejected write carries the same text. */
 const SILENT: StorageLog = { warn: () => {} };
 
 /** The adapter is loaded when the file is opened. */

@@ -7,7 +7,7 @@ import type { StorageLog } from './storage-log.ts';
 import type { StorageProbe } from './storage-probe.ts';
 
 type Open<Adapters> = Readonly<Adapters> & {
-  /** Waits for the calls that are under way, then releases what was opened. */
+  /** Waits for the calls in progress, then releases what was opened. */
   close(): Promise<void>;
 };
 
@@ -31,11 +31,11 @@ export type KeyStorage = Open<{ keys: ApiKeyRepository }>;
 
 export type ServiceOptions = {
   readonly log: StorageLog;
-  /** Bring the schema up to date where that is not done at every start anyway. */
+  /** Whether to bring the schema up to date. A storage that does so at every start ignores it. */
   readonly autoMigrate: boolean;
 };
 
-/** A storage that is gone when the process ends. */
+/** A storage whose contents are gone when the process ends. */
 export type EphemeralStorage = {
   readonly persistent: false;
 
@@ -69,7 +69,7 @@ export type PersistentStorage = {
   openKeys(options: { readonly mayCreate: boolean }): Promise<KeyStorage>;
 
   /**
-   * Brings the schema up to date. Absent where every start does that.
+   * Brings the schema up to date. Absent from a storage that does so at every start.
    *
    * @throws {StorageSetupError}
    */
@@ -77,10 +77,10 @@ export type PersistentStorage = {
 
   /**
    * Copies all pets, API keys and idempotency keys to a new file, as they are at one instant after the call. Works
-   * while a service uses the storage. Absent where the tools of the storage do that.
+   * while a service uses the storage. Absent from a storage that comes with backup tools.
    *
    * @param path of a file that does not exist
-   * @param onProgress may throw, which stops the backup and leaves no file
+   * @param onProgress may throw to stop the backup, which then leaves no file
    * @throws {StorageSetupError} also when the storage is damaged or the file exists
    */
   backUp?(path: string, onProgress: OnProgress): Promise<void>;
@@ -96,7 +96,7 @@ export type Migration = {
 /** A storage that is named by a URL and not yet open. */
 export type Storage = EphemeralStorage | PersistentStorage;
 
-/** A technology that pets and API keys can be stored with. */
+/** A technology that stores pets and API keys. */
 export type StorageKind = {
   /** The form of its URLs, such as `sqlite:PATH`. */
   readonly urlForm: string;

@@ -34,7 +34,7 @@ async function connections(api: Api, bytes: string): Promise<RawConnection[]> {
   while (all.length < COUNT) {
     const part = Array.from({ length: Math.min(PART, COUNT - all.length) }, () => api.connect());
     const opened = await Promise.all(part);
-    // At once: a connection without a request times out as well, before all are open on a busy machine.
+    // At once: on a busy machine, a connection without a request would time out before all are open.
     await Promise.all(opened.map((connection) => connection.send(bytes)));
     all.push(...opened);
     // Connections are accepted in order.
