@@ -58,8 +58,8 @@ const stepDown: Scenario<MongoStore> = {
 const FREEZE_MS = { short: 5_000, full: 10_000 } as const;
 
 /**
- * A secondary that replicates from the frozen member waits for it. Meanwhile the new primary has no majority to
- * acknowledge a write: the service cannot go on before the replica set does.
+ * A secondary that replicates from the frozen member waits for it. Until then, the new primary has no majority to
+ * acknowledge a write: the service cannot recover before the replica set does.
  */
 function freezePrimary(name: string, prepare: (set: ReplicaSet) => Promise<void>): Scenario<MongoStore> {
   return {

@@ -1,4 +1,4 @@
-// The steps of docs/architecture.md for a new storage, followed by a JSON file that only the tests know.
+// Follows the steps for a new storage in docs/architecture.md with a JSON file that only the tests know.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';

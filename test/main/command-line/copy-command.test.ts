@@ -154,7 +154,7 @@ describe.skipIf(mongo === undefined)(
     ] as const)('interrupted by %s in the middle', (signal, end) => {
       type Outcome = readonly [end: unknown, stdout: string, stderr: string];
 
-      /** Starts a command, to be interrupted while the storage holds it up. */
+      /** Starts a command that the storage holds up, so a test can interrupt it. */
       function begin(args: readonly string[]): (release: () => void) => Promise<Outcome> {
         if (signal === 'SIGKILL') {
           const program = runService({}, args);

@@ -150,7 +150,7 @@ describe.skipIf(mongo === undefined)('three services on one MongoDB', () => {
     const { url } = await startService(env);
     const urls = [url, (await startService(env)).url, (await startService(env)).url];
     const statuses = () => Promise.all(urls.map((one) => statusOf(one, key)));
-    // Each one remembers the key when it is revoked.
+    // Each service has cached the key when it is revoked.
     expect(await statuses()).toStrictEqual([200, 200, 200]);
     await keys(env, 'revoke', id);
     clock.advance(10_000);

@@ -51,7 +51,7 @@ const FIELDS = {
   SHUTDOWN_TIMEOUT: 'shutdownTimeoutMs',
 } satisfies Record<string, keyof Config | 'persistent'>;
 
-/** The configuration, with its storage as one property of it: a storage itself is compared in storages.test.ts. */
+/** The configuration. Of its storage, only `persistent`: a storage consists of functions, which cannot be compared. */
 function read(environment: Record<string, string | undefined>) {
   const { storage, ...others } = readConfig(environment);
   return { ...others, persistent: storage.persistent };

@@ -90,7 +90,7 @@ describe('while it drains', () => {
   it('is alive, but not ready', async () => {
     const { url, stop } = await startService();
     const [alive, ready] = [await connect(url), await connect(url)];
-    // The answer to the first request shows that the service has read the beginning of the second one, too.
+    // The answer to the first request shows that the service has also read the beginning of the second one.
     await alive.send(`${GET_LIVEZ}GET /livez HTTP/1.1\r\n`);
     await ready.send(`${GET_LIVEZ}GET /readyz HTTP/1.1\r\n`);
     expect([(await alive.answer()).status, (await ready.answer()).status]).toStrictEqual([200, 200]);

@@ -15,7 +15,7 @@ async function freshUrl(): Promise<string> {
   return `sqlite:${await testDirectory()}/pets.db`;
 }
 
-/** A second service on a file that holds the pet of a first one. */
+/** A second service, on a file with a pet from the first. */
 async function expectPetKept(DATABASE_URL: string): Promise<void> {
   const { url } = await startService({ DATABASE_URL });
   const pets = `${url}/v1/pets`;
