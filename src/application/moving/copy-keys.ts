@@ -33,7 +33,7 @@ export class CopyKeys {
    *
    * @returns the keys of the source, all of which are now in the target
    * @throws as {@link check}; then nothing is written
-   * @throws {ApiKeyIdTaken} also when another key arrives during the copy; it is not overwritten
+   * @throws {ApiKeyIdTaken} including when another key arrives during the copy; it is not overwritten
    */
   async execute(): Promise<readonly ApiKey[]> {
     const keys = await this.#checked();

@@ -57,13 +57,13 @@ export type PersistentStorage = {
    */
   openForReading(): Promise<ReadableStorage>;
 
-  /** @throws {StorageSetupError} also when a service uses a storage that has one writer at a time */
+  /** @throws {StorageSetupError} including when a service uses a storage that allows one writer at a time */
   openForWriting(): Promise<WritableStorage>;
 
   /**
    * Works while a service uses the storage.
    *
-   * @param options.mayCreate whether to create the storage where there is none
+   * @param options.mayCreate whether to create a missing storage
    * @throws {StorageSetupError}
    */
   openKeys(options: { readonly mayCreate: boolean }): Promise<KeyStorage>;
@@ -81,7 +81,7 @@ export type PersistentStorage = {
    *
    * @param path of a file that does not exist
    * @param onProgress may throw to stop the backup, which then leaves no file
-   * @throws {StorageSetupError} also when the storage is damaged or the file exists
+   * @throws {StorageSetupError} including when the storage is damaged or the file exists
    */
   backUp?(path: string, onProgress: OnProgress): Promise<void>;
 };
