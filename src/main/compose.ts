@@ -41,12 +41,12 @@ export type Parts = {
 
   // What the process provides.
   settings: Pick<Config, 'publicUrl' | 'trustProxy' | 'corsOrigins' | 'rateLimit'>;
-  /** API keys beside those in the storage. */
+  /** API keys in addition to those in the storage. */
   knownKeys: readonly KnownKey[];
   log: RequestLog;
   isDraining: () => boolean;
 
-  // What the container makes of them. A part that is given takes the place of the one made here.
+  // What the container makes from them. A given part replaces the one made here.
   now: () => Date;
   mint: () => MintedKey;
   source: PetSource;
@@ -66,7 +66,7 @@ export type Parts = {
   app: RequestListener;
 };
 
-/** Makes a part on first use, and gives the same one from then on. */
+/** Makes a part on first use, and returns the same one from then on. */
 export type Resolve = <Name extends keyof Parts>(name: Name) => Parts[Name];
 
 type Factories = { readonly [Name in keyof Parts]?: (resolve: Resolve) => Parts[Name] };
@@ -120,8 +120,7 @@ const FACTORIES = {
  * The composition root: the only place that says which use case gets which adapter, for the service, for every
  * command and for the tests.
  *
- * @param given what the caller has opened or chosen. A part that is needed and neither given nor made here is an error
- * of the container when it is resolved
+ * @param given what the caller has opened or chosen. Resolving a part that is neither given nor made here throws
  */
 export function compose(given: Partial<Parts>): Resolve {
   const root = container.createChildContainer();

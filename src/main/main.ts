@@ -6,10 +6,10 @@ import { STORAGES } from './storages.ts';
 /** How long standard error may take to accept the last lines before the process ends anyway. */
 const LAST_LINES_MS = 1_000;
 
-// A failed write to standard output reaches its caller. One to standard error has nowhere to be reported.
+// A failed write to standard output reaches its caller. A failed write to standard error cannot be reported anywhere.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
 
-// From the beginning: the first process of a container has no default action for a signal.
+// Handled from the start: signals have no default action for the first process of a container.
 const interruption = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => interruption.abort(new Interrupted(signal)));
@@ -25,7 +25,7 @@ const exitCode = await run(process.argv.slice(2), {
 
 if (exitCode !== undefined) {
   process.exitCode = exitCode;
-  // An interrupted command may have left a storage open that hangs.
+  // An interrupted command may have abandoned a storage that hangs.
   if (interruption.signal.aborted) process.exit();
   setTimeout(() => process.exit(), LAST_LINES_MS).unref();
 }

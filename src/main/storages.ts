@@ -6,7 +6,7 @@ import type { Storage, StorageKind } from '../application/ports/storage.ts';
 /** The storages that `DATABASE_URL` can name. A new one is a folder of adapters and a line here. */
 export const STORAGES: readonly StorageKind[] = [sqliteStorage, mongodbStorage, memoryStorage];
 
-/** The storage that the URL names, or `undefined` when it has the form of none. */
+/** The storage that the URL names, or `undefined` when the URL has the form of no storage. */
 export function parseDatabaseUrl(url: string, kinds: readonly StorageKind[]): Storage | undefined {
   for (const kind of kinds) {
     const storage = kind.parseUrl(url);
@@ -15,7 +15,7 @@ export function parseDatabaseUrl(url: string, kinds: readonly StorageKind[]): St
   return undefined;
 }
 
-/** The rest of a sentence that begins with the name of a variable or an option. */
+/** Completes a sentence that begins with the name of a variable or an option. */
 export function databaseUrlRule(kinds: readonly StorageKind[]): string {
   const forms = kinds.map(({ urlForm }) => urlForm);
   return `must be ${forms.slice(0, -1).join(', ')} or ${forms.at(-1)}`;

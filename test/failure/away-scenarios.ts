@@ -7,7 +7,7 @@ import type { Scenario } from './scenario.ts';
 import type { Footprint, ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
 
-/** The deadline of a request (`DEADLINE_MS` of the MongoDB adapter), and an allowance for a busy machine. */
+/** The deadline of a request (`CALL_TIMEOUT_MS` of the MongoDB adapter), plus an allowance for a busy machine. */
 const REQUEST_MS = 10_000 + 1_000;
 const READINESS_MS = 2_000;
 const LIVENESS_MS = 1_000;

@@ -11,7 +11,7 @@ import { until } from './until.ts';
 
 const ELECTION_MS = 12_000;
 
-/** Harms the primary under load. Resolves with it when another member is primary and the service goes on. */
+/** Harms the primary under load. Resolves with it when another member is primary and the service works again. */
 async function losePrimary(
   stage: Stage,
   set: ReplicaSet,
@@ -58,8 +58,8 @@ const stepDown: Scenario<MongoStore> = {
 const FREEZE_MS = { short: 5_000, full: 10_000 } as const;
 
 /**
- * A secondary that replicates from the frozen member waits for it. Meanwhile the new primary has no majority to
- * acknowledge a write: the service cannot go on before the replica set does.
+ * A secondary that replicates from the frozen member waits for it. Until then, the new primary has no majority to
+ * acknowledge a write: the service cannot recover before the replica set does.
  */
 function freezePrimary(name: string, prepare: (set: ReplicaSet) => Promise<void>): Scenario<MongoStore> {
   return {
@@ -141,7 +141,7 @@ const loseReplies: Scenario<MongoStore> = {
     let lost = 0;
     for (let round = 0; round < (stage.form === 'short' ? 3 : 8); round++) {
       for (const command of ['insert', 'findAndModify', 'find']) {
-        // Enough to lose the driver's one retry as well.
+        // Also fails the driver's single retry.
         proxy.loseReplies(command, 6);
         await until('the loss of the replies', () => proxy.repliesToLose === 0);
         lost += 6;

@@ -30,7 +30,7 @@ export function counterOf({ client }: Member, database: string): Collection<{ _i
   return client.db(database).collection<{ _id: string }>('counters');
 }
 
-/** The pets on each member. None of them can be rolled back any more. */
+/** The pets on each member. None of them can still be rolled back. */
 export async function surveyMembers({ set, database }: MongoStore): Promise<Places> {
   const documents = await set.read(database, 'pets');
   return new Map(

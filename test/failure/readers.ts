@@ -9,7 +9,7 @@ import { AUTHORIZATION } from './service-process.ts';
 /** Clients read one of this many pets that were acknowledged last. */
 const RECENT = 5;
 
-/** After this many turns a walk starts again at the first page. Otherwise it goes on where it ended. */
+/** After this many turns a walk starts again at the first page. Otherwise it continues where it ended. */
 const WALKS_FROM_THE_START = 10;
 
 /** Clients that read, and compare every answer with what was acknowledged before they asked. */

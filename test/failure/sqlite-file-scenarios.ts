@@ -15,7 +15,7 @@ import { walk } from './walk.ts';
 
 const run = promisify(execFile);
 
-/** Moves the file or its log away under load and back. The service must go on by itself. */
+/** Moves the file or its log away under load and back. The service must recover by itself. */
 function renamed(part: '' | '-wal', what: string): Scenario<SqliteStore> {
   return {
     name: `SQLite: ${what} renamed under load, and renamed back`,
@@ -160,7 +160,7 @@ async function shutDown(directory: string): Promise<void> {
   await run('python3', ['-c', SHUT_DOWN, directory]);
 }
 
-/** Requests fail with 503, and soon /readyz does, too. /livez does not. */
+/** Requests fail with 503, and soon so does /readyz, but not /livez. */
 async function expectUnavailable(stage: Stage, service: ServiceProcess, load: Load): Promise<void> {
   await load.meets503();
   const begun = performance.now();

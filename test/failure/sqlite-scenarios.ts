@@ -56,7 +56,7 @@ const fullDisk: Scenario<SqliteStore> = {
 
 const DISK_BYTES = 8 * 1024 * 1024;
 
-/** @returns whether this machine allows it */
+/** @returns whether this machine permits it */
 export async function mountSmallDisk(stage: Stage, directory: string): Promise<boolean> {
   try {
     await run('mount', ['-t', 'tmpfs', '-o', `size=${DISK_BYTES}`, 'petstore-failure', directory]);

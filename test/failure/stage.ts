@@ -4,7 +4,7 @@ import { Load, type LoadOptions } from './load.ts';
 import { type Env, ServiceProcess, type ServiceOptions } from './service-process.ts';
 import { until } from './until.ts';
 
-/** How long the service may take to go on after the storage is back. */
+/** How long the service may take to recover after the storage is back. */
 export const RESUME_MS = 2_000;
 
 /** The short form is for every change, the full one for publication. */
@@ -82,7 +82,7 @@ export class Stage implements AsyncDisposable {
   }
 
   /**
-   * Call it as soon as the storage can accept pets again. The service must go on by itself within {@link RESUME_MS}.
+   * Call it as soon as the storage can accept pets again. The service must recover by itself within {@link RESUME_MS}.
    *
    * @param since only pets that were acknowledged after this time count
    */

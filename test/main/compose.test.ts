@@ -40,7 +40,7 @@ describe('the composition root', () => {
     expect(resolve(name)).toBe(first);
   });
 
-  it('hands out the parts that it was given, instead of making them', () => {
+  it('returns the parts that it was given instead of making them', () => {
     const given = { ...parts(), tokens: new InMemoryTokenVerifier([]) };
     const resolve = compose(given);
     expect(resolve('pets')).toBe(given.pets);
@@ -58,7 +58,7 @@ describe('the composition root', () => {
     expect(await resolve('listPets').execute({})).toStrictEqual({ pets: [pet] });
   });
 
-  it('knows the keys of the storage beside those that it was given', async () => {
+  it('knows the keys in the storage and those that it was given', async () => {
     const resolve = compose(parts());
     const { key, token } = await resolve('createKey').execute({ label: 'till', scopes: SCOPES });
     expect(await resolve('tokens').verify(token)).toMatchObject({ id: key.id });

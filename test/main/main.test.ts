@@ -34,7 +34,7 @@ describe('a start', () => {
     expect((await ask(`${url.replace('0.0.0.0', '127.0.0.1')}/livez`)).status).toBe(200);
   });
 
-  it('has a command, too', async () => {
+  it('also has a command', async () => {
     const url = await runService({ API_KEYS: KEY }, ['serve']).url();
     expect((await ask(`${url}/livez`)).status).toBe(200);
   });
@@ -94,7 +94,7 @@ describe('a start that is interrupted', () => {
 });
 
 describe('a start that fails', () => {
-  it('reports every wrong variable on its own line', async () => {
+  it('reports every invalid variable on its own line', async () => {
     const service = runService({ PORT: 'http', LOG_LEVEL: 'loud' });
     expect(await service.ended).toStrictEqual(FAILED);
     expect(service.stderr.split('\n')).toStrictEqual([

@@ -1,4 +1,4 @@
-// The steps of docs/architecture.md for a new storage, followed by a JSON file that only the tests know.
+// Follows the steps for a new storage in docs/architecture.md with a JSON file that only the tests know.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -35,7 +35,7 @@ apiKeyRepositoryContract('JSON file', async () => {
 });
 
 describe('a service on a new storage', () => {
-  it('keeps its pets and API keys over a restart', async () => {
+  it('keeps its pets and API keys across a restart', async () => {
     const { path, remove } = await newFile();
     onTestFinished(remove);
     const first = await started(path);
@@ -77,7 +77,7 @@ describe('a service on a new storage', () => {
     expect(await ask(`${url}/v1/pets/300`, { key: token })).toMatchObject({ status: 200 });
   });
 
-  it('is not known where its line is missing', () => {
+  it('is unknown when its line is missing', () => {
     expect(parseDatabaseUrl('json:pets.json', STORAGES)).toBeUndefined();
     expect(() => readConfig({ DATABASE_URL: 'json:' }, storages)).toThrow(
       'DATABASE_URL must be sqlite:PATH, mongodb://HOST/DATABASE, memory: or json:PATH',

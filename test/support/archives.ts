@@ -61,9 +61,9 @@ export async function through(url: string): Promise<{ url: string; proxy: TcpPro
 }
 
 /**
- * Lets so many of these commands pass. Resolves when the proxy holds the next one.
+ * Lets this many of these commands pass. Resolves when the proxy holds the next one.
  *
- * @returns lets that one pass, too
+ * @returns a function that lets that one pass
  */
 export async function stopAt(proxy: TcpProxy, command: string, passed: number): Promise<() => void> {
   let release = await proxy.hold(command);

@@ -55,7 +55,7 @@ export class RawConnection {
     this.#socket.resume();
   }
 
-  /** Ends this side (FIN), and goes on reading. */
+  /** Ends this side (FIN), but keeps reading. */
   endSending(): void {
     this.#socket.end();
   }

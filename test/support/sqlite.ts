@@ -92,7 +92,7 @@ export function writer(file: string, callers: number): Program {
   return run(process.execPath, [WRITER, file, `${callers}`]);
 }
 
-/** Runs a {@link writer} until it has acknowledged so many pets, and kills it with SIGKILL. */
+/** Runs a {@link writer} until it has acknowledged this many pets, and kills it with SIGKILL. */
 export async function killedWriter(
   file: string,
   { callers, pets }: { readonly callers: number; readonly pets: number },

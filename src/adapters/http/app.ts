@@ -17,14 +17,14 @@ import { noRoute } from './routes/no-route.ts';
 import { petsRoutes } from './routes/pets.ts';
 import { systemRoutes } from './routes/system.ts';
 
-/** What the HTTP API needs from outside. */
+/** What the HTTP API depends on. */
 export type AppDependencies = {
   readonly listPets: ListPets;
   readonly createPet: CreatePet;
   readonly getPet: GetPet;
   readonly tokens: TokenVerifier;
   readonly limiter: RateLimiter;
-  /** The limit of every API key that has none itself. `undefined`: no limit. */
+  /** The limit of an API key without its own. `undefined`: no limit. */
   readonly rateLimit: RateLimit | undefined;
   /** Answers `/readyz`. */
   readonly probe: StorageProbe;
@@ -41,7 +41,7 @@ export type AppDependencies = {
   readonly corsOrigins: readonly string[];
 };
 
-/** The HTTP API. The order of the middleware is the order in which a request is judged. */
+/** The HTTP API. The order of the middleware is the order of the checks. */
 export function createApp(dependencies: AppDependencies): RequestListener {
   const { tokens, limiter, rateLimit, log, publicUrl, trustProxy, corsOrigins } = dependencies;
   const base = baseUrl(publicUrl, trustProxy);

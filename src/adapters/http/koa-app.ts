@@ -10,13 +10,13 @@ import { writeAnswer } from './middleware/write-answer.ts';
 /**
  * A Koa application that identifies and logs every request and writes every answer.
  *
- * It bypasses Koa in three places, each measured with a list of 20 pets in memory, which takes 38 us of CPU.
+ * It bypasses Koa in three places. Each figure is the CPU time saved, of 38 us for a list of 20 pets in memory.
  */
 export function koaApp(log: RequestLog): Koa<State> {
   const app = new Koa<State>();
-  // 3 us: Koa's setter derives status, media type and length from a body. writeAnswer knows them.
+  // 3 us: Koa's setter derives status, media type and length from the body. writeAnswer knows them already.
   Object.defineProperty(app.response, 'body', { value: undefined, writable: true });
-  // 2 us: Koa parses the host, and @koa/router reads it for every request. checkTarget has validated it.
+  // 2 us: @koa/router reads the host of every request, and Koa parses it. checkTarget has validated it already.
   Object.defineProperty(app.request, 'host', {
     get(this: Koa.Request) {
       return this.req.headers.host ?? '';
@@ -29,8 +29,8 @@ export function koaApp(log: RequestLog): Koa<State> {
 }
 
 /**
- * The application as a listener for `node:http`. 3 us: `app.callback()` also watches the socket, which logRequest does,
- * and sends `ctx.body`, which writeAnswer does.
+ * The application as a listener for `node:http`. 3 us: `app.callback()` would watch the socket and send `ctx.body`.
+ * logRequest and writeAnswer do that already.
  */
 export function listener(app: Koa<State>, log: Pick<RequestLog, 'failed'>): RequestListener {
   const handle = compose(app.middleware);

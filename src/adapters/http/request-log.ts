@@ -50,7 +50,7 @@ export interface RequestLog {
   /** A failure that is not the client's fault: a bug, or unavailable storage. */
   failed(error: unknown, requestId: string | undefined): void;
   petCreated(created: PetCreated): void;
-  /** Counted kinds are reported at most once in ten seconds each, the others when they begin and end. */
+  /** A counted kind is reported at most once every ten seconds. The others are reported when they begin and end. */
   connectionTrouble(trouble: ConnectionTrouble): void;
   /** A request passed uncounted because the storage of the rate limiter is unavailable. */
   notLimited(error: StorageUnavailable, requestId: string): void;

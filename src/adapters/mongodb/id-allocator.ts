@@ -12,9 +12,9 @@ const MAX_ATTEMPTS = 4;
 type Waiter = PromiseWithResolvers<bigint> & { readonly deadline: Deadline };
 
 /**
- * Allocates pet ids from a counter document that all processes share. One update of the counter is in flight at most.
- * Callers that wait meanwhile share the next update, which allocates exactly one id for each of them. No id is kept
- * for later: ids ascend with time across processes.
+ * Allocates pet ids from a counter document that all processes share. At most one update of the counter is in flight.
+ * Callers that arrive during an update share the next one, which allocates exactly one id for each of them. No id is
+ * kept for later: ids ascend with time across processes.
  */
 export class IdAllocator {
   readonly #counters: Collection<CounterDocument>;
@@ -29,7 +29,7 @@ export class IdAllocator {
   }
 
   /**
-   * Does not retry: it rejects with the driver's own errors as well.
+   * Does not retry, so it also rejects with errors of the driver.
    *
    * @throws {PetIdsExhausted} when no id up to 2^53 - 1 is left
    * @throws {StorageUnavailable} if the deadline passes in the queue, and if other processes keep changing the counter

@@ -41,7 +41,7 @@ function openLocked(path: string, partial: string): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(path, { timeout: 0 });
-    // A journal in a file would be left behind.
+    // Otherwise SQLite would leave a rollback journal on the disk.
     database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
     return database;
   } catch (error) {

@@ -13,34 +13,35 @@ import { retryWhileBusy } from './retry-while-busy.ts';
 import { readVersion } from './schema.ts';
 import { ARCHIVE_WRITES, INSERT_STATEMENTS } from './statements.ts';
 
-/** Pages are copied in steps of 4 MB; in between, progress is reported and an interruption is noticed. */
+/** 4 MiB. Between two steps, the backup reports its progress and can be interrupted. */
 const PAGES_PER_STEP = 1024;
 
 /**
- * So many ids after the last one of the backup are never given by a restored service, because the service may give them
- * to other pets after the backup. At 20,000 creates a second they last 19 months.
+ * How many ids a restored service skips. The original service may have given them to other pets after the backup. At
+ * 20,000 creates a second they last 19 months.
  */
 const SKIPPED_IDS = 1_000_000_000_000n;
 
-/** A copy holds what the database holds: for its owner alone. */
+/** Like the database, a copy is readable by its owner only. */
 const FILE_MODE = 0o600;
 
-/** What SQLite can leave beside a file. */
+/** A database file and the files that SQLite can leave beside it. */
 const SUFFIXES = ['', '-journal', '-wal', '-shm'] as const;
 
 /**
- * Copies the database to a new file, also while a service writes to it. The copy is complete in itself: one file in
- * rollback mode, on the disk, checked for damage. It has the name only when all of that is done. Its ids continue 10^12
- * after the last one, beyond those that the service gives after the backup.
+ * Copies the database to a new file, even while a service writes to it. The copy is one self-contained file in rollback
+ * mode. It gets its name once it is complete, checked for damage and on the disk. New ids in the copy start 10^12 after
+ * its last one: see {@link SKIPPED_IDS}.
  *
- * The pages are those of one snapshot. Without it, SQLite starts again after every commit of another process. `VACUUM
- * INTO` has one, too, but blocks the event loop to the end and takes about twice the CPU time.
+ * All pages come from one snapshot. Without a snapshot, SQLite would start again after every commit of another process:
  * https://www.sqlite.org/c3ref/backup_finish.html#sqlite3backupstep
+ * `VACUUM INTO` also reads one snapshot, but it blocks the event loop to its end and takes about twice the CPU time.
  *
  * @param path of the database
  * @param target a path that does not exist
  * @param onProgress may throw to stop the backup
- * @throws {StorageSetupError} when the database is missing, damaged or not of petstore, or the target cannot be written
+ * @throws {StorageSetupError} when the database is missing, damaged or another application's, or when the target cannot
+ *   be written
  */
 export async function backUp(path: string, target: string, onProgress: OnProgress): Promise<void> {
   const [file, copy] = [resolve(path), resolve(target)];
@@ -58,13 +59,13 @@ export async function backUp(path: string, target: string, onProgress: OnProgres
       progress: ({ totalPages, remainingPages }) =>
         onProgress({ doing: 'backing up', done: totalPages - remainingPages, total: totalPages }),
     });
-    // The end of the snapshot lets the service empty its WAL.
+    // Ends the snapshot, which keeps the service from emptying its WAL.
     source.exec('ROLLBACK');
     refuseUnsound(file, partial);
     skipIds(partial);
     makeStandAlone(partial);
     sync(partial);
-    // No other backup can come between: it would need the partial file.
+    // No other backup can create the target between this check and the rename: it would need the partial file.
     refuseExisting(copy);
     renameSync(partial, copy);
     sync(dirname(copy));
@@ -99,18 +100,18 @@ function refuseUnsound(file: string, partial: string): void {
 }
 
 /**
- * Leaves everything in one file, which can be read from a read-only disk. Gives it a new mark: without one, a later
- * WAL of the database could pass for a WAL of the copy. See `markWal`.
+ * Leaves everything in one file, which is readable even on a read-only disk. Gives the file a new mark. Without it, a
+ * later WAL of the database could pass for a WAL of the copy: see `markWal`.
  */
 function makeStandAlone(file: string): void {
   using db = new DatabaseSync(file, { readBigInts: true });
   db.exec('PRAGMA journal_mode = DELETE');
-  // The mark is the one row that names no table.
+  // The mark is the only row that names no table.
   db.exec('DELETE FROM sqlite_sequence WHERE name NOT IN (SELECT name FROM sqlite_schema)');
   markWal(db, file);
 }
 
-/** Ids are never re-used, not even after a restore. */
+/** No id is ever reused, even after a restore. */
 function skipIds(file: string): void {
   using db = new DatabaseSync(file, { readBigInts: true });
   db.exec(ARCHIVE_WRITES.createSequence);
@@ -130,7 +131,7 @@ function sync(path: string): void {
 }
 
 function refuseExisting(copy: string): void {
-  // Not existsSync, which overlooks a symbolic link that leads nowhere.
+  // Not existsSync, which reports a dangling symbolic link as absent.
   const isThere = lstatSync(copy, { throwIfNoEntry: false }) !== undefined;
   if (isThere) throw new StorageSetupError(`${copy} exists; choose another FILE`);
 }

@@ -31,7 +31,7 @@ function setupProblem(file: string): string | undefined {
   if (nlink !== 1) {
     return `the SQLite file ${file} has ${nlink} hard links; remove all but one, or use a copy of the file`;
   }
-  // SQLite takes a file of at most one byte for a new one and deletes its WAL, which may hold every pet.
+  // SQLite treats a file of at most one byte as new and deletes its WAL, which may hold every pet.
   if (sizeBytesOf(file) <= 1 && sizeBytesOf(`${file}-wal`) > 0) {
     return `the SQLite file ${file} is empty, but its write-ahead log ${file}-wal is not; restore the file`;
   }
@@ -69,8 +69,8 @@ export function makeDurable(db: DatabaseSync): void {
 }
 
 /**
- * Call it before the first read. SQLite gives the files beside the database its permissions. Read-only ones, left
- * behind, would still stop the service after the file itself has become writable.
+ * Call it before the first read. SQLite gives the files beside the database the same permissions. If they were created
+ * read-only, they would still stop the service after the database itself has become writable.
  *
  * @throws {StorageSetupError} when this process may not write the file
  */

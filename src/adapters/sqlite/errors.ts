@@ -102,7 +102,7 @@ export function isBusy(error: unknown): boolean {
   return resultCode(error) === 'BUSY';
 }
 
-/** The content of the file is wrong. A file that cannot be reached is another case. */
+/** The file can be read, but its contents are wrong. */
 export function isDamage(error: unknown): boolean {
   const name = resultCode(error);
   return name === 'CORRUPT' || name === 'NOTADB';

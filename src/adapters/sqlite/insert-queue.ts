@@ -55,7 +55,7 @@ export class InsertQueue {
    * @throws {IdempotencyKeyReused}
    * @throws {PetIdsExhausted}
    * @throws {DamagedPet} when the pet to replay is damaged
-   * @throws {StorageUnavailable} also when the queue is closed or full
+   * @throws {StorageUnavailable} including when the queue is closed or full
    */
   async add({ name, categoryId, status }: NewPet, idempotency?: Idempotency): Promise<Inserted> {
     if (this.#closed) throw new StorageUnavailable('the storage is closed');

@@ -12,7 +12,7 @@ import type { InsertQueue } from './insert-queue.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
 import { PET_QUERIES, type PetRow, type Prepared, prepareAll } from './statements.ts';
 
-/** Less than every id. */
+/** Less than every id of a pet. */
 const BEGINNING = 0n;
 
 /** Pets in a SQLite file. Reads run at once, because a page takes microseconds. Inserts wait for a group commit. */

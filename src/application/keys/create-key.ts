@@ -27,8 +27,8 @@ export class CreateKey {
   /**
    * Stores a new key and hands it over.
    *
-   * @param handOver does nothing by default. When it fails, the key is revoked, because its token is lost, and the
-   *   error is passed on
+   * @param handOver by default does nothing. If it fails, the token is lost. The key is then revoked, and the error is
+   *   passed on
    * @throws {InvalidApiKey} when the draft breaks a rule; nothing is stored
    * @throws {ApiKeyIdTaken} when another key has the minted id; nothing is stored
    * @throws {DamagedApiKey} when a damaged record has the minted id; nothing is stored

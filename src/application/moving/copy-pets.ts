@@ -13,7 +13,7 @@ export type Copied = {
   readonly count: number;
   /** How many of them the target already had. */
   readonly before: number;
-  /** How many other pets the target has among them. They are unchanged. */
+  /** How many other pets the target has in the same range of ids. They are unchanged. */
   readonly others: number;
 };
 

@@ -23,7 +23,7 @@ export class ExportPets {
   async *execute(after: bigint, onProgress: OnProgress): AsyncGenerator<readonly ArchivedPet[]> {
     const source = new ArchiveSource(this.#archive);
     const survey = await source.survey();
-    // After the survey: if a pet arrives in between, this count includes it, and no pet seems to be missing.
+    // Counted after the survey, to include a pet that arrives in between. Otherwise it would seem to be missing.
     let done = await this.#archive.count(after);
     for await (const pets of prefetch(source.read(after, survey))) {
       yield pets;

@@ -1,9 +1,9 @@
 /** The progress of a long operation. */
 export type Progress = {
   readonly doing: 'backing up' | 'checking' | 'comparing' | 'exporting' | 'writing';
-  /** The number of pets that are finished; of pages of the file in a backup. */
+  /** How many pets are done; in a backup, how many pages of the file. */
   readonly done: number;
-  /** The number of pets in all, if it is known. */
+  /** How many there are in total, if that is known. */
   readonly total: number | undefined;
 };
 

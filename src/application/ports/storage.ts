@@ -31,11 +31,11 @@ export type KeyStorage = Open<{ keys: ApiKeyRepository }>;
 
 export type ServiceOptions = {
   readonly log: StorageLog;
-  /** Bring the schema up to date where that is not done at every start anyway. */
+  /** Whether to bring the schema up to date. A storage that does so at every start ignores it. */
   readonly autoMigrate: boolean;
 };
 
-/** A storage that is gone when the process ends. */
+/** A storage whose contents are gone when the process ends. */
 export type EphemeralStorage = {
   readonly persistent: false;
 
@@ -64,7 +64,7 @@ export type PersistentStorage = {
   openForReading(): Promise<ReadableStorage>;
 
   /**
-   * @throws {StorageSetupError} also when a service uses a storage that has one writer at a time
+   * @throws {StorageSetupError} including when a service uses a storage that allows one writer at a time
    * @throws {StorageUnavailable}
    */
   openForWriting(): Promise<WritableStorage>;
@@ -72,14 +72,14 @@ export type PersistentStorage = {
   /**
    * Works while a service uses the storage.
    *
-   * @param options.mayCreate whether to create the storage where there is none
+   * @param options.mayCreate whether to create a missing storage
    * @throws {StorageSetupError}
    * @throws {StorageUnavailable}
    */
   openKeys(options: { readonly mayCreate: boolean }): Promise<KeyStorage>;
 
   /**
-   * Brings the schema up to date. Absent where every start does that.
+   * Brings the schema up to date. Absent from a storage that does so at every start.
    *
    * @throws {StorageSetupError}
    */
@@ -87,11 +87,11 @@ export type PersistentStorage = {
 
   /**
    * Copies all pets, API keys and idempotency keys to a new file, as they are at one instant after the call. Works
-   * while a service uses the storage. Absent where the tools of the storage do that.
+   * while a service uses the storage. Absent from a storage that comes with backup tools.
    *
    * @param path of a file that does not exist
-   * @param onProgress may throw, which stops the backup and leaves no file
-   * @throws {StorageSetupError} also when the storage is damaged or the file exists
+   * @param onProgress may throw to stop the backup, which then leaves no file
+   * @throws {StorageSetupError} including when the storage is damaged or the file exists
    */
   backUp?(path: string, onProgress: OnProgress): Promise<void>;
 };
@@ -106,7 +106,7 @@ export type Migration = {
 /** A storage that is named by a URL and not yet open. */
 export type Storage = EphemeralStorage | PersistentStorage;
 
-/** A technology that pets and API keys can be stored with. */
+/** A technology that stores pets and API keys. */
 export type StorageKind = {
   /** The form of its URLs, such as `sqlite:PATH`. */
   readonly urlForm: string;

@@ -5,7 +5,7 @@ import type { Session } from './session.ts';
 import { UsageError } from './usage-error.ts';
 
 /**
- * The storage that an option names; without the option, the storage of the service in the same environment.
+ * The storage that an option names, by default that of the service in the same environment.
  *
  * @throws {UsageError} when there is no such storage, or no command can reach it
  */

@@ -13,14 +13,14 @@ export type Given = {
 export type Command = {
   /** As users type it. */
   readonly name: string;
-  /** The answer to `--help`; the general help when absent. */
+  /** The answer to `--help`. Default: the general help. */
   readonly usage?: string;
-  /** Besides `--help`, which every command has. */
+  /** All but `--help`, which every command has. */
   readonly options: readonly OptionName[];
   /** Whether it takes `--json`. */
   readonly json?: boolean;
   readonly maxPositionals: number;
-  /** Whether it goes on after `run`, and handles an interruption itself: the service, which drains first. */
+  /** Whether it keeps running after `run` and handles interruptions itself, like the service, which drains first. */
   readonly lasts?: boolean;
   run(given: Given, session: Session): Promise<void>;
 };

@@ -1,6 +1,6 @@
 import type { Command } from './command.ts';
 
-/** Each command is loaded when it is used: the service starts without the code of the others. */
+/** Each command is loaded on use: the service starts without the code of the others. */
 const COMMANDS = {
   serve: async () => (await import('./serve-command.ts')).serveCommand,
   migrate: async () => (await import('./migrate-command.ts')).migrateCommand,

@@ -40,7 +40,7 @@ export const copyCommand: Command = {
       keys: target.keys,
     });
     session.hint = 'run the same command again to continue; what is copied stays';
-    // Refuses a conflict of keys before the first pet is written.
+    // Finds a conflict between keys before the first pet is written.
     await resolve('copyKeys').check();
     await session.print(copiedText('copied', await resolve('copyPets').execute(session.onProgress)));
     const keys = await resolve('copyKeys').execute();

@@ -8,7 +8,7 @@ import type { Session } from './session.ts';
 const USAGE = `Usage: npm run petstore -- export [--from URL] [FILE]
 
 Writes every pet as a line of JSON (NDJSON), in ascending order of id, to FILE or to standard output. Services may use
-the storage: every pet acknowledged before the start is written, later ones may be. API keys are not exported.
+the storage: every pet acknowledged before the start is written. Later ones may be missing. API keys are not exported.
 
   --from URL   sqlite:PATH or mongodb://HOST/DATABASE (default: DATABASE_URL)
   FILE         is written as FILE.partial and renamed when it is complete. It replaces an older FILE and takes over its
@@ -29,7 +29,7 @@ export const exportCommand: Command = {
     const count = await (file === undefined
       ? toStandardOutput(resolve, session)
       : toFile(resolve, file, session));
-    // Not to standard output, which may be the export.
+    // Not to standard output, which may hold the export.
     session.note(`exported ${countText(count, 'pet')}`);
   },
 };

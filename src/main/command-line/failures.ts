@@ -22,7 +22,7 @@ type Failure =
 const FAILED = 1;
 const WRONG_USAGE = 2;
 
-/** A new kind of failure does not compile until it is here. */
+/** A new kind of failure fails to compile until it is listed. */
 const EXIT_CODES: ReadonlyMap<unknown, number> = new Map(
   Object.entries({
     'api-key-id-taken': FAILED,
@@ -51,7 +51,7 @@ const EXIT_CODES: ReadonlyMap<unknown, number> = new Map(
 export type Explanation = { readonly lines: readonly string[]; readonly exitCode: number };
 
 /**
- * What an operator can fix takes a line. A bug shows its stack.
+ * A problem that an operator can fix takes one line. A bug shows its stack.
  *
  * @param help the arguments that print the help of the command
  */
@@ -69,7 +69,7 @@ export function explain(error: unknown, help: string): Explanation {
   return { lines: [error.stack ?? error.message], exitCode: FAILED };
 }
 
-/** A message can repeat a value with line breaks, such as a file name or HOST. */
+/** A message can quote a value with line breaks, such as a file name or HOST. */
 function oneLine({ message }: Error): string {
   return message.replaceAll(/\s+/g, ' ');
 }

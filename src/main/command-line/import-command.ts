@@ -11,7 +11,7 @@ Copies the pets of FILE, as export has written it, into a storage. Pets keep the
 these ids to new pets. FILE and the pets in the storage are checked first: on any error, nothing is written. After an
 interruption, run the same command again to continue.
 
-  FILE       one JSON object a line, in ascending order of id:
+  FILE       one JSON object per line, in ascending order of id:
              {"id":1,"name":"Rex","categoryId":7,"status":"available"}
   --to URL   sqlite:PATH, which no service may use at the same time, or mongodb://HOST/DATABASE
              (default: DATABASE_URL)

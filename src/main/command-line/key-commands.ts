@@ -66,7 +66,7 @@ export const createCommand: Command = {
       expiresAt: expiryOf(given, now),
       rateLimit: rateLimitOf(given),
     };
-    // Refuses a wrong draft before a SQLite file is created.
+    // Refuses an invalid draft before a SQLite file is created.
     newApiKey(draft, now);
     await withUseCases(session, { now, mayCreate: true }, (resolve) =>
       resolve('createKey').execute(draft, handOver(given, session, now)),
@@ -83,7 +83,7 @@ export const listCommand: Command = {
       const all = await keys.list();
       const json = all.map((key) => keyJson(key, now));
       await answer(given, session, keyTable(all, now), json);
-      // After the list, which shows the others.
+      // Fails only after the list, which shows the other keys.
       all.forEach(throwIfDamaged);
     });
   },
@@ -131,12 +131,12 @@ export const rotateCommand: Command = {
   },
 };
 
-/** Prints the text for people, or the JSON where `--json` asks for it. */
+/** Prints the text, or the value as JSON with `--json`. */
 async function answer({ json }: Given, session: Session, text: string, value: unknown): Promise<void> {
   await session.print(json ? `${JSON.stringify(value)}\n` : text);
 }
 
-/** Prints the token of a new key, which is stored nowhere. An ID on the command line is the key that it replaces. */
+/** Prints the token of a new key, which is stored nowhere. An ID on the command line names the replaced key. */
 function handOver(given: Given, session: Session, now: Date): HandOver {
   const [id] = given.positionals;
   const replaces = id === undefined ? {} : { replaces: id };
@@ -155,7 +155,7 @@ async function withKeys(
   await work(keys);
 }
 
-/** For commands that change keys: every change is audited, and a command happens at one instant. */
+/** For commands that change keys. Every change is audited, and all changes of a command have the same time. */
 async function withUseCases(
   session: Session,
   { now, mayCreate = false }: { readonly now: Date; readonly mayCreate?: boolean },

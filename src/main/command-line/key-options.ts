@@ -58,7 +58,7 @@ export function overlapMsOf({ options: { overlap = DEFAULT_OVERLAP } }: Given): 
 export function idOf({ positionals: [id] }: Given): string {
   if (id === undefined || !API_KEY_ID.test(id)) {
     throw new UsageError(
-      'ID must be 16 hexadecimal digits, as in keys list, or between the underscores of a key',
+      'ID must be the 16 hexadecimal digits between the underscores of a key, as in keys list',
     );
   }
   return id;

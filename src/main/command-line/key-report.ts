@@ -23,7 +23,7 @@ export function keyJson(key: ApiKey | DamagedApiKey, now: Date): Record<string, 
 
 const COLUMNS = ['ID', 'STATE', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED', 'LABEL'] as const;
 
-/** Keys for people, one a line. The label is last, because its width on a terminal is unknown. */
+/** Keys for people, one per line. The label comes last, because its width on a terminal is unknown. */
 export function keyTable(keys: readonly (ApiKey | DamagedApiKey)[], now: Date): string {
   const rows = keys.map((key) =>
     key instanceof DamagedApiKey
@@ -46,7 +46,7 @@ export function keyTable(keys: readonly (ApiKey | DamagedApiKey)[], now: Date): 
     .join('');
 }
 
-/** A key for people, one property a line. */
+/** A key for people, one property per line. */
 export function keyLines(key: ApiKey, now: Date): string {
   return Object.entries(keyJson(key, now))
     .map(([name, value]) => `${`${name}:`.padEnd(12)}${propertyText(value)}\n`)

@@ -3,7 +3,7 @@ import type { Command, Given } from './command.ts';
 import { UsageError } from './usage-error.ts';
 
 /**
- * @returns what follows the name of the command, or `help`
+ * @returns the arguments after the name of the command, or `help`
  * @throws {UsageError}
  */
 export function parseCommandLine(args: readonly string[], command: Command): Given | 'help' {

@@ -2,7 +2,7 @@ import type { Progress } from '../../application/ports/progress.ts';
 
 /** How often the bar on a terminal is redrawn. */
 const BAR_EVERY_MS = 100;
-/** How often another output gets a line. */
+/** How often any other output gets a line. */
 const LINE_EVERY_MS = 5_000;
 
 const BAR_WIDTH = 24;
@@ -15,7 +15,7 @@ export type ReportOutput = {
   write(text: string): unknown;
 };
 
-/** Shows the progress of long work: a bar on a terminal, a line now and then elsewhere. */
+/** Shows the progress of long work: a bar on a terminal, otherwise a line every few seconds. */
 export class ProgressReport {
   readonly #output: ReportOutput;
   readonly #nowMs: () => number;

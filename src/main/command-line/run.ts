@@ -7,15 +7,15 @@ import { type Io, Session } from './session.ts';
 import { usage } from './usage.ts';
 import { UsageError } from './usage-error.ts';
 
-/** How long an interrupted command may take to close what it opened. A storage that hangs takes longer. */
+/** How long an interrupted command may take to close what it opened. A storage that hangs is then abandoned. */
 const UNWIND_MS = 1_000;
 
 /**
- * Runs the command that the command line names, to its end. A service runs on.
+ * Runs the command that `argv` names. Resolves when the command has ended or the service has started.
  *
  * @param argv without the paths of Node and the program
- * @returns the exit code: 0 done, 1 failed or refused, 2 wrong command line, 128 + n interrupted by signal n;
- * `undefined` when a service runs, which ends the process itself
+ * @returns the exit code: 0 done, 1 failed or refused, 2 wrong command line, 128 + n interrupted by signal n.
+ *   `undefined` for the service, which ends the process itself
  */
 export async function run(argv: readonly string[], io: Io): Promise<number | undefined> {
   const session = new Session(io);
@@ -54,7 +54,7 @@ async function obey(
 /**
  * Tells the user at once about an interruption, then lets the work stop and close what it opened.
  *
- * @throws {Interrupted} whatever the work does after the interruption
+ * @throws {Interrupted} after an interruption, whatever the work does
  */
 async function untilInterrupted(session: Session, work: () => Promise<void>): Promise<void> {
   const { signal } = session;

@@ -25,7 +25,7 @@ export class Session {
   readonly stderr: Output;
   readonly signal: AbortSignal;
   readonly storages: Io['storages'];
-  /** Told to the user after an interruption: how to continue. */
+  /** How to continue, shown to the user after an interruption. */
   hint: string | undefined;
   readonly #stdout: Output;
   readonly #progress: ProgressReport;
@@ -61,7 +61,7 @@ export class Session {
   }
 
   /**
-   * {@link print} for one part of a long answer: progress stays on the screen.
+   * Like {@link print}, for one part of a long answer. Leaves the progress bar on the screen.
    *
    * @throws {OutputError}
    * @throws {Interrupted}

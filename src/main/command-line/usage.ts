@@ -8,7 +8,7 @@ Usage:
   npm start                        run the service
   npm run petstore -- keys         create, list, rotate and revoke API keys
   npm run petstore -- migrate      create or update the schema of a MongoDB database
-  npm run petstore -- backup       copy a SQLite database to a file, also while a service uses it
+  npm run petstore -- backup       copy a SQLite database to a file, even while a service uses it
   npm run petstore -- export       write all pets to a file
   npm run petstore -- import       read pets from a file
   npm run petstore -- copy         copy all pets and API keys to another storage

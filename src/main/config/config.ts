@@ -4,27 +4,27 @@ import type { RateLimit } from '../../domain/api-key.ts';
 import { STORAGES } from '../storages.ts';
 import { type Variables, variables } from './variables.ts';
 
-/** What the service is told by its environment. */
+/** The configuration of the service, from its environment. */
 export type Config = {
   readonly host: string;
   /** 0 takes a free port. */
   readonly port: number;
   readonly storage: Storage;
   readonly autoMigrate: boolean;
-  /** API keys beside those in the storage; `undefined` where `API_KEYS` is not set. */
+  /** API keys in addition to those in the storage. `undefined` when `API_KEYS` is not set. */
   readonly apiKeys: Variables['API_KEYS'];
-  /** The base of absolute URLs, without a slash at its end; `undefined` takes it from each request. */
+  /** The base of absolute URLs, without a trailing slash. `undefined`: taken from each request. */
   readonly publicUrl: string | undefined;
   readonly trustProxy: boolean;
   readonly corsOrigins: readonly string[];
-  /** The limit of every key that has none itself. */
+  /** The limit of an API key without its own. `undefined`: no limit. */
   readonly rateLimit: RateLimit | undefined;
   readonly maxConnections: number;
   readonly logLevel: Variables['LOG_LEVEL'];
   readonly shutdownTimeoutMs: number;
 };
 
-/** The environment is wrong. Has a line for each variable at fault, fit to be printed. */
+/** The environment is invalid. Has one printable line for each invalid variable. */
 export class InvalidConfig extends Error {
   readonly kind = 'invalid-config';
   readonly problems: readonly string[];
@@ -39,7 +39,7 @@ export class InvalidConfig extends Error {
 /**
  * Reads the variables of the service. An empty one counts as absent.
  *
- * @throws {InvalidConfig} naming every variable at fault and its rule, and never its value, which may be a secret
+ * @throws {InvalidConfig} naming every invalid variable and its rule, but never its value, which may be a secret
  */
 export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,

@@ -1,12 +1,12 @@
 import { type RateLimit, RATE_LIMIT_MAX_REQUESTS, RATE_LIMIT_MAX_SECONDS } from '../../domain/api-key.ts';
 import { parseDuration } from './duration.ts';
 
-/** What a rate limit may be, as the rest of a sentence that begins with the name of the variable or option. */
+/** The form of a rate limit. Completes a sentence that begins with the name of the variable or option. */
 export const RATE_LIMIT_FORM =
   `must be requests/time, such as 600/60s or 10000/1h: 1 to ${RATE_LIMIT_MAX_REQUESTS} requests in whole seconds, ` +
   'minutes or hours up to 24h';
 
-/** `undefined` when the text is none: see {@link RATE_LIMIT_FORM}. */
+/** `undefined` for a text of any other form than {@link RATE_LIMIT_FORM}. */
 export function parseRateLimit(text: string): RateLimit | undefined {
   const [, digits, time = ''] = /^([1-9]\d{0,9})\/(\d+[smh])$/.exec(text) ?? [];
   const requests = Number(digits);

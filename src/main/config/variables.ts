@@ -5,19 +5,19 @@ import { databaseUrlRule, parseDatabaseUrl, STORAGES } from '../storages.ts';
 import { parseDuration } from './duration.ts';
 import { parseRateLimit, RATE_LIMIT_FORM } from './rate-limit.ts';
 
-/** The storage where nothing else is configured. */
+/** The default of `DATABASE_URL`. */
 export const DEFAULT_DATABASE_URL = 'sqlite:./data/petstore.db';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 const PORT = 'must be an integer from 0 to 65535';
 const PUBLIC_URL =
-  'must be an http or https URL without credentials, query and fragment, such as https://petstore.example';
+  'must be an http or https URL without credentials, query or fragment, such as https://petstore.example';
 const API_KEY =
   'must be comma-separated keys of at least 16 characters from A-Z a-z 0-9 - . _ ~ + / =, each optionally as label=key';
 const LABELS = 'must have a different label for each key';
 const CORS_ORIGINS =
-  'must be comma-separated origins, each a scheme, a host and perhaps a port, such as https://shop.example';
+  'must be comma-separated origins, each a scheme, a host and an optional port, such as https://shop.example';
 const MAX_CONNECTIONS = 'must be an integer from 1 to 1000000';
 const DURATION = 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m';
 
@@ -93,7 +93,7 @@ const ApiKeys = v.pipe(
   v.transform((matches) =>
     matches.map(([, label, token = ''], index) => ({ label: label ?? `key-${index + 1}`, token })),
   ),
-  // The label is the id of such a key.
+  // The label of such a key is its id.
   v.check((keys) => new Set(keys.map(({ label }) => label)).size === keys.length, LABELS),
 );
 
@@ -126,10 +126,10 @@ export type Variables = v.InferOutput<ReturnType<typeof variables>>;
 const HELP = {
   HOST: 'the address to listen on',
   PORT: 'the port to listen on; 0 takes a free one, and the start-up line says which',
-  DATABASE_URL: 'where the pets and the API keys are; what is in memory: is gone at exit',
+  DATABASE_URL: 'where the pets and the API keys are stored; memory: forgets them at exit',
   AUTO_MIGRATE: 'true: bring an empty or older MongoDB schema up to date at start',
   API_KEYS: 'more API keys, of at least 16 characters: comma-separated, each optionally as label=key',
-  PUBLIC_URL: 'the base of absolute URLs in answers; by default the request or a trusted proxy says it',
+  PUBLIC_URL: 'the base of absolute URLs in answers; by default taken from the request or a trusted proxy',
   TRUST_PROXY:
     'true: believe X-Forwarded-Proto and X-Forwarded-Host, which the proxy in front must overwrite',
   CORS_ORIGINS: 'comma-separated origins whose pages may use the API in a browser',

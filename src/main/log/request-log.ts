@@ -22,7 +22,7 @@ export function requestLog(log: Logger): RequestLog {
     },
     petCreated: ({ requestId, petId, keyId, keyLabel, replayed }) => {
       const action = replayed ? 'pet.replayed' : 'pet.created';
-      // Exact: an id is at most 2^53 - 1.
+      // Exact, because an id is at most 2^53 - 1.
       audit.info({ audit: action, requestId, petId: Number(petId), keyId, keyLabel }, 'audit');
     },
     connectionTrouble: ({ kind, ...details }) => log.warn(details, CONNECTION_TROUBLES[kind]),

@@ -10,7 +10,7 @@ import { terminalFormat } from './terminal-format.ts';
  * The service's log on standard output: JSON lines, or text if standard output is a terminal. When the process exits,
  * the log and standard error write what they still hold, as far as their readers take it.
  *
- * @param standardError is told at exit how many log lines were lost
+ * @param standardError receives the number of lost log lines at exit
  */
 export async function openServiceLog(
   { logLevel }: Pick<Config, 'logLevel'>,
@@ -42,7 +42,7 @@ export function openStandardError(): BoundedOutput {
 
 /**
  * A descriptor for the same output that does not block when a pipe has no reader or a terminal is stopped (Ctrl-S). It
- * is opened anew where possible, because another process that shares the old one can make that one blocking again.
+ * is reopened where possible, because another process that shares the old one can make it blocking again.
  */
 function nonBlocking(fd: 1 | 2): number {
   if (isatty(fd) || fstatSync(fd).isFIFO()) {

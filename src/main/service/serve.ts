@@ -25,7 +25,7 @@ export async function serve(config: Config, interruption: AbortSignal): Promise<
     stopping = true;
     const stopped = service?.stop();
     log.info({ reason }, 'shutting down');
-    // Before it listens, nothing is in flight, and every step of a start can be repeated.
+    // The service does not listen yet: nothing is in flight, and every step of a start can be repeated.
     if (stopped === undefined) process.exit();
     log.flush();
     stopped.then((cutOff) => log.info({ cutOff }, 'stopped'), crash);
@@ -35,7 +35,7 @@ export async function serve(config: Config, interruption: AbortSignal): Promise<
     }, config.shutdownTimeoutMs + CLOSE_MS).unref();
   };
   const crash = (err: unknown) => {
-    log.fatal({ err }, 'a bug ends the service');
+    log.fatal({ err }, 'stopping because of a bug');
     process.exitCode = 1;
     stop('bug');
   };
@@ -51,11 +51,11 @@ export async function serve(config: Config, interruption: AbortSignal): Promise<
   service = await start(config, log);
   log.info({ url: service.url }, `listening on ${service.url}`);
   const { url, madeKey } = service;
-  // Scripts wait for this line: it does not wait for the buffer.
+  // Flushed at once, because scripts wait for this line.
   log.flush(() => {
     if (madeKey === undefined) return;
     // A key never goes into the log.
-    const lasting = config.storage.persistent ? `For one that stays:\n\n  ${CREATE_KEY}\n\n` : '';
+    const lasting = config.storage.persistent ? `To create a lasting key:\n\n  ${CREATE_KEY}\n\n` : '';
     standardError.write(
       `\nThere is no API key yet, so one was made for this run. Try:\n\n` +
         `  curl -H 'Authorization: Bearer ${madeKey}' '${url}/v1/pets'\n\n${lasting}`,

@@ -8,15 +8,15 @@ import { apiKeyState } from '../../domain/api-key.ts';
 import { type Config, InvalidConfig } from '../config/config.ts';
 
 export type StartKeys = {
-  /** The keys beside those in the storage. */
+  /** The keys in addition to those in the storage. */
   readonly known: readonly KnownKey[];
   /** The key that was made for this start. Shown only to the person who started the service. */
   readonly made?: Omit<MintedKey, 'digest'>;
 };
 
 /**
- * The keys that the service starts with beside those in the storage: those of `API_KEYS`. Where there is no key at all,
- * one is made, provided that only this machine can reach the service, because the key is printed.
+ * The keys in addition to those in the storage: those of `API_KEYS`, or a new one if there is no key at all. A new key
+ * is printed, so one is made only if no other machine can reach the service.
  *
  * @throws {InvalidConfig} when there is no key and others could reach the service
  * @throws {StorageUnavailable}
@@ -29,9 +29,9 @@ export async function startKeys(
   if (apiKeys !== undefined) return { known: apiKeys.map(knownKey) };
   const keys = await stored.list();
   if (keys.length > 0) {
-    // An operator has revoked these keys or let them expire: a new key would undo that.
+    // No new key here: it would undo what an operator has revoked or let expire.
     if (keys.every((key) => key instanceof DamagedApiKey || apiKeyState(key, now()) !== 'active')) {
-      warn(`no API key is valid any more; run: ${CREATE_KEY}`);
+      warn(`no API key is valid now; run: ${CREATE_KEY}`);
     }
     return { known: [] };
   }
@@ -50,7 +50,7 @@ export async function startKeys(
 /** The label of the key that was made for this start. */
 export const MADE_KEY_LABEL = 'start';
 
-/** The command that makes a key that stays. */
+/** The command that creates a key in the storage. */
 export const CREATE_KEY = 'npm run petstore -- keys create --label NAME';
 
 function isLoopback(host: string): boolean {

@@ -54,7 +54,7 @@ describe('the audit log records each created pet', () => {
     expect(await api.log.record(0)).toMatchObject({ requestId: 'gone', aborted: true });
     expect(api.log.created).toStrictEqual([]);
     pets.release();
-    // It is answered behind the insert.
+    // Its answer comes after the insert.
     expect((await api.get('/v1/pets/1')).status).toBe(200);
     expect(api.log.created).toStrictEqual([{ requestId: 'gone', petId: 1n, ...WHO, replayed: false }]);
   });

@@ -140,7 +140,7 @@ describe('a preflight', () => {
     expect(whole(answer)).toStrictEqual(success(204, '', { ...readable(ADMIN), ...ALLOWED }));
   });
 
-  test('of the deprecated path announces the deprecation, too', async () => {
+  test('of the deprecated path also announces the deprecation', async () => {
     await using api = await startApi({ corsOrigins: ORIGINS });
     const { status, headers } = await preflight(api, '/v1/pets/1');
     expect(status).toBe(204);

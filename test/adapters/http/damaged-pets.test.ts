@@ -58,7 +58,7 @@ describe('a damaged pet', () => {
     expect(whole(await api.get(last))).toStrictEqual(success(200, `[${json(4, 'd')}]`));
   });
 
-  test('keeps the limit in the link behind it', async () => {
+  test('keeps the limit in the link past it', async () => {
     const api = await withDamage();
     const answer = await api.get(`/v1/pets?limit=1&cursor=v1.${'2'.padStart(16, '0')}`);
     expect(whole(answer)).toStrictEqual(

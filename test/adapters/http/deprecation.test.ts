@@ -46,7 +46,7 @@ describe('every answer of the path announces it', () => {
     expect(answer.headers).toMatchObject(announced(api.url));
   });
 
-  test('500, too', async () => {
+  test('including a 500', async () => {
     await using api = await startApi({ pets: new FailingPetRepository(new Error('a bug')) });
     const answer = await api.get('/v1/pets/1');
     expect(answer.status).toBe(500);

@@ -73,7 +73,7 @@ describe('a request with an Idempotency-Key', () => {
     expect(JSON.parse(other.body)).toMatchObject({ id: 2 });
   });
 
-  test('that was refused leaves nothing behind', async () => {
+  test('that is refused leaves nothing behind', async () => {
     await using api = await startApi();
     expect((await api.post(petBody({ name: '""' }), { 'idempotency-key': 'a' })).status).toBe(400);
     expect(whole(await api.post(petBody(), { 'idempotency-key': 'a' }))).toStrictEqual(created);

@@ -37,7 +37,7 @@ describe('the URL', () => {
     expect((await api.raw(get(urlOf(length)))).map(whole)).toStrictEqual([URI_TOO_LONG]);
   });
 
-  test('too long, behind a valid request', async () => {
+  test('too long, after a valid request', async () => {
     await using api = await startApi();
     const answers = await api.raw(get('/livez') + get(urlOf(20_000)));
     expect(answers.map(whole)).toStrictEqual([success(200, '{"status":"ok"}'), URI_TOO_LONG]);

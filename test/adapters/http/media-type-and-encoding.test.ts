@@ -157,7 +157,7 @@ describe('a small body that inflates to a large one', () => {
     expect((await api.get('/livez')).status).toBe(200);
   });
 
-  // A stream abandoned at the limit has no error listener. Corrupt data behind the limit would end the process.
+  // A stream abandoned at the limit has no error listener. Corrupt data after the limit would crash the process.
   test.each([90_000, 100_000, 150_000, 1_000_000])(
     'corrupt behind byte %i: 413, and no more',
     async (size) => {

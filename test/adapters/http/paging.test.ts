@@ -130,7 +130,7 @@ describe('the URL of the next page', () => {
     );
   });
 
-  test('is there for HEAD, too', async () => {
+  test('is also in the answer to HEAD', async () => {
     const { api } = await apiWith(2);
     await using _ = api;
     const { headers } = await api.request('HEAD', '/v1/pets?limit=1');

@@ -218,7 +218,7 @@ describe('a limiter that cannot count', () => {
     expect(api.log.notCounted).toStrictEqual([]);
   });
 
-  test('does not hide what fails behind it', async () => {
+  test('does not hide a later failure', async () => {
     const limiter = failing(new StorageUnavailable('away'));
     await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter });
     expect((await api.get('/v1/pets?x', AS_TOM)).status).toBe(400);

@@ -44,7 +44,7 @@ describe('a request has one record, after its answer', () => {
   });
 });
 
-test('bytes that are not HTTP have a record, too', async () => {
+test('bytes that are not HTTP also have a record', async () => {
   await using api = await startApi();
   const [answer] = await api.raw('rubbish\r\n\r\n');
   expect(api.log.records).toStrictEqual([

@@ -5,7 +5,7 @@ import { problem, success, whole } from '../../support/answer.ts';
 import { type Api, KEY, KEY_LABEL, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 
-/** The service, to which the key of the tests is good for this. */
+/** The service, with these scopes for the key of the tests. */
 async function startWith(...scopes: readonly Scope[]): Promise<Api> {
   const key = knownKey({ label: KEY_LABEL, token: KEY, scopes });
   return startApi({ tokens: new InMemoryTokenVerifier([key]) });

@@ -68,7 +68,7 @@ test('a client error is not a failure', async () => {
   expect(api.log.failures).toStrictEqual([]);
 });
 
-test('the service goes on after a failure', async () => {
+test('the service keeps working after a failure', async () => {
   await using api = await startApi({ pets: new FailingPetRepository(new Error(SECRET)) });
   for (const _ of [1, 2, 3]) expect((await api.get('/v1/pets')).status).toBe(500);
   expect((await api.get('/livez')).status).toBe(200);

@@ -61,7 +61,7 @@ describe('any other number is a double', () => {
   });
 });
 
-test('everything else is what JSON.parse makes of it', () => {
+test('everything else is parsed as by JSON.parse', () => {
   const text = '{"a":[true,false,null,"7","1e3",{}],"b":{"":"x"},"c":[],"\\u0064":"\\ud83d\\udc15"}';
   expect(parseJson(text)).toStrictEqual(JSON.parse(text));
 });
@@ -78,7 +78,7 @@ test('of a repeated key, the last value', () => {
   expect(parseJson('{"a":3,"a":{"b":9007199254740993}}')).toStrictEqual({ a: { b: 9007199254740993n } });
 });
 
-test('__proto__ is a key like another', () => {
+test('__proto__ is a key like any other', () => {
   const value = parseJson('{"__proto__":{"polluted":1}}');
   expect(Object.keys(value as object)).toStrictEqual(['__proto__']);
   expect(Object.getPrototypeOf(value)).toBe(Object.prototype);

@@ -246,7 +246,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
   });
 
   it('calls in flight reject when the storage is closed', async () => {
-    // While it closes, the driver waits so long for the reply to its `endSessions`.
+    // The driver waits this long for the reply to its `endSessions` while it closes.
     const { keys, client, proxy } = await proxied(60_000, { socketTimeoutMS: 500 });
     proxy.stall();
     const failing = Promise.all(methods.map((method) => failure(() => calls[method](keys))));

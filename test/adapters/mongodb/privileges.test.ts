@@ -11,7 +11,7 @@ import { sharedMongo } from '../../support/mongodb.ts';
 const DATABASE = 'petstore';
 const at = new Date(1_797_000_000_001);
 
-/** The privileges of the service, as in the README. */
+/** The privileges of the service, as in docs/storage.md. */
 const WRITES = ['find', 'insert', 'update'];
 const NEEDED = {
   pets: [...WRITES, 'listIndexes'],

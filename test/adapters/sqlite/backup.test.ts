@@ -53,7 +53,7 @@ async function expectRefused(backingUp: Promise<void>, message: string | RegExp)
 }
 
 describe('a backup of a SQLite file', () => {
-  it('has the pets and keys that a service has stored, in one file for its owner alone', async () => {
+  it('has the pets and keys that a service has stored, in one file that only its owner can read', async () => {
     const { file, copy } = await served();
     const before = await readdir(dirname(file));
 
@@ -83,7 +83,7 @@ describe('a backup of a SQLite file', () => {
     expect(await archive.lastId()).toBe(last);
   });
 
-  it('is made of one snapshot while another process goes on writing', async () => {
+  it('is one snapshot, even while another process keeps writing', async () => {
     const { file, copy } = await large();
     const service = writer(file, 4);
     const [, acknowledged] = await service.printed(/^(\d+) .*\n$/m);
@@ -114,7 +114,7 @@ describe('a backup of a SQLite file', () => {
     await expect(openSqliteStorage(copy, silentLog)).rejects.toThrow(/does not match its write-ahead log/);
   });
 
-  it('has a damaged pet as it is', async () => {
+  it('contains a damaged pet unchanged', async () => {
     const { file, copy } = await served();
     damage(file, `UPDATE pets SET status = 'eaten' WHERE id = 1`);
     await backUp(file, copy, quietly);
@@ -123,7 +123,7 @@ describe('a backup of a SQLite file', () => {
     });
   });
 
-  it('can be made before an update of the schema', async () => {
+  it('can be made of an older schema', async () => {
     const file = await fileOfVersion1(PETS);
     const copy = join(dirname(file), 'backup.db');
     await backUp(file, copy, quietly);
@@ -131,7 +131,7 @@ describe('a backup of a SQLite file', () => {
     expect(await archive.read(0n, 1000)).toStrictEqual(PETS);
   });
 
-  it('is gone when it is stopped', async () => {
+  it('leaves no file when it is stopped', async () => {
     const { file, copy } = await large();
     const stopped = new Error('stopped');
     let steps = 0;
@@ -147,7 +147,7 @@ describe('a backup of a SQLite file', () => {
 });
 
 describe('a backup is refused', () => {
-  it.each(['backup.db', 'backup.db.partial'])('when there is %s, which stays as it is', async (name) => {
+  it.each(['backup.db', 'backup.db.partial'])('when %s exists, which stays unchanged', async (name) => {
     const { file, copy } = await served();
     const path = join(dirname(file), name);
     await writeFile(path, 'mine');
@@ -163,14 +163,14 @@ describe('a backup is refused', () => {
     ]);
   });
 
-  it('when the name is a symbolic link that leads nowhere', async () => {
+  it('when the name is a dangling symbolic link', async () => {
     const { file, copy } = await served();
     await symlink('nowhere', copy);
     await expectRefused(backUp(file, copy, quietly), `${copy} exists; choose another FILE`);
     expect(await readlink(copy)).toBe('nowhere');
   });
 
-  it('when another program takes the name', async () => {
+  it('when another program takes the name during the backup', async () => {
     const { file, copy } = await large();
     let taken: Promise<void> | undefined;
     const backingUp = backUp(file, copy, () => void (taken ??= writeFile(copy, 'mine')));
@@ -178,7 +178,7 @@ describe('a backup is refused', () => {
     expect(await readFile(copy, 'utf8')).toBe('mine');
   });
 
-  it('when there is no such directory', async () => {
+  it('when the directory does not exist', async () => {
     const { file } = await served();
     await expectRefused(
       backUp(file, '/nonexistent/backup.db', quietly),
@@ -186,7 +186,7 @@ describe('a backup is refused', () => {
     );
   });
 
-  it('when the database is missing, empty or not of petstore', async () => {
+  it("when the database is missing, empty or another application's", async () => {
     const directory = dirname(await newFile());
     const copy = join(directory, 'backup.db');
     const file = (name: string) => join(directory, name);
@@ -223,7 +223,7 @@ describe('a backup is refused', () => {
     expect((await readdir(dirname(file))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
   });
 
-  it('when the database has lost its end', async () => {
+  it('when the database is truncated', async () => {
     const file = await newFile();
     const { archive, close } = await openSqliteStorage(file, silentLog);
     await archive.write(archivedPets(2000));

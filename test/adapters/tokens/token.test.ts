@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { digestOf, idOf, mintKey } from '../../../src/adapters/tokens/token.ts';
 
-/** The pattern for secret scanners in the README. */
+/** The pattern for secret scanners in docs/operations.md. */
 const SCANNER = /pets_[0-9a-f]{16}_[0-9A-Za-z]{49}/;
 /** RFC 6750, section 2.1. */
 const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;

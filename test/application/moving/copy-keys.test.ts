@@ -40,7 +40,7 @@ describe('CopyKeys', () => {
     expect(await source.list()).toStrictEqual(SOME);
   });
 
-  it('may be repeated', async () => {
+  it('can be repeated', async () => {
     const target = await holding(SOME[1]!, SOME[3]!);
 
     expect(await copy(await holding(...SOME), target)).toBe(5);
@@ -49,7 +49,7 @@ describe('CopyKeys', () => {
     expect(await target.list()).toStrictEqual(SOME);
   });
 
-  it('copies nothing where there is nothing', async () => {
+  it('copies nothing from an empty source', async () => {
     const target = await holding(...SOME);
 
     expect(await copy(await holding(), target)).toBe(0);
@@ -107,7 +107,7 @@ describe('CopyKeys', () => {
     expect(await target.list()).toStrictEqual([another]);
   });
 
-  it('overwrites no other key that comes meanwhile', async () => {
+  it('does not overwrite another key that arrives during the copy', async () => {
     const another = { ...aKey(9), id: aKey(2).id };
     class Busy extends InMemoryApiKeyRepository {
       override async insert(key: ApiKey): Promise<void> {
@@ -122,7 +122,7 @@ describe('CopyKeys', () => {
     expect(await target.list()).toStrictEqual([aKey(1), another]);
   });
 
-  it('fails as the source or the target does', async () => {
+  it('passes on errors of the source and the target', async () => {
     const broken = new StorageUnavailable('gone');
     const source = { list: () => Promise.reject(broken) };
     await expect(copy(source, await holding())).rejects.toBe(broken);

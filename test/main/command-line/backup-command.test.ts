@@ -96,7 +96,7 @@ describe('a backup', () => {
     command.interrupt('SIGINT');
 
     expect(await command.ended).toBe(130);
-    const line = 'petstore: interrupted; no backup was written, run the same command again\n';
+    const line = 'petstore: interrupted; no backup was written; run the same command again\n';
     expect([command.stdout, command.stderr]).toStrictEqual(['', line]);
     expect((await readdir(dirname(path))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
   });

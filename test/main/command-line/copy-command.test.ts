@@ -104,7 +104,7 @@ describe.skipIf(mongo === undefined)(
       expect((await succeeds(['export', '--from', target])).stdout).toBe(await readFile(path, 'utf8'));
     });
 
-    it('keeps a running service from giving the same ids', async () => {
+    it('keeps a running service from assigning the same ids', async () => {
       const { url: DATABASE_URL } = await freshDatabase(mongo!);
       const { url: api } = await startService({ API_KEYS: KEY, DATABASE_URL });
       const { proxy, url } = await through(DATABASE_URL);
@@ -154,7 +154,7 @@ describe.skipIf(mongo === undefined)(
     ] as const)('interrupted by %s in the middle', (signal, end) => {
       type Outcome = readonly [end: unknown, stdout: string, stderr: string];
 
-      /** Starts a command, to be interrupted while the storage holds it up. */
+      /** Starts a command that the storage holds up, so a test can interrupt it. */
       function begin(args: readonly string[]): (release: () => void) => Promise<Outcome> {
         if (signal === 'SIGKILL') {
           const program = runService({}, args);
@@ -265,7 +265,7 @@ describe.skipIf(mongo === undefined)(
       expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
     });
 
-    it('leaves a file without its name when a second export wrote it, after the lock was removed', async () => {
+    it('does not rename the partial file when a second export wrote to it after the lock was removed', async () => {
       const source = await mongoWith(mongo!, PETS);
       const { url, proxy } = await through(source);
       const path = join(await newDirectory(), 'pets.ndjson');

@@ -27,7 +27,7 @@ describe('import', () => {
     expect(petLines(await everythingIn(url))).toBe(text);
   });
 
-  it('keeps the service from giving the same ids again', async () => {
+  it('keeps the service from assigning the same ids', async () => {
     const DATABASE_URL = `sqlite:${join(await newDirectory(), 'petstore.db')}`;
     await succeeds(['import', await fileWith(petLines(PETS)), '--to', DATABASE_URL]);
     const { url: api } = await startService({ API_KEYS: KEY, DATABASE_URL });

@@ -100,7 +100,7 @@ describe.each([
     expect(await statusOf(url, first.key)).toBe(200);
   });
 
-  it.skipIf(!isThere)('are rotated: both are valid for a while, then only the new one', async () => {
+  it.skipIf(!isThere)('are rotated: both are valid during the overlap, then only the new one', async () => {
     const env = await open();
     const old = await created(env, '--label', 'till', '--scopes', 'pets:read', '--expires', '30d');
     const clock = fakeClock();
@@ -150,7 +150,7 @@ describe.skipIf(mongo === undefined)('three services on one MongoDB', () => {
     const { url } = await startService(env);
     const urls = [url, (await startService(env)).url, (await startService(env)).url];
     const statuses = () => Promise.all(urls.map((one) => statusOf(one, key)));
-    // Each one remembers the key when it is revoked.
+    // Each service has cached the key when it is revoked.
     expect(await statuses()).toStrictEqual([200, 200, 200]);
     await keys(env, 'revoke', id);
     clock.advance(10_000);
@@ -162,7 +162,7 @@ describe('the first start', () => {
   it('on an empty file shows how to create a lasting key; the next start makes no key', async () => {
     const env = await sqlite();
     const first = runService(env);
-    const hint = /^For one that stays:\n\n  npm run petstore -- keys create --label NAME\n\n/m;
+    const hint = /^To create a lasting key:\n\n  npm run petstore -- keys create --label NAME\n\n/m;
     await first.printed(hint, 'stderr');
     const { key } = await created(env, '--label', 'NAME');
     expect((await ask(`${await first.url()}/v1/pets`, { key })).status).toBe(200);
@@ -176,7 +176,7 @@ describe('the first start', () => {
     expect(second.stderr).toBe('');
   });
 
-  it('is refused while others could reach a service without keys, with the command to run', async () => {
+  it('is refused while others could reach a service without keys, and names the command to run', async () => {
     const env = { ...(await sqlite()), HOST: '0.0.0.0' };
     const first = runService(env);
     expect(await first.ended).toStrictEqual({ code: 1, signal: null });
@@ -189,7 +189,7 @@ describe('the first start', () => {
     expect((await ask(`${url}/v1/pets`, { key })).status).toBe(200);
   });
 
-  it('accepts the keys of API_KEYS beside those in the storage', async () => {
+  it('accepts the keys in API_KEYS and those in the storage', async () => {
     const env = { ...(await sqlite()), API_KEYS: KEY };
     const { key } = await created(env, '--label', 'stored');
     const { url } = await startService(env);
@@ -365,7 +365,7 @@ describe('petstore keys', () => {
     const { key } = await created(env, '--label', 'x');
     const told = await refused(env, [name, key]);
     expect(told).toBe(
-      'petstore: ID must be 16 hexadecimal digits, as in keys list, or between the underscores of a key; ' +
+      'petstore: ID must be the 16 hexadecimal digits between the underscores of a key, as in keys list; ' +
         'see npm run petstore -- keys --help\n',
     );
     expect(await refused(env, [name])).toBe(told);

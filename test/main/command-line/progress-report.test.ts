@@ -15,7 +15,7 @@ function report(output: { isTTY?: boolean; columns?: number }) {
   };
 }
 
-describe('progress on another output than a terminal', () => {
+describe('progress on any output but a terminal', () => {
   it('is a plain line every five seconds', () => {
     const { shown, at, progress } = report({});
     for (let ms = 0; ms <= 11_000; ms += 500) at(ms, ms / 20);

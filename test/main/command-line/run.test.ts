@@ -37,7 +37,7 @@ describe('the general command line', () => {
     await refused(['migrate'], 'DATABASE_URL must be mongodb://HOST/DATABASE to migrate');
   });
 
-  it('does not begin when it is interrupted before', async () => {
+  it('does nothing when it is interrupted before it begins', async () => {
     const directory = await newDirectory();
     const command = new Command(['keys', 'create', '--label', 'x'], {
       DATABASE_URL: `sqlite:${directory}/petstore.db`,
@@ -82,7 +82,7 @@ describe('the command line of a command', () => {
     await refused(args, message, { code: USAGE });
   });
 
-  it('refuses a wrong DATABASE_URL by that name', async () => {
+  it('names DATABASE_URL when it refuses its value', async () => {
     await refused(
       ['export'],
       'DATABASE_URL must be sqlite:PATH or mongodb://HOST/DATABASE; see npm run petstore -- export --help',

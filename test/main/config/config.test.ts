@@ -26,10 +26,10 @@ const ALLOWED = {
   API_KEYS:
     'must be comma-separated keys of at least 16 characters from A-Z a-z 0-9 - . _ ~ + / =, each optionally as label=key',
   PUBLIC_URL:
-    'must be an http or https URL without credentials, query and fragment, such as https://petstore.example',
+    'must be an http or https URL without credentials, query or fragment, such as https://petstore.example',
   TRUST_PROXY: 'must be true or false',
   CORS_ORIGINS:
-    'must be comma-separated origins, each a scheme, a host and perhaps a port, such as https://shop.example',
+    'must be comma-separated origins, each a scheme, a host and an optional port, such as https://shop.example',
   RATE_LIMIT:
     'must be requests/time, such as 600/60s or 10000/1h: 1 to 1000000000 requests in whole seconds, minutes or hours up to 24h',
   MAX_CONNECTIONS: 'must be an integer from 1 to 1000000',
@@ -51,7 +51,7 @@ const FIELDS = {
   SHUTDOWN_TIMEOUT: 'shutdownTimeoutMs',
 } satisfies Record<string, keyof Config | 'persistent'>;
 
-/** The configuration, with its storage as one property of it: a storage itself is compared in storages.test.ts. */
+/** The configuration. Of its storage, only `persistent`: a storage consists of functions, which cannot be compared. */
 function read(environment: Record<string, string | undefined>) {
   const { storage, ...others } = readConfig(environment);
   return { ...others, persistent: storage.persistent };
@@ -68,11 +68,11 @@ function problemsOf(environment: Record<string, string>): readonly string[] {
 }
 
 describe('the configuration', () => {
-  it('has a default for everything that has one', () => {
+  it('has these defaults', () => {
     expect(read({})).toStrictEqual(DEFAULTS);
   });
 
-  it('takes an empty variable for an absent one, and does not see the variables of others', () => {
+  it('treats an empty variable as absent, and ignores other variables', () => {
     const empty = Object.fromEntries([...Object.keys(ALLOWED), 'HOST'].map((name) => [name, '']));
     expect(read({ ...empty, HOME: '/root', PATH: undefined })).toStrictEqual(DEFAULTS);
   });
@@ -140,7 +140,7 @@ describe('the configuration', () => {
     expect(readConfig({ API_KEYS: text }).apiKeys).toStrictEqual(keys);
   });
 
-  it('requires a different label for each of API_KEYS, because the label is the id', () => {
+  it('requires a different label for each key in API_KEYS, because the label is the id', () => {
     const problem = 'API_KEYS must have a different label for each key';
     expect(problemsOf({ API_KEYS: `a=${KEY},a=${KEY}X` })).toStrictEqual([problem]);
     expect(problemsOf({ API_KEYS: `${KEY},key-1=${KEY}X` })).toStrictEqual([problem]);
@@ -247,7 +247,7 @@ describe('the configuration', () => {
     expect(problemsOf({ [name]: text })).toStrictEqual([`${name} ${ALLOWED[name]}`]);
   });
 
-  it('names every wrong variable at once, each in one line', () => {
+  it('names every invalid variable at once, each on one line', () => {
     const everything = {
       HOST: '0.0.0.0',
       PORT: 'http',
@@ -289,7 +289,7 @@ describe('the configuration', () => {
 });
 
 describe('the description of the variables', () => {
-  it('has a line for each, with its default and its meaning', () => {
+  it('has one line for each, with its default and its meaning', () => {
     const lines = describeVariables().split('\n');
     const columns = lines.map((line) => /^ {2}(\w+) +(\S+) +(\S.*)$/.exec(line)?.slice(1));
     expect(columns.map((column) => column?.slice(0, 2))).toStrictEqual([

@@ -92,7 +92,7 @@ describe('a service whose standard output', () => {
 });
 
 describe('a service whose log is not read', () => {
-  it('answers, and reports how many lines it has dropped when the log is read again', {
+  it('keeps answering, and reports how many lines it dropped once the log is read again', {
     timeout: BUSY_MS,
   }, async () => {
     const { log, service, url } = await unread();

@@ -44,7 +44,7 @@ async function fails(args: readonly string[], env: Record<string, string> = {}):
 }
 
 describe('a damaged pet in SQLite', () => {
-  it('ends an export to a file, which does not get its final name; the export goes on after a repair', async () => {
+  it('stops an export to a file, which does not get its final name; the export continues after a repair', async () => {
     const file = await damagedFile();
     const path = join(dirname(file), 'out', 'pets.ndjson');
     await mkdir(dirname(path));
@@ -61,13 +61,13 @@ describe('a damaged pet in SQLite', () => {
     expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
   });
 
-  it('ends an export to standard output', async () => {
+  it('stops an export to standard output', async () => {
     const program = await fails(['export', '--from', `sqlite:${await damagedFile()}`]);
     expect(program.stderr).toBe(LINE);
     expect(program.stdout).toBe(petLines(PETS.slice(0, 2000)));
   });
 
-  it('ends a copy from it, and a copy to it', async () => {
+  it('stops a copy from the file and a copy to it', async () => {
     const source = await sqliteWith(PETS);
     const from = await fails(['copy', '--from', `sqlite:${await damagedFile()}`, '--to', `sqlite:${source}`]);
     expect([from.stdout, from.stderr]).toStrictEqual(['', LINE]);
@@ -93,7 +93,7 @@ describe('a damaged pet in SQLite', () => {
 describe.skipIf(mongo === undefined)(
   `a damaged pet in MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`,
   () => {
-    it('ends an export and a copy', async () => {
+    it('stops an export and a copy', async () => {
       const { url, pets } = await freshDatabase(mongo!);
       await pets.insertMany(
         [1n, 2n, 3n].map((_id) => ({ _id, name: 'Rex', categoryId: 7n, status: 'sold' })),

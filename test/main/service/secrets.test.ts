@@ -35,7 +35,7 @@ async function misuse(url: string, key: string): Promise<void> {
   connection.close();
 }
 
-it('prints a key once, when it is made, and a key of API_KEYS never', LONG, async () => {
+it('prints a new key once, and a key in API_KEYS never', LONG, async () => {
   const directory = await testDirectory();
   const file = join(directory, 'petstore.db');
   const env = { DATABASE_URL: `sqlite:${file}`, LOG_LEVEL: 'trace' };

@@ -44,7 +44,7 @@ describe.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('%s', (signal) => {
     expect(await service.ended).toStrictEqual({ code: 0, signal: null });
   });
 
-  it('cuts nothing off when it comes again, once or twice', async () => {
+  it('cuts nothing off when it is sent again, once or twice', async () => {
     const { service, url } = await started();
     const { complete } = await stalledCreate(url);
 
@@ -90,7 +90,7 @@ describe('while it drains', () => {
   it('is alive, but not ready', async () => {
     const { url, stop } = await startService();
     const [alive, ready] = [await connect(url), await connect(url)];
-    // The answer to the first request shows that the service has read the beginning of the second one, too.
+    // The answer to the first request shows that the service has also read the beginning of the second one.
     await alive.send(`${GET_LIVEZ}GET /livez HTTP/1.1\r\n`);
     await ready.send(`${GET_LIVEZ}GET /readyz HTTP/1.1\r\n`);
     expect([(await alive.answer()).status, (await ready.answer()).status]).toStrictEqual([200, 200]);
@@ -141,7 +141,7 @@ describe.each([
     const { complete } = await stalledCreate(await service.url());
 
     service.signal('SIGUSR2');
-    expect(await service.logged('a bug ends the service')).toMatchObject({
+    expect(await service.logged('stopping because of a bug')).toMatchObject({
       level: 60,
       err: { type: 'TypeError', message: 'boom', stack: expect.stringMatching(/^TypeError: boom\n {4}at /) },
     });

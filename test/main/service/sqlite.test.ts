@@ -15,7 +15,7 @@ async function freshUrl(): Promise<string> {
   return `sqlite:${await testDirectory()}/pets.db`;
 }
 
-/** A second service on a file that holds the pet of a first one. */
+/** A second service, on a file with a pet from the first. */
 async function expectPetKept(DATABASE_URL: string): Promise<void> {
   const { url } = await startService({ DATABASE_URL });
   const pets = `${url}/v1/pets`;
@@ -77,7 +77,7 @@ describe('a service with its pets in a SQLite file', () => {
     },
   );
 
-  it('warns in its log when the file is moved away, answers 503, and goes on when it is back', async () => {
+  it('logs a warning and answers 503 when the file is moved away, and recovers when it is back', async () => {
     const file = join(await testDirectory(), 'pets.db');
     const { url, logged } = await startService({ DATABASE_URL: `sqlite:${file}` });
     expect(await ask(`${url}/v1/pets`, { body: PET })).toMatchObject({ status: 201 });

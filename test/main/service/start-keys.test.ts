@@ -35,7 +35,7 @@ async function withKey({ revoked }: { readonly revoked: boolean }): Promise<InMe
 describe('the keys of API_KEYS', async () => {
   const keys = await withoutKeys({ API_KEYS: `ci=${KEY},${KEY}2` });
 
-  it('are kept as SHA-256 digests, and no key is made beside them', () => {
+  it('are kept as SHA-256 digests, and no other key is made', () => {
     expect(keys).toStrictEqual({
       known: [
         { caller: { id: 'ci', label: 'ci', scopes: SCOPES }, digest: digest(KEY) },
@@ -123,7 +123,7 @@ describe('with a key in the storage, in any state', () => {
     const revoked = await startKeys(readConfig({ HOST }), await withKey({ revoked: true }), { now, warn });
     expect(revoked).toStrictEqual({ known: [] });
     expect(warnings).toStrictEqual([
-      'no API key is valid any more; run: npm run petstore -- keys create --label NAME',
+      'no API key is valid now; run: npm run petstore -- keys create --label NAME',
     ]);
   });
 });

@@ -64,12 +64,12 @@ describe('a service with its pets in memory', () => {
     expect(log).toMatchObject([{ msg: 'request', requestId: 'mine', keyLabel: 'ci' }]);
   });
 
-  it('goes by the given clock', async () => {
+  it('uses the given clock', async () => {
     const { url } = await startService({}, { now: () => new Date('2030-12-05T00:00:00Z') });
     expect(await ask(`${url}/v1/pets/1`)).toMatchObject({ status: 410 });
   });
 
-  it('stops once, even when it is asked to stop again', async () => {
+  it('stops only once, even when stop is called twice', async () => {
     const { stop } = await startService();
     const stopping = stop();
     expect(stop()).toBe(stopping);
@@ -77,7 +77,7 @@ describe('a service with its pets in memory', () => {
     expect(await stop()).toBe(0);
   });
 
-  it('does not load the MongoDB driver, which a service with MongoDB does', async () => {
+  it('does not load the MongoDB driver, unlike a service with MongoDB', async () => {
     const hook = `
       import { registerHooks } from 'node:module';
       registerHooks({ load(url, context, next) {
@@ -119,7 +119,7 @@ describe('a service with its keys in the storage', () => {
     expect(await used()).toStrictEqual(now());
   });
 
-  it('records it when it stops at the latest', async () => {
+  it('records it at the latest when it stops', async () => {
     const { keys, DATABASE_URL } = await newKeys();
     const { token, key } = await createKey(keys);
 
@@ -174,7 +174,7 @@ describe.skipIf(mongo === undefined)(`a service with its pets in MongoDB${leftOu
     expect(await ask(`${url}/v1/pets`, { body: PET })).toMatchObject({ headers: { location: '/v1/pets/2' } });
   });
 
-  it('does not start without a schema, and says which command to run; that can be run twice', async () => {
+  it('does not start without a schema, and names the command to run, which can run twice', async () => {
     const { url: DATABASE_URL, db } = await freshDatabase(mongo!, { migrated: false });
 
     await expect(startService({ DATABASE_URL })).rejects.toThrow(

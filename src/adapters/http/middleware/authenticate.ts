@@ -6,11 +6,11 @@ import type { State } from './state.ts';
 /** `Bearer` and a b64token: RFC 6750, section 2.1. The scheme name is case-insensitive: RFC 9110, section 11.1. */
 const CREDENTIALS = /^bearer +([\w.~+/-]+=*) *$/i;
 
-/** The scheme alone. The token behind it may be malformed. */
+/** The scheme alone. The token after it may be malformed. */
 const SCHEME = /^bearer(?![\w!#$%&'*+.^`|~-])/i;
 
-// Created once: a flood of requests without a key gets these answers, and an error with its stack costs a fifth of such
-// a request.
+// Created once. Creating an error with its stack would take a fifth of the time of a request without a key, and such
+// requests can come in floods.
 const NO_CREDENTIALS = noCredentials();
 const INVALID_KEY = invalidKey();
 

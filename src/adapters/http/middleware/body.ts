@@ -18,7 +18,7 @@ import {
   unsupportedMediaType,
 } from '../wire/refusals.ts';
 
-/** JSON with any parameters, because it defines none, but with no charset except utf-8. */
+/** JSON. Any parameter is allowed, because the type defines none, but the only charset is utf-8. */
 const JSON_TYPE =
   /^application\/json\s*(?:;\s*(?:(?:charset=(?:utf-8|"utf-8")|(?!charset=)[\w.+-]+=(?:[\w.+-]+|"[^"]*"))\s*)?)*$/i;
 
@@ -42,14 +42,14 @@ export const requireJson: Middleware = (ctx, next) => {
 };
 
 /**
- * Puts the bytes of the body into `ctx.request.body`, without their content coding. Belongs behind {@link requireJson}.
+ * Puts the bytes of the body into `ctx.request.body`, without their content coding. Must run after {@link requireJson}.
  *
  * koa-bodyparser reads the body, as bytes: its JSON parser would turn 9223372036854775807 into 9223372036854775808, and
- * broken UTF-8 into U+FFFD. It does not read an encoded body. It would inflate that with a stream that it abandons at
- * the limit without an error listener. Corrupt data behind the limit would then end the process.
+ * broken UTF-8 into U+FFFD. It never gets an encoded body. At the limit it would abandon the inflating stream without
+ * an error listener, and corrupt data after the limit would crash the process.
  */
 export const readBody: Middleware = (ctx, next) => {
-  // Before co-body, which takes the length modulo 2^32.
+  // Checked here, because co-body takes the length modulo 2^32.
   if (Number(ctx.req.headers['content-length']) > MAX_BODY_BYTES) throw bodyTooLarge();
   return IDENTITY.includes(ctx.req.headers['content-encoding'] ?? '')
     ? readPlain(ctx, next)
@@ -62,9 +62,9 @@ const readPlain = bodyParser({
   textLimit: MAX_BODY_BYTES as unknown as string, // A number means bytes: https://github.com/visionmedia/bytes.js
   encoding: null as unknown as string, // Bytes instead of a string.
   onerror: (error, ctx) => {
-    // Discards the rest. Otherwise the connection could carry no further request.
+    // Discards the rest, so the connection can carry further requests.
     ctx.req.resume();
-    // Without the error as the cause: it carries the body, which does not belong in a log.
+    // Drops the error instead of passing it on as the cause: it carries the body, which must not reach the log.
     const { status } = error as { readonly status?: number };
     if (status === 413) throw bodyTooLarge();
     if (status === 400) throw truncatedBody();
@@ -77,7 +77,7 @@ const readEncoded: Middleware = async (ctx, next) => {
   const coding = codingOf(ctx.req);
   const options = {
     maxOutputLength: MAX_BODY_BYTES,
-    // A gzip body may consist of several members (RFC 1952, section 2.2). Node rejects anything else behind one.
+    // A gzip body may consist of several members (RFC 1952, section 2.2). Node rejects anything else after one.
     rejectGarbageAfterEnd: !coding.endsWith('gzip'),
   };
   ctx.request.body = (await DECODERS.get(coding)?.(bytes, options).catch(refuseEncoded)) ?? bytes;
@@ -99,7 +99,7 @@ async function allBytes(request: IncomingMessage): Promise<Buffer> {
       chunks.push(chunk);
     }
   } catch (error) {
-    // Discards the rest. Otherwise the connection could carry no further request.
+    // Discards the rest, so the connection can carry further requests.
     request.resume();
     if (error instanceof Error && 'code' in error && error.code === 'ECONNRESET') throw truncatedBody();
     throw error;
@@ -120,7 +120,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
  * @throws {RequestRefused} when they are not a JSON object in UTF-8
  */
 export function jsonObject(bytes: unknown): object {
-  // koa-bodyparser says `{}` when there is no body.
+  // koa-bodyparser returns `{}` when there is no body.
   if (!(bytes instanceof Uint8Array) || bytes.length === 0) throw emptyBody();
   const value = parsed(decoded(bytes));
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bodyNotObject();

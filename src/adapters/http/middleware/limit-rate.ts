@@ -11,7 +11,7 @@ import type { State } from './state.ts';
  * Counts every request of an API key that has a limit, whatever its outcome, and refuses those beyond the limit. When
  * the limiter is unavailable, requests pass uncounted.
  *
- * @param rateLimit the limit of keys that have none themselves
+ * @param rateLimit the limit of an API key without its own
  */
 export function limitRate(
   limiter: RateLimiter,
@@ -20,7 +20,7 @@ export function limitRate(
 ): Middleware<State> {
   const count = async (ctx: ParameterizedContext<State>, next: Next, keyId: string, limit: RateLimit) => {
     const { headers, requestId } = ctx.state;
-    // The policy holds even if the request cannot be counted.
+    // The policy applies even if the request cannot be counted.
     headers['RateLimit-Policy'] = rateLimitPolicy(limit);
     let allowance: Allowance;
     try {

@@ -2,7 +2,7 @@ import type { Middleware } from 'koa';
 import type { RequestLog } from '../request-log.ts';
 import type { State } from './state.ts';
 
-/** Logs each request when the client has the whole answer, or is gone. */
+/** Logs each request when the client has the whole answer or has disconnected. */
 export function logRequest(log: Pick<RequestLog, 'answered'>): Middleware<State> {
   return (ctx, next) => {
     const started = performance.now();

@@ -71,7 +71,7 @@ function authority({ headers: { host }, socket, url = '' }: IncomingMessage): st
   const absolute = /^https?:\/\/([^/?#]*)/i.exec(url);
   if (absolute !== null) return absolute[1]!;
   if (host !== undefined) return host;
-  // Only for HTTP/1.0: asking the socket costs more.
+  // Only for HTTP/1.0 without Host: reading the address of a socket takes longer.
   const { localAddress = '', localPort } = socket;
   return `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }
@@ -87,8 +87,8 @@ function hasPath(ctx: Context): boolean {
 }
 
 /**
- * Counts the headers that decide who is asked and who asks. Node silently keeps the first of several, while a proxy may
- * use the last. RFC 9112, section 3.2 requires 400 for Host.
+ * Counts the Host and Authorization headers. Node silently keeps the first of several, while a proxy may use the last.
+ * RFC 9112, section 3.2 requires 400 for Host.
  */
 function decisiveHeaders(rawHeaders: readonly string[]): { hosts: number; authorizations: number } {
   let hosts = 0;

@@ -4,16 +4,16 @@ import { answerHeaders } from '../wire/answer-headers.ts';
 import { errorAnswer, errorJson, RequestRefused } from '../wire/errors.ts';
 import type { State } from './state.ts';
 
-/** A longer body, in characters, is encoded here: Node would hold up to three bytes a character for a slow client. */
+/** Longer bodies are encoded here. Node would hold up to three bytes for each character while a slow client reads. */
 const LARGE_BODY_CHARS = 16 * 1024;
 
 /**
- * Writes every answer, in one `writeHead`. The middleware behind it says what the answer is, as in any Koa
- * application: `ctx.status`, `ctx.body`, which is JSON text or a value for `JSON.stringify`, and headers in
- * `ctx.state.headers` or with `ctx.set`.
+ * Writes every answer, in one `writeHead`. The middleware after it sets the answer as in any Koa application:
+ * `ctx.status`, `ctx.body` (JSON text or a value for `JSON.stringify`), and headers in `ctx.state.headers` or with
+ * `ctx.set`.
  *
- * Anything thrown becomes an error answer. A failure that is not the client's fault is logged. That includes a handler
- * that gives no answer: the client gets 500.
+ * Anything thrown becomes an error answer. A failure that is not the client's fault is logged. A handler that gives no
+ * answer is such a failure: the client gets 500.
  */
 export function writeAnswer(log: Pick<RequestLog, 'failed'>): Middleware<State> {
   return async (ctx, next) => {
@@ -24,7 +24,7 @@ export function writeAnswer(log: Pick<RequestLog, 'failed'>): Middleware<State> 
       json = bodyOf(ctx);
     } catch (error) {
       const answer = errorAnswer(error);
-      // The server has already answered a request that timed out. Reading its body fails because of that.
+      // A request that timed out has its answer already. That is why reading its body fails.
       if (answer.status >= 500 && !ctx.headerSent && !(error instanceof RequestRefused)) {
         log.failed(error, ctx.state.requestId);
       }

@@ -42,7 +42,7 @@ export const CODE_MEANING = {
     'The storage is out of reach, or a stored record is damaged. The outcome of a write is unknown.',
 } satisfies Record<ErrorCode, string>;
 
-/** A response object. The examples are named, those of errors by their code. */
+/** A response object. Each example has a name; that of an error is its code. */
 export function response(
   description: string,
   schema: JsonObject,
@@ -104,7 +104,7 @@ const SHARED = {
 
 export type SharedFailure = keyof typeof SHARED;
 
-/** What can happen to a request before its operation is known. */
+/** Failures that can occur before the operation is known. */
 const EARLY = ['RequestTimeout', 'UriTooLong', 'HeadersTooLarge'] as const satisfies SharedFailure[];
 
 /** {@link EARLY} for an operation that reads a body. */

@@ -71,7 +71,7 @@ const REQUEST_ID: JsonObject = {
   in: 'header',
   description:
     `Your identifier for the request: 1 to ${MAX_REQUEST_ID_LENGTH} of the characters A-Z a-z 0-9 ` +
-    '`_` `.` `-`. The service logs and returns it. It replaces any other value, and never refuses one.',
+    '`_` `.` `-`. The service logs and returns it. An invalid value is never refused: the service replaces it.',
   required: false,
   schema: { type: 'string' },
   example: 'checkout-7f3a',

@@ -9,7 +9,7 @@ const NAMED = { PetStatus, NewPet, Pet, Pets, Error: ErrorBody };
 
 const CONFIG = {
   target: 'openapi-3.0',
-  // The type after parsing: to readers, the digits of a path or query parameter are an integer.
+  // Describes values after parsing: a path or query parameter made of digits is an integer.
   typeMode: 'output',
   // JSON Schema cannot express them. The metadata says what they check.
   ignoreActions: ['check'],

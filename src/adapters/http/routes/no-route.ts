@@ -4,8 +4,8 @@ import type { State } from '../middleware/state.ts';
 import { methodNotAllowed, routeNotFound } from '../wire/refusals.ts';
 
 /**
- * Answers what no route has taken. `allowedMethods` of @koa/router answers 501 to methods that it does not know;
- * RFC 9110, section 15.5.6 wants 405 for a known path.
+ * Answers a request that no route has handled. Not `allowedMethods` of @koa/router, which answers 501 to an unknown
+ * method. RFC 9110, section 15.5.6 requires 405 on a known path.
  */
 export const noRoute: Middleware<State> = (ctx) => {
   const matched = ctx['matched'] as readonly Layer[];

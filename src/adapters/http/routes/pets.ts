@@ -47,13 +47,13 @@ export function petsRoutes(dependencies: Dependencies): Router<State> {
       if (next !== undefined) linkNext(next);
       ctx.body = pets.map(petJson);
     } catch (error) {
-      // The link only ever points forwards. Otherwise a client that follows it would go round in circles.
+      // The link must point forwards. Otherwise a client that follows it would loop for ever.
       if (error instanceof DamagedPet && error.id > (after ?? 0n)) linkNext(error.id);
       throw error;
     }
   });
 
-  // Authenticates again behind the body, which may take longer to arrive than a revocation takes to apply.
+  // Authenticates again after the body, which may take longer to arrive than a revocation takes to apply.
   const body = [requireJson, refuseQuery, readBody, authenticate] as const;
   router.post('/v1/pets', requireScope('pets:write'), ...body, async (ctx) => {
     const { headers, requestId } = ctx.state;
@@ -61,7 +61,7 @@ export function petsRoutes(dependencies: Dependencies): Router<State> {
     const draft = parse(NewPet, jsonObject(ctx.request.body), 'body');
     const once = idempotency(ctx.req.headers['idempotency-key'], caller.id, draft);
     const { pet, replayed } = await createPet.execute(draft, once);
-    // Before the answer: the pet exists even if the client never learns of it.
+    // Logged before the answer: the pet exists even if the client never learns of it.
     log.petCreated({ requestId, petId: pet.id, keyId: caller.id, keyLabel: caller.label, replayed });
     if (!isSunset(now())) headers['Location'] = `/v1/pets/${pet.id}`;
     if (replayed) headers['Idempotent-Replayed'] = 'true';

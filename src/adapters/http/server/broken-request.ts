@@ -25,8 +25,8 @@ const LONG_URL = new RegExp(String.raw`(?:^|\n)[A-Z-]+ [^ \r\n]{${MAX_URL_BYTES 
 const broken = new WeakSet<Duplex>();
 
 /**
- * Answers input that Node's parser gave up on: bytes that are not HTTP, or a request that does not end in time. Such
- * input need not have become a request with a response, so the answer may go to the socket, which is then closed.
+ * Answers input that Node's parser gave up on: bytes that are not HTTP, or a request that does not end in time. There
+ * may be no response object for such input. The answer then goes directly to the socket, which is closed.
  *
  * @param latest the response to the last request that was parsed on this connection
  */
@@ -101,8 +101,8 @@ function logAnswer(
 function refusal({ code, rawPacket }: ClientError): RequestRefused {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      // The parser does not say which line is too long. If a request line came in pieces, only the last piece can be
-      // seen here; the answer is then 431, which is also true.
+      // The parser does not say which line is too long. Only the last piece of a request line is visible here. If it
+      // came in several pieces, the answer is 431, which is also correct.
       return LONG_URL.test(rawPacket?.toString('latin1') ?? '') ? urlTooLong() : headersTooLarge();
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return chunkExtensionsTooLarge();

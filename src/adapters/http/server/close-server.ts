@@ -4,8 +4,8 @@ import type { Connection } from './connection.ts';
 import type { Connections } from './connections.ts';
 
 /**
- * How long idle connections stay open at the beginning of a drain, in milliseconds. A request that is on its way over
- * one of them is still answered, with `Connection: close`.
+ * How long idle connections stay open at the beginning of a drain, in milliseconds. A request already on its way over
+ * one of them still gets its answer, with `Connection: close`.
  */
 const IDLE_GRACE_MS = 500;
 
@@ -13,7 +13,7 @@ const IDLE_GRACE_MS = 500;
 const SWEEP_INTERVAL_MS = 50;
 
 /**
- * Accepts no new connections, lets every request in progress have its answer, and closes the connections after that.
+ * Stops accepting connections, finishes every request in progress, and then closes the connections.
  *
  * @param timeoutMs when to cut off the connections that are left, in milliseconds from now
  * @returns how many connections were cut off
@@ -23,7 +23,7 @@ export async function closeServer(
   connections: Connections,
   timeoutMs: number,
 ): Promise<number> {
-  // The `close` of http.Server closes idle connections at once and stops checking for late requests. This one does not.
+  // Not http.Server's `close`, which closes idle connections at once and stops checking for late requests.
   const closed = new Promise<void>((resolve) => {
     TcpServer.prototype.close.call(server, () => resolve());
   });

@@ -5,10 +5,10 @@ import { limitDiscardedBody } from './limit-discarded-body.ts';
 import type { RoundRobin } from './round-robin.ts';
 import { UnparsedInput } from './unparsed-input.ts';
 
-/** What a parsed request or its unread answer takes in memory, in bytes. 3 KiB were measured for a short request. */
+/** The memory that a parsed request or its unread answer takes, in bytes. A short request was measured at 3 KiB. */
 const REQUEST_BYTES = 4 * 1024;
 
-/** A client that sends more than this at a time, in bytes, waits for its turn: it may be many requests. */
+/** Input that is longer than this, in bytes, waits for the turn of its connection: it may hold many requests. */
 const BULK_BYTES = 4 * 1024;
 
 export type ConnectionOptions = {
@@ -87,7 +87,7 @@ export class Connection {
     if (earlier?.headersSent && !earlier.shouldKeepAlive) return;
     this.#undoCloseAfterLatest();
     this.#latest = response;
-    // Node has dropped the bytes that came with the offer of another protocol. What follows them makes no sense.
+    // Node has dropped the bytes that came with the offer of another protocol. Without them, the rest is meaningless.
     if (offersUpgrade(request)) this.#input.clear();
     if (this.#options.isDraining()) this.closeAfterLatest();
     if (maxBodyBytes(request) > 0) response.once('finish', () => limitDiscardedBody(request));
@@ -99,7 +99,7 @@ export class Connection {
     }
   }
 
-  /** Makes the latest answer say that it is the last, unless more than its request has arrived. */
+  /** Makes the latest answer announce the end of the connection, unless more input is waiting. */
   closeAfterLatest(): void {
     const latest = this.#latest;
     if (!this.#input.isEmpty || latest === undefined || latest.headersSent || !latest.shouldKeepAlive) return;
@@ -139,7 +139,7 @@ export class Connection {
     this.#schedule(after);
   }
 
-  /** More has arrived, which is never answered if the latest answer says that it is the last. */
+  /** For input that arrives later. It would never be answered after `Connection: close`. */
   #undoCloseAfterLatest(): void {
     const latest = this.#latest;
     if (!this.#isClosedByDrain || latest === undefined || latest.headersSent) return;

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { ServerLimits } from '../wire/limits.ts';
 
-/** How often Node checks for late requests, in milliseconds: how much later than its limit a timeout may come. */
+/** How often Node checks for late requests, in milliseconds. A timeout may come this much after its limit. */
 const TIMEOUT_CHECK_MS = 500;
 
 /** Node's HTTP server, with its limits set and the answers that it would write itself turned off. */
@@ -12,14 +12,14 @@ export function createLimitedServer(limits: ServerLimits): Server {
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     maxHeaderSize: limits.maxHeadersBytes,
     connectionsCheckingInterval: Math.min(TIMEOUT_CHECK_MS, limits.requestTimeoutMs),
-    // Not even if Node runs with --insecure-http-parser.
+    // Strict even if Node runs with --insecure-http-parser.
     insecureHTTPParser: false,
     // Otherwise each request without a body costs an empty stream.
     optimizeEmptyRequests: true,
     // Node would answer 400 without a body. The application answers it instead.
     requireHostHeader: false,
   });
-  // Without it, a client that never reads its answer keeps the connection and the memory of the answer for ever.
+  // Otherwise, a client that never reads its answer would keep the connection and the answer in memory for ever.
   server.timeout = limits.idleTimeoutMs;
   server.maxConnections = limits.maxConnections;
   // `maxHeaderSize` limits the headers. Beyond Node's default limit of their number, it drops headers silently.

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * Whether a proxy in front of the service could see another end of this request than the service does (request
- * smuggling). Node's parser refuses most such requests, but not all.
+ * Whether a proxy in front of the service could disagree with it about where this request ends (request smuggling).
+ * Node's parser refuses most such requests, but not all.
  */
 export function isAmbiguous({ httpVersion, headers }: IncomingMessage): boolean {
   if (httpVersion === '1.1') {
-    // Node takes any coding that ends in "chunked" for chunks; a server that does not know the coding sees no body.
+    // Node treats any coding that ends in "chunked" as chunked. A server that does not know the coding sees no body.
     const coding = headers['transfer-encoding'];
     return coding !== undefined && coding.toLowerCase() !== 'chunked';
   }

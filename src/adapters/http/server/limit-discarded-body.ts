@@ -3,7 +3,7 @@ import { MAX_DISCARDED_BYTES } from '../wire/limits.ts';
 import { hangUp } from './hang-up.ts';
 
 /**
- * Hangs up on a client that goes on sending a body after its request was answered without it. Node discards such a
+ * Hangs up on a client that keeps sending a body after its request was answered without it. Node discards such a
  * body, but without a limit. Call it when the answer is out.
  */
 export function limitDiscardedBody(request: IncomingMessage): void {
@@ -14,7 +14,7 @@ export function limitDiscardedBody(request: IncomingMessage): void {
     discardedBytes += bytes.length;
     if (request.complete) socket.off('data', count);
     else if (discardedBytes > MAX_DISCARDED_BYTES) {
-      // Pause both: a request that flows resumes its socket, and the other way round.
+      // Both must be paused: a flowing request resumes its socket, and vice versa.
       request.pause();
       socket.pause();
       hangUp(socket);

@@ -12,19 +12,19 @@ import { throttleCounts } from './throttle-counts.ts';
 import { watchDescriptors } from './watch-descriptors.ts';
 
 /**
- * How many connections may wait to be accepted, if the operating system allows as many. A client beyond that tries
- * again after a second. Node's default is 511.
+ * How many connections may wait to be accepted, if the operating system allows that many. Further clients retry after a
+ * second. Node's default is 511.
  */
 const BACKLOG_CONNECTIONS = 4096;
 
 export type HttpServer = {
-  /** The port in use. The system has chosen it if the port asked for was 0. */
+  /** The port in use. For port 0 the system has chosen it. */
   readonly port: number;
   /** True from the first call of {@link drain} on. */
   readonly isDraining: boolean;
   /**
-   * Accepts no new connections, lets every request in progress have its answer, and closes each connection after its
-   * last answer. Cuts off the connections that are still open after `timeoutMs` milliseconds.
+   * Stops accepting connections, finishes every request in progress, and closes each connection after its last answer.
+   * Cuts off the connections that are still open after `timeoutMs` milliseconds.
    *
    * @returns how many connections were cut off
    */
@@ -61,7 +61,7 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
 
   server.listen({ host, port, backlog: BACKLOG_CONNECTIONS });
   await once(server, 'listening');
-  // A connection that cannot be accepted is no reason to stop.
+  // The server keeps running when it cannot accept a connection.
   server.on('error', (error) => log.failed(error, undefined));
   const stopWatching = watchDescriptors((isExhausted) =>
     log.connectionTrouble({ kind: isExhausted ? 'no-descriptors' : 'descriptors-again' }),

@@ -1,6 +1,6 @@
 import type { Connection } from './connection.ts';
 
-/** What is left after a cut, as a share of the limit: cutting again after a few more requests would cost too much. */
+/** The share of the limit in use after a cut. A greater share would cause another cut after a few requests. */
 const SHARE_AFTER_CUT = 0.75;
 
 /** How often the memory is measured, in milliseconds. */
@@ -39,7 +39,7 @@ export class MemoryLimit {
       isBusy ||= connection.isAnswering;
     }
     this.#isWatching = false;
-    // A request in progress can fill the memory when no other request comes.
+    // A request in progress can fill the memory even if no other request comes.
     if (isBusy) this.watch();
     if (heldBytes > this.#options.maxHeldBytes) this.#cut(heldBytes);
   };

@@ -1,4 +1,4 @@
-/** How many iterations in a row run no task because connections are being accepted. libuv accepts one an iteration. */
+/** The most iterations in a row without a task, while connections are accepted. libuv accepts one an iteration. */
 const MAX_SKIPPED = 16;
 
 /**
@@ -14,7 +14,7 @@ export class RoundRobin {
     if (this.#tasks.push(task) === 1) setImmediate(this.#runNext);
   }
 
-  /** Lets the next iteration go without a task: a connection was accepted, and more may be waiting. */
+  /** Skips the task of the next iteration: a connection was accepted, and more may be waiting. */
   onNewConnection(): void {
     this.#hasNewConnection = true;
   }

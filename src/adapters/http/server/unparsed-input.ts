@@ -24,7 +24,7 @@ export class UnparsedInput {
   #parse: (bytes: Buffer) => void;
   #parseEnd: () => void;
   #bytes: Buffer | undefined;
-  /** The client has ended its side, and the parser does not know it yet. */
+  /** The client has ended its side, but the parser does not know that yet. */
   #hasEnded = false;
   #isPaused = false;
 
@@ -51,7 +51,7 @@ export class UnparsedInput {
     return this.#bytes === undefined;
   }
 
-  /** How much memory the input takes, in bytes. What is left of a buffer keeps all of it in memory. */
+  /** How much memory the input takes, in bytes. A buffer counts in full until all of it is parsed. */
   get heldBytes(): number {
     return (this.#bytes?.buffer.byteLength ?? 0) + this.#socket.readableLength;
   }

@@ -13,7 +13,7 @@ import { CURSOR_PATTERN, decodeCursor } from './cursor.ts';
 import { ERROR_STATUS, errorAnswer } from './errors.ts';
 import { invalidValues } from './refusals.ts';
 
-// The metadata is for the OpenAPI document, see ../openapi/schemas.ts. Parsing ignores it.
+// Only the OpenAPI document uses the metadata: see ../openapi/schemas.ts.
 
 // Each message completes a sentence that begins with the name of the field.
 const STATUS = `must be one of ${PET_STATUSES.join(', ')}`;

@@ -29,7 +29,7 @@ export async function takeServiceLock(file: string): Promise<DatabaseSync> {
     createFile(path);
     using opened = new DisposableStack();
     const lock = opened.use(new DatabaseSync(path, { timeout: 0 }));
-    // Otherwise SQLite would leave a rollback journal behind.
+    // Otherwise SQLite would leave a rollback journal on the disk.
     lock.exec('PRAGMA journal_mode = MEMORY');
     await retryWhileBusy(() => lock.exec('BEGIN EXCLUSIVE'), LOCK_TIMEOUT_MS);
     opened.move();

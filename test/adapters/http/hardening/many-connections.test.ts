@@ -11,7 +11,7 @@ const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
 
 const LAST = LIVEZ.replace('Host', 'Connection: close\r\nHost');
 
-/** Both ends of each connection are in this process, which needs some more files for itself. */
+/** Both ends of each connection are in this process, which also needs some other files. */
 const files = execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }).trim();
 const COUNT = files === 'unlimited' ? 2000 : Math.min(2000, Math.floor((Number(files) - 500) / 2));
 if (COUNT < 2000)
@@ -34,7 +34,7 @@ async function connections(api: Api, bytes: string): Promise<RawConnection[]> {
   while (all.length < COUNT) {
     const part = Array.from({ length: Math.min(PART, COUNT - all.length) }, () => api.connect());
     const opened = await Promise.all(part);
-    // At once: a connection without a request times out as well, before all are open on a busy machine.
+    // At once: on a busy machine, a connection without a request would time out before all are open.
     await Promise.all(opened.map((connection) => connection.send(bytes)));
     all.push(...opened);
     // Connections are accepted in order.

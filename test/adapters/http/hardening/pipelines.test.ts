@@ -33,7 +33,7 @@ async function stalled(api: Api): Promise<void> {
 }
 
 describe('requests that arrive at once', () => {
-  test('begin one at a time, each once the answer before it is out', async () => {
+  test('are handled one at a time, each after the previous answer is out', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });
     const connection = await api.connect();
@@ -101,7 +101,7 @@ describe('requests that arrive at once', () => {
     expect((await connection.answer()).status).toBe(201);
   });
 
-  test('are not late while they are not read', async () => {
+  test('do not time out while the service does not read them', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets, limits: { headersTimeoutMs: 100, requestTimeoutMs: 200 } });
     const connection = await api.connect();

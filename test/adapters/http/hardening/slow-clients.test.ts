@@ -107,7 +107,7 @@ describe('a client that does not read its answers', () => {
     expect(api.log.records).toHaveLength(requests);
   });
 
-  test('may still send any number of requests, one after the other', async () => {
+  test('may still send any number of requests, one at a time', async () => {
     await using api = await startApi();
     const connection = await api.connect();
     for (let round = 0; round < 5; round++) {

@@ -31,7 +31,7 @@ const post = (headers: string) =>
   `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
   `Content-Type: application/json\r\n${headers}\r\n`;
 
-/** What an attacker wants the service to take for a request. */
+/** Bytes that an attacker wants the service to treat as a request. */
 const SMUGGLED = `${post(`Content-Length: ${petBody({ name: '"Eve"' }).length}\r\n`)}${petBody({ name: '"Eve"' })}`;
 
 const LAST = 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';

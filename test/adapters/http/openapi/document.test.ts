@@ -46,7 +46,7 @@ function at(path: string): unknown {
   return path.split(' ').reduce<unknown>((node, key) => (node as Node)[key], document);
 }
 
-/** The object itself, also behind a reference. */
+/** The object itself, or the one that a reference points to. */
 function resolved(node: unknown): Node {
   const { $ref } = node as { readonly $ref?: string };
   return ($ref === undefined ? node : at($ref.replace('#/', '').replaceAll('/', ' '))) as Node;
@@ -106,7 +106,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('describes exactly the paths there are', () => {
+  it('describes every path and no other', () => {
     const all = Object.entries(document['paths'] as Node).flatMap(([path, item]) =>
       Object.keys(item as Node)
         .filter((key) => key !== 'servers' && key !== 'parameters')
@@ -372,7 +372,7 @@ describe('the OpenAPI document is safe for tools', () => {
     ' '.repeat(PET_NAME_MAX_LENGTH),
   ];
 
-  it.each(names)('says of the name %j what the domain says', (name) => {
+  it.each(names)('agrees with the domain about the name %j', (name) => {
     const schema = at('components schemas NewPet properties name') as Node;
     const good = petNameProblem(name) === undefined;
     expect(schemaProblems('name', schema, name).length === 0).toBe(good);

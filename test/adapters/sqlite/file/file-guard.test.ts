@@ -215,7 +215,7 @@ describe('a directory whose timestamps are old', () => {
   });
 });
 
-describe('a directory that is moved as a whole', () => {
+describe('a directory that is moved with its files', () => {
   it('fails writes until it is back', async () => {
     const { pets } = await open();
     const directory = dirname(file);

@@ -107,7 +107,7 @@ describe('a damaged file beside its own WAL', () => {
   });
 });
 
-describe('the own WAL of a file', () => {
+describe('the WAL of the file itself', () => {
   it('is accepted after every kill -9, whatever checkpoints came before', async () => {
     const file = await newFile();
     for (let round = 0; round < 3; round++) {
