@@ -87,16 +87,16 @@ const BOUNDARIES: Boundary[] = [
   ...Object.entries<string[]>({
     wire: [],
     openapi: ['wire/its.ts'],
-    server: ['wire/its.ts', 'request-log.ts'],
-    middleware: ['wire/its.ts', 'request-log.ts'],
-    routes: ['wire/its.ts', 'middleware/its.ts', 'openapi/its.ts', 'request-log.ts'],
+    server: ['wire/its.ts'],
+    middleware: ['wire/its.ts'],
+    routes: ['wire/its.ts', 'middleware/its.ts', 'openapi/its.ts'],
   }).map(
     ([room, known]): Boundary => ({
       folder: `src/adapters/http/${room}`,
       message: 'no other room of the HTTP adapter',
       refused: [
         '../app.ts',
-        ...[...ROOMS.map((other) => `${other}/its.ts`), 'request-log.ts']
+        ...ROOMS.map((other) => `${other}/its.ts`)
           .filter((other) => other !== `${room}/its.ts` && !known.includes(other))
           .map((other) => `../${other}`),
         '../../memory/pets.ts',

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import type { RequestListener } from 'node:http';
 import { container, instanceCachingFactory } from 'tsyringe';
 import { createApp } from '../adapters/http/app.ts';
-import type { RequestLog } from '../adapters/http/request-log.ts';
+import type { RequestLog } from '../adapters/http/wire/request-log.ts';
 import { InMemoryRateLimiter } from '../adapters/memory/rate-limiter.ts';
 import { InMemoryTokenVerifier, type KnownKey } from '../adapters/memory/token-verifier.ts';
 import { StoredTokenVerifier } from '../adapters/tokens/stored-token-verifier.ts';

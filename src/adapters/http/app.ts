@@ -12,7 +12,7 @@ import { allowOrigins, answerPreflight } from './middleware/cors.ts';
 import { announceDeprecation } from './middleware/deprecation.ts';
 import { limitRate } from './middleware/limit-rate.ts';
 import { baseUrl, checkForwarded, checkLength, checkTarget } from './middleware/request-target.ts';
-import type { RequestLog } from './request-log.ts';
+import type { RequestLog } from './wire/request-log.ts';
 import { noRoute } from './routes/no-route.ts';
 import { petsRoutes } from './routes/pets.ts';
 import { systemRoutes } from './routes/system.ts';

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import Koa from 'koa';
 import compose from 'koa-compose';
-import type { RequestLog } from './request-log.ts';
+import type { RequestLog } from './wire/request-log.ts';
 import { identifyRequest } from './middleware/identify-request.ts';
 import { logRequest } from './middleware/log-request.ts';
 import type { State } from './middleware/state.ts';

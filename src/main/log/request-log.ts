@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { ConnectionTrouble, RequestLog } from '../../adapters/http/request-log.ts';
+import type { ConnectionTrouble, RequestLog } from '../../adapters/http/wire/request-log.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { auditLog } from './audit-log.ts';
 

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import type { RequestLog } from '../../../src/adapters/http/request-log.ts';
+import type { RequestLog } from '../../../src/adapters/http/wire/request-log.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { requestLog } from '../../../src/main/log/request-log.ts';

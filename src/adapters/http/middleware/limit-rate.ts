@@ -2,7 +2,7 @@ import type { Middleware, Next, ParameterizedContext } from 'koa';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import type { Allowance, RateLimiter } from '../../../application/ports/rate-limiter.ts';
 import type { RateLimit } from '../../../domain/api-key.ts';
-import type { RequestLog } from '../request-log.ts';
+import type { RequestLog } from '../wire/request-log.ts';
 import { rateLimitLeft, rateLimitPolicy } from '../wire/rate-limit.ts';
 import { rateLimited } from '../wire/refusals.ts';
 import type { State } from './state.ts';

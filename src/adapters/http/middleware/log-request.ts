@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import type { RequestLog } from '../request-log.ts';
+import type { RequestLog } from '../wire/request-log.ts';
 import type { State } from './state.ts';
 
 /** Logs each request when the client has the whole answer or has disconnected. */

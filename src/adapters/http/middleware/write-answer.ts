@@ -1,5 +1,5 @@
 import type { Middleware, ParameterizedContext } from 'koa';
-import type { RequestLog } from '../request-log.ts';
+import type { RequestLog } from '../wire/request-log.ts';
 import { answerHeaders } from '../wire/answer-headers.ts';
 import { errorAnswer, errorJson, RequestRefused } from '../wire/errors.ts';
 import type { State } from './state.ts';

@@ -11,7 +11,7 @@ import { goneAfterSunset } from '../middleware/deprecation.ts';
 import { refuseQuery } from '../middleware/refuse-query.ts';
 import { requireScope } from '../middleware/require-scope.ts';
 import type { State } from '../middleware/state.ts';
-import type { RequestLog } from '../request-log.ts';
+import type { RequestLog } from '../wire/request-log.ts';
 import { decodeCursor, encodeCursor } from '../wire/cursor.ts';
 import { isSunset } from '../wire/deprecation.ts';
 import { idempotency } from '../wire/idempotency.ts';

@@ -11,7 +11,7 @@ import {
   urlTooLong,
 } from '../wire/refusals.ts';
 import { acceptedRequestId, requestIdOf } from '../wire/request-id.ts';
-import type { RequestLog } from '../request-log.ts';
+import type { RequestLog } from '../wire/request-log.ts';
 import { MAX_URL_BYTES } from '../wire/limits.ts';
 import { hangUp } from './hang-up.ts';
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { RequestListener, Server } from 'node:http';
-import type { RequestLog } from '../request-log.ts';
+import type { RequestLog } from '../wire/request-log.ts';
 import { SERVER_LIMITS, type ServerLimits } from '../wire/limits.ts';
 import { answerConnect } from './answer-connect.ts';
 import { answerBrokenRequest, refuseAmbiguous } from './broken-request.ts';

@@ -1,4 +1,4 @@
-import type { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import type { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 
 /** One answered request. Contains no key and no body. */
 export type RequestRecord = {
