@@ -1,7 +1,7 @@
 import { write, writeSync } from 'node:fs';
 
 /** Lines are written in batches: when they are this many bytes together, or after this time. */
-const BATCH_BYTES = 8 * 1024;
+const BATCH_BYTES = 64 * 1024;
 const BATCH_MS = 100;
 
 /** How many bytes of lines may wait. */

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
@@ -126,6 +127,35 @@ test('a key is revoked while the body arrives: 401, and nothing is added', async
   expect((await connection.answer()).status).toBe(401);
   revoked = false;
   expect((await api.get('/v1/pets')).body).toBe('[]');
+});
+
+test('a key is verified once when the body arrives with its head, and again when it arrives later', async () => {
+  const known = new InMemoryTokenVerifier([knownKey({ label: 'tests', token: KEY })]);
+  const verified = new EventEmitter();
+  let times = 0;
+  const tokens: TokenVerifier = {
+    verify: (token) => {
+      times++;
+      verified.emit('verified');
+      return known.verify(token);
+    },
+  };
+  await using api = await startApi({ tokens });
+  const connection = await api.connect();
+  const body = petBody();
+  const head =
+    `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
+    `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+  await connection.send(head + body);
+  expect((await connection.answer()).status).toBe(201);
+  expect(times).toBe(1);
+
+  const first = once(verified, 'verified');
+  await connection.send(head + body.slice(0, 1));
+  await first;
+  await connection.send(body.slice(1));
+  expect((await connection.answer()).status).toBe(201);
+  expect(times).toBe(3);
 });
 
 test('two Authorization headers: 400, because a proxy may use the other one', async () => {

@@ -42,19 +42,42 @@ export const requireJson: Middleware = (ctx, next) => {
 };
 
 /**
- * Puts the bytes of the body into `ctx.request.body`, without their content coding. Must run after {@link requireJson}.
+ * Puts the bytes of the body into `ctx.request.body`, without their content coding. Belongs after {@link requireJson}.
  *
  * koa-bodyparser reads the body, as bytes: its JSON parser would turn 9223372036854775807 into 9223372036854775808, and
- * broken UTF-8 into U+FFFD. It never gets an encoded body. At the limit it would abandon the inflating stream without
- * an error listener, and corrupt data after the limit would crash the process.
+ * broken UTF-8 into U+FFFD. It does not read an encoded body. It would inflate that with a stream that it abandons at
+ * the limit without an error listener. Corrupt data after the limit would then end the process. Nor does it read a body
+ * that arrived together with its head: that costs 6 us more.
+ *
+ * @param afterWait runs after a body that did not
  */
-export const readBody: Middleware = (ctx, next) => {
-  // Checked here, because co-body takes the length modulo 2^32.
-  if (Number(ctx.req.headers['content-length']) > MAX_BODY_BYTES) throw bodyTooLarge();
-  return IDENTITY.includes(ctx.req.headers['content-encoding'] ?? '')
-    ? readPlain(ctx, next)
-    : readEncoded(ctx, next);
-};
+export function readBody(afterWait: Middleware): Middleware {
+  return async (ctx, next) => {
+    const { req, request } = ctx;
+    // Before co-body, which takes the length modulo 2^32.
+    if (Number(req.headers['content-length']) > MAX_BODY_BYTES) throw bodyTooLarge();
+    const isPlain = IDENTITY.includes(codingOf(req));
+    if (isPlain && req.complete) {
+      request.body = arrivedBytes(req);
+      return next();
+    }
+    const checkAgain = () => afterWait(ctx, next);
+    return isPlain ? readPlain(ctx, checkAgain) : readEncoded(ctx, checkAgain);
+  };
+}
+
+/** The body of a request that has arrived completely. */
+function arrivedBytes(request: IncomingMessage): Buffer {
+  const chunks: Buffer[] = [];
+  for (;;) {
+    const chunk = request.read() as Buffer | null;
+    if (chunk === null) break;
+    chunks.push(chunk);
+  }
+  const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+  if (bytes.length > MAX_BODY_BYTES) throw bodyTooLarge();
+  return bytes;
+}
 
 const readPlain = bodyParser({
   enableTypes: ['text'],
