@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { openMongoArchive } from '../../src/adapters/mongodb/open.ts';
@@ -9,24 +8,19 @@ import { addressOf, freshDatabase, throughPort } from './mongo-database.ts';
 import type { sharedMongo } from './mongodb.ts';
 import { silentLog } from './sqlite.ts';
 import { TcpProxy } from './tcp-proxy.ts';
+import { testDirectory } from './test-directory.ts';
 
 type Mongo = NonNullable<Awaited<ReturnType<typeof sharedMongo>>>;
 
-export async function newDirectory(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'petstore-command-line-'));
-  onTestFinished(async () => rm(directory, { recursive: true }));
-  return directory;
-}
-
 export async function fileWith(text: string): Promise<string> {
-  const path = join(await newDirectory(), 'pets.ndjson');
+  const path = join(await testDirectory(), 'pets.ndjson');
   await writeFile(path, text);
   return path;
 }
 
 /** A SQLite file with these pets. */
 export async function sqliteWith(pets: readonly ArchivedPet[]): Promise<{ url: string; path: string }> {
-  const path = join(await newDirectory(), 'petstore.db');
+  const path = join(await testDirectory(), 'petstore.db');
   const { archive, close } = await openSqliteStorage(path, silentLog);
   await archive.write(pets);
   await close();

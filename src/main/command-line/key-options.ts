@@ -5,7 +5,7 @@ import {
   type Scope,
   SCOPES,
 } from '../../domain/api-key.ts';
-import { parseDuration } from '../config/duration.ts';
+import { parseDurationMs } from '../config/duration.ts';
 import { parseRateLimit, RATE_LIMIT_FORM } from '../config/rate-limit.ts';
 import type { Given } from './command.ts';
 import { UsageError } from './usage-error.ts';
@@ -33,7 +33,7 @@ export function scopesOf({ options: { scopes } }: Given): readonly Scope[] {
 /** The instant at which the key expires; `undefined` for never. */
 export function expiryOf({ options: { expires = DEFAULT_EXPIRES } }: Given, now: Date): Date | undefined {
   if (expires === 'never') return undefined;
-  const ms = parseDuration(expires);
+  const ms = parseDurationMs(expires);
   if (ms === undefined || ms === 0) {
     throw new UsageError('--expires must be a duration such as 365d or 12h, or never');
   }
@@ -49,7 +49,7 @@ export function rateLimitOf({ options }: Given): RateLimit | undefined {
 }
 
 export function overlapMsOf({ options: { overlap = DEFAULT_OVERLAP } }: Given): number {
-  const ms = parseDuration(overlap);
+  const ms = parseDurationMs(overlap);
   if (ms === undefined) throw new UsageError('--overlap must be a duration such as 24h or 0s');
   return ms;
 }

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { SERVER_LIMITS } from '../../adapters/http/wire/limits.ts';
 import type { StorageKind } from '../../application/ports/storage.ts';
 import { databaseUrlRule, parseDatabaseUrl, STORAGES } from '../storages.ts';
-import { parseDuration } from './duration.ts';
+import { parseDurationMs } from './duration.ts';
 import { parseRateLimit, RATE_LIMIT_FORM } from './rate-limit.ts';
 
 /** The default of `DATABASE_URL`. */
@@ -36,7 +36,7 @@ const Port = v.pipe(
 const MAX_DURATION_MS = 3_600_000;
 const DurationMs = v.pipe(
   v.string(),
-  v.transform(parseDuration),
+  v.transform(parseDurationMs),
   v.number(DURATION),
   v.maxValue(MAX_DURATION_MS, DURATION),
 );

@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import { archivedPets } from '../../support/archived-pets.ts';
-import { newDirectory, sqliteWith } from '../../support/archives.ts';
+import { sqliteWith } from '../../support/archives.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 import { ask } from '../../support/client.ts';
 import { Command, refused, succeeds, USAGE } from '../../support/command.ts';
 import { runService } from '../../support/process.ts';
@@ -15,7 +16,7 @@ const SEE_HELP = 'see npm run petstore -- backup --help';
 
 /** A database with a key, and the URL of a copy of a backup elsewhere. */
 async function setUp() {
-  const directory = await newDirectory();
+  const directory = await testDirectory();
   const DATABASE_URL = `sqlite:${directory}/petstore.db`;
   const { stdout } = await succeeds(['keys', 'create', '--label', 'till'], { DATABASE_URL });
   return { DATABASE_URL, key: stdout.trim(), backup: join(directory, 'backup.db') };
@@ -23,7 +24,7 @@ async function setUp() {
 
 /** A service on a copy of the backup, as the README restores one. */
 async function restore(backup: string): Promise<string> {
-  const restored = join(await newDirectory(), 'restored.db');
+  const restored = join(await testDirectory(), 'restored.db');
   await copyFile(backup, restored);
   return (await startService({ DATABASE_URL: `sqlite:${restored}` })).url;
 }
@@ -118,7 +119,7 @@ describe('a backup', () => {
       'DATABASE_URL is memory:, which no other process can reach; use a persistent storage',
     ],
   ])('is refused for %s, with what to use instead', async (_, DATABASE_URL, problem) => {
-    const directory = await newDirectory();
+    const directory = await testDirectory();
     await refused(['backup', join(directory, 'backup.db')], `${problem}; ${SEE_HELP}`, {
       env: { DATABASE_URL },
       code: USAGE,

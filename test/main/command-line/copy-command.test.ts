@@ -5,15 +5,8 @@ import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
-import {
-  everythingIn,
-  fileWith,
-  mongoWith,
-  newDirectory,
-  sqliteWith,
-  stopAt,
-  through,
-} from '../../support/archives.ts';
+import { everythingIn, fileWith, mongoWith, sqliteWith, stopAt, through } from '../../support/archives.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 import { ask, KEY } from '../../support/client.ts';
 import { Command, FAILED, refused, succeeds } from '../../support/command.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
@@ -54,7 +47,7 @@ describe.skipIf(mongo === undefined)(
     it('copies both ways, byte for byte', async () => {
       const first = await sqliteWith(PETS);
       const { url: second } = await freshDatabase(mongo!);
-      const third = `sqlite:${join(await newDirectory(), 'petstore.db')}`;
+      const third = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
 
       const program = await succeeds(['copy', '--from', first.url, '--to', second]);
       expect([program.stdout, program.stderr]).toStrictEqual(['copied 5200 pets\ncopied 0 API keys\n', '']);
@@ -97,7 +90,7 @@ describe.skipIf(mongo === undefined)(
 
     it('imports what was exported, byte for byte', async () => {
       const { url: source } = await sqliteWith(PETS);
-      const path = join(await newDirectory(), 'pets.ndjson');
+      const path = join(await testDirectory(), 'pets.ndjson');
       await succeeds(['export', '--from', source, path]);
       const { url: target } = await freshDatabase(mongo!);
       await succeeds(['import', path, '--to', target]);
@@ -124,7 +117,7 @@ describe.skipIf(mongo === undefined)(
     });
 
     it('replays a retried request after the move', async () => {
-      const from = `sqlite:${join(await newDirectory(), 'petstore.db')}`;
+      const from = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
       const { url: to } = await freshDatabase(mongo!);
       const request = {
         headers: { 'idempotency-key': 'one-and-only' },
@@ -200,7 +193,7 @@ describe.skipIf(mongo === undefined)(
       it('copy to SQLite continues where it stopped', async () => {
         const source = await mongoWith(mongo!, PETS);
         const { url, proxy } = await through(source);
-        const to = `sqlite:${join(await newDirectory(), 'petstore.db')}`;
+        const to = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
 
         const interrupt = begin(['copy', '--from', url, '--to', to]);
         // The first finds are for the version, the proof of the primary, the keys, three for the greatest and the last
@@ -217,7 +210,7 @@ describe.skipIf(mongo === undefined)(
       it('export to a file continues where it stopped', async () => {
         const source = await mongoWith(mongo!, PETS);
         const { url, proxy } = await through(source);
-        const path = join(await newDirectory(), 'pets.ndjson');
+        const path = join(await testDirectory(), 'pets.ndjson');
 
         const interrupt = begin(['export', '--from', url, path]);
         const interrupted = await interrupt(await stopAt(proxy, 'find', 7));
@@ -268,7 +261,7 @@ describe.skipIf(mongo === undefined)(
     it('does not rename the partial file when a second export wrote to it after the lock was removed', async () => {
       const source = await mongoWith(mongo!, PETS);
       const { url, proxy } = await through(source);
-      const path = join(await newDirectory(), 'pets.ndjson');
+      const path = join(await testDirectory(), 'pets.ndjson');
       const first = new Command(['export', '--from', url, path], {});
       const release = await stopAt(proxy, 'find', 4);
       await rm(`${path}.partial.lock`);

@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
-import { fileWith, newDirectory, sqliteWith } from '../../support/archives.ts';
+import { fileWith, sqliteWith } from '../../support/archives.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 import { refused, succeeds } from '../../support/command.ts';
 import { run, runService } from '../../support/process.ts';
 import { silentLog } from '../../support/sqlite.ts';
@@ -41,7 +42,7 @@ describe('export', () => {
     ['all of it', 5200, ''],
   ])('continues a partial file after %s', async (_, count, torn) => {
     const { url } = await sqliteWith(PETS);
-    const path = join(await newDirectory(), 'pets.ndjson');
+    const path = join(await testDirectory(), 'pets.ndjson');
     await writeFile(`${path}.partial`, petLines(PETS.slice(0, count)) + torn);
     const program = await succeeds(['export', '--from', url, path]);
     expect(program.stderr).toBe(`continuing ${path}.partial after ${count} pets\nexported 5200 pets\n`);
@@ -72,7 +73,7 @@ describe('export', () => {
 
   it('writes all pets or refuses when several exports write one file at once', async () => {
     const { url } = await sqliteWith(PETS);
-    const path = join(await newDirectory(), 'pets.ndjson');
+    const path = join(await testDirectory(), 'pets.ndjson');
 
     const programs = Array.from({ length: 4 }, () => runService({}, ['export', '--from', url, path]));
     const ended = await Promise.all(programs.map((program) => program.ended));
@@ -88,7 +89,7 @@ describe('export', () => {
 
   it('starts over with an empty partial file', async () => {
     const { url } = await sqliteWith(PETS);
-    const path = join(await newDirectory(), 'pets.ndjson');
+    const path = join(await testDirectory(), 'pets.ndjson');
     await writeFile(`${path}.partial`, '');
     const program = await succeeds(['export', '--from', url, path]);
     expect(program.stderr).toBe('exported 5200 pets\n');
@@ -101,7 +102,7 @@ describe('export', () => {
     ['a private file stays private', 0o600, 0o600],
   ])('keeps permissions: %s', async (_, before, after) => {
     const { url } = await sqliteWith(PETS.slice(0, 3));
-    const path = join(await newDirectory(), 'pets.ndjson');
+    const path = join(await testDirectory(), 'pets.ndjson');
     if (before !== undefined) {
       await writeFile(path, 'older\n');
       await chmod(path, before);
@@ -115,7 +116,7 @@ describe('export', () => {
     ['a missing file', undefined],
   ])('writes the target of a symbolic link: %s', async (_, text) => {
     const { url } = await sqliteWith(PETS.slice(0, 3));
-    const directory = await newDirectory();
+    const directory = await testDirectory();
     const link = join(directory, 'pets.ndjson');
     await mkdir(join(directory, 'elsewhere'));
     if (text !== undefined) await writeFile(join(directory, 'elsewhere/real.ndjson'), text);
@@ -128,7 +129,7 @@ describe('export', () => {
 
   it.each(['pets.ndjson', 'pets.ndjson.partial'])('refuses a pipe instead of waiting: %s', async (name) => {
     const { url } = await sqliteWith(PETS.slice(0, 3));
-    const directory = await newDirectory();
+    const directory = await testDirectory();
     await run('sh', ['-c', 'mkfifo "$1"', 'sh', join(directory, name)]).ended;
     const path = join(directory, 'pets.ndjson');
     await refused(['export', '--from', url, path], `${join(directory, name)} is not a regular file`);
@@ -149,7 +150,7 @@ describe('export', () => {
       ['export', '--from', url, '/nonexistent/pets.ndjson'],
       /^petstore: \/nonexistent\/pets\.ndjson cannot be written: ENOENT[^\n]*\n$/,
     );
-    const directory = await newDirectory();
+    const directory = await testDirectory();
     await refused(['export', '--from', url, directory], `${directory} is not a regular file`);
   });
 });

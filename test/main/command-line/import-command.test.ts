@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
-import { everythingIn, fileWith, newDirectory, opened, sqliteWith } from '../../support/archives.ts';
+import { everythingIn, fileWith, opened, sqliteWith } from '../../support/archives.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 import { ask, KEY } from '../../support/client.ts';
 import { refused, succeeds } from '../../support/command.ts';
 import { ROOT, run, runService } from '../../support/process.ts';
@@ -16,7 +17,7 @@ const LAST = PETS.at(-1)!.id;
 
 describe('import', () => {
   it('imports the examples', async () => {
-    const url = `sqlite:${join(await newDirectory(), 'data', 'petstore.db')}`;
+    const url = `sqlite:${join(await testDirectory(), 'data', 'petstore.db')}`;
     const program = await succeeds(['import', 'examples/pets.ndjson'], { DATABASE_URL: url });
     expect([program.stdout, program.stderr]).toStrictEqual(['imported 300 pets\n', '']);
     const text = await readFile(join(ROOT, 'examples/pets.ndjson'), 'utf8');
@@ -28,7 +29,7 @@ describe('import', () => {
   });
 
   it('keeps the service from assigning the same ids', async () => {
-    const DATABASE_URL = `sqlite:${join(await newDirectory(), 'petstore.db')}`;
+    const DATABASE_URL = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
     await succeeds(['import', await fileWith(petLines(PETS)), '--to', DATABASE_URL]);
     const { url: api } = await startService({ API_KEYS: KEY, DATABASE_URL });
     const added = await ask(`${api}/v1/pets`, { body: '{"name":"Tom","categoryId":7}' });
@@ -96,7 +97,7 @@ describe('import', () => {
 describe('import of anything but a file', () => {
   it('refuses pipes, devices and directories', async () => {
     const { url } = await sqliteWith([]);
-    const directory = await newDirectory();
+    const directory = await testDirectory();
     const pipe = join(directory, 'pipe');
     await run('sh', ['-c', 'mkfifo "$1"', 'sh', pipe]).ended;
     for (const path of [pipe, '/dev/zero', directory]) {

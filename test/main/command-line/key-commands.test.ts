@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { newDirectory } from '../../support/archives.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 import { ask, KEY } from '../../support/client.ts';
 import { Command, FAILED, succeeds, USAGE } from '../../support/command.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
@@ -20,7 +20,7 @@ const mongo = await sharedMongo();
 type Env = Record<string, string>;
 
 async function sqlite(): Promise<Env> {
-  return { DATABASE_URL: `sqlite:${await newDirectory()}/petstore.db`, API_KEYS: '' };
+  return { DATABASE_URL: `sqlite:${await testDirectory()}/petstore.db`, API_KEYS: '' };
 }
 
 async function mongodb(): Promise<Env> {
@@ -349,7 +349,7 @@ describe('petstore keys', () => {
     [['delete'], 'the command must be create, list, show, revoke or rotate'],
     [['toString'], 'the command must be create, list, show, revoke or rotate'],
   ] as const)('refuses %j in one line with exit code 2, and creates nothing', async (args, problem) => {
-    const directory = await newDirectory();
+    const directory = await testDirectory();
     const told = await refused({ DATABASE_URL: `sqlite:${directory}/petstore.db` }, args);
     expect(told).toBe(`petstore: ${problem}; see npm run petstore -- keys --help\n`);
     expect(await readdir(directory)).toStrictEqual([]);
@@ -398,7 +398,7 @@ describe('petstore keys', () => {
   it.each([['list'], ['show', '0123456789abcdef'], ['revoke', '0123456789abcdef']])(
     'creates no file to read: %s',
     async (...args) => {
-      const directory = await newDirectory();
+      const directory = await testDirectory();
       const told = await refused({ DATABASE_URL: `sqlite:${directory}/mistyped.db` }, args, FAILED);
       expect(told).toBe(`petstore: there is no SQLite file ${directory}/mistyped.db\n`);
       expect(await readdir(directory)).toStrictEqual([]);
@@ -406,7 +406,7 @@ describe('petstore keys', () => {
   );
 
   it('refuses the file of another application', async () => {
-    const file = join(await newDirectory(), 'notes.txt');
+    const file = join(await testDirectory(), 'notes.txt');
     await writeFile(file, 'These are notes, not a database. '.repeat(100));
     const told = await refused({ DATABASE_URL: `sqlite:${file}` }, ['create', '--label', 'x'], FAILED);
     expect(told).toBe(`petstore: the SQLite file ${file} is not a SQLite database; choose another path\n`);

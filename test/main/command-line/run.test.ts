@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { newDirectory } from '../../support/archives.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 import { Command, FAILED, refused, succeeds, USAGE } from '../../support/command.ts';
 
 describe('the general command line', () => {
@@ -38,7 +38,7 @@ describe('the general command line', () => {
   });
 
   it('does nothing when it is interrupted before it begins', async () => {
-    const directory = await newDirectory();
+    const directory = await testDirectory();
     const command = new Command(['keys', 'create', '--label', 'x'], {
       DATABASE_URL: `sqlite:${directory}/petstore.db`,
     });
@@ -102,7 +102,7 @@ describe('the command line of a command', () => {
   });
 
   it('does not create a file that it only reads', async () => {
-    const directory = await newDirectory();
+    const directory = await testDirectory();
     await refused(
       ['export', '--from', `sqlite:${directory}/petstore.db`],
       /^petstore: the SQLite file \S+ cannot be opened[^\n]*\n$/,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseDuration } from '../../../src/main/config/duration.ts';
+import { parseDurationMs } from '../../../src/main/config/duration.ts';
 
 it.each([
   ['0s', 0],
@@ -10,7 +10,7 @@ it.each([
   ['365d', 31_536_000_000],
   ['9999999d', 863_999_913_600_000],
 ])('%s is %d milliseconds', (text, ms) => {
-  expect(parseDuration(text)).toBe(ms);
+  expect(parseDurationMs(text)).toBe(ms);
 });
 
 it.each([
@@ -31,5 +31,5 @@ it.each([
   '5y',
   '1h30m',
 ])('%j is no duration', (text) => {
-  expect(parseDuration(text)).toBeUndefined();
+  expect(parseDurationMs(text)).toBeUndefined();
 });
