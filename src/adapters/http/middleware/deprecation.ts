@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Middleware } from 'koa';
-import { DEPRECATION, isSunset, SUNSET } from '../wire/deprecation.ts';
+import { DEPRECATION, isSunset, SUNSET_HEADER } from '../wire/deprecation.ts';
 import { gone } from '../wire/refusals.ts';
 import type { State } from './state.ts';
 
@@ -12,7 +12,7 @@ export function announceDeprecation(baseUrl: (request: IncomingMessage) => strin
     if (GET_PET_PATH.test(ctx.path)) {
       const { headers } = ctx.state;
       headers['Deprecation'] = DEPRECATION;
-      headers['Sunset'] = SUNSET.toUTCString();
+      headers['Sunset'] = SUNSET_HEADER;
       headers['Link'] = `<${baseUrl(ctx.req)}/docs#getPet>; rel="deprecation"; type="text/html"`;
     }
     return next();

@@ -2,7 +2,7 @@ import type { Scope } from '../../../domain/api-key.ts';
 import { PET_STATUSES } from '../../../domain/pet.ts';
 import { ANSWER_HEADERS } from '../wire/answer-headers.ts';
 import { encodeCursor } from '../wire/cursor.ts';
-import { DEPRECATION, SUNSET, SUNSET_DATE } from '../wire/deprecation.ts';
+import { DEPRECATION, SUNSET_HEADER, SUNSET_DATE } from '../wire/deprecation.ts';
 import { RETRY_AFTER } from '../wire/errors.ts';
 import { rateLimitLeft, rateLimitPolicy } from '../wire/rate-limit.ts';
 import { scopeChallenge } from '../wire/refusals.ts';
@@ -103,7 +103,7 @@ const HEADERS = {
   },
   Sunset: {
     description: 'When the operation will be removed (RFC 8594).',
-    ...exactly(SUNSET.toUTCString()),
+    ...exactly(SUNSET_HEADER),
   },
   DeprecationLink: {
     description: 'An explanation of the deprecation.',
