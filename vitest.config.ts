@@ -1,18 +1,36 @@
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+
+// Processes share compiled code, which halves the CPU time of a start of the service.
+// https://nodejs.org/api/module.html#module-compile-cache
+process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.cache/compiled');
+
+/** Files whose tests leave no state in their process. They share processes, which saves their imports. */
+const SHARED = [
+  'domain',
+  'application',
+  'adapters/{http,json,memory,ndjson,tokens}',
+  'main/config',
+  'failure',
+  'support',
+].map((folder) => `test/${folder}/**/*.test.ts`);
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/mongodb-global-setup.ts'],
     reporters: ['default', './test/support/skipped-reporter.ts'],
-    // A test that compares nothing passes whatever the code does.
+    // Most tests wait for processes and sockets, not for a core.
+    maxWorkers: Math.max(4, availableParallelism()),
+    coverage: { provider: 'v8', include: ['src/**'] },
+    projects: [
+      { extends: true, test: { name: 'isolated', include: ['test/**/*.test.ts'], exclude: SHARED } },
+      { extends: true, test: { name: 'shared', include: SHARED, isolate: false } },
+    ],
+    // A test without an assertion proves nothing.
     expect: { requireAssertions: true },
-    // Most tests wait for processes and sockets, and hardly for a core.
-    maxWorkers: Math.max(3, availableParallelism() - 1),
     testTimeout: 15_000,
     // Long enough to start a server in.
     hookTimeout: 60_000,
-    coverage: { provider: 'v8', include: ['src/**'] },
   },
 });

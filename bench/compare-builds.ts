@@ -1,21 +1,25 @@
 /**
- * What a request costs in two builds of the service: CPU time of the server process, in rounds that take turns. Each
- * round starts both builds anew, because two processes of one build differ by some percent.
+ * The CPU time that two builds of the service take for a request. Rounds alternate between the builds. Each round
+ * starts a new process, because two processes of one build differ by some percent.
  *
  *   node bench/compare-builds.ts BEFORE [AFTER] [--url URL] [--rounds 9] [--only list-20]
  *
- * BEFORE and AFTER are checkouts with their packages installed; AFTER is this one by default. URL is memory:, sqlite:
- * (a new file for each, the default), or mongodb://HOST/ (a new database for each). Linux only: it reads /proc, and
- * pins the services to the first core and itself to the second.
+ * BEFORE and AFTER are checkouts with their packages installed. AFTER defaults to this checkout. URL is one of:
+ *
+ *   memory:
+ *   sqlite:           the default; a new file for each process
+ *   mongodb://HOST/   a new database for each process
+ *
+ * Linux only: it reads /proc, pins the services to the first core, and itself to the second.
  */
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
+import { execFileSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
+import { temporaryDirectory } from '../test/support/temporary-directory.ts';
+import { dial, getRequest, onAnswer, postRequest } from './support/http.ts';
+import { ROOT, type RunningService, startService } from './support/service.ts';
+import { summary } from './support/statistics.ts';
 
 const KEY = 'a-key-for-measuring-builds';
 const CONNECTIONS = 16;
@@ -25,111 +29,65 @@ const PETS = 1_000;
 /** The unit of /proc/PID/stat. */
 const TICK_US = 1e6 / Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 
-const POST = (body: string) =>
-  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
-  `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-const GET = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
-
-const CREATE = POST('{"name":"Rex","categoryId":7}');
+const CREATE = postRequest('{"name":"Rex","categoryId":7}', KEY);
 const WORKLOADS: Readonly<Record<string, string>> = {
-  'list-20': GET('/v1/pets'),
-  'list-20 filter': GET('/v1/pets?status=available'),
-  get: GET('/v1/pets/500'),
+  'list-20': getRequest('/v1/pets', KEY),
+  'list-20 filter': getRequest('/v1/pets?status=available', KEY),
+  get: getRequest('/v1/pets/500', KEY),
   create: CREATE,
 };
 
-type Build = AsyncDisposable & { readonly port: number; readonly pid: number };
-
-async function start(checkout: string, DATABASE_URL: string): Promise<Build> {
-  const node = join(checkout, 'node_modules/.bin/node');
-  const child = spawn('taskset', ['-c', '0', node, 'src/main/main.ts'], {
-    cwd: checkout,
-    env: { ...process.env, DATABASE_URL, AUTO_MIGRATE: 'true', API_KEYS: KEY, PORT: '0' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const lines = createInterface(child.stdout);
-  const [line] = (await once(lines, 'line')) as [string];
-  const { url: at } = JSON.parse(line) as { url: string };
-  return {
-    port: Number(new URL(at).port),
-    // `taskset` and the launcher replace themselves or keep one child.
-    pid: await serverOf(child.pid ?? 0),
-    async [Symbol.asyncDispose]() {
-      child.kill();
-      await once(child, 'exit');
-    },
-  };
-}
-
-/** The process at the end of a chain of launchers. */
-async function serverOf(pid: number): Promise<number> {
-  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
-  const [only] = children.trim().split(' ');
-  return only === undefined || only === '' ? pid : serverOf(Number(only));
-}
-
-function databaseUrl(url: string, name: string, keep: string): string {
-  if (url === 'sqlite:') return `sqlite:${join(keep, `${name}.db`)}`;
+function databaseUrl(url: string, name: string, directory: string): string {
+  if (url === 'sqlite:') return `sqlite:${join(directory, `${name}.db`)}`;
   return url.startsWith('mongodb') ? `${url}bench_${name}_${process.pid}` : url;
 }
 
-/** Sends the request again and again on some connections. Resolves with how many were answered with that status. */
+/** Repeats the request on all connections. Resolves with the number of answers. */
 async function load(port: number, request: string, until: (done: number) => boolean): Promise<number> {
   let done = 0;
   const expected = request.startsWith('POST') ? 'HTTP/1.1 201 ' : 'HTTP/1.1 200 ';
   const client = async () => {
-    const socket = connect({ host: '127.0.0.1', port, noDelay: true });
-    const over = Promise.withResolvers<void>();
-    let answer = '';
-    socket.on('error', over.reject);
-    socket.on('data', (chunk) => {
-      answer += chunk.toString('latin1');
-      const head = answer.indexOf('\r\n\r\n');
-      if (head === -1) return;
-      const length = Number(/Content-Length: (\d+)/.exec(answer)?.[1]);
-      if (answer.length < head + 4 + length) return;
-      if (!answer.startsWith(expected)) over.reject(new Error(answer));
-      answer = '';
+    const socket = dial(port);
+    const finished = Promise.withResolvers<void>();
+    socket.on('error', finished.reject);
+    onAnswer(socket, (answer) => {
+      if (!answer.startsWith(expected)) finished.reject(new Error(answer));
       done++;
-      if (until(done)) over.resolve();
+      if (until(done)) finished.resolve();
       else socket.write(request);
     });
     socket.write(request);
-    await over.promise;
+    await finished.promise;
     socket.destroy();
   };
   await Promise.all(Array.from({ length: CONNECTIONS }, client));
   return done;
 }
 
-/** The CPU time that a process has used, in microseconds. */
-async function cpuOf(pid: number): Promise<number> {
+/** The CPU time of a process so far, in microseconds. */
+async function cpuUsOf(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * TICK_US;
 }
 
-async function measure({ port, pid }: Build, request: string, ms: number): Promise<number> {
-  const before = await cpuOf(pid);
+/** Microseconds of CPU time for one request. */
+async function measure({ port, pid }: RunningService, request: string, ms: number): Promise<number> {
+  const before = await cpuUsOf(pid);
   const end = performance.now() + ms;
   const done = await load(port, request, () => performance.now() >= end);
-  return ((await cpuOf(pid)) - before) / done;
+  return ((await cpuUsOf(pid)) - before) / done;
 }
 
-function spread(values: readonly number[], digits: number): string {
-  const sorted = values.toSorted((a, b) => a - b);
-  const at = (q: number) => sorted[Math.round((sorted.length - 1) * q)]?.toFixed(digits);
-  return `${at(0.5)} (${at(0.25)} to ${at(0.75)})`;
-}
-
-/** What each workload costs in a process that was started for it. */
-async function sample(name: string, checkout: string, keep: string, round: number): Promise<number[]> {
-  await using build = await start(checkout, databaseUrl(values.url, `${name}_${round}`, keep));
-  await load(build.port, CREATE, (done) => done >= PETS);
+/** The cost of each workload in a new process. */
+async function sample(checkout: string, DATABASE_URL: string): Promise<number[]> {
+  const env = { DATABASE_URL, AUTO_MIGRATE: 'true', API_KEYS: KEY };
+  await using service = await startService(env, { checkout, core: 0 });
+  await load(service.port, CREATE, (done) => done >= PETS);
   const costs: number[] = [];
-  for (const request of wanted.map(([, text]) => text)) {
-    await measure(build, request, WARM_UP_MS);
-    costs.push(await measure(build, request, ROUND_MS));
+  for (const [, request] of workloads) {
+    await measure(service, request, WARM_UP_MS);
+    costs.push(await measure(service, request, ROUND_MS));
   }
   return costs;
 }
@@ -142,26 +100,30 @@ const { values, positionals } = parseArgs({
   },
   allowPositionals: true,
 });
-const [before, after = join(import.meta.dirname, '..')] = positionals;
+const [before, after = ROOT] = positionals;
 if (before === undefined) throw new Error('usage: node bench/compare-builds.ts BEFORE [AFTER] [--url URL]');
+const checkouts = { before: resolve(before), after: resolve(after) };
+const workloads = Object.entries(WORKLOADS).filter(([name]) => name.includes(values.only));
 execFileSync('taskset', ['-pc', '1', String(process.pid)]);
-const wanted = Object.entries(WORKLOADS).filter(([name]) => name.includes(values.only));
-const keep = await mkdtemp(join(tmpdir(), 'petstore-bench-'));
+
+await using directory = await temporaryDirectory('bench');
 const samples: { before: number[]; after: number[] }[] = [];
-try {
-  for (let round = 0; round < Number(values.rounds); round++) {
-    const measured = { before: [] as number[], after: [] as number[] };
-    // Each goes first as often as the other.
-    const order = round % 2 === 0 ? (['before', 'after'] as const) : (['after', 'before'] as const);
-    for (const name of order)
-      measured[name] = await sample(name, resolve({ before, after }[name]), keep, round);
-    samples.push(measured);
+for (let round = 0; round < Number(values.rounds); round++) {
+  const measured = { before: [] as number[], after: [] as number[] };
+  // Each build goes first in every second round.
+  const order = round % 2 === 0 ? (['before', 'after'] as const) : (['after', 'before'] as const);
+  for (const build of order) {
+    const url = databaseUrl(values.url, `${build}_${round}`, directory.path);
+    measured[build] = await sample(checkouts[build], url);
   }
-} finally {
-  await rm(keep, { recursive: true });
+  samples.push(measured);
 }
-console.log(`CPU of the service a request, ${values.url}, ${values.rounds} rounds: median (quartiles)`);
-for (const [index, [name]] of wanted.entries()) {
+
+console.log(
+  `CPU time of the service for a request, ${values.url}, ${values.rounds} rounds: median (quartiles)`,
+);
+const spread = (figures: readonly number[], digits: number) => summary(figures, digits, [0.25, 0.75]);
+for (const [index, [name]] of workloads.entries()) {
   const cost = (build: 'before' | 'after') => samples.map((measured) => measured[build][index] ?? NaN);
   const ratios = samples.map((measured) => (measured.after[index] ?? NaN) / (measured.before[index] ?? NaN));
   const columns = `before ${spread(cost('before'), 1)} us, after ${spread(cost('after'), 1)} us`;

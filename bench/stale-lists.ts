@@ -1,10 +1,11 @@
 /**
- * What is left where reads can miss an acknowledged pet, and what a change of the primary costs them. Three mongod
- * processes on loopback (MONGOD_BIN, or see test/support/mongod-binary.ts), with the timeouts of MongoDB's defaults.
+ * How long reads can miss an acknowledged pet, and how long a change of the primary delays them. Three mongod processes
+ * on loopback (MONGOD_BIN, or see test/support/mongod-binary.ts), with MongoDB's default timeouts.
  *
  *   node bench/stale-lists.ts [ROUNDS]       5 by default
  */
-import { connect } from '../src/adapters/mongodb/connect.ts';
+import { ConfirmedReads } from '../src/adapters/mongodb/confirmed-reads.ts';
+import { connect } from '../src/adapters/mongodb/connection/connect.ts';
 import { migrate } from '../src/adapters/mongodb/migrate.ts';
 import { MongoPetRepository } from '../src/adapters/mongodb/pet-repository.ts';
 import { newPet } from '../src/domain/pet.ts';
@@ -21,46 +22,48 @@ await using set = await ReplicaSet.start();
 const url = set.url(DATABASE);
 await migrate(url);
 const client = await connect(url);
-const pets = new MongoPetRepository(client.db());
+const pets = new MongoPetRepository(client.db(), new ConfirmedReads(client.db()));
 await pets.insert(rex);
 
-/** From the news of another primary to the first list, in milliseconds. */
-async function afterChange(): Promise<number> {
+/** Milliseconds from the discovery of another primary to the first list. */
+async function afterChangeMs(): Promise<number> {
   await set.whole();
-  const { promise: news, resolve } = Promise.withResolvers<number>();
+  const { promise: discovered, resolve } = Promise.withResolvers<number>();
   const old = await set.primary();
-  const heard = (event: { newDescription: { servers: Map<string, { type: string; address: string }> } }) => {
+  const onChange = (event: {
+    newDescription: { servers: Map<string, { type: string; address: string }> };
+  }) => {
     const primary = [...event.newDescription.servers.values()].find(({ type }) => type === 'RSPrimary');
     if (primary !== undefined && primary.address !== old.address) resolve(performance.now());
   };
-  client.on('topologyDescriptionChanged', heard);
+  client.on('topologyDescriptionChanged', onChange);
   const [next] = await set.secondaries();
   await next?.admin({ replSetStepUp: 1 });
-  const since = await news;
-  client.off('topologyDescriptionChanged', heard);
+  const since = await discovered;
+  client.off('topologyDescriptionChanged', onChange);
   await pets.list({ limit: 20 });
   return performance.now() - since;
 }
 
-/** From the silence of most members to the first list that is no longer believed without a proof. */
-async function untilDoubt(): Promise<number> {
+/** Milliseconds from the silence of a majority to the first read that demands proof of the primary. */
+async function untilProofMs(): Promise<number> {
   await set.whole();
   const watched = await connect(url, { monitorCommands: true });
-  const repository = new MongoPetRepository(watched.db(), 1_000);
+  const repository = new MongoPetRepository(watched.db(), new ConfirmedReads(watched.db()), 1_000);
   await repository.list({ limit: 20 });
-  let doubted = false;
+  let demanded = false;
   watched.on(
     'commandStarted',
-    ({ command }) => (doubted ||= command['readConcern']?.level === 'linearizable'),
+    ({ command }) => (demanded ||= command['readConcern']?.level === 'linearizable'),
   );
   const others = await set.secondaries();
   const since = performance.now();
   for (const member of others) member.freeze();
   await until(
-    'a doubt',
+    'a read with proof',
     async () => {
       await repository.list({ limit: 20 }).catch(() => undefined);
-      return doubted ? true : undefined;
+      return demanded ? true : undefined;
     },
     PATIENCE,
   );
@@ -70,17 +73,21 @@ async function untilDoubt(): Promise<number> {
   return ms;
 }
 
-/** How long a deposed primary that wakes up gives lists without the newest pet to a service that sees it alone. */
-async function fromDeposed(): Promise<number> {
+/** Milliseconds for which a deposed primary that awakes gives stale lists to a service that reaches no other member. */
+async function staleFromDeposedMs(): Promise<number> {
   await set.whole();
   const old = await set.primary();
   const alone = await connect(`mongodb://${old.address}/${DATABASE}?directConnection=true`);
-  const repository = new MongoPetRepository(alone.db(), 1_000);
+  const repository = new MongoPetRepository(alone.db(), new ConfirmedReads(alone.db()), 1_000);
   await repository.list({ limit: 100 });
   old.freeze();
   await set.primary();
   const elsewhere = await connect(urlWithout(old));
-  const { id } = await new MongoPetRepository(elsewhere.db(), 60_000).insert(rex);
+  const { id } = await new MongoPetRepository(
+    elsewhere.db(),
+    new ConfirmedReads(elsewhere.db()),
+    60_000,
+  ).insert(rex);
   let lastStale = 0;
   old.thaw();
   const since = performance.now();
@@ -98,7 +105,7 @@ function urlWithout(member: Member): string {
   return set.url(DATABASE).replace(/\/\/[^/]+/, `//${others.join(',')}`);
 }
 
-async function timeouts(electionTimeoutMillis: number, heartbeatIntervalMillis: number): Promise<void> {
+async function setTimeouts(electionTimeoutMillis: number, heartbeatIntervalMillis: number): Promise<void> {
   const primary = await set.primary();
   const { config } = await primary.admin({ replSetGetConfig: 1 });
   const settings = { ...config.settings, electionTimeoutMillis, heartbeatIntervalMillis };
@@ -106,13 +113,13 @@ async function timeouts(electionTimeoutMillis: number, heartbeatIntervalMillis: 
 }
 
 async function measure(what: string, once: () => Promise<number>): Promise<void> {
-  const figures: number[] = [];
-  for (let round = 0; round < ROUNDS; round++) figures.push(Math.round(await once()));
-  console.log(`${what}: ${figures.join(', ')} ms`);
+  const ms: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) ms.push(Math.round(await once()));
+  console.log(`${what}: ${ms.join(', ')} ms`);
 }
 
-await measure('from the news of another primary to the first list', afterChange);
-await timeouts(10_000, 2_000);
-await measure('from the silence of most members to doubt', untilDoubt);
-await measure('the last stale list from a deposed primary, after it woke up', fromDeposed);
+await measure('from the discovery of another primary to the first list', afterChangeMs);
+await setTimeouts(10_000, 2_000);
+await measure('from the silence of a majority to the first read with proof', untilProofMs);
+await measure('from the awakening of a deposed primary to its last stale list', staleFromDeposedMs);
 await client.close();

@@ -1,27 +1,28 @@
 /**
- * What clients cost that pipeline and never read: 1,000 connections of them, while another client is served. The bars:
- * resident memory at most 150 MiB above idle, and every answer to the other client within 100 ms. Exit code 1 if one of
- * them is missed. The pets are kept in memory: 200 of them, with the longest names. Linux only.
+ * The cost of clients that pipeline requests and never read: 1,000 connections of them, beside one well-behaved client.
+ * The bars: resident memory at most 150 MiB above idle, and every answer to the well-behaved client within 100 ms. The
+ * exit code is 1 when a bar is missed. The service holds 200 pets with the longest names in memory. Linux only.
  *
- *   node bench/unread-pipelines.ts [KIND] [SECONDS]       all kinds one after the other, 15 s each, by default
+ *   node bench/unread-pipelines.ts [KIND] [SECONDS]       all kinds in sequence, 15 s each, by default
  *
  *   lists      199 requests for a page of 100 pets on each connection
- *   storm      the same, on connections that send while the others are still being opened
+ *   storm      the same, sent while other connections are still being opened
  *   minimal    199 requests to /livez
  *   creates    199 requests that add a pet
  *   page       one request for a page of 100 pets
  */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { temporaryDirectory } from '../test/support/temporary-directory.ts';
+import { ask, dial, getRequest, postRequest } from './support/http.ts';
+import { startService } from './support/service.ts';
+import { quantile } from './support/statistics.ts';
 
-const MAIN = join(import.meta.dirname, '../src/main/main.ts');
 const MIB = 1024 * 1024;
 const MEMORY_BAR_MIB = 150;
 const LATENCY_BAR_MS = 100;
@@ -31,35 +32,29 @@ const PIPELINED = 199;
 const KEY = 'a-key-of-this-bench';
 const LONG_NAME = '🐕'.repeat(255);
 
-const HEAD = `Host: 127.0.0.1\r\nAuthorization: Bearer ${KEY}\r\n`;
-const LIST = `GET /v1/pets?limit=100 HTTP/1.1\r\n${HEAD}\r\n`;
+const LIST = getRequest('/v1/pets?limit=100', KEY);
 const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
 
 const KINDS = {
   lists: { text: LIST.repeat(PIPELINED), openFirst: true },
   storm: { text: LIST.repeat(PIPELINED), openFirst: false },
   minimal: { text: LIVEZ.repeat(PIPELINED), openFirst: true },
-  creates: { text: create('{"name":"Rex","categoryId":7}').repeat(PIPELINED), openFirst: true },
+  creates: { text: postRequest('{"name":"Rex","categoryId":7}', KEY).repeat(PIPELINED), openFirst: true },
   page: { text: LIST, openFirst: true },
 } as const;
 
 type Kind = keyof typeof KINDS;
 
-function create(body: string): string {
-  const length = Buffer.byteLength(body);
-  return `POST /v1/pets HTTP/1.1\r\n${HEAD}Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`;
-}
-
 type Attack = { readonly port: number; readonly kind: Kind };
 
-/** In a thread of its own: the other client must not wait for it. Says "sent" when everything is written. */
+/** Runs in a separate thread, where it does not delay the well-behaved client. Posts "sent" when all is written. */
 async function attack({ port, kind }: Attack): Promise<void> {
   const { text, openFirst } = KINDS[kind];
   const bytes = Buffer.from(text);
   const all: Socket[] = [];
   for (let index = 0; index < CONNECTIONS; index++) {
     const socket = connect({ host: '127.0.0.1', port });
-    // That it is cut off is allowed.
+    // The service may cut it off.
     socket.on('error', () => {});
     socket.pause();
     if (openFirst) await once(socket, 'connect');
@@ -70,42 +65,22 @@ async function attack({ port, kind }: Attack): Promise<void> {
   parentPort?.postMessage('sent', []);
 }
 
-/** One request on the connection; how long its answer took, in milliseconds. */
-async function ask(socket: Socket, text: string): Promise<number> {
-  const asked = performance.now();
-  let answer = '';
-  socket.write(text);
-  for (;;) {
-    const [chunk] = (await once(socket, 'data')) as [Buffer];
-    answer += chunk.toString('latin1');
-    const head = answer.indexOf('\r\n\r\n');
-    const length = /Content-Length: (\d+)/.exec(answer)?.[1];
-    if (head === -1 || answer.length < head + 4 + Number(length)) continue;
-    if (!answer.startsWith('HTTP/1.1 20')) throw new Error(answer);
-    return performance.now() - asked;
-  }
-}
-
-function dial(port: number): Socket {
-  return connect({ host: '127.0.0.1', port, noDelay: true });
-}
-
-/** Asks over a connection that is kept and, every tenth time, over a new one. */
-async function serve(port: number, until: () => boolean): Promise<number[]> {
+/** The well-behaved client: asks on one connection and, every tenth time, on a new one. Resolves with its latencies. */
+async function askRepeatedly(port: number, until: () => boolean): Promise<number[]> {
   const latencies: number[] = [];
   const kept = dial(port);
-  const list = `GET /v1/pets HTTP/1.1\r\n${HEAD}\r\n`;
+  const list = getRequest('/v1/pets', KEY);
   for (let count = 0; !until(); count++) {
-    latencies.push(await ask(kept, list));
+    latencies.push(await ask(kept, list, 200));
     if (count % 10 === 0) {
       const fresh = dial(port);
-      latencies.push(await ask(fresh, LIVEZ));
+      latencies.push(await ask(fresh, LIVEZ, 200));
       fresh.destroy();
     }
     await sleep(10);
   }
   kept.destroy();
-  return latencies.toSorted((a, b) => a - b);
+  return latencies;
 }
 
 function residentMib(pid: number): number {
@@ -113,59 +88,45 @@ function residentMib(pid: number): number {
   return (Number(kib) * 1024) / MIB;
 }
 
-/** With its log in a file: nothing of the measurement may wait for it to be read. */
-async function startService(logFile: string) {
-  const env = { ...process.env, DATABASE_URL: 'memory:', PORT: '0', API_KEYS: KEY };
-  const log = await open(logFile, 'w');
-  const service = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', log.fd, 'inherit'] });
-  await log.close();
-  let url: string | undefined;
-  while (url === undefined) {
-    await sleep(50);
-    if (service.exitCode !== null) throw new Error('the service has ended');
-    url = /"url":"([^"]+)"/.exec(await readFile(logFile, 'utf8'))?.[1];
+async function measure(kind: Kind, seconds: number, logFile: string): Promise<boolean> {
+  await using service = await startService({ DATABASE_URL: 'memory:', API_KEYS: KEY }, { logFile });
+  const { pid, port } = service;
+  await fillAndWarmUp(port);
+  await sleep(1_000);
+  const idleMib = residentMib(pid);
+  let peakMib = idleMib;
+  const watch = setInterval(() => (peakMib = Math.max(peakMib, residentMib(pid))), 20);
+  let stopping = false;
+  const asking = askRepeatedly(port, () => stopping);
+  const attacker = new Worker(import.meta.filename, { workerData: { port, kind } satisfies Attack });
+  await once(attacker, 'message');
+  await sleep(seconds * 1000);
+  stopping = true;
+  const latencies = await asking;
+  clearInterval(watch);
+  const lastMib = residentMib(pid);
+  await attacker.terminate();
+  const slowestMs = quantile(latencies, 1);
+  const kept = peakMib - idleMib <= MEMORY_BAR_MIB && slowestMs <= LATENCY_BAR_MS;
+  console.log(
+    `${kind}: idle ${idleMib.toFixed(0)} MiB, at most ${(peakMib - idleMib).toFixed(0)} above it ` +
+      `(bar ${MEMORY_BAR_MIB}), ${(lastMib - idleMib).toFixed(0)} at the end; ` +
+      `${latencies.length} answers to the other client: p50 ${quantile(latencies, 0.5).toFixed(1)} ms, ` +
+      `p99 ${quantile(latencies, 0.99).toFixed(1)} ms, slowest ${slowestMs.toFixed(1)} ms ` +
+      `(bar ${LATENCY_BAR_MS}): ${kept ? 'kept' : 'MISSED'}`,
+  );
+  for (const line of (await readFile(logFile, 'utf8')).split('\n')) {
+    if (line.startsWith('{"level":40')) console.log(`  ${line}`);
   }
-  return { pid: service.pid!, port: Number(new URL(url).port), service };
+  return kept;
 }
 
-async function measure(kind: Kind, seconds: number, logFile: string): Promise<boolean> {
-  const { pid, port, service } = await startService(logFile);
-  try {
-    const socket = dial(port);
-    for (let i = 0; i < 200; i++) await ask(socket, create(`{"name":"${LONG_NAME}","categoryId":7}`));
-    for (let i = 0; i < 200; i++) await ask(socket, LIST);
-    socket.destroy();
-    await sleep(1_000);
-    const idle = residentMib(pid);
-    let peak = idle;
-    const watch = setInterval(() => (peak = Math.max(peak, residentMib(pid))), 20);
-    let over = false;
-    const other = serve(port, () => over);
-    const attacker = new Worker(import.meta.filename, { workerData: { port, kind } satisfies Attack });
-    await once(attacker, 'message');
-    await sleep(seconds * 1000);
-    over = true;
-    const latencies = await other;
-    clearInterval(watch);
-    const last = residentMib(pid);
-    await attacker.terminate();
-    const quantile = (q: number) => latencies[Math.round((latencies.length - 1) * q)] ?? NaN;
-    const [p50, p99, most] = [0.5, 0.99, 1].map(quantile) as [number, number, number];
-    const kept = peak - idle <= MEMORY_BAR_MIB && most <= LATENCY_BAR_MS;
-    console.log(
-      `${kind}: idle ${idle.toFixed(0)} MiB, at most ${(peak - idle).toFixed(0)} above it (bar ${MEMORY_BAR_MIB}), ` +
-        `${(last - idle).toFixed(0)} at the end; ${latencies.length} answers to the other client: ` +
-        `p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, most ${most.toFixed(1)} ms (bar ${LATENCY_BAR_MS}): ` +
-        (kept ? 'kept' : 'MISSED'),
-    );
-    for (const line of (await readFile(logFile, 'utf8')).split('\n')) {
-      if (line.startsWith('{"level":40')) console.log(`  ${line}`);
-    }
-    return kept;
-  } finally {
-    service.kill('SIGKILL');
-    await once(service, 'exit');
-  }
+async function fillAndWarmUp(port: number): Promise<void> {
+  const socket = dial(port);
+  const create = postRequest(`{"name":"${LONG_NAME}","categoryId":7}`, KEY);
+  for (let i = 0; i < 200; i++) await ask(socket, create, 201);
+  for (let i = 0; i < 200; i++) await ask(socket, LIST, 200);
+  socket.destroy();
 }
 
 if (isMainThread) {
@@ -173,13 +134,9 @@ if (isMainThread) {
   const all = Object.keys(KINDS) as Kind[];
   const kinds = kind === undefined ? all : all.filter((name) => name === kind);
   if (kinds.length === 0) throw new Error(`KIND must be one of ${all.join(', ')}`);
-  const directory = await mkdtemp(join(tmpdir(), 'petstore-bench-'));
-  try {
-    for (const each of kinds) {
-      if (!(await measure(each, Number(seconds), join(directory, 'log')))) process.exitCode = 1;
-    }
-  } finally {
-    await rm(directory, { recursive: true });
+  await using directory = await temporaryDirectory('bench');
+  for (const each of kinds) {
+    if (!(await measure(each, Number(seconds), join(directory.path, 'log')))) process.exitCode = 1;
   }
 } else {
   await attack(workerData as Attack);

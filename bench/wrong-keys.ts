@@ -1,21 +1,21 @@
 /**
- * Whether wrong keys slow the right ones down: a service is asked for a page with a right key, a part of the time while
- * 100,000 requests a minute come with wrong keys. Those have the form of a key and a right checksum, so that each has to
- * be looked up. Rounds with and without them take turns, first at a steady rate, then as fast as 8 connections can.
+ * Whether wrong keys slow down requests with a right key. A service answers requests for a page, alone and beside
+ * 100,000 requests a minute with wrong keys. A wrong key has the form of a key and a right checksum: it needs a lookup.
+ * Rounds alternate. Each has a part at a steady rate, and one as fast as 8 connections can be.
  *
- *   node bench/wrong-keys.ts [ROUNDS] [DATABASE_URL]       7 by default, 12 s each; a new SQLite file by default
+ *   node bench/wrong-keys.ts [ROUNDS] [DATABASE_URL]       7 rounds of 12 s and a new SQLite file by default
  */
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { mintKey } from '../src/adapters/tokens/token.ts';
+import { temporaryDirectory } from '../test/support/temporary-directory.ts';
+import { ask, dial, getRequest } from './support/http.ts';
+import { ROOT, startService } from './support/service.ts';
+import { quantile, summary } from './support/statistics.ts';
 
-const MAIN = join(import.meta.dirname, '../src/main/main.ts');
 const PHASE_MS = 3_000;
 const WRONG_PER_SECOND = 100_000 / 60;
 const RIGHT_PER_SECOND = 300;
@@ -24,37 +24,22 @@ const CONNECTIONS = 8;
 const WRONG = Array.from({ length: 20_000 }, () => mintKey().token);
 let next = 0;
 
-/** Connections that are kept, each for one request at a time; who comes when none is free waits. */
+/** A pool of connections with one request in flight on each. */
 class Client {
   readonly #port: number;
   readonly #idle: Socket[] = [];
   readonly #waiting: ((socket: Socket) => void)[] = [];
   readonly #all: Socket[] = [];
 
-  constructor(url: string) {
-    this.#port = Number(new URL(url).port);
+  constructor(port: number) {
+    this.#port = port;
   }
 
-  /** One request; how long it took, in milliseconds. */
-  async ask(key: string, expected: number): Promise<number> {
+  /** The latency of a request in milliseconds, the wait for a free connection included. */
+  async ask(key: string, expectedStatus: number): Promise<number> {
     const asked = performance.now();
     const socket = this.#idle.pop() ?? (await this.#another());
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    let answer = '';
-    const take = (chunk: Buffer) => {
-      answer += chunk.toString('latin1');
-      const head = answer.indexOf('\r\n\r\n');
-      const length = /Content-Length: (\d+)/.exec(answer)?.[1];
-      if (head === -1 || answer.length < head + 4 + Number(length)) return;
-      socket.off('data', take);
-      if (answer.startsWith(`HTTP/1.1 ${expected} `)) resolve();
-      else reject(new Error(answer));
-    };
-    socket.on('data', take);
-    socket.write(
-      `GET /v1/pets HTTP/1.1\r\nHost: 127.0.0.1:${this.#port}\r\nAuthorization: Bearer ${key}\r\n\r\n`,
-    );
-    await promise;
+    await ask(socket, getRequest('/v1/pets', key), expectedStatus);
     const waiting = this.#waiting.shift();
     if (waiting === undefined) this.#idle.push(socket);
     else waiting(socket);
@@ -71,14 +56,14 @@ class Client {
       this.#waiting.push(resolve);
       return promise;
     }
-    const socket = connect({ host: '127.0.0.1', port: this.#port, noDelay: true });
+    const socket = dial(this.#port);
     this.#all.push(socket);
     await once(socket, 'connect');
     return socket;
   }
 }
 
-/** Sends at a steady rate, whatever becomes of the answers. */
+/** Sends at a steady rate, without waiting for answers. Resolves with the number of requests. */
 async function atRate(perSecond: number, ms: number, send: () => Promise<unknown>): Promise<number> {
   const began = performance.now();
   const answers: Promise<unknown>[] = [];
@@ -94,89 +79,69 @@ async function atRate(perSecond: number, ms: number, send: () => Promise<unknown
   return answers.length;
 }
 
-/** Wrong keys, at that rate for so many milliseconds. Resolves with how many. */
-async function flood(url: string, ms: number): Promise<number> {
-  const client = new Client(url);
+/** Sends wrong keys. Resolves with their number. */
+async function flood(port: number, ms: number): Promise<number> {
+  const client = new Client(port);
   const sent = await atRate(WRONG_PER_SECOND, ms, () => client.ask(WRONG[next++ % WRONG.length]!, 401));
   client.close();
   return sent;
 }
 
-type Figures = { readonly p50: number; readonly p99: number; readonly most: number };
+type Figures = { readonly p50Ms: number; readonly p99Ms: number; readonly perSecond: number };
 
-async function right(url: string, key: string): Promise<Figures> {
-  const client = new Client(url);
+/** Sends right keys: at a steady rate, then as fast as possible. */
+async function right(port: number, key: string): Promise<Figures> {
+  const client = new Client(port);
   const latencies: number[] = [];
   await atRate(RIGHT_PER_SECOND, PHASE_MS, async () => latencies.push(await client.ask(key, 200)));
-  latencies.sort((a, b) => a - b);
   const end = performance.now() + PHASE_MS;
-  let most = 0;
+  let answers = 0;
   const caller = async () => {
-    for (; performance.now() < end; most++) await client.ask(key, 200);
+    for (; performance.now() < end; answers++) await client.ask(key, 200);
   };
   await Promise.all(Array.from({ length: CONNECTIONS }, caller));
   client.close();
-  const quantile = (q: number) => latencies[Math.floor(latencies.length * q)] ?? 0;
-  return { p50: quantile(0.5), p99: quantile(0.99), most: (most * 1000) / PHASE_MS };
-}
-
-function shown({ p50, p99, most }: Figures): string {
-  return `p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms, at most ${Math.round(most)}/s`;
-}
-
-function ratio(of: readonly [Figures, Figures][], figure: keyof Figures): string {
-  const ratios = of.map(([quiet, flooded]) => flooded[figure] / quiet[figure]).toSorted((a, b) => a - b);
-  const [least, median, most] = [0, 0.5, 1].map((q) =>
-    ratios[Math.round((ratios.length - 1) * q)]?.toFixed(2),
-  );
-  return `${median} (${least} to ${most})`;
-}
-
-async function startService(env: NodeJS.ProcessEnv): Promise<{ url: string; stop(): Promise<void> }> {
-  const service = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  const lines = createInterface(service.stdout);
-  const [line] = (await once(lines, 'line')) as [string];
-  const { url } = JSON.parse(line) as { url: string };
   return {
-    url,
-    async stop() {
-      service.kill();
-      await once(service, 'exit');
-    },
+    p50Ms: quantile(latencies, 0.5),
+    p99Ms: quantile(latencies, 0.99),
+    perSecond: (answers * 1000) / PHASE_MS,
   };
 }
 
+function shown({ p50Ms, p99Ms, perSecond }: Figures): string {
+  return `p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms, at most ${Math.round(perSecond)}/s`;
+}
+
+function ratio(pairs: readonly (readonly [Figures, Figures])[], figure: keyof Figures): string {
+  return summary(
+    pairs.map(([alone, flooded]) => flooded[figure] / alone[figure]),
+    2,
+  );
+}
+
 async function main(rounds: number, DATABASE_URL: string): Promise<void> {
-  const env = { ...process.env, DATABASE_URL, PORT: '0' };
   const created = await promisify(execFile)(
     process.execPath,
-    [MAIN, 'keys', 'create', '--label', 'bench', '--expires', '1d'],
-    { env },
+    [join(ROOT, 'src/main/main.ts'), 'keys', 'create', '--label', 'bench', '--expires', '1d'],
+    { env: { ...process.env, DATABASE_URL } },
   );
   const key = created.stdout.trim();
-  const service = await startService(env);
-  try {
-    await right(service.url, key);
-    const pairs: [Figures, Figures][] = [];
-    for (let round = 1; round <= rounds; round++) {
-      const quiet = await right(service.url, key);
-      const sent = flood(service.url, 2 * PHASE_MS);
-      const flooded = await right(service.url, key);
-      const count = await sent;
-      pairs.push([quiet, flooded]);
-      console.log(`round ${round}: alone ${shown(quiet)}; beside ${count} wrong keys ${shown(flooded)}`);
-    }
-    console.log(`beside wrong keys, of what it is without them: p50 ${ratio(pairs, 'p50')},`);
-    console.log(`  p99 ${ratio(pairs, 'p99')}, requests/s at most ${ratio(pairs, 'most')}`);
-  } finally {
-    await service.stop();
+  await using service = await startService({ DATABASE_URL });
+  const { port } = service;
+  await right(port, key);
+  const pairs: [Figures, Figures][] = [];
+  for (let round = 1; round <= rounds; round++) {
+    const alone = await right(port, key);
+    const sending = flood(port, 2 * PHASE_MS);
+    const flooded = await right(port, key);
+    const count = await sending;
+    pairs.push([alone, flooded]);
+    console.log(`round ${round}: alone ${shown(alone)}; beside ${count} wrong keys ${shown(flooded)}`);
   }
+  console.log(`beside wrong keys, as a multiple of alone: p50 ${ratio(pairs, 'p50Ms')},`);
+  console.log(`  p99 ${ratio(pairs, 'p99Ms')}, requests/s at most ${ratio(pairs, 'perSecond')}`);
 }
 
 const [rounds = '7', url] = process.argv.slice(2);
-const directory = await mkdtemp(join(tmpdir(), 'petstore-bench-'));
-try {
-  await main(Number(rounds), url ?? `sqlite:${directory}/petstore.db`);
-} finally {
-  await rm(directory, { recursive: true });
-}
+await using directory = await temporaryDirectory('bench');
+await main(Number(rounds), url ?? `sqlite:${directory.path}/petstore.db`);

@@ -1,4 +1,4 @@
-import { access, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { glob, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -7,27 +7,33 @@ import { freshDatabase } from './support/mongo-database.ts';
 import { sharedMongo } from './support/mongodb.ts';
 import { type Program, ROOT, run } from './support/process.ts';
 
+/** Each command starts npm and Node, which takes seconds on a busy machine. */
+const MANY_COMMANDS = { timeout: 60_000 } as const;
+
 type Block = { readonly section: string; readonly language: string; readonly text: string };
 
 const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
+const blocks = blocksOf(readme);
 
-/** The code blocks of the README, each with the heading that it stands under. */
-const blocks: readonly Block[] = readme.split(/^##? /m).flatMap((part) => {
-  const section = part.slice(0, part.indexOf('\n'));
-  const found = part.matchAll(/^```(\w+)\n(.*?)^```$/gms);
-  return Array.from(found, ([, language = '', text = '']) => ({ section, language, text }));
-});
+/** The code blocks of a document, each with the heading above it. */
+function blocksOf(document: string): readonly Block[] {
+  return document.split(/^#+ /m).flatMap((part) => {
+    const section = part.slice(0, part.indexOf('\n'));
+    const found = part.matchAll(/^```(\w+)\n(.*?)^```$/gms);
+    return Array.from(found, ([, language = '', text = '']) => ({ section, language, text }));
+  });
+}
 
 function commands(section: string): readonly Block[] {
   return blocks.filter((block) => block.section === section && block.language === 'sh');
 }
 
-/** Runs a command of the README in the root of the project, as it stands there. */
+/** Runs a command from the README unchanged, in the root of the project. */
 function bash(command: string, env: Record<string, string> = {}): Program {
   return run('bash', ['-euo', 'pipefail', '-c', command], env);
 }
 
-/** `npm start`, on a free port and with a new file for the pets. npm passes the signal on that ends it. */
+/** Runs `npm start` on a free port with a new SQLite file. npm forwards the signal that ends it. */
 async function npmStart(command: string, env: Record<string, string> = {}): Promise<Program> {
   const directory = await mkdtemp(join(tmpdir(), 'petstore-readme-'));
   onTestFinished(() => rm(directory, { recursive: true }));
@@ -46,7 +52,7 @@ async function startForTour(env: Record<string, string>): Promise<Record<string,
   return { KEY, URL };
 }
 
-/** The tour, with what the README says that it prints. */
+/** Takes the tour and compares its output with the README. */
 async function takeTour(env: Record<string, string>): Promise<void> {
   const tour = blocks.filter(({ section }) => section === 'A tour');
   const steps = tour.filter(({ language, text }) => language === 'sh' && !text.startsWith('export '));
@@ -66,8 +72,8 @@ describe('README', () => {
     ).toStrictEqual(['npm ci && npm start\n', 'npm ci && npm test\n']);
   });
 
-  it('starts the service with the first, and the line that it prints can be pasted', async () => {
-    // Without `npm ci`: it would take the packages away that this test runs on.
+  it('starts the service with the first one, which prints a request that can be pasted', async () => {
+    // `npm ci` would remove the packages that this test runs on.
     const program = await npmStart(commands('Petstore')[0]!.text.replace('npm ci && ', ''));
     const [line] = await program.printed(/^ {2}curl .*$/m, 'stderr');
     const curl = bash(line);
@@ -85,7 +91,7 @@ describe('README', () => {
       skip('there is no MongoDB');
       return;
     }
-    const [setup] = commands('With MongoDB');
+    const [setup] = commands('Storage');
     const [, migrate = '', start = ''] = setup!.text.trim().split('\n');
     const { url: DATABASE_URL } = await freshDatabase(mongo, { migrated: false });
     const migration = bash(migrate, { DATABASE_URL });
@@ -94,7 +100,7 @@ describe('README', () => {
     await takeTour(await startForTour({ DATABASE_URL }));
   });
 
-  it('makes, lists, rotates and revokes keys as it says, while the service runs', async () => {
+  it('creates, lists, rotates and revokes keys while the service runs', MANY_COMMANDS, async () => {
     const directory = await mkdtemp(join(tmpdir(), 'petstore-readme-'));
     onTestFinished(() => rm(directory, { recursive: true }));
     const DATABASE_URL = `sqlite:${directory}/petstore.db`;
@@ -103,7 +109,8 @@ describe('README', () => {
     const steps = commands('Keys').map(({ text }) => text);
     const program = bash([...steps, 'echo "$key $new_key"'].join('\n'), { DATABASE_URL });
     expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
-    const form = new RegExp(/`\\b(pets_.*)\\b`/.exec(readme)![1]!, 'g');
+    const operations = await readFile(join(ROOT, 'docs/operations.md'), 'utf8');
+    const form = new RegExp(/`\\b(pets_.*)\\b`/.exec(operations)![1]!, 'g');
     const [key, newKey] = program.stdout.match(form) ?? [];
     expect(program.stdout).toMatch(
       new RegExp(
@@ -118,7 +125,7 @@ describe('README', () => {
     expect(await Promise.all(statuses)).toStrictEqual([401, 200]);
   });
 
-  it('moves pets as it says', async ({ skip }) => {
+  it('moves and backs up pets', MANY_COMMANDS, async ({ skip }) => {
     const mongo = await sharedMongo();
     if (mongo === undefined) {
       skip('there is no MongoDB');
@@ -128,21 +135,24 @@ describe('README', () => {
     const directory = await mkdtemp(join(tmpdir(), 'petstore-readme-'));
     onTestFinished(() => rm(directory, { recursive: true }));
     const DATABASE_URL = `sqlite:${directory}/petstore.db`;
-    const moves = commands('Moving pets')
+    const moves = commands('Moving pets and backups')
       .map(({ text }) => text)
       .join('')
       .replaceAll('sqlite:./data/petstore.db', DATABASE_URL)
       .replaceAll('mongodb://127.0.0.1:27017/petstore', `'${url}'`)
-      .replaceAll('backup.ndjson', `${directory}/backup.ndjson`);
+      .replaceAll(/ (pets\.ndjson|petstore-backup\.db)$/gm, ` ${directory}/$1`);
     const program = bash(moves, { DATABASE_URL });
-    expect(await program.ended).toStrictEqual({ code: 0, signal: null });
+    expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
     expect(program.stdout).toContain('imported 300 pets\n');
     expect(program.stdout).toContain('copied 300 pets\n');
     const examples = await readFile(join(ROOT, 'examples/pets.ndjson'), 'utf8');
-    expect(await readFile(`${directory}/backup.ndjson`, 'utf8')).toBe(examples);
+    expect(await readFile(`${directory}/pets.ndjson`, 'utf8')).toBe(examples);
+    const restored = bash(`npm run -s petstore -- export --from sqlite:${directory}/petstore-backup.db`);
+    expect(await restored.ended, restored.stderr).toStrictEqual({ code: 0, signal: null });
+    expect(restored.stdout).toBe(examples);
   });
 
-  it('has the variables that --help has, with the same defaults', () => {
+  it('has the variables of --help, with the same defaults', () => {
     const [, section = ''] = readme.split(/^## Variables$/m);
     const rows = section.matchAll(/^\| `([A-Z_]+)` \| `?([^`|]+?)`? \|/gm);
     const help = describeVariables().matchAll(/^ {2}(\S+) +(\S+) /gm);
@@ -151,9 +161,14 @@ describe('README', () => {
     expect(pairs(rows)).toStrictEqual(pairs(help));
   });
 
-  it('links to files that are there', async () => {
-    const links = Array.from(readme.matchAll(/\]\((?!https?:|#)([^)]+)\)/g), ([, path = '']) => path);
-    expect(links.length).toBeGreaterThan(0);
-    await Promise.all(links.map((path) => access(join(ROOT, path))));
+  it('has all commands of the documents, in the sections that the tests above run', async () => {
+    const others = Array.fromAsync(glob(['CONTRIBUTING.md', 'SECURITY.md', 'docs/*.md'], { cwd: ROOT }));
+    const documents = (await others).map(async (path) => readFile(join(ROOT, path), 'utf8'));
+    const sections = [readme, ...(await Promise.all(documents))]
+      .flatMap(blocksOf)
+      .filter(({ language }) => language === 'sh')
+      .map(({ section }) => section);
+    const executed = ['Petstore', 'A tour', 'Keys', 'Storage', 'Moving pets and backups'];
+    expect([...new Set(sections)]).toStrictEqual(executed);
   });
 });

@@ -1,6 +1,6 @@
-import type { Problem } from './problem.ts';
+import type { Unchecked } from './unchecked.ts';
 
-/** What an API key may be good for: reading the catalogue, and adding to it. */
+/** The permissions that an API key can have: read the catalogue, and add to it. */
 export const SCOPES = ['pets:read', 'pets:write'] as const;
 export type Scope = (typeof SCOPES)[number];
 
@@ -16,103 +16,103 @@ export const RATE_LIMIT_MAX_REQUESTS = 1_000_000_000;
 /** A day. */
 export const RATE_LIMIT_MAX_SECONDS = 86_400;
 
+/** In code points. */
 export const KEY_LABEL_MAX_LENGTH = 64;
 
-/** What somebody wants a key to be: not yet checked. */
+/** A key that an operator asks for. Not checked yet. */
 export type ApiKeyDraft = {
   readonly label: string;
   readonly scopes: readonly Scope[];
-  /** From this instant on the key is not valid; it stays valid when absent. */
+  /** The key is valid until just before this instant. Without it, the key never expires. */
   readonly expiresAt?: Date | undefined;
-  /** Instead of the one that the service has for all keys. */
+  /** Replaces the rate limit of the service for this key. */
   readonly rateLimit?: RateLimit | undefined;
 };
 
 /** A draft that obeys every rule. Only {@link newApiKey} makes one. */
 export type NewApiKey = {
-  /** A name for people: 1 to {@link KEY_LABEL_MAX_LENGTH} code points, nothing but visible characters and inner spaces. */
+  /** A name for people. 1 to {@link KEY_LABEL_MAX_LENGTH} visible characters, with spaces only between them. */
   readonly label: string;
-  /** At least one, each once, in the order of {@link SCOPES}. */
+  /** At least one, without duplicates, in the order of {@link SCOPES}. */
   readonly scopes: readonly Scope[];
   readonly createdAt: Date;
   readonly expiresAt?: Date;
   readonly rateLimit?: RateLimit;
 };
 
-/** A key as a repository keeps it: everything but the key itself. Times are exact to the millisecond. */
+/** A key as a repository stores it, without the token. Times are exact to the millisecond. */
 export type ApiKey = NewApiKey & {
-  /** Public: 16 lower-case hex digits, in the key itself and in every log. */
+  /** 16 lower-case hex digits. Public: part of the token and of every log line about the key. */
   readonly id: string;
-  /** SHA-256 of the key, as 64 lower-case hex digits. */
+  /** SHA-256 of the token, as 64 lower-case hex digits. */
   readonly digest: string;
-  /** When the key was ended for good. */
+  /** A revoked key is invalid for good. */
   readonly revokedAt?: Date;
-  /** Written at most once a minute. */
+  /** Updated at most once a minute. */
   readonly lastUsedAt?: Date;
 };
 
 export type ApiKeyState = 'active' | 'expired' | 'revoked';
 
-/** A draft breaks the rules of a key. Carries every problem, not only the first. */
+/** A draft breaks the rules of a key. The message names every broken rule. */
 export class InvalidApiKey extends Error {
   readonly kind = 'invalid-api-key';
-  readonly problems: readonly Problem[];
 
-  constructor(problems: readonly Problem[]) {
-    super(problems.map(({ field, problem }) => `${field} ${problem}`).join('; '));
+  /** @param problems phrases such as "label must be …" */
+  constructor(problems: readonly string[]) {
+    super(problems.join('; '));
     this.name = 'InvalidApiKey';
-    this.problems = problems;
   }
 }
 
 /**
- * No control, format and invisible characters, which could deceive whoever reads a list in a terminal; no spaces at the
- * ends. U+2800 is a symbol that looks like a space.
+ * Excludes control, format and invisible characters, because they can deceive the reader of a list in a terminal.
+ * U+2800 is a symbol that looks like a space.
  */
-const LABEL = new RegExp(
-  `^(?! )[[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]--[\\p{Default_Ignorable_Code_Point}\\u2800]]{1,${KEY_LABEL_MAX_LENGTH}}(?<! )$`,
-  'v',
-);
+const VISIBLE = '[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]--[\\p{Default_Ignorable_Code_Point}\\u2800]';
+const LABEL = new RegExp(`^(?! )[${VISIBLE}]{1,${KEY_LABEL_MAX_LENGTH}}(?<! )$`, 'v');
 
-/** The form of the id of a key. */
 export const API_KEY_ID = /^[0-9a-f]{16}$/;
 const DIGEST = /^[0-9a-f]{64}$/;
 
-/** @throws {InvalidApiKey} naming every field that breaks a rule. */
+/** A test of one field, and the phrase that describes what the field must be. */
+type Rule = readonly [field: keyof ApiKey, isObeyed: (value: unknown) => boolean, must: string];
+
+const LABEL_RULE: Rule = [
+  'label',
+  matches(LABEL),
+  `must be 1 to ${KEY_LABEL_MAX_LENGTH} visible characters, with spaces only between them`,
+];
+const SCOPES_RULE: Rule = ['scopes', areScopes, `must be one or more of ${SCOPES.join(', ')}`];
+const RATE_LIMIT_RULE: Rule = [
+  'rateLimit',
+  optional(isRateLimit),
+  `must be 1 to ${RATE_LIMIT_MAX_REQUESTS} requests in 1 to ${RATE_LIMIT_MAX_SECONDS} seconds`,
+];
+
+const STORED_RULES: readonly Rule[] = [
+  ['id', matches(API_KEY_ID), 'must be 16 lower-case hex digits'],
+  ['digest', matches(DIGEST), 'must be 64 lower-case hex digits'],
+  LABEL_RULE,
+  SCOPES_RULE,
+  ['createdAt', isInstant, 'must be an instant'],
+  ['expiresAt', optional(isInstant), 'must be an instant'],
+  ['revokedAt', optional(isInstant), 'must be an instant'],
+  ['lastUsedAt', optional(isInstant), 'must be an instant'],
+  RATE_LIMIT_RULE,
+];
+
+/** @throws {InvalidApiKey} naming every rule that the draft breaks */
 export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
-  const { label, scopes, expiresAt, rateLimit } = draft;
-  const problems: Problem[] = [];
-  const check = (isRight: boolean, field: string, value: unknown, problem: string) => {
-    if (!isRight) problems.push({ field, value, problem });
-  };
-  check(
-    LABEL.test(label),
-    'label',
-    label,
-    `must be 1 to ${KEY_LABEL_MAX_LENGTH} visible characters, with spaces only between them`,
-  );
-  check(
-    scopes.length > 0 && scopes.every((scope) => SCOPES.includes(scope)),
-    'scopes',
-    scopes,
-    `must be one or more of ${SCOPES.join(', ')}`,
-  );
-  // Also of what is no date at all.
-  check(
-    expiresAt === undefined || expiresAt.getTime() > now.getTime(),
-    'expiresAt',
-    expiresAt,
-    'must be in the future',
-  );
-  check(
-    rateLimit === undefined ||
-      (isWithin(rateLimit.requests, RATE_LIMIT_MAX_REQUESTS) &&
-        isWithin(rateLimit.seconds, RATE_LIMIT_MAX_SECONDS)),
-    'rateLimit',
-    rateLimit,
-    `must be 1 to ${RATE_LIMIT_MAX_REQUESTS} requests in 1 to ${RATE_LIMIT_MAX_SECONDS} seconds`,
-  );
+  const isFuture = (value: unknown) => isInstant(value) && value > now;
+  const problems = brokenRules(draft, [
+    LABEL_RULE,
+    SCOPES_RULE,
+    ['expiresAt', optional(isFuture), 'must be in the future'],
+    RATE_LIMIT_RULE,
+  ]);
   if (problems.length > 0) throw new InvalidApiKey(problems);
+  const { label, scopes, expiresAt, rateLimit } = draft;
   return {
     label,
     scopes: SCOPES.filter((scope) => scopes.includes(scope)),
@@ -124,36 +124,20 @@ export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
   };
 }
 
-/** A field of what a storage holds as a key that breaks a rule, and the rule, never the content of the field. */
-export function storedApiKeyProblem(
-  fields: Readonly<Partial<Record<keyof ApiKey, unknown>>>,
-): string | undefined {
-  const { id, digest, label, scopes, createdAt, rateLimit } = fields;
-  if (typeof id !== 'string' || !API_KEY_ID.test(id)) return 'id must be 16 lower-case hex digits';
-  if (typeof digest !== 'string' || !DIGEST.test(digest)) return 'digest must be 64 lower-case hex digits';
-  if (typeof label !== 'string' || !LABEL.test(label)) return 'label must be visible characters';
-  if (!Array.isArray(scopes) || scopes.length === 0 || !scopes.every(isScope)) {
-    return `scopes must be one or more of ${SCOPES.join(', ')}`;
-  }
-  if (!isInstant(createdAt)) return 'createdAt must be an instant';
-  for (const name of ['expiresAt', 'revokedAt', 'lastUsedAt'] as const) {
-    if (fields[name] !== undefined && !isInstant(fields[name])) return `${name} must be an instant`;
-  }
-  if (rateLimit === undefined) return undefined;
-  const { requests, seconds } = (rateLimit ?? {}) as Partial<Record<keyof RateLimit, unknown>>;
-  const isLimit = isWithin(requests, RATE_LIMIT_MAX_REQUESTS) && isWithin(seconds, RATE_LIMIT_MAX_SECONDS);
-  return isLimit ? undefined : 'rateLimit must be a number of requests in a number of seconds';
+/** Every rule that the fields break, as phrases such as "label must be …". No phrase contains the value of a field. */
+export function apiKeyProblems(fields: Unchecked<ApiKey>): readonly string[] {
+  return brokenRules(fields, STORED_RULES);
 }
 
-type StoredFields = {
-  readonly [K in 'id' | 'digest' | 'label' | 'scopes' | 'createdAt']: ApiKey[K];
-} & {
-  readonly [K in 'expiresAt' | 'rateLimit' | 'revokedAt' | 'lastUsedAt']?: ApiKey[K] | undefined;
-};
+function brokenRules(fields: Unchecked<ApiKey>, rules: readonly Rule[]): readonly string[] {
+  return rules
+    .filter(([field, isObeyed]) => !isObeyed(fields[field]))
+    .map(([field, , must]) => `${field} ${must}`);
+}
 
-/** A key as a repository knows it: its fields and no others. Trusts the caller that it is one. */
-export function storedApiKey(fields: StoredFields): ApiKey {
-  const { id, digest, label, scopes, createdAt, expiresAt, rateLimit, revokedAt, lastUsedAt } = fields;
+/** The key without any other field, and without optional fields that are `undefined`. Trusts its argument. */
+export function storedApiKey(key: ApiKey): ApiKey {
+  const { id, digest, label, scopes, createdAt, expiresAt, rateLimit, revokedAt, lastUsedAt } = key;
   return {
     id,
     digest,
@@ -167,21 +151,38 @@ export function storedApiKey(fields: StoredFields): ApiKey {
   };
 }
 
-/** Whether the key is good for anything now. Revoked is revoked, even where the clock of whoever did it is ahead. */
+/** A key is revoked even when `revokedAt` lies in the future: the clock of the host that revoked it may be ahead. */
 export function apiKeyState(key: Pick<ApiKey, 'expiresAt' | 'revokedAt'>, now: Date): ApiKeyState {
   if (key.revokedAt !== undefined) return 'revoked';
-  // So that what is no instant is expired.
+  // An invalid date compares false with every date, and such a key counts as expired.
   return key.expiresAt === undefined || now < key.expiresAt ? 'active' : 'expired';
+}
+
+function optional(isObeyed: (value: unknown) => boolean): (value: unknown) => boolean {
+  return (value) => value === undefined || isObeyed(value);
+}
+
+function matches(pattern: RegExp): (value: unknown) => boolean {
+  return (value) => typeof value === 'string' && pattern.test(value);
+}
+
+function areScopes(value: unknown): boolean {
+  return (
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((scope) => (SCOPES as readonly unknown[]).includes(scope))
+  );
+}
+
+function isInstant(value: unknown): value is Date {
+  return value instanceof Date && !Number.isNaN(value.getTime());
+}
+
+function isRateLimit(value: unknown): boolean {
+  const { requests, seconds } = (value ?? {}) as Unchecked<RateLimit>;
+  return isWithin(requests, RATE_LIMIT_MAX_REQUESTS) && isWithin(seconds, RATE_LIMIT_MAX_SECONDS);
 }
 
 function isWithin(value: unknown, max: number): boolean {
   return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= max;
-}
-
-function isInstant(value: unknown): boolean {
-  return value instanceof Date && !Number.isNaN(value.getTime());
-}
-
-function isScope(value: unknown): boolean {
-  return (SCOPES as readonly unknown[]).includes(value);
 }

@@ -1,4 +1,4 @@
-/** The range of a signed 64-bit integer: the OpenAPI `format: int64`. */
+/** The range of a signed 64-bit integer, OpenAPI's `format: int64`. */
 export const INT64_MIN = -(2n ** 63n);
 export const INT64_MAX = 2n ** 63n - 1n;
 

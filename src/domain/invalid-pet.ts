@@ -1,13 +1,10 @@
-import type { Problem } from './problem.ts';
-
-/** A draft breaks the rules of a pet. Carries every problem, not only the first. */
+/** A draft breaks the rules of a pet. The message names every broken rule. */
 export class InvalidPet extends Error {
   readonly kind = 'invalid-pet';
-  readonly problems: readonly Problem[];
 
-  constructor(problems: readonly Problem[]) {
-    super(problems.map(({ field, problem }) => `${field} ${problem}`).join('; '));
+  /** @param problems phrases such as "name must not be empty" */
+  constructor(problems: readonly string[]) {
+    super(problems.join('; '));
     this.name = 'InvalidPet';
-    this.problems = problems;
   }
 }

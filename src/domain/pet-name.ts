@@ -3,23 +3,22 @@ export const PET_NAME_MIN_LENGTH = 1;
 export const PET_NAME_MAX_LENGTH = 255;
 
 const CONTROL = '\\u0000-\\u001f\\u007f';
-// White space is spelled out, because `\s` means another set in every regular expression dialect: this is
-// ECMAScript's, less the control characters.
+// ECMAScript's white space without the control characters. Spelled out because `\s` is a different set in every
+// dialect of regular expressions.
 const SPACE = ' \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff';
 
 /**
- * What a name must match: no control character, at least one character that is not white space. Valid as
- * ECMA 262 with and without the `u` flag, and linear in the length of the name: no two neighbouring repeats
- * can match the same character.
+ * Matches a name that has no control character and at least one character that is not white space. Means the same in
+ * ECMA-262 with and without the `u` flag. Runs in linear time: no two adjacent repeats match the same character.
  */
 export const PET_NAME_PATTERN = `^[${SPACE}]*[^${SPACE}${CONTROL}][^${CONTROL}]*$`;
 
 const pattern = new RegExp(PET_NAME_PATTERN, 'u');
 const control = new RegExp(`[${CONTROL}]`, 'u');
 
-/** What is wrong with a name, as the rest of a sentence ("must …"), or `undefined`. */
+/** The rule that a name breaks, as a phrase that follows the word "name", or `undefined`. */
 export function petNameProblem(name: string): string | undefined {
-  // A code point is one or two code units: only lengths between need a walk.
+  // A code point takes one or two code units, so only lengths between the two limits need counting.
   if (
     name.length > PET_NAME_MAX_LENGTH &&
     (name.length > 2 * PET_NAME_MAX_LENGTH || codePoints(name) > PET_NAME_MAX_LENGTH)

@@ -1,27 +1,28 @@
 import { isInt64 } from './int64.ts';
 import { InvalidPet } from './invalid-pet.ts';
 import { petNameProblem } from './pet-name.ts';
-import type { Problem } from './problem.ts';
+import type { Unchecked } from './unchecked.ts';
 
 export const PET_STATUSES = ['available', 'pending', 'sold'] as const;
 export type PetStatus = (typeof PET_STATUSES)[number];
 
-/** The status of a pet that is added without one. */
+/** The status of a pet whose draft has none. */
 export const DEFAULT_PET_STATUS: PetStatus = 'available';
 
-/** Ids stay where a JavaScript number is exact, so that no client can corrupt one: 2^53 - 1. */
+/** The greatest id: 2^53 - 1. Every id up to it is exact in a JavaScript client. */
 export const MAX_PET_ID = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** What somebody wants to add: not yet checked. */
+/** A pet that a client asks to add. Not checked yet. */
 export type PetDraft = {
   readonly name: string;
   readonly categoryId: bigint;
+  /** {@link DEFAULT_PET_STATUS} when absent. */
   readonly status?: PetStatus | undefined;
 };
 
 /** A pet that obeys every rule and has no id yet. Only {@link newPet} makes one. */
 export type NewPet = {
-  /** 1 to 255 code points, see {@link petNameProblem}; kept verbatim. */
+  /** 1 to 255 code points, see {@link petNameProblem}. Kept verbatim. */
   readonly name: string;
   /** Any int64. Opaque: there is no category resource to check it against. */
   readonly categoryId: bigint;
@@ -30,43 +31,33 @@ export type NewPet = {
 
 /** A pet in the catalogue. Never changes. */
 export type Pet = NewPet & {
-  /** 1 to {@link MAX_PET_ID}, given by the repository, never given twice. */
+  /** 1 to {@link MAX_PET_ID}. Assigned by the repository and never reused. */
   readonly id: bigint;
 };
 
-/** @throws {InvalidPet} naming every field that breaks a rule. */
+/** @throws {InvalidPet} naming every rule that the draft breaks */
 export function newPet({ name, categoryId, status = DEFAULT_PET_STATUS }: PetDraft): NewPet {
-  const problems: Problem[] = [];
-  const nameProblem = petNameProblem(name);
-  if (nameProblem !== undefined) problems.push({ field: 'name', value: name, problem: nameProblem });
-  if (!isInt64(categoryId)) {
-    problems.push({ field: 'categoryId', value: categoryId, problem: 'must be a signed 64-bit integer' });
-  }
-  if (!PET_STATUSES.includes(status)) {
-    problems.push({ field: 'status', value: status, problem: `must be one of ${PET_STATUSES.join(', ')}` });
-  }
+  const pet = Object.freeze({ name, categoryId, status });
+  const problems = petProblems(pet);
   if (problems.length > 0) throw new InvalidPet(problems);
-  return Object.freeze({ name, categoryId, status });
+  return pet;
 }
 
-/** The fields of what a storage holds as a pet. It may have been damaged since it was stored. */
-export type StoredFields = { readonly [K in keyof NewPet]: unknown };
-
-/** A field that breaks a rule and the rule, never the content of the field; `undefined` when all is well. */
-export function storedPetProblem({ name, categoryId, status }: StoredFields): string | undefined {
-  if (typeof name !== 'string') return 'name must be a string';
-  const nameProblem = petNameProblem(name);
-  if (nameProblem !== undefined) return `name ${nameProblem}`;
+/** Every rule that the fields break, as phrases such as "status must be …". No phrase contains the value of a field. */
+export function petProblems({ name, categoryId, status }: Unchecked<NewPet>): readonly string[] {
+  const problems: string[] = [];
+  const nameProblem = typeof name === 'string' ? petNameProblem(name) : 'must be a string';
+  if (nameProblem !== undefined) problems.push(`name ${nameProblem}`);
   if (typeof categoryId !== 'bigint' || !isInt64(categoryId)) {
-    return 'categoryId must be a signed 64-bit integer';
+    problems.push('categoryId must be a signed 64-bit integer');
   }
   if (!(PET_STATUSES as readonly unknown[]).includes(status)) {
-    return `status must be one of ${PET_STATUSES.join(', ')}`;
+    problems.push(`status must be one of ${PET_STATUSES.join(', ')}`);
   }
-  return undefined;
+  return problems;
 }
 
-/** A pet as a repository knows it. Trusts the caller that the rest is a {@link NewPet}. */
+/** A pet with its id. Drops all other fields. Trusts the caller that the rest obeys the rules. */
 export function storedPet(id: bigint, { name, categoryId, status }: NewPet): Pet {
   return Object.freeze({ id, name, categoryId, status });
 }

@@ -6,7 +6,7 @@ import type { RequestLog } from '../adapters/http/request-log.ts';
 import { InMemoryRateLimiter } from '../adapters/memory/rate-limiter.ts';
 import { InMemoryTokenVerifier, type KnownKey } from '../adapters/memory/token-verifier.ts';
 import { StoredTokenVerifier } from '../adapters/tokens/stored-token-verifier.ts';
-import { keyMint } from '../adapters/tokens/token.ts';
+import { mintKey } from '../adapters/tokens/token.ts';
 import { CreateKey } from '../application/keys/create-key.ts';
 import { EitherTokenVerifier } from '../application/keys/either-token-verifier.ts';
 import { RevokeKey } from '../application/keys/revoke-key.ts';
@@ -20,7 +20,7 @@ import { CreatePet } from '../application/pets/create-pet.ts';
 import { GetPet } from '../application/pets/get-pet.ts';
 import { ListPets } from '../application/pets/list-pets.ts';
 import type { ApiKeyRepository } from '../application/ports/api-key-repository.ts';
-import type { KeyMint } from '../application/ports/key-mint.ts';
+import type { MintedKey } from '../application/keys/create-key.ts';
 import type { PetArchive, ReadablePetArchive } from '../application/ports/pet-archive.ts';
 import type { PetRepository } from '../application/ports/pet-repository.ts';
 import type { PetSource } from '../application/ports/pet-source.ts';
@@ -49,7 +49,7 @@ export type Parts = {
 
   // What the container makes of them. A part that is given takes the place of the one made here.
   now: () => Date;
-  mint: KeyMint;
+  mint: () => MintedKey;
   source: PetSource;
   limiter: RateLimiter;
   storedTokens: StoredTokenVerifier;
@@ -74,7 +74,7 @@ type Factories = { readonly [Name in keyof Parts]?: (resolve: Resolve) => Parts[
 
 const FACTORIES = {
   now: () => () => new Date(),
-  mint: () => keyMint,
+  mint: () => mintKey,
 
   listPets: (resolve) => new ListPets(resolve('pets')),
   createPet: (resolve) => new CreatePet(resolve('pets')),

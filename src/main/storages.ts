@@ -7,7 +7,7 @@ import type { Storage, StorageKind } from '../application/ports/storage.ts';
 export const STORAGES: readonly StorageKind[] = [sqliteStorage, mongodbStorage, memoryStorage];
 
 /** The storage that the URL names, or `undefined` when it has the form of none. */
-export function parseDatabaseUrl(url: string, kinds: readonly StorageKind[] = STORAGES): Storage | undefined {
+export function parseDatabaseUrl(url: string, kinds: readonly StorageKind[]): Storage | undefined {
   for (const kind of kinds) {
     const storage = kind.parseUrl(url);
     if (storage !== undefined) return storage;
@@ -16,7 +16,7 @@ export function parseDatabaseUrl(url: string, kinds: readonly StorageKind[] = ST
 }
 
 /** The rest of a sentence that begins with the name of a variable or an option. */
-export function databaseUrlRule(kinds: readonly StorageKind[] = STORAGES): string {
+export function databaseUrlRule(kinds: readonly StorageKind[]): string {
   const forms = kinds.map(({ urlForm }) => urlForm);
   return `must be ${forms.slice(0, -1).join(', ')} or ${forms.at(-1)}`;
 }

@@ -3,34 +3,33 @@ import { DamagedPet } from '../../src/application/pets/errors.ts';
 import type { ReadablePetArchive } from '../../src/application/ports/pet-archive.ts';
 import type { Idempotency, PetRepository } from '../../src/application/ports/pet-repository.ts';
 import { type NewPet, newPet, type Pet } from '../../src/domain/pet.ts';
-import { asking } from './idempotency.ts';
+import { idempotencyFor } from '../support/archived-pets.ts';
 
 export type DamageableStore<Damage> = {
   readonly pets: PetRepository;
   readonly archive: ReadablePetArchive;
-  /** Changes what is held of the pet, past all that the storage checks when it is written. */
+  /** Changes the record of a pet. Bypasses every check of the storage. */
   damage(id: bigint, damage: Damage): Promise<void>;
   close(): Promise<void>;
 };
 
-/** What is done to a record, and what then is said to be wrong with it. */
+/** How a record is damaged, and the problem that is then reported. */
 export type Damages<Damage> = readonly (readonly [what: string, damage: Damage, problem: string])[];
 
 const ID = 3n;
 
 /**
- * What every {@link PetRepository} and archive must do with a pet that was damaged after it was stored. An adapter
- * whose pets cannot be damaged is not held to it.
+ * The contract of repositories and archives for pets that were damaged after they were stored.
  *
- * @param open makes an empty store
- * @param damages of a pet that is sold
- * @param ofKeys damages of an idempotency key
+ * @param open opens a new, empty store
+ * @param damages to the record of a pet that is sold
+ * @param keyDamages to an idempotency key
  */
 export function damagedPetsContract<Damage>(
   name: string,
   open: () => Promise<DamageableStore<Damage>>,
   damages: Damages<Damage>,
-  ofKeys: Damages<Damage>,
+  keyDamages: Damages<Damage>,
 ): void {
   async function withDamage(damage: Damage) {
     const store = await open();
@@ -47,7 +46,7 @@ export function damagedPetsContract<Damage>(
   describe.each(damages)(`a damaged pet: ${name}: %s`, (_, damage, problem) => {
     const expected = { kind: 'damaged-pet', id: ID, problem, message: messageOf(ID, problem) };
 
-    it('is not given by its id', async () => {
+    it('is not found by its id', async () => {
       const { pets, stored } = await withDamage(damage);
 
       expect(await failure(pets.findById(ID))).toMatchObject(expected);
@@ -67,7 +66,7 @@ export function damagedPetsContract<Damage>(
       expect(await pets.list({ limit: 10, after: ID })).toStrictEqual(stored.slice(3));
     });
 
-    it('is passed over by no archive', async () => {
+    it('is not skipped by an archive', async () => {
       const { archive, stored } = await withDamage(damage);
 
       expect(await failure(archive.read(0n, 10))).toMatchObject(expected);
@@ -76,7 +75,7 @@ export function damagedPetsContract<Damage>(
       expect(await archive.lastId()).toBe(5n);
     });
 
-    it('is not replayed, and no second one is made', async () => {
+    it('is not replayed, and no second one is created', async () => {
       const { pets, stored } = await withDamage(damage);
 
       const [, again, next] = await Promise.all([
@@ -90,32 +89,32 @@ export function damagedPetsContract<Damage>(
     });
   });
 
-  describe.each(ofKeys)(`a pet with a damaged idempotency key: ${name}: %s`, (_, damage, problem) => {
-    it('is given, but by no archive', async () => {
+  describe.each(keyDamages)(`a pet with a damaged idempotency key: ${name}: %s`, (_, damage, problem) => {
+    it('is returned by the repository, but not by an archive', async () => {
       const { pets, archive, stored } = await withDamage(damage);
 
       expect(await pets.list({ limit: 10 })).toStrictEqual(stored);
       expect(await failure(archive.read(0n, 10))).toMatchObject({ id: ID, problem });
     });
 
-    it('is not taken for the answer to a retry', async () => {
+    it('is not replayed', async () => {
       const { pets } = await withDamage(damage);
 
       const outcome: unknown = await pets
         .insertOnce(aPet(3), idempotency(3))
         .catch((error: unknown) => error);
 
-      // What has lost its key cannot be known by it.
+      // A record that has lost its key cannot be found by it.
       const expected = outcome instanceof DamagedPet ? { id: ID, problem } : { replayed: false };
       expect(outcome).toMatchObject(expected);
     });
   });
 }
 
-/** Says of an adapter that it is not held to {@link damagedPetsContract}. */
+/** Declares that {@link damagedPetsContract} does not apply to an adapter. */
 export function cannotBeDamaged(name: string, why: string): void {
-  describe.skipIf(true)(`a damaged pet: ${name} (left out: ${why})`, () => {
-    it('is not given', () => expect.unreachable());
+  describe.skipIf(true)(`a damaged pet: ${name} (skipped: ${why})`, () => {
+    it('is not returned', () => expect.unreachable());
   });
 }
 
@@ -124,7 +123,7 @@ function aPet(n: number): NewPet {
 }
 
 function idempotency(n: number): Idempotency {
-  return asking(`request ${n}`);
+  return idempotencyFor(`request ${n}`);
 }
 
 function messageOf(id: bigint, problem: string): string {

@@ -9,7 +9,13 @@ import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-ar
 import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
 import { MAX_PET_ID, newPet } from '../../src/domain/pet.ts';
-import { anArchivedPet, archivedPets, idempotency } from '../support/archived-pets.ts';
+import {
+  anArchivedPet,
+  archivedPets,
+  archiveWith,
+  idempotencyFor,
+  inOrderOfId,
+} from '../support/archived-pets.ts';
 
 export type ArchiveStore = {
   readonly archive: PetArchive;
@@ -19,9 +25,9 @@ export type ArchiveStore = {
 };
 
 /**
- * What every {@link PetArchive} must do.
+ * The contract of {@link PetArchive}.
  *
- * @param open opens an empty store of its own for each test
+ * @param open opens a new, empty store
  */
 export function petArchiveContract(name: string, open: () => Promise<ArchiveStore>): void {
   describe(`PetArchive contract: ${name}`, () => {
@@ -47,10 +53,10 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
       ['the longest name', { name: '\u{1f415}'.repeat(255) }],
       ['pending', { status: 'pending' }],
       ['sold', { status: 'sold' }],
-      ['an idempotency key', { idempotency: idempotency('a') }],
+      ['an idempotency key', { idempotency: idempotencyFor('a') }],
     ];
 
-    it.each(odd)('keeps every pet exactly: %s', async (_, fields) => {
+    it.each(odd)('stores a pet exactly: %s', async (_, fields) => {
       const pet = anArchivedPet({ id: 7n, ...fields });
       await archive.write([pet]);
 
@@ -60,7 +66,7 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
       expect(await pets.list({ limit: 10, status: pet.status })).toStrictEqual([plain]);
     });
 
-    it('reads what the repository has stored', async () => {
+    it('reads the pets of the repository', async () => {
       const stored = [];
       for (const n of [1n, 2n, 3n])
         stored.push(await pets.insert(newPet({ name: `pet ${n}`, categoryId: n })));
@@ -68,10 +74,10 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
       expect(await archive.read(0n, 10)).toStrictEqual(stored);
     });
 
-    it('reads in ascending order of id, after the id, up to the limit', async () => {
+    it('reads in ascending order of id, after an id, up to a limit', async () => {
       const all = [100n, 9n, 1n, 10n, 99n].map((id) => anArchivedPet({ id }));
       await archive.write(all);
-      const sorted = all.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+      const sorted = inOrderOfId(all);
 
       expect(await archive.read(0n, 10)).toStrictEqual(sorted);
       expect(await archive.read(0n, 2)).toStrictEqual(sorted.slice(0, 2));
@@ -82,14 +88,14 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
       expect(await pets.list({ limit: 10 })).toStrictEqual(sorted);
     });
 
-    it('reads more than a hundred at once', async () => {
+    it('reads more than a hundred pets at once', async () => {
       const all = Array.from({ length: 1000 }, (_, n) => anArchivedPet({ id: BigInt(n + 1) }));
       await archive.write(all);
 
       expect(await archive.read(0n, 1000)).toStrictEqual(all);
     });
 
-    it('writes between the pets that are there', async () => {
+    it('writes a pet between existing ones', async () => {
       await archive.write([
         anArchivedPet({ id: 1n, status: 'sold' }),
         anArchivedPet({ id: 3n, status: 'sold' }),
@@ -104,17 +110,17 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
       ]);
     });
 
-    it('writes nothing', async () => {
+    it('accepts an empty batch', async () => {
       await archive.write([]);
 
       expect(await archive.read(0n, 10)).toStrictEqual([]);
       expect(await archive.lastId()).toBe(0n);
     });
 
-    describe('a pet that is there already', () => {
-      const there = anArchivedPet({ id: 5n, idempotency: idempotency('a') });
+    describe('an existing pet', () => {
+      const there = anArchivedPet({ id: 5n, idempotency: idempotencyFor('a') });
 
-      it('and the same is left as it is, and the others are written', async () => {
+      it('that is identical stays unchanged, and the others are written', async () => {
         await archive.write([there]);
         const all = [anArchivedPet({ id: 4n }), there, anArchivedPet({ id: 6n })];
 
@@ -128,13 +134,16 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
         ['name', { ...there, name: 'Tom' }],
         ['categoryId', { ...there, categoryId: there.categoryId + 1n }],
         ['status', { ...there, status: 'sold' }],
-        ['idempotency key', { ...there, idempotency: { ...idempotency('a'), key: idempotency('b').key } }],
+        [
+          'idempotency key',
+          { ...there, idempotency: { ...idempotencyFor('a'), key: idempotencyFor('b').key } },
+        ],
         [
           'fingerprint',
-          { ...there, idempotency: { ...idempotency('a'), fingerprint: idempotency('b').key } },
+          { ...there, idempotency: { ...idempotencyFor('a'), fingerprint: idempotencyFor('b').key } },
         ],
-        ['idempotency, which is not known,', anArchivedPet({ id: 5n })],
-      ])('and has another %s is not overwritten', async (_, other) => {
+        ['idempotency key, namely none,', anArchivedPet({ id: 5n })],
+      ])('with a different %s is not overwritten', async (_, other) => {
         await archive.write([there]);
 
         const writing = archive.write([anArchivedPet({ id: 4n }), other, anArchivedPet({ id: 6n })]);
@@ -144,7 +153,7 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
         expect(await archive.read(4n, 1)).toStrictEqual([there]);
       });
 
-      it('and was given its id by the repository is not overwritten', async () => {
+      it('that the repository created is not overwritten', async () => {
         const rex = await pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
 
         await archive.write([rex]);
@@ -153,9 +162,9 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
         expect(await archive.read(0n, 10)).toStrictEqual([rex]);
       });
 
-      it('with the idempotency key of another is not the same', async () => {
+      it('keeps its idempotency key: no other pet gets it', async () => {
         await archive.write([there]);
-        const other = anArchivedPet({ id: 6n, idempotency: idempotency('a') });
+        const other = anArchivedPet({ id: 6n, idempotency: idempotencyFor('a') });
 
         await expect(archive.write([other])).rejects.toThrow(IdempotencyKeyTaken);
         await expect(archive.write([other])).rejects.toMatchObject({ kind: 'idempotency-key-taken', id: 6n });
@@ -163,7 +172,7 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
       });
     });
 
-    it('tells the greatest id of a pet, whatever was given or reserved', async () => {
+    it('knows the greatest id of a pet, whatever was assigned or reserved', async () => {
       expect(await archive.greatestId()).toBe(0n);
       await archive.reserve(40n);
       expect(await archive.greatestId()).toBe(0n);
@@ -176,20 +185,20 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
       expect(await archive.greatestId()).toBe(MAX_PET_ID);
     });
 
-    describe('while a service stores pets late, under ids that it was given before', () => {
+    describe('while a service stores pets late, under ids that it took earlier', () => {
       const there = archivedPets(2500);
       const last = there.at(-1)!.id;
       const early = anArchivedPet({ id: 4n });
       const late = anArchivedPet({ id: last - 1n });
       const beyond = anArchivedPet({ id: last + 1n });
-      const inOrder = [...there, late].toSorted((a, b) => (a.id < b.id ? -1 : 1));
+      const inOrder = inOrderOfId([...there, late]);
 
       beforeEach(async () => {
         await archive.reserve(last + 2n);
         await archive.write(there);
       });
 
-      it('an export has all that were there, in order', async () => {
+      it('an export has all earlier pets in order', async () => {
         const batches = new ExportPets(archive).execute(0n, () => {});
         const first = await batches.next();
         await archive.write([early, late, beyond]);
@@ -197,20 +206,18 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
         expect([...(first.value ?? []), ...rest]).toStrictEqual(inOrder);
       });
 
-      it('a copy has all that were there, and reserves every id that was given', async () => {
+      it('a copy has all earlier pets and reserves every assigned id', async () => {
         const target = new InMemoryPetRepository();
         const progress: number[] = [];
-        const copying = new CopyPets(new ArchiveSource(archive), {
-          read: (after, limit) => target.read(after, limit),
-          greatestId: () => target.greatestId(),
-          lastId: () => target.lastId(),
-          reserve: (id) => target.reserve(id),
-          count: (upTo) => target.count(upTo),
+        const watched = archiveWith(target, {
           async write(batch) {
             await target.write(batch);
             if (progress.length === 0) await archive.write([early, late, beyond]);
           },
-        }).execute(({ done }) => progress.push(done));
+        });
+        const copying = new CopyPets(new ArchiveSource(archive), watched).execute(({ done }) =>
+          progress.push(done),
+        );
 
         expect(await copying).toStrictEqual({ count: 2501, before: 0, others: 0 });
         expect(await target.read(0n, 3000)).toStrictEqual(inOrder);
@@ -223,18 +230,18 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
         expect(await archive.lastId()).toBe(0n);
       });
 
-      it('is that of the repository', async () => {
+      it('is the last one that the repository assigned', async () => {
         const { id } = await pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
         expect(await archive.lastId()).toBe(id);
       });
 
-      it('is the greatest that was written', async () => {
+      it('is the greatest one that was written', async () => {
         await archive.write([anArchivedPet({ id: 9n }), anArchivedPet({ id: 40n })]);
         await archive.write([anArchivedPet({ id: 12n })]);
         expect(await archive.lastId()).toBe(40n);
       });
 
-      it('is the greatest that was reserved', async () => {
+      it('is the greatest one that was reserved', async () => {
         await archive.reserve(40n);
         await archive.reserve(12n);
         expect(await archive.lastId()).toBe(40n);
@@ -242,13 +249,13 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
       });
     });
 
-    describe('an id that was reserved', () => {
-      it('is never given', async () => {
+    describe('a reserved id', () => {
+      it('is never assigned', async () => {
         await archive.reserve(40n);
         expect((await pets.insert(newPet({ name: 'Rex', categoryId: 7n }))).id).toBeGreaterThan(40n);
       });
 
-      it('is never given by a repository that has given ids before', async () => {
+      it('is never assigned by a repository that has assigned ids before', async () => {
         const { id } = await pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
         await archive.reserve(id + 40n);
         const ids = await Promise.all(
@@ -261,21 +268,21 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
         expect(new Set(ids).size).toBe(20);
       });
 
-      it('does not lower what was given', async () => {
+      it('is not released by a smaller reservation', async () => {
         await archive.reserve(40n);
         await archive.reserve(0n);
         await archive.reserve(7n);
         expect((await pets.insert(newPet({ name: 'Rex', categoryId: 7n }))).id).toBeGreaterThan(40n);
       });
 
-      it('may be the last of all', async () => {
+      it('can be the greatest possible id', async () => {
         await archive.reserve(MAX_PET_ID);
         expect(await archive.lastId()).toBe(MAX_PET_ID);
         await expect(pets.insert(newPet({ name: 'Rex', categoryId: 7n }))).rejects.toThrow(PetIdsExhausted);
       });
     });
 
-    it('gives no id of a pet that was written, and reserved as it should be', async () => {
+    it('never assigns the id of a written pet whose id was reserved first', async () => {
       await archive.reserve(3n);
       await archive.write([1n, 2n, 3n].map((id) => anArchivedPet({ id })));
 
@@ -285,7 +292,7 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
       expect(await archive.count(MAX_PET_ID)).toBe(4);
     });
 
-    it('counts up to and with an id', async () => {
+    it('counts up to and including an id', async () => {
       await archive.write([2n, 3n, 2n ** 40n, MAX_PET_ID].map((id) => anArchivedPet({ id })));
 
       const counts = [0n, 1n, 2n, 3n, 4n, 2n ** 40n, MAX_PET_ID - 1n, MAX_PET_ID].map((id) =>
@@ -294,47 +301,47 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
       expect(await Promise.all(counts)).toStrictEqual([0, 0, 1, 2, 2, 3, 3, 4]);
     });
 
-    it('keeps what was passed, though the caller changes it while the write is under way', async () => {
-      const mine = { ...anArchivedPet({ id: 5n }), idempotency: { ...idempotency('a') } };
+    it('ignores changes to the passed pets during and after a write', async () => {
+      const mine = { ...anArchivedPet({ id: 5n }), idempotency: { ...idempotencyFor('a') } };
       const list = [mine];
       const writing = archive.write(list);
-      Object.assign(mine.idempotency, idempotency('b'));
+      Object.assign(mine.idempotency, idempotencyFor('b'));
       Object.assign(mine, { id: 6n, name: 'Tom', categoryId: 8n, status: 'sold' });
       list.length = 0;
       await writing;
       Object.assign(mine, { id: 8n });
 
       expect(await archive.read(0n, 10)).toStrictEqual([
-        anArchivedPet({ id: 5n, idempotency: idempotency('a') }),
+        anArchivedPet({ id: 5n, idempotency: idempotencyFor('a') }),
       ]);
     });
 
-    it('keeps what it has, though the caller changes what was returned', async () => {
-      const pet = anArchivedPet({ id: 5n, idempotency: idempotency('a') });
+    it('ignores changes to the objects that it returned', async () => {
+      const pet = anArchivedPet({ id: 5n, idempotency: idempotencyFor('a') });
       await archive.write([pet]);
 
       const [read] = await archive.read(0n, 10);
-      Reflect.set(read!.idempotency!, 'key', idempotency('b').key);
+      Reflect.set(read!.idempotency!, 'key', idempotencyFor('b').key);
       Reflect.set(read!, 'name', 'changed');
 
       expect(await archive.read(0n, 10)).toStrictEqual([pet]);
     });
 
     describe('a retry after the move', () => {
-      it('gives the pet that was moved', async () => {
+      it('returns the pet that was moved', async () => {
         const pet = anArchivedPet({ id: 5n });
-        await archive.write([{ ...pet, idempotency: idempotency('a') }]);
+        await archive.write([{ ...pet, idempotency: idempotencyFor('a') }]);
 
         const again = newPet({ name: pet.name, categoryId: pet.categoryId });
-        expect(await pets.insertOnce(again, idempotency('a'))).toStrictEqual({ pet, replayed: true });
+        expect(await pets.insertOnce(again, idempotencyFor('a'))).toStrictEqual({ pet, replayed: true });
         expect(await archive.count(MAX_PET_ID)).toBe(1);
       });
 
-      it('finds what the repository has stored', async () => {
+      it('reads the idempotency key that the repository stored', async () => {
         const rex = newPet({ name: 'Rex', categoryId: 7n });
-        const { pet } = await pets.insertOnce(rex, idempotency('a'));
+        const { pet } = await pets.insertOnce(rex, idempotencyFor('a'));
 
-        expect(await archive.read(0n, 10)).toStrictEqual([{ ...pet, idempotency: idempotency('a') }]);
+        expect(await archive.read(0n, 10)).toStrictEqual([{ ...pet, idempotency: idempotencyFor('a') }]);
       });
     });
   });

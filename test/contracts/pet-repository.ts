@@ -5,21 +5,21 @@ import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
 import { PAGE_SIZE_MAX } from '../../src/domain/page-size.ts';
 import { MAX_PET_ID, type NewPet, newPet, PET_STATUSES, type Pet } from '../../src/domain/pet.ts';
 import { PET_NAME_MAX_LENGTH } from '../../src/domain/pet-name.ts';
+import { inOrderOfId } from '../support/archived-pets.ts';
+import { numbers } from '../support/numbers.ts';
+import { describeSecondRepository, type Lacks, openSecond } from './second-repository.ts';
 
 export type PetStore = {
   readonly pets: PetRepository;
-  /** A further repository on the same store, such as another process or the next one has. */
+  /** Opens a second repository on the same store, as another process does. */
   another?(): Promise<PetRepository>;
   close?(): Promise<void>;
 };
 
-/** What an adapter cannot do, with the reason. It shows in the names of the tests that are left out. */
-export type Lacks = { readonly another?: string };
-
 /**
- * What every {@link PetRepository} must do.
+ * The contract of {@link PetRepository}, except `insertOnce`.
  *
- * @param open opens an empty store of its own for each test; `lastId` is the last id that it has given, 0 when absent
+ * @param open opens a new, empty store that has assigned all ids up to `lastId`, 0 when absent
  */
 export function petRepositoryContract(
   name: string,
@@ -37,7 +37,7 @@ export function petRepositoryContract(
     afterEach(async () => store.close?.());
 
     describe('round trip', () => {
-      it.each(PET_STATUSES)('returns and keeps a pet that is %s', async (status) => {
+      it.each(PET_STATUSES)('stores a pet that is %s', async (status) => {
         const stored = await pets.insert(newPet({ name: 'Rex', categoryId: 7n, status }));
 
         const expected = { id: stored.id, name: 'Rex', categoryId: 7n, status };
@@ -46,7 +46,7 @@ export function petRepositoryContract(
         expect(await pets.list({ limit: 10 })).toStrictEqual([expected]);
       });
 
-      it('keeps the status that a pet has by default', async () => {
+      it('stores the default status', async () => {
         const { id } = await pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
 
         expect(await pets.findById(id)).toStrictEqual({
@@ -71,7 +71,7 @@ export function petRepositoryContract(
         ['the greatest int64', INT64_MAX],
       ] as const;
 
-      it.each(integers)('keeps a categoryId exactly: %s', async (_, categoryId) => {
+      it.each(integers)('stores a categoryId exactly: %s', async (_, categoryId) => {
         const stored = await pets.insert(newPet({ name: 'Rex', categoryId }));
 
         const expected: Pet = { id: stored.id, name: 'Rex', categoryId, status: 'available' };
@@ -82,15 +82,15 @@ export function petRepositoryContract(
 
       const names = [
         ['a composed letter', 'Ren\u00e9'],
-        ['the same, decomposed', 'Rene\u0301'],
+        ['the same letter, decomposed', 'Rene\u0301'],
         ['a compatibility character', '\ufb01do'],
         ['astral characters', '\u{1f415}\u{1d518}\u{20bb7}'],
-        ['an emoji of several code points', '\u{1f469}\u{1f3fd}\u200d\u{1f4bb}\ufe0f'],
+        ['an emoji made of several code points', '\u{1f469}\u{1f3fd}\u200d\u{1f4bb}\ufe0f'],
         ['the last code point', 'x\u{10ffff}'],
         ['noncharacters and the replacement character', '\ufffe\uffff\ufffd'],
         ['a byte order mark', '\ufeffRex'],
-        ['right to left', '\u202e\u05db\u05dc\u05d1\u202c'],
-        ['white space around', '  Rex\u00a0\u2028'],
+        ['right-to-left text', '\u202e\u05db\u05dc\u05d1\u202c'],
+        ['white space at both ends', '  Rex\u00a0\u2028'],
         ['C1 control characters', 'a\u0080\u009fb'],
         ['query syntax', '$where.{"$gt":""}\'; DROP TABLE pets; --'],
         ['a word of JavaScript', '__proto__'],
@@ -98,7 +98,7 @@ export function petRepositoryContract(
         ['the longest in bytes', '\u{1f415}'.repeat(PET_NAME_MAX_LENGTH)],
       ] as const;
 
-      it.each(names)('keeps a name verbatim: %s', async (_, petName) => {
+      it.each(names)('stores a name verbatim: %s', async (_, petName) => {
         const stored = await pets.insert(newPet({ name: petName, categoryId: 7n }));
 
         const expected = { id: stored.id, name: petName, categoryId: 7n, status: 'available' };
@@ -107,7 +107,7 @@ export function petRepositoryContract(
         expect(await pets.list({ limit: 1 })).toStrictEqual([expected]);
       });
 
-      it('keeps two pets that are the same but for their ids', async () => {
+      it('stores two pets that differ only in id', async () => {
         const twin = newPet({ name: 'Rex', categoryId: 7n });
         const first = await pets.insert(twin);
         const second = await pets.insert(twin);
@@ -121,7 +121,7 @@ export function petRepositoryContract(
     });
 
     describe('ids', () => {
-      it('begin at 1 and grow', async () => {
+      it('start at 1 and grow', async () => {
         const ids = (await insert(pets, 5)).map(({ id }) => id);
 
         expect(ids[0]).toBe(1n);
@@ -129,7 +129,7 @@ export function petRepositoryContract(
         expect(new Set(ids).size).toBe(5);
       });
 
-      it('are distinct for 50 concurrent inserts, and each is the pet that its caller passed', async () => {
+      it('are distinct for 50 concurrent inserts, and each caller gets its own pet', async () => {
         const stored = await Promise.all(
           numbers(50).map((n) => pets.insert(newPet({ name: `pet ${n}`, categoryId: BigInt(n) }))),
         );
@@ -137,10 +137,10 @@ export function petRepositoryContract(
         expect(stored.map(({ name: petName }) => petName)).toStrictEqual(numbers(50).map((n) => `pet ${n}`));
         expect(new Set(stored.map(({ id }) => id)).size).toBe(50);
         for (const pet of stored) expect(pet.id).toSatisfy((id: bigint) => id >= 1n && id <= MAX_PET_ID);
-        expect(await pets.list({ limit: 60 })).toStrictEqual(stored.toSorted(byId));
+        expect(await pets.list({ limit: 60 })).toStrictEqual(inOrderOfId(stored));
       });
 
-      it('run out with a clear error that stores nothing and changes nothing', async () => {
+      it('run out with a clear error, and nothing changes', async () => {
         const last = await opened(await open(MAX_PET_ID - 1n));
 
         const stored = await last.insert(newPet({ name: 'the last', categoryId: 7n }));
@@ -154,7 +154,7 @@ export function petRepositoryContract(
         expect(await last.findById(MAX_PET_ID)).toStrictEqual(stored);
       });
 
-      it('are all used when several ask for the last ones at once', async () => {
+      it('are all used when concurrent inserts compete for the last ones', async () => {
         const last = await opened(await open(MAX_PET_ID - 3n));
 
         const outcomes = await Promise.allSettled(
@@ -172,7 +172,7 @@ export function petRepositoryContract(
         ]);
         expect(refused).toHaveLength(7);
         for (const error of refused) expect(error).toBeInstanceOf(PetIdsExhausted);
-        expect(await last.list({ limit: 10 })).toStrictEqual(stored.toSorted(byId));
+        expect(await last.list({ limit: 10 })).toStrictEqual(inOrderOfId(stored));
       });
     });
 
@@ -183,11 +183,11 @@ export function petRepositoryContract(
         ['-1', -1n],
         ['the greatest id', MAX_PET_ID],
         ['beyond 2^53', 2n ** 53n + 1n],
-        // Both are 1 in the lower 32 bits.
+        // The lower 32 bits are 1, the id of a stored pet.
         ['2^32 + 1', 2n ** 32n + 1n],
         ['the least int64', INT64_MIN],
         ['the greatest int64', INT64_MAX],
-      ])('finds nothing under an unknown id: %s', async (_, id) => {
+      ])('finds nothing for an unknown id: %s', async (_, id) => {
         await insert(pets, 2);
 
         expect(await pets.findById(id)).toBeUndefined();
@@ -197,7 +197,7 @@ export function petRepositoryContract(
         expect(await pets.findById(1n)).toBeUndefined();
       });
 
-      it('finds each pet under its own id', async () => {
+      it('finds each pet by its id', async () => {
         const stored = await insert(pets, 3);
 
         for (const pet of stored) expect(await pets.findById(pet.id)).toStrictEqual(pet);
@@ -210,27 +210,30 @@ export function petRepositoryContract(
         expect(await pets.list({ limit: 10, status: 'sold', after: 0n })).toStrictEqual([]);
       });
 
-      it('is in ascending order of id, numerically', async () => {
-        // From 9 to 10 and from 99 to 100 the order of digits and of numbers differ.
+      it('is in ascending numerical order of id', async () => {
+        // Numerical and lexical order differ from 9 to 10 and from 99 to 100.
         const stored = await insert(pets, PAGE_SIZE_MAX + 20);
 
-        expect(await pets.list({ limit: PAGE_SIZE_MAX + 20 })).toStrictEqual(stored.toSorted(byId));
+        expect(await pets.list({ limit: PAGE_SIZE_MAX + 20 })).toStrictEqual(inOrderOfId(stored));
       });
 
-      it.each([1, 2, 6, 7, 8, 100])('holds as many as there are, up to the limit: %i of 7', async (limit) => {
+      it.each([1, 2, 6, 7, 8, 100])('returns at most as many pets as the limit: %i of 7', async (limit) => {
         const stored = await insert(pets, 7);
 
         expect(await pets.list({ limit })).toStrictEqual(stored.slice(0, limit));
       });
 
-      it.each([1, 2, 3])('holds as many as the limit allows with a filter: %i of 2', async (limit) => {
-        const sold = (await insert(pets, 6)).filter(({ status }) => status === 'sold');
+      it.each([1, 2, 3])(
+        'returns at most as many pets as the limit, with a filter: %i of 2',
+        async (limit) => {
+          const sold = (await insert(pets, 6)).filter(({ status }) => status === 'sold');
 
-        expect(sold).toHaveLength(2);
-        expect(await pets.list({ limit, status: 'sold' })).toStrictEqual(sold.slice(0, limit));
-      });
+          expect(sold).toHaveLength(2);
+          expect(await pets.list({ limit, status: 'sold' })).toStrictEqual(sold.slice(0, limit));
+        },
+      );
 
-      it('holds only pets with the status asked for', async () => {
+      it('returns only pets with the requested status', async () => {
         const stored = await insert(pets, 9);
 
         for (const status of PET_STATUSES) {
@@ -240,13 +243,13 @@ export function petRepositoryContract(
         }
       });
 
-      it('is empty for a status that no pet has', async () => {
+      it('is empty when no pet has the requested status', async () => {
         await pets.insert(newPet({ name: 'Rex', categoryId: 7n, status: 'sold' }));
 
         expect(await pets.list({ limit: 10, status: 'pending' })).toStrictEqual([]);
       });
 
-      it('begins after the id asked for', async () => {
+      it('starts after the requested id', async () => {
         const stored = await insert(pets, 7);
 
         for (const [index, { id }] of stored.entries()) {
@@ -254,7 +257,7 @@ export function petRepositoryContract(
         }
       });
 
-      it('begins after the id asked for, whatever the status of its pet', async () => {
+      it('starts after the requested id, whatever the status of that pet', async () => {
         const stored = await insert(pets, 9);
 
         for (const { id } of stored) {
@@ -263,7 +266,7 @@ export function petRepositoryContract(
         }
       });
 
-      it('may begin after an id that was never given', async () => {
+      it('starts after an id that no pet has', async () => {
         const stored = await insert(pets, 3);
 
         for (const after of [INT64_MIN, -1n, 0n])
@@ -274,7 +277,7 @@ export function petRepositoryContract(
       });
 
       it.each([undefined, 'pending'] as const)(
-        'gives a walk with status %s every pet that was there exactly once, whatever is added meanwhile',
+        'gives a walk with status %s every earlier pet exactly once while pets are added',
         async (status) => {
           const there = (await insert(pets, 20)).filter(
             (pet) => status === undefined || pet.status === status,
@@ -286,17 +289,17 @@ export function petRepositoryContract(
             page = await pets.list({ status, limit: 3, after });
             if (page.length === 0) break;
             seen.push(...page);
-            // Fewer than a page, or the walk would never end.
+            // Fewer than a page, so the walk ends.
             if (seen.length < 60) await insert(pets, 2);
           }
 
-          expect(seen).toStrictEqual(seen.toSorted(byId));
+          expect(seen).toStrictEqual(inOrderOfId(seen));
           expect(new Set(seen.map(({ id }) => id)).size).toBe(seen.length);
           expect(seen.slice(0, there.length)).toStrictEqual(there);
         },
       );
 
-      it('shows a pet as soon as its insert has resolved', async () => {
+      it('contains a pet as soon as its insert has resolved', async () => {
         for (let count = 1; count <= 10; count++) {
           const { id } = await pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
           expect((await pets.list({ limit: 100 })).map((pet) => pet.id)).toContain(id);
@@ -305,7 +308,7 @@ export function petRepositoryContract(
     });
 
     describe('data isolation', () => {
-      it('keeps what was passed, though the caller changes it while the insert is under way', async () => {
+      it('ignores changes to the passed pet during and after an insert', async () => {
         const mine = { name: 'Rex', categoryId: 7n, status: 'available' as NewPet['status'] };
         const inserting = pets.insert(mine);
         Object.assign(mine, { name: 'Tom', categoryId: 8n, status: 'sold' });
@@ -320,7 +323,7 @@ export function petRepositoryContract(
         expect(await pets.list({ limit: 10, status: 'sold' })).toStrictEqual([]);
       });
 
-      it('stores the fields of a pet and no others', async () => {
+      it('stores no field that a pet does not have', async () => {
         const odd = { ...newPet({ name: 'Rex', categoryId: 7n }), id: 99n, _id: 99n, owner: 'Tom' };
 
         const stored = await pets.insert(odd);
@@ -331,7 +334,7 @@ export function petRepositoryContract(
         expect(await pets.findById(99n)).toBeUndefined();
       });
 
-      it('keeps what it has, though the caller changes what was returned', async () => {
+      it('ignores changes to the objects that it returned', async () => {
         const [first, second] = await insert(pets, 2);
         const before = [{ ...first }, { ...second }];
 
@@ -345,7 +348,7 @@ export function petRepositoryContract(
         expect(await pets.findById(1n)).toStrictEqual(before[0]);
       });
 
-      it('obeys the query that was passed, though the caller changes it while the list is under way', async () => {
+      it('ignores changes to the passed query during a list', async () => {
         const stored = await insert(pets, 6);
         const query: { -readonly [K in keyof PetQuery]: PetQuery[K] } = { limit: 2, after: 1n };
         const listing = pets.list(query);
@@ -355,12 +358,11 @@ export function petRepositoryContract(
       });
     });
 
-    const noOther = lacks.another === undefined ? '' : ` (left out: ${lacks.another})`;
-    describe.skipIf(lacks.another !== undefined)(`a second repository on the same store${noOther}`, () => {
-      it('has the pets of the first and gives none of its ids again', async () => {
+    describeSecondRepository(lacks, () => {
+      it('has the pets of the first and reuses none of its ids', async () => {
         const stored = await insert(pets, 3);
 
-        const next = await other(store);
+        const next = await openSecond(store);
         const added = await next.insert(newPet({ name: 'Tom', categoryId: 8n }));
 
         expect(added.id).toSatisfy((id: bigint) => stored.every((pet) => pet.id < id));
@@ -368,8 +370,8 @@ export function petRepositoryContract(
         expect(await pets.list({ limit: 10 })).toStrictEqual([...stored, added]);
       });
 
-      it('gives other ids at the same time', async () => {
-        const next = await other(store);
+      it('assigns different ids concurrently', async () => {
+        const next = await openSecond(store);
 
         const stored = await Promise.all(
           numbers(50).map((n) =>
@@ -378,7 +380,7 @@ export function petRepositoryContract(
         );
 
         expect(new Set(stored.map(({ id }) => id)).size).toBe(50);
-        expect(await pets.list({ limit: 60 })).toStrictEqual(stored.toSorted(byId));
+        expect(await pets.list({ limit: 60 })).toStrictEqual(inOrderOfId(stored));
       });
     });
   });
@@ -389,13 +391,7 @@ async function opened({ pets, close }: PetStore): Promise<PetRepository> {
   return pets;
 }
 
-async function other(store: PetStore): Promise<PetRepository> {
-  if (store.another === undefined)
-    throw new Error('the store must open a second repository, or declare why not');
-  return store.another();
-}
-
-/** One after the other, the three statuses in turn. */
+/** Inserts pets one after the other, with each status in turn. */
 async function insert(pets: PetRepository, count: number): Promise<Pet[]> {
   const stored: Pet[] = [];
   for (const n of numbers(count)) {
@@ -405,19 +401,11 @@ async function insert(pets: PetRepository, count: number): Promise<Pet[]> {
   return stored;
 }
 
-function numbers(count: number): number[] {
-  return Array.from({ length: count }, (_, index) => index);
-}
-
-function byId(a: Pet, b: Pet): number {
-  return a.id < b.id ? -1 : 1;
-}
-
 function inOrder(ids: readonly bigint[]): bigint[] {
   return ids.toSorted((a, b) => (a < b ? -1 : 1));
 }
 
-/** Changes a pet if it lets itself be changed: a frozen one is as good. */
+/** Changes a pet that is not frozen. */
 function tamper(pet: Pet | undefined): void {
   if (pet === undefined) throw new Error('there is no pet to change');
   Reflect.set(pet, 'name', 'changed');

@@ -4,16 +4,16 @@ import type { RateLimiter } from '../../src/application/ports/rate-limiter.ts';
 import { RATE_LIMIT_MAX_REQUESTS, RATE_LIMIT_MAX_SECONDS } from '../../src/domain/api-key.ts';
 
 /**
- * What every {@link RateLimiter} must do.
+ * The contract of {@link RateLimiter}.
  *
- * @param open makes a limiter that has counted nothing
+ * @param open opens a limiter that has counted nothing
  */
 export function rateLimiterContract(name: string, open: () => Promise<RateLimiter>): void {
-  /** Long enough to begin no other window while a test runs. */
+  /** Longer than any test, so no window ends. */
   const seconds = 3_600;
 
   describe(`RateLimiter contract: ${name}`, () => {
-    it('counts down to nothing, and stays there', async () => {
+    it('counts down to zero and stays there', async () => {
       const limiter = await open();
 
       const taken = [];
@@ -29,7 +29,7 @@ export function rateLimiterContract(name: string, open: () => Promise<RateLimite
       ]);
     });
 
-    it('allows exactly as many as the limit says when 50 come at once', async () => {
+    it('allows exactly as many of 50 concurrent requests as the limit says', async () => {
       const limiter = await open();
       const limit = { requests: 20, seconds };
 
@@ -43,7 +43,7 @@ export function rateLimiterContract(name: string, open: () => Promise<RateLimite
       );
     });
 
-    it('begins the next window when it has said', async () => {
+    it('starts the next window at the announced time', async () => {
       const limiter = await open();
       const limit = { requests: 2, seconds: 1 };
 
@@ -60,12 +60,12 @@ export function rateLimiterContract(name: string, open: () => Promise<RateLimite
         });
         const refused = await limiter.take('tom', limit);
         expect(refused).toStrictEqual({ allowed: false, remaining: 0, resetSeconds: 1 });
-        // A timer may be a millisecond early.
+        // A timer can fire a millisecond early.
         await sleep(refused.resetSeconds * 1_000 + 1);
       }
     });
 
-    it('says how long the window still takes, rounded up', async () => {
+    it('rounds the rest of the window up to whole seconds', async () => {
       const limiter = await open();
       const limit = { requests: 1, seconds: 3 };
 
@@ -78,8 +78,8 @@ export function rateLimiterContract(name: string, open: () => Promise<RateLimite
 
     it.each([
       ['set back', -2],
-      ['put forward', 2],
-    ])('does not look at the clock of the machine, which is %s', async (_, hours) => {
+      ['set forward', 2],
+    ])('ignores the wall clock when it is %s', async (_, hours) => {
       const limiter = await open();
       const limit = { requests: 1, seconds: 10 };
       await limiter.take('tom', limit);
@@ -94,7 +94,7 @@ export function rateLimiterContract(name: string, open: () => Promise<RateLimite
       expect(counted).toStrictEqual({ allowed: true, remaining: 0, resetSeconds: 10 });
     });
 
-    it('counts every key apart', async () => {
+    it('counts each key separately', async () => {
       const limiter = await open();
       const limit = { requests: 1, seconds };
       const ids = [
@@ -117,7 +117,7 @@ export function rateLimiterContract(name: string, open: () => Promise<RateLimite
       for (const id of ids) expect(await limiter.take(id, limit), id).toMatchObject({ allowed: false });
     });
 
-    it('counts every limit of a key apart', async () => {
+    it('counts each limit of a key separately', async () => {
       const limiter = await open();
       const limits = [
         { requests: 1, seconds },
@@ -134,7 +134,7 @@ export function rateLimiterContract(name: string, open: () => Promise<RateLimite
           resetSeconds: limit.seconds,
         });
       }
-      // Also where the limits are equal, and not the same object.
+      // Equal limits share a count, even as different objects.
       expect(await limiter.take('tom', { ...limits[0]! })).toMatchObject({ allowed: false });
       expect(await limiter.take('tom', { ...limits[2]! })).toMatchObject({ allowed: true, remaining: 0 });
       expect(await limiter.take('tom', { ...limits[2]! })).toMatchObject({ allowed: false });
@@ -145,7 +145,7 @@ export function rateLimiterContract(name: string, open: () => Promise<RateLimite
       { requests: 1, seconds: RATE_LIMIT_MAX_SECONDS },
       { requests: RATE_LIMIT_MAX_REQUESTS, seconds: 1 },
       { requests: RATE_LIMIT_MAX_REQUESTS, seconds: RATE_LIMIT_MAX_SECONDS },
-    ])('takes the extremes: %o', async (limit) => {
+    ])('accepts the extremes: %o', async (limit) => {
       const limiter = await open();
 
       expect(await limiter.take('tom', limit)).toStrictEqual({

@@ -3,15 +3,15 @@ import type { TokenVerifier } from '../../src/application/ports/token-verifier.t
 
 export type KnownTokens = {
   readonly verifier: TokenVerifier;
-  /** The token of each key, in the order of the labels. */
+  /** In the order of the labels. */
   readonly tokens: readonly string[];
   close?(): Promise<void>;
 };
 
 /**
- * What every {@link TokenVerifier} must do.
+ * The contract of {@link TokenVerifier}.
  *
- * @param open makes a verifier that knows a key for each of these labels and no others
+ * @param open opens a verifier with one key for each of these labels and no others
  */
 export function tokenVerifierContract(
   name: string,
@@ -22,7 +22,7 @@ export function tokenVerifierContract(
       ['tom', 0],
       ['ann', 1],
       ['zoë', 2],
-    ])('knows every key and tells its label, and nothing of the key itself: %s', async (label, index) => {
+    ])('accepts every key, and returns its label but no part of the token: %s', async (label, index) => {
       const { verifier, tokens } = await opened(['tom', 'ann', 'zoë']);
       const token = tokens[index]!;
 
@@ -33,21 +33,21 @@ export function tokenVerifierContract(
       expect(JSON.stringify(found)).not.toContain(token.slice(-16));
     });
 
-    it('tells the keys apart by ids that stay', async () => {
+    it('returns a different, stable id for each key', async () => {
       const { verifier, tokens } = await opened(['tom', 'ann', 'zoë']);
 
       const first = await Promise.all(tokens.map(async (token) => verifier.verify(token)));
       const second = await Promise.all(tokens.map(async (token) => verifier.verify(token)));
 
-      expect(new Set(first.map((key) => key?.id)).size).toBe(3);
+      expect(new Set(first.map((caller) => caller?.id)).size).toBe(3);
       expect(second).toStrictEqual(first);
     });
 
     it.each<readonly [string, (tom: string, ann: string) => string]>([
       ['empty', () => ''],
       ['a space', () => ' '],
-      ['a beginning', (tom) => tom.slice(0, -1)],
-      ['an end', (tom) => tom.slice(1)],
+      ['the beginning of a key', (tom) => tom.slice(0, -1)],
+      ['the end of a key', (tom) => tom.slice(1)],
       ['one character more', (tom) => `${tom}0`],
       ['white space after', (tom) => `${tom} `],
       ['white space before', (tom) => ` ${tom}`],
@@ -62,7 +62,7 @@ export function tokenVerifierContract(
       ['beyond ASCII', () => 'zoë-0123456789abcdef'],
       ['a lone surrogate', (tom) => `${tom}\ud800`],
       ['a word of JavaScript', () => '__proto__'],
-    ])('knows no other token, whether or not it has verified the right one: %s', async (_, change) => {
+    ])('rejects any other token, before and after it has accepted the right one: %s', async (_, change) => {
       const { verifier, tokens } = await opened(['tom', 'ann']);
       const [tom, ann] = tokens as [string, string];
       const wrong = change(tom, ann);
@@ -72,7 +72,7 @@ export function tokenVerifierContract(
       expect(await verifier.verify(wrong)).toBeUndefined();
     });
 
-    it('knows nothing without keys, not even those of another', async () => {
+    it('rejects every token when it has no keys, including those of another verifier', async () => {
       const { verifier: other, tokens } = await opened(['tom', 'ann']);
       const { verifier } = await opened([]);
 
@@ -82,7 +82,7 @@ export function tokenVerifierContract(
       }
     });
 
-    it('tells one and the same answer however often and whatever was asked before', async () => {
+    it('gives the same answer every time, whatever was asked before', async () => {
       const { verifier, tokens } = await opened(['tom', 'ann']);
       const [tom, ann] = tokens as [string, string];
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  type ApiKey,
   type ApiKeyDraft,
   apiKeyState,
   InvalidApiKey,
@@ -21,29 +22,19 @@ const SCOPE = 'must be one or more of pets:read, pets:write';
 const EXPIRY = 'must be in the future';
 const LIMIT = 'must be 1 to 1000000000 requests in 1 to 86400 seconds';
 
-function refusalOf(invalid: ApiKeyDraft): InvalidApiKey {
-  try {
-    newApiKey(invalid, NOW);
-  } catch (error) {
-    if (error instanceof InvalidApiKey) return error;
-    throw error;
-  }
-  throw new Error('the draft was accepted');
-}
-
 describe('a new key', () => {
-  it('has the fields of its draft, and was created now', () => {
+  it('has the fields of its draft and the time of its creation', () => {
     expect(newApiKey(draft, NOW)).toStrictEqual({ ...draft, createdAt: NOW });
     const full = { ...draft, expiresAt: LATER, rateLimit: { requests: 600, seconds: 60 } };
     expect(newApiKey(full, NOW)).toStrictEqual({ ...full, createdAt: NOW });
   });
 
-  it('has no field for what the draft leaves open', () => {
+  it('lacks the optional fields that are undefined in the draft', () => {
     const open = { ...draft, expiresAt: undefined, rateLimit: undefined };
     expect(newApiKey(open, NOW)).toStrictEqual({ ...draft, createdAt: NOW });
   });
 
-  it('takes nothing else from the draft', () => {
+  it('ignores any other field of the draft', () => {
     const rateLimit = { requests: 1, seconds: 1, burst: 9 };
     const more = { ...draft, rateLimit, id: 'mine', digest: 'mine', revokedAt: NOW, lastUsedAt: NOW };
     expect(newApiKey(more, NOW)).toStrictEqual({
@@ -53,7 +44,7 @@ describe('a new key', () => {
     });
   });
 
-  it('shares nothing with its draft and the clock', () => {
+  it('shares no object with its draft or the clock', () => {
     const now = new Date(NOW);
     const expiresAt = new Date(LATER);
     const scopes: Scope[] = ['pets:read'];
@@ -83,7 +74,7 @@ describe('a new key', () => {
       ['pets:read', 'pets:write'],
     ],
     [['pets:write', 'pets:write'], ['pets:write']],
-  ])('has each scope once and in order: %j', (scopes, expected) => {
+  ])('has each scope once and in a fixed order: %j', (scopes, expected) => {
     expect(newApiKey({ ...draft, scopes }, NOW).scopes).toStrictEqual(expected);
     expect(SCOPES).toStrictEqual(['pets:read', 'pets:write']);
   });
@@ -91,7 +82,7 @@ describe('a new key', () => {
   it.each([
     ['one character', 'a'],
     ['one character outside the basic plane', '🐈'],
-    ['as many as there may be, in code points', '🐈'.repeat(64)],
+    ['the most code points', '🐈'.repeat(64)],
     ['inner spaces', 'a  b c'],
     ['punctuation and symbols', `!"#$%&'()*+,-./:;<=>?@[\\]^_\`{|}~€±`],
     ['every kind of number', '1²Ⅷ'],
@@ -108,7 +99,7 @@ describe('a new key', () => {
     expect(newApiKey({ ...draft, rateLimit }, NOW).rateLimit).toStrictEqual(rateLimit);
   });
 
-  it('may live until the end of time', () => {
+  it('may expire at the last instant', () => {
     const expiresAt = new Date(8_640_000_000_000_000);
     expect(newApiKey({ ...draft, expiresAt }, NOW).expiresAt).toStrictEqual(expiresAt);
   });
@@ -116,13 +107,13 @@ describe('a new key', () => {
 
 describe('a draft that breaks the rules', () => {
   it.each([
-    ['nothing', ''],
+    ['empty', ''],
     ['a space', ' '],
     ['a space before', ' a'],
     ['a space after', 'a '],
-    ['too many', 'a'.repeat(65)],
-    ['too many code points', '🐈'.repeat(65)],
-    ['far too many', 'a'.repeat(1_000_000)],
+    ['65 letters', 'a'.repeat(65)],
+    ['65 code points', '🐈'.repeat(65)],
+    ['a million letters', 'a'.repeat(1_000_000)],
     ['NUL', 'a\0b'],
     ['a tab', 'a\tb'],
     ['a line feed', 'a\nb'],
@@ -143,9 +134,9 @@ describe('a draft that breaks the rules', () => {
     ['a wide space', 'a\u3000b'],
     ['a line separator', 'a\u2028b'],
     ['a paragraph separator', 'a\u2029b'],
-    ['a letter that is not to be seen', '\u3164'],
-    ['another', 'a\uffa0b'],
-    ['a mark that is not to be seen', 'a\u034fb'],
+    ['an invisible letter', '\u3164'],
+    ['another invisible letter', 'a\uffa0b'],
+    ['an invisible mark', 'a\u034fb'],
     ['a variation selector', 'a\ufe0fb'],
     ['a blank symbol', '\u2800'],
     ['a lone surrogate', 'a\ud800b'],
@@ -153,31 +144,27 @@ describe('a draft that breaks the rules', () => {
     ['a private character', 'a\ue000b'],
     ['a noncharacter', 'a\uffffb'],
     ['an unassigned character', 'a\u0378b'],
-  ])('is refused for its label: %s', (_, label) => {
-    expect(refusalOf({ ...draft, label }).problems).toStrictEqual([
-      { field: 'label', value: label, problem: LABEL },
-    ]);
+  ])('is rejected for its label: %s', (_, label) => {
+    expect(() => newApiKey({ ...draft, label }, NOW)).toThrow(new InvalidApiKey([`label ${LABEL}`]));
   });
 
   it.each([[[]], [['pets:admin']], [['pets:read', 'pets:admin']], [['PETS:READ']], [['']], [['toString']]])(
-    'is refused for the scopes %j',
+    'is rejected for the scopes %j',
     (scopes) => {
-      // The types of this project do not reach whoever calls it with a value from outside.
-      expect(refusalOf({ ...draft, scopes: scopes as Scope[] }).problems).toStrictEqual([
-        { field: 'scopes', value: scopes, problem: SCOPE },
-      ]);
+      // Types do not protect against values from outside.
+      expect(() => newApiKey({ ...draft, scopes: scopes as Scope[] }, NOW)).toThrow(
+        new InvalidApiKey([`scopes ${SCOPE}`]),
+      );
     },
   );
 
   it.each([
     ['now', NOW],
     ['a millisecond ago', new Date(NOW.getTime() - 1)],
-    ['the beginning', new Date(0)],
-    ['no instant', INVALID],
-  ])('is refused when it expires at %s', (_, expiresAt) => {
-    expect(refusalOf({ ...draft, expiresAt }).problems).toStrictEqual([
-      { field: 'expiresAt', value: expiresAt, problem: EXPIRY },
-    ]);
+    ['the epoch', new Date(0)],
+    ['an invalid date', INVALID],
+  ])('is rejected when it expires at: %s', (_, expiresAt) => {
+    expect(() => newApiKey({ ...draft, expiresAt }, NOW)).toThrow(new InvalidApiKey([`expiresAt ${EXPIRY}`]));
   });
 
   it.each<RateLimit>([
@@ -192,31 +179,26 @@ describe('a draft that breaks the rules', () => {
     { requests: 60, seconds: 0.5 },
     { requests: 60, seconds: 86_401 },
     { requests: 60, seconds: Number.NaN },
-  ])('is refused for the rate limit $requests/$seconds', (rateLimit) => {
-    expect(refusalOf({ ...draft, rateLimit }).problems).toStrictEqual([
-      { field: 'rateLimit', value: rateLimit, problem: LIMIT },
-    ]);
+  ])('is rejected for the rate limit $requests/$seconds', (rateLimit) => {
+    expect(() => newApiKey({ ...draft, rateLimit }, NOW)).toThrow(new InvalidApiKey([`rateLimit ${LIMIT}`]));
   });
 
-  it('is told of everything that is wrong at once', () => {
+  it('is rejected with every problem in one message', () => {
     const rateLimit = { requests: 0, seconds: 0 };
-    const refusal = refusalOf({ label: '', scopes: [], expiresAt: NOW, rateLimit });
-
-    expect(refusal.problems).toStrictEqual([
-      { field: 'label', value: '', problem: LABEL },
-      { field: 'scopes', value: [], problem: SCOPE },
-      { field: 'expiresAt', value: NOW, problem: EXPIRY },
-      { field: 'rateLimit', value: rateLimit, problem: LIMIT },
-    ]);
-    expect(refusal.message).toBe(`label ${LABEL}; scopes ${SCOPE}; expiresAt ${EXPIRY}; rateLimit ${LIMIT}`);
-    expect([refusal.kind, refusal.name]).toStrictEqual(['invalid-api-key', 'InvalidApiKey']);
+    expect(() => newApiKey({ label: '', scopes: [], expiresAt: NOW, rateLimit }, NOW)).toThrow(
+      expect.objectContaining({
+        name: 'InvalidApiKey',
+        kind: 'invalid-api-key',
+        message: `label ${LABEL}; scopes ${SCOPE}; expiresAt ${EXPIRY}; rateLimit ${LIMIT}`,
+      }),
+    );
   });
 });
 
 describe('a stored key', () => {
   const key = { ...newApiKey(draft, NOW), id: '0123456789abcdef', digest: '0'.repeat(64) };
 
-  it('has the fields of a key and no others, and none that is undefined', () => {
+  it('has the fields of a key, no others, and none that is undefined', () => {
     const full = {
       ...key,
       expiresAt: LATER,
@@ -225,15 +207,9 @@ describe('a stored key', () => {
       lastUsedAt: NOW,
     };
     expect(storedApiKey({ ...full, token: 'secret' } as typeof full)).toStrictEqual(full);
-    expect(
-      storedApiKey({
-        ...key,
-        expiresAt: undefined,
-        rateLimit: undefined,
-        revokedAt: undefined,
-        lastUsedAt: undefined,
-      }),
-    ).toStrictEqual(key);
+    // A parsed record has fields whose values are undefined, which the type does not allow.
+    const open = { expiresAt: undefined, rateLimit: undefined, revokedAt: undefined, lastUsedAt: undefined };
+    expect(storedApiKey({ ...key, ...open } as unknown as ApiKey)).toStrictEqual(key);
   });
 });
 
@@ -241,15 +217,15 @@ describe('the state of a key', () => {
   const before = new Date(NOW.getTime() - 1);
 
   it.each([
-    ['active', 'without an end', {}],
-    ['active', 'before its end', { expiresAt: LATER }],
-    ['expired', 'at its end', { expiresAt: NOW }],
-    ['expired', 'after its end', { expiresAt: before }],
-    ['expired', 'when its end is no instant', { expiresAt: INVALID }],
-    ['revoked', 'when it was revoked', { revokedAt: before }],
+    ['active', 'without an expiry', {}],
+    ['active', 'before its expiry', { expiresAt: LATER }],
+    ['expired', 'at its expiry', { expiresAt: NOW }],
+    ['expired', 'after its expiry', { expiresAt: before }],
+    ['expired', 'when its expiry is an invalid date', { expiresAt: INVALID }],
+    ['revoked', 'when it was revoked earlier', { revokedAt: before }],
     ['revoked', 'when it was revoked by a clock that is ahead', { revokedAt: LATER }],
     ['revoked', 'when it has expired as well', { revokedAt: LATER, expiresAt: before }],
-    ['revoked', 'before its end', { revokedAt: before, expiresAt: LATER }],
+    ['revoked', 'before its expiry', { revokedAt: before, expiresAt: LATER }],
   ] as const)('is %s %s', (state, _, key) => {
     expect(apiKeyState(key, NOW)).toBe(state);
   });

@@ -11,13 +11,13 @@ describe('int64', () => {
 
   it.each([
     ['the least', -9223372036854775808n, true],
-    ['one less than the least', -9223372036854775809n, false],
+    ['one below the least', -9223372036854775809n, false],
     ['the greatest', 9223372036854775807n, true],
-    ['one more than the greatest', 9223372036854775808n, false],
+    ['one above the greatest', 9223372036854775808n, false],
     ['zero', 0n, true],
-    ['the first that a double cannot tell from its neighbour', 9007199254740993n, true],
-    ['the greatest of 64 bits without a sign', 18446744073709551615n, false],
-  ])('tells whether %s is one', (_what, value, expected) => {
+    ['the first one that a double cannot represent', 9007199254740993n, true],
+    ['the greatest unsigned 64-bit integer', 18446744073709551615n, false],
+  ])('checks the range: %s', (_what, value, expected) => {
     expect(isInt64(value)).toBe(expected);
   });
 });

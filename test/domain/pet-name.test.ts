@@ -14,7 +14,7 @@ const BLANK = 'must contain a character that is not white space';
 
 const DOG = '\u{1F415}';
 
-/** White space of ECMAScript that is no control character, each with its name. */
+/** ECMAScript's white space without control characters, with names. */
 const SPACES = {
   ' ': 'space',
   '\u00a0': 'no-break space',
@@ -56,7 +56,7 @@ describe('the rules of a name', () => {
     ['255 characters outside the basic plane, 510 code units', DOG.repeat(255)],
     ['254 letters and one character outside the basic plane', 'a'.repeat(254) + DOG],
     ['255 combining marks', '\u0301'.repeat(255)],
-    ['a name between spaces', '  Rex  '],
+    ['a name with spaces at both ends', '  Rex  '],
     ['a name after every kind of white space', `${Object.keys(SPACES).join('')}Rex`],
     ['a line separator between letters', 'a\u2028b'],
     ['right-to-left text', '\u05db\u05dc\u05d1'],
@@ -64,9 +64,9 @@ describe('the rules of a name', () => {
     ['quotes, backslashes and markup', '"\\\'</script><!--'],
     ['the highest code point', '\u{10FFFF}'],
     ['a replacement character', '\uFFFD'],
-    ['what looks blank and is no white space: zero width space', '\u200b'],
-    ['what looks blank and is no white space any more: Mongolian vowel separator', '\u180e'],
-    // The contract's control characters are those of ASCII, and ECMAScript's white space has no U+0085.
+    ['a blank that is not white space: zero width space', '\u200b'],
+    ['a blank that is no longer white space: Mongolian vowel separator', '\u180e'],
+    // Only ASCII control characters are forbidden, and ECMAScript's white space does not include U+0085.
     ['a next line character, U+0085', '\u0085'],
     ['the last of the C1 controls, U+009F', 'a\u009f'],
   ])('allow %s', (_what, name) => {
@@ -74,12 +74,12 @@ describe('the rules of a name', () => {
   });
 
   it.each([
-    ['nothing', '', EMPTY],
+    ['the empty string', '', EMPTY],
     ['256 letters', 'a'.repeat(256), TOO_LONG],
     ['256 characters outside the basic plane', DOG.repeat(256), TOO_LONG],
     ['255 letters and one character outside the basic plane', 'a'.repeat(255) + DOG, TOO_LONG],
     ['511 code units', `${DOG.repeat(255)}a`, TOO_LONG],
-    ['128 letters that each have a combining mark', 'e\u0301'.repeat(128), TOO_LONG],
+    ['128 letters, each with a combining mark', 'e\u0301'.repeat(128), TOO_LONG],
     ['256 spaces', ' '.repeat(256), TOO_LONG],
     ['a leading surrogate alone', '\ud83d', BROKEN],
     ['a trailing surrogate alone', '\udc15', BROKEN],
@@ -115,7 +115,7 @@ describe('the rules of a name', () => {
     },
   );
 
-  it('know the same white space as the language, for every character of the basic plane', () => {
+  it('agree with String.prototype.trim on every character of the basic plane', () => {
     const blank: string[] = [];
     for (let code = 0x20; code <= 0xffff; code++) {
       if (petNameProblem(String.fromCharCode(code)) === BLANK) blank.push(String.fromCharCode(code));
@@ -140,16 +140,16 @@ describe('the published pattern', () => {
     ['a\u0000', false],
     ['\u007fa', false],
     ['Rex\n', false],
-  ])('means the same with and without the flag u: %j', (name, expected) => {
+  ])('means the same with and without the u flag: %j', (name, expected) => {
     expect([withFlag.test(name), withoutFlag.test(name)]).toStrictEqual([expected, expected]);
   });
 
-  // A pattern that backtracks would take longer than the universe has been there, and the test would never end.
+  // A pattern that backtracks would never finish.
   it.each([
     ['spaces and a control character', `${' '.repeat(200_000)}\u0000`],
     ['letters and a control character', `${'a'.repeat(200_000)}\u0000`],
-    ['spaces and letters by turns and a control character', `${' a'.repeat(200_000)}\u0000`],
-  ])('takes a time linear in the length of %s', (_what, name) => {
+    ['alternating spaces and letters and a control character', `${' a'.repeat(200_000)}\u0000`],
+  ])('takes linear time for %s', (_what, name) => {
     expect([withFlag.test(name), withoutFlag.test(name)]).toStrictEqual([false, false]);
   });
 });

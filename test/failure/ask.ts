@@ -11,11 +11,11 @@ export type Question = {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly agent?: Agent;
-  /** Longer than the service promises to take. */
+  /** 20,000 by default, which is longer than the service may take. */
   readonly timeoutMs?: number;
 };
 
-/** One request, without a retry of any kind. Rejects when no whole answer comes. */
+/** Sends one request, without retries. Rejects when no whole answer comes. */
 export function ask(url: string, question: Question = {}): Promise<Reply> {
   const { method = 'GET', headers = {}, body, agent, timeoutMs = 20_000 } = question;
   return new Promise((resolve, reject) => {

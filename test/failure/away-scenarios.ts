@@ -7,13 +7,13 @@ import type { Scenario } from './scenario.ts';
 import type { Footprint, ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
 
-/** Requests wait so long for MongoDB (`DEADLINE_MS` of its adapter), and a busy machine may add so much. */
+/** The deadline of a request (`DEADLINE_MS` of the MongoDB adapter), and an allowance for a busy machine. */
 const REQUEST_MS = 10_000 + 1_000;
 const READINESS_MS = 2_000;
 const LIVENESS_MS = 1_000;
 
 const CLIENTS = 200;
-/** Of the driver: 50 connections for work and two to watch, for each of three members. */
+/** For each of three members the driver has 50 connections for work and two for monitoring. */
 const MONGODB_SOCKETS = 3 * 52;
 const GROWTH_MIB = 60;
 
@@ -25,7 +25,7 @@ type Watched = {
 
 type Probed = { readonly status: number; readonly ms: number };
 
-/** What MongoDB's absence does to a service under load, and how the service goes on when it is back. */
+/** Takes MongoDB away from a service under load, and brings it back. */
 function away(
   name: string,
   leave: (store: MongoStore) => Promise<void>,
@@ -49,19 +49,19 @@ function away(
       const after = await service.footprint();
       await load.stop();
 
-      const { unavailable, slowestAnswer } = figures(load.history);
+      const { unavailable, slowestAnswerMs } = figures(load.history);
       stage.expect('requests were answered 503 meanwhile', unavailable > CLIENTS / 2);
-      stage.bar('longest request', slowestAnswer, REQUEST_MS);
+      stage.bar('longest request', slowestAnswerMs, REQUEST_MS);
       publish(stage, before, watched, after);
     },
   };
 }
 
-/** Asks again and again, as an orchestrator does. */
+/** Probes repeatedly, as an orchestrator does. */
 async function watch(service: ServiceProcess, forMs: number): Promise<Watched> {
   const watched: Watched = { footprints: [], readiness: [], liveness: [] };
   const deadline = performance.now() + forMs;
-  // At first the answer may be from before.
+  // The first answer may date from before the fault.
   await sleep(500);
   while (performance.now() < deadline) {
     const [live, ready] = await Promise.all([probe(`${service.url}/livez`), probe(`${service.url}/readyz`)]);
@@ -89,7 +89,7 @@ function publish(stage: Stage, before: Footprint, watched: Watched, after: Footp
   stage.bar('longest /livez', slowest(liveness), LIVENESS_MS);
   stage.bar('highest resident memory', highest('rssMiB'), before.rssMiB + GROWTH_MIB, 'MiB');
   stage.bar('most sockets', highest('sockets'), CLIENTS + MONGODB_SOCKETS + 20, '');
-  // What goes on growing is not bounded, however little it is.
+  // Steady growth, however slow, is a leak.
   const half = Math.floor(footprints.length / 2);
   const peak = (part: readonly Footprint[]) => Math.max(...part.map(({ rssMiB }) => rssMiB));
   const growth = peak(footprints.slice(half)) - peak(footprints.slice(0, half));

@@ -1,16 +1,16 @@
 import type { History } from './history.ts';
 
-/** What a history says. Times in milliseconds; `undefined` where nothing was measured. */
+/** The figures of a history. `undefined` where nothing was measured. */
 export type Figures = {
-  /** Requests that ask for a pet to be added, retries included. */
+  /** Requests to add a pet, retries included. */
   readonly attempts: number;
-  /** Of the pets that were asked for. */
+  /** The next three count pets. */
   readonly acknowledged: number;
   readonly refused: number;
   readonly unknown: number;
-  /** Acknowledged as the pet of an earlier attempt. */
+  /** Acknowledged with the pet of an earlier attempt. */
   readonly replayed: number;
-  /** Good requests that were answered 4xx, and wrong ones that were answered 5xx. */
+  /** Valid requests with a 4xx answer, and wrong requests with any answer but 400. */
   readonly wronglyBlamed: number;
   /** 5xx other than 503. */
   readonly serverErrors: number;
@@ -18,17 +18,17 @@ export type Figures = {
   readonly unavailable: number;
   /** 503 without Retry-After. */
   readonly withoutRetryAfter: number;
-  /** Answers to a GET of an acknowledged pet that were 404, or other bytes. */
+  /** Acknowledged pets that a GET answered with 404. */
   readonly missing: number;
+  /** Acknowledged pets that a GET answered with other bytes. */
   readonly different: number;
-  /** Answered with anything but success, or cut off after they were sent; not: never sent, for want of a listener. */
+  /** Requests without the right answer. A refused connection does not count: the request was never sent. */
   readonly failedRequests: number;
-  /** Between two acknowledgements, or one and the beginning or the end of the load. */
-  readonly longestGap: number;
-  /** From the first attempt to the acknowledgement: see {@link phaseOf}. */
-  readonly p99: Readonly<Record<Phase, number | undefined>>;
-  /** Of the longest request that was answered. */
-  readonly slowestAnswer: number;
+  /** Between two acknowledgements, or one and the start or the end of the load. */
+  readonly longestGapMs: number;
+  /** From the first attempt to the acknowledgement. For the phases see {@link phaseOf}. */
+  readonly p99Ms: Readonly<Record<Phase, number | undefined>>;
+  readonly slowestAnswerMs: number;
 };
 
 type Phase = 'before' | 'during' | 'after';
@@ -58,24 +58,24 @@ export function figures(history: History): Figures {
       count([...attempts, ...gets], ({ status }) => status === undefined || status >= 400) +
       count(wrong, ({ status }) => status !== 400) -
       count(all, ({ failure }) => failure === 'ECONNREFUSED'),
-    longestGap: longestGap(history),
-    p99: percentiles(history),
-    slowestAnswer: Math.max(
+    longestGapMs: longestGapMs(history),
+    p99Ms: percentiles(history),
+    slowestAnswerMs: Math.max(
       0,
       ...all.filter(({ status }) => status !== undefined).map(({ begun, ended }) => ended - begun),
     ),
   };
 }
 
-export function longestGap({ begun, ended, creates }: History): number {
+export function longestGapMs({ begun, ended, creates }: History): number {
   const times = creates.filter(({ outcome }) => outcome === 'acknowledged').map((create) => create.ended);
-  // Whoever still waited at the end may have got it later.
+  // Clients that were waiting at the end may have had their answer later.
   const until = Math.max(ended, ...times);
   const all = [begun, ...times, until].toSorted((a, b) => a - b);
   return Math.max(...all.slice(1).map((time, index) => time - (all[index] ?? time)));
 }
 
-function percentiles(history: History): Figures['p99'] {
+function percentiles(history: History): Figures['p99Ms'] {
   const acknowledged = history.creates.filter(({ outcome }) => outcome === 'acknowledged');
   const byPhase = Map.groupBy(acknowledged, (create) => phaseOf(create, history.fault));
   const p99 = (phase: Phase) => {
@@ -87,7 +87,7 @@ function percentiles(history: History): Figures['p99'] {
   return { before: p99('before'), during: p99('during'), after: p99('after') };
 }
 
-/** `during` is whatever the fault can have touched. */
+/** A request that the fault can have affected is `during`. */
 function phaseOf(create: { readonly begun: number; readonly ended: number }, fault: History['fault']): Phase {
   if (fault === undefined || create.ended < fault.from) return 'before';
   return create.begun > fault.to ? 'after' : 'during';

@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-// Below the range from which the system takes the ports of outgoing connections (32768 and up on Linux): a port of
-// that range may be taken while its server is down, even by the client that tries to reach it.
+// Below the ephemeral port range (32768 and up on Linux). Outgoing connections could take a port of that range while
+// its server is down, even the connection of a client that tries to reach the server.
 const FIRST = 20_000;
 const COUNT = 10_000;
 
 const given = new Set<number>();
 
-/** A port on loopback that a server can come back to after it was killed. */
+/** A port on loopback that a server can reuse after it was killed. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST + Math.floor(Math.random() * COUNT);

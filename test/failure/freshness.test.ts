@@ -21,18 +21,18 @@ const CREATES = [
 ];
 const page = (rest: Partial<Page>): Page => ({ begun: 100, after: 0n, pets: [], more: false, ...rest });
 
-describe('what a read must show', () => {
-  it('is what was acknowledged before it began', () => {
+describe('freshness', () => {
+  it('concerns the pets that were acknowledged before the read began', () => {
     expect(acknowledgedBefore(CREATES, 20)).toStrictEqual([json(1)]);
     expect(acknowledgedBefore(CREATES, 21)).toStrictEqual([json(1), json(2)]);
     expect(acknowledgedBefore(CREATES, 100)).toStrictEqual([json(1), json(2), json(4, 'pending')]);
   });
 
   it.each<{ what: string; on: Partial<Page>; missing: string[] }>([
-    { what: 'everything', on: { pets: [json(1), json(2), json(3), json(4, 'pending')] }, missing: [] },
-    { what: 'nothing', on: {}, missing: [json(1), json(2), json(4, 'pending')] },
+    { what: 'every pet', on: { pets: [json(1), json(2), json(3), json(4, 'pending')] }, missing: [] },
+    { what: 'no pet', on: {}, missing: [json(1), json(2), json(4, 'pending')] },
     {
-      what: 'another byte',
+      what: 'a changed pet',
       on: { pets: [json(1), json(2, 'pending'), json(4, 'pending')] },
       missing: [json(2)],
     },
@@ -40,9 +40,9 @@ describe('what a read must show', () => {
     { what: 'a gap before the next page', on: { pets: [json(2)], more: true }, missing: [json(1)] },
     { what: 'the rest on the next page', on: { pets: [json(1)], more: true }, missing: [] },
     { what: 'a gap at the end', on: { pets: [json(1), json(2)] }, missing: [json(4, 'pending')] },
-    { what: 'what is after an id', on: { after: 2n, pets: [json(4, 'pending')] }, missing: [] },
-    { what: 'those of a status', on: { status: 'sold', pets: [json(1), json(2)] }, missing: [] },
-    { what: 'none of a status', on: { status: 'pending' }, missing: [json(4, 'pending')] },
+    { what: 'the pets after an id', on: { after: 2n, pets: [json(4, 'pending')] }, missing: [] },
+    { what: 'the pets of a status', on: { status: 'sold', pets: [json(1), json(2)] }, missing: [] },
+    { what: 'no pet of a status', on: { status: 'pending' }, missing: [json(4, 'pending')] },
   ])('a page has $what', ({ on, missing }) => {
     expect(missingFrom(page(on), CREATES)).toStrictEqual(missing);
   });

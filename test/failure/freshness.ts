@@ -1,26 +1,26 @@
 import type { Create } from './history.ts';
 
-/** A page of the list: which pets it must have. */
+/** A page of the list, and what decides which pets belong on it. */
 export type Page = {
-  /** When the request for it began, in `performance.now()`. */
+  /** The start of its request, by `performance.now()`. */
   readonly begun: number;
-  /** Ids greater than this one are on it. */
+  /** The page holds ids greater than this one. */
   readonly after: bigint;
   readonly status?: string;
-  /** The pets on it, each in the bytes in which it was shown. */
+  /** The JSON of each pet, in the bytes of the answer. */
   readonly pets: readonly string[];
   /** Whether another page follows. */
   readonly more: boolean;
 };
 
-/** The answers that acknowledged pets before that time. */
+/** The answers that acknowledged pets before this time. */
 export function acknowledgedBefore(creates: readonly Create[], time: number): readonly string[] {
   return creates.flatMap(({ outcome, ended, answer }) =>
     outcome === 'acknowledged' && answer !== undefined && ended < time ? [answer] : [],
   );
 }
 
-/** The pets that were acknowledged before a page was asked for, belong on it, and are not on it as acknowledged. */
+/** The pets that belong on the page, were acknowledged before its request, and are missing or different. */
 export function missingFrom(page: Page, creates: readonly Create[]): readonly string[] {
   const { after, status, more } = page;
   const pets = new Set(page.pets);

@@ -2,12 +2,12 @@ import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
 
 /**
- * What a client knows of what it asked for. Jepsen's distinction: `refused` is certain not to have been done, `unknown`
- * may have been done or not, and must never be counted as the other.
+ * What a client knows about its request. Jepsen's distinction: a `refused` request certainly had no effect, an
+ * `unknown` one could have had it. Never count one as the other.
  */
 export type Outcome = 'acknowledged' | 'refused' | 'unknown';
 
-/** One request. All times are of `performance.now()`. */
+/** One request. All times are from `performance.now()`. */
 export type Attempt = {
   readonly begun: number;
   readonly ended: number;
@@ -19,10 +19,10 @@ export type Attempt = {
   readonly failure?: string;
 };
 
-/** One pet to be added, with as many attempts as it took. */
+/** A pet to add, with all attempts. */
 export type Create = {
   readonly key: string;
-  /** Holds the key, so that the pet can be told from all others wherever it is found. */
+  /** Contains the key, which identifies the pet wherever it is found. */
   readonly name: string;
   readonly body: string;
   readonly begun: number;
@@ -34,22 +34,22 @@ export type Create = {
   replayed?: boolean;
 };
 
-/** An acknowledged pet that was asked for. */
+/** A request for an acknowledged pet. */
 export type Get = Attempt & { readonly found: 'as acknowledged' | 'missing' | 'different' | 'no answer' };
 
 export type History = {
   readonly begun: number;
-  /** When the clients were told to come to an end. */
+  /** When the clients were told to stop. */
   ended: number;
-  /** From when to when something was broken. */
+  /** The time of the fault. */
   fault: { from: number; to: number } | undefined;
   readonly creates: Create[];
   readonly gets: Get[];
-  /** Requests with a body that is wrong on purpose. */
+  /** Requests with a deliberately wrong body. */
   readonly wrong: Attempt[];
 };
 
-/** As lines of JSON, in the order in which they ended. */
+/** Writes a history as lines of JSON, in the order in which requests ended. */
 export async function writeHistory(path: string, history: History): Promise<void> {
   const { creates, gets, wrong, ...rest } = history;
   const entries = [

@@ -3,29 +3,30 @@ import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ask, type Question } from './ask.ts';
 import type { Attempt, Create, Get, History, Outcome } from './history.ts';
-import { API_KEY } from './service-process.ts';
+import { AUTHORIZATION } from './service-process.ts';
+import { until } from './until.ts';
 
 export type LoadOptions = {
   readonly clients: number;
-  /** Between two requests of a client. */
+  /** The pause between two requests of a client. */
   readonly pauseMs: number;
-  /** For how long a client tries to add the same pet. 0 is one attempt. */
+  /** How long a client tries to add the same pet. 0 means one attempt. */
   readonly patienceMs: number;
-  /** At most so many pets are asked for. */
+  /** The largest number of pets to add. */
   readonly maxCreates: number;
 };
 
 const DEFAULTS: LoadOptions = { clients: 12, pauseMs: 20, patienceMs: 40_000, maxCreates: 20_000 };
 
-/** Before the same request is sent again. Shorter than the service asks for: it is to be under load. */
+/** The pause before a retry. Shorter than `Retry-After`, to keep the service under load. */
 const RETRY_PAUSE_MS = 100;
 
-const HEADERS = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
+const HEADERS = { ...AUTHORIZATION, 'content-type': 'application/json' };
 const WRONG_BODY = '{"name":"","categoryId":"seven"}';
 const FLAVOURS = ['Rex', 'Mitzi 🐈', 'Ωmega "the" \\ dog', 'naïve e\u0301', '日本犬'];
 const CATEGORIES = ['7', '-9223372036854775808', '9223372036854775807', '0', '9007199254740993'];
 
-/** Clients that begin at once and write down all that they see. Each switches to the next URL when one is of no use. */
+/** Clients that start at once and record every answer. A client whose request fails turns to the next URL. */
 export class Load {
   readonly history: History;
   readonly #urls: readonly string[];
@@ -44,13 +45,13 @@ export class Load {
     );
   }
 
-  /** Something is being broken. */
+  /** Records the start of the fault. */
   fault(): void {
     const now = performance.now();
     this.history.fault ??= { from: now, to: now };
   }
 
-  /** What was broken works again, as far as the service needs it. */
+  /** Records the end of the fault, as far as it affects the service. */
   healed(): void {
     if (this.history.fault !== undefined) this.history.fault.to = performance.now();
   }
@@ -59,14 +60,26 @@ export class Load {
     return this.history.creates.filter(({ outcome }) => outcome === 'acknowledged').length;
   }
 
-  /** No new pet from now on; resolves when every client has given up or got what it wanted. */
+  /** Resolves when this many more pets are acknowledged. */
+  async acknowledges(count: number): Promise<void> {
+    const before = this.acknowledged;
+    await until(`${count} more pets`, () => this.acknowledged >= before + count);
+  }
+
+  /** Resolves when a request was answered 503. */
+  async meets503(): Promise<void> {
+    const { creates } = this.history;
+    await until('a 503', () => creates.some(({ attempts }) => attempts.some(({ status }) => status === 503)));
+  }
+
+  /** Adds no more pets. Resolves when the clients have finished or given up. */
   async stop(): Promise<void> {
     if (!this.#stopping) this.history.ended = performance.now();
     this.#stopping = true;
     await this.#done;
   }
 
-  /** For a scenario that has failed: nobody tries again. */
+  /** Ends the load of a failed scenario: no client retries. */
   async abandon(): Promise<void> {
     this.#abandoned = true;
     await this.stop();
@@ -79,7 +92,7 @@ export class Load {
       if (turn % 8 === 7) await this.#sendWrong(connection);
       else if (turn % 4 === 3) await this.#get(connection);
       else if (this.history.creates.length < this.#options.maxCreates) {
-        // Some clients give up at once, so that what is unknown stays unknown.
+        // Some clients give up at once: the outcome of their requests stays unknown.
         await this.#create(connection, turn % 5 === 0 ? 0 : this.#options.patienceMs);
       }
       await sleep(this.#options.pauseMs);
@@ -107,7 +120,7 @@ export class Load {
         create.replayed = reply?.headers['idempotent-replayed'] === 'true';
         return;
       }
-      // An answer that blames the client will not change.
+      // A retry cannot change an answer that blames the client.
       if (attempt.status !== undefined && attempt.status < 500) return;
       const mayBeElsewhere = attempt.failure === 'ECONNREFUSED' && create.attempts.length < this.#urls.length;
       if (!mayBeElsewhere && performance.now() - begun >= patienceMs) return;
@@ -154,14 +167,14 @@ export class Load {
       return { attempt, reply };
     } catch (error) {
       const failure = failureOf(error);
-      // Of a connection that was never made the service has seen nothing.
+      // A request without a connection never reached the service.
       const outcome = failure === 'ECONNREFUSED' ? 'refused' : 'unknown';
       const attempt: Attempt = { begun, ended: performance.now(), url, outcome, failure };
       return { attempt, reply: undefined };
     }
   }
 
-  /** At another instance, if there is one. */
+  /** Turns to the next instance, or waits where there is one only. */
   async #beforeRetry(connection: Connection): Promise<void> {
     connection.next++;
     if (this.#urls.length === 1) await sleep(RETRY_PAUSE_MS);
@@ -182,14 +195,14 @@ class ClosingAgent extends Agent implements Disposable {
   }
 }
 
-/** A pet may have been stored by any of its attempts. */
+/** Any of the attempts may have stored the pet. */
 function outcomeOf(attempts: readonly Attempt[]): Outcome {
   const outcomes = new Set(attempts.map(({ outcome }) => outcome));
   if (outcomes.has('acknowledged')) return 'acknowledged';
   return outcomes.has('unknown') ? 'unknown' : 'refused';
 }
 
-/** A 5xx leaves open what has been done before it. */
+/** A 5xx does not say what was done before it. */
 function outcomeOfStatus(status: number): Outcome {
   if (status >= 500) return 'unknown';
   return status < 300 ? 'acknowledged' : 'refused';

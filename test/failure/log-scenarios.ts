@@ -1,7 +1,6 @@
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Fifo } from '../support/fifo.ts';
-import { ask } from './ask.ts';
 import { figures } from './figures.ts';
 import type { Load } from './load.ts';
 import type { Scenario } from './scenario.ts';
@@ -11,10 +10,10 @@ import type { SqliteStore } from './sqlite-store.ts';
 import type { Stage } from './stage.ts';
 import { until } from './until.ts';
 
-/** At most so long may nothing be answered. */
+/** The longest time that the service may take for an answer. */
 const FREEZE_MS = 1_000;
 
-/** Their lines are some 2 MB, which is more than the service keeps. */
+/** Their log lines take about 2 MB, which is more than the service buffers. */
 const CREATES = 4_000;
 
 const REPORT = /^.*"msg":"log lines were dropped".*$/m;
@@ -31,15 +30,13 @@ const fullDisk: Scenario<SqliteStore> = {
     const ballast = join(directory, 'ballast');
     load.fault();
     await fill(ballast);
-    await created(load, CREATES);
-    stage.expect('/livez was 200', (await ask(`${service.url}/livez`)).status === 200);
+    await load.acknowledges(CREATES);
+    await stage.expectAlive(service);
     await rm(ballast);
-    await until('the report of dropped lines', async () => {
-      return REPORT.test(await readFile(path, 'utf8')) ? true : undefined;
-    });
+    await until('the report of dropped lines', async () => REPORT.test(await readFile(path, 'utf8')));
     load.healed();
-    await answeredAll(stage, load);
-    told(stage, await readFile(path, 'utf8'));
+    await expectAllAnswered(stage, load);
+    expectReported(stage, await readFile(path, 'utf8'));
   },
 };
 
@@ -51,15 +48,14 @@ const unread: Scenario<SqliteStore> = {
     await log.read(/"msg":"listening on /);
     const load = await busyLoad(stage, service);
     load.fault();
-    await created(load, CREATES);
-    stage.expect('/livez was 200', (await ask(`${service.url}/livez`)).status === 200);
+    await load.acknowledges(CREATES);
+    await stage.expectAlive(service);
     await log.read(REPORT);
     load.healed();
-    await answeredAll(stage, load);
-    told(stage, log.text);
-    // It is not read any more from here on.
-    const { code } = await service.terminate();
-    stage.expect(`the service ends with code 0 after SIGTERM (it was ${code})`, code === 0);
+    await expectAllAnswered(stage, load);
+    expectReported(stage, log.text);
+    // From here on the log has no reader.
+    await stage.terminate(service);
     await service.start();
   },
 };
@@ -68,39 +64,34 @@ function loggingService(stage: Stage, { file }: SqliteStore, path: string): Prom
   const env = {
     DATABASE_URL: `sqlite:${file}`,
     LOG_LEVEL: 'info',
-    // Long lines.
+    // A long label makes long lines.
     API_KEYS: `${'l'.repeat(64)}=${API_KEY}`,
   };
-  return stage.service(env, undefined, path);
+  return stage.service(env, { logPath: path });
 }
 
 function busyLoad(stage: Stage, service: ServiceProcess): Promise<Load> {
   return stage.load([service], { pauseMs: 0 });
 }
 
-async function created(load: Load, more: number): Promise<void> {
-  const before = load.acknowledged;
-  await until(`${more} pets more`, () => (load.acknowledged >= before + more ? true : undefined));
-}
-
-async function answeredAll(stage: Stage, load: Load): Promise<void> {
+async function expectAllAnswered(stage: Stage, load: Load): Promise<void> {
   await load.stop();
-  const { failedRequests, longestGap, slowestAnswer } = figures(load.history);
+  const { failedRequests, longestGapMs, slowestAnswerMs } = figures(load.history);
   stage.bar('requests failed', failedRequests, 0, '');
-  stage.bar('longest gap', longestGap, FREEZE_MS);
-  stage.bar('slowest answer', slowestAnswer, FREEZE_MS);
+  stage.bar('longest gap', longestGapMs, FREEZE_MS);
+  stage.bar('slowest answer', slowestAnswerMs, FREEZE_MS);
 }
 
-function told(stage: Stage, log: string): void {
+function expectReported(stage: Stage, log: string): void {
   const { lines, auditLines } = JSON.parse(REPORT.exec(log)?.[0] ?? '{}');
-  stage.notes.push(`the log told of ${lines} dropped lines, ${auditLines} of them audit lines`);
-  stage.expect('the log told how many lines were dropped', lines > 0 && auditLines >= 0);
-  // The last one may be on its way.
+  stage.notes.push(`the log reported ${lines} dropped lines, ${auditLines} of them audit lines`);
+  stage.expect('the log reported how many lines were dropped', lines > 0 && auditLines >= 0);
+  // The last line may be incomplete.
   const torn = log
     .split('\n')
     .slice(0, -1)
     .filter((line) => !isJson(line));
-  stage.expect(`every line of the log is whole; not so: ${torn[0]}`, torn.length === 0);
+  stage.expect(`every line of the log is complete; not so: ${torn[0]}`, torn.length === 0);
 }
 
 function isJson(line: string): boolean {

@@ -7,7 +7,7 @@ import { ROOT } from '../support/process.ts';
 
 const run = promisify(execFile);
 
-/** On what, and with what, the figures were measured. */
+/** The hardware and the software that the figures were measured with. */
 export async function machine(): Promise<readonly string[]> {
   const [{ stdout: commit }, { stdout: mongod }, driver] = await Promise.all([
     run('git', ['describe', '--always', '--dirty'], { cwd: ROOT }),
@@ -23,7 +23,7 @@ export async function machine(): Promise<readonly string[]> {
   ];
 }
 
-/** The processes that wanted a core at the same time, on average over the last minute. */
+/** The load average of the last minute. */
 export function load(): string {
   return `${loadavg()[0]?.toFixed(1)}`;
 }

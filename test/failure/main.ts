@@ -20,13 +20,13 @@ import { SQLITE_SCENARIOS } from './sqlite-scenarios.ts';
 import { surveyFile } from './sqlite-store.ts';
 import type { Form } from './stage.ts';
 
-const USAGE = `The failure suite: real processes, real faults, and what is left of what was acknowledged.
+const USAGE = `The failure suite: breaks real processes under load, and checks that no acknowledged pet is lost.
 
   npm run test:failure                    three repetitions; writes docs/failure-results.md
   npm run test:failure -- --short         one repetition with shorter loads, in about a minute and a half
-  npm run test:failure -- --only SIGSTOP  the scenarios with this in their name; writes no page
+  npm run test:failure -- --only SIGSTOP  the scenarios whose name contains SIGSTOP; writes no page
                           --repetitions 5
-                          --report FILE   the counts as JSON, named as vitest names them
+                          --report FILE   writes the counts as JSON, in the format of vitest's report
 `;
 
 const { values } = parseArgs({
@@ -69,7 +69,7 @@ async function playMongo(histories: string): Promise<void> {
     const store = { set, database: `pets_${index}` };
     const { broken } = await show(() => perform(scenario, store, { form, survey: surveyMembers, histories }));
     if (broken.length === 0) continue;
-    // Who knows in what state the failure has left it.
+    // A failed scenario may have left the replica set in any state.
     await set[Symbol.asyncDispose]();
     set = undefined;
   }
@@ -107,10 +107,10 @@ async function main(): Promise<void> {
     const counts = { numPassedTests: passed, numFailedTests: failed, numPendingTests: leftOut };
     await writeFile(values.report, JSON.stringify({ success: failed === 0, ...counts }));
   }
-  // Nothing that was played is nothing that was proven.
+  // A run without a passed scenario proves nothing.
   if (failed > 0 || passed === 0) {
     process.exitCode = 1;
-    console.log(`what the clients have seen: ${histories}`);
+    console.log(`the histories of the clients: ${histories}`);
   } else {
     await rm(histories, { recursive: true });
   }

@@ -1,7 +1,7 @@
 import { type Document, MongoClient } from 'mongodb';
 import { type RunningMongod, runMongod } from '../support/mongod-process.ts';
 
-/** The client that the harness watches with must not hang on what it watches. */
+/** Short timeouts: the harness cannot wait for a member that hangs. */
 const OPTIONS = {
   directConnection: true,
   serverSelectionTimeoutMS: 5_000,
@@ -12,7 +12,7 @@ const OPTIONS = {
 
 const HELLO_TIMEOUT_MS = 1_000;
 
-/** One mongod of a replica set, which can be killed, frozen, and started again on its data. */
+/** A mongod of a replica set. It can be killed, frozen, and started again on its data. */
 export class Member implements AsyncDisposable {
   readonly address: string;
   readonly #directory: string;
@@ -37,7 +37,7 @@ export class Member implements AsyncDisposable {
     return this.#process !== undefined && !this.#frozen;
   }
 
-  /** @param parameters of mongod, for this run of it */
+  /** @param parameters of mongod, until its next start */
   async start(parameters: Readonly<Record<string, number>> = {}): Promise<void> {
     if (this.#process !== undefined) return;
     const args = [
@@ -45,19 +45,19 @@ export class Member implements AsyncDisposable {
       ...Object.entries(parameters).flatMap(([name, value]) => ['--setParameter', `${name}=${value}`]),
     ];
     this.#process = await runMongod({ directory: this.#directory, port: this.#port, args });
-    // A new client, because the old one only looks twice a second whether the server is back.
+    // A new client, because the old one checks only twice a second whether the server is back.
     await this.#client?.close();
     this.#client = await new MongoClient(`mongodb://${this.address}`, OPTIONS).connect();
   }
 
-  /** Kill -9. Returns when the process is gone. */
+  /** Sends SIGKILL. Resolves when the process is gone. */
   async kill(): Promise<void> {
     await this.#process?.kill();
     this.#process = undefined;
     this.#frozen = false;
   }
 
-  /** SIGSTOP: connections stay open and the kernel even takes new ones, but nothing is ever answered. */
+  /** Sends SIGSTOP: connections stay open, the kernel even accepts new ones, and nothing is answered. */
   freeze(): void {
     this.#signal('SIGSTOP');
     this.#frozen = true;
@@ -72,7 +72,7 @@ export class Member implements AsyncDisposable {
     return this.#connected.db('admin').command(command);
   }
 
-  /** `undefined` when there is no answer at once. */
+  /** `undefined` when the member does not answer within a second. */
   async hello(): Promise<Document | undefined> {
     const { promise: late, resolve } = Promise.withResolvers<undefined>();
     const timer = setTimeout(() => resolve(undefined), HELLO_TIMEOUT_MS);

@@ -1,27 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TcpProxy } from '../support/tcp-proxy.ts';
 import { figures } from './figures.ts';
-import type { MongoStore } from './mongodb-store.ts';
+import { type MongoStore, serviceThroughProxy } from './mongodb-store.ts';
 import type { Scenario } from './scenario.ts';
 
-/** Half of the connections, so that requests are cut at every stage of a connection's life. */
+/** Half of the connections at a time: requests are cut at every stage of a connection's life. */
 const SHARE = 0.5;
 const RESET_EVERY_MS = 60;
 
-/** The deadline of a request, and what a busy machine may add. */
+/** The deadline of a request, and an allowance for a busy machine. */
 const SLOWEST_ANSWER_MS = 11_000;
 
 const resetConnections: Scenario<MongoStore> = {
   name: 'MongoDB: connections reset again and again',
-  async play(stage, { set, database }) {
-    // One member through a proxy: with the whole set the driver would find its way around it.
-    const proxy = await new TcpProxy({ host: '127.0.0.1', port: (await set.primary()).port }).listen();
-    stage.owned.defer(() => proxy.close());
-    const service = await stage.service({
-      DATABASE_URL: `mongodb://127.0.0.1:${proxy.port}/${database}?directConnection=true`,
-      AUTO_MIGRATE: 'true',
-    });
-    // Writes that wait in the driver for a connection meet the reset most often.
+  async play(stage, store) {
+    const { service, proxy } = await serviceThroughProxy(stage, store);
+    // More clients than connections: a reset mostly hits writes that wait in the driver for a connection.
     const load = await stage.load([service], { clients: 40, pauseMs: 0 });
     await stage.letRun(2);
     load.fault();
@@ -35,7 +28,7 @@ const resetConnections: Scenario<MongoStore> = {
     await stage.letRun(2);
     await load.stop();
     stage.notes.push(`half of the connections to MongoDB cut ${rounds} times, ${RESET_EVERY_MS} ms apart`);
-    stage.bar('slowest answer', figures(load.history).slowestAnswer ?? Infinity, SLOWEST_ANSWER_MS);
+    stage.bar('slowest answer', figures(load.history).slowestAnswerMs, SLOWEST_ANSWER_MS);
   },
 };
 

@@ -1,10 +1,9 @@
 import { Long } from 'mongodb';
-import { TcpProxy } from '../support/tcp-proxy.ts';
-import { figures, longestGap } from './figures.ts';
+import { figures, longestGapMs } from './figures.ts';
+import { killService } from './kill-service.ts';
 import type { Load } from './load.ts';
 import type { Member } from './member.ts';
-import type { MongoStore } from './mongodb-store.ts';
-import { counterOf, serviceOn } from './mongodb-store.ts';
+import { counterOf, type MongoStore, serviceOn, serviceThroughProxy } from './mongodb-store.ts';
 import type { ReplicaSet } from './replica-set.ts';
 import type { Scenario } from './scenario.ts';
 import { RESUME_MS, type Stage } from './stage.ts';
@@ -12,7 +11,7 @@ import { until } from './until.ts';
 
 const ELECTION_MS = 12_000;
 
-/** Does something to the primary under load. Returns it when another has taken its place and the service goes on. */
+/** Harms the primary under load. Resolves with it when another member is primary and the service goes on. */
 async function losePrimary(
   stage: Stage,
   set: ReplicaSet,
@@ -25,13 +24,12 @@ async function losePrimary(
   const begun = performance.now();
   await harm(primary);
   await set.primary();
-  const election = performance.now() - begun;
-  const before = load.acknowledged;
-  // More than what may have been on its way.
-  await until('pets after the election', () => (load.acknowledged > before + 50 ? true : undefined));
+  const electionMs = performance.now() - begun;
+  // More than the requests in flight.
+  await load.acknowledges(50);
   load.healed();
-  stage.bar('election', election, ELECTION_MS);
-  stage.bar('longest gap when the primary is lost', longestGap(load.history), election + RESUME_MS);
+  stage.bar('election', electionMs, ELECTION_MS);
+  stage.bar('longest gap when the primary is lost', longestGapMs(load.history), electionMs + RESUME_MS);
   return primary;
 }
 
@@ -57,11 +55,11 @@ const stepDown: Scenario<MongoStore> = {
   },
 };
 
-const FROST_MS = { short: 5_000, full: 10_000 } as const;
+const FREEZE_MS = { short: 5_000, full: 10_000 } as const;
 
 /**
- * A secondary that replicates from the frozen member goes on waiting for it, and for so long a new primary has no
- * majority that could acknowledge a write: the service cannot resume before the set itself does.
+ * A secondary that replicates from the frozen member waits for it. Meanwhile the new primary has no majority to
+ * acknowledge a write: the service cannot go on before the replica set does.
  */
 function freezePrimary(name: string, prepare: (set: ReplicaSet) => Promise<void>): Scenario<MongoStore> {
   return {
@@ -74,10 +72,9 @@ function freezePrimary(name: string, prepare: (set: ReplicaSet) => Promise<void>
       load.fault();
       const begun = performance.now();
       primary.freeze();
-      const thawing = frost(stage, load).then(() => primary.thaw());
+      const thawing = endOfFreeze(stage, load).then(() => primary.thaw());
       await set.primary();
-      const election = performance.now() - begun;
-      stage.bar('election', election, ELECTION_MS);
+      stage.bar('election', performance.now() - begun, ELECTION_MS);
       await set.commits();
       stage.notes.push(`the set could commit again after ${Math.round(performance.now() - begun)} ms`);
       await stage.resumes(load, begun + 1_000);
@@ -87,7 +84,7 @@ function freezePrimary(name: string, prepare: (set: ReplicaSet) => Promise<void>
   };
 }
 
-/** For how many seconds more than its own timeout a member waits for the one that it replicates from. */
+/** Restarts the members with a shorter wait for the member that they replicate from. */
 async function tuneReplication(set: ReplicaSet): Promise<void> {
   for (const member of set.members) {
     await member.kill();
@@ -96,14 +93,14 @@ async function tuneReplication(set: ReplicaSet): Promise<void> {
   await set.whole();
 }
 
-async function frost(stage: Stage, load: Load): Promise<void> {
+async function endOfFreeze(stage: Stage, load: Load): Promise<void> {
   const { from } = load.history.fault ?? { from: 0 };
-  const ms = FROST_MS[stage.form];
-  await until('the end of the frost', () => (performance.now() - from > ms ? true : undefined));
+  const ms = FREEZE_MS[stage.form];
+  await until('the end of the freeze', () => performance.now() - from > ms);
   stage.notes.push(`frozen for ${ms / 1000} s`);
 }
 
-/** Kills members until there is no majority, and starts them again under load. */
+/** Kills a majority of the members, and starts them again under load. */
 async function loseMajority(stage: Stage, store: MongoStore, victims: readonly Member[]): Promise<void> {
   const load = await stage.load([await serviceOn(stage, store)]);
   await stage.letRun(3);
@@ -136,24 +133,17 @@ const killAll: Scenario<MongoStore> = {
 
 const loseReplies: Scenario<MongoStore> = {
   name: 'MongoDB: replies lost after the commit',
-  async play(stage, { set, database }) {
-    // One member through a proxy: with the whole set the driver would find its way around it.
-    const proxy = await new TcpProxy({ host: '127.0.0.1', port: (await set.primary()).port }).listen();
-    stage.owned.defer(() => proxy.close());
-    const load = await stage.load([
-      await stage.service({
-        DATABASE_URL: `mongodb://127.0.0.1:${proxy.port}/${database}?directConnection=true`,
-        AUTO_MIGRATE: 'true',
-      }),
-    ]);
+  async play(stage, store) {
+    const { service, proxy } = await serviceThroughProxy(stage, store);
+    const load = await stage.load([service]);
     await stage.letRun(2);
     load.fault();
     let lost = 0;
     for (let round = 0; round < (stage.form === 'short' ? 3 : 8); round++) {
       for (const command of ['insert', 'findAndModify', 'find']) {
-        // So many that the driver's one retry is lost as well.
+        // Enough to lose the driver's one retry as well.
         proxy.loseReplies(command, 6);
-        await until('the loss of the replies', () => (proxy.repliesToLose === 0 ? true : undefined));
+        await until('the loss of the replies', () => proxy.repliesToLose === 0);
         lost += 6;
         await stage.letRun(0.2);
       }
@@ -164,7 +154,7 @@ const loseReplies: Scenario<MongoStore> = {
   },
 };
 
-/** Does something to the counter of the ids, again and again, under load. */
+/** Harms the counter of the ids five times under load. */
 function harmCounter(
   name: string,
   harm: (counter: ReturnType<typeof counterOf>) => Promise<{ readonly acknowledged: boolean }>,
@@ -178,8 +168,7 @@ function harmCounter(
       const primary = await store.set.primary();
       for (let round = 0; round < 5; round++) {
         await harm(counterOf(primary, store.database));
-        const before = load.acknowledged;
-        await until('pets after that', () => (load.acknowledged > before + 20 ? true : undefined));
+        await load.acknowledges(20);
       }
       load.healed();
       await stage.letRun(2);
@@ -195,20 +184,9 @@ const setCounterBack = harmCounter('MongoDB: the counter of ids set back to 1, f
   counter.updateOne({ _id: 'pets' }, { $set: { last: Long.fromNumber(1) } }),
 );
 
-const killService: Scenario<MongoStore> = {
+const kill: Scenario<MongoStore> = {
   name: 'MongoDB: kill -9 of the service, three times',
-  async play(stage, store) {
-    const service = await serviceOn(stage, store);
-    const load = await stage.load([service]);
-    for (let round = 0; round < 3; round++) {
-      await stage.letRun(2);
-      load.fault();
-      await service.kill();
-      await service.start();
-      load.healed();
-    }
-    await stage.letRun(2);
-  },
+  play: async (stage, store) => killService(stage, await serviceOn(stage, store)),
 };
 
 const rollingRestart: Scenario<MongoStore> = {
@@ -220,8 +198,7 @@ const rollingRestart: Scenario<MongoStore> = {
     load.fault();
     const turns = stage.form === 'short' ? 1 : 3;
     for (const instance of Array.from({ length: turns }, () => instances).flat()) {
-      const { code } = await instance.terminate();
-      stage.expect(`the service ends with code 0 after SIGTERM (it was ${code})`, code === 0);
+      await stage.terminate(instance);
       await instance.start();
       await stage.letRun(1);
     }
@@ -229,7 +206,7 @@ const rollingRestart: Scenario<MongoStore> = {
     await stage.letRun(2);
     await load.stop();
     const urls = new Set(load.history.creates.flatMap(({ attempts }) => attempts.map(({ url }) => url)));
-    stage.expect('both instances had their share', urls.size === 2);
+    stage.expect('both instances had requests', urls.size === 2);
     const { failedRequests, refused } = figures(load.history);
     stage.bar('requests failed', failedRequests + refused, 0, '');
   },
@@ -245,6 +222,6 @@ export const MONGODB_SCENARIOS: readonly Scenario<MongoStore>[] = [
   loseReplies,
   deleteCounter,
   setCounterBack,
-  killService,
+  kill,
   rollingRestart,
 ];

@@ -1,9 +1,10 @@
-import type { Collection, Document } from 'mongodb';
+import type { Collection } from 'mongodb';
+import { TcpProxy } from '../support/tcp-proxy.ts';
 import type { Member } from './member.ts';
 import type { ReplicaSet } from './replica-set.ts';
 import type { ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
-import type { Places, StoredPet } from './verdict.ts';
+import { type Places, storedPet } from './verdict.ts';
 
 export type MongoStore = { readonly set: ReplicaSet; readonly database: string };
 
@@ -11,20 +12,31 @@ export function serviceOn(stage: Stage, { set, database }: MongoStore): Promise<
   return stage.service({ DATABASE_URL: set.url(database), AUTO_MIGRATE: 'true' });
 }
 
+/** A service that reaches the primary through a proxy, and no other member: the driver cannot bypass the proxy. */
+export async function serviceThroughProxy(
+  stage: Stage,
+  { set, database }: MongoStore,
+): Promise<{ readonly service: ServiceProcess; readonly proxy: TcpProxy }> {
+  const proxy = await new TcpProxy({ host: '127.0.0.1', port: (await set.primary()).port }).listen();
+  stage.owned.defer(() => proxy.close());
+  const service = await stage.service({
+    DATABASE_URL: `mongodb://127.0.0.1:${proxy.port}/${database}?directConnection=true`,
+    AUTO_MIGRATE: 'true',
+  });
+  return { service, proxy };
+}
+
 export function counterOf({ client }: Member, database: string): Collection<{ _id: string }> {
   return client.db(database).collection<{ _id: string }>('counters');
 }
 
-/** What each member has, beyond any rollback. */
+/** The pets on each member. None of them can be rolled back any more. */
 export async function surveyMembers({ set, database }: MongoStore): Promise<Places> {
   const documents = await set.read(database, 'pets');
-  return new Map([...documents].map(([member, pets]) => [member, pets.map(storedPet)]));
-}
-
-/** In the bytes in which the service must show it. Written here once more, so that the service cannot be its own judge. */
-function storedPet({ _id, name, categoryId, status }: Document): StoredPet {
-  return {
-    name,
-    json: `{"id":${_id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`,
-  };
+  return new Map(
+    [...documents].map(([member, pets]) => [
+      member,
+      pets.map(({ _id, name, categoryId, status }) => storedPet({ id: _id, name, categoryId, status })),
+    ]),
+  );
 }

@@ -9,10 +9,10 @@ export function page(content: {
   const { command, repetitions, machine, tables, closing } = content;
   return `# What happens when something fails
 
-Written by \`${command}\`: do not edit. ${repetitions} repetitions of each scenario, with real processes: three
-\`mongod\` on loopback (\`electionTimeoutMillis\` 1000, \`heartbeatIntervalMillis\` 200) or a file on a disk, the service as
-its users run it, and clients that send \`POST /v1/pets\` with an Idempotency-Key, \`GET\` what was acknowledged, and send
-wrong requests.
+Written by \`${command}\`: do not edit. Each scenario ran ${repetitions} times with real processes: the service as
+its users run it, on three \`mongod\` on loopback (\`electionTimeoutMillis\` 1000, \`heartbeatIntervalMillis\` 200)
+or on a file. Its clients send \`POST /v1/pets\` with an Idempotency-Key, \`GET\` acknowledged pets, and send wrong
+requests.
 
 ${machine.map((fact) => `- ${fact}`).join('\n')}
 
@@ -20,18 +20,24 @@ ${machine.map((fact) => `- ${fact}`).join('\n')}
 
 How to read it:
 
-- An *attempt* is one request; the next three columns count pets. *Acknowledged*: answered 201. *Rejected*: it is
-  certain that nothing was done (a refused connection, or 4xx). *Unknown*: anything else. Most clients repeat the same
-  request until it is acknowledged, some give up after one attempt. *Of these there*: unknown, and found stored.
-  *Replayed*: acknowledged as the pet that an earlier attempt had made.
-- *Lost*: acknowledged, and afterwards not there or not the same in every byte, on any member of the replica set (asked
-  one by one, with read concern majority), in the file, or in the list of the service. *Duplicates per key*: two pets
-  for one Idempotency-Key. *Ids twice*: one id for two pets, among what was acknowledged and what is stored. All three are
-  looked for again after a sample of the requests has been sent once more, which must give the same bytes.
-- *Wrongly blamed*: a 4xx for a good request, or anything but 400 for a wrong one. Checked as well, and 0 wherever it
-  says passed: acknowledged pets that a GET did not find, 503 without \`Retry-After\`, pets that nobody has asked for.
-- The *gap* is the time without an acknowledgement. The times of *p99* go from the first attempt to the
-  acknowledgement; *during* is every request that the fault can have touched.
+- An *attempt* is one request. The next five columns count pets.
+- *Acknowledged*: answered 201.
+- *Rejected*: a refused connection or a 4xx, which certainly had no effect.
+- *Unknown*: every other outcome. *Unknown and stored*: those of them that were found in the store.
+- *Replayed*: acknowledged with the pet of an earlier attempt. Most clients repeat a request until it is acknowledged,
+  some give up after one attempt.
+- *Lost*: acknowledged, and later missing or different in any byte. The suite looks on each member of the replica set
+  (with read concern majority) or in the file, and in the list of the service.
+- *Duplicates per key*: two pets for one Idempotency-Key.
+- *Ids twice*: one id for two pets, acknowledged or stored.
+- *Wrongly blamed*: a 4xx for a valid request, or any answer but 400 for a wrong one.
+- The *gap* is the longest time without an acknowledgement.
+- The times of *p99* run from the first attempt to the acknowledgement. *During* covers every request that the fault can
+  have affected.
+
+After each scenario the suite repeats a sample of the requests, which must give the same bytes, and counts lost pets,
+duplicates and ids again. A scenario also fails on an acknowledged pet that a GET did not find, on a 503 without
+\`Retry-After\`, and on a pet that no client asked for.
 
 ${tables}
 `;

@@ -3,21 +3,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ask, type Reply } from './ask.ts';
 import { acknowledgedBefore, idOf, missingFrom } from './freshness.ts';
 import type { Create } from './history.ts';
-import { API_KEY } from './service-process.ts';
+import { listPage } from './list-page.ts';
+import { AUTHORIZATION } from './service-process.ts';
 
-const HEADERS = { authorization: `Bearer ${API_KEY}` };
-
-/** Of the pets that were acknowledged last, so many are asked for one by one. */
+/** Clients read one of this many pets that were acknowledged last. */
 const RECENT = 5;
 
-/** A walk goes on where the last one has ended; so often it begins anew. */
+/** After this many turns a walk starts again at the first page. Otherwise it goes on where it ended. */
 const WALKS_FROM_THE_START = 10;
 
-/** Clients that read, and hold every answer against what was acknowledged before they asked. */
+/** Clients that read, and compare every answer with what was acknowledged before they asked. */
 export class Readers {
   readonly stale: string[] = [];
   readonly statuses = new Map<number | string, number>();
-  /** Reads that were answered 200 or 404, of one pet and of a page. */
+  /** The reads of a pet and of a page that had a comparable answer. */
   readonly checked = { gets: 0, pages: 0 };
   slowestMs = 0;
   readonly #url: string;
@@ -25,7 +24,7 @@ export class Readers {
   readonly #done: Promise<unknown>;
   #stopping = false;
 
-  /** @param creates what is being added meanwhile */
+  /** @param creates the pets that are being added */
   constructor(url: string, creates: readonly Create[], clients = 4) {
     this.#url = url;
     this.#creates = creates;
@@ -45,7 +44,7 @@ export class Readers {
     for (let turn = 1; !this.#stopping; turn++) {
       await this.#get(agent, turn);
       const next = await this.#page(agent, position, status);
-      // The last page is asked for again: it has grown meanwhile.
+      // The last page is read again, because it grows.
       if (next !== undefined) position = next;
       else if (turn % WALKS_FROM_THE_START === 0) position = start;
       await sleep(1);
@@ -74,9 +73,7 @@ export class Readers {
     const reply = await this.#ask(agent, path);
     if (reply?.status !== 200) return undefined;
     this.checked.pages++;
-    // Cut by hand, so that no number is changed by reading it.
-    const pets = reply.body === '[]' ? [] : reply.body.slice(1, -1).split(/(?<=\}),(?=\{"id":)/);
-    const next = /<([^>]+)>; rel="next"/.exec(String(reply.headers['link']))?.[1];
+    const { pets, next } = listPage(reply);
     const page = { begun, after, pets, more: next !== undefined, ...(status !== undefined && { status }) };
     for (const missing of missingFrom(page, this.#creates)) {
       this.stale.push(`${missing} was missing in ${path}, which had ${pets.length} pets`);
@@ -88,7 +85,7 @@ export class Readers {
   async #ask(agent: Agent, path: string): Promise<Reply | undefined> {
     const begun = performance.now();
     try {
-      const reply = await ask(this.#url + path, { headers: HEADERS, agent });
+      const reply = await ask(this.#url + path, { headers: AUTHORIZATION, agent });
       this.#count(reply.status);
       return reply;
     } catch (error) {

@@ -1,14 +1,14 @@
 import { ask } from './ask.ts';
 import type { Create } from './history.ts';
-import { API_KEY } from './service-process.ts';
+import { AUTHORIZATION } from './service-process.ts';
 import type { Stage } from './stage.ts';
 
-/** How many of the acknowledged pets are asked for again. */
+/** The number of acknowledged requests to repeat, and of unknown ones. */
 const SAMPLE = 25;
 
 /**
- * Sends requests again when all is over. One that was acknowledged must get the same bytes; one whose outcome is
- * unknown must get a pet, so that it is known from now on.
+ * Repeats requests after the scenario. An acknowledged one must get the same bytes. One of unknown outcome must get a
+ * pet, and counts as acknowledged from then on.
  */
 export async function replay(stage: Stage, url: string, creates: readonly Create[]): Promise<void> {
   const acknowledged = creates.filter(({ outcome }) => outcome === 'acknowledged');
@@ -19,13 +19,13 @@ export async function replay(stage: Stage, url: string, creates: readonly Create
     const replayed = String(reply.headers['idempotent-replayed']);
     if (reply.status === 201 && replayed === 'true' && reply.body === answer) continue;
     failures.push(
-      `${answer} was acknowledged, and asked for again: ${reply.status} ${reply.body}, replayed: ${replayed}`,
+      `${answer} was acknowledged, and then repeated: ${reply.status} ${reply.body}, replayed: ${replayed}`,
     );
   }
   for (const create of creates.filter(({ outcome }) => outcome === 'unknown').slice(-SAMPLE)) {
     const { status, body } = await again(url, create);
-    if (status !== 201) failures.push(`${create.key} was unknown, and asked for again: ${status} ${body}`);
-    // A failure that is counted above is not counted a second time as a loss.
+    if (status !== 201) failures.push(`${create.key} was unknown, and then repeated: ${status} ${body}`);
+    // A failure counts once, as a wrong replay and not as a lost pet.
     create.outcome = status === 201 ? 'acknowledged' : 'unknown';
     create.answer = body;
   }
@@ -36,7 +36,7 @@ function again(url: string, { key, body }: Pick<Create, 'key' | 'body'>) {
   return ask(`${url}/v1/pets`, {
     method: 'POST',
     headers: {
-      authorization: `Bearer ${API_KEY}`,
+      ...AUTHORIZATION,
       'content-type': 'application/json',
       'idempotency-key': key,
     },

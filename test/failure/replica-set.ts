@@ -7,7 +7,7 @@ import { until } from './until.ts';
 const NAME = 'failure';
 const MEMBERS = 3;
 
-/** Three mongod processes on loopback that elect a new primary after a second. */
+/** Three mongod processes on loopback, which elect a new primary after a second. */
 export class ReplicaSet implements AsyncDisposable {
   readonly members: readonly Member[];
   readonly #owned: AsyncDisposableStack;
@@ -41,7 +41,7 @@ export class ReplicaSet implements AsyncDisposable {
     return `mongodb://${this.members.map(({ address }) => address).join(',')}/${database}?replicaSet=${NAME}`;
   }
 
-  /** The member that takes writes, now or as soon as there is one. */
+  /** Waits for a primary. */
   async primary(): Promise<Member> {
     return until('a primary', async () => {
       const running = this.members.filter((member) => member.answers);
@@ -55,7 +55,7 @@ export class ReplicaSet implements AsyncDisposable {
     return this.members.filter((member) => member !== primary);
   }
 
-  /** Every member is up, and has everything that was written before this was called, beyond any rollback. */
+  /** Waits until every member is up and has all earlier writes, safe from rollback. */
   async whole(): Promise<void> {
     const { operationTime } = await this.#write(MEMBERS);
     for (const member of this.members) {
@@ -63,17 +63,17 @@ export class ReplicaSet implements AsyncDisposable {
         const hello = await member.hello();
         const isMember = hello?.['isWritablePrimary'] === true || hello?.['secondary'] === true;
         const safe = isMember ? hello['lastWrite'].majorityOpTime : undefined;
-        return safe !== undefined && operationTime.lte(safe.ts) ? true : undefined;
+        return safe !== undefined && operationTime.lte(safe.ts);
       });
     }
   }
 
-  /** The primary can do what the service asks of it: to commit a write to a majority. */
+  /** Waits until the primary can commit a write to a majority. */
   async commits(): Promise<void> {
     await this.#write('majority');
   }
 
-  /** What every member has of a collection, each asked by itself, beyond any rollback. */
+  /** The documents of a collection on each member, safe from rollback. */
   async read(database: string, collection: string): Promise<ReadonlyMap<string, readonly Document[]>> {
     await this.whole();
     const read = this.members.map(async (member) => {
@@ -82,7 +82,7 @@ export class ReplicaSet implements AsyncDisposable {
     return new Map(await Promise.all(read));
   }
 
-  /** A no-op in the log of the set, and so in the log of every member. */
+  /** Writes a no-op to the oplog. */
   async #write(w: number | 'majority'): Promise<Document> {
     return until(`a write to ${w} members`, async () => {
       const primary = await this.primary();

@@ -29,7 +29,7 @@ const COUNTS: readonly Column[] = [
   ['acknowledged', sum(({ acknowledged }) => acknowledged)],
   ['rejected', sum(({ refused }) => refused)],
   ['unknown', sum(({ unknown }) => unknown)],
-  ['of these there', found('unknownFound')],
+  ['unknown and stored', found('unknownFound')],
   ['replayed', sum(({ replayed }) => replayed)],
   ['**lost**', found('lost')],
   ['**duplicates per key**', found('duplicates')],
@@ -40,20 +40,20 @@ const COUNTS: readonly Column[] = [
 ];
 
 const TIMES: readonly Column[] = [
-  ['longest gap', worst(({ longestGap }) => longestGap)],
-  ['p99 before', worst(({ p99 }) => p99.before)],
-  ['p99 during', worst(({ p99 }) => p99.during)],
-  ['p99 after', worst(({ p99 }) => p99.after)],
-  ['slowest answer', worst(({ slowestAnswer }) => slowestAnswer)],
+  ['longest gap', worst(({ longestGapMs }) => longestGapMs)],
+  ['p99 before', worst(({ p99Ms }) => p99Ms.before)],
+  ['p99 during', worst(({ p99Ms }) => p99Ms.during)],
+  ['p99 after', worst(({ p99Ms }) => p99Ms.after)],
+  ['slowest answer', worst(({ slowestAnswerMs }) => slowestAnswerMs)],
 ];
 
-/** One line for a person who waits. */
+/** The line on the terminal for one result. */
 export function line({ scenario, figures, broken, leftOut }: Result, seconds: number): string {
   const state = leftOut !== undefined ? 'left out' : broken.length > 0 ? 'FAILED  ' : 'passed  ';
   const numbers =
     figures === undefined
       ? []
-      : [`${figures.acknowledged} acknowledged`, `longest gap ${duration(figures.longestGap)}`];
+      : [`${figures.acknowledged} acknowledged`, `longest gap ${duration(figures.longestGapMs)}`];
   const text = [`${state}  ${scenario} (${[`${seconds.toFixed(1)} s`, ...numbers].join(', ')})`];
   return [
     ...text,
@@ -62,7 +62,7 @@ export function line({ scenario, figures, broken, leftOut }: Result, seconds: nu
   ].join('\n');
 }
 
-/** What is published: tables in Markdown, a row for each scenario, over all its repetitions. */
+/** The published tables in Markdown: one row for each scenario, over all repetitions. */
 export function tables(results: readonly Result[]): string {
   const byScenario = [...Map.groupBy(results, ({ scenario }) => scenario)];
   const rows = (columns: readonly Column[]) => [
@@ -88,13 +88,13 @@ export function tables(results: readonly Result[]): string {
     ...broken.map((what) => `- ${scenario}: FAILED, ${what}`),
   ]);
   return [
-    '## What was counted, summed over the repetitions',
+    '## Counts, summed over the repetitions',
     table(rows(COUNTS)),
-    '## How long it took, the worst of the repetitions',
+    '## Times, the worst of the repetitions',
     table(rows(TIMES)),
     '## Figures of single scenarios, one for each repetition',
-    table([['scenario', 'figure', 'measured, and its bar'], ...bars]),
-    '## Besides',
+    table([['scenario', 'figure', 'measured, and bar'], ...bars]),
+    '## Notes',
     [...new Set(notes)].join('\n'),
   ].join('\n\n');
 }

@@ -6,10 +6,10 @@ import { type Bar, type Form, Stage } from './stage.ts';
 import { type Places, type Verdict, verdict } from './verdict.ts';
 import { walk } from './walk.ts';
 
-/** A story about a store that is given to it, and how to read that store afterwards without the service. */
+/** What happens to a service on a given store. */
 export type Scenario<Store> = {
   readonly name: string;
-  /** Too long for the short form, which has another of its kind. */
+  /** Too long for the short form, which has a similar one. */
   readonly onlyInFull?: true;
   readonly play: (stage: Stage, store: Store) => Promise<void>;
 };
@@ -22,16 +22,16 @@ export type Result = {
   readonly notes: readonly string[];
   /** Why it could not be played here. */
   readonly leftOut: string | undefined;
-  /** Why it is not passed; empty when it is. */
+  /** Why the scenario failed. Empty when it passed. */
   readonly broken: readonly string[];
 };
 
 /**
- * Plays a scenario, then looks at what is stored: in the store itself and through the service; and once more when
- * requests have been sent again.
+ * Plays a scenario. Then checks the stored pets, in the store itself and through the service, before and after a replay
+ * of requests.
  *
- * @param survey what the store has, by itself
- * @param histories the directory for what the clients have seen
+ * @param how.survey reads the store without the service
+ * @param how.histories the directory for the histories of the clients
  */
 export async function perform<Store>(
   { name, play }: Scenario<Store>,
@@ -49,7 +49,7 @@ export async function perform<Store>(
     await play(stage, store);
     for (const load of stage.loads) await load.stop();
     const [load] = stage.loads;
-    const service = stage.services.find(({ runs }) => runs);
+    const service = stage.services.find(({ isRunning }) => isRunning);
     if (load !== undefined) {
       await writeHistory(
         join(how.histories, `${name.replaceAll(/\W+/g, '-')}-${Date.now()}.ndjson`),
@@ -69,25 +69,25 @@ export async function perform<Store>(
         stage.broken.push(...promisesBroken(seen, verdict(creates, await places())));
       }
     }
-    if (load === undefined && stage.leftOut === undefined) stage.broken.push('nothing was asked for');
+    if (load === undefined && stage.leftOut === undefined) stage.broken.push('the scenario sent no load');
     for (const { errors, url } of stage.services) {
       stage.expect(`the service at ${url} logs no error; it did: ${errors.slice(0, 2000)}`, errors === '');
     }
   } catch (error) {
-    stage.broken.push(`did not come to its end: ${error instanceof Error ? error.stack : String(error)}`);
+    stage.broken.push(`did not finish: ${error instanceof Error ? error.stack : String(error)}`);
   }
   const { bars, notes, leftOut } = stage;
   const broken = [...new Set(stage.broken)];
   return { scenario: name, figures: seen, verdict: found, bars, notes, leftOut, broken };
 }
 
-/** The bars that hold in every scenario. */
+/** The promises that hold in every scenario. */
 function promisesBroken(seen: Figures, found: Verdict): string[] {
   const mustBeZero = {
     'acknowledged and lost': found.lost,
     'keys with two pets': found.duplicates,
     'ids issued twice': found.idsTwice,
-    'pets nobody asked for': found.uncalledFor,
+    'pets that no client asked for': found.unrequested,
     'answers that blame the wrong side': seen.wronglyBlamed,
     '5xx other than 503': seen.serverErrors,
     '503 without Retry-After': seen.withoutRetryAfter,
@@ -98,7 +98,7 @@ function promisesBroken(seen: Figures, found: Verdict): string[] {
   return [
     ...broken.map(([what, value]) => `${what}: ${value}, must be 0`),
     ...found.examples.slice(0, 5),
-    // Else the rest says nothing.
+    // Fewer prove nothing.
     ...(seen.acknowledged < 20 ? [`only ${seen.acknowledged} pets were acknowledged`] : []),
   ];
 }

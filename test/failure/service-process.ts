@@ -8,54 +8,56 @@ import { freePort } from './free-port.ts';
 import { until } from './until.ts';
 
 export const API_KEY = 'the-key-of-the-failure-suite';
+export const AUTHORIZATION = { authorization: `Bearer ${API_KEY}` };
 
-type Env = Readonly<Record<string, string>>;
+export type Env = Readonly<Record<string, string>>;
 
-/** What a process holds. */
+export type ServiceOptions = {
+  /** The id of the user who runs it, which only root can choose. */
+  readonly uid?: number | undefined;
+  /** A file or a pipe for its standard output. This process then does not read it. */
+  readonly logPath?: string;
+};
+
+/** The resources that a process holds. */
 export type Footprint = { readonly rssMiB: number; readonly sockets: number };
 
-/** The service as its users run it, on a port that it keeps when it is started again. */
+/** The service as its users run it. It keeps its port when it is started again. */
 export class ServiceProcess implements AsyncDisposable {
   readonly url: string;
   readonly #env: Env;
-  readonly #user: number | undefined;
-  readonly #log: string | undefined;
+  readonly #options: ServiceOptions;
   #program: Program | undefined;
   #cleanUp: { cancel(): void } | undefined;
 
-  private constructor(port: number, env: Env, user?: number, log?: string) {
+  private constructor(port: number, env: Env, options: ServiceOptions) {
     this.url = `http://127.0.0.1:${port}`;
-    this.#user = user;
-    this.#log = log;
+    this.#options = options;
     this.#env = { API_KEYS: API_KEY, LOG_LEVEL: 'error', PORT: `${port}`, ...env };
   }
 
-  /**
-   * @param user the id of a user to run it as, which needs root
-   * @param log the path of a file or a pipe for its standard output, which is not read here then
-   */
-  static async start(env: Env, user?: number, log?: string): Promise<ServiceProcess> {
-    const service = new ServiceProcess(await freePort(), env, user, log);
+  static async start(env: Env, options: ServiceOptions = {}): Promise<ServiceProcess> {
+    const service = new ServiceProcess(await freePort(), env, options);
     await service.start();
     return service;
   }
 
-  /** A start that is expected to be refused: how it ends, and what it says. */
-  static async refused(env: Env, user?: number): Promise<Ended & { readonly stderr: string }> {
-    const service = new ServiceProcess(await freePort(), env, user);
+  /** Starts a service that must refuse to start. Resolves with its end and its message. */
+  static async refused(env: Env, options: ServiceOptions): Promise<Ended & { readonly stderr: string }> {
+    const service = new ServiceProcess(await freePort(), env, options);
     await using _ = service;
     const program = service.#spawn();
-    await until('the end of a service that cannot start', () => (program.over ? true : undefined));
+    await until('the end of a service that cannot start', () => program.hasEnded);
     return { ...(await program.ended), stderr: program.stderr };
   }
 
-  /** Returns when it is ready. */
+  /** Resolves when the service is ready. */
   async start(): Promise<void> {
     const program = this.#spawn();
     await until(`a ready service at ${this.url}`, async () => {
-      if (program.over) throw new Error(`the service ended at once: ${program.stderr}${program.stdout}`);
+      if (program.hasEnded) throw new Error(`the service ended at once: ${program.stderr}${program.stdout}`);
       const answer = await ask(`${this.url}/readyz`).catch(() => undefined);
-      return answer?.status === 200 ? true : undefined;
+      return answer?.status === 200;
     });
   }
 
@@ -64,15 +66,15 @@ export class ServiceProcess implements AsyncDisposable {
     return this.#program.pid;
   }
 
-  /** The lines of its log so far, from the level `error` on. */
+  /** The lines of the log so far at the level `error` or above. */
   get errors(): string {
-    // The audit of what was done is there at every level.
+    // Audit lines are logged at every level.
     const lines = this.#program?.stdout.match(/^.+$/gm) ?? [];
     return lines.filter((line) => !line.includes('"audit":')).join('\n');
   }
 
-  get runs(): boolean {
-    return this.#program !== undefined && !this.#program.over;
+  get isRunning(): boolean {
+    return this.#program !== undefined && !this.#program.hasEnded;
   }
 
   async kill(): Promise<void> {
@@ -80,7 +82,7 @@ export class ServiceProcess implements AsyncDisposable {
     this.#cleanUp?.cancel();
   }
 
-  /** SIGTERM. Returns when it has drained and ended. */
+  /** Sends SIGTERM. Resolves when the service has drained and ended. */
   async terminate(): Promise<Ended> {
     this.#program?.signal('SIGTERM');
     const ended = await this.#program?.ended;
@@ -88,12 +90,12 @@ export class ServiceProcess implements AsyncDisposable {
     return ended ?? { code: null, signal: null };
   }
 
-  /** On Linux only. */
+  /** Linux only. */
   async footprint(): Promise<Footprint> {
     const status = await readFile(`/proc/${this.pid}/status`, 'utf8');
     const rss = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]);
     const files = await readdir(`/proc/${this.pid}/fd`);
-    // One may be closed between the two calls.
+    // A descriptor may be closed between the two calls.
     const targets = files.map((file) => readlink(`/proc/${this.pid}/fd/${file}`).catch(() => ''));
     const sockets = (await Promise.all(targets)).filter((target) => target.startsWith('socket:')).length;
     return { rssMiB: Math.round(rss / 1024), sockets };
@@ -104,12 +106,13 @@ export class ServiceProcess implements AsyncDisposable {
   }
 
   #spawn(): Program {
-    const log = this.#log === undefined ? undefined : openSync(this.#log, 'a');
+    const { uid, logPath } = this.#options;
+    const log = logPath === undefined ? undefined : openSync(logPath, 'a');
     const child = spawn(process.execPath, [...SERVICE], {
       cwd: ROOT,
       detached: true,
       stdio: ['pipe', log ?? 'pipe', 'pipe'],
-      ...(this.#user !== undefined && { uid: this.#user, gid: this.#user }),
+      ...(uid !== undefined && { uid, gid: uid }),
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...this.#env },
     });
     if (log !== undefined) closeSync(log);

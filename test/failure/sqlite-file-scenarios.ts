@@ -5,7 +5,6 @@ import { promisify } from 'node:util';
 import { afterDeath } from '../support/after-death.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { ask } from './ask.ts';
-import { figures } from './figures.ts';
 import type { Load } from './load.ts';
 import type { Scenario } from './scenario.ts';
 import type { ServiceProcess } from './service-process.ts';
@@ -16,7 +15,7 @@ import { walk } from './walk.ts';
 
 const run = promisify(execFile);
 
-/** The file or its log is taken away under load and brought back: the service goes on by itself. */
+/** Moves the file or its log away under load and back. The service must go on by itself. */
 function renamed(part: '' | '-wal', what: string): Scenario<SqliteStore> {
   return {
     name: `SQLite: ${what} renamed under load, and renamed back`,
@@ -26,7 +25,7 @@ function renamed(part: '' | '-wal', what: string): Scenario<SqliteStore> {
       await stage.letRun(2);
       load.fault();
       await rename(store.file + part, `${store.file}-away`);
-      await isUnavailable(stage, service, load);
+      await expectUnavailable(stage, service, load);
       stage.expect('pets could be read meanwhile', (await walk(service.url)).length >= load.acknowledged);
       await stage.letRun(2);
       const back = performance.now();
@@ -45,7 +44,7 @@ const logRemoved: Scenario<SqliteStore> = {
     await stage.letRun(2);
     load.fault();
     await rm(`${store.file}-wal`);
-    await isUnavailable(stage, service, load);
+    await expectUnavailable(stage, service, load);
     await service.kill();
     await service.start();
     load.healed();
@@ -53,13 +52,13 @@ const logRemoved: Scenario<SqliteStore> = {
   },
 };
 
-/** What nothing else has the name of is still open in the service. */
+/** A file without a name is still open in the service, and can be saved from there. */
 function saved(what: string, act: (file: string) => Promise<void>): Scenario<SqliteStore> {
   return {
     name: `SQLite: the file ${what} under load, and saved from /proc`,
     async play(stage, store) {
       if (process.platform !== 'linux') {
-        stage.leftOut = 'an open file that has no name can be reached on Linux only';
+        stage.leftOut = 'only Linux gives access to an open file without a name';
         return;
       }
       const service = await serviceOn(stage, store);
@@ -67,7 +66,7 @@ function saved(what: string, act: (file: string) => Promise<void>): Scenario<Sql
       await stage.letRun(2);
       load.fault();
       await act(store.file);
-      await isUnavailable(stage, service, load);
+      await expectUnavailable(stage, service, load);
       await copyFile(await openFile(service.pid, `${store.file} (deleted)`), `${store.file}-saved`);
       await service.terminate();
       await rename(`${store.file}-saved`, store.file);
@@ -89,7 +88,7 @@ async function openFile(pid: number, target: string): Promise<string> {
   const directory = `/proc/${pid}/fd`;
   for (const name of await readdir(directory)) {
     const path = join(directory, name);
-    // One may be closed between the two calls.
+    // A descriptor may be closed between the two calls.
     if ((await readlink(path).catch(() => '')) === target) return path;
   }
   throw new Error(`the service has no ${target} open`);
@@ -97,7 +96,7 @@ async function openFile(pid: number, target: string): Promise<string> {
 
 const DISK_BYTES = 64 * 1024 * 1024;
 
-/** What `xfs_io -c shutdown` does: from then on every call on the file system fails with EIO. */
+/** Does what `xfs_io -c shutdown` does: every later call on the file system fails with EIO. */
 const SHUT_DOWN = `import fcntl, os, struct, sys
 EXT4_IOC_SHUTDOWN, NO_LOG_FLUSH = 0x8004587d, 2
 fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), EXT4_IOC_SHUTDOWN, struct.pack('I', NO_LOG_FLUSH))`;
@@ -111,12 +110,13 @@ const diskGone: Scenario<SqliteStore> = {
       await truncateNew(disk.image);
       await run('mkfs.ext4', ['-q', disk.image]);
       await mount(stage, disk);
-      // Also tells whether it can be done at all.
+      // Shows whether this machine can do it at all.
       await shutDown(disk.directory);
       await unmount(disk.directory);
       await mount(stage, disk);
     } catch (error) {
-      stage.leftOut = `no disk can be shut down here (that needs root, a loop device, ext4 and python3): ${String(error).split('\n')[0]}`;
+      const [why] = String(error).split('\n');
+      stage.leftOut = `no disk can be shut down here (that needs root, a loop device, ext4 and python3): ${why}`;
       return;
     }
     const service = await serviceOn(stage, store);
@@ -124,7 +124,7 @@ const diskGone: Scenario<SqliteStore> = {
     await stage.letRun(2);
     load.fault();
     await shutDown(disk.directory);
-    await isUnavailable(stage, service, load);
+    await expectUnavailable(stage, service, load);
     await stage.letRun(2);
     await service.kill();
     await unmount(disk.directory);
@@ -147,7 +147,7 @@ async function mount(stage: Stage, { image, directory }: Disk): Promise<void> {
   const unmounting = afterDeath(['umount', '--lazy', directory]);
   stage.owned.defer(async () => {
     unmounting.cancel();
-    // It may have been done before.
+    // The scenario may have unmounted it.
     await unmount(directory).catch(() => undefined);
   });
 }
@@ -160,15 +160,13 @@ async function shutDown(directory: string): Promise<void> {
   await run('python3', ['-c', SHUT_DOWN, directory]);
 }
 
-/** Requests fail with 503, and so does /readyz within its second; /livez does not. */
-async function isUnavailable(stage: Stage, service: ServiceProcess, load: Load): Promise<void> {
-  await until('an insert that fails', () => (figures(load.history).unavailable > 0 ? true : undefined));
+/** Requests fail with 503, and soon /readyz does, too. /livez does not. */
+async function expectUnavailable(stage: Stage, service: ServiceProcess, load: Load): Promise<void> {
+  await load.meets503();
   const begun = performance.now();
-  await until('a /readyz that fails', async () =>
-    (await ask(`${service.url}/readyz`)).status === 503 ? true : undefined,
-  );
-  stage.bar('until /readyz failed too', performance.now() - begun, 2_000);
-  stage.expect('/livez was 200', (await ask(`${service.url}/livez`)).status === 200);
+  await until('a /readyz that fails', async () => (await ask(`${service.url}/readyz`)).status === 503);
+  stage.bar('until /readyz failed', performance.now() - begun, 2_000);
+  await stage.expectAlive(service);
 }
 
 export const SQLITE_FILE_SCENARIOS: readonly Scenario<SqliteStore>[] = [

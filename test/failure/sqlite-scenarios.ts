@@ -14,35 +14,23 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterDeath } from '../support/after-death.ts';
-import { ask } from './ask.ts';
 import { figures } from './figures.ts';
+import { killService } from './kill-service.ts';
 import type { Scenario } from './scenario.ts';
 import { refusesToStart, serviceOn, type SqliteStore } from './sqlite-store.ts';
 import type { Stage } from './stage.ts';
-import { until } from './until.ts';
 import { walk } from './walk.ts';
 
 const run = promisify(execFile);
 
 const IS_ROOT = process.geteuid?.() === 0;
 
-/** Permissions do not stop root, so the service runs as this user there: by custom, nobody. */
-const NOBODY = IS_ROOT ? 65_534 : undefined;
+/** Permissions do not apply to root, who therefore runs the service as `nobody`. */
+const NOBODY_UID = IS_ROOT ? 65_534 : undefined;
 
 const kill: Scenario<SqliteStore> = {
   name: 'SQLite: kill -9 of the service, three times',
-  async play(stage, store) {
-    const service = await serviceOn(stage, store);
-    const load = await stage.load([service]);
-    for (let round = 0; round < 3; round++) {
-      await stage.letRun(2);
-      load.fault();
-      await service.kill();
-      await service.start();
-      load.healed();
-    }
-    await stage.letRun(2);
-  },
+  play: async (stage, store) => killService(stage, await serviceOn(stage, store)),
 };
 
 const fullDisk: Scenario<SqliteStore> = {
@@ -55,9 +43,9 @@ const fullDisk: Scenario<SqliteStore> = {
     load.fault();
     const ballast = join(store.directory, 'ballast');
     await fill(ballast);
-    await until('an insert that fails', () => (figures(load.history).unavailable > 0 ? true : undefined));
+    await load.meets503();
     await stage.letRun(3);
-    stage.expect('/livez was 200', (await ask(`${service.url}/livez`)).status === 200);
+    await stage.expectAlive(service);
     stage.expect('pets could be read meanwhile', (await walk(service.url)).length >= load.acknowledged);
     const freed = performance.now();
     await rm(ballast);
@@ -68,7 +56,7 @@ const fullDisk: Scenario<SqliteStore> = {
 
 const DISK_BYTES = 8 * 1024 * 1024;
 
-/** @returns whether that is possible here */
+/** @returns whether this machine allows it */
 export async function mountSmallDisk(stage: Stage, directory: string): Promise<boolean> {
   try {
     await run('mount', ['-t', 'tmpfs', '-o', `size=${DISK_BYTES}`, 'petstore-failure', directory]);
@@ -84,7 +72,7 @@ export async function mountSmallDisk(stage: Stage, directory: string): Promise<b
   return true;
 }
 
-/** Until there is no room for another byte. */
+/** Writes to the file until the disk is full. */
 export async function fill(path: string): Promise<void> {
   const block = Buffer.alloc(4096);
   for (;;) {
@@ -97,19 +85,18 @@ export async function fill(path: string): Promise<void> {
   }
 }
 
-/** Stops the service while the clients go on, has something done meanwhile, and starts it again. */
+/** Stops the service under load, acts, and starts it again. */
 async function whileStopped(
   stage: Stage,
   store: SqliteStore,
   act: () => Promise<void>,
-  user?: number,
+  uid?: number,
 ): Promise<void> {
-  const service = await serviceOn(stage, store, user);
+  const service = await serviceOn(stage, store, uid);
   const load = await stage.load([service]);
   await stage.letRun(2);
   load.fault();
-  const { code } = await service.terminate();
-  stage.expect(`the service ends with code 0 after SIGTERM (it was ${code})`, code === 0);
+  await stage.terminate(service);
   await act();
   await service.start();
   load.healed();
@@ -120,8 +107,8 @@ const readOnly: Scenario<SqliteStore> = {
   name: 'SQLite: a start on a read-only file, and in a read-only directory',
   async play(stage, store) {
     const { file, directory } = store;
-    if (NOBODY !== undefined) await chown(directory, NOBODY, NOBODY);
-    const expected = { because: /permissions/, user: NOBODY };
+    if (NOBODY_UID !== undefined) await chown(directory, NOBODY_UID, NOBODY_UID);
+    const expected = { because: /permissions/, uid: NOBODY_UID };
     await whileStopped(
       stage,
       store,
@@ -133,7 +120,7 @@ const readOnly: Scenario<SqliteStore> = {
         await refusesToStart(stage, 'a file in a read-only directory', file, expected);
         await chmod(directory, 0o755);
       },
-      NOBODY,
+      NOBODY_UID,
     );
   },
 };
@@ -148,24 +135,24 @@ const damaged: Scenario<SqliteStore> = {
         const file = path(`cut-to-${length}.db`);
         await copyFile(store.file, file);
         await truncate(file, length);
-        await isLeftAlone(
+        await expectLeftAlone(
           stage,
           `a file cut to ${length} of ${size} bytes`,
           file,
-          /damaged|lost its end|no SQLite/,
+          /damaged|truncated|not a SQLite/,
         );
       }
       await writeFile(path('notes.txt'), 'Feed Rex. Call the vet about Mitzi.\n'.repeat(200));
-      await isLeftAlone(stage, 'a text file', path('notes.txt'), /no SQLite database/);
+      await expectLeftAlone(stage, 'a text file', path('notes.txt'), /not a SQLite database/);
       const other = new DatabaseSync(path('other.db'));
       other.exec('CREATE TABLE orders (id INTEGER PRIMARY KEY)');
       other.close();
-      await isLeftAlone(stage, "another application's database", path('other.db'), /another application/);
+      await expectLeftAlone(stage, "another application's database", path('other.db'), /another application/);
     });
   },
 };
 
-async function isLeftAlone(stage: Stage, what: string, file: string, because: RegExp): Promise<void> {
+async function expectLeftAlone(stage: Stage, what: string, file: string, because: RegExp): Promise<void> {
   const before = await readFile(file);
   await refusesToStart(stage, what, file, { because });
   stage.expect(`${what} is left as it was`, before.equals(await readFile(file)));

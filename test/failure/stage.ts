@@ -1,15 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ask } from './ask.ts';
 import { Load, type LoadOptions } from './load.ts';
-import { ServiceProcess } from './service-process.ts';
+import { type Env, ServiceProcess, type ServiceOptions } from './service-process.ts';
 import { until } from './until.ts';
 
-/** Within which the service must go on by itself once the storage is there again. */
+/** How long the service may take to go on after the storage is back. */
 export const RESUME_MS = 2_000;
 
-/** The short form is for every change, the full one for publishing. */
+/** The short form is for every change, the full one for publication. */
 export type Form = 'short' | 'full';
 
-/** A figure that only one scenario has, and what it must not exceed. */
+/** A figure of one scenario, and its upper bound. */
 export type Bar = {
   readonly what: string;
   readonly value: number;
@@ -17,15 +18,15 @@ export type Bar = {
   readonly unit: string;
 };
 
-/** Where a scenario plays: it starts services and load here, and says what it expects. All ends with the stage. */
+/** A scenario starts its services and load here, and states what it expects. Disposal ends them all. */
 export class Stage implements AsyncDisposable {
   readonly form: Form;
   readonly loads: Load[] = [];
   readonly services: ServiceProcess[] = [];
   readonly bars: Bar[] = [];
-  /** What is not as it should be, in the words of the reader. */
+  /** The failed expectations. */
   readonly broken: string[] = [];
-  /** What a reader of the results should know besides. */
+  /** Further facts for the reader of the results. */
   readonly notes: string[] = [];
   /** Why the scenario cannot be played on this machine. */
   leftOut: string | undefined;
@@ -35,14 +36,13 @@ export class Stage implements AsyncDisposable {
     this.form = form;
   }
 
-  /** For the parameters see {@link ServiceProcess.start}. */
-  async service(env: Readonly<Record<string, string>>, user?: number, log?: string): Promise<ServiceProcess> {
-    const service = this.owned.use(await ServiceProcess.start(env, user, log));
+  async service(env: Env, options: ServiceOptions = {}): Promise<ServiceProcess> {
+    const service = this.owned.use(await ServiceProcess.start(env, options));
     this.services.push(service);
     return service;
   }
 
-  /** Begins at once. Returns when the first pets are acknowledged. */
+  /** Starts a load. Resolves when the first pets are acknowledged. */
   async load(services: readonly ServiceProcess[], options: Partial<LoadOptions> = {}): Promise<Load> {
     const load = new Load(
       services.map(({ url }) => url),
@@ -50,11 +50,11 @@ export class Stage implements AsyncDisposable {
     );
     this.loads.push(load);
     this.owned.defer(() => load.abandon());
-    await until('the first acknowledged pets', () => (load.acknowledged >= 10 ? true : undefined));
+    await until('the first acknowledged pets', () => load.acknowledged >= 10);
     return load;
   }
 
-  /** Lets the load run for so long; a third of it in the short form. */
+  /** Lets the load run for this long, or for a third of it in the short form. */
   async letRun(seconds: number): Promise<void> {
     await sleep((this.form === 'short' ? 333 : 1000) * seconds);
   }
@@ -63,22 +63,36 @@ export class Stage implements AsyncDisposable {
     if (!isSo) this.broken.push(`not so: ${what}`);
   }
 
-  /** Publishes a figure, and holds it to its bar. */
+  async expectAlive(service: ServiceProcess): Promise<void> {
+    this.expect('/livez was 200', (await ask(`${service.url}/livez`)).status === 200);
+  }
+
+  /** Sends SIGTERM, and waits for the end of the service. */
+  async terminate(service: ServiceProcess): Promise<void> {
+    const { code } = await service.terminate();
+    this.expect(`the service ends with code 0 after SIGTERM (it was ${code})`, code === 0);
+  }
+
+  /** Publishes a figure, and compares it with its bar. */
   bar(what: string, value: number, atMost: number, unit = 'ms'): void {
     const rounded = Math.round(value);
     this.bars.push({ what, value: rounded, atMost, unit });
-    // Not a number is no pass.
+    // NaN fails.
     if (!(value <= atMost)) this.broken.push(`${what}: ${rounded} ${unit}, at most ${Math.round(atMost)}`);
   }
 
-  /** To be called as soon as the storage can take pets again: the service goes on by itself, and soon. */
+  /**
+   * Call it as soon as the storage can accept pets again. The service must go on by itself within {@link RESUME_MS}.
+   *
+   * @param since only pets that were acknowledged after this time count
+   */
   async resumes(load: Load, since: number): Promise<void> {
-    const there = performance.now();
+    const storageBack = performance.now();
     const first = await until('the first pet after an outage', () =>
       load.history.creates.find(({ outcome, ended }) => outcome === 'acknowledged' && ended > since),
     );
     load.healed();
-    this.bar('resumed after the storage was there', Math.max(0, first.ended - there), RESUME_MS);
+    this.bar('resumed after the storage was back', Math.max(0, first.ended - storageBack), RESUME_MS);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

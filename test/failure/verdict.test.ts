@@ -28,10 +28,10 @@ const judge = (creates: readonly Create[], ...places: readonly (readonly StoredP
   const { examples, ...counts } = verdict(creates, new Map(places.map((pets, index) => [`${index}`, pets])));
   return { ...counts, explained: examples.length > 0 };
 };
-const CLEAN = { lost: 0, duplicates: 0, idsTwice: 0, uncalledFor: 0, unknownFound: 1, explained: false };
+const CLEAN = { lost: 0, duplicates: 0, idsTwice: 0, unrequested: 0, unknownFound: 1, explained: false };
 
 describe('the verdict', () => {
-  it('finds nothing wrong with what is as it was acknowledged, and counts what is unknown as neither', () => {
+  it('accepts pets as acknowledged, and counts an unknown outcome as neither right nor wrong', () => {
     expect(judge(CREATES, GOOD, GOOD)).toStrictEqual(CLEAN);
   });
 
@@ -46,9 +46,9 @@ describe('the verdict', () => {
     { what: 'two pets for an acknowledged key', stored: [...GOOD, pet(5, 'a')], finds: { duplicates: 1 } },
     { what: 'two pets for an unknown key', stored: [...GOOD, pet(5, 'd')], finds: { duplicates: 1 } },
     { what: 'an id for two pets', stored: [...GOOD, pet(2, 'c')], finds: { idsTwice: 1, unknownFound: 2 } },
-    { what: 'a pet that was refused', stored: [...GOOD, pet(5, 'e')], finds: { uncalledFor: 1 } },
-    { what: 'a pet of nobody', stored: [...GOOD, pet(5, 'x')], finds: { uncalledFor: 1 } },
-  ])('finds $what, though it is in one place only', ({ stored, finds }) => {
+    { what: 'a pet that was refused', stored: [...GOOD, pet(5, 'e')], finds: { unrequested: 1 } },
+    { what: 'a pet that no client asked for', stored: [...GOOD, pet(5, 'x')], finds: { unrequested: 1 } },
+  ])('finds $what, even in one place only', ({ stored, finds }) => {
     const expected = { ...CLEAN, explained: true, ...finds, unknownFound: finds.unknownFound ?? 1 };
     expect(judge(CREATES, stored)).toStrictEqual(expected);
     expect(judge(CREATES, GOOD, stored)).toStrictEqual({
@@ -57,12 +57,12 @@ describe('the verdict', () => {
     });
   });
 
-  it('finds an id that was acknowledged twice, though it is stored once', () => {
+  it('finds an id that was acknowledged twice and stored once', () => {
     const twice = [create('a', 'acknowledged', 1), create('b', 'acknowledged', 1)];
     expect(judge(twice, [pet(1, 'a')])).toMatchObject({ idsTwice: 1, lost: 1 });
   });
 
-  it('takes an acknowledgement that is no pet for a lost one', () => {
+  it('counts an acknowledgement that is not a pet as lost', () => {
     expect(judge([{ ...create('a', 'acknowledged'), answer: '{"id":' }], [pet(1, 'a')])).toMatchObject({
       lost: 1,
     });

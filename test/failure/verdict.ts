@@ -1,31 +1,46 @@
 import type { Create } from './history.ts';
 
+/** A pet, and the JSON in which the service must show it. */
 export type StoredPet = { readonly name: string; readonly json: string };
 
-/** Where pets were looked for, and what was there. */
+/** Writes the JSON of a pet independently of the service, which cannot be its own judge. */
+export function storedPet(pet: {
+  readonly id: unknown;
+  readonly name: string;
+  readonly categoryId: unknown;
+  readonly status: string;
+}): StoredPet {
+  const { id, name, categoryId, status } = pet;
+  return {
+    name,
+    json: `{"id":${String(id)},"name":${JSON.stringify(name)},"categoryId":${String(categoryId)},"status":"${status}"}`,
+  };
+}
+
+/** The pets in each place that was searched. */
 export type Places = ReadonlyMap<string, readonly StoredPet[]>;
 
-/** How many pets break each promise, and examples of them. */
+/** The number of pets that break each promise, with examples. */
 export type Verdict = {
-  /** Acknowledged, but in at least one place not there, or with another byte. */
+  /** Acknowledged, but missing or different in at least one place. */
   readonly lost: number;
   /** Keys with more than one pet. */
   readonly duplicates: number;
-  /** Ids that were acknowledged, or are stored, for more than one key. */
+  /** Ids acknowledged or stored for more than one key. */
   readonly idsTwice: number;
-  /** Stored, though every attempt was refused, or though nobody has asked for them. */
-  readonly uncalledFor: number;
-  /** Unknown to the client, and found. Neither good nor bad. */
+  /** Stored, although every attempt was refused or no client asked for them. */
+  readonly unrequested: number;
+  /** Of unknown outcome, and found. Neither right nor wrong. */
   readonly unknownFound: number;
   readonly examples: readonly string[];
 };
 
-/** What the clients know against what is stored. */
+/** Compares what the clients know with what is stored. */
 export function verdict(creates: readonly Create[], places: Places): Verdict {
   const byName = new Map(creates.map((create) => [create.name, create]));
   const lost = new Set<string>();
   const duplicates = new Set<string>();
-  const uncalledFor = new Set<string>();
+  const unrequested = new Set<string>();
   const unknownFound = new Set<string>();
   const namesOfId = new Map<string, Set<string>>();
   const examples: string[] = [];
@@ -54,8 +69,8 @@ export function verdict(creates: readonly Create[], places: Places): Verdict {
       const outcome = byName.get(name)?.outcome;
       if (outcome === 'unknown') unknownFound.add(name);
       if (outcome === undefined || outcome === 'refused') {
-        uncalledFor.add(name);
-        examples.push(`in ${place}, though ${outcome ?? 'never asked for'}: ${same[0]?.json}`);
+        unrequested.add(name);
+        examples.push(`in ${place}, although ${outcome ?? 'never requested'}: ${same[0]?.json}`);
       }
     }
   }
@@ -65,13 +80,13 @@ export function verdict(creates: readonly Create[], places: Places): Verdict {
     lost: lost.size,
     duplicates: duplicates.size,
     idsTwice: twice.length,
-    uncalledFor: uncalledFor.size,
+    unrequested: unrequested.size,
     unknownFound: unknownFound.size,
     examples,
   };
 }
 
-/** The digits, whatever follows: an answer that is cut off is no reason to stop here. */
+/** The digits of the id. Tolerates an answer that is cut off. */
 function idOf(json: string): string {
   return /^\{"id":(\d+),/.exec(json)?.[1] ?? json;
 }

@@ -40,7 +40,7 @@ describe('the composition root', () => {
     expect(resolve(name)).toBe(first);
   });
 
-  it('hands out the parts that it was given, in place of its own', () => {
+  it('hands out the parts that it was given, instead of making them', () => {
     const given = { ...parts(), tokens: new InMemoryTokenVerifier([]) };
     const resolve = compose(given);
     expect(resolve('pets')).toBe(given.pets);

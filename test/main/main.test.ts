@@ -6,7 +6,7 @@ const FAILED = { code: 1, signal: null };
 const DONE = { code: 0, signal: null };
 
 describe('a start', () => {
-  it('says where it really listens, and answers there', async () => {
+  it('logs its real address, and answers there', async () => {
     const service = runService({ API_KEYS: KEY });
     const url = await service.url();
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d+$/);
@@ -17,7 +17,7 @@ describe('a start', () => {
     expect(service.stderr).toBe('');
   });
 
-  it('listens where HOST says', async () => {
+  it('listens on HOST', async () => {
     const url = await runService({ API_KEYS: KEY, HOST: '127.0.0.2' }).url();
     expect(url).toMatch(/^http:\/\/127\.0\.0\.2:\d+$/);
     expect((await ask(`${url}/livez`)).status).toBe(200);
@@ -29,33 +29,30 @@ describe('a start', () => {
     expect((await ask(`${url}/livez`)).status).toBe(200);
   });
 
-  it('listens for others when it has keys', async () => {
+  it('listens on every address when it has keys', async () => {
     const url = await runService({ API_KEYS: KEY, HOST: '0.0.0.0' }).url();
     expect((await ask(`${url.replace('0.0.0.0', '127.0.0.1')}/livez`)).status).toBe(200);
   });
 
-  it('has a command of its own too', async () => {
+  it('has a command, too', async () => {
     const url = await runService({ API_KEYS: KEY }, ['serve']).url();
     expect((await ask(`${url}/livez`)).status).toBe(200);
   });
 });
 
-describe('the key that is made', () => {
+describe('the key made at start', () => {
   const HINT = /^ +(curl -H 'Authorization: Bearer (pets_\w{66})' '(http:\S+)\/v1\/pets')$/m;
 
-  it.each(['127.0.0.1', '::1', 'localhost'])(
-    'works in the curl line as it is pasted: HOST=%s',
-    async (HOST) => {
-      const service = runService({ HOST });
-      const [, line = '', , url] = await service.printed(HINT, 'stderr');
-      expect(url).toBe(await service.url());
-      const curl = run('bash', ['-c', `${line} --silent --show-error --include`]);
-      expect(await curl.ended).toStrictEqual(DONE);
-      expect(curl.stdout).toMatch(/^HTTP\/1.1 200 OK\r\n.*\r\n\r\n\[\]$/s);
-    },
-  );
+  it.each(['127.0.0.1', '::1', 'localhost'])('works in the printed curl line: HOST=%s', async (HOST) => {
+    const service = runService({ HOST });
+    const [, line = '', , url] = await service.printed(HINT, 'stderr');
+    expect(url).toBe(await service.url());
+    const curl = run('bash', ['-c', `${line} --silent --show-error --include`]);
+    expect(await curl.ended).toStrictEqual(DONE);
+    expect(curl.stdout).toMatch(/^HTTP\/1.1 200 OK\r\n.*\r\n\r\n\[\]$/s);
+  });
 
-  it('is on standard error, once, and never in the log', async () => {
+  it('is printed once to standard error, and never logged', async () => {
     const service = runService({ LOG_LEVEL: 'trace' });
     const [, , key = ''] = await service.printed(HINT, 'stderr');
     const url = await service.url();
@@ -71,7 +68,7 @@ describe('the key that is made', () => {
     expect(service.stdout).not.toContain(key);
   });
 
-  it('is shown even when the log is silent', async () => {
+  it('is printed even when the log is silent', async () => {
     const service = runService({ LOG_LEVEL: 'silent' });
     const [, , key, url] = await service.printed(HINT, 'stderr');
     const answer = await ask(`${url}/v1/pets`, { key: key ?? '' });
@@ -82,8 +79,22 @@ describe('the key that is made', () => {
   });
 });
 
-describe('a start that cannot be', () => {
-  it('says all that is wrong with the variables, a line each', async () => {
+describe('a start that is interrupted', () => {
+  it('ends when the signal comes before the service is loaded', async () => {
+    // src/main/main.ts listens for the signal before it loads a command.
+    const early =
+      "process.on('newListener', (name) => name === 'SIGTERM' && queueMicrotask(() => process.emit(name, name)))";
+    const service = runService({
+      API_KEYS: KEY,
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(early)}`,
+    });
+    expect(await service.ended).toStrictEqual(DONE);
+    expect(service.log.map(({ msg, reason }) => [msg, reason])).toStrictEqual([['shutting down', 'SIGTERM']]);
+  });
+});
+
+describe('a start that fails', () => {
+  it('reports every wrong variable on its own line', async () => {
     const service = runService({ PORT: 'http', LOG_LEVEL: 'loud' });
     expect(await service.ended).toStrictEqual(FAILED);
     expect(service.stderr.split('\n')).toStrictEqual([
@@ -94,7 +105,7 @@ describe('a start that cannot be', () => {
     expect(service.stdout).toBe('');
   });
 
-  it('says that keys must be given when others can reach it and none can be created', async () => {
+  it('requires API_KEYS when others can reach it and no key can be created', async () => {
     const service = runService({ HOST: '0.0.0.0' });
     expect(await service.ended).toStrictEqual(FAILED);
     expect(service.stderr).toBe(
@@ -103,31 +114,35 @@ describe('a start that cannot be', () => {
     expect(service.stdout).toBe('');
   });
 
-  it('says that the port is in use', async () => {
+  it('reports a port in use', async () => {
     const { port: PORT } = await silentServer();
     const service = runService({ PORT });
     expect(await service.ended).toStrictEqual(FAILED);
     expect(service.stderr).toBe(
-      `petstore: HOST and PORT cannot be listened on: listen EADDRINUSE: address already in use 127.0.0.1:${PORT}\n`,
+      `petstore: cannot listen on HOST and PORT: listen EADDRINUSE: address already in use 127.0.0.1:${PORT}\n`,
     );
     expect(service.stdout).toBe('');
   });
 
-  // A name with an empty part is refused by the resolver before it asks anybody.
+  // The resolver refuses a name with an empty label without asking a server.
   it.each([
-    ['is not of this machine', '192.0.2.1', /listen EADDRNOTAVAIL: address not available 192\.0\.2\.1/],
-    ['is no name', 'no..name', /getaddrinfo ENOTFOUND no\.\.name/],
-    ['breaks the line', 'no..na\nme', /getaddrinfo ENOTFOUND no\.\.na me/],
-  ])('says that HOST %s', async (_what, HOST, reason) => {
+    [
+      'is not an address of this machine',
+      '192.0.2.1',
+      /listen EADDRNOTAVAIL: address not available 192\.0\.2\.1/,
+    ],
+    ['does not resolve', 'no..name', /getaddrinfo ENOTFOUND no\.\.name/],
+    ['contains a line break', 'no..na\nme', /getaddrinfo ENOTFOUND no\.\.na me/],
+  ])('reports that HOST %s', async (_what, HOST, reason) => {
     const service = runService({ HOST, API_KEYS: KEY });
     expect(await service.ended).toStrictEqual(FAILED);
     expect(service.stderr).toMatch(
-      new RegExp(`^petstore: HOST and PORT cannot be listened on: ${reason.source}\\n$`),
+      new RegExp(`^petstore: cannot listen on HOST and PORT: ${reason.source}\\n$`),
     );
     expect(service.stdout).toBe('');
   });
 
-  it('says that there is no MongoDB, without its credentials', async () => {
+  it('reports an unreachable MongoDB without its credentials', async () => {
     const DATABASE_URL = 'mongodb://me:hunter2@127.0.0.1:1/petstore?serverSelectionTimeoutMS=1';
     const service = runService({ DATABASE_URL });
     expect(await service.ended).toStrictEqual(FAILED);
@@ -136,7 +151,7 @@ describe('a start that cannot be', () => {
     expect(service.stdout).toBe('');
   });
 
-  it('shows where a bug is', async () => {
+  it('shows the stack of a bug', async () => {
     const bug =
       "import { Server } from 'node:http'; Server.prototype.listen = () => { throw new Error('boom') }";
     const service = runService({
@@ -146,41 +161,5 @@ describe('a start that cannot be', () => {
     expect(await service.ended).toStrictEqual(FAILED);
     expect(service.stderr).toMatch(/^petstore: Error: boom\n {4}at .*\n/);
     expect(service.stderr).toContain('src/main/service/start.ts');
-  });
-});
-
-describe('the command line', () => {
-  it.each([['--help'], ['-h'], ['migrate', '--help']])('explains itself: %s', async (...args) => {
-    const help = runService({ PORT: 'wrong' }, args);
-    expect(await help.ended).toStrictEqual(DONE);
-    expect(help.stderr).toBe('');
-    for (const line of [
-      /^ {2}npm start {2,}\S/m,
-      /^ {2}npm run petstore -- migrate {2,}\S/m,
-      /^ {2}PORT +3000 +\S/m,
-      /^ {2}API_KEYS +none +\S/m,
-      /^ {2}SHUTDOWN_TIMEOUT +25s +\S/m,
-    ]) {
-      expect(help.stdout).toMatch(line);
-    }
-  });
-
-  it.each([
-    ['an unknown command', ['hunter2'], 'unknown command'],
-    ['more than a command', ['migrate', 'hunter2'], 'unknown command'],
-    ['a command that is only a property', ['toString'], 'unknown command'],
-    ['an unknown option', ['--port=hunter2'], 'unknown option'],
-    ['a value for an option without one', ['--help=hunter2'], 'unknown option'],
-  ])('refuses %s in one line', async (_what, args, problem) => {
-    const refused = runService({}, args);
-    expect(await refused.ended).toStrictEqual({ code: 2, signal: null });
-    expect(refused.stderr).toBe(`petstore: ${problem}; see npm run petstore -- --help\n`);
-    expect(refused.stdout).toBe('');
-  });
-
-  it('has nothing to migrate in memory', async () => {
-    const refused = runService({}, ['migrate']);
-    expect(await refused.ended).toStrictEqual(FAILED);
-    expect(refused.stderr).toBe('petstore: DATABASE_URL must be mongodb://HOST/DATABASE to migrate\n');
   });
 });

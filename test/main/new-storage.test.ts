@@ -1,5 +1,5 @@
 // The steps of docs/architecture.md for a new storage, followed by a JSON file that only the tests know.
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -11,6 +11,7 @@ import { idempotencyContract } from '../contracts/idempotency.ts';
 import { petArchiveContract } from '../contracts/pet-archive.ts';
 import { type PetStore, petRepositoryContract } from '../contracts/pet-repository.ts';
 import { ask, KEY } from '../support/client.ts';
+import { Command } from '../support/command.ts';
 import { JsonApiKeyRepository } from '../support/json-file/api-key-repository.ts';
 import { JsonFile } from '../support/json-file/json-file.ts';
 import { JsonPetRepository } from '../support/json-file/pet-repository.ts';
@@ -56,8 +57,28 @@ describe('a service on a new storage', () => {
     expect(await ask(`${url}/readyz`)).toMatchObject({ status: 503 });
   });
 
+  it('is reached by every command', async () => {
+    const { path, remove } = await newFile();
+    onTestFinished(remove);
+    const env = { DATABASE_URL: `json:${path}` };
+    const petstore = async (...args: string[]) => {
+      const command = new Command(args, env, { storages });
+      expect(await command.ended, command.stderr).toBe(0);
+      return command.stdout;
+    };
+    expect(await petstore('import', 'examples/pets.ndjson')).toBe('imported 300 pets\n');
+    const token = (await petstore('keys', 'create', '--label', 'till')).trim();
+    expect(await petstore('keys', 'list')).toContain('till');
+    expect(await petstore('export')).toBe(await readFile('examples/pets.ndjson', 'utf8'));
+    expect(await petstore('copy', '--from', `json:${path}`, '--to', `json:${path}-2`)).toBe(
+      'copied 300 pets\ncopied 1 API key\n',
+    );
+    const { url } = await started(`${path}-2`);
+    expect(await ask(`${url}/v1/pets/300`, { key: token })).toMatchObject({ status: 200 });
+  });
+
   it('is not known where its line is missing', () => {
-    expect(parseDatabaseUrl('json:pets.json')).toBeUndefined();
+    expect(parseDatabaseUrl('json:pets.json', STORAGES)).toBeUndefined();
     expect(() => readConfig({ DATABASE_URL: 'json:' }, storages)).toThrow(
       'DATABASE_URL must be sqlite:PATH, mongodb://HOST/DATABASE, memory: or json:PATH',
     );

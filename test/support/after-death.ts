@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 
 /**
- * Runs a command once this process has ended in whatever way, `kill -9` included; or `now`; or never, when it is
- * cancelled. A waiting shell holds the other end of a pipe that the kernel closes with this process. It has a
- * session of its own, so that Ctrl-C in the terminal does not reach it.
+ * Runs a command when this process ends in any way, `kill -9` included, or when `now` is called. `cancel` prevents
+ * both. A shell waits at the other end of a pipe, which the kernel closes with this process. The shell has its own
+ * session: Ctrl-C in the terminal does not reach it.
  */
 export function afterDeath(command: readonly [string, ...string[]]): { cancel(): void; now(): void } {
   const waiting = spawn('sh', ['-c', 'read -r _; exec "$@"', 'sh', ...command], {
@@ -11,7 +11,7 @@ export function afterDeath(command: readonly [string, ...string[]]): { cancel():
     detached: true,
   });
   waiting.unref();
-  // A pipe of a child is a socket, which the type does not say.
+  // The pipe of a child is a socket. Its type does not say so.
   if ('unref' in waiting.stdin && typeof waiting.stdin.unref === 'function') waiting.stdin.unref();
   return { cancel: () => void waiting.kill('SIGKILL'), now: () => void waiting.stdin.end() };
 }

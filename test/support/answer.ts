@@ -7,8 +7,8 @@ export type Answer = {
   readonly body: string;
 };
 
-/** What `expectConforms` sees to in every answer, and what is Node's. */
-const ALWAYS_THERE = new Set([
+/** Headers that `expectConforms` checks in every answer, and those that Node adds. */
+const COMMON_HEADERS = new Set([
   'x-request-id',
   'x-content-type-options',
   'cache-control',
@@ -21,18 +21,18 @@ const ALWAYS_THERE = new Set([
 
 type Whole = Pick<Answer, 'status' | 'headers' | 'body'>;
 
-/** An answer less the headers that every answer has: what a test compares as a whole. */
+/** An answer without the headers that every answer has. Tests compare it as a whole. */
 export function whole({ status, headers, body }: Answer): Whole {
-  const telling = Object.entries(headers).filter(([name]) => !ALWAYS_THERE.has(name));
-  return { status, headers: Object.fromEntries(telling), body };
+  const specific = Object.entries(headers).filter(([name]) => !COMMON_HEADERS.has(name));
+  return { status, headers: Object.fromEntries(specific), body };
 }
 
-/** What {@link whole} gives of a success. */
+/** What {@link whole} returns for a success. */
 export function success(status: number, body: string, headers: Record<string, string> = {}): Whole {
   return { status, headers, body };
 }
 
-/** What {@link whole} gives of an error. */
+/** What {@link whole} returns for an error. */
 export function problem(
   status: number,
   code: string,

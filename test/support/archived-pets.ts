@@ -1,13 +1,14 @@
-import { createHash } from 'node:crypto';
-import type { ArchivedPet } from '../../src/application/ports/pet-archive.ts';
+import { hash } from 'node:crypto';
+import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
+import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-archive.ts';
 import type { Idempotency } from '../../src/application/ports/pet-repository.ts';
 
-/** What a test does not care about is filled in. */
+/** A pet with defaults for the fields that a test does not care about. */
 export function anArchivedPet(fields: Partial<ArchivedPet> & Pick<ArchivedPet, 'id'>): ArchivedPet {
   return { name: 'Rex', categoryId: 7n, status: 'available', ...fields };
 }
 
-/** So many different pets, of ids from 1, with a gap of one after every third; a fifth of them with a key. */
+/** Different pets with ids from 1, and with a missing id after every third. One in five has an idempotency key. */
 export function archivedPets(count: number): ArchivedPet[] {
   return Array.from({ length: count }, (_, index) => {
     const id = BigInt(index + 1 + Math.floor(index / 3));
@@ -16,15 +17,43 @@ export function archivedPets(count: number): ArchivedPet[] {
       name: `pet ${id} 🐈`,
       categoryId: (id * 1_234_567_890_123_456_789n) % 2n ** 63n,
       status: (['available', 'pending', 'sold'] as const)[index % 3]!,
-      ...(index % 5 === 0 && { idempotency: idempotency(`key ${id}`) }),
+      ...(index % 5 === 0 && { idempotency: idempotencyFor(`key ${id}`, `body ${id}`) }),
     });
   });
 }
 
-export function idempotency(word: string): Idempotency {
-  return { key: sha256(`key ${word}`), fingerprint: sha256(`body ${word}`) };
+/** The hashes of an idempotency key and of the request body that came with it. */
+export function idempotencyFor(key: string, body = 'body'): Idempotency {
+  return { key: hash('sha256', key), fingerprint: hash('sha256', body) };
 }
 
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+/** A repository in memory that has assigned all ids up to this one. */
+export async function petsAfter(lastId = 0n): Promise<InMemoryPetRepository> {
+  const pets = new InMemoryPetRepository();
+  await pets.reserve(lastId);
+  return pets;
+}
+
+/** A store in memory with these pets. */
+export async function storeWith(pets: readonly ArchivedPet[]): Promise<InMemoryPetRepository> {
+  const store = new InMemoryPetRepository();
+  await store.write(pets);
+  return store;
+}
+
+/** The same archive with other implementations of some methods. */
+export function archiveWith(archive: PetArchive, methods: Partial<PetArchive>): PetArchive {
+  return {
+    read: (after, limit) => archive.read(after, limit),
+    write: (pets) => archive.write(pets),
+    greatestId: () => archive.greatestId(),
+    lastId: () => archive.lastId(),
+    reserve: (id) => archive.reserve(id),
+    count: (upTo) => archive.count(upTo),
+    ...methods,
+  };
+}
+
+export function inOrderOfId<T extends { readonly id: bigint }>(pets: readonly T[]): T[] {
+  return pets.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }

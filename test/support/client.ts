@@ -9,13 +9,13 @@ export const KEY = 'a-key-of-the-tests';
 
 type Request = {
   readonly method?: string;
-  /** Takes the place of {@link KEY}; none when it is empty. */
+  /** Default: {@link KEY}. An empty string sends no key. */
   readonly key?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
 };
 
-/** One request to a running service. A body is sent as JSON. */
+/** Sends a request to a running service, and checks the answer against the OpenAPI document. A body is JSON. */
 export async function ask(url: string, request: Request = {}): Promise<Answer> {
   const { body, key = KEY, method = body === undefined ? 'GET' : 'POST', headers = {} } = request;
   const response = await fetch(url, {
@@ -45,11 +45,11 @@ export function connect(url: string): Promise<RawConnection> {
 const PET = '{"name":"Rex","categoryId":9223372036854775807}';
 const HALF = PET.length / 2;
 
-/** A createPet request that is in flight, and of whose body the second half has not been sent. */
+/** Starts a createPet request, and holds back the second half of its body. */
 export async function stalledCreate(url: string): Promise<{
-  /** Resolves when the service closes the connection; no answer must have come. */
+  /** Resolves when the service closes the connection. Rejects when it has answered. */
   readonly cutOff: () => Promise<void>;
-  /** Sends the rest, and resolves with the answer when the service has closed the connection. */
+  /** Sends the rest. Resolves with the answer when the service has closed the connection. */
   readonly complete: () => Promise<{ status: number; body: string; connection: unknown }>;
 }> {
   const connection = await connect(url);
@@ -59,7 +59,7 @@ export async function stalledCreate(url: string): Promise<{
     `Authorization: Bearer ${KEY}`,
     'Content-Type: application/json',
     `Content-Length: ${PET.length}`,
-    // Has the service say when it has the head.
+    // The service answers 100 when it has the head.
     'Expect: 100-continue',
   ];
   await connection.send(`${head.join('\r\n')}\r\n\r\n${PET.slice(0, HALF)}`);
@@ -76,20 +76,19 @@ export async function stalledCreate(url: string): Promise<{
   };
 }
 
-/** A server on loopback that takes connections and never says a word, until the test is over. */
+/** A server on loopback that accepts connections and sends nothing. It stops when the running test ends. */
 export async function silentServer(): Promise<{ readonly port: string; readonly asked: Promise<unknown> }> {
   const server = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');
   const address = server.address();
-  if (typeof address !== 'object' || address === null) throw new Error('it has no port');
+  if (typeof address !== 'object' || address === null) throw new Error('the server has no port');
   return { port: String(address.port), asked: once(server, 'connection') };
 }
 
-/** What {@link stalledCreate} ends with, in an empty catalogue. */
+/** The answer to {@link stalledCreate} in an empty catalogue. */
 export const CREATED = {
   status: 201,
   body: '{"id":1,"name":"Rex","categoryId":9223372036854775807,"status":"available"}',
-  // Says that the connection is no good for another request.
   connection: 'close',
 };

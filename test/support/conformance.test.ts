@@ -3,7 +3,7 @@ import { expectConforms, type SeenResponse } from './conformance.ts';
 
 const REX = '{"id":1,"name":"Rex","categoryId":-9223372036854775808,"status":"available"}';
 
-/** A good answer, with changes. A header that is `undefined` is left out. */
+/** A correct answer with changes. A header of `undefined` is left out. */
 function answer(changes: Partial<SeenResponse>, headers: SeenResponse['headers'] = {}): SeenResponse {
   const { method = 'GET', path = '/v1/pets', status = 200, body = `[${REX}]` } = changes;
   const bodiless = status === 204 || method === 'HEAD';
@@ -49,7 +49,7 @@ function error(status: number, code: string, more = ''): Pick<SeenResponse, 'sta
   return { status, body: `{"code":"${code}","message":"m","status":${status}${more}}` };
 }
 
-/** One that the document has no place for, so that it is held only to what is true of every answer. */
+/** An answer that the document does not describe: only the rules for every answer apply. */
 function elsewhere(headers: SeenResponse['headers']): SeenResponse {
   return answer({ path: '/x', ...error(404, 'ROUTE_NOT_FOUND') }, headers);
 }
@@ -81,7 +81,7 @@ describe('what conforms', () => {
     ['another method', answer({ method: 'PUT', ...error(405, 'METHOD_NOT_ALLOWED') }, { allow: 'GET' })],
     ['another path', answer({ path: '/v1/pets/', ...error(404, 'ROUTE_NOT_FOUND') })],
     ['a later field of a pet', answer({ body: `[${REX.replace('{', '{"colour":"red",')}]` })],
-    ['what is left of a limit', answer({}, LIMIT)],
+    ['the rest of a rate limit', answer({}, LIMIT)],
     ['a limit, and no count', answer({}, { ...LIMIT, ratelimit: undefined })],
     ['too many', answer(error(429, 'RATE_LIMITED'), USED_UP)],
     ['too many, of nothing', answer({ path: '/v1/cats', ...error(429, 'RATE_LIMITED') }, USED_UP)],
@@ -111,13 +111,13 @@ describe('what does not conform', () => {
     ['a cache', elsewhere({ 'cache-control': 'private' }), 'cache-control is private'],
     ['another type', elsewhere({ 'content-type': 'text/html' }), 'content-type is text/html'],
     ['a wrong length', elsewhere({ 'content-length': '3' }), 'content-length is 3'],
-    ['chunks', elsewhere({ 'transfer-encoding': 'chunked' }), 'transfer-encoding is there'],
+    ['chunks', elsewhere({ 'transfer-encoding': 'chunked' }), 'transfer-encoding is present'],
     [
       'a type of nothing',
       answer({ method: 'OPTIONS', status: 204 }, { allow: 'GET', 'content-type': 'text/plain' }),
-      'content-type is there',
+      'content-type is present',
     ],
-    ['HEAD with a body', { ...answer({ method: 'HEAD' }), body: '[]' }, 'the body is there'],
+    ['HEAD with a body', { ...answer({ method: 'HEAD' }), body: '[]' }, 'the body is present'],
     ['no body', answer({ body: '' }), 'the body is missing'],
     ['an undocumented status', answer({ status: 202 }), 'listPets does not answer 202'],
     [
@@ -199,7 +199,7 @@ describe('what does not conform', () => {
       'ratelimit-policy is missing',
     ],
     [
-      'as many left as there are',
+      'a rest as large as the limit',
       answer({}, { ...LIMIT, ratelimit: '"key";r=600;t=60' }),
       'ratelimit is "key";r=600;t=60, beyond "key";q=600;w=60',
     ],
@@ -240,7 +240,7 @@ describe('what does not conform', () => {
     [
       'cookies',
       elsewhere({ ...CORS, 'access-control-allow-credentials': 'true' }),
-      'access-control-allow-credentials is there',
+      'access-control-allow-credentials is present',
     ],
     [
       'OPTIONS that is no preflight, without Allow',
@@ -316,7 +316,7 @@ describe('what does not conform', () => {
     expect(problemsOf(response)).toEqual([expect.stringContaining(problem)]);
   });
 
-  it('names the request and everything that is wrong', () => {
+  it('names the request and every problem', () => {
     const bad = answer({ path: '/v1/pets?limit=3', body: '{}' }, { 'cache-control': undefined });
     expect(() => expectConforms(bad)).toThrow(
       'GET /v1/pets?limit=3 200 breaks the contract:\n' +

@@ -32,7 +32,7 @@ const DOCUMENT_ID = 'openapi.json';
 
 const document = openApiDocument() as Document;
 
-// Its own digits are checked before a number becomes a double, see `parseExactly`.
+// `parseExactly` checks int64 before a number becomes a double.
 const ajv = new Ajv({ strict: false, allErrors: true, formats: { int64: true, 'uri-reference': true } });
 ajv.addSchema(document, DOCUMENT_ID);
 
@@ -43,9 +43,9 @@ const routes = Object.entries(document.paths).map(([template, item]) => {
 });
 
 /**
- * Holds a response to the OpenAPI document and to what is true of every response.
+ * Checks a response against the OpenAPI document and against the rules for every response.
  *
- * @throws {Error} naming everything that is wrong with it
+ * @throws {Error} naming every problem
  */
 export function expectConforms(response: SeenResponse): void {
   const problems = nonconformities(response);
@@ -54,7 +54,7 @@ export function expectConforms(response: SeenResponse): void {
   throw new Error(`${method} ${path} ${status} breaks the contract:\n- ${problems.join('\n- ')}`);
 }
 
-/** What is wrong with a response, a line each. */
+/** The problems of a response, one line each. */
 function nonconformities(response: SeenResponse): string[] {
   const { status, headers, body } = response;
   const problems = framing(response);
@@ -79,7 +79,7 @@ function nonconformities(response: SeenResponse): string[] {
   return problems;
 }
 
-/** What is true of every response, also of those that the document has no place for. */
+/** The rules for every response, including those that the document does not describe. */
 function framing({ method, status, headers, body }: SeenResponse): string[] {
   const problems: string[] = [];
   const must = (name: string, allowed: RegExp) => {
@@ -90,24 +90,24 @@ function framing({ method, status, headers, body }: SeenResponse): string[] {
   must('x-request-id', /^[\w.-]{1,64}$/);
   must('x-content-type-options', /^nosniff$/);
   must('cache-control', /^no-store$/);
-  if (headers['transfer-encoding'] !== undefined) problems.push('transfer-encoding is there');
+  if (headers['transfer-encoding'] !== undefined) problems.push('transfer-encoding is present');
   if (status === 204) {
     for (const name of ['content-type', 'content-length']) {
-      if (headers[name] !== undefined) problems.push(`${name} is there`);
+      if (headers[name] !== undefined) problems.push(`${name} is present`);
     }
   } else {
     must('content-type', /^application\/json; charset=utf-8$/);
     must('content-length', method === 'HEAD' ? /^\d+$/ : new RegExp(`^${Buffer.byteLength(body)}$`));
   }
   const bodiless = status === 204 || method === 'HEAD';
-  if (bodiless !== (body === '')) problems.push(`the body is ${bodiless ? 'there' : 'missing'}`);
+  if (bodiless !== (body === '')) problems.push(`the body is ${bodiless ? 'present' : 'missing'}`);
   return problems;
 }
 
 const POLICY = /^"key";q=([1-9]\d*);w=([1-9]\d*)$/;
 const LEFT = /^"key";r=(0|[1-9]\d*);t=([1-9]\d*)$/;
 
-/** What is said of the rate limit agrees with itself, and 429 says all of it. */
+/** The rate limit headers agree with each other, and 429 has all of them. */
 function rateLimitProblems({ status, headers }: SeenResponse): string[] {
   const problems: string[] = [];
   const policy = textOf(headers['ratelimit-policy']);
@@ -129,7 +129,7 @@ function rateLimitProblems({ status, headers }: SeenResponse): string[] {
   return problems;
 }
 
-/** Whatever a page may read is for its origin alone, which a cache must know, and never for its cookies. */
+/** An answer is for one origin, tells caches so (`Vary`), and never allows credentials. */
 function corsProblems({ headers }: SeenResponse): string[] {
   const problems: string[] = [];
   const cors = Object.keys(headers).filter((name) => name.startsWith('access-control-'));
@@ -141,12 +141,12 @@ function corsProblems({ headers }: SeenResponse): string[] {
   }
   if (headers['vary'] !== 'Origin') problems.push(`vary is ${textOf(headers['vary'])}`);
   if (headers['access-control-allow-credentials'] !== undefined) {
-    problems.push('access-control-allow-credentials is there');
+    problems.push('access-control-allow-credentials is present');
   }
   return problems;
 }
 
-/** An unknown path, or a method that a path does not know: any error is right, and OPTIONS. */
+/** An unknown path, or a method that a path does not support: only errors and OPTIONS are right. */
 function outsideOfTheDocument({ method, status, headers }: SeenResponse): string[] {
   const problems: string[] = [];
   if (status < 400 && !(method === 'OPTIONS' && status === 204)) problems.push(`${status} is not documented`);
@@ -159,7 +159,7 @@ function outsideOfTheDocument({ method, status, headers }: SeenResponse): string
   return problems;
 }
 
-/** The contract is stricter than the schema, which is open so that fields can be added one day. */
+/** The contract is stricter than the schema, which stays open for new fields. */
 function errorProblems(body: unknown, status: number, media: Media | undefined): string[] {
   if (typeof body !== 'object' || body === null) return ['the body is not an Error'];
   const problems: string[] = [];
@@ -201,7 +201,7 @@ function headerProblems(name: string, value: string, schema: Schema): string[] {
 
 const validators = new Map<Schema, ValidateFunction>();
 
-/** How a value differs from a schema of the document, a line each. */
+/** How a value violates a schema of the document, one line each. */
 export function schemaProblems(what: string, schema: Schema, value: unknown): string[] {
   let validate = validators.get(schema);
   if (validate === undefined) {
@@ -213,7 +213,7 @@ export function schemaProblems(what: string, schema: Schema, value: unknown): st
   return (validate.errors ?? []).map(({ instancePath, message }) => `${what}${instancePath} ${message}`);
 }
 
-/** JSON, in which every number must be an int64 to the last digit: this service writes no others. */
+/** Parses JSON, and checks that every number is an int64: the service writes no others. */
 function parseExactly(text: string, problems: string[]): unknown {
   try {
     return JSON.parse(text, (_key, value: unknown, { source = '' }) => {

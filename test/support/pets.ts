@@ -1,4 +1,4 @@
-import { EventEmitter, once } from 'node:events';
+import { EventEmitter } from 'node:events';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
 import type {
   Idempotency,
@@ -7,13 +7,14 @@ import type {
   PetRepository,
 } from '../../src/application/ports/pet-repository.ts';
 import { type NewPet, newPet, type Pet, type PetDraft } from '../../src/domain/pet.ts';
+import { waitFor } from './wait-for.ts';
 
-/** A pet to be stored: what a test does not care about is filled in. */
+/** A new pet with defaults for the fields that a test does not care about. */
 export function aPet(fields: Partial<PetDraft> = {}): NewPet {
   return newPet({ name: 'Rex', categoryId: 7n, ...fields });
 }
 
-/** Pets in the store, one for each set of fields. */
+/** Inserts a pet for each set of fields. */
 export async function stored(
   pets: PetRepository,
   ...all: readonly Partial<PetDraft>[]
@@ -23,13 +24,13 @@ export async function stored(
   return result;
 }
 
-/** The body of createPet. The fields are JSON text, so that a test has every digit and every escape in its hand. */
+/** The body of createPet. The fields are JSON text, so a test controls every digit and escape. */
 export function petBody(fields: Readonly<Record<string, string>> = {}): string {
   const all = Object.entries({ name: '"Rex"', categoryId: '7', ...fields });
   return `{${all.map(([name, json]) => `"${name}":${json}`).join(',')}}`;
 }
 
-/** Storage whose every call fails with this. */
+/** A repository whose every call rejects with this error. */
 export class FailingPetRepository implements PetRepository {
   readonly #error: unknown;
 
@@ -54,21 +55,21 @@ export class FailingPetRepository implements PetRepository {
   }
 }
 
-/** Storage that is slow for as long as a test needs it: calls wait until they are let go. */
+/** A slow repository: calls wait until they are released. */
 export class HeldPetRepository implements PetRepository {
   readonly #pets = new InMemoryPetRepository();
   readonly #released = Promise.withResolvers<void>();
   readonly #events = new EventEmitter();
   #calls = 0;
 
-  /** How many calls have come. */
+  /** The number of calls so far. */
   get count(): number {
     return this.#calls;
   }
 
-  /** Resolves when so many calls have come. */
+  /** Resolves after this many calls. */
   async calls(count: number): Promise<void> {
-    while (this.#calls < count) await once(this.#events, 'call');
+    await waitFor(this.#events, 'call', () => (this.#calls >= count ? true : undefined));
   }
 
   release(): void {

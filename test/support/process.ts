@@ -3,29 +3,30 @@ import { EventEmitter, once } from 'node:events';
 import { resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { afterDeath } from './after-death.ts';
+import { waitFor } from './wait-for.ts';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
 
-/** The arguments for `process.execPath` that run the service; a command or an option may follow. */
+/** The arguments for `process.execPath` that run the service. A command or an option may follow. */
 export const SERVICE = ['src/main/main.ts'] as const;
 
 export type Ended = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
 
 export type Output = 'stdout' | 'stderr';
 
-/** A program that leads a process group of its own. */
+/** A running program, the leader of its process group. */
 export class Program {
   readonly pid: number;
-  /** Resolves when it has ended and everything that it printed is here. */
+  /** Resolves when the program has ended and all of its output has been read. */
   readonly ended: Promise<Ended>;
   readonly #child: ChildProcess;
   readonly #printed: Record<Output, string> = { stdout: '', stderr: '' };
   readonly #news = new EventEmitter();
-  #over = false;
+  #hasEnded = false;
 
   constructor(child: ChildProcess) {
     this.#child = child;
-    // Undefined when it did not start: `ended` tells why.
+    // Undefined when the program did not start: `ended` then rejects.
     this.pid = child.pid ?? 0;
     for (const output of ['stdout', 'stderr'] as const) {
       child[output]?.setEncoding('utf8').on('data', (text: string) => {
@@ -34,14 +35,14 @@ export class Program {
       });
     }
     this.ended = once(child, 'close').then(([code, signal]) => {
-      this.#over = true;
+      this.#hasEnded = true;
       this.#news.emit('news');
       return { code, signal };
     });
   }
 
-  get over(): boolean {
-    return this.#over;
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   get stdout(): string {
@@ -60,26 +61,25 @@ export class Program {
       .map((line) => JSON.parse(line));
   }
 
-  /** The first match in what it has printed, or will have. Rejects when it ends without one. */
-  async printed(pattern: RegExp, output: Output = 'stdout'): Promise<RegExpExecArray> {
-    for (;;) {
-      const match = pattern.exec(this.#printed[output]);
-      if (match !== null) return match;
-      if (this.#over) {
+  /** Waits for the first match in an output. Rejects when the program ends without one. */
+  printed(pattern: RegExp, output: Output = 'stdout'): Promise<RegExpExecArray> {
+    return waitFor(this.#news, 'news', () => {
+      const match = pattern.exec(this.#printed[output]) ?? undefined;
+      if (match === undefined && this.#hasEnded) {
         throw new Error(`ended without ${pattern} on ${output}:\n${this.stdout}\n${this.stderr}`);
       }
-      await once(this.#news, 'news');
-    }
+      return match;
+    });
   }
 
-  /** The first log line with this message, now or later. */
+  /** Waits for the first log line with this message. */
   async logged(message: string | RegExp): Promise<Record<string, unknown>> {
     const text = typeof message === 'string' ? RegExp.escape(message) : message.source;
     const [line] = await this.printed(new RegExp(`^.*"msg":"${text}".*\\n`, 'm'));
     return JSON.parse(line);
   }
 
-  /** Where it listens, once it does. */
+  /** Waits until the service listens. Resolves with its URL. */
   async url(): Promise<string> {
     return String((await this.logged(/listening on [^"]+/))['url']);
   }
@@ -88,14 +88,14 @@ export class Program {
     this.#child.stdin?.write(text);
   }
 
-  /** To this process alone. */
+  /** Sends a signal to the program, not to its process group. */
   signal(signal: NodeJS.Signals): void {
-    if (!this.#over) process.kill(this.pid, signal);
+    if (!this.#hasEnded) process.kill(this.pid, signal);
   }
 
-  /** Ends it together with everything that it has started. */
+  /** Kills the program and its descendants. */
   async kill(): Promise<void> {
-    // Also after its own end: what it has started may hold on to its output.
+    // Even after its end: a descendant may keep its output open.
     if (this.pid !== 0) killGroup(this.pid);
     await this.ended;
   }
@@ -105,20 +105,23 @@ function killGroup(leader: number): void {
   try {
     process.kill(-leader, 'SIGKILL');
   } catch (error) {
-    // Nobody of it is left.
+    // No process of the group is left.
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
 }
 
+/** What a program gets of this process's environment. No setting of the developer decides a test. */
+const PASSED_ON = ['PATH', 'HOME', 'NODE_COMPILE_CACHE'];
+
 /**
- * Starts a program in the root of the project, in an environment that holds nothing but `env`: what the developer
- * has set must not decide a test. Neither it nor what it starts outlives the running test.
+ * Starts a program in the project's root directory, with `env` and {@link PASSED_ON} as its environment. The program
+ * and its descendants are killed when the running test ends.
  */
 export function run(command: string, args: readonly string[], env: Record<string, string> = {}): Program {
   const child = spawn(command, args, {
     cwd: ROOT,
     detached: true,
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+    env: { ...Object.fromEntries(PASSED_ON.map((name) => [name, process.env[name]])), ...env },
   });
   const program = new Program(child);
   const cleanUp = child.pid === undefined ? undefined : afterDeath(['kill', '-KILL', '--', `-${child.pid}`]);
@@ -129,7 +132,7 @@ export function run(command: string, args: readonly string[], env: Record<string
   return program;
 }
 
-/** The service itself. It takes a free port when `env` names none. */
+/** Runs the service: on a free port and with its pets in memory, unless `env` says otherwise. */
 export function runService(env: Record<string, string> = {}, args: readonly string[] = []): Program {
   return run(process.execPath, [...SERVICE, ...args], { PORT: '0', DATABASE_URL: 'memory:', ...env });
 }

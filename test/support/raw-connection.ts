@@ -5,26 +5,26 @@ import { expectConforms } from './conformance.ts';
 
 const REQUEST_LINE = /([A-Z-]+) (\S+) HTTP\/1\.[01]\r\n/g;
 
-/** A client that sends whatever bytes it likes, and is strict about what comes back. */
+/** A client that sends any bytes, and checks every answer strictly. */
 export class RawConnection {
   readonly #socket: Socket;
   #sent = '';
   #received = Buffer.alloc(0);
   #answers = 0;
-  /** The server has closed its side, in an orderly way or with a reset. */
-  #over = false;
+  /** The server has closed its side, with FIN or RST. */
+  #ended = false;
   #wake = () => {};
 
   private constructor(socket: Socket) {
     this.#socket = socket;
-    const over = () => {
-      this.#over = true;
+    const end = () => {
+      this.#ended = true;
       this.#wake();
     };
-    // A reset takes with it what has not been read, so that an answer that is lost that way is missed below.
+    // A reset discards unread bytes. An answer that is lost this way fails the test that waits for it.
     socket.on('error', () => {});
-    socket.on('end', over);
-    socket.on('close', over);
+    socket.on('end', end);
+    socket.on('close', end);
     socket.on('data', (bytes: Buffer) => {
       this.#received = Buffer.concat([this.#received, bytes]);
       this.#wake();
@@ -32,13 +32,13 @@ export class RawConnection {
   }
 
   static async open(port: number): Promise<RawConnection> {
-    // Half-open, so that the test decides when its own side ends.
+    // Half-open: the test decides when its side ends.
     const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true, noDelay: true });
     await once(socket, 'connect');
     return new RawConnection(socket);
   }
 
-  /** Resolves when the bytes are handed to the operating system. */
+  /** Resolves when the operating system has the bytes. */
   async send(bytes: string | Uint8Array): Promise<void> {
     this.#sent += Buffer.from(bytes).toString('latin1');
     await new Promise<void>((resolve, reject) => {
@@ -46,7 +46,7 @@ export class RawConnection {
     });
   }
 
-  /** Reads nothing, until {@link resume}. */
+  /** Stops reading until {@link resume}. */
   pause(): void {
     this.#socket.pause();
   }
@@ -55,17 +55,17 @@ export class RawConnection {
     this.#socket.resume();
   }
 
-  /** Says that nothing more is sent, and goes on listening. */
+  /** Ends this side (FIN), and goes on reading. */
   endSending(): void {
     this.#socket.end();
   }
 
-  /** Hangs up without a word (RST). */
+  /** Resets the connection (RST). */
   abort(): void {
     this.#socket.resetAndDestroy();
   }
 
-  /** The next answer, whole and checked; `undefined` when the server closes the connection instead. */
+  /** The next whole answer, checked; `undefined` when the server closes the connection instead. */
   async next(): Promise<Answer | undefined> {
     const [method = '', path = ''] = this.#requestLine(this.#answers);
     for (;;) {
@@ -78,7 +78,7 @@ export class RawConnection {
         }
         return parsed.answer;
       }
-      if (this.#over) {
+      if (this.#ended) {
         if (this.#received.length > 0) throw new Error(`half an answer: ${this.#received.toString()}`);
         return undefined;
       }
@@ -86,17 +86,18 @@ export class RawConnection {
     }
   }
 
-  /** The next answer, which must come. */
+  /** The next answer. Rejects when the server closes the connection instead. */
   async answer(): Promise<Answer> {
     const answer = await this.next();
     if (answer === undefined) throw new Error('the connection was closed without an answer');
     return answer;
   }
 
-  /** Resolves when the server closes the connection; nothing more must have come. */
+  /** Resolves when the server closes the connection. Rejects when bytes are left over. */
   async closed(): Promise<void> {
-    while (!this.#over) await this.#news();
-    if (this.#received.length > 0) throw new Error(`more than the answer: ${this.#received.toString()}`);
+    while (!this.#ended) await this.#news();
+    if (this.#received.length > 0)
+      throw new Error(`bytes after the last answer: ${this.#received.toString()}`);
   }
 
   close(): void {
@@ -114,7 +115,7 @@ export class RawConnection {
   }
 }
 
-/** The first answer in the bytes with its length, `undefined` when it is not all there yet. */
+/** The first answer in the bytes, and its length; `undefined` when it is incomplete. */
 function parseAnswer(bytes: Buffer, method: string): { answer: Answer; length: number } | undefined {
   const head = bytes.indexOf('\r\n\r\n');
   if (head === -1) return undefined;

@@ -1,14 +1,15 @@
-import { EventEmitter, once } from 'node:events';
+import { EventEmitter } from 'node:events';
 import type {
   ConnectionTrouble,
   PetCreated,
   RequestLog,
   RequestRecord,
 } from '../../src/adapters/http/request-log.ts';
+import { waitFor } from './wait-for.ts';
 
 type Failure = { readonly error: unknown; readonly requestId: string | undefined };
 
-/** Keeps what the HTTP adapter reports. */
+/** Keeps the reports of the HTTP adapter. */
 export class RecordingLog implements RequestLog {
   readonly records: RequestRecord[] = [];
   readonly failures: Failure[] = [];
@@ -39,21 +40,13 @@ export class RecordingLog implements RequestLog {
     this.#reports.emit('trouble');
   }
 
-  /** The report of trouble at this place, once it is there. */
-  async trouble(index: number): Promise<ConnectionTrouble> {
-    for (;;) {
-      const trouble = this.troubles[index];
-      if (trouble !== undefined) return trouble;
-      await once(this.#reports, 'trouble');
-    }
+  /** Waits for the report of trouble at this index. */
+  trouble(index: number): Promise<ConnectionTrouble> {
+    return waitFor(this.#reports, 'trouble', () => this.troubles[index]);
   }
 
-  /** The record at this place, once it is there: it is made after the client has its answer. */
-  async record(index: number): Promise<RequestRecord> {
-    for (;;) {
-      const record = this.records[index];
-      if (record !== undefined) return record;
-      await once(this.#reports, 'answered');
-    }
+  /** Waits for the record at this index: a client may have its answer before the record is made. */
+  record(index: number): Promise<RequestRecord> {
+    return waitFor(this.#reports, 'answered', () => this.records[index]);
   }
 }

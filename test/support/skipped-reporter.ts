@@ -1,6 +1,6 @@
 import type { Reporter, TestModule } from 'vitest/node';
 
-/** Names every test that was left out, and why: `context.skip('reason')`. A count alone is soon overlooked. */
+/** Names every skipped test and the reason that it gave to `context.skip`. A mere count is easily overlooked. */
 export default class SkippedReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     for (const module of modules) {

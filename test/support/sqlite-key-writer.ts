@@ -1,10 +1,10 @@
 import { writeSync } from 'node:fs';
 import { openSqliteKeys } from '../../src/adapters/sqlite/open.ts';
-import { aKey } from '../contracts/api-key-repository.ts';
+import { aKey } from './api-keys.ts';
 
 /**
- * Makes API keys until it is killed, and revokes every second one: `node sqlite-key-writer.ts FILE`. A line for each
- * that is done, as soon as it is: its number, and what it is.
+ * Creates API keys, and revokes every second one, until a test kills it: `node sqlite-key-writer.ts FILE`. It prints a
+ * line for each completed change: the number of the key, and `made` or `revoked`.
  */
 const [file = ''] = process.argv.slice(2);
 const { keys } = await openSqliteKeys(file);
@@ -12,7 +12,7 @@ const { keys } = await openSqliteKeys(file);
 for (let n = 1; ; n++) {
   const key = aKey(n);
   await keys.insert(key);
-  // Not into a buffer of this process, which it would take with it.
+  // A buffer of this process would be lost with it.
   writeSync(1, `${n} made\n`);
   if (n % 2 === 0) continue;
   await keys.revoke(key.id, new Date(n));

@@ -1,14 +1,14 @@
 import { writeSync } from 'node:fs';
 import { openSqliteStorage } from '../../src/adapters/sqlite/open.ts';
 import { newPet } from '../../src/domain/pet.ts';
-import { asking } from '../contracts/idempotency.ts';
+import { idempotencyFor } from './archived-pets.ts';
 
 /**
- * A service that stores pets until it is killed: `node sqlite-writer.ts FILE CALLERS`. A line for each pet, as soon as
- * it is acknowledged: how many there are now, its id, its name.
+ * A service that stores pets until a test kills it: `node sqlite-writer.ts FILE CALLERS`. For each acknowledged pet it
+ * prints a line with the number of pets so far, the id and the name. With no callers it only holds the file.
  */
 const [file = '', callers] = process.argv.slice(2);
-const { pets } = await openSqliteStorage(file);
+const { pets } = await openSqliteStorage(file, { warn: () => {} });
 writeSync(1, 'open\n');
 
 let acknowledged = 0;
@@ -16,11 +16,10 @@ await Promise.all(
   Array.from({ length: Number(callers) }, async (_, caller) => {
     for (let n = 0; ; n++) {
       const name = `pet ${caller}-${n}`;
-      const { pet } = await pets.insertOnce(newPet({ name, categoryId: BigInt(n) }), asking(name));
-      // Not into a buffer of this process, which it would take with it.
+      const { pet } = await pets.insertOnce(newPet({ name, categoryId: BigInt(n) }), idempotencyFor(name));
+      // A buffer of this process would be lost with it.
       writeSync(1, `${++acknowledged} ${pet.id} ${pet.name}\n`);
     }
   }),
 );
-// With no callers it only holds the file.
 process.stdin.resume();

@@ -1,23 +1,58 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import { connect, makeDurable } from '../../src/adapters/sqlite/connection.ts';
+import type { GuardedWrite } from '../../src/adapters/sqlite/file/file-guard.ts';
+import { openSqliteStorage, type SqliteStorage } from '../../src/adapters/sqlite/open.ts';
+import { migrate } from '../../src/adapters/sqlite/schema.ts';
 import type { ArchivedPet } from '../../src/application/ports/pet-archive.ts';
+import type { StorageLog } from '../../src/application/ports/storage-log.ts';
 import { type Program, run } from './process.ts';
 
 const WRITER = fileURLToPath(new URL('./sqlite-writer.ts', import.meta.url));
 const KEY_WRITER = fileURLToPath(new URL('./sqlite-key-writer.ts', import.meta.url));
 
-/** A path for a database, in a directory of its own that goes with the test. */
+/** For tests that expect no warning. */
+export const silentLog: StorageLog = { warn: () => {} };
+
+/** For tests that leave the files in place. */
+export const unguardedWrite: GuardedWrite = (write) => write();
+
+/** A path for a database in a new directory, which the end of the test removes. */
 export async function newFile(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'petstore-sqlite-'));
   onTestFinished(async () => rm(directory, { recursive: true, force: true }));
   return join(directory, 'petstore.db');
 }
 
-/** What the first version was: no build may read another meaning into it. */
+/** Waits for a storage to open, and closes it after the test. */
+export async function closedAfterTest<Opened extends { close(): Promise<void> }>(
+  opening: Promise<Opened>,
+): Promise<Opened> {
+  const opened = await opening;
+  onTestFinished(() => opened.close());
+  return opened;
+}
+
+/** A service in this process, until the end of the test. */
+export async function openService(file: string, log: StorageLog = silentLog): Promise<SqliteStorage> {
+  return closedAfterTest(openSqliteStorage(file, log));
+}
+
+/** Creates a file with the schema of this build and nothing else. */
+export async function newDatabase(): Promise<{ readonly file: string; readonly db: DatabaseSync }> {
+  const file = await newFile();
+  const db = connect(file, { readOnly: false });
+  onTestFinished(() => db.close());
+  makeDurable(db);
+  migrate(db);
+  return { file, db };
+}
+
+/** Schema version 1. Every build must migrate it. */
 const VERSION_1 = `CREATE TABLE pets (
      id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id BETWEEN 1 AND 9007199254740991),
      name TEXT NOT NULL,
@@ -31,7 +66,7 @@ const VERSION_1 = `CREATE TABLE pets (
    CREATE UNIQUE INDEX pets_by_idempotency_key ON pets (idempotency_key) WHERE idempotency_key IS NOT NULL;
    PRAGMA application_id = 0x50455453; PRAGMA user_version = 1; PRAGMA journal_mode = WAL;`;
 
-/** A file as the first build left it. */
+/** A file as the first build would have left it. */
 export async function fileOfVersion1(pets: readonly ArchivedPet[]): Promise<string> {
   const file = await newFile();
   using db = new DatabaseSync(file);
@@ -47,21 +82,45 @@ export async function fileOfVersion1(pets: readonly ArchivedPet[]): Promise<stri
   return file;
 }
 
-/** Another program that has the file open. */
-export function stranger(file: string, options: { readonly readOnly?: boolean } = {}): DatabaseSync {
+/** A connection of another program, until the end of the test. */
+export function otherConnection(file: string, options: { readonly readOnly?: boolean } = {}): DatabaseSync {
   const db = new DatabaseSync(file, { readBigInts: true, ...options });
   onTestFinished(() => db[Symbol.dispose]());
   return db;
 }
 
-/** Another service, which stores pets for as many callers, one after the other each, until it is killed. */
+/** A service in another process. Each of its callers stores one pet after the other. */
 export function writer(file: string, callers: number): Program {
   return run(process.execPath, [WRITER, file, `${callers}`]);
 }
 
-/** A command that makes and revokes keys, one after the other, until it is killed. */
+/** Runs a {@link writer} until it has acknowledged so many pets, and kills it with SIGKILL. */
+export async function killedWriter(
+  file: string,
+  { callers, pets }: { readonly callers: number; readonly pets: number },
+): Promise<Program> {
+  const program = writer(file, callers);
+  await program.printed(new RegExp(`^${pets} `, 'm'));
+  await program.kill();
+  return program;
+}
+
+/** A command in another process that creates and revokes keys. */
 export function keyWriter(file: string): Program {
   return run(process.execPath, [KEY_WRITER, file]);
+}
+
+/** A copy of the file and its WAL, as a crash at this moment would leave them. The file must be idle. */
+export async function crashImage(file: string): Promise<string> {
+  const image = await newFile();
+  await copyFile(file, image);
+  await copyFile(`${file}-wal`, `${image}-wal`);
+  return image;
+}
+
+/** Moves the WAL into the file, as far as possible, and empties it. */
+export function checkpoint(file: string): void {
+  otherConnection(file).prepare('PRAGMA wal_checkpoint(TRUNCATE)').all();
 }
 
 export function count(db: DatabaseSync): bigint {
@@ -70,23 +129,23 @@ export function count(db: DatabaseSync): bigint {
 }
 
 /**
- * How many transactions are in the write-ahead log: the frames that end one carry the size of the database, and the
- * frames of this log carry its salt. https://www.sqlite.org/fileformat.html#the_write_ahead_log
+ * The number of transactions in the write-ahead log. The last frame of a transaction has the size of the database, and
+ * every valid frame has the salt of the log. https://www.sqlite.org/fileformat.html#the_write_ahead_log
  */
 export async function commits(file: string): Promise<number> {
-  const log = await readFile(`${file}-wal`);
-  const pageSize = log.readUInt32BE(8);
-  const salt = log.readBigUInt64BE(16);
+  const wal = await readFile(`${file}-wal`);
+  const pageSize = wal.readUInt32BE(8);
+  const salt = wal.readBigUInt64BE(16);
   let result = 0;
-  for (let frame = 32; frame + 24 + pageSize <= log.length; frame += 24 + pageSize) {
-    if (log.readBigUInt64BE(frame + 8) === salt && log.readUInt32BE(frame + 4) > 0) result++;
+  for (let frame = 32; frame + 24 + pageSize <= wal.length; frame += 24 + pageSize) {
+    if (wal.readBigUInt64BE(frame + 8) === salt && wal.readUInt32BE(frame + 4) > 0) result++;
   }
   return result;
 }
 
 /**
- * Changes rows as a failing disk might: past the checks, the types and the NOT NULL of the tables, while a service may
- * have the file open.
+ * Changes rows as a failing disk might: the checks, the types and the NOT NULL of the tables do not apply. A service
+ * may have the file open.
  */
 export function damage(file: string, sql: string): void {
   const schema = (change: string) => {

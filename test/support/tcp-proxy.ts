@@ -4,8 +4,8 @@ import { type AddressInfo, createConnection, createServer, type Socket } from 'n
 type Pair = { readonly client: Socket; readonly server: Socket; doomed: boolean };
 
 /**
- * A proxy on loopback between a MongoDB client and one server, to provoke what a network can do. Knows of MongoDB's
- * protocol only how the name of a command looks in a message: as the first element, a string, of a BSON document.
+ * A proxy on loopback between a MongoDB client and one server, which simulates network failures. Of MongoDB's protocol,
+ * it only knows how a message names its command: as the first element, a string, of a BSON document.
  */
 export class TcpProxy {
   readonly #host: string;
@@ -31,24 +31,24 @@ export class TcpProxy {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Cuts the connection at the server's reply to this command, so many times: the server did it, nobody knows. */
+  /** Cuts the connection instead of forwarding the next replies to this command. The server has executed it. */
   loseReplies(command: string, times: number): void {
     this.#toLose = { mark: markOf(command), times };
   }
 
-  /** How many replies are still to be lost. */
+  /** How many replies the proxy has yet to lose. */
   get repliesToLose(): number {
     return this.#toLose?.times ?? 0;
   }
 
-  /** Resolves when the next such command has come; it goes on to the server when it is released. */
+  /** Resolves when the next such command arrives. The returned function forwards it to the server. */
   hold(command: string): Promise<() => void> {
     const { promise, resolve } = Promise.withResolvers<() => void>();
     this.#toHold = { mark: markOf(command), caught: resolve };
     return promise;
   }
 
-  /** From now on nothing passes and nothing is refused: so does a server that has frozen look. */
+  /** Stops forwarding, but keeps and accepts connections, like a frozen server. */
   stall(): void {
     this.#stalled = true;
     for (const { client, server } of this.#pairs) {
@@ -66,21 +66,22 @@ export class TcpProxy {
   }
 
   /**
-   * Resets connections on the side of the client, whatever is under way. New ones are taken.
+   * Resets connections to the client. New ones are accepted.
    *
-   * @param share how many of them, from 0 to 1: which is left to chance
+   * @param share the probability for each connection, from 0 to 1
    */
   reset(share = 1): void {
     for (const { client } of this.#pairs) if (Math.random() < share) client.resetAndDestroy();
   }
 
-  /** {@link reset} in good order. */
+  /** Like {@link reset}, but ends connections gracefully. */
   end(share = 1): void {
     for (const { client } of this.#pairs) if (Math.random() < share) client.end();
   }
 
-  /** Cuts every connection and refuses new ones. */
+  /** Cuts every connection and refuses new ones. Idempotent. */
   async close(): Promise<void> {
+    if (!this.#server.listening) return;
     const closed = once(this.#server, 'close');
     this.#server.close();
     for (const pair of this.#pairs) this.#cut(pair);
@@ -92,7 +93,7 @@ export class TcpProxy {
     const pair: Pair = { client, server, doomed: false };
     this.#pairs.add(pair);
     for (const socket of [client, server]) {
-      // An error is followed by 'close', which is all that matters here.
+      // After an error, 'close' follows.
       socket.on('error', () => {}).on('close', () => this.#cut(pair));
       if (this.#stalled) socket.pause();
     }

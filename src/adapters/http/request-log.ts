@@ -1,54 +1,57 @@
 import type { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 
-/** One answered request, as the log tells it. Holds no key and no body. */
+/** One answered request. Contains no key and no body. */
 export type RequestRecord = {
   readonly requestId: string;
-  /** `undefined` when what came was not HTTP. */
+  /** `undefined` when the bytes were not HTTP. */
   readonly method: string | undefined;
-  /** The route's pattern, not the path, which can carry anything. `undefined` when no route matched. */
+  /** The pattern of the route. Not the path, which may contain anything. `undefined` when no route matched. */
   readonly route: string | undefined;
   /** `undefined` when there was no answer. */
   readonly status: number | undefined;
-  /** From the parsed headers of the request to the last byte of the answer, in milliseconds. `undefined` as above. */
+  /**
+   * From the parsed request headers to the last byte of the answer, in milliseconds. `undefined` when the server
+   * answered before the application saw the request.
+   */
   readonly durationMs: number | undefined;
-  /** The id of the API key, which is public. `undefined` when none was verified. */
+  /** The public id of the API key. `undefined` when no key was verified. */
   readonly keyId: string | undefined;
-  /** The label of the API key. `undefined` when none was verified. */
+  /** The label of the API key. `undefined` when no key was verified. */
   readonly keyLabel: string | undefined;
-  /** The client was gone before it had the whole answer, or the service cut it off. `undefined` if not. */
+  /** The connection closed before the client had the whole answer. `undefined` otherwise. */
   readonly aborted: true | undefined;
 };
 
-/** A pet that a request was told to have added. For the audit: who did what. */
+/** A pet that a request added. For the audit log. */
 export type PetCreated = {
   readonly requestId: string;
   readonly petId: bigint;
   /** The id of the API key. */
   readonly keyId: string;
-  /** Its label. */
+  /** The label of the API key. */
   readonly keyLabel: string;
-  /** An earlier request with the same Idempotency-Key had added it, and may have been answered with a failure. */
+  /** An earlier request with the same Idempotency-Key added the pet. The client may have seen that request fail. */
   readonly replayed: boolean;
 };
 
-/** What is wrong with connections, rather than with a request. */
+/** A problem with connections rather than with a request. */
 export type ConnectionTrouble =
-  /** Too much was held for clients that did not take it; those for which most was held lost their connections. */
+  /** The answers that clients did not read took too much memory. The largest holders lost their connections. */
   | { readonly kind: 'cut-off'; readonly connections: number }
-  /** There were as many connections as there may be. */
+  /** The limit of connections was reached. */
   | { readonly kind: 'refused'; readonly connections: number }
-  /** No file descriptor is left: how many connections are closed because of that is not known. */
+  /** The process has no file descriptor left. How many connections that costs is unknown. */
   | { readonly kind: 'no-descriptors' }
   | { readonly kind: 'descriptors-again' };
 
-/** Where the HTTP adapter reports what it did. */
+/** Receives the reports of the HTTP adapter. */
 export interface RequestLog {
   answered(request: RequestRecord): void;
-  /** Something that is not the client's fault: a bug, or storage that is away. */
+  /** A failure that is not the client's fault: a bug, or unavailable storage. */
   failed(error: unknown, requestId: string | undefined): void;
   petCreated(created: PetCreated): void;
-  /** At most once in ten seconds for each kind that is counted; the others when they begin and end. */
+  /** Counted kinds are reported at most once in ten seconds each, the others when they begin and end. */
   connectionTrouble(trouble: ConnectionTrouble): void;
-  /** A request was let through without being counted, because the storage of the rate limiter is away. */
+  /** A request passed uncounted because the storage of the rate limiter is unavailable. */
   notLimited(error: StorageUnavailable, requestId: string): void;
 }

@@ -1,25 +1,19 @@
 import type { Pet } from '../../domain/pet.ts';
 
-/** How many pets are remembered with their wire form. A power of two. */
-const REMEMBERED = 1024;
-
-// Pets that stay in memory come again as the same objects, and never change. Each has one place, by its id. Not a
-// WeakMap: for pets that come fresh from a database, the garbage collector would spend more on that than all else.
-const pets: Pet[] = [];
-const encoded: string[] = [];
-
-/** The wire form of a pet. Written by hand, because `JSON.stringify` has no exact int64. */
-export function petJson(pet: Pet): string {
-  const place = Number(pet.id) & (REMEMBERED - 1);
-  const known = encoded[place];
-  if (known !== undefined && pets[place] === pet) return known;
-  const { id, name, categoryId, status } = pet;
-  const json = `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`;
-  pets[place] = pet;
-  encoded[place] = json;
-  return json;
+declare global {
+  interface JSON {
+    // https://github.com/tc39/proposal-json-parse-with-source, in V8 but not yet in TypeScript's library.
+    rawJSON(text: string): object;
+  }
 }
 
-export function petsJson(page: readonly Pet[]): string {
-  return `[${page.map(petJson).join(',')}]`;
+/** A pet as a value for `JSON.stringify`, which then writes every digit of an int64. */
+export function petJson({ id, name, categoryId, status }: Pet): object {
+  return { id: exactNumber(id), name, categoryId: exactNumber(categoryId), status };
+}
+
+/** A number where that is exact, because V8 writes it much faster. */
+function exactNumber(value: bigint): number | object {
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : JSON.rawJSON(String(value));
 }

@@ -2,14 +2,15 @@ import { ApiKeyIdTaken } from '../../application/keys/errors.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
 import { type ApiKey, storedApiKey } from '../../domain/api-key.ts';
 
-/** Keeps API keys for as long as the process lives. */
+/** Keeps API keys in memory until the process ends. */
 export class InMemoryApiKeyRepository implements ApiKeyRepository {
   readonly #keys = new Map<string, ApiKey>();
 
+  /** @throws {ApiKeyIdTaken} */
   async insert(key: ApiKey): Promise<void> {
-    const there = this.#keys.get(key.id);
-    if (there === undefined) this.#keys.set(key.id, structuredClone(storedApiKey(key)));
-    else if (there.digest !== key.digest) throw new ApiKeyIdTaken(key.id);
+    const stored = this.#keys.get(key.id);
+    if (stored === undefined) this.#keys.set(key.id, structuredClone(storedApiKey(key)));
+    else if (stored.digest !== key.digest) throw new ApiKeyIdTaken(key.id);
   }
 
   async findById(id: string): Promise<ApiKey | undefined> {

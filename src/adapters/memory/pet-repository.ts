@@ -11,33 +11,33 @@ import { samePet } from '../../application/moving/same-pet.ts';
 import { MAX_PET_ID, type NewPet, type Pet, type PetStatus, storedPet } from '../../domain/pet.ts';
 
 /**
- * Keeps pets for as long as the process lives. Ids only grow and nothing is removed, so that appending keeps
- * every array sorted: a page is a binary search and a slice, O(log n + limit), with and without a filter.
+ * Keeps pets in memory until the process ends. New ids are the greatest and no pet is removed, so arrays stay sorted by
+ * appending. A page takes a binary search and a slice, O(log n + limit), with and without a filter.
  */
 export class InMemoryPetRepository implements PetRepository, PetArchive {
   readonly #all: Pet[] = [];
   readonly #byStatus: Record<PetStatus, Pet[]> = { available: [], pending: [], sold: [] };
-  readonly #byKey = new Map<string, { readonly pet: Pet; readonly fingerprint: string }>();
+  readonly #byIdempotencyKey = new Map<string, { readonly pet: Pet; readonly fingerprint: string }>();
   readonly #idempotency = new WeakMap<Pet, Idempotency>();
-  #lastId: bigint;
+  #lastId = 0n;
 
-  /** @param lastId the id before the first that is given: a test of the end of the range needs it. */
-  constructor(lastId = 0n) {
-    this.#lastId = lastId;
-  }
-
+  /** @throws {PetIdsExhausted} */
   async insert(pet: NewPet): Promise<Pet> {
     return this.#add(pet);
   }
 
+  /**
+   * @throws {IdempotencyKeyReused}
+   * @throws {PetIdsExhausted}
+   */
   async insertOnce(pet: NewPet, { key, fingerprint }: Idempotency): Promise<Inserted> {
-    const known = this.#byKey.get(key);
+    const known = this.#byIdempotencyKey.get(key);
     if (known === undefined) {
       const stored = this.#add(pet);
       this.#remember(stored, { key, fingerprint });
       return { pet: stored, replayed: false };
     }
-    if (known.fingerprint !== fingerprint) throw new IdempotencyKeyReused(key);
+    if (known.fingerprint !== fingerprint) throw new IdempotencyKeyReused();
     return { pet: known.pet, replayed: true };
   }
 
@@ -56,11 +56,15 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
     return pets.map((pet) => this.#archived(pet));
   }
 
+  /**
+   * @throws {PetIdTaken}
+   * @throws {IdempotencyKeyTaken}
+   */
   async write(pets: readonly ArchivedPet[]): Promise<void> {
     for (const pet of pets) {
-      const there = this.#find(pet.id);
-      if (there === undefined) this.#put(pet);
-      else if (!samePet(this.#archived(there), pet)) throw new PetIdTaken(pet.id);
+      const stored = this.#find(pet.id);
+      if (stored === undefined) this.#put(pet);
+      else if (!samePet(this.#archived(stored), pet)) throw new PetIdTaken(pet.id);
     }
   }
 
@@ -94,7 +98,8 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
   }
 
   #put({ id, idempotency, ...pet }: ArchivedPet): void {
-    if (idempotency !== undefined && this.#byKey.has(idempotency.key)) throw new IdempotencyKeyTaken(id);
+    if (idempotency !== undefined && this.#byIdempotencyKey.has(idempotency.key))
+      throw new IdempotencyKeyTaken(id);
     const stored = storedPet(id, pet);
     for (const pets of [this.#all, this.#byStatus[stored.status]]) {
       pets.splice(firstAfter(pets, id), 0, stored);
@@ -104,7 +109,7 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
   }
 
   #remember(pet: Pet, { key, fingerprint }: Idempotency): void {
-    this.#byKey.set(key, { pet, fingerprint });
+    this.#byIdempotencyKey.set(key, { pet, fingerprint });
     this.#idempotency.set(pet, { key, fingerprint });
   }
 
@@ -114,7 +119,7 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
   }
 }
 
-/** The index of the first pet whose id is greater, in an array sorted by id. */
+/** The index of the first pet with a greater id, in an array sorted by id. */
 function firstAfter(pets: readonly Pet[], id: bigint): number {
   let low = 0;
   let high = pets.length;

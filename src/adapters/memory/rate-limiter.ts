@@ -1,35 +1,31 @@
+import { allowanceOf } from '../../application/keys/allowance.ts';
 import type { Allowance, RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 
-type Window = { count: number; readonly beganAt: number };
+type Window = { count: number; readonly startMs: number };
 
-/** Counts for one process, each key in windows that begin with its first request. */
+/** Counts the requests of one process. */
 export class InMemoryRateLimiter implements RateLimiter {
-  // One for each key and limit, which takes the place of the one before it.
+  // The current window of each key and limit.
   readonly #windows = new Map<string, Window>();
-  readonly #now: () => number;
+  readonly #nowMs: () => number;
 
-  /** @param now in milliseconds; monotonic, because a clock that is set back would make a window last for hours */
-  constructor(now: () => number = () => performance.now()) {
-    this.#now = now;
+  /** @param nowMs a monotonic clock: a wall clock that is set back would make a window last for hours */
+  constructor(nowMs: () => number = () => performance.now()) {
+    this.#nowMs = nowMs;
   }
 
-  async take(keyId: string, { requests, seconds }: RateLimit): Promise<Allowance> {
+  async take(keyId: string, limit: RateLimit): Promise<Allowance> {
+    const { requests, seconds } = limit;
     const name = `${requests}/${seconds}:${keyId}`;
     const lengthMs = seconds * 1_000;
-    const now = this.#now();
+    const nowMs = this.#nowMs();
     let window = this.#windows.get(name);
-    if (window === undefined || now - window.beganAt >= lengthMs) {
-      window = { count: 0, beganAt: now };
+    if (window === undefined || nowMs - window.startMs >= lengthMs) {
+      window = { count: 0, startMs: nowMs };
       this.#windows.set(name, window);
     }
     window.count++;
-    // Not by the time at which it ends: that would be rounded, and the wait could come out longer than the window.
-    const leftMs = lengthMs - (now - window.beganAt);
-    return {
-      allowed: window.count <= requests,
-      remaining: Math.max(0, requests - window.count),
-      resetSeconds: Math.max(1, Math.ceil(leftMs / 1_000)),
-    };
+    return allowanceOf(limit, { count: window.count, leftMs: lengthMs - (nowMs - window.startMs) });
   }
 }

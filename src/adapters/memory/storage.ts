@@ -3,6 +3,7 @@ import type { EphemeralStorage, StorageKind } from '../../application/ports/stor
 /** Pets and API keys in the memory of the process. */
 export const memoryStorage: StorageKind = {
   urlForm: 'memory:',
+  persistent: false,
   parseUrl: (url) => (url === 'memory:' ? MEMORY : undefined),
 };
 

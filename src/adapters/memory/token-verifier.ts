@@ -2,14 +2,14 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { Caller, TokenVerifier } from '../../application/ports/token-verifier.ts';
 import { SCOPES } from '../../domain/api-key.ts';
 
-/** A key that is known in advance, without its token. */
+/** A key that is known at start, without its token. */
 export type KnownKey = {
-  readonly key: Caller;
+  readonly caller: Caller;
   /** SHA-256 of the token. */
   readonly digest: Buffer;
 };
 
-/** What is not said of a key: its label is its id, and it is good for everything. */
+/** By default, a key has its label as its id, and every scope. */
 export function knownKey({
   token,
   label,
@@ -17,14 +17,10 @@ export function knownKey({
   scopes = SCOPES,
   ...rest
 }: Partial<Caller> & { readonly token: string; readonly label: string }): KnownKey {
-  return { key: { id, label, scopes, ...rest }, digest: sha256(token) };
+  return { caller: { id, label, scopes, ...rest }, digest: sha256(token) };
 }
 
-export function sha256(token: string): Buffer {
-  return hash('sha256', token, 'buffer');
-}
-
-/** A fixed set of keys. Compares with every one of them, so that the time tells nothing about which was near. */
+/** Verifies a fixed set of keys. Compares a token with all of them, so the time reveals nothing about any of them. */
 export class InMemoryTokenVerifier implements TokenVerifier {
   readonly #keys: readonly KnownKey[];
 
@@ -35,7 +31,11 @@ export class InMemoryTokenVerifier implements TokenVerifier {
   async verify(token: string): Promise<Caller | undefined> {
     const digest = sha256(token);
     let found: Caller | undefined;
-    for (const known of this.#keys) if (timingSafeEqual(known.digest, digest)) found = known.key;
+    for (const known of this.#keys) if (timingSafeEqual(known.digest, digest)) found = known.caller;
     return found;
   }
+}
+
+function sha256(token: string): Buffer {
+  return hash('sha256', token, 'buffer');
 }

@@ -1,59 +1,60 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Collection } from 'mongodb';
-import { Deadline } from './deadline.ts';
-import type { FreshReads } from './fresh-reads.ts';
-import type { ApiKeyDocument } from './schema.ts';
+import type { ConfirmedReads } from './confirmed-reads.ts';
+import type { ApiKeyDocument } from './schema/collections.ts';
 
-/** How far apart two queries begin, in milliseconds. */
-const APART_MS = 5;
+/** The minimum time between the starts of two queries. */
+const QUERY_INTERVAL_MS = 5;
 
 type Found = ReadonlyMap<string, ApiKeyDocument>;
+type Batch = { readonly ids: Set<string>; readonly found: Promise<Found> };
 
 /**
- * Finds keys by their ids, those that are asked for within a few milliseconds in one query. The first is asked for at
- * once; a flood of keys that nobody has heard of costs no more than 200 queries a second.
+ * Finds keys by id. The first query starts at once. Lookups within a few milliseconds after it share the next query: a
+ * flood of unknown keys costs 200 queries a second at most.
  */
 export class ApiKeyLookup {
   readonly #keys: Collection<ApiKeyDocument>;
-  readonly #deadlineMs: number;
-  readonly #reads: FreshReads;
-  #next: { readonly ids: Set<string>; readonly found: Promise<Found> } | undefined;
-  #lastAt = -Infinity;
+  readonly #reads: ConfirmedReads;
+  readonly #timeoutMs: number;
+  #nextBatch: Batch | undefined;
+  #lastQueryAt = -Infinity;
 
-  constructor(keys: Collection<ApiKeyDocument>, deadlineMs: number, reads: FreshReads) {
+  constructor(keys: Collection<ApiKeyDocument>, reads: ConfirmedReads, timeoutMs: number) {
     this.#keys = keys;
-    this.#deadlineMs = deadlineMs;
     this.#reads = reads;
+    this.#timeoutMs = timeoutMs;
   }
 
+  /** @throws {StorageUnavailable} */
   async find(id: string): Promise<ApiKeyDocument | undefined> {
-    const pause = this.#lastAt + APART_MS - performance.now();
-    const isFirst = pause <= 0 && this.#next === undefined;
-    const found = await (isFirst ? this.#query([id]) : this.#together(id, pause));
+    const pauseMs = this.#lastQueryAt + QUERY_INTERVAL_MS - performance.now();
+    const isFirst = pauseMs <= 0 && this.#nextBatch === undefined;
+    const found = await (isFirst ? this.#query([id]) : this.#joinBatch(id, pauseMs));
     return found.get(id);
   }
 
-  #together(id: string, pause: number): Promise<Found> {
-    this.#next ??= this.#collect(pause);
-    this.#next.ids.add(id);
-    return this.#next.found;
+  #joinBatch(id: string, pauseMs: number): Promise<Found> {
+    this.#nextBatch ??= this.#startBatch(pauseMs);
+    this.#nextBatch.ids.add(id);
+    return this.#nextBatch.found;
   }
 
-  #collect(pause: number): { readonly ids: Set<string>; readonly found: Promise<Found> } {
+  #startBatch(pauseMs: number): Batch {
     const ids = new Set<string>();
-    // Whole milliseconds: a timer cuts off the rest.
-    const found = sleep(Math.ceil(pause)).then(() => {
-      this.#next = undefined;
+    // Rounded up: a timer truncates fractions of a millisecond.
+    const found = sleep(Math.ceil(pauseMs)).then(() => {
+      this.#nextBatch = undefined;
       return this.#query([...ids]);
     });
     return { ids, found };
   }
 
   async #query(ids: readonly string[]): Promise<Found> {
-    this.#lastAt = performance.now();
+    this.#lastQueryAt = performance.now();
     const options = { batchSize: ids.length + 1 } as const;
-    // A miss is not doubted: an unknown key would take longer than a revoked one, and cost the database a write.
-    const found = await this.#reads.read(new Deadline(this.#deadlineMs), () =>
+    // A miss is not confirmed: an unknown key would take longer than a revoked one and cost the database a write.
+    const found = await this.#reads.read(this.#timeoutMs, () =>
       this.#keys.find({ _id: { $in: [...ids] } }, options).toArray(),
     );
     return new Map(found.map((document) => [document._id, document]));

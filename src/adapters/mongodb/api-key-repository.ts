@@ -1,69 +1,85 @@
 import type { Collection, Db } from 'mongodb';
-import { ApiKeyIdTaken } from '../../application/keys/errors.ts';
-import { type DamagedApiKey } from '../../application/keys/errors.ts';
-import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import { keyFromStorage, undamaged } from '../../application/keys/key-from-storage.ts';
+import { ApiKeyIdTaken, type DamagedApiKey } from '../../application/keys/errors.ts';
+import { parseStoredApiKey, throwIfDamaged } from '../../application/keys/parse-stored-api-key.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { ApiKey, RateLimit } from '../../domain/api-key.ts';
 import { ApiKeyLookup } from './api-key-lookup.ts';
-import { Deadline } from './deadline.ts';
-import { duplicateField, isMisfit } from './errors.ts';
-import { FreshReads } from './fresh-reads.ts';
-import { type ApiKeyDocument, apiKeysOf } from './schema.ts';
+import type { ConfirmedReads } from './confirmed-reads.ts';
+import { retryUntilDeadline } from './connection/deadline.ts';
+import { duplicateField } from './connection/mongo-errors.ts';
+import { isServerError } from './connection/server-error-codes.ts';
+import { type ApiKeyDocument, apiKeysOf } from './schema/collections.ts';
 
-/** Every call is over after this time, with an answer or with {@link StorageUnavailable}. */
-const DEADLINE_MS = 10_000;
+const CALL_TIMEOUT_MS = 10_000;
 
 /** API keys in MongoDB, shared by any number of processes. */
 export class MongoApiKeyRepository implements ApiKeyRepository {
   readonly #keys: Collection<ApiKeyDocument>;
   readonly #lookup: ApiKeyLookup;
-  readonly #deadlineMs: number;
-  readonly #reads: FreshReads;
+  readonly #reads: ConfirmedReads;
+  readonly #timeoutMs: number;
 
-  constructor(db: Db, deadlineMs = DEADLINE_MS, reads = new FreshReads(db)) {
+  /** @param timeoutMs the limit of every call. Default: 10 s. */
+  constructor(db: Db, reads: ConfirmedReads, timeoutMs = CALL_TIMEOUT_MS) {
     this.#keys = apiKeysOf(db);
-    this.#lookup = new ApiKeyLookup(this.#keys, deadlineMs, reads);
-    this.#deadlineMs = deadlineMs;
+    this.#lookup = new ApiKeyLookup(this.#keys, reads, timeoutMs);
     this.#reads = reads;
+    this.#timeoutMs = timeoutMs;
   }
 
+  /**
+   * @throws {ApiKeyIdTaken}
+   * @throws {StorageUnavailable}
+   */
   async insert(key: ApiKey): Promise<void> {
     const document = toDocument(key);
-    await this.#persistently(() => this.#insertDocument(document));
+    await this.#retry(() => this.#insertDocument(document));
   }
 
+  /**
+   * @throws {DamagedApiKey}
+   * @throws {StorageUnavailable}
+   */
   async findById(id: string): Promise<ApiKey | undefined> {
     const found = await this.#lookup.find(id);
-    return found === undefined ? undefined : undamaged(toRecord(found));
+    return found === undefined ? undefined : throwIfDamaged(toRecord(found));
   }
 
+  /** @throws {StorageUnavailable} */
   async list(): Promise<readonly (ApiKey | DamagedApiKey)[]> {
     const options = { sort: { createdAt: 1, _id: 1 } } as const;
-    const found = await this.#reads.read(new Deadline(this.#deadlineMs), () =>
-      this.#keys.find({}, options).toArray(),
-    );
+    const found = await this.#reads.read(this.#timeoutMs, () => this.#keys.find({}, options).toArray());
     return found.map(toRecord);
   }
 
+  /**
+   * @throws {DamagedApiKey}
+   * @throws {StorageUnavailable}
+   */
   async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
     return this.#advance(id, { revokedAt: new Date(at) });
   }
 
+  /**
+   * @throws {DamagedApiKey}
+   * @throws {StorageUnavailable}
+   */
   async expire(id: string, at: Date): Promise<ApiKey | undefined> {
     return this.#advance(id, { expiresAt: new Date(at) });
   }
 
+  /** @throws {StorageUnavailable} */
   async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
     const updates = [...uses].map(([id, at]) => {
-      const tooLate = new Date(at.getTime() - USE_INTERVAL_MS);
-      // Negated, so that it is true of a key that was never used as well.
-      const filter = { _id: id, lastUsedAt: { $not: { $gt: tooLate } } };
+      const dueBefore = new Date(at.getTime() - USE_INTERVAL_MS);
+      // Negated: the filter also matches a key that was never used.
+      const filter = { _id: id, lastUsedAt: { $not: { $gt: dueBefore } } };
       return { updateOne: { filter, update: { $set: { lastUsedAt: new Date(at) } } } };
     });
-    // The driver refuses to write nothing.
+    // The driver rejects an empty bulk write.
     if (updates.length === 0) return;
-    await this.#persistently(() => this.#keys.bulkWrite(updates, { ordered: false }));
+    await this.#retry(() => this.#keys.bulkWrite(updates, { ordered: false }));
   }
 
   async #insertDocument(document: ApiKeyDocument): Promise<void> {
@@ -71,38 +87,37 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
       await this.#keys.insertOne(document);
     } catch (error) {
       if (duplicateField(error) !== '_id') throw error;
-      const owner = await this.#keys.findOne({ _id: document._id });
-      if (owner === null) throw new StorageUnavailable('the key is not yet durable', { cause: error });
-      if (owner.digest !== document.digest) throw new ApiKeyIdTaken(document._id);
+      const existing = await this.#keys.findOne({ _id: document._id });
+      if (existing === null) throw new StorageUnavailable('the API key is not yet durable', { cause: error });
+      if (throwIfDamaged(toRecord(existing)).digest !== document.digest)
+        throw new ApiKeyIdTaken(document._id);
     }
   }
 
-  /** `$min` keeps the earlier date, and takes a date where there is none. */
+  /** `$min` keeps the earlier date, and sets a missing one. */
   async #advance(
     id: string,
     date: Pick<ApiKeyDocument, 'revokedAt' | 'expiresAt'>,
   ): Promise<ApiKey | undefined> {
     const options = { returnDocument: 'after' } as const;
-    const changed = await this.#persistently(async () => {
+    const changed = await this.#retry(async () => {
       try {
         return await this.#keys.findOneAndUpdate({ _id: id }, { $min: date }, options);
       } catch (error) {
-        // The validator refuses every change of a damaged document, and does not say why.
-        if (isMisfit(error)) await this.findById(id);
+        // The validator rejects any change to a damaged document. Reading it throws the error that says what is wrong.
+        if (isServerError(error, 'DocumentValidationFailure')) await this.findById(id);
         throw error;
       }
     });
-    return changed === null ? undefined : undamaged(toRecord(changed));
+    return changed === null ? undefined : throwIfDamaged(toRecord(changed));
   }
 
-  /** Every call here may be repeated. */
-  #persistently<T>(work: () => Promise<T>): Promise<T> {
-    const deadline = new Deadline(this.#deadlineMs);
-    return deadline.bound(deadline.retry(work));
+  #retry<T>(work: () => Promise<T>): Promise<T> {
+    return retryUntilDeadline(this.#timeoutMs, work);
   }
 }
 
-/** Of its own: nothing that the caller may change while we wait, and nothing that is no part of a key. */
+/** A deep copy without foreign fields: the caller may change its object during the call. */
 function toDocument({ id, label, digest, scopes, createdAt, ...optional }: ApiKey): ApiKeyDocument {
   const { expiresAt, rateLimit, revokedAt, lastUsedAt } = optional;
   return {
@@ -118,9 +133,9 @@ function toDocument({ id, label, digest, scopes, createdAt, ...optional }: ApiKe
   };
 }
 
-/** Of its own: the document may be the answer to others, too. */
+/** A deep copy: several lookups may share the document. */
 function toRecord({ _id: id, ...document }: ApiKeyDocument): ApiKey | DamagedApiKey {
-  return keyFromStorage({ id, ...structuredClone(document) });
+  return parseStoredApiKey({ id, ...structuredClone(document) });
 }
 
 function toRateLimit({ requests, seconds }: RateLimit): RateLimit {

@@ -1,35 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BSON, type Db, type Document, MongoServerError } from 'mongodb';
-import { StorageSetupError } from '../../application/ports/storage-errors.ts';
+import { BSON, type Db, type Document } from 'mongodb';
 import type { Migration } from '../../application/ports/storage.ts';
-import { connect, setupError } from './connect.ts';
-import { raiseCounter } from './id-allocator.ts';
-import { makeIndexes } from './make-indexes.ts';
-import {
-  type CollectionPlan,
-  COLLECTIONS,
-  countersOf,
-  petsOf,
-  readVersion,
-  SCHEMA_VERSION,
-  versionProblem,
-  versionsOf,
-} from './schema.ts';
+import { StorageSetupError } from '../../application/ports/storage-errors.ts';
+import { connect, toSetupError } from './connection/connect.ts';
+import { isServerError } from './connection/server-error-codes.ts';
+import { raiseCounter } from './id-counter.ts';
+import { type CollectionPlan, COLLECTIONS } from './schema/collection-plans.ts';
+import { countersOf, petsOf, versionsOf } from './schema/collections.ts';
+import { createIndexes } from './schema/create-indexes.ts';
+import { readVersion, SCHEMA_VERSION, versionProblem } from './schema/schema-version.ts';
 
-const NAMESPACE_EXISTS = 48;
-const INDEX_BUILD_RUNNING = 12_587;
-
-/** How often it is looked whether the indexes of another migration are ready. */
-const PAUSE_MS = 200;
+/** How often to retry while another migration builds indexes. */
+const RETRY_INTERVAL_MS = 200;
 
 /**
- * Brings the database to the schema of this build, pets that are already there included. Every step may be done
- * again, and by two at the same time; the version comes last, so that whoever sees it sees the rest.
+ * Brings the database and its documents to the schema of this build. Every step can be repeated and run by several
+ * migrations at once. The version is written last: it guarantees the rest.
  *
- * @throws {StorageSetupError}
+ * @throws {StorageSetupError} if MongoDB cannot be reached, if the schema is newer, and if a repair needs a decision
  */
 export async function migrate(url: string): Promise<Migration> {
-  // An index on many pets takes as long as it takes.
+  // Building an index over many pets can take any time.
   const client = await connect(url, { socketTimeoutMS: 0, appName: 'petstore-migrate' });
   try {
     const db = client.db();
@@ -39,8 +30,8 @@ export async function migrate(url: string): Promise<Migration> {
     }
     for (const plan of COLLECTIONS) {
       await createCollection(db, plan);
-      if ((from ?? 0) < plan.since) await refuseMisfits(db, plan);
-      await makeIndexes(db, plan);
+      if ((from ?? 0) < plan.since) await refuseInvalidDocuments(db, plan);
+      await createIndexes(db, plan);
     }
     await raiseCounter(countersOf(db), petsOf(db));
     await versionsOf(db).updateOne(
@@ -50,7 +41,7 @@ export async function migrate(url: string): Promise<Migration> {
     );
     return { database: db.databaseName, from, to: SCHEMA_VERSION };
   } catch (error) {
-    throw setupError(client, error);
+    throw toSetupError(client, error);
   } finally {
     await client.close();
   }
@@ -60,35 +51,34 @@ async function createCollection(db: Db, { name, validator }: CollectionPlan): Pr
   try {
     await db.createCollection(name, { validator });
   } catch (error) {
-    if (!hasCode(error, NAMESPACE_EXISTS)) throw error;
+    if (!isServerError(error, 'NamespaceExists')) throw error;
     await setValidator(db, name, validator);
   }
 }
 
-/** Waits while another migration makes indexes, which takes as long as it takes. */
+/** Waits, without a limit, while another migration builds indexes. */
 async function setValidator(db: Db, name: string, validator: Document): Promise<void> {
   for (;;) {
     try {
       await db.command({ collMod: name, validator });
       return;
     } catch (error) {
-      if (!hasCode(error, INDEX_BUILD_RUNNING)) throw error;
+      if (!isServerError(error, 'BackgroundOperationInProgressForNamespace')) throw error;
     }
-    await sleep(PAUSE_MS);
+    await sleep(RETRY_INTERVAL_MS);
   }
 }
 
-function hasCode(error: unknown, code: number): boolean {
-  return error instanceof MongoServerError && error.code === code;
-}
-
-/** A validator says nothing about what was there before it. */
-async function refuseMisfits(db: Db, { name, holds, validator }: CollectionPlan): Promise<void> {
-  const misfit = await db.collection(name).findOne({ $nor: [validator] }, { projection: { _id: 1 } });
-  if (misfit !== null) {
+/** A validator does not check existing documents. */
+async function refuseInvalidDocuments(
+  db: Db,
+  { name, documentName, validator }: CollectionPlan,
+): Promise<void> {
+  const invalid = await db.collection(name).findOne({ $nor: [validator] }, { projection: { _id: 1 } });
+  if (invalid !== null) {
     throw new StorageSetupError(
-      `the collection "${name}" of the database "${db.databaseName}" has a document that is no ${holds} ` +
-        `(_id: ${BSON.EJSON.stringify(misfit._id)}); repair or remove it, then migrate again`,
+      `the collection "${name}" of the database "${db.databaseName}" has a document that is not a valid ` +
+        `${documentName} (_id: ${BSON.EJSON.stringify(invalid._id)}); repair or remove it, then migrate again`,
     );
   }
 }

@@ -1,45 +1,49 @@
-import { type Db, type MongoClient } from 'mongodb';
-import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import type { Db, MongoClient } from 'mongodb';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import type { PetArchive } from '../../application/ports/pet-archive.ts';
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
 import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
+import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageProbe } from '../../application/ports/storage-probe.ts';
 import { MongoApiKeyRepository } from './api-key-repository.ts';
-import { connect, setupError } from './connect.ts';
-import { Deadline } from './deadline.ts';
-import { FreshReads } from './fresh-reads.ts';
-import { indexProblem } from './indexes.ts';
+import { ConfirmedReads } from './confirmed-reads.ts';
+import { connect, toSetupError } from './connection/connect.ts';
 import { migrate } from './migrate.ts';
 import { MongoPetArchive } from './pet-archive.ts';
 import { MongoPetRepository } from './pet-repository.ts';
 import { MongoRateLimiter } from './rate-limiter.ts';
-import { readVersion, versionProblem } from './schema.ts';
+import { indexProblem } from './schema/inspect-indexes.ts';
+import { readVersion, versionProblem } from './schema/schema-version.ts';
 
-/** How long the probe waits for an answer: `/readyz` says within two seconds that MongoDB is away. */
-const PROBE_DEADLINE_MS = 1_500;
+/** `/readyz` reports an outage of MongoDB within two seconds. */
+const PROBE_TIMEOUT_MS = 1_500;
 
 export type MongoStorage = {
   readonly pets: PetRepository;
   readonly keys: ApiKeyRepository;
   readonly limiter: RateLimiter;
   readonly probe: StorageProbe;
-  /** Cuts what is still in flight: to be called when nothing is. */
+  /** Aborts calls in flight: call it when there are none. */
   close(): Promise<void>;
 };
 
 export type MongoArchive = {
   readonly archive: PetArchive;
   readonly keys: ApiKeyRepository;
+  /** Aborts calls in flight: call it when there are none. */
   close(): Promise<void>;
 };
 
 export type MongoStorageOptions = {
-  /** Bring an empty, older or damaged schema up to date first. */
+  /** Whether to migrate a schema that is missing, older or damaged. */
   readonly autoMigrate: boolean;
 };
 
-/** @throws {StorageSetupError} */
+/**
+ * Opens the storage of a service.
+ *
+ * @throws {StorageSetupError} if MongoDB cannot be reached, or if its schema does not fit this build
+ */
 export async function openMongoStorage(
   url: string,
   { autoMigrate }: MongoStorageOptions,
@@ -48,10 +52,10 @@ export async function openMongoStorage(
   return setUp(client, async (db) => {
     if (autoMigrate && (await schemaProblem(db)) !== undefined) await migrate(url);
     refuse(await schemaProblem(db));
-    const reads = new FreshReads(db);
+    const reads = new ConfirmedReads(db);
     return {
-      pets: new MongoPetRepository(db, undefined, reads),
-      keys: new MongoApiKeyRepository(db, undefined, reads),
+      pets: new MongoPetRepository(db, reads),
+      keys: new MongoApiKeyRepository(db, reads),
       limiter: new MongoRateLimiter(db),
       probe: { check: () => check(db, reads) },
       close: () => client.close(),
@@ -60,20 +64,20 @@ export async function openMongoStorage(
 }
 
 /**
- * What the command line works with, while services are using it too.
+ * Opens the storage for the command line, even while services use it.
  *
- * @throws {StorageSetupError}
+ * @throws {StorageSetupError} if MongoDB cannot be reached, or if it has another schema version
  */
 export async function openMongoArchive(url: string): Promise<MongoArchive> {
-  // A count of many pets takes as long as it takes; archive and keys bound every call by themselves.
+  // A count of many pets outlasts any socket timeout. The archive and the keys limit their calls themselves.
   const client = await connect(url, { socketTimeoutMS: 0 });
   return setUp(client, async (db) => {
-    // The version alone: what has lost an index can still be brought to safety.
+    // Only the version: a database that has lost an index can still be exported.
     refuse(versionProblem(await readVersion(db), db.databaseName));
-    const reads = new FreshReads(db);
+    const reads = new ConfirmedReads(db);
     return {
       archive: new MongoPetArchive(db, reads),
-      keys: new MongoApiKeyRepository(db, undefined, reads),
+      keys: new MongoApiKeyRepository(db, reads),
       close: () => client.close(),
     };
   });
@@ -84,7 +88,7 @@ async function setUp<T>(client: MongoClient, work: (db: Db) => Promise<T>): Prom
     return await work(client.db());
   } catch (error) {
     await client.close();
-    throw setupError(client, error);
+    throw toSetupError(client, error);
   }
 }
 
@@ -92,12 +96,12 @@ function refuse(problem: string | undefined): void {
   if (problem !== undefined) throw new StorageSetupError(problem);
 }
 
-async function check(db: Db, reads: FreshReads): Promise<void> {
-  const problem = await reads.read(new Deadline(PROBE_DEADLINE_MS), () => schemaProblem(db));
+async function check(db: Db, reads: ConfirmedReads): Promise<void> {
+  const problem = await reads.read(PROBE_TIMEOUT_MS, () => schemaProblem(db));
   if (problem !== undefined) throw new StorageUnavailable(problem);
 }
 
-/** What keeps a service from working with the schema as it is, in one line. */
+/** @returns what the operator must do before a service can use the schema, in one line */
 async function schemaProblem(db: Db): Promise<string | undefined> {
   const [version, indexes] = await Promise.all([readVersion(db), indexProblem(db)]);
   return versionProblem(version, db.databaseName) ?? indexes;

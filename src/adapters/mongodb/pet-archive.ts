@@ -1,82 +1,90 @@
 import { type Collection, type Db, MongoBulkWriteError } from 'mongodb';
 import { IdempotencyKeyTaken, PetIdTaken } from '../../application/moving/errors.ts';
-import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import { pageFromStorage } from '../../application/pets/pet-from-storage.ts';
-import type { ArchivedPet, PetArchive } from '../../application/ports/pet-archive.ts';
 import { samePet } from '../../application/moving/same-pet.ts';
-import { Deadline } from './deadline.ts';
-import { DUPLICATE_KEY } from './errors.ts';
-import type { FreshReads } from './fresh-reads.ts';
-import { raiseCounter, SOUND_COUNTER } from './id-allocator.ts';
-import { hasPetId, petIds, toArchivedPet } from './pet-document.ts';
-import { type CounterDocument, countersOf, type PetDocument, petsOf, toBigInt, toLong } from './schema.ts';
+import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
+import type { ArchivedPet, PetArchive } from '../../application/ports/pet-archive.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import type { ConfirmedReads } from './confirmed-reads.ts';
+import { retryUntilDeadline } from './connection/deadline.ts';
+import { DUPLICATE_KEY } from './connection/server-error-codes.ts';
+import { raiseCounter, VALID_COUNTER } from './id-counter.ts';
+import { hasPetId, page, PET_FIELDS, petIds, toArchivedPet, toPetDocument } from './pet-document.ts';
+import { type CounterDocument, countersOf, type PetDocument, petsOf } from './schema/collections.ts';
+import { toBigInt } from './schema/long.ts';
 
-/** How long a call may take: long enough to sit out an election, and more, in the middle of a long copy. */
-const DEADLINE_MS = 60_000;
+/** Longer than an election: a long copy survives a failover. */
+const CALL_TIMEOUT_MS = 60_000;
 
-/** A count looks at every pet: some seconds for ten million. */
-const COUNT_DEADLINE_MS = 600_000;
+/** A count scans every pet: some seconds for ten million. */
+const COUNT_TIMEOUT_MS = 600_000;
 
-const PET_FIELDS = { name: 1, categoryId: 1, status: 1, idem: 1 } as const;
+const ARCHIVED_FIELDS = { ...PET_FIELDS, idem: 1 } as const;
 
-/** The pets in MongoDB, also while services are writing to it. */
+/** All pets in MongoDB, even while services add more. Every call takes 60 s at most, and `count` 10 minutes. */
 export class MongoPetArchive implements PetArchive {
   readonly #pets: Collection<PetDocument>;
   readonly #counters: Collection<CounterDocument>;
-  readonly #reads: FreshReads;
+  readonly #reads: ConfirmedReads;
 
-  constructor(db: Db, reads: FreshReads) {
+  constructor(db: Db, reads: ConfirmedReads) {
     this.#pets = petsOf(db);
     this.#counters = countersOf(db);
     this.#reads = reads;
   }
 
+  /**
+   * @throws {DamagedPet}
+   * @throws {StorageUnavailable}
+   */
   async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
     const filter = petIds({ after });
-    const options = {
-      projection: PET_FIELDS,
-      sort: { _id: 1 },
-      limit,
-      // One round trip: see the list of the repository.
-      batchSize: limit,
-      singleBatch: true,
-    } as const;
+    const options = { projection: ARCHIVED_FIELDS, ...page(limit) } as const;
     const found = await this.#read(() => this.#pets.find(filter, options).toArray());
-    return pageFromStorage(found, after, toArchivedPet);
+    return parseStoredPage(found, after, toArchivedPet);
   }
 
+  /**
+   * @throws {PetIdTaken}
+   * @throws {IdempotencyKeyTaken}
+   * @throws {DamagedPet} if a pet with one of the ids is damaged
+   * @throws {StorageUnavailable}
+   */
   async write(pets: readonly ArchivedPet[]): Promise<void> {
     if (pets.length === 0) return;
-    const documents = pets.map(toDocument);
-    await persistently(() => this.#write(documents));
+    const documents = pets.map((pet) => toPetDocument(pet, pet.idempotency));
+    await retryUntilDeadline(CALL_TIMEOUT_MS, () => this.#write(documents));
   }
 
+  /** @throws {StorageUnavailable} */
   async greatestId(): Promise<bigint> {
     const options = { projection: { _id: 1 }, sort: { _id: -1 } } as const;
     const found = await this.#read(() => this.#pets.findOne(petIds({}), options));
     return found === null ? 0n : toBigInt(found._id);
   }
 
+  /** @throws {StorageUnavailable} */
   async lastId(): Promise<bigint> {
     const [counter, greatest] = await Promise.all([
-      this.#read(() => this.#counters.findOne(SOUND_COUNTER)),
+      this.#read(() => this.#counters.findOne(VALID_COUNTER)),
       this.greatestId(),
     ]);
-    const given = counter === null ? 0n : toBigInt(counter.last);
-    return given > greatest ? given : greatest;
+    const allocated = counter === null ? 0n : toBigInt(counter.last);
+    return allocated > greatest ? allocated : greatest;
   }
 
+  /** @throws {StorageUnavailable} */
   async reserve(id: bigint): Promise<void> {
-    await persistently(() => raiseCounter(this.#counters, this.#pets, id));
+    await retryUntilDeadline(CALL_TIMEOUT_MS, () => raiseCounter(this.#counters, this.#pets, id));
   }
 
+  /** @throws {StorageUnavailable} */
   async count(upTo: bigint): Promise<number> {
     const filter = petIds({ upTo });
-    return this.#read(() => this.#pets.countDocuments(filter), COUNT_DEADLINE_MS);
+    return this.#read(() => this.#pets.countDocuments(filter), COUNT_TIMEOUT_MS);
   }
 
-  #read<T>(work: () => Promise<T>, deadlineMs = DEADLINE_MS): Promise<T> {
-    return this.#reads.read(new Deadline(deadlineMs), work);
+  #read<T>(read: () => Promise<T>, timeoutMs = CALL_TIMEOUT_MS): Promise<T> {
+    return this.#reads.read(timeoutMs, read);
   }
 
   async #write(documents: readonly PetDocument[]): Promise<void> {
@@ -86,43 +94,31 @@ export class MongoPetArchive implements PetArchive {
       if (!(error instanceof MongoBulkWriteError)) throw error;
       const failures = [error.writeErrors].flat();
       if (failures.length === 0 || failures.some(({ code }) => code !== DUPLICATE_KEY)) throw error;
-      await this.#settle(failures.map(({ index }) => documents[index]!));
+      await this.#acceptDuplicates(failures.map(({ index }) => documents[index]!));
     }
   }
 
-  /** Resolves when what was refused as a duplicate is there already: one by one, in a state that will stay. */
-  async #settle(documents: readonly PetDocument[]): Promise<void> {
+  /** Resolves if every document that was rejected as a duplicate is stored, durable and the same pet. */
+  async #acceptDuplicates(documents: readonly PetDocument[]): Promise<void> {
     const filter = { _id: { $in: documents.map(({ _id }) => _id) } };
-    const found = await this.#pets.find(filter, { projection: PET_FIELDS }).toArray();
-    const stranger = found.find((document) => !hasPetId(document));
-    if (stranger !== undefined) throw new PetIdTaken(BigInt(Number(String(stranger._id))));
-    const there = new Map(found.map(toArchivedPet).map((pet) => [pet.id, pet]));
+    const found = await this.#pets.find(filter, { projection: ARCHIVED_FIELDS }).toArray();
+    const notAPet = found.find((document) => !hasPetId(document));
+    if (notAPet !== undefined) throw new PetIdTaken(BigInt(Number(String(notAPet._id))));
+    const existing = new Map(found.map(toArchivedPet).map((pet) => [pet.id, pet]));
     for (const document of documents) {
       const pet = toArchivedPet(document);
-      const owner = there.get(pet.id);
-      if (owner === undefined) await this.#settleKey(document, pet.id);
-      else if (!samePet(owner, pet)) throw new PetIdTaken(pet.id);
+      const other = existing.get(pet.id);
+      if (other === undefined) await this.#refuseKeyConflict(document, pet.id);
+      else if (!samePet(other, pet)) throw new PetIdTaken(pet.id);
     }
   }
 
-  async #settleKey({ _id, idem }: PetDocument, id: bigint): Promise<never> {
+  async #refuseKeyConflict({ _id, idem }: PetDocument, id: bigint): Promise<never> {
     if (idem !== undefined) {
       const filter = { 'idem.k': idem.k, _id: { $ne: _id } };
-      const owner = await this.#pets.findOne(filter, { projection: { _id: 1 } });
-      if (owner !== null) throw new IdempotencyKeyTaken(id);
+      const other = await this.#pets.findOne(filter, { projection: { _id: 1 } });
+      if (other !== null) throw new IdempotencyKeyTaken(id);
     }
     throw new StorageUnavailable('the pet is not yet durable');
   }
-}
-
-/** Every call here may be repeated. */
-async function persistently<T>(work: () => Promise<T>): Promise<T> {
-  const deadline = new Deadline(DEADLINE_MS);
-  return deadline.bound(deadline.retry(work));
-}
-
-function toDocument({ id, name, categoryId, status, idempotency }: ArchivedPet): PetDocument {
-  const document = { _id: toLong(id), name, categoryId: toLong(categoryId), status };
-  if (idempotency === undefined) return document;
-  return { ...document, idem: { k: idempotency.key, fp: idempotency.fingerprint } };
 }

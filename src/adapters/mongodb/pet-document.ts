@@ -1,17 +1,22 @@
-import { type Filter, Long, UUID } from 'mongodb';
-import { archivedFromStorage, petFromStorage } from '../../application/pets/pet-from-storage.ts';
+import { type Filter, type FindOptions, Long, UUID } from 'mongodb';
+import { parseStoredIdempotency, parseStoredPet } from '../../application/pets/parse-stored-pet.ts';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
+import type { Idempotency } from '../../application/ports/pet-repository.ts';
 import { MAX_PET_ID, type Pet } from '../../domain/pet.ts';
-import { type PetDocument, toBigInt, toLong } from './schema.ts';
+import type { PetDocument } from './schema/collections.ts';
+import { toBigInt, toLong } from './schema/long.ts';
 
 const MAX_ID = toLong(MAX_PET_ID);
 
-/** What a document of the collection may have become since it was stored; an `_id` never changes. */
+/** A document as it may be after damage. Its `_id` cannot change. */
 export type StoredPetDocument = { readonly [K in keyof PetDocument]?: unknown };
 
+/** The fields that {@link toPet} needs. */
+export const PET_FIELDS = { name: 1, categoryId: 1, status: 1 } as const;
+
 /**
- * The documents whose `_id` can be that of a pet: a long from 1 to 2^53 - 1. The service writes no others, and never
- * was one acknowledged as a pet.
+ * Matches documents whose `_id` can be that of a pet: a long from 1 to 2^53 - 1. The service has never written or
+ * acknowledged another.
  */
 export function petIds(range: { readonly after?: bigint; readonly upTo?: bigint }): Filter<PetDocument> {
   const after = toLong(range.after ?? 0n);
@@ -25,33 +30,63 @@ export function petIds(range: { readonly after?: bigint; readonly upTo?: bigint 
   };
 }
 
+/** A page in ascending order of id, in one round trip. */
+export function page(limit: number) {
+  return {
+    sort: { _id: 1 },
+    limit,
+    // Without a batch size, the server would end the single batch after 101 documents.
+    batchSize: limit,
+    singleBatch: true,
+  } as const satisfies FindOptions;
+}
+
 /**
- * @param document that {@link hasPetId}
+ * @param document one that {@link hasPetId}
  * @throws {DamagedPet}
  */
 export function toPet({ _id, name, categoryId, status }: StoredPetDocument): Pet {
   const fields = { name, categoryId: categoryId instanceof Long ? toBigInt(categoryId) : categoryId, status };
-  return petFromStorage(toBigInt(_id as Long), fields);
+  return parseStoredPet(toBigInt(_id as Long), fields);
 }
 
-/** As {@link toPet}. */
+/**
+ * @param document one that {@link hasPetId}
+ * @throws {DamagedPet}
+ */
 export function toArchivedPet(document: StoredPetDocument): ArchivedPet {
   const pet = toPet(document);
   const { idem } = document;
   if (idem === undefined) return pet;
-  // What is no object has neither.
+  // `null` stands for both hashes if `idem` is not an object, and is refused.
   const { k = null, fp = null } = (idem ?? {}) as { readonly k?: unknown; readonly fp?: unknown };
-  return archivedFromStorage(pet, k, fp);
+  return parseStoredIdempotency(pet, k, fp);
 }
 
-/** Whether the insert with this token has written the document. */
-export function isOf(op: UUID, document: StoredPetDocument): boolean {
-  return document.op instanceof UUID && document.op.equals(op);
+/** @throws {RangeError} if an integer is not an int64 */
+export function toPetDocument(
+  { id, name, categoryId, status }: Pet,
+  idempotency: Idempotency | undefined,
+  insertToken?: UUID,
+): PetDocument {
+  return {
+    _id: toLong(id),
+    name,
+    categoryId: toLong(categoryId),
+    status,
+    ...(insertToken !== undefined && { op: insertToken }),
+    ...(idempotency !== undefined && { idem: { k: idempotency.key, fp: idempotency.fingerprint } }),
+  };
+}
+
+/** Whether the insert with this token wrote the document. */
+export function isWrittenBy(insertToken: UUID, { op }: StoredPetDocument): boolean {
+  return op instanceof UUID && op.equals(insertToken);
 }
 
 /**
- * Whether {@link petIds} would find it, of a document that was asked for otherwise: equal numbers of all types are the
- * same `_id`. https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
+ * Whether {@link petIds} would match a document that was found by another filter. A filter on `_id` matches equal
+ * numbers of any type: https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
  */
 export function hasPetId({ _id }: StoredPetDocument): boolean {
   return _id instanceof Long && _id.greaterThan(Long.ZERO) && _id.lessThanOrEqual(MAX_ID);

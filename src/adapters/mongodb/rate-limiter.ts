@@ -1,76 +1,77 @@
 import { type Collection, type Db, type Document, MongoError } from 'mongodb';
-import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import { allowanceOf, type WindowState } from '../../application/keys/allowance.ts';
 import type { Allowance, RateLimiter } from '../../application/ports/rate-limiter.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
-import { Deadline } from './deadline.ts';
-import { duplicateField, translated } from './errors.ts';
-import { RATE_LIMITS, type RateLimitDocument } from './schema.ts';
+import { withDeadline } from './connection/deadline.ts';
+import { duplicateField, toStorageError } from './connection/mongo-errors.ts';
+import { RATE_LIMITS, type RateLimitDocument } from './schema/collections.ts';
 
-const DEADLINE_MS = 500;
+const CALL_TIMEOUT_MS = 500;
 
-// A count that a failover loses does no harm; a client that waits for a majority or for a disk does.
-const QUICK = { writeConcern: { w: 1, journal: false } } as const;
+/** Losing a count in a failover is harmless. Making every request wait for a majority or a disk is not. */
+const UNREPLICATED = { writeConcern: { w: 1, journal: false } } as const;
 
-/** `points` as they are now, this request included, and how many milliseconds the window still has. */
-type Count = { readonly points: number; readonly leftMs: number };
-
-/** Counts that every service on the database shares. Windows begin and end by the clock of the database alone. */
+/** Counts shared by every service on the database. Windows begin and end by the database's clock alone. */
 export class MongoRateLimiter implements RateLimiter {
   readonly #counts: Collection<RateLimitDocument>;
-  // When the window ends that a key has used up, on the clock of `performance.now()`: until then it is refused without
-  // a round trip. One for each key and limit.
-  readonly #usedUp = new Map<string, number>();
+  // By key and limit: the end of an exhausted window, in milliseconds of `performance.now()`. Until then, a request is
+  // refused without a round trip.
+  readonly #exhaustedUntil = new Map<string, number>();
 
   constructor(db: Db) {
-    this.#counts = db.client.db(db.databaseName, QUICK).collection(RATE_LIMITS);
+    this.#counts = db.client.db(db.databaseName, UNREPLICATED).collection(RATE_LIMITS);
   }
 
+  /** @throws {StorageUnavailable} within 500 ms, if the request cannot be counted */
   async take(keyId: string, limit: RateLimit): Promise<Allowance> {
     const { requests, seconds } = limit;
     const key = `${requests}/${seconds}:${keyId}`;
-    const leftMs = (this.#usedUp.get(key) ?? 0) - performance.now();
-    if (leftMs > 0) return allowance(limit, { points: requests + 1, leftMs });
+    const leftMs = (this.#exhaustedUntil.get(key) ?? 0) - performance.now();
+    if (leftMs > 0) return allowanceOf(limit, { count: requests + 1, leftMs });
     try {
-      // Once: an attempt that has failed may have counted, and what the driver itself tries again counts once.
-      const count = await new Deadline(DEADLINE_MS).bound(this.#count(key, seconds * 1_000));
-      if (count.points >= requests) this.#usedUp.set(key, performance.now() + count.leftMs);
-      return allowance(limit, count);
+      // No retry here: a failed attempt may have counted. The server counts a retry of the driver once.
+      const window = await withDeadline(CALL_TIMEOUT_MS, () => this.#count(key, seconds * 1_000));
+      if (window.count >= requests) this.#exhaustedUntil.set(key, performance.now() + window.leftMs);
+      return allowanceOf(limit, window);
     } catch (error) {
-      const failure = translated(error);
+      const failure = toStorageError(error);
       if (failure instanceof StorageUnavailable || !(failure instanceof MongoError)) throw failure;
-      throw new StorageUnavailable(`MongoDB does not count: ${failure.message}`, { cause: error });
+      throw new StorageUnavailable(`MongoDB could not count the request: ${failure.message}`, {
+        cause: error,
+      });
     }
   }
 
-  async #count(key: string, windowMs: number): Promise<Count> {
-    const options = { upsert: true, returnDocument: 'after', projection: LEFT } as const;
-    const count = async () => this.#counts.findOneAndUpdate({ key }, counting(windowMs), options);
-    // Another request may have begun the window at the same moment.
+  async #count(key: string, windowMs: number): Promise<WindowState> {
+    const options = { upsert: true, returnDocument: 'after', projection: WINDOW_STATE } as const;
+    const count = async () => this.#counts.findOneAndUpdate({ key }, countingUpdate(windowMs), options);
+    // Another request may have created the document at the same time.
     const counted: Document | null = await count().catch((error: unknown) => {
       if (duplicateField(error) !== 'key') throw error;
       return count();
     });
-    if (counted === null) throw new StorageUnavailable('MongoDB has not counted');
-    return { points: Number(counted['points']), leftMs: Number(counted['leftMs']) };
+    if (counted === null) throw new StorageUnavailable('MongoDB returned no count');
+    return { count: Number(counted['points']), leftMs: Number(counted['leftMs']) };
   }
 }
 
-const LEFT = { _id: 0, points: 1, leftMs: { $subtract: ['$expire', '$$NOW'] } } as const;
+const WINDOW_STATE = { _id: 0, points: 1, leftMs: { $subtract: ['$expire', '$$NOW'] } } as const;
 
 /**
- * By how much the clock of a request may be behind that of the request that began the window, in milliseconds: the
- * server sets `$$NOW` when a command begins, and commands at the same time may be carried out in another order.
+ * How far the clock of a request may be behind that of the request that began the window. The server sets `$$NOW` when
+ * a command begins, and concurrent commands can run in another order.
  */
 const CLOCK_SLACK_MS = 10_000;
 
 /**
- * Counts on while the window lasts, else begins one. A window that would last longer than one can, because the clock was
- * set back, is over. A window whose fields make no sense is none: a date is greater than what comes before dates in the
- * order of types, https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
+ * Counts in the current window, or begins a new one if it has ended or is invalid. A window that ends too far in the
+ * future is invalid: the clock was set back. So is one whose `expire` is not a date: any other type sorts before or
+ * after all dates, https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
  */
-function counting(windowMs: number): Document[] {
+function countingUpdate(windowMs: number): Document[] {
   const end = { $add: ['$$NOW', windowMs] };
-  const lasts = {
+  const isCurrent = {
     $and: [
       { $in: [{ $type: '$points' }, ['int', 'long']] },
       { $gt: ['$expire', '$$NOW'] },
@@ -80,17 +81,9 @@ function counting(windowMs: number): Document[] {
   return [
     {
       $set: {
-        points: { $cond: [lasts, { $add: ['$points', 1] }, 1] },
-        expire: { $cond: [lasts, '$expire', end] },
+        points: { $cond: [isCurrent, { $add: ['$points', 1] }, 1] },
+        expire: { $cond: [isCurrent, '$expire', end] },
       },
     },
   ];
-}
-
-function allowance({ requests, seconds }: RateLimit, { points, leftMs }: Count): Allowance {
-  return {
-    allowed: points <= requests,
-    remaining: Math.max(0, requests - points),
-    resetSeconds: Math.min(seconds, Math.max(1, Math.ceil(leftMs / 1_000))),
-  };
 }

@@ -3,6 +3,7 @@ import type { PersistentStorage, StorageKind } from '../../application/ports/sto
 /** Pets and API keys in a MongoDB database. */
 export const mongodbStorage: StorageKind = {
   urlForm: 'mongodb://HOST/DATABASE',
+  persistent: true,
   parseUrl: (url) => (/^mongodb(?:\+srv)?:\/\/[^/?]+\/[^?]/.test(url) ? mongodbDatabase(url) : undefined),
 };
 

@@ -2,12 +2,11 @@ import type { FileHandle } from 'node:fs/promises';
 
 export const LF = 0x0a;
 
-/** In bytes: some hundred pets. */
-const BLOCK = 65_536;
+/** Several hundred pets. */
+const BLOCK_BYTES = 65_536;
 
-/** A line is longer than it may be. */
 export class LineTooLong extends Error {
-  /** How many lines came before it. */
+  /** The number of lines before the long one. */
   readonly before: number;
 
   constructor(before: number) {
@@ -18,43 +17,43 @@ export class LineTooLong extends Error {
 }
 
 /**
- * The lines of the first `size` bytes of a file, without their line feeds, as bytes, in batches. Holds no more than a
- * block and a line in memory. What follows the last line feed is a line too, unless it is empty.
+ * Reads the lines of the first `sizeBytes` of a file, in batches and without their line feeds. Holds at most a block
+ * and a line in memory. The text after the last line feed is a line, unless it is empty.
  *
- * @throws {LineTooLong}
+ * @throws {LineTooLong} when a line has more than `maxLineBytes`
  */
 export async function* linesOf(
   file: FileHandle,
-  size: number,
-  maxBytes: number,
+  sizeBytes: number,
+  maxLineBytes: number,
 ): AsyncGenerator<readonly Buffer[]> {
   let rest: Buffer = Buffer.alloc(0);
   let before = 0;
-  for await (const block of blocksOf(file, size)) {
+  for await (const block of blocksOf(file, sizeBytes)) {
     const bytes = rest.length === 0 ? block : Buffer.concat([rest, block]);
     const lines: Buffer[] = [];
     let start = 0;
     for (let end = bytes.indexOf(LF); end !== -1; end = bytes.indexOf(LF, start)) {
-      if (end - start > maxBytes) throw new LineTooLong(before + lines.length);
+      if (end - start > maxLineBytes) throw new LineTooLong(before + lines.length);
       lines.push(bytes.subarray(start, end));
       start = end + 1;
     }
     rest = bytes.subarray(start);
     before += lines.length;
     if (lines.length > 0) yield lines;
-    if (rest.length > maxBytes) throw new LineTooLong(before);
+    if (rest.length > maxLineBytes) throw new LineTooLong(before);
   }
   if (rest.length > 0) yield [rest];
 }
 
 /**
- * So many bytes of a file from its beginning, so that one that grows has an end. Not a stream: one that is left early
- * closes the file, whatever it was told.
+ * Reads the first `sizeBytes` of a file, even if the file grows. Not a stream, because a stream that is left early
+ * closes the file, whatever its options say.
  */
-export async function* blocksOf(file: FileHandle, size: number): AsyncGenerator<Buffer> {
-  for (let position = 0; position < size; ) {
-    const wanted = Math.min(BLOCK, size - position);
-    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(BLOCK), 0, wanted, position);
+export async function* blocksOf(file: FileHandle, sizeBytes: number): AsyncGenerator<Buffer> {
+  for (let position = 0; position < sizeBytes; ) {
+    const length = Math.min(BLOCK_BYTES, sizeBytes - position);
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(BLOCK_BYTES), 0, length, position);
     if (bytesRead === 0) return;
     position += bytesRead;
     yield buffer.subarray(0, bytesRead);

@@ -4,50 +4,54 @@ import { dirname, resolve } from 'node:path';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import type { Delivered } from '../../application/moving/resume-export.ts';
 import { blocksOf, LF } from './lines.ts';
-import { absent, PartialLock } from './partial-lock.ts';
+import { PartialLock, undefinedIfAbsent } from './partial-lock.ts';
 import { PetFileError } from './pet-file-error.ts';
-import { type ParseJson, parsePetLine, petLine } from './pet-line.ts';
+import { parsePetLine, petLine } from './pet-line.ts';
 
-/** As a database of pets: for its owner alone. */
+/** Like a database, for its owner only. */
 const NEW_MODE = 0o600;
 
-// No symbolic link that somebody has put in the way, and no waiting for the other end of a pipe.
+// O_NOFOLLOW refuses a symbolic link that appears at the last moment, O_NONBLOCK does not wait for the end of a pipe.
 const FLAGS =
   constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * A file of pets that is being written, as `PATH.partial`. It takes its name when it is complete, so that whatever has
- * the name is. One process at a time writes it.
+ * A file of pets while it is being written. Its name is `PATH.partial` until it is complete, so `PATH` is always a
+ * complete file. Only one process at a time can write it.
  */
 export class PartialFile {
   readonly path: string;
   readonly #target: string;
   readonly #file: FileHandle;
   readonly #lock: PartialLock;
-  /** In bytes, as far as we know. */
-  #size: number;
+  /** The size that our own writes should have left. */
+  #sizeBytes: number;
 
-  private constructor(target: string, file: FileHandle, lock: PartialLock, size: number) {
+  private constructor(target: string, file: FileHandle, lock: PartialLock, sizeBytes: number) {
     this.path = partialOf(target);
     this.#target = target;
     this.#file = file;
     this.#lock = lock;
-    this.#size = size;
+    this.#sizeBytes = sizeBytes;
   }
 
   /**
-   * @param path where it is a symbolic link, what that leads to is written
-   * @throws {PetFileError} also when another process writes it
+   * Opens or creates `PATH.partial`.
+   *
+   * @param path if it is a symbolic link, its target is written
+   * @throws {PetFileError} when the file cannot be written, or another process is writing it
    */
   static async open(path: string): Promise<PartialFile> {
     return attempt(path, async () => {
-      const target = await behindLinks(path);
+      const target = await resolveLinks(path);
       const partial = partialOf(target);
       for (const file of [target, partial]) {
-        const there = await lstat(file).catch(absent);
-        if (there !== undefined && !there.isFile()) throw new PetFileError(file, undefined, 'is not a file');
+        const found = await lstat(file).catch(undefinedIfAbsent);
+        if (found !== undefined && !found.isFile()) {
+          throw new PetFileError(file, undefined, 'is not a regular file');
+        }
       }
-      // Of a directory that is not there SQLite says less.
+      // For a missing directory, this error is clearer than the one of SQLite below.
       await stat(dirname(target));
       const lock = await PartialLock.take(partial);
       try {
@@ -62,57 +66,66 @@ export class PartialFile {
   }
 
   /**
-   * What the file holds up to its last complete line; `undefined` when it is empty.
+   * The pets up to the last complete line, or `undefined` for an empty file.
    *
-   * @throws {PetFileError} when it holds no pets
+   * @throws {PetFileError} when the file cannot be read or its last complete line is not a pet
    */
-  async delivered(parseJson: ParseJson): Promise<Delivered | undefined> {
+  async delivered(): Promise<Delivered | undefined> {
     return attempt(this.path, async () => {
-      if (this.#size === 0) return undefined;
+      if (this.#sizeBytes === 0) return undefined;
       const { count, start, end } = await this.#completeLines();
       if (count === 0) throw this.misfit();
       const line = Buffer.alloc(end - 1 - start);
       await this.#file.read(line, 0, line.length, start);
-      const last = parsePetLine(line.toString(), parseJson);
+      const last = parsePetLine(line.toString());
       if (typeof last === 'string') throw this.misfit();
       return { count, last };
     });
   }
 
   /**
-   * What to throw when an export cannot go on with the file: it is of another storage, or a pet has been stored since
-   * then under an id that was passed over.
+   * The error for a file that an export cannot continue: it comes from another storage, or a pet has since been stored
+   * under an id that the file skips.
    */
   misfit(): PetFileError {
     return new PetFileError(
       this.path,
       undefined,
-      'does not hold the first pets of this storage, as they are now; move it away or export to another FILE',
+      'does not match the first pets of this storage as they are now; move it away or export to another FILE',
     );
   }
 
-  /** Removes what comes after the last complete line. */
+  /**
+   * Removes the bytes after the last complete line.
+   *
+   * @throws {PetFileError} when the file cannot be written
+   */
   async cut(): Promise<void> {
     await attempt(this.path, async () => {
       const { end } = await this.#completeLines();
       await this.#file.truncate(end);
-      this.#size = end;
+      this.#sizeBytes = end;
     });
   }
 
+  /** @throws {PetFileError} when the file cannot be written, or another program has changed it */
   async append(pets: readonly ArchivedPet[]): Promise<void> {
     await attempt(this.path, async () => {
       await this.#refuseChanged();
       const lines = Buffer.from(petLines(pets));
       await this.#file.appendFile(lines);
-      this.#size += lines.length;
+      this.#sizeBytes += lines.length;
     });
   }
 
-  /** Gives it its name, and the permissions of a file that had it before. It survives the loss of power then. */
+  /**
+   * Renames the file to `PATH`, durably. Keeps the permissions of an older file of that name.
+   *
+   * @throws {PetFileError} when the file cannot be renamed, or another program has changed it
+   */
   async complete(): Promise<void> {
     await attempt(this.#target, async () => {
-      const older = await stat(this.#target).catch(absent);
+      const older = await stat(this.#target).catch(undefinedIfAbsent);
       await this.#file.chmod(older === undefined ? NEW_MODE : older.mode & 0o777);
       await this.#file.sync();
       await this.#refuseChanged();
@@ -128,20 +141,20 @@ export class PartialFile {
     await this.#lock.release();
   }
 
-  /** Somebody may have removed the lock, or may write without one: then no file gets the name. */
+  /** Another program may have removed the lock or written without one. Then the file never becomes `PATH`. */
   async #refuseChanged(): Promise<void> {
     const ours = await this.#file.stat({ bigint: true });
-    const there = await lstat(this.path, { bigint: true }).catch(absent);
-    if (there?.ino !== ours.ino || ours.size !== BigInt(this.#size)) {
-      throw new PetFileError(this.path, undefined, 'was changed by somebody else meanwhile');
+    const found = await lstat(this.path, { bigint: true }).catch(undefinedIfAbsent);
+    if (found?.ino !== ours.ino || ours.size !== BigInt(this.#sizeBytes)) {
+      throw new PetFileError(this.path, undefined, 'was changed by another program');
     }
   }
 
-  /** How many there are, and where the last one starts and ends. */
+  /** The number of complete lines, and the offsets of the last one in bytes. */
   async #completeLines(): Promise<{ count: number; start: number; end: number }> {
     const found = { count: 0, start: 0, end: 0 };
     let offset = 0;
-    for await (const bytes of blocksOf(this.#file, this.#size)) {
+    for await (const bytes of blocksOf(this.#file, this.#sizeBytes)) {
       for (let at = bytes.indexOf(LF); at !== -1; at = bytes.indexOf(LF, at + 1)) {
         found.count++;
         found.start = found.end;
@@ -153,7 +166,7 @@ export class PartialFile {
   }
 }
 
-/** Each pet as a line. */
+/** The lines of these pets. */
 export function petLines(pets: readonly ArchivedPet[]): string {
   return pets.map((pet) => `${petLine(pet)}\n`).join('');
 }
@@ -162,14 +175,15 @@ function partialOf(path: string): string {
   return `${path}.partial`;
 }
 
-/** Where symbolic links lead to, whether or not there is anything. */
-async function behindLinks(path: string): Promise<string> {
-  const real = await realpath(path).catch(absent);
+/** The target of symbolic links, even if it does not exist. */
+async function resolveLinks(path: string): Promise<string> {
+  const real = await realpath(path).catch(undefinedIfAbsent);
   if (real !== undefined) return real;
-  const there = await lstat(path).catch(absent);
-  return there?.isSymbolicLink() ? behindLinks(resolve(dirname(path), await readlink(path))) : path;
+  const link = await lstat(path).catch(undefinedIfAbsent);
+  return link?.isSymbolicLink() ? resolveLinks(resolve(dirname(path), await readlink(path))) : path;
 }
 
+/** Translates errors of the file system. */
 async function attempt<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -6,47 +6,46 @@ import { PetFileError } from './pet-file-error.ts';
 const BUSY = 5;
 
 /**
- * Holds a partial file for one process. The lock is a SQLite transaction on an empty file beside it, because Node has
- * no `flock`: the operating system ends it with the process, `kill -9` included. A lock file that is left behind locks
- * nothing.
+ * Locks a partial file for one process. Node has no `flock`, so the lock is a SQLite transaction on an empty file
+ * beside it. The operating system releases it when the process ends, even by `kill -9`. A stale file locks nothing.
  */
 export class PartialLock {
   readonly #path: string;
-  readonly #lock: DatabaseSync;
+  readonly #database: DatabaseSync;
 
-  private constructor(path: string, lock: DatabaseSync) {
+  private constructor(path: string, database: DatabaseSync) {
     this.#path = path;
-    this.#lock = lock;
+    this.#database = database;
   }
 
-  /** @throws {PetFileError} when another process holds it */
+  /** @throws {PetFileError} when another process holds the lock, or the lock file cannot be used */
   static async take(partial: string): Promise<PartialLock> {
     const path = `${partial}.lock`;
     for (;;) {
       const before = await inodeOf(path);
-      const lock = locked(path, partial);
-      // The last holder may have removed the file before we locked it. Others would then lock another file.
-      if (before !== undefined && before === (await inodeOf(path))) return new PartialLock(path, lock);
-      lock.close();
+      const database = openLocked(path, partial);
+      // The last holder may have removed the file before we locked it. Then others would lock a different file.
+      if (before !== undefined && before === (await inodeOf(path))) return new PartialLock(path, database);
+      database.close();
     }
   }
 
-  /** Removes the lock file while it is still locked: afterwards it may be the lock of another process. */
+  /** Removes the lock file before unlocking it: later, the file may belong to another process. */
   async release(): Promise<void> {
-    await unlink(this.#path).catch(absent);
-    this.#lock.close();
+    await unlink(this.#path).catch(undefinedIfAbsent);
+    this.#database.close();
   }
 }
 
-function locked(path: string, partial: string): DatabaseSync {
-  let lock: DatabaseSync | undefined;
+function openLocked(path: string, partial: string): DatabaseSync {
+  let database: DatabaseSync | undefined;
   try {
-    lock = new DatabaseSync(path, { timeout: 0 });
-    // Else it would make a journal, and leave it behind.
-    lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
-    return lock;
+    database = new DatabaseSync(path, { timeout: 0 });
+    // A journal in a file would be left behind.
+    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
+    return database;
   } catch (error) {
-    lock?.close();
+    database?.close();
     if (!(error instanceof Error && 'errcode' in error)) throw error;
     throw new PetFileError(
       partial,
@@ -59,9 +58,10 @@ function locked(path: string, partial: string): DatabaseSync {
 }
 
 async function inodeOf(path: string): Promise<bigint | undefined> {
-  return (await stat(path, { bigint: true }).catch(absent))?.ino;
+  return (await stat(path, { bigint: true }).catch(undefinedIfAbsent))?.ino;
 }
 
-export function absent(error: unknown): undefined {
+/** Handles the rejection of a file operation: `undefined` when the file does not exist. */
+export function undefinedIfAbsent(error: unknown): undefined {
   if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
 }

@@ -5,47 +5,49 @@ import type { PetSource, Survey } from '../../application/ports/pet-source.ts';
 import type { OnProgress } from '../../application/ports/progress.ts';
 import { PetFileError } from './pet-file-error.ts';
 import { LineTooLong, linesOf } from './lines.ts';
-import { type ParseJson, parsePetLine } from './pet-line.ts';
+import { parsePetLine } from './pet-line.ts';
 
-/** Of a line, in bytes. A pet has at most some 4 thousand, also when all of its name is escaped. */
+/** A pet takes at most about 4,000 bytes, even when every character of its name is escaped. */
 export const MAX_LINE_BYTES = 65_536;
 
-/** Strict, and a byte order mark is a character like any other: it makes the first line no JSON. */
+/** Strict. A byte order mark is kept, so a first line that starts with one is not JSON. */
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A file of pets, one JSON object a line, in ascending order of id. */
+/** A file of pets: one JSON object per line, in ascending order of id. */
 export class PetFile implements PetSource {
   readonly #path: string;
   readonly #file: FileHandle;
-  /** In bytes, when it was opened. */
-  readonly #size: number;
-  readonly #parseJson: ParseJson;
+  /** The size of the file when it was opened. */
+  readonly #sizeBytes: number;
 
-  private constructor(path: string, file: FileHandle, size: number, parseJson: ParseJson) {
+  private constructor(path: string, file: FileHandle, sizeBytes: number) {
     this.#path = path;
     this.#file = file;
-    this.#size = size;
-    this.#parseJson = parseJson;
+    this.#sizeBytes = sizeBytes;
   }
 
-  /** @throws {PetFileError} when it cannot be opened */
-  static async open(path: string, parseJson: ParseJson): Promise<PetFile> {
+  /** @throws {PetFileError} when the file cannot be opened or is not a regular file */
+  static async open(path: string): Promise<PetFile> {
     try {
-      // Opening a pipe would wait for its other end in a thread that nothing can stop, not even the end of the process.
+      // Opening a pipe blocks a thread until the other end opens. Not even the end of the process stops that thread.
       if ((await stat(path)).isFile()) {
         const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
         const opened = await file.stat();
-        if (opened.isFile()) return new PetFile(path, file, opened.size, parseJson);
+        if (opened.isFile()) return new PetFile(path, file, opened.size);
         await file.close();
       }
     } catch (error) {
       if (!(error instanceof Error && 'code' in error)) throw error;
       throw new PetFileError(path, undefined, `cannot be opened: ${error.message}`);
     }
-    throw new PetFileError(path, undefined, 'is not a file, which is read twice: first to check all of it');
+    throw new PetFileError(
+      path,
+      undefined,
+      'is not a regular file; an import reads it twice, first to check all of it',
+    );
   }
 
-  /** @throws {PetFileError} naming the first line that is wrong */
+  /** @throws {PetFileError} naming the first bad line */
   async survey(onProgress: OnProgress): Promise<Survey> {
     let count = 0;
     let lastId = 0n;
@@ -57,6 +59,7 @@ export class PetFile implements PetSource {
     return { count, greatestId: lastId, lastId };
   }
 
+  /** @throws {PetFileError} naming the first bad line */
   async *read(after: bigint): AsyncGenerator<readonly ArchivedPet[]> {
     for await (const pets of this.#pets()) {
       const wanted = after < (pets[0]?.id ?? 0n) ? pets : pets.filter(({ id }) => id > after);
@@ -72,16 +75,16 @@ export class PetFile implements PetSource {
     await this.#file.close();
   }
 
-  /** Checks each line again, because somebody may have changed the file since the last time. */
+  /** Checks every line each time, because the file may have changed since the last time. */
   async *#pets(): AsyncGenerator<readonly ArchivedPet[]> {
     let line = 0;
     let lastId = 0n;
     try {
-      for await (const lines of linesOf(this.#file, this.#size, MAX_LINE_BYTES)) {
+      for await (const lines of linesOf(this.#file, this.#sizeBytes, MAX_LINE_BYTES)) {
         const pets: ArchivedPet[] = [];
         for (const bytes of lines) {
           line++;
-          const pet = parsePetLine(this.#decode(bytes, line), this.#parseJson);
+          const pet = parsePetLine(this.#decode(bytes, line));
           if (typeof pet === 'string') throw new PetFileError(this.#path, line, pet);
           if (pet.id <= lastId) throw new PetFileError(this.#path, line, misplaced(pet.id, lastId));
           lastId = pet.id;
@@ -97,7 +100,7 @@ export class PetFile implements PetSource {
   }
 
   async #refuseLonger(): Promise<void> {
-    const { bytesRead } = await this.#file.read(Buffer.alloc(1), 0, 1, this.#size);
+    const { bytesRead } = await this.#file.read(Buffer.alloc(1), 0, 1, this.#sizeBytes);
     if (bytesRead > 0) throw new PetFileError(this.#path, undefined, 'has grown since it was opened');
   }
 
@@ -112,6 +115,6 @@ export class PetFile implements PetSource {
 
 function misplaced(id: bigint, last: bigint): string {
   return id === last
-    ? `the id ${id} is that of the line before`
-    : `the id ${id} comes after ${last}; pets must be in ascending order of id, each once`;
+    ? `the id ${id} is also the id of the line before`
+    : `the id ${id} comes after ${last}; pets must be in ascending order of id`;
 }

@@ -2,18 +2,17 @@ import * as v from 'valibot';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import { InvalidPet } from '../../domain/invalid-pet.ts';
 import { MAX_PET_ID, newPet, PET_STATUSES, storedPet } from '../../domain/pet.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { petJson } from '../json/pet-json.ts';
 
-/** Parses JSON without losing a digit: an integer in the range of int64 comes as a `bigint`. */
-export type ParseJson = (text: string) => unknown;
-
-// Each message is the rest of a sentence that begins with the name of the field.
+// Each message is a phrase that follows the name of a field.
 const INT64 = 'must be an integer in the range of int64';
 const ID = `must be an integer from 1 to ${MAX_PET_ID}`;
 const DIGEST = 'must be 64 lower-case hex digits';
 
 const Digest = v.pipe(v.string(DIGEST), v.regex(/^[0-9a-f]{64}$/, DIGEST));
 
-// Strict, because a field that is not known would be lost silently.
+// Strict: ignoring an unknown field would lose its data.
 const Line = v.strictObject(
   {
     id: v.pipe(v.bigint(ID), v.minValue(1n, ID), v.maxValue(MAX_PET_ID, ID)),
@@ -27,21 +26,18 @@ const Line = v.strictObject(
 
 function misfit({ expected, path }: v.StrictObjectIssue): string {
   if (path === undefined) return 'must be a JSON object';
-  return expected === 'never' ? 'is no field that a pet has' : 'is required';
+  return expected === 'never' ? 'is not a field of a pet' : 'is required';
 }
 
-/** The line of a pet, without its end. Written by hand, because `JSON.stringify` has no exact int64. */
-export function petLine({ id, name, categoryId, status, idempotency }: ArchivedPet): string {
-  const known = idempotency === undefined ? '' : `,"idempotency":${JSON.stringify(toWire(idempotency))}`;
-  return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"${known}}`;
+/** The line of a pet, without its line end. */
+export function petLine(pet: ArchivedPet): string {
+  if (pet.idempotency === undefined) return JSON.stringify(petJson(pet));
+  const { key, fingerprint } = pet.idempotency;
+  return JSON.stringify({ ...petJson(pet), idempotency: { key, fingerprint } });
 }
 
-function toWire({ key, fingerprint }: NonNullable<ArchivedPet['idempotency']>) {
-  return { key, fingerprint };
-}
-
-/** @returns the pet, or everything that is wrong with the line, in one */
-export function parsePetLine(text: string, parseJson: ParseJson): ArchivedPet | string {
+/** The pet in a line, or every problem of the line in one text. */
+export function parsePetLine(text: string): ArchivedPet | string {
   let value: unknown;
   try {
     value = parseJson(text);

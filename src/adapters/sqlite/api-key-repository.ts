@@ -1,97 +1,105 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ApiKeyIdTaken } from '../../application/keys/errors.ts';
 import type { DamagedApiKey } from '../../application/keys/errors.ts';
-import { keyFromStorage, undamaged } from '../../application/keys/key-from-storage.ts';
+import { parseStoredApiKey, throwIfDamaged } from '../../application/keys/parse-stored-api-key.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
 import type { ApiKey } from '../../domain/api-key.ts';
-import { BUSY_DEADLINE_MS, transaction, whenReady } from './busy.ts';
-import { translated } from './errors.ts';
-import { type Guard, unguarded, type WriteOptions } from './open-files.ts';
-import { type ApiKeyRow, KEY_STATEMENTS } from './statements.ts';
+import { blobToHash, hashToBlob } from './blobs.ts';
+import { runAndTranslate } from './errors.ts';
+import type { GuardedWrite } from './file/file-guard.ts';
+import { BUSY_DEADLINE_MS, retryAndTranslate } from './retry-while-busy.ts';
+import { type ApiKeyRow, KEY_STATEMENTS, type Prepared, prepareAll } from './statements.ts';
+import { transaction } from './transaction.ts';
 
 /**
- * API keys in a SQLite file. Reads are done at once. Writes wait for another connection that holds the file: the
- * command line writes keys while a service has it open.
+ * API keys in a SQLite file. Reads run at once. A write waits while another connection holds the write lock: the
+ * command line changes keys while a service has the file open.
  */
 export class SqliteApiKeyRepository implements ApiKeyRepository {
   readonly #db: DatabaseSync;
+  readonly #guardedWrite: GuardedWrite;
   readonly #deadlineMs: number;
-  readonly #guard: Guard;
-  readonly #insert: StatementSync;
-  readonly #byId: StatementSync;
-  readonly #list: StatementSync;
-  readonly #revoke: StatementSync;
-  readonly #expire: StatementSync;
-  readonly #recordUse: StatementSync;
+  readonly #statements: Prepared<typeof KEY_STATEMENTS>;
 
-  constructor(db: DatabaseSync, { deadlineMs = BUSY_DEADLINE_MS, guard = unguarded }: WriteOptions = {}) {
+  /** @param deadlineMs how long a write waits for the lock, {@link BUSY_DEADLINE_MS} by default */
+  constructor(db: DatabaseSync, guardedWrite: GuardedWrite, deadlineMs = BUSY_DEADLINE_MS) {
     this.#db = db;
+    this.#guardedWrite = guardedWrite;
     this.#deadlineMs = deadlineMs;
-    this.#guard = guard;
-    this.#insert = db.prepare(KEY_STATEMENTS.insert);
-    this.#byId = db.prepare(KEY_STATEMENTS.byId);
-    this.#list = db.prepare(KEY_STATEMENTS.list);
-    this.#revoke = db.prepare(KEY_STATEMENTS.revoke);
-    this.#expire = db.prepare(KEY_STATEMENTS.expire);
-    this.#recordUse = db.prepare(KEY_STATEMENTS.recordUse);
+    this.#statements = prepareAll(db, KEY_STATEMENTS);
   }
 
+  /**
+   * @throws {ApiKeyIdTaken}
+   * @throws {DamagedApiKey} when the id belongs to a damaged key
+   * @throws {StorageUnavailable}
+   */
   async insert(key: ApiKey): Promise<void> {
     const { id, digest } = key;
     const values = toValues(key);
-    const { changes } = await this.#write(() => this.#insert.run(...values));
+    const { changes } = await this.#write(() => this.#statements.insert.run(...values));
     if (changes !== 0n) return;
-    const there = await this.findById(id);
-    if (there?.digest !== digest) throw new ApiKeyIdTaken(id);
+    const stored = await this.findById(id);
+    if (stored?.digest !== digest) throw new ApiKeyIdTaken(id);
   }
 
+  /**
+   * @throws {DamagedApiKey}
+   * @throws {StorageUnavailable}
+   */
   async findById(id: string): Promise<ApiKey | undefined> {
-    const [key] = read(() => this.#byId.all(id));
-    return key && undamaged(key);
+    const [key] = read(() => this.#statements.byId.all(id));
+    return key && throwIfDamaged(key);
   }
 
+  /** @throws {StorageUnavailable} */
   async list(): Promise<readonly (ApiKey | DamagedApiKey)[]> {
-    return read(() => this.#list.all());
+    return read(() => this.#statements.list.all());
   }
 
+  /**
+   * @throws {DamagedApiKey}
+   * @throws {StorageUnavailable}
+   */
   async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
-    return this.#change(this.#revoke, id, at);
+    return this.#end(this.#statements.revoke, id, at);
   }
 
+  /**
+   * @throws {DamagedApiKey}
+   * @throws {StorageUnavailable}
+   */
   async expire(id: string, at: Date): Promise<ApiKey | undefined> {
-    return this.#change(this.#expire, id, at);
+    return this.#end(this.#statements.expire, id, at);
   }
 
+  /** @throws {StorageUnavailable} */
   async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
-    // Copies: the caller may change what it passed while we wait.
+    // Copies, because the caller may change its objects during the wait.
     const copies = Array.from(uses, ([id, at]) => [id, toInteger(at)] as const);
     await this.#write(() =>
       transaction(this.#db, () => {
-        for (const [id, at] of copies) this.#recordUse.run(at, id, USE_INTERVAL_MS);
+        for (const [id, at] of copies) this.#statements.recordUse.run(at, id, USE_INTERVAL_MS);
       }),
     );
   }
 
-  async #change(statement: StatementSync, id: string, at: Date): Promise<ApiKey | undefined> {
+  async #end(statement: StatementSync, id: string, at: Date): Promise<ApiKey | undefined> {
     const instant = toInteger(at);
-    // Else the table might refuse the change of a damaged row, and not say why.
+    // Says what is damaged. The table might refuse the change of such a row without a reason.
     await this.findById(id);
-    // All rows, although there is one at most: `get` would stop before the commit and not hear that it failed.
+    // `get` would stop after the first row, before the commit, and miss a failure of the commit.
     const [row] = await this.#write(() => statement.all(instant, id) as ApiKeyRow[]);
-    return row && undamaged(toKey(row));
+    return row && throwIfDamaged(toKey(row));
   }
 
   async #write<T>(work: () => T): Promise<T> {
-    return whenReady(() => this.#guard(work), this.#deadlineMs);
+    return retryAndTranslate(() => this.#guardedWrite(work), this.#deadlineMs);
   }
 }
 
 function read(query: () => ReturnType<StatementSync['all']>): readonly (ApiKey | DamagedApiKey)[] {
-  try {
-    return (query() as ApiKeyRow[]).map(toKey);
-  } catch (error) {
-    throw translated(error);
-  }
+  return runAndTranslate(() => (query() as ApiKeyRow[]).map(toKey));
 }
 
 /** In the order of the columns. */
@@ -99,8 +107,7 @@ function toValues(key: ApiKey) {
   const { id, digest, label, scopes, createdAt, expiresAt, rateLimit, revokedAt, lastUsedAt } = key;
   return [
     id,
-    // What is not 64 hex digits becomes shorter, which the table refuses.
-    Buffer.from(digest, 'hex'),
+    hashToBlob(digest),
     label,
     scopes.join(' '),
     toInteger(createdAt),
@@ -112,16 +119,16 @@ function toValues(key: ApiKey) {
   ] as const;
 }
 
-/** Throws where the date is invalid: a number that is none would become NULL, which means never. */
+/** Throws a RangeError for an invalid date. SQLite would store its NaN as NULL, which means never. */
 function toInteger(time: Date): bigint {
   return BigInt(time.getTime());
 }
 
 function toKey(row: ApiKeyRow): ApiKey | DamagedApiKey {
   const { id, digest, label, scopes, requests, seconds } = row;
-  return keyFromStorage({
+  return parseStoredApiKey({
     id,
-    digest: digest instanceof Uint8Array ? digest.toHex() : digest,
+    digest: blobToHash(digest),
     label,
     scopes: typeof scopes === 'string' ? scopes.split(' ') : scopes,
     createdAt: toDate(row.created_at),
@@ -135,7 +142,7 @@ function toKey(row: ApiKeyRow): ApiKey | DamagedApiKey {
   });
 }
 
-// What is no integer stays what it is, to be refused.
+// A damaged file may hold other types than integers. They pass unchanged, and `parseStoredApiKey` refuses them.
 
 function toDate(ms: unknown): unknown {
   if (ms === null) return undefined;

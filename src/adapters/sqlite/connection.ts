@@ -2,9 +2,15 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 
-/** A connection that never waits for another one, because that would block the event loop: `whenFree` tries again. */
+/**
+ * Opens a connection that fails with SQLITE_BUSY instead of waiting for a lock, because the wait would block the event
+ * loop. `retryWhileBusy` tries again.
+ *
+ * @throws {StorageSetupError} when the path does not lead to a file that is safe to use
+ * @throws the error of SQLite or `node:fs`
+ */
 export function connect(path: string, options: { readonly readOnly: boolean }): DatabaseSync {
-  // SQLite would wait for ever for the other end of a pipe, and no signal would end it.
+  // SQLite would wait forever for the other end of a pipe, and no signal would interrupt it.
   if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) {
     throw new StorageSetupError(`the SQLite file ${path} cannot be opened; check that it is a file`);
   }
@@ -19,44 +25,54 @@ export function connect(path: string, options: { readonly readOnly: boolean }): 
 }
 
 function setupProblem(file: string): string | undefined {
-  // The log has the name of the file, so that each name would have one: https://www.sqlite.org/howtocorrupt.html#_multiple_links_to_the_same_file
+  // The name of a WAL derives from the name of its file, so each hard link would get its own WAL:
+  // https://www.sqlite.org/howtocorrupt.html#_multiple_links_to_the_same_file
   const { nlink } = statSync(file);
   if (nlink !== 1) {
-    return `the SQLite file ${file} has ${nlink} names (hard links); leave it only one, or use a copy of the file`;
+    return `the SQLite file ${file} has ${nlink} hard links; remove all but one, or use a copy of the file`;
   }
-  // SQLite would take the file for a new one (so it does up to one byte) and delete its log, which may hold every pet.
-  if (sizeOf(file) <= 1 && sizeOf(`${file}-wal`) > 0) {
-    return `the SQLite file ${file} is empty, but its log ${file}-wal is not: restore it`;
+  // SQLite takes a file of at most one byte for a new one and deletes its WAL, which may hold every pet.
+  if (sizeBytesOf(file) <= 1 && sizeBytesOf(`${file}-wal`) > 0) {
+    return `the SQLite file ${file} is empty, but its write-ahead log ${file}-wal is not; restore the file`;
   }
   return undefined;
 }
 
-/** Where the file really is: absolute, and the same by whichever symbolic link it was reached. */
+/**
+ * The absolute path of the file, with symbolic links resolved.
+ *
+ * @throws {StorageSetupError} when the database is not in a file
+ */
 export function fileOf(db: DatabaseSync): string {
   const file = db.location();
-  if (file === null) throw new StorageSetupError('the SQLite database is in no file');
+  if (file === null) throw new StorageSetupError('the SQLite database has no file');
   return file;
 }
 
 /**
- * From now on a transaction is acknowledged only when it is on the disk, so that it survives the loss of power.
+ * Makes every commit wait until it is on the disk. A committed transaction then survives a power failure.
  *
  * @see https://www.sqlite.org/pragma.html#pragma_synchronous
+ * @throws {StorageSetupError} when the file system does not support WAL mode
+ * @throws the error of SQLite
  */
 export function makeDurable(db: DatabaseSync): void {
-  // macOS alone: there an ordinary fsync leaves the data in the cache of the drive.
+  // `fullfsync` matters on macOS only, where an ordinary fsync leaves the data in the cache of the drive.
   db.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = ON');
   const { journal_mode: mode } = db.prepare('PRAGMA journal_mode = WAL').get() as { journal_mode: string };
   if (mode !== 'wal') {
     throw new StorageSetupError(
-      `the SQLite file ${fileOf(db)} is on a file system without shared memory, which is needed; move it to a local disk`,
+      `the SQLite file ${fileOf(db)} is on a file system without shared memory, which WAL mode needs; ` +
+        'move it to a local disk',
     );
   }
 }
 
 /**
- * To be called before anything is read: SQLite gives what it makes beside the file the permissions of the file. Left
- * behind, that would keep the service from starting when the file itself may be written again.
+ * Call it before the first read. SQLite gives the files beside the database its permissions. Read-only ones, left
+ * behind, would still stop the service after the file itself has become writable.
+ *
+ * @throws {StorageSetupError} when this process may not write the file
  */
 export function refuseReadOnly(db: DatabaseSync): void {
   const file = fileOf(db);
@@ -70,18 +86,24 @@ export function refuseReadOnly(db: DatabaseSync): void {
   }
 }
 
-/** SQLite itself overlooks that the end of the last page is missing. What the log holds may not be there yet. */
+/**
+ * SQLite does not notice when the end of the last page is missing. With a WAL the file may be short, because a
+ * checkpoint has yet to write its last pages.
+ *
+ * @throws {StorageSetupError} when the file is shorter than its pages
+ * @throws the error of SQLite
+ */
 export function refuseTruncated(db: DatabaseSync): void {
   const file = fileOf(db);
   const { bytes } = db
     .prepare('SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size')
     .get() as { bytes: bigint };
-  // In this order, because a service may be writing its first pet.
-  if (sizeOf(file) < bytes && sizeOf(`${file}-wal`) === 0) {
-    throw new StorageSetupError(`the SQLite file ${file} has lost its end: restore a backup`);
+  // The page count was read before the sizes: a running service may be growing the file.
+  if (sizeBytesOf(file) < bytes && sizeBytesOf(`${file}-wal`) === 0) {
+    throw new StorageSetupError(`the SQLite file ${file} is truncated; restore a backup`);
   }
 }
 
-function sizeOf(file: string): number {
+function sizeBytesOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -1,16 +1,16 @@
 import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 
 /**
- * Every primary result code of https://www.sqlite.org/rescode.html: does the storage fail, or is it a bug of this
- * program? A damaged file is a failure of the storage. The request may be fine, and only an operator can help.
+ * Every primary result code of https://www.sqlite.org/rescode.html. Each one means that the storage is unavailable or
+ * that this program has a bug. Damage counts as unavailable: the request may be fine, and only an operator can help.
  */
 const RESULT_CODES = {
   OK: [0, 'bug'],
-  // SQL that does not fit the schema.
+  // The SQL does not fit the schema.
   ERROR: [1, 'bug'],
   INTERNAL: [2, 'bug'],
   PERM: [3, 'unavailable'],
-  // Only an application that calls from within its own calls sees it.
+  // Needs a callback that aborts or rolls back, and this program registers none.
   ABORT: [4, 'bug'],
   BUSY: [5, 'unavailable'],
   LOCKED: [6, 'unavailable'],
@@ -22,108 +22,100 @@ const RESULT_CODES = {
   NOTFOUND: [12, 'bug'],
   FULL: [13, 'unavailable'],
   CANTOPEN: [14, 'unavailable'],
-  // Too many at once began to read.
+  // Too many connections began to read at once.
   PROTOCOL: [15, 'unavailable'],
   EMPTY: [16, 'bug'],
-  // SQLite prepares a statement again by itself when the schema has changed.
+  // SQLite itself prepares a statement again after a change of the schema.
   SCHEMA: [17, 'bug'],
   TOOBIG: [18, 'bug'],
   CONSTRAINT: [19, 'bug'],
   MISMATCH: [20, 'bug'],
   MISUSE: [21, 'bug'],
-  // The disk cannot hold a file as large as that.
+  // The file system does not support files this large.
   NOLFS: [22, 'unavailable'],
   AUTH: [23, 'bug'],
   FORMAT: [24, 'bug'],
   RANGE: [25, 'bug'],
   NOTADB: [26, 'unavailable'],
-  // No outcome of a call.
+  // No call returns the last four as an error.
   NOTICE: [27, 'bug'],
   WARNING: [28, 'bug'],
   ROW: [100, 'bug'],
   DONE: [101, 'bug'],
-} as const satisfies Readonly<Record<string, readonly [code: number, decision: 'unavailable' | 'bug']>>;
+} as const satisfies Readonly<Record<string, readonly [code: number, meaning: 'unavailable' | 'bug']>>;
 
-const [BUSY] = RESULT_CODES.BUSY;
-const [READONLY] = RESULT_CODES.READONLY;
-const [CORRUPT] = RESULT_CODES.CORRUPT;
-const [CANTOPEN] = RESULT_CODES.CANTOPEN;
-const [CONSTRAINT] = RESULT_CODES.CONSTRAINT;
-const [NOTADB] = RESULT_CODES.NOTADB;
+type ResultCode = keyof typeof RESULT_CODES;
 
-const UNAVAILABLE_CODES: ReadonlySet<number> = new Set(
-  Object.values(RESULT_CODES)
-    .filter(([, decision]) => decision === 'unavailable')
-    .map(([code]) => code),
-);
-
-/** SQLite's own words are for programmers. */
-const SETUP_PROBLEMS: Readonly<Record<number, string>> = {
-  [BUSY]: 'is held by another program; close that and try again',
-  [READONLY]: 'cannot be written; check the permissions of the file and of its directory',
-  [CORRUPT]: 'is damaged or has lost its end; restore a backup',
-  [CANTOPEN]:
-    'cannot be opened; check that it is a file, and the permissions of the file and of its directory',
-  [NOTADB]: 'is no SQLite database; choose another path',
+/** The codes that an operator can act on while a file is opened. */
+const SETUP_PROBLEMS: Readonly<Partial<Record<ResultCode, string>>> = {
+  BUSY: 'is locked by another program; stop that program and try again',
+  READONLY: 'cannot be written; check the permissions of the file and of its directory',
+  CORRUPT: 'is damaged or truncated; restore a backup',
+  CANTOPEN: 'cannot be opened; check that it is a file, and the permissions of the file and of its directory',
+  NOTADB: 'is not a SQLite database; choose another path',
 };
+
+/** By number. The keys of the table are its result codes. */
+const NAMES = new Map<number, ResultCode>(
+  (Object.keys(RESULT_CODES) as ResultCode[]).map((name) => [RESULT_CODES[name][0], name]),
+);
 
 type SqliteError = Error & { readonly errcode: number };
 
-/** The error in the words of the ports: {@link StorageUnavailable} where the storage fails, itself where it is a bug. */
+/** @returns a {@link StorageUnavailable} when the storage fails; the error itself when it is a bug */
 export function translated(error: unknown): unknown {
   if (!isUnavailable(error)) return error;
   return new StorageUnavailable(`SQLite is unavailable: ${error.message}`, { cause: error });
 }
 
-/** What an operator needs to know about an error while a file is opened. */
+/**
+ * Runs the work and translates its errors for the ports.
+ *
+ * @throws {StorageUnavailable}
+ */
+export function runAndTranslate<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw translated(error);
+  }
+}
+
+/** @returns a {@link StorageSetupError} when opening the file failed; the error itself when it is a bug */
 export function setupError(file: string, error: unknown): unknown {
+  const problem = setupProblem(error);
+  if (problem === undefined) return error;
+  return new StorageSetupError(`the SQLite file ${file} ${problem}`, { cause: error });
+}
+
+function setupProblem(error: unknown): string | undefined {
   if (isSqliteError(error)) {
-    const problem = SETUP_PROBLEMS[primaryCode(error)] ?? `cannot be used: ${error.message}`;
-    return new StorageSetupError(`the SQLite file ${file} ${problem}`, { cause: error });
+    const name = resultCode(error);
+    return (name && SETUP_PROBLEMS[name]) ?? `cannot be used: ${error.message}`;
   }
-  if (isSystemError(error)) {
-    return new StorageSetupError(`the SQLite file ${file} cannot be opened: ${error.message}`, {
-      cause: error,
-    });
-  }
-  return error;
+  if (isSystemError(error)) return `cannot be opened: ${error.message}`;
+  return undefined;
 }
 
-/** Another connection is in the way. */
+/** Another connection holds a lock on the file. */
 export function isBusy(error: unknown): boolean {
-  return isSqliteError(error) && primaryCode(error) === BUSY;
+  return resultCode(error) === 'BUSY';
 }
 
-/** The content of the file is not what SQLite expects, as against a file that cannot be reached. */
+/** The content of the file is wrong. A file that cannot be reached is another case. */
 export function isDamage(error: unknown): boolean {
-  return isSqliteError(error) && [CORRUPT, NOTADB].some((code) => code === primaryCode(error));
+  const name = resultCode(error);
+  return name === 'CORRUPT' || name === 'NOTADB';
 }
 
-/** A row breaks a rule of the schema. SQLite has undone the statement, and the transaction goes on. */
+/** A row breaks a rule of the schema. SQLite has undone the statement, and the transaction is still open. */
 export function isConstraint(error: unknown): boolean {
-  return isSqliteError(error) && primaryCode(error) === CONSTRAINT;
+  return resultCode(error) === 'CONSTRAINT';
 }
 
-/** The value was refused before SQLite saw it. */
+/** `node:sqlite` refused the value before SQLite saw it. */
 export function isUnbindable(error: unknown): boolean {
   return error instanceof TypeError;
-}
-
-function isUnavailable(error: unknown): error is Error {
-  if (isSqliteError(error)) return UNAVAILABLE_CODES.has(primaryCode(error));
-  if (isSystemError(error)) return true;
-  // This process has closed the connection.
-  return error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE';
-}
-
-/** The operating system refuses what Node asks it for: EIO, ENOSPC, EROFS, EMFILE. */
-function isSystemError(error: unknown): error is Error {
-  return error instanceof Error && 'syscall' in error;
-}
-
-/** The rest of the result code says more about it. */
-function primaryCode({ errcode }: SqliteError): number {
-  return errcode & 0xff;
 }
 
 export function isSqliteError(error: unknown): error is SqliteError {
@@ -134,4 +126,22 @@ export function isSqliteError(error: unknown): error is SqliteError {
     'errcode' in error &&
     typeof error.errcode === 'number'
   );
+}
+
+function isUnavailable(error: unknown): error is Error {
+  const name = resultCode(error);
+  if (name !== undefined) return RESULT_CODES[name][1] === 'unavailable';
+  if (isSystemError(error)) return true;
+  // This process has closed the connection.
+  return error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE';
+}
+
+/** A system call of Node failed: EIO, ENOSPC, EROFS, EMFILE. */
+function isSystemError(error: unknown): error is Error {
+  return error instanceof Error && 'syscall' in error;
+}
+
+/** The primary result code is the low byte of an extended one. */
+function resultCode(error: unknown): ResultCode | undefined {
+  return isSqliteError(error) ? NAMES.get(error.errcode & 0xff) : undefined;
 }

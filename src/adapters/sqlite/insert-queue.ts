@@ -1,17 +1,19 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { DamagedPet, IdempotencyKeyReused, PetIdsExhausted } from '../../application/pets/errors.ts';
-import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { Idempotency, Inserted } from '../../application/ports/pet-repository.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MAX_PET_ID, type NewPet, storedPet } from '../../domain/pet.ts';
-import { BUSY_DEADLINE_MS, BUSY_PAUSE_MS, transaction } from './busy.ts';
+import { idempotencyToBlobs } from './blobs.ts';
 import { isBusy, isConstraint, isUnbindable, translated } from './errors.ts';
-import { type Guard, unguarded, type WriteOptions } from './open-files.ts';
+import type { GuardedWrite } from './file/file-guard.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
-import { type ArchivedRow, INSERT, QUERIES } from './statements.ts';
+import { BUSY_DEADLINE_MS, BUSY_PAUSE_MS } from './retry-while-busy.ts';
+import { type ArchivedPetRow, INSERT_STATEMENTS, type Prepared, prepareAll } from './statements.ts';
+import { transaction } from './transaction.ts';
 
-/** How many inserts may wait. They pile up only while another connection holds the file. */
-export const MAX_WAITING = 10_000;
+/** How many inserts may wait. They pile up only while another connection holds the write lock. */
+const MAX_WAITING = 10_000;
 
 type Waiting = {
   readonly pet: NewPet;
@@ -23,47 +25,50 @@ type Waiting = {
   readonly reject: (error: unknown) => void;
 };
 
-/** What one of a batch is told once the whole batch is durable. */
-type Tell = () => void;
+/** Settles the promise of one insert. Called after the commit of the whole batch. */
+type Settle = () => void;
 
 /**
- * Group commit: the inserts of one turn of the event loop are one transaction, and nobody hears of success before it
- * is committed. A commit waits for the disk, and hardly longer for a hundred rows than for one.
+ * Group commit: all inserts of one turn of the event loop share a transaction, and their promises resolve after its
+ * commit. A commit waits for the disk, and a hundred rows hardly take longer than one.
  */
 export class InsertQueue {
   readonly #db: DatabaseSync;
+  readonly #guardedWrite: GuardedWrite;
   readonly #deadlineMs: number;
-  readonly #guard: Guard;
-  readonly #insert: StatementSync;
-  readonly #byKey: StatementSync;
-  readonly #lastId: StatementSync;
+  readonly #statements: Prepared<typeof INSERT_STATEMENTS>;
   readonly #toArchivedPet: PetReader['toArchivedPet'];
   #waiting: Waiting[] = [];
   #running: Promise<void> | undefined;
   #closed = false;
 
-  constructor(db: DatabaseSync, { deadlineMs = BUSY_DEADLINE_MS, guard = unguarded }: WriteOptions = {}) {
+  /** @param deadlineMs how long an insert waits for the write lock, {@link BUSY_DEADLINE_MS} by default */
+  constructor(db: DatabaseSync, guardedWrite: GuardedWrite, deadlineMs = BUSY_DEADLINE_MS) {
     this.#db = db;
+    this.#guardedWrite = guardedWrite;
     this.#deadlineMs = deadlineMs;
-    this.#guard = guard;
-    this.#insert = db.prepare(INSERT);
+    this.#statements = prepareAll(db, INSERT_STATEMENTS);
     this.#toArchivedPet = petReader(db).toArchivedPet;
-    this.#byKey = db.prepare(QUERIES.byIdempotencyKey);
-    this.#lastId = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'pets'");
   }
 
+  /**
+   * @throws {IdempotencyKeyReused}
+   * @throws {PetIdsExhausted}
+   * @throws {DamagedPet} when the pet to replay is damaged
+   * @throws {StorageUnavailable} also when the queue is closed or full
+   */
   async add({ name, categoryId, status }: NewPet, idempotency?: Idempotency): Promise<Inserted> {
     if (this.#closed) throw new StorageUnavailable('the storage is closed');
     if (this.#waiting.length >= MAX_WAITING) {
       throw new StorageUnavailable(`${MAX_WAITING} inserts are waiting already`);
     }
     const { promise, resolve, reject } = Promise.withResolvers<Inserted>();
+    const [key, fingerprint] = idempotencyToBlobs(idempotency);
     this.#waiting.push({
-      // Copies: the caller may change what it passed while we wait.
+      // A copy, because the caller may change its object during the wait.
       pet: { name, categoryId, status },
-      // What is not 64 hex digits becomes shorter, which the table refuses.
-      key: idempotency === undefined ? null : Buffer.from(idempotency.key, 'hex'),
-      fingerprint: idempotency === undefined ? null : Buffer.from(idempotency.fingerprint, 'hex'),
+      key,
+      fingerprint,
       until: performance.now() + this.#deadlineMs,
       resolve,
       reject,
@@ -72,23 +77,23 @@ export class InsertQueue {
     return promise;
   }
 
-  /** Resolves when everything that was added has its outcome. Whoever comes later is refused. */
+  /** Refuses new inserts, and resolves when every earlier one has settled. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running;
   }
 
-  /** Never rejects: a failure belongs to those who wait. */
+  /** Never rejects: every failure goes to the inserts that it concerns. */
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
       await turn();
       const batch = this.#waiting;
       try {
-        const outcomes = this.#guard(() =>
+        const outcomes = this.#guardedWrite(() =>
           transaction(this.#db, () => batch.map((waiting) => this.#storeOne(waiting))),
         );
         this.#waiting = [];
-        for (const tell of outcomes) tell();
+        for (const settle of outcomes) settle();
       } catch (error) {
         const now = performance.now();
         const mayWait = ({ until }: Waiting) => isBusy(error) && now < until;
@@ -100,40 +105,40 @@ export class InsertQueue {
     this.#running = undefined;
   }
 
-  /** Throws only what is a failure of the whole batch. */
-  #storeOne(waiting: Waiting): Tell {
+  /** Throws only what fails the whole batch. */
+  #storeOne(waiting: Waiting): Settle {
     const { pet, key, fingerprint, resolve, reject } = waiting;
     try {
-      const { lastInsertRowid } = this.#insert.run(pet.name, pet.categoryId, pet.status, key, fingerprint);
+      const { insert } = this.#statements;
+      const { lastInsertRowid } = insert.run(pet.name, pet.categoryId, pet.status, key, fingerprint);
       const inserted = { pet: storedPet(BigInt(lastInsertRowid), pet), replayed: false };
       return () => resolve(inserted);
     } catch (error) {
       if (isUnbindable(error)) return () => reject(error);
       if (!isConstraint(error)) throw error;
-      // Also when the ids have run out, of which SQLite hears first.
-      const known = this.#byKey.get(key) as ArchivedRow | undefined;
-      if (known !== undefined) return this.#replay(known, waiting);
-      const failure = this.#refusal(error);
-      return () => reject(failure);
+      // SQLite reports exhausted ids before a taken idempotency key, so look for the key in either case.
+      const stored = this.#statements.byIdempotencyKey.get(key) as ArchivedPetRow | undefined;
+      if (stored !== undefined) return this.#replay(stored, waiting);
+      const refusal = this.#areIdsExhausted() ? new PetIdsExhausted() : error;
+      return () => reject(refusal);
     }
   }
 
-  #replay(known: ArchivedRow, { key, fingerprint, resolve, reject }: Waiting): Tell {
+  #replay(stored: ArchivedPetRow, { fingerprint, resolve, reject }: Waiting): Settle {
     try {
-      const there = this.#toArchivedPet(known);
-      if (there.idempotency?.fingerprint !== fingerprint?.toString('hex')) {
-        return () => reject(new IdempotencyKeyReused(String(key?.toString('hex'))));
+      const pet = this.#toArchivedPet(stored);
+      if (pet.idempotency?.fingerprint !== fingerprint?.toString('hex')) {
+        return () => reject(new IdempotencyKeyReused());
       }
-      return () => resolve({ pet: storedPet(there.id, there), replayed: true });
+      return () => resolve({ pet: storedPet(pet.id, pet), replayed: true });
     } catch (error) {
       if (!(error instanceof DamagedPet)) throw error;
       return () => reject(error);
     }
   }
 
-  /** Why the table refuses a row. */
-  #refusal(error: unknown): unknown {
-    const last = this.#lastId.get() as { seq: bigint } | undefined;
-    return last !== undefined && last.seq >= MAX_PET_ID ? new PetIdsExhausted() : error;
+  #areIdsExhausted(): boolean {
+    const last = this.#statements.lastId.get() as { seq: bigint } | undefined;
+    return last !== undefined && last.seq >= MAX_PET_ID;
   }
 }

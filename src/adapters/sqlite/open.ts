@@ -1,24 +1,24 @@
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import type { PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
+import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { StorageLog } from '../../application/ports/storage-log.ts';
 import type { StorageProbe } from '../../application/ports/storage-probe.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
-import { whenFree } from './busy.ts';
 import { connect, fileOf, makeDurable, refuseReadOnly, refuseTruncated } from './connection.ts';
 import { setupError } from './errors.ts';
+import { createFile } from './file/create-file.ts';
+import { FileGuard, type GuardedWrite } from './file/file-guard.ts';
+import { refuseForeignWal } from './file/refuse-foreign-wal.ts';
+import { takeServiceLock } from './file/service-lock.ts';
+import { markWal } from './file/wal-mark.ts';
 import { InsertQueue } from './insert-queue.ts';
-import { takeLock } from './lock.ts';
-import { markLog } from './log-mark.ts';
-import { makeFile } from './make-file.ts';
-import { OpenFiles } from './open-files.ts';
 import { ReadableSqlitePetArchive, SqlitePetArchive } from './pet-archive.ts';
 import { SqlitePetRepository } from './pet-repository.ts';
 import { SqliteProbe } from './probe.ts';
-import { refuseForeignLog } from './refuse-foreign-log.ts';
+import { retryWhileBusy } from './retry-while-busy.ts';
 import { migrate, readVersion, SCHEMA_VERSION, versionProblem } from './schema.ts';
 
 export type SqliteStorage = {
@@ -26,34 +26,34 @@ export type SqliteStorage = {
   readonly archive: PetArchive;
   readonly keys: ApiKeyRepository;
   readonly probe: StorageProbe;
-  /** Waits for the inserts that are under way. */
+  /** Waits for the inserts in progress. May be called again. */
   close(): Promise<void>;
 };
 
-const NO_LOG: StorageLog = { warn: () => {} };
-
 /**
- * Opens the file for a service, makes it and its directory where there is none, and brings its schema up to date.
+ * Opens the file for a service and holds its service lock. Creates the file and its directory if they are missing, and
+ * migrates an older schema.
  *
- * @throws {StorageSetupError} also when another service has it open
+ * @throws {StorageSetupError} when the file cannot be used, or another service has it open
+ * @throws {StorageUnavailable} when a file is removed in the meantime
  */
-export async function openSqliteStorage(path: string, log: StorageLog = NO_LOG): Promise<SqliteStorage> {
-  return opening(path, async (file, opened) => {
-    const db = await connectToOurs(file, opened);
-    // To be released last, when the connection is closed.
+export async function openSqliteStorage(path: string, log: StorageLog): Promise<SqliteStorage> {
+  return openOrRelease(path, async (file, opened) => {
+    const db = await connectForWriting(file, opened);
     const lock = await lockAndMigrate(db, opened);
-    const files = new OpenFiles(db, log, { holdsLock: true });
-    const { guard } = files;
-    const inserts = new InsertQueue(db, { guard });
+    const guard = new FileGuard(db, log, { holdsLock: true });
+    const { guardedWrite } = guard;
+    const inserts = new InsertQueue(db, guardedWrite);
     return {
       pets: new SqlitePetRepository(db, inserts),
-      archive: new SqlitePetArchive(db, guard),
-      keys: new SqliteApiKeyRepository(db, { guard }),
-      probe: new SqliteProbe(db, guard),
+      archive: new SqlitePetArchive(db, guardedWrite),
+      keys: new SqliteApiKeyRepository(db, guardedWrite),
+      probe: new SqliteProbe(db, guardedWrite),
       async close() {
         await inserts.close();
-        await files.close();
+        await guard.close();
         db[Symbol.dispose]();
+        // Last, because the next service should find a closed file.
         lock[Symbol.dispose]();
       },
     };
@@ -62,62 +62,72 @@ export async function openSqliteStorage(path: string, log: StorageLog = NO_LOG):
 
 export type SqliteKeys = {
   readonly keys: ApiKeyRepository;
+  /** May be called again. */
   close(): Promise<void>;
 };
 
+/** A command reports failures as errors, and a rejected write says what a warning would. */
+const NO_WARNINGS: StorageLog = { warn: () => {} };
+
 /**
- * Opens the API keys of the file, whether or not a service has it open. Where there is none, makes it as a service
- * would: keys may come before the first start.
+ * Opens the API keys of the file, even while a service has it open. Creates a missing file as a service would, because
+ * an operator may make keys before the first start.
  *
- * @throws {StorageSetupError} also when the schema is older while a service has it open
+ * @throws {StorageSetupError} when the file cannot be used, or a service holds it with an older schema
+ * @throws {StorageUnavailable} when a file is removed in the meantime
  */
 export async function openSqliteKeys(path: string): Promise<SqliteKeys> {
-  return opening(path, async (file, opened) => {
-    const db = await connectToOurs(file, opened);
-    const version = await whenFree(() => readVersion(db));
-    if (version < SCHEMA_VERSION) await migrateUnlessOthersDo(db, opened);
-    else await makeSafe(db);
-    refuseOtherVersion(db, await whenFree(() => readVersion(db)));
-    const files = new OpenFiles(db, NO_LOG, { holdsLock: false });
+  return openOrRelease(path, async (file, opened) => {
+    const db = await connectForWriting(file, opened);
+    const version = await retryWhileBusy(() => readVersion(db));
+    if (version < SCHEMA_VERSION) await migrateUnlessServiceDid(db, opened);
+    else await prepareForWrites(db);
+    await refuseOtherVersion(db);
+    const guard = new FileGuard(db, NO_WARNINGS, { holdsLock: false });
     return {
-      keys: new SqliteApiKeyRepository(db, { guard: files.guard }),
+      keys: new SqliteApiKeyRepository(db, guard.guardedWrite),
       async close() {
-        await files.close();
+        await guard.close();
         db[Symbol.dispose]();
       },
     };
   });
 }
 
-/** A catalogue that can be read while a service has it open, and while none has. */
 export type SqliteReading = {
-  readonly pets: Pick<PetRepository, 'findById' | 'list'>;
   readonly archive: ReadablePetArchive;
   readonly keys: Pick<ApiKeyRepository, 'findById' | 'list'>;
+  /** May be called again. */
   close(): Promise<void>;
 };
 
-/** @throws {StorageSetupError} also when there is no such file, or its schema is not that of this build */
+/** SQLite refuses every write on a read-only connection. */
+const unguardedWrite: GuardedWrite = (write) => write();
+
+/**
+ * Opens a read-only connection to the file, with or without a service beside it.
+ *
+ * @throws {StorageSetupError} when the file is missing, cannot be used, or has another schema version
+ */
 export async function openSqliteForReading(path: string): Promise<SqliteReading> {
-  return opening(path, async (file, opened) => {
+  return openOrRelease(path, async (file, opened) => {
     const db = opened.use(connect(file, { readOnly: true }));
-    await whenFree(() => refuseForeignLog(fileOf(db)));
-    refuseOtherVersion(db, await whenFree(() => readVersion(db)));
+    await retryWhileBusy(() => refuseForeignWal(fileOf(db)));
+    await refuseOtherVersion(db);
     return {
-      pets: new SqlitePetRepository(db, new InsertQueue(db)),
       archive: new ReadableSqlitePetArchive(db),
-      keys: new SqliteApiKeyRepository(db),
+      keys: new SqliteApiKeyRepository(db, unguardedWrite),
       close: async () => db[Symbol.dispose](),
     };
   });
 }
 
-/** What is in the stack is closed when the rest fails, and left open when all went well. */
-async function opening<T>(
+/** If `open` fails, releases what it has added to `opened`, and translates the error. */
+async function openOrRelease<T>(
   path: string,
   open: (file: string, opened: DisposableStack) => Promise<T>,
 ): Promise<T> {
-  // Absolute, so that neither `:memory:` nor `file:…?mode=memory` means something else than a file of that name.
+  // SQLite gives `:memory:` and `file:…?mode=memory` a special meaning. An absolute path has none.
   const file = resolve(path);
   using opened = new DisposableStack();
   try {
@@ -129,44 +139,45 @@ async function opening<T>(
   }
 }
 
-/** A connection that may write. Makes an empty file where there is none, and nothing beside it. */
-async function connectToOurs(file: string, opened: DisposableStack): Promise<DatabaseSync> {
-  makeFile(file);
+/** Creates an empty file if there is none. Writes nothing into an existing file, nor beside it. */
+async function connectForWriting(file: string, opened: DisposableStack): Promise<DatabaseSync> {
+  createFile(file);
   const db = opened.use(connect(file, { readOnly: false }));
   refuseReadOnly(db);
-  // This connection has read nothing yet, so that it would leave the log as it is if it were closed now.
-  await whenFree(() => refuseForeignLog(fileOf(db)));
-  // Before anything is written into or beside what may be the file of another application.
-  await whenFree(() => readVersion(db));
+  // Before the first read on this connection: until then, closing it leaves the WAL as it is.
+  await retryWhileBusy(() => refuseForeignWal(fileOf(db)));
+  // Refuses the file of another application before the first write.
+  await retryWhileBusy(() => readVersion(db));
   return db;
 }
 
-/** @returns the lock, to be released by whoever needs it no longer */
+/** @returns the held service lock */
 async function lockAndMigrate(db: DatabaseSync, opened: DisposableStack): Promise<DatabaseSync> {
-  const lock = opened.use(await takeLock(fileOf(db)));
-  await makeSafe(db);
-  await whenFree(() => migrate(db));
-  await whenFree(() => markLog(db, fileOf(db)));
+  const lock = opened.use(await takeServiceLock(fileOf(db)));
+  await prepareForWrites(db);
+  await retryWhileBusy(() => migrate(db));
+  await retryWhileBusy(() => markWal(db, fileOf(db)));
   return lock;
 }
 
-/** A service that starts at this moment holds the lock, and brings the schema up to date as well. */
-async function migrateUnlessOthersDo(db: DatabaseSync, opened: DisposableStack): Promise<void> {
+/** A service that is starting holds the lock and migrates the schema itself. */
+async function migrateUnlessServiceDid(db: DatabaseSync, opened: DisposableStack): Promise<void> {
   try {
     const lock = await lockAndMigrate(db, opened);
     lock[Symbol.dispose]();
   } catch (error) {
-    if ((await whenFree(() => readVersion(db))) < SCHEMA_VERSION) throw error;
-    await makeSafe(db);
+    const version = await retryWhileBusy(() => readVersion(db));
+    if (version < SCHEMA_VERSION) throw error;
+    await prepareForWrites(db);
   }
 }
 
-async function makeSafe(db: DatabaseSync): Promise<void> {
-  await whenFree(() => refuseTruncated(db));
-  await whenFree(() => makeDurable(db));
+async function prepareForWrites(db: DatabaseSync): Promise<void> {
+  await retryWhileBusy(() => refuseTruncated(db));
+  await retryWhileBusy(() => makeDurable(db));
 }
 
-function refuseOtherVersion(db: DatabaseSync, version: number): void {
-  const problem = versionProblem(db, version);
+async function refuseOtherVersion(db: DatabaseSync): Promise<void> {
+  const problem = versionProblem(db, await retryWhileBusy(() => readVersion(db)));
   if (problem !== undefined) throw new StorageSetupError(problem);
 }

@@ -1,105 +1,109 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { IdempotencyKeyTaken, PetIdTaken } from '../../application/moving/errors.ts';
-import { pageFromStorage } from '../../application/pets/pet-from-storage.ts';
-import type { ArchivedPet, PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
 import { samePet } from '../../application/moving/same-pet.ts';
-import { transaction, whenReady } from './busy.ts';
-import type { Guard } from './open-files.ts';
+import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
+import type { ArchivedPet, PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
+import { idempotencyToBlobs } from './blobs.ts';
+import type { GuardedWrite } from './file/file-guard.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
-import { ARCHIVE_QUERIES, type ArchivedRow, INSERT_WITH_ID, RESERVE } from './statements.ts';
+import { retryAndTranslate } from './retry-while-busy.ts';
+import {
+  ARCHIVE_QUERIES,
+  ARCHIVE_WRITES,
+  type ArchivedPetRow,
+  type Prepared,
+  prepareAll,
+} from './statements.ts';
+import { transaction } from './transaction.ts';
 
-/** The pets of a SQLite file. Also of one that a service is writing to. */
+/** Reads the pets of a SQLite file, even while a service writes to it. */
 export class ReadableSqlitePetArchive implements ReadablePetArchive {
-  readonly #read: StatementSync;
-  readonly #greatestId: StatementSync;
-  readonly #lastId: StatementSync;
-  readonly #count: StatementSync;
+  readonly #queries: Prepared<typeof ARCHIVE_QUERIES>;
   protected readonly toArchivedPet: PetReader['toArchivedPet'];
 
   constructor(db: DatabaseSync) {
+    this.#queries = prepareAll(db, ARCHIVE_QUERIES);
     this.toArchivedPet = petReader(db).toArchivedPet;
-    this.#read = db.prepare(ARCHIVE_QUERIES.read);
-    this.#greatestId = db.prepare(ARCHIVE_QUERIES.greatestId);
-    this.#lastId = db.prepare(ARCHIVE_QUERIES.lastId);
-    this.#count = db.prepare(ARCHIVE_QUERIES.count);
   }
 
+  /**
+   * @throws {DamagedPet}
+   * @throws {StorageUnavailable}
+   */
   async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
-    return whenReady(() => {
-      const rows = this.#read.all(after, limit) as ArchivedRow[];
-      return pageFromStorage(rows, after, this.toArchivedPet);
+    return retryAndTranslate(() => {
+      const rows = this.#queries.read.all(after, limit) as ArchivedPetRow[];
+      return parseStoredPage(rows, after, this.toArchivedPet);
     });
   }
 
+  /** @throws {StorageUnavailable} */
   async greatestId(): Promise<bigint> {
-    const { id } = await whenReady(() => this.#greatestId.get() as { id: bigint });
+    const { id } = await retryAndTranslate(() => this.#queries.greatestId.get() as { id: bigint });
     return id;
   }
 
+  /** @throws {StorageUnavailable} */
   async lastId(): Promise<bigint> {
-    const { id } = await whenReady(() => this.#lastId.get() as { id: bigint });
+    const { id } = await retryAndTranslate(() => this.#queries.lastId.get() as { id: bigint });
     return id;
   }
 
+  /** @throws {StorageUnavailable} */
   async count(upTo: bigint): Promise<number> {
-    const { n } = await whenReady(() => this.#count.get(upTo) as { n: bigint });
+    const { n } = await retryAndTranslate(() => this.#queries.count.get(upTo) as { n: bigint });
     return Number(n);
   }
 }
 
-/** The pets of a SQLite file that this process holds the lock of. */
+/** Reads and writes the pets of a SQLite file. This process holds the service lock of the file. */
 export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArchive {
   readonly #db: DatabaseSync;
-  readonly #guard: Guard;
-  readonly #insert: StatementSync;
-  readonly #byId: StatementSync;
-  readonly #reserve: readonly StatementSync[];
+  readonly #guardedWrite: GuardedWrite;
+  readonly #statements: Prepared<typeof ARCHIVE_WRITES>;
 
-  constructor(db: DatabaseSync, guard: Guard) {
+  constructor(db: DatabaseSync, guardedWrite: GuardedWrite) {
     super(db);
     this.#db = db;
-    this.#guard = guard;
-    this.#insert = db.prepare(INSERT_WITH_ID);
-    this.#byId = db.prepare(ARCHIVE_QUERIES.byId);
-    this.#reserve = RESERVE.map((sql) => db.prepare(sql));
+    this.#guardedWrite = guardedWrite;
+    this.#statements = prepareAll(db, ARCHIVE_WRITES);
   }
 
+  /**
+   * @throws {PetIdTaken}
+   * @throws {IdempotencyKeyTaken}
+   * @throws {DamagedPet} when the id belongs to a damaged pet
+   * @throws {StorageUnavailable}
+   */
   async write(pets: readonly ArchivedPet[]): Promise<void> {
-    // Copies: the caller may change what it passed while we wait.
+    // Copies, because the caller may change its objects during the wait.
     const copies = pets.map(({ idempotency, ...pet }): ArchivedPet => {
       return idempotency === undefined ? pet : { ...pet, idempotency: { ...idempotency } };
     });
-    await this.#write(() => {
+    await this.#commit(() => {
       for (const pet of copies) this.#writeOne(pet);
     });
   }
 
+  /** @throws {StorageUnavailable} */
   async reserve(id: bigint): Promise<void> {
-    const [make, raise] = this.#reserve;
-    await this.#write(() => {
-      make?.run();
-      raise?.run(id);
+    await this.#commit(() => {
+      this.#statements.createSequence.run();
+      this.#statements.raiseSequence.run(id);
     });
   }
 
-  async #write(work: () => void): Promise<void> {
-    await whenReady(() => this.#guard(() => transaction(this.#db, work)));
+  async #commit(work: () => void): Promise<void> {
+    await retryAndTranslate(() => this.#guardedWrite(() => transaction(this.#db, work)));
   }
 
   #writeOne(pet: ArchivedPet): void {
     const { id, name, categoryId, status, idempotency } = pet;
-    const { changes } = this.#insert.run(
-      id,
-      name,
-      categoryId,
-      status,
-      // What is not 64 hex digits becomes shorter, which the table refuses.
-      idempotency === undefined ? null : Buffer.from(idempotency.key, 'hex'),
-      idempotency === undefined ? null : Buffer.from(idempotency.fingerprint, 'hex'),
-    );
+    const blobs = idempotencyToBlobs(idempotency);
+    const { changes } = this.#statements.insert.run(id, name, categoryId, status, ...blobs);
     if (changes !== 0n) return;
-    const there = this.#byId.get(id) as ArchivedRow | undefined;
-    if (there === undefined) throw new IdempotencyKeyTaken(id);
-    if (!samePet(this.toArchivedPet(there), pet)) throw new PetIdTaken(id);
+    const stored = this.#statements.byId.get(id) as ArchivedPetRow | undefined;
+    if (stored === undefined) throw new IdempotencyKeyTaken(id);
+    if (!samePet(this.toArchivedPet(stored), pet)) throw new PetIdTaken(id);
   }
 }

@@ -1,45 +1,44 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { DamagedPet } from '../../application/pets/errors.ts';
-import { archivedFromStorage, petFromStorage } from '../../application/pets/pet-from-storage.ts';
+import { parseStoredIdempotency, parseStoredPet } from '../../application/pets/parse-stored-pet.ts';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import type { Pet } from '../../domain/pet.ts';
-import { type ArchivedRow, NAME_BYTES, type PetRow } from './statements.ts';
+import { blobToHash } from './blobs.ts';
+import { type ArchivedPetRow, NAME_BYTES, type PetRow } from './statements.ts';
 
-/** Node gives this character for bytes that are not UTF-8. */
+/** Node replaces bytes that are not UTF-8 with this character. */
 const REPLACEMENT = '\ufffd';
 
 export type PetReader = {
   /** @throws {DamagedPet} */
   readonly toPet: (row: PetRow) => Pet;
   /** @throws {DamagedPet} */
-  readonly toArchivedPet: (row: ArchivedRow) => ArchivedPet;
+  readonly toArchivedPet: (row: ArchivedPetRow) => ArchivedPet;
 };
 
-/** Turns rows into pets. The table's own rules hold for what is written, not for what has become of it on the disk. */
+/** Turns rows into pets and checks them again: the rules of the table do not protect a row from a failing disk. */
 export function petReader(db: DatabaseSync): PetReader {
   const nameBytes = db.prepare(NAME_BYTES);
 
-  /** Only the few names with that character are read again. */
-  function refuseMangled(id: bigint, name: string): void {
+  /** A second read, needed only for the few names with the replacement character. */
+  function refuseInvalidUtf8(id: bigint, name: string): void {
     const { bytes } = nameBytes.get(id) as { bytes: Uint8Array };
     if (!Buffer.from(name).equals(bytes)) throw new DamagedPet(id, 'name must be UTF-8');
   }
 
   function toPet({ id, name, category_id: categoryId, status }: PetRow): Pet {
-    const pet = petFromStorage(id, { name, categoryId, status });
-    if (pet.name.includes(REPLACEMENT)) refuseMangled(id, pet.name);
+    const pet = parseStoredPet(id, { name, categoryId, status });
+    if (pet.name.includes(REPLACEMENT)) refuseInvalidUtf8(id, pet.name);
     return pet;
   }
 
-  function toArchivedPet(row: ArchivedRow): ArchivedPet {
-    return archivedFromStorage(toPet(row), hex(row.idempotency_key), hex(row.fingerprint));
+  function toArchivedPet(row: ArchivedPetRow): ArchivedPet {
+    return parseStoredIdempotency(
+      toPet(row),
+      blobToHash(row.idempotency_key) ?? undefined,
+      blobToHash(row.fingerprint) ?? undefined,
+    );
   }
 
   return { toPet, toArchivedPet };
-}
-
-/** What is no blob stays what it is, for others to refuse. */
-function hex(value: unknown): unknown {
-  if (value === null) return undefined;
-  return value instanceof Uint8Array ? value.toHex() : value;
 }

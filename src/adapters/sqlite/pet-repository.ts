@@ -1,5 +1,5 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { pageFromStorage } from '../../application/pets/pet-from-storage.ts';
+import type { DatabaseSync } from 'node:sqlite';
+import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type {
   Idempotency,
   Inserted,
@@ -7,59 +7,67 @@ import type {
   PetRepository,
 } from '../../application/ports/pet-repository.ts';
 import type { NewPet, Pet } from '../../domain/pet.ts';
-import { translated } from './errors.ts';
+import { runAndTranslate } from './errors.ts';
 import type { InsertQueue } from './insert-queue.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
-import { type PetRow, QUERIES } from './statements.ts';
+import { PET_QUERIES, type PetRow, type Prepared, prepareAll } from './statements.ts';
 
 /** Less than every id. */
 const BEGINNING = 0n;
 
-/** Pets in a SQLite file. Reads are done at once: a page is some microseconds. Inserts wait for their turn. */
+/** Pets in a SQLite file. Reads run at once, because a page takes microseconds. Inserts wait for a group commit. */
 export class SqlitePetRepository implements PetRepository {
   readonly #inserts: InsertQueue;
-  readonly #byId: StatementSync;
-  readonly #list: StatementSync;
-  readonly #listByStatus: StatementSync;
+  readonly #queries: Prepared<typeof PET_QUERIES>;
   readonly #toPet: PetReader['toPet'];
 
   constructor(db: DatabaseSync, inserts: InsertQueue) {
     this.#inserts = inserts;
-    this.#byId = db.prepare(QUERIES.byId);
-    this.#list = db.prepare(QUERIES.list);
-    this.#listByStatus = db.prepare(QUERIES.listByStatus);
+    this.#queries = prepareAll(db, PET_QUERIES);
     this.#toPet = petReader(db).toPet;
   }
 
+  /**
+   * @throws {PetIdsExhausted}
+   * @throws {StorageUnavailable}
+   */
   async insert(pet: NewPet): Promise<Pet> {
     const inserted = await this.#inserts.add(pet);
     return inserted.pet;
   }
 
+  /**
+   * @throws {IdempotencyKeyReused}
+   * @throws {PetIdsExhausted}
+   * @throws {DamagedPet} when the pet to replay is damaged
+   * @throws {StorageUnavailable}
+   */
   async insertOnce(pet: NewPet, idempotency: Idempotency): Promise<Inserted> {
     return this.#inserts.add(pet, idempotency);
   }
 
+  /**
+   * @throws {DamagedPet}
+   * @throws {StorageUnavailable}
+   */
   async findById(id: bigint): Promise<Pet | undefined> {
-    return read(() => {
-      const [row] = this.#byId.all(id) as PetRow[];
+    return runAndTranslate(() => {
+      const [row] = this.#queries.byId.all(id) as PetRow[];
       return row && this.#toPet(row);
     });
   }
 
+  /**
+   * @throws {DamagedPet}
+   * @throws {StorageUnavailable}
+   */
   async list({ status, after = BEGINNING, limit }: PetQuery): Promise<readonly Pet[]> {
-    return read(() => {
+    return runAndTranslate(() => {
       const rows =
-        status === undefined ? this.#list.all(after, limit) : this.#listByStatus.all(status, after, limit);
-      return pageFromStorage(rows as PetRow[], after, this.#toPet);
+        status === undefined
+          ? this.#queries.list.all(after, limit)
+          : this.#queries.listByStatus.all(status, after, limit);
+      return parseStoredPage(rows as PetRow[], after, this.#toPet);
     });
-  }
-}
-
-function read<T>(query: () => T): T {
-  try {
-    return query();
-  } catch (error) {
-    throw translated(error);
   }
 }

@@ -1,60 +1,63 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageProbe } from '../../application/ports/storage-probe.ts';
-import { transaction, whenFree } from './busy.ts';
-import type { Guard } from './open-files.ts';
+import type { GuardedWrite } from './file/file-guard.ts';
+import { retryWhileBusy } from './retry-while-busy.ts';
 import { readVersion, SCHEMA_VERSION, versionProblem } from './schema.ts';
+import { transaction } from './transaction.ts';
 
-/** How long an outcome is good for, in milliseconds: anybody may ask, and each probe waits for the disk. */
-const PROBE_MS = 1_000;
+/** How long an outcome is reused. Anyone may ask for readiness, and every probe waits for the disk. */
+const REUSE_MS = 1_000;
 
-/** How long a probe waits for another connection that holds the file, in milliseconds: a command does so for a moment. */
+/** How long a probe waits for the write lock. A command holds it for a moment. */
 const DEADLINE_MS = 1_500;
 
-/** Most likely not in the cache of the connection, where the file is larger than that. */
-const ANY_PET = `SELECT id FROM pets WHERE id >= (SELECT abs(random() % (ifnull(max(id), 0) + 1)) FROM pets)
+/** A random pet. In a large file its page is most likely not in the cache of the connection. */
+const RANDOM_PET = `SELECT id FROM pets WHERE id >= (SELECT abs(random() % (ifnull(max(id), 0) + 1)) FROM pets)
   ORDER BY id LIMIT 1`;
 
-/** Does what requests need: reads, and a write that is durable before it answers and changes nothing. */
+/** Does what requests need: it reads a pet, and commits a write that changes nothing. */
 export class SqliteProbe implements StorageProbe {
   readonly #db: DatabaseSync;
-  readonly #guard: Guard;
-  readonly #anyPet: StatementSync;
+  readonly #guardedWrite: GuardedWrite;
+  readonly #randomPet: StatementSync;
   #outcome: Promise<void> = Promise.resolve();
-  #isOver = true;
+  #isRunning = false;
   /** On the clock of `performance.now()`. */
-  #begun = -Infinity;
+  #startedAt = -Infinity;
 
-  constructor(db: DatabaseSync, guard: Guard) {
+  constructor(db: DatabaseSync, guardedWrite: GuardedWrite) {
     this.#db = db;
-    this.#guard = guard;
-    this.#anyPet = db.prepare(ANY_PET);
+    this.#guardedWrite = guardedWrite;
+    this.#randomPet = db.prepare(RANDOM_PET);
   }
 
+  /** @throws {StorageUnavailable} */
   check(): Promise<void> {
     const now = performance.now();
-    if (this.#isOver && now - this.#begun >= PROBE_MS) {
-      this.#begun = now;
-      this.#isOver = false;
-      this.#outcome = this.#probe().finally(() => (this.#isOver = true));
+    if (!this.#isRunning && now - this.#startedAt >= REUSE_MS) {
+      this.#startedAt = now;
+      this.#isRunning = true;
+      this.#outcome = this.#probe().finally(() => (this.#isRunning = false));
     }
     return this.#outcome;
   }
 
   async #probe(): Promise<void> {
+    const readAndWrite = () => this.#guardedWrite(() => transaction(this.#db, () => this.#readAndWrite()));
     try {
-      await whenFree(() => this.#guard(() => transaction(this.#db, () => this.#touch())), DEADLINE_MS);
+      await retryWhileBusy(readAndWrite, DEADLINE_MS);
     } catch (cause) {
       if (cause instanceof StorageUnavailable) throw cause;
       throw new StorageUnavailable('the SQLite file cannot be read and written', { cause });
     }
   }
 
-  #touch(): void {
+  #readAndWrite(): void {
     const problem = versionProblem(this.#db, readVersion(this.#db));
     if (problem !== undefined) throw new StorageUnavailable(problem);
-    this.#anyPet.get();
-    // SQLite writes the page although the value is the same.
+    this.#randomPet.get();
+    // SQLite writes the page even though the value stays the same.
     this.#db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
   }
 }

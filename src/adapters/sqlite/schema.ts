@@ -1,15 +1,16 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { fileOf } from './connection.ts';
+import { transaction } from './transaction.ts';
 
-/** Marks a file as ours ("PETS"): https://www.sqlite.org/pragma.html#pragma_application_id */
+/** "PETS" in ASCII: marks a file as ours. https://www.sqlite.org/pragma.html#pragma_application_id */
 const APPLICATION_ID = 0x50455453n;
 
-/** Each brings the schema from the version that is its index to the next. Written once, never changed afterwards. */
+/** Each migrates from the version that is its index to the next one. A released migration never changes. */
 const MIGRATIONS = [
-  // AUTOINCREMENT gives no id twice, not even that of a row that was deleted. 2^53 - 1 is the greatest id of a pet.
-  // Every index of SQLite ends with the rowid, which the id is, so that both indexes are in the order of the id.
-  // The idempotency of an insert is in the row itself: the same write, and gone with it.
+  // AUTOINCREMENT never reuses an id, not even that of a deleted row. The greatest id of a pet is 2^53 - 1.
+  // The id is the rowid, and every SQLite index ends with the rowid, so both indexes are in the order of the id.
+  // The row itself holds the idempotency key of its insert: one write stores both, and both go together.
   `CREATE TABLE pets (
      id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id BETWEEN 1 AND 9007199254740991),
      name TEXT NOT NULL,
@@ -21,7 +22,7 @@ const MIGRATIONS = [
    ) STRICT;
    CREATE INDEX pets_by_status ON pets (status);
    CREATE UNIQUE INDEX pets_by_idempotency_key ON pets (idempotency_key) WHERE idempotency_key IS NOT NULL;`,
-  // Times are in milliseconds, within what a Date can be. The length of a text is in code points.
+  // Times are in milliseconds and in the range of a Date. The length of a TEXT is in code points.
   `CREATE TABLE api_keys (
      id TEXT NOT NULL PRIMARY KEY CHECK (length(id) = 16),
      digest BLOB NOT NULL CHECK (length(digest) = 32),
@@ -38,15 +39,16 @@ const MIGRATIONS = [
    ) STRICT, WITHOUT ROWID;`,
 ] as const;
 
-/** What this build reads and writes. */
+/** The version that this build reads and writes. */
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
 /**
  * @returns 0 for an empty file
  * @throws {StorageSetupError} when the file belongs to another application
+ * @throws the error of SQLite
  */
 export function readVersion(db: DatabaseSync): number {
-  // One statement, so that a migration elsewhere is seen as a whole or not at all.
+  // A single statement sees all of a migration by another process, or nothing of it.
   const { id, version, objects } = db
     .prepare(
       `SELECT application_id AS id, user_version AS version, (SELECT count(*) FROM sqlite_schema) AS objects
@@ -62,29 +64,27 @@ export function readVersion(db: DatabaseSync): number {
   return Number(version);
 }
 
-/** What to do about a version, in one line, or `undefined` when it is the one that this build needs. */
+/** One line that says what to do about the version, or `undefined` when this build can use it. */
 export function versionProblem(db: DatabaseSync, version: number): string | undefined {
   if (version === SCHEMA_VERSION) return undefined;
   const is = `the SQLite file ${fileOf(db)} has schema version ${version}, this build needs ${SCHEMA_VERSION}`;
   return version < SCHEMA_VERSION
-    ? `${is}; start the service once to bring it up to date`
+    ? `${is}; start the service once to migrate it`
     : `${is}; run a newer build of petstore`;
 }
 
 /**
- * Brings the file to the schema of this build, as a whole or not at all.
+ * Migrates the file to the schema of this build in one transaction.
  *
  * @throws {StorageSetupError} when the file belongs to another application or a newer build
+ * @throws the error of SQLite
  */
 export function migrate(db: DatabaseSync): void {
-  db.exec('BEGIN IMMEDIATE');
-  try {
+  transaction(db, () => {
     const version = readVersion(db);
     if (version > SCHEMA_VERSION) throw new StorageSetupError(versionProblem(db, version) ?? '');
     for (const step of MIGRATIONS.slice(version)) db.exec(step);
-    // Also where nothing has changed, because it fails on a file that can only be read, which BEGIN does not.
-    db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT`);
-  } finally {
-    if (db.isTransaction) db.exec('ROLLBACK');
-  }
+    // Also when the schema is current: unlike BEGIN, this write fails on a read-only file.
+    db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`);
+  });
 }

@@ -1,16 +1,21 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { StorageLog } from '../../application/ports/storage-log.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { PersistentStorage, StorageKind } from '../../application/ports/storage.ts';
 
 /** Pets and API keys in a SQLite file. */
 export const sqliteStorage: StorageKind = {
   urlForm: 'sqlite:PATH',
+  persistent: true,
   parseUrl(url) {
     const path = /^sqlite:(.+)$/s.exec(url)?.[1];
     return path === undefined ? undefined : sqliteFile(path);
   },
 };
+
+/** A command needs no warnings: a write that fails carries their text. */
+const SILENT: StorageLog = { warn: () => {} };
 
 /** The adapter is loaded when the file is opened. */
 function sqliteFile(path: string): PersistentStorage {
@@ -26,7 +31,7 @@ function sqliteFile(path: string): PersistentStorage {
     },
     async openForWriting() {
       const { openSqliteStorage } = await import('./open.ts');
-      return openSqliteStorage(path);
+      return openSqliteStorage(path, SILENT);
     },
     async openKeys({ mayCreate }) {
       if (!mayCreate && !existsSync(path)) {
@@ -34,6 +39,10 @@ function sqliteFile(path: string): PersistentStorage {
       }
       const { openSqliteKeys } = await import('./open.ts');
       return openSqliteKeys(path);
+    },
+    async backUp(target, onProgress) {
+      const { backUp } = await import('./backup.ts');
+      await backUp(path, target, onProgress);
     },
   };
 }

@@ -4,23 +4,27 @@ import type { Caller, TokenVerifier } from '../../application/ports/token-verifi
 import { apiKeyState } from '../../domain/api-key.ts';
 import { digestOf, idOf } from './token.ts';
 
-/** For how long a key that was valid is taken to be so without asking, in milliseconds: a revocation is as late. */
-const REMEMBERED_MS = 5_000;
+/** How long a valid key is trusted without asking the storage. A revocation takes effect with the same delay. */
+const TRUSTED_MS = 5_000;
 
-/** How many keys are remembered at most. */
-const REMEMBERED_KEYS = 10_000;
+const MAX_TRUSTED_KEYS = 10_000;
 
-/** Compared with where there is no key, so that it takes as long as where there is one. SHA-256 of no known text. */
+/** Stands in for the digest of an unknown key, to make the check take the same time. SHA-256 of no known text. */
 const NO_DIGEST = '0'.repeat(64);
 
-type Remembered = { readonly key: Caller; readonly expiresAt: Date | undefined; readonly until: number };
+type Trusted = {
+  readonly caller: Caller;
+  readonly expiresAt: Date | undefined;
+  /** On the clock of `performance.now()`. */
+  readonly untilMs: number;
+};
 
-/** Knows the keys in the storage. */
+/** Verifies the keys of a storage. */
 export class StoredTokenVerifier implements TokenVerifier {
   readonly #keys: Pick<ApiKeyRepository, 'findById' | 'recordUse'>;
   readonly #now: () => Date;
-  // By the digest of the whole key: whoever has only its id finds out nothing here, not even by the time it takes.
-  readonly #remembered = new Map<string, Remembered>();
+  // By the digest of the whole token: an attacker who knows only the id of a key learns nothing from the timing.
+  readonly #trusted = new Map<string, Trusted>();
   #uses = new Map<string, Date>();
 
   constructor(keys: Pick<ApiKeyRepository, 'findById' | 'recordUse'>, now: () => Date) {
@@ -28,14 +32,22 @@ export class StoredTokenVerifier implements TokenVerifier {
     this.#now = now;
   }
 
+  /**
+   * @throws {DamagedApiKey}
+   * @throws {StorageUnavailable}
+   */
   async verify(token: string): Promise<Caller | undefined> {
     const digest = digestOf(token);
-    const key = this.#recall(digest) ?? (await this.#ask(token, digest));
-    if (key !== undefined) this.#uses.set(key.id, this.#now());
-    return key;
+    const caller = this.#recall(digest) ?? (await this.#ask(token, digest));
+    if (caller !== undefined) this.#uses.set(caller.id, this.#now());
+    return caller;
   }
 
-  /** Writes down which keys have been used. What could not be written is kept for the next time. */
+  /**
+   * Stores when keys were last used. After a failure, the next call tries again.
+   *
+   * @throws {StorageUnavailable}
+   */
   async recordUses(): Promise<void> {
     if (this.#uses.size === 0) return;
     const uses = this.#uses;
@@ -49,34 +61,34 @@ export class StoredTokenVerifier implements TokenVerifier {
   }
 
   #recall(digest: string): Caller | undefined {
-    const remembered = this.#remembered.get(digest);
-    if (remembered === undefined) return undefined;
-    const { key, expiresAt, until } = remembered;
-    if (performance.now() < until && (expiresAt === undefined || this.#now() < expiresAt)) return key;
-    this.#remembered.delete(digest);
+    const trusted = this.#trusted.get(digest);
+    if (trusted === undefined) return undefined;
+    const { caller, expiresAt, untilMs } = trusted;
+    if (performance.now() < untilMs && (expiresAt === undefined || this.#now() < expiresAt)) return caller;
+    this.#trusted.delete(digest);
     return undefined;
   }
 
   async #ask(token: string, digest: string): Promise<Caller | undefined> {
     const id = idOf(token);
     if (id === undefined) return undefined;
-    // Before the question, because a revocation may overtake the answer.
-    const until = performance.now() + REMEMBERED_MS;
-    const record = await this.#keys.findById(id);
-    // All of it is done for every key, so that the time does not tell which it was that failed.
-    const isRight = timingSafeEqual(bytes(record?.digest ?? NO_DIGEST), bytes(digest));
-    const isActive = apiKeyState(record ?? {}, this.#now()) === 'active';
-    if (record === undefined || !isRight || !isActive) return undefined;
-    const { label, scopes, rateLimit, expiresAt } = record;
-    const key = { id, label, scopes, ...(rateLimit !== undefined && { rateLimit }) };
-    this.#remember(digest, { key, expiresAt, until });
-    return key;
+    // The time starts before the query, because a revocation may overtake its result.
+    const untilMs = performance.now() + TRUSTED_MS;
+    const key = await this.#keys.findById(id);
+    // Every key goes through all checks, so the time does not reveal which one failed.
+    const isSame = timingSafeEqual(bytes(key?.digest ?? NO_DIGEST), bytes(digest));
+    const isActive = apiKeyState(key ?? {}, this.#now()) === 'active';
+    if (key === undefined || !isSame || !isActive) return undefined;
+    const { label, scopes, rateLimit, expiresAt } = key;
+    const caller = { id, label, scopes, ...(rateLimit !== undefined && { rateLimit }) };
+    this.#trust(digest, { caller, expiresAt, untilMs });
+    return caller;
   }
 
-  #remember(digest: string, key: Remembered): void {
-    const [oldest] = this.#remembered.keys();
-    if (this.#remembered.size >= REMEMBERED_KEYS && oldest !== undefined) this.#remembered.delete(oldest);
-    this.#remembered.set(digest, key);
+  #trust(digest: string, trusted: Trusted): void {
+    const [oldest] = this.#trusted.keys();
+    if (this.#trusted.size >= MAX_TRUSTED_KEYS && oldest !== undefined) this.#trusted.delete(oldest);
+    this.#trusted.set(digest, trusted);
   }
 }
 

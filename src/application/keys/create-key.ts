@@ -1,31 +1,42 @@
-import { type ApiKeyDraft, type ApiKey, newApiKey } from '../../domain/api-key.ts';
+import { type ApiKey, type ApiKeyDraft, newApiKey } from '../../domain/api-key.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
-import type { KeyMint } from '../ports/key-mint.ts';
 
-/** A new key, and the one chance to see what is secret of it. */
+/** A new, unguessable token with its id and digest. */
+export type MintedKey = Pick<ApiKey, 'id' | 'digest'> & {
+  /** The secret. Shown once and stored nowhere. */
+  readonly token: string;
+};
+
+/** A new key, and the only chance to read its token. */
 export type CreatedKey = { readonly key: ApiKey; readonly token: string };
 
-/** Gives a new key to whoever asked for it. */
+/** Delivers a new key to the operator who asked for it. */
 export type HandOver = (created: CreatedKey) => void | Promise<void>;
 
 export class CreateKey {
   readonly #keys: ApiKeyRepository;
-  readonly #mint: KeyMint;
+  readonly #mint: () => MintedKey;
   readonly #now: () => Date;
 
-  constructor(keys: ApiKeyRepository, mint: KeyMint, now: () => Date) {
+  constructor(keys: ApiKeyRepository, mint: () => MintedKey, now: () => Date) {
     this.#keys = keys;
     this.#mint = mint;
     this.#now = now;
   }
 
   /**
-   * @param handOver may fail; then the key, which nobody has, is revoked
-   * @throws {InvalidApiKey}
+   * Stores a new key and hands it over.
+   *
+   * @param handOver does nothing by default. When it fails, the key is revoked, because its token is lost, and the
+   *   error is passed on
+   * @throws {InvalidApiKey} when the draft breaks a rule; nothing is stored
+   * @throws {ApiKeyIdTaken} when another key has the minted id; nothing is stored
+   * @throws {DamagedApiKey} when a damaged record has the minted id; nothing is stored
+   * @throws {StorageUnavailable}
    */
   async execute(draft: ApiKeyDraft, handOver: HandOver = () => {}): Promise<CreatedKey> {
     const checked = newApiKey(draft, this.#now());
-    const { id, digest, token } = await this.#mint.mint();
+    const { id, digest, token } = this.#mint();
     const key = { ...checked, id, digest };
     await this.#keys.insert(key);
     try {

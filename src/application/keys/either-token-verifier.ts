@@ -1,6 +1,6 @@
 import type { Caller, TokenVerifier } from '../ports/token-verifier.ts';
 
-/** Knows the keys of both. The second is asked only for what the first does not know. */
+/** Accepts the tokens of two verifiers. Asks the second one only about tokens that the first one rejects. */
 export class EitherTokenVerifier implements TokenVerifier {
   readonly #first: TokenVerifier;
   readonly #second: TokenVerifier;
@@ -10,6 +10,10 @@ export class EitherTokenVerifier implements TokenVerifier {
     this.#second = second;
   }
 
+  /**
+   * @throws {StorageUnavailable}
+   * @throws {DamagedApiKey}
+   */
   async verify(token: string): Promise<Caller | undefined> {
     return (await this.#first.verify(token)) ?? (await this.#second.verify(token));
   }

@@ -1,7 +1,7 @@
 import type { InvalidApiKey } from '../../domain/api-key.ts';
 
-/** What managing keys is known to fail with, besides {@link StorageUnavailable}. */
-export type ApiKeyError = InvalidApiKey | ApiKeyNotFound | ApiKeyNotActive | ApiKeyIdTaken;
+/** Every known failure of the use cases of API keys, except `StorageUnavailable`. */
+export type ApiKeyError = InvalidApiKey | ApiKeyNotFound | ApiKeyNotActive | ApiKeyIdTaken | DamagedApiKey;
 
 export class ApiKeyNotFound extends Error {
   readonly kind = 'api-key-not-found';
@@ -14,35 +14,39 @@ export class ApiKeyNotFound extends Error {
   }
 }
 
-/** A key that is revoked or expired was to be replaced. */
+/** An expired or revoked key cannot be rotated. */
 export class ApiKeyNotActive extends Error {
   readonly kind = 'api-key-not-active';
   readonly id: string;
 
   constructor(id: string, state: 'expired' | 'revoked') {
-    super(`the key ${id} is ${state}, so that there is nothing to overlap with; create a new one`);
+    super(`the key ${id} is ${state} and cannot be rotated; create a new key`);
     this.name = 'ApiKeyNotActive';
     this.id = id;
   }
 }
 
-/** Another key is there under this id. It was not overwritten. */
+/** The storage has a different key under this id. That key is unchanged. */
 export class ApiKeyIdTaken extends Error {
   readonly kind = 'api-key-id-taken';
   readonly id: string;
 
   constructor(id: string) {
-    super(`another key is there under the id ${id}; it was not overwritten`);
+    super(`another key already has the id ${id}; it was not overwritten`);
     this.name = 'ApiKeyIdTaken';
     this.id = id;
   }
 }
 
-/** What the storage holds as an API key breaks the rules of a key. It is never valid. As {@link DamagedPet}. */
+/**
+ * The stored record of an API key breaks the rules of a key: it was damaged after it was written, and only an operator
+ * can repair it. The key is not valid. The message never contains the value of a field.
+ */
 export class DamagedApiKey extends Error {
   readonly kind = 'damaged-api-key';
   readonly id: string;
 
+  /** @param problem a phrase such as "label must be …" */
   constructor(id: string, problem: string) {
     super(`the API key ${id} is damaged in the storage: ${problem}`);
     this.name = 'DamagedApiKey';

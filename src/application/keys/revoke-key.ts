@@ -12,10 +12,11 @@ export class RevokeKey {
   }
 
   /**
-   * Ends a key for good. Every service that has verified it before forgets that within ten seconds. Done again, it
-   * changes nothing.
+   * Revokes a key for good. Revoking it again changes nothing. Running services refuse the key within ten seconds.
    *
    * @throws {ApiKeyNotFound}
+   * @throws {DamagedApiKey}
+   * @throws {StorageUnavailable}
    */
   async execute(id: string): Promise<ApiKey> {
     const key = await this.#keys.revoke(id, this.#now());

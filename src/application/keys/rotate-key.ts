@@ -4,15 +4,15 @@ import type { CreatedKey, CreateKey, HandOver } from './create-key.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 
 export type Rotation = {
-  /** How long the old key stays valid beside the new one, in milliseconds, at least 0. */
+  /** How long the old key stays valid, in milliseconds, at least 0. */
   readonly overlapMs: number;
-  /** When the new key expires; never when absent. */
+  /** When the new key expires. Without it, the new key never expires. */
   readonly expiresAt?: Date | undefined;
 };
 
 export type RotatedKey = CreatedKey & { readonly old: ApiKey };
 
-/** Replaces a key by a new one for the same, and lets the old one expire after an overlap. */
+/** Replaces a key with a new one of the same label, scopes and rate limit. The old one expires after an overlap. */
 export class RotateKey {
   readonly #keys: ApiKeyRepository;
   readonly #createKey: CreateKey;
@@ -25,11 +25,14 @@ export class RotateKey {
   }
 
   /**
-   * The new key comes first: nothing happens to the old one before the new one has been handed over.
+   * Leaves the old key alone until the new one has been handed over. Never extends the life of the old key.
    *
    * @throws {ApiKeyNotFound}
-   * @throws {ApiKeyNotActive}
-   * @throws {InvalidApiKey}
+   * @throws {ApiKeyNotActive} when the key is expired or revoked
+   * @throws {InvalidApiKey} when the new key would have expired already
+   * @throws {ApiKeyIdTaken} when another key has the minted id
+   * @throws {DamagedApiKey} when the record of the old key or of the minted id is damaged
+   * @throws {StorageUnavailable} the new key may have been handed over by then, and the old one may not expire yet
    */
   async execute(id: string, { overlapMs, expiresAt }: Rotation, handOver?: HandOver): Promise<RotatedKey> {
     const now = this.#now();

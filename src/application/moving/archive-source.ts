@@ -1,12 +1,14 @@
-import { BATCH_SIZE } from './batches.ts';
 import type { ArchivedPet, ReadablePetArchive } from '../ports/pet-archive.ts';
 import type { PetSource, Survey } from '../ports/pet-source.ts';
+
+/** How many pets are read and written at once. Larger batches are not faster. */
+export const BATCH_SIZE = 1000;
 
 type UpTo = Pick<Survey, 'greatestId'>;
 
 /**
- * The pets of an archive, also while services add to it: every pet that was there at the survey, and none with a greater
- * id. A service may have taken a lower id before the survey and store the pet after it: that pet may be there or not.
+ * The pets of an archive that services may be adding to. Reads every pet that existed at the survey, and none with a
+ * greater id. A pet may be missing if a service took its id before the survey and stores it later.
  */
 export class ArchiveSource implements PetSource {
   readonly #archive: ReadablePetArchive;
@@ -15,22 +17,28 @@ export class ArchiveSource implements PetSource {
     this.#archive = archive;
   }
 
+  /** @throws {StorageUnavailable} */
   async survey(): Promise<Survey> {
     const greatestId = await this.#archive.greatestId();
     const count = await this.#archive.count(greatestId);
     return { count, greatestId, lastId: await this.#archive.lastId() };
   }
 
+  /**
+   * @throws {DamagedPet}
+   * @throws {StorageUnavailable}
+   */
   async *read(after: bigint, { greatestId }: UpTo): AsyncGenerator<readonly ArchivedPet[]> {
-    for (let seen = after; seen < greatestId; ) {
-      const found = await this.#archive.read(seen, BATCH_SIZE);
+    for (let lastId = after; lastId < greatestId; ) {
+      const found = await this.#archive.read(lastId, BATCH_SIZE);
       const last = found.at(-1);
       if (last === undefined) return;
-      seen = last.id;
-      yield seen <= greatestId ? found : found.filter(({ id }) => id <= greatestId);
+      lastId = last.id;
+      yield lastId <= greatestId ? found : found.filter(({ id }) => id <= greatestId);
     }
   }
 
+  /** @throws {StorageUnavailable} */
   async recount({ greatestId }: UpTo): Promise<number> {
     return this.#archive.count(greatestId);
   }

@@ -1,11 +1,11 @@
 import { ApiKeyIdTaken } from '../keys/errors.ts';
 import type { ApiKey } from '../../domain/api-key.ts';
-import { undamaged } from '../keys/key-from-storage.ts';
+import { throwIfDamaged } from '../keys/parse-stored-api-key.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 
 /**
- * Brings the API keys of a storage into another, as they are: clients need no new ones, and their idempotency keys,
- * which are bound to the id of the API key, are still known.
+ * Copies the API keys of a storage to another one. Clients keep their keys, and a retried request replays there too: an
+ * Idempotency-Key belongs to the id of an API key.
  */
 export class CopyKeys {
   readonly #source: Pick<ApiKeyRepository, 'list'>;
@@ -17,19 +17,26 @@ export class CopyKeys {
   }
 
   /**
-   * May be repeated. A key that the target has already is left as it is, but that it ends as early as in the source and
-   * has been used as late, to the minute. When another key is in the way, nothing is written.
+   * Writes nothing. A copy that starts with long work calls this first, to fail before that work.
    *
-   * @returns the keys of the source; all of them are in the target now
-   * @throws {DamagedApiKey} when the source has one; nothing is written
+   * @throws {DamagedApiKey} when the source has one, or the target under an id of the source
    * @throws {ApiKeyIdTaken} when the target has another key under an id of the source
+   * @throws {StorageUnavailable}
+   */
+  async check(): Promise<void> {
+    await this.#checked();
+  }
+
+  /**
+   * Checks again, then copies. Can be repeated. A key that the target already has changes in two ways only: it ends as
+   * early as in the source, and its last use is as late, to the minute.
+   *
+   * @returns the keys of the source, all of which are now in the target
+   * @throws as {@link check}; then nothing is written
+   * @throws {ApiKeyIdTaken} also when another key arrives during the copy; it is not overwritten
    */
   async execute(): Promise<readonly ApiKey[]> {
-    const keys = (await this.#source.list()).map(undamaged);
-    for (const { id, digest } of keys) {
-      const there = await this.#target.findById(id);
-      if (there !== undefined && there.digest !== digest) throw new ApiKeyIdTaken(id);
-    }
+    const keys = await this.#checked();
     const uses = new Map<string, Date>();
     for (const key of keys) {
       const { id, revokedAt, expiresAt, lastUsedAt } = key;
@@ -39,6 +46,15 @@ export class CopyKeys {
       if (lastUsedAt !== undefined) uses.set(id, lastUsedAt);
     }
     await this.#target.recordUse(uses);
+    return keys;
+  }
+
+  async #checked(): Promise<readonly ApiKey[]> {
+    const keys = (await this.#source.list()).map(throwIfDamaged);
+    for (const { id, digest } of keys) {
+      const there = await this.#target.findById(id);
+      if (there !== undefined && there.digest !== digest) throw new ApiKeyIdTaken(id);
+    }
     return keys;
   }
 }

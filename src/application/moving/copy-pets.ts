@@ -1,30 +1,31 @@
 import { CountsDiffer, PetIdTaken } from './errors.ts';
-import { ArchiveSource } from './archive-source.ts';
-import { ahead, BATCH_SIZE, ItemReader } from './batches.ts';
-import { checkSource } from './check-source.ts';
+import { ArchiveSource, BATCH_SIZE } from './archive-source.ts';
+import { checkSourceCounts } from './check-source-counts.ts';
+import { ItemReader } from './item-reader.ts';
+import { prefetch } from './prefetch.ts';
 import type { PetArchive } from '../ports/pet-archive.ts';
 import type { PetSource, Survey } from '../ports/pet-source.ts';
 import type { OnProgress } from '../ports/progress.ts';
 import { samePet } from './same-pet.ts';
 
 export type Copied = {
-  /** How many pets of the source are in the target now: all that there were at the start, and maybe later ones. */
+  /** How many pets of the source the target has now: all that existed at the start, and possibly later ones. */
   readonly count: number;
-  /** How many of them were there before, from an earlier copy. */
+  /** How many of them the target already had. */
   readonly before: number;
-  /** How many other pets the target has between them. They are as they were. */
+  /** How many other pets the target has among them. They are unchanged. */
   readonly others: number;
 };
 
-/** What the target has already, up to the greatest id of the source. */
+/** What the target has before the copy, up to the greatest id of the source. */
 type Standing = Pick<Copied, 'before' | 'others'> & {
-  /** The target has every pet of the source up to this id: */
+  /** The target has every pet of the source up to this id. */
   readonly completeTo: bigint;
-  /** so many. */
+  /** The number of those pets. */
   readonly complete: number;
 };
 
-/** Brings the pets of a source into an archive, ids kept: copies and imports. */
+/** Copies the pets of a source into an archive under their own ids. Serves `copy` and `import`. */
 export class CopyPets {
   readonly #source: PetSource;
   readonly #target: PetArchive;
@@ -35,21 +36,24 @@ export class CopyPets {
   }
 
   /**
-   * May be repeated after an interruption at any point: what is there already is compared, pet by pet, and the rest
-   * is written. When the source is not good, or the target has a pet that stands in the way, nothing is written.
+   * Compares the pets that the target already has, then writes the others. Can be repeated after an interruption at any
+   * point. Writes nothing when it finds a conflict or a damaged pet in the comparison.
    *
-   * @throws {PetIdTaken} when the target has another pet under an id of the source
-   * @throws {IdempotencyKeyTaken} when it has one with the same idempotency key: the one reason that is found late
-   * @throws {CountsDiffer} when pets have gone from the source, or the target has not exactly what it should have
+   * @throws {PetIdTaken} when the target has a different pet under an id of the source
+   * @throws {IdempotencyKeyTaken} when it has a different pet with the same idempotency key; found only while
+   *   pets are written
+   * @throws {CountsDiffer} when pets disappear during the copy, or unexpected ones appear in the target
+   * @throws {DamagedPet} when the source or the target has a damaged pet
+   * @throws {StorageUnavailable}
    */
   async execute(onProgress: OnProgress): Promise<Copied> {
     const survey = await this.#source.survey(onProgress);
     const { before, others, completeTo, complete } = await this.#compare(survey, onProgress);
-    // Before the first pet is written, so that a service on the target gives none of the ids from now on.
+    // Before the first write: from now on, a service on the target assigns none of these ids.
     await this.#target.reserve(survey.lastId);
     let count = complete;
-    // One batch after the other, so that an interruption leaves no gap before the last.
-    for await (const pets of ahead(this.#source.read(completeTo, survey))) {
+    // Batches are written in order, so an interruption leaves no gap before the last pet.
+    for await (const pets of prefetch(this.#source.read(completeTo, survey))) {
       await this.#target.write(pets);
       count += pets.length;
       onProgress({ doing: 'writing', done: count, total: Math.max(count, survey.count) });
@@ -58,40 +62,40 @@ export class CopyPets {
     return { count, before, others };
   }
 
-  /** Walks through both sides for as long as the target has pets. */
+  /** Walks through both sides in order of id, until the target has no more pets. */
   async #compare(survey: Survey, onProgress: OnProgress): Promise<Standing> {
-    const theirs = new ItemReader(ahead(new ArchiveSource(this.#target).read(0n, survey)));
-    const ours = new ItemReader(ahead(this.#source.read(0n, survey)));
+    const sourcePets = new ItemReader(prefetch(this.#source.read(0n, survey)));
+    const targetPets = new ItemReader(prefetch(new ArchiveSource(this.#target).read(0n, survey)));
     const standing = { before: 0, others: 0, completeTo: 0n, complete: 0 };
     try {
-      let our = await ours.next();
-      let gap = false;
-      for (let their = await theirs.next(); their !== undefined; their = await theirs.next()) {
-        for (; our !== undefined && our.id < their.id; our = await ours.next()) gap = true;
-        if (our?.id !== their.id) {
+      let ours = await sourcePets.next();
+      let hasGap = false;
+      for (let theirs = await targetPets.next(); theirs; theirs = await targetPets.next()) {
+        for (; ours !== undefined && ours.id < theirs.id; ours = await sourcePets.next()) hasGap = true;
+        if (ours?.id !== theirs.id) {
           standing.others++;
           continue;
         }
-        if (!samePet(our, their)) throw new PetIdTaken(their.id);
+        if (!samePet(ours, theirs)) throw new PetIdTaken(theirs.id);
         standing.before++;
-        if (!gap) {
+        if (!hasGap) {
           standing.complete++;
-          standing.completeTo = their.id;
+          standing.completeTo = theirs.id;
         }
         if (standing.before % BATCH_SIZE === 0) {
           onProgress({ doing: 'comparing', done: standing.before, total: survey.count });
         }
-        our = await ours.next();
+        ours = await sourcePets.next();
       }
     } finally {
-      await ours.close();
-      await theirs.close();
+      await sourcePets.close();
+      await targetPets.close();
     }
     return standing;
   }
 
   async #verify(survey: Survey, count: number, others: number): Promise<void> {
-    checkSource([survey.count, count, await this.#source.recount(survey)]);
+    checkSourceCounts({ before: survey.count, read: count, after: await this.#source.recount(survey) });
     const found = await this.#target.count(survey.greatestId);
     const expected = count + others;
     if (found !== expected) throw new CountsDiffer('target', { expected, found });

@@ -1,6 +1,6 @@
 import { ArchiveSource } from './archive-source.ts';
-import { ahead } from './batches.ts';
-import { checkSource } from './check-source.ts';
+import { checkSourceCounts } from './check-source-counts.ts';
+import { prefetch } from './prefetch.ts';
 import type { ArchivedPet, ReadablePetArchive } from '../ports/pet-archive.ts';
 import type { OnProgress } from '../ports/progress.ts';
 
@@ -12,22 +12,24 @@ export class ExportPets {
   }
 
   /**
-   * Every pet that there is now, in batches and in ascending order of id. Where it ends without an error, none of them
-   * was left out. A pet that is added meanwhile may be there or not.
+   * Yields every pet that exists at the start, in batches and in ascending order of id. Pets that are added during the
+   * export may be missing. If the generator ends without an error, the export is complete.
    *
-   * @param after the last id that an earlier, interrupted export has delivered, with all before it; else 0
-   * @throws {CountsDiffer}
+   * @param after the last id that an interrupted export has delivered, or 0
+   * @throws {CountsDiffer} when pets disappear during the export
+   * @throws {DamagedPet}
+   * @throws {StorageUnavailable}
    */
   async *execute(after: bigint, onProgress: OnProgress): AsyncGenerator<readonly ArchivedPet[]> {
     const source = new ArchiveSource(this.#archive);
     const survey = await source.survey();
-    // After the survey: a pet that comes in between is counted here, and makes nothing look lost.
+    // After the survey: if a pet arrives in between, this count includes it, and no pet seems to be missing.
     let done = await this.#archive.count(after);
-    for await (const pets of ahead(source.read(after, survey))) {
+    for await (const pets of prefetch(source.read(after, survey))) {
       yield pets;
       done += pets.length;
       onProgress({ doing: 'exporting', done, total: Math.max(done, survey.count) });
     }
-    checkSource([survey.count, done, await source.recount(survey)]);
+    checkSourceCounts({ before: survey.count, read: done, after: await source.recount(survey) });
   }
 }

@@ -1,7 +1,7 @@
 import type { ArchivedPet, ReadablePetArchive } from '../ports/pet-archive.ts';
 import { samePet } from './same-pet.ts';
 
-/** What an earlier export has delivered before it was interrupted. */
+/** The pets that an interrupted export has delivered. */
 export type Delivered = { readonly count: number; readonly last: ArchivedPet };
 
 export class ResumeExport {
@@ -12,12 +12,15 @@ export class ResumeExport {
   }
 
   /**
-   * Whether an export of this archive can go on where the earlier one has ended. Pets never change and are never
-   * removed. So it can if the earlier one has delivered as many pets as there are now up to its last one, and that one
-   * is the same. It cannot if a pet has come since then under an id that was passed over: this export must have it.
+   * Whether an export of this archive can continue where an interrupted one ended. Pets never change and are never
+   * removed, so it can if the archive still has the last delivered pet, and as many pets up to it as were delivered. It
+   * cannot if a pet has since been stored under a smaller id, because this export must contain that pet.
+   *
+   * @throws {DamagedPet} when the record of the last delivered pet is damaged
+   * @throws {StorageUnavailable}
    */
   async execute({ count, last }: Delivered): Promise<boolean> {
-    const [there] = await this.#archive.read(last.id - 1n, 1);
-    return there !== undefined && samePet(there, last) && (await this.#archive.count(last.id)) === count;
+    const [stored] = await this.#archive.read(last.id - 1n, 1);
+    return stored !== undefined && samePet(stored, last) && (await this.#archive.count(last.id)) === count;
   }
 }

@@ -1,6 +1,6 @@
 import type { ArchivedPet } from '../ports/pet-archive.ts';
 
-/** Whether the two are one pet: nothing that is known of them differs. */
+/** Whether two pets agree in every field, including their idempotency keys. */
 export function samePet(a: ArchivedPet, b: ArchivedPet): boolean {
   return (
     a.id === b.id &&

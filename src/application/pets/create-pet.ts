@@ -9,9 +9,14 @@ export class CreatePet {
   }
 
   /**
-   * @param idempotency makes the pet that an earlier call with the same key made the outcome of this one
-   * @throws {InvalidPet}
-   * @throws {IdempotencyKeyReused}
+   * Adds a pet to the catalogue.
+   *
+   * @param idempotency makes a repeated call return the pet of the first call
+   * @throws {InvalidPet} naming every rule that the draft breaks
+   * @throws {IdempotencyKeyReused} when the key belongs to a different request
+   * @throws {PetIdsExhausted} when no id is left
+   * @throws {DamagedPet} when the record of the first call's pet is damaged
+   * @throws {StorageUnavailable} the pet may have been stored
    */
   async execute(draft: PetDraft, idempotency?: Idempotency): Promise<Inserted> {
     const pet = newPet(draft);

@@ -1,7 +1,7 @@
 import type { InvalidPet } from '../../domain/invalid-pet.ts';
 import type { Pet } from '../../domain/pet.ts';
 
-/** What the use cases of pets are known to fail with, besides {@link StorageUnavailable}. */
+/** Every known failure of the use cases of pets, except `StorageUnavailable`. */
 export type PetError =
   | InvalidPet
   | InvalidPageSize
@@ -12,12 +12,10 @@ export type PetError =
 
 export class InvalidPageSize extends Error {
   readonly kind = 'invalid-page-size';
-  readonly limit: number;
 
-  constructor(limit: number, allowed: { readonly min: number; readonly max: number }) {
+  constructor(allowed: { readonly min: number; readonly max: number }) {
     super(`limit must be an integer from ${allowed.min} to ${allowed.max}`);
     this.name = 'InvalidPageSize';
-    this.limit = limit;
   }
 }
 
@@ -32,7 +30,7 @@ export class PetNotFound extends Error {
   }
 }
 
-/** Every id up to 2^53 - 1 has been given. Nothing was stored. */
+/** All ids up to 2^53 - 1 have been assigned. Nothing was stored. */
 export class PetIdsExhausted extends Error {
   readonly kind = 'pet-ids-exhausted';
 
@@ -42,31 +40,31 @@ export class PetIdsExhausted extends Error {
   }
 }
 
-/** The key was used before, to ask for something else. Nothing was stored. */
+/** The idempotency key belongs to a different earlier request. Nothing was stored. */
 export class IdempotencyKeyReused extends Error {
   readonly kind = 'idempotency-key-reused';
-  /** The hash of the key, as in `Idempotency`. */
-  readonly key: string;
 
-  constructor(key: string) {
+  constructor() {
     super('the idempotency key has been used for something else; use a new one');
     this.name = 'IdempotencyKeyReused';
-    this.key = key;
   }
 }
 
 /**
- * What the storage holds under the id of a pet breaks the rules of a pet: it was damaged after it was stored, and only
- * an operator can help. Names what is wrong and never the content.
+ * The stored record of a pet breaks the rules of a pet: it was damaged after it was written, and only an operator can
+ * repair it. The message names the broken rule and never contains the value of a field.
  */
 export class DamagedPet extends Error {
   readonly kind = 'damaged-pet';
   readonly id: bigint;
   readonly problem: string;
-  // Private, because a log prints every property of an error.
+  // Private, because loggers print every public property of an error.
   readonly #before: readonly Pet[];
 
-  /** @param problem the rest of a sentence that begins with the field, such as "status must be …" */
+  /**
+   * @param problem a phrase such as "status must be …"
+   * @param before the pets that precede the damaged one in the requested page
+   */
   constructor(id: bigint, problem: string, before: readonly Pet[] = []) {
     super(`the pet with the id ${id} is damaged in the storage: ${problem}`);
     this.name = 'DamagedPet';
@@ -75,7 +73,7 @@ export class DamagedPet extends Error {
     this.#before = before;
   }
 
-  /** The pets that come before it in the page that was asked for. */
+  /** The pets that precede the damaged one in the requested page. */
   get before(): readonly Pet[] {
     return this.#before;
   }

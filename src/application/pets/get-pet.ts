@@ -9,7 +9,11 @@ export class GetPet {
     this.#pets = pets;
   }
 
-  /** @throws {PetNotFound} */
+  /**
+   * @throws {PetNotFound}
+   * @throws {DamagedPet}
+   * @throws {StorageUnavailable}
+   */
   async execute(id: bigint): Promise<Pet> {
     const pet = await this.#pets.findById(id);
     if (pet === undefined) throw new PetNotFound(id);

@@ -4,17 +4,18 @@ import { DamagedPet, InvalidPageSize } from './errors.ts';
 import type { PetRepository } from '../ports/pet-repository.ts';
 
 export type PageRequest = {
+  /** Only pets with this status. All pets when absent. */
   readonly status?: PetStatus | undefined;
-  /** 1 to 100, 20 when absent. */
+  /** The most pets to return: 1 to 100, 20 when absent. */
   readonly limit?: number | undefined;
-  /** The id of the last pet that has been seen. */
+  /** Only pets with greater ids. From the first pet when absent. */
   readonly after?: bigint | undefined;
 };
 
 export type PetPage = {
-  /** In ascending order of id. */
+  /** In ascending order of id. May be fewer than the limit even when a page follows. */
   readonly pets: readonly Pet[];
-  /** What to pass as `after` for the next page; absent on the last one. The page may be short all the same. */
+  /** The `after` of the next page. Absent on the last page. */
   readonly next?: bigint;
 };
 
@@ -26,18 +27,19 @@ export class ListPets {
   }
 
   /**
-   * Never leaves out a pet in silence: a page ends before the first damaged pet, and the next one begins with it.
+   * Never skips a damaged pet silently: the page ends before it, and the next page starts with it.
    *
    * @throws {InvalidPageSize}
-   * @throws {DamagedPet} when the page begins with it; the pets after its id can still be listed
+   * @throws {DamagedPet} when the page starts with it. The pets after its id can still be listed
+   * @throws {StorageUnavailable}
    */
   async execute({ status, limit = PAGE_SIZE_DEFAULT, after }: PageRequest): Promise<PetPage> {
     if (!Number.isInteger(limit) || limit < PAGE_SIZE_MIN || limit > PAGE_SIZE_MAX) {
-      throw new InvalidPageSize(limit, { min: PAGE_SIZE_MIN, max: PAGE_SIZE_MAX });
+      throw new InvalidPageSize({ min: PAGE_SIZE_MIN, max: PAGE_SIZE_MAX });
     }
-    // One more than asked for tells whether another page follows.
     let found: readonly Pet[];
     try {
+      // One pet more than the limit shows whether another page follows.
       found = await this.#pets.list({ status, after, limit: limit + 1 });
     } catch (error) {
       if (!(error instanceof DamagedPet)) throw error;

@@ -1,41 +1,68 @@
 import type { ApiKey } from '../../domain/api-key.ts';
 import type { DamagedApiKey } from '../keys/errors.ts';
 
-/** How often the use of a key is written, in milliseconds. */
+/** The shortest time between two recorded uses of a key. */
 export const USE_INTERVAL_MS = 60_000;
 
 /**
- * The API keys. `test/contracts/api-key-repository.ts` holds every adapter to what is written here.
+ * Stores API keys. `test/contracts/api-key-repository.ts` tests every adapter against these comments.
  *
- * Every value comes back exactly as it went in, times to the millisecond. What a method was given or has returned is
- * never shared with the store. What a method has done is durable when it resolves, as far as the adapter is durable at
- * all. Every method rejects with {@link StorageUnavailable} when the storage cannot be reached, within a bounded time,
- * and but for `list` with {@link DamagedApiKey} when what it holds of the key that is asked for is none any more.
+ * - Values come back exactly as they were stored, times to the millisecond.
+ * - The store shares no object with its callers. Changing an argument or a result later has no effect.
+ * - A change is as durable as the adapter can make it when the promise resolves.
+ * - Every method rejects within a bounded time when it cannot reach the storage.
  */
 export interface ApiKeyRepository {
   /**
-   * Stores a key, and nothing else that the object may have. One that is there already with the same digest is left as it is, so that an insert whose outcome is
-   * unknown may be repeated.
+   * Stores the fields of a key and ignores all others. Leaves an existing key with the same id and digest unchanged,
+   * so an insert with an unknown outcome can be repeated.
    *
    * @throws {ApiKeyIdTaken} when another key has the id; it is not overwritten
+   * @throws {DamagedApiKey} when the record under the id is damaged; it is not overwritten
+   * @throws {StorageUnavailable}
    */
   insert(key: ApiKey): Promise<void>;
 
-  /** The key with this id, whatever its state, or `undefined`. Whatever the text is, it is no more than an id. */
+  /**
+   * The key with this id in any state, or `undefined`.
+   *
+   * @param id any text; it never acts as a pattern or a query
+   * @throws {DamagedApiKey}
+   * @throws {StorageUnavailable}
+   */
   findById(id: string): Promise<ApiKey | undefined>;
 
-  /** Every key, in the order of creation; of the same instant, in that of the id. What is damaged is among them. */
+  /**
+   * Every key by time of creation, and by id where that is equal. A damaged record is in the list as its error.
+   *
+   * @throws {StorageUnavailable}
+   */
   list(): Promise<readonly (ApiKey | DamagedApiKey)[]>;
 
-  /** Ends the key at this instant, or leaves it as it is when it was revoked before that. As it is then, or `undefined`. */
+  /**
+   * Sets `revokedAt`, unless the key was revoked earlier.
+   *
+   * @returns the key after the change, or `undefined` when there is none
+   * @throws {DamagedApiKey}
+   * @throws {StorageUnavailable}
+   */
   revoke(id: string, at: Date): Promise<ApiKey | undefined>;
 
-  /** Lets the key expire at this instant, unless it does so earlier. As it is then, or `undefined` when there is none. */
+  /**
+   * Sets `expiresAt`, unless the key expires earlier.
+   *
+   * @returns the key after the change, or `undefined` when there is none
+   * @throws {DamagedApiKey}
+   * @throws {StorageUnavailable}
+   */
   expire(id: string, at: Date): Promise<ApiKey | undefined>;
 
   /**
-   * Notes when keys were last used, by id; ids that there are not are passed over. A time that is not at least
-   * {@link USE_INTERVAL_MS} after the one that is noted writes nothing, whoever noted that.
+   * Records when keys were last used. Ignores ids without a key. Ignores a time less than {@link USE_INTERVAL_MS} after
+   * the recorded one, including one that another process recorded.
+   *
+   * @param uses times by key id
+   * @throws {StorageUnavailable}
    */
   recordUse(uses: ReadonlyMap<string, Date>): Promise<void>;
 }

@@ -1,55 +1,71 @@
 import type { Pet } from '../../domain/pet.ts';
 import type { Idempotency } from './pet-repository.ts';
 
-/** A pet with everything that is known of it, so that nothing is lost when it moves to another storage. */
+/** A pet with everything that a storage knows about it. A move to another storage loses nothing. */
 export type ArchivedPet = Pet & {
-  /** What its insert was made safe to repeat with. It moves along, so that a retry after the move replays. */
+  /** The idempotency key that created the pet. It moves along, so a retry after the move is replayed. */
   readonly idempotency?: Idempotency;
 };
 
 /**
- * The whole catalogue, to be moved from one storage to another, with the ids that the pets have.
- * `test/contracts/pet-archive.ts` holds every adapter to what is written here.
+ * Reads and writes the whole catalogue with its ids, to move it between storages. `test/contracts/pet-archive.ts` tests
+ * every adapter against these comments.
  *
- * Every value comes back exactly as it went in, int64 and Unicode included, and what a method was given or has
- * returned is never shared with the store. Every method rejects with {@link StorageUnavailable} when the storage
- * cannot be reached, within a bounded time.
- *
- * @throws {DamagedPet} from `read` and `write`, when what is held of a pet is none any more: no archive passes it over
+ * - Values come back exactly as they were stored, including int64 and Unicode.
+ * - The store shares no object with its callers. Changing an argument or a result later has no effect.
+ * - Every method rejects within a bounded time when it cannot reach the storage.
  */
 export interface PetArchive {
-  /** Pets whose id is greater, at most `limit` of them, in ascending order of id. Costs the same at any depth. */
+  /**
+   * The pets with ids greater than `after`, at most `limit` of them, in ascending order of id. The cost does not
+   * depend on `after`.
+   *
+   * @throws {DamagedPet} when one of them is damaged; an archive never skips a pet
+   * @throws {StorageUnavailable}
+   */
   read(after: bigint, limit: number): Promise<readonly ArchivedPet[]>;
 
   /**
-   * Stores pets under the ids that they have, and resolves when all of them are durable. A pet that is there already
-   * and the same is left as it is, so that an interrupted write may be repeated.
+   * Stores pets under their own ids. Resolves when all of them are durable. Leaves an identical pet unchanged, so an
+   * interrupted write can be repeated. Overwrites nothing. A rejected write may have stored any of the other pets.
    *
-   * Nothing is ever overwritten. Of a write that was refused none, some or all of the other pets may be there.
-   *
-   * @param pets of ids from 1 to 2^53 - 1, each once
-   * @throws {PetIdTaken} when another pet is there under the id of one of them
-   * @throws {IdempotencyKeyTaken} when another pet has the idempotency key of one of them
+   * @param pets with ids from 1 to 2^53 - 1, without duplicates
+   * @throws {PetIdTaken} when a different pet has one of the ids
+   * @throws {IdempotencyKeyTaken} when a different pet has one of the idempotency keys
+   * @throws {DamagedPet} when the record under one of the ids is damaged
+   * @throws {StorageUnavailable}
    */
   write(pets: readonly ArchivedPet[]): Promise<void>;
 
-  /** The greatest id that a pet has; 0 when there is none. */
+  /**
+   * The greatest id of a stored pet, or 0.
+   *
+   * @throws {StorageUnavailable}
+   */
   greatestId(): Promise<bigint>;
 
-  /** The greatest id that was ever given, written or reserved, whether or not a pet has it; 0 when there is none. */
+  /**
+   * The greatest id that was ever assigned, written or reserved, or 0. No pet needs to have it.
+   *
+   * @throws {StorageUnavailable}
+   */
   lastId(): Promise<bigint>;
 
   /**
-   * From now on the repositories on the same store give only ids that are greater than this one. Never lowers what
-   * was reserved before.
+   * Makes every repository on the same store assign only greater ids from now on. Never lowers an earlier reservation.
    *
    * @param id 0 to 2^53 - 1
+   * @throws {StorageUnavailable}
    */
   reserve(id: bigint): Promise<void>;
 
-  /** How many pets there are, up to and with this id. */
+  /**
+   * The number of pets with ids up to and including `upTo`.
+   *
+   * @throws {StorageUnavailable}
+   */
   count(upTo: bigint): Promise<number>;
 }
 
-/** What can be done with the catalogue while a service has it. */
+/** The part of an archive that is safe while a service writes to the same store. */
 export type ReadablePetArchive = Pick<PetArchive, 'read' | 'greatestId' | 'lastId' | 'count'>;

@@ -1,68 +1,75 @@
 import type { NewPet, Pet, PetStatus } from '../../domain/pet.ts';
 
 export type PetQuery = {
-  /** Only pets with this status; all pets when absent. */
+  /** Only pets with this status. All pets when absent. */
   readonly status?: PetStatus | undefined;
-  /** Only pets whose id is greater. Any int64: an id that was never given is as good as one that was. */
+  /** Only pets with greater ids. Any int64; no pet needs to have it. From the first pet when absent. */
   readonly after?: bigint | undefined;
-  /** At most this many pets, at least 1. */
+  /** The most pets to return, at least 1. */
   readonly limit: number;
 };
 
 /** Makes an insert safe to repeat. */
 export type Idempotency = {
-  /** Tells the request from all others: SHA-256 of caller, operation and Idempotency-Key, as 64 lower-case hex digits. */
+  /** Identifies the request: SHA-256 of caller, operation and Idempotency-Key, as 64 lower-case hex digits. */
   readonly key: string;
-  /** Tells what was asked for: SHA-256 of it, as 64 lower-case hex digits. */
+  /** Identifies the content of the request: its SHA-256, as 64 lower-case hex digits. */
   readonly fingerprint: string;
 };
 
 export type Inserted = {
   readonly pet: Pet;
-  /** The pet was there already: an earlier insert with the same key made it. */
+  /** An earlier insert with the same key created the pet. */
   readonly replayed: boolean;
 };
 
 /**
- * The catalogue. `test/contracts/pet-repository.ts` holds every adapter to what is written here.
+ * Stores the catalogue. `test/contracts/pet-repository.ts` and `test/contracts/idempotency.ts` test every adapter
+ * against these comments.
  *
- * Every value comes back exactly as it went in, int64 and Unicode included. What a method was given or has
- * returned is never shared with the store: changing it changes nothing. Every method rejects with
- * {@link StorageUnavailable} when the storage cannot be reached, within a bounded time, and with {@link DamagedPet}
- * when what it holds of a pet that was asked for is none any more: that is checked whenever a pet is read. A record
- * that cannot be a pet because no id of a pet is its key is passed over.
- *
- * A read shows every pet whose insert resolved before the read began, here or in another service on the same storage.
+ * - Values come back exactly as they were stored, including int64 and Unicode.
+ * - The store shares no object with its callers. Changing an argument or a result later has no effect.
+ * - A read returns every pet whose insert resolved before the read began, in any process on the same storage.
+ * - Every record is checked when it is read. A record whose key cannot be the id of a pet is ignored.
+ * - Every method rejects within a bounded time when it cannot reach the storage.
  */
 export interface PetRepository {
   /**
-   * Stores the pet under a new id, and resolves only when the storage engine has acknowledged it as durable, as
-   * far as the adapter is durable at all. Ids begin at 1, grow, may have gaps, and none is ever given twice,
-   * not after a restart and not to two callers at once.
+   * Stores a pet under a new id. Resolves when the storage engine has acknowledged the write as durable, as far as the
+   * adapter is durable. Ids start at 1 and grow, possibly with gaps. No id is ever reused, even after a restart.
    *
-   * @throws {PetIdsExhausted} when the id would be above 2^53 - 1
+   * @throws {PetIdsExhausted} when the id would exceed 2^53 - 1
+   * @throws {StorageUnavailable} the pet may have been stored
    */
   insert(pet: NewPet): Promise<Pet>;
 
   /**
-   * Like {@link insert}, but makes at most one pet for a key, also when several ask at once. The key becomes known
-   * in the same atomic write as the pet and for as long as the pet exists; an insert that failed leaves none
-   * behind. Where the key is known, the fingerprint alone decides: the same one gives the pet of that time,
-   * whatever is passed now.
+   * Like {@link insert}, but creates at most one pet per idempotency key, even for concurrent calls. The key is
+   * stored in the same atomic write as the pet and lasts as long as the pet. A failed insert leaves no key behind.
+   * For a known key, only the fingerprint is compared: an equal one returns the first pet and ignores `pet`.
    *
    * @throws {IdempotencyKeyReused} when the key is known with another fingerprint; nothing is stored
-   * @throws {PetIdsExhausted} when a new id would be above 2^53 - 1
+   * @throws {PetIdsExhausted} when a new id would exceed 2^53 - 1
+   * @throws {DamagedPet} when the record of the first pet is damaged; nothing is stored
+   * @throws {StorageUnavailable} the pet may have been stored
    */
   insertOnce(pet: NewPet, idempotency: Idempotency): Promise<Inserted>;
 
-  /** The pet with this id (any int64), or `undefined`. */
+  /**
+   * The pet with this id, or `undefined`.
+   *
+   * @param id any int64
+   * @throws {DamagedPet}
+   * @throws {StorageUnavailable}
+   */
   findById(id: bigint): Promise<Pet | undefined>;
 
   /**
-   * Pets in ascending order of id. A pet that was stored before the call is never missed between one page and
-   * the next that begins after its last id. A page costs the same at any depth, with and without the filter.
+   * A page of pets in ascending order of id. Paging by the last id of each page returns every pet that was stored
+   * before the walk began. The cost does not depend on `after`, with or without a filter.
    *
-   * @throws {DamagedPet} the first of the page; its `before` are the pets of the page that come before it
+   * @throws {DamagedPet} for the first damaged pet of the page; its `before` holds the pets that precede it
+   * @throws {StorageUnavailable}
    */
   list(query: PetQuery): Promise<readonly Pet[]>;
 }

@@ -2,22 +2,25 @@ import type { OnProgress } from './progress.ts';
 import type { ArchivedPet } from './pet-archive.ts';
 
 export type Survey = {
-  /** How many pets there are. */
+  /** The number of pets. */
   readonly count: number;
-  /** Of a pet. Pets with greater ids are added later, and are left out. */
+  /** The greatest id of a pet, or 0. Pets that arrive later with greater ids are left out. */
   readonly greatestId: bigint;
-  /** None of the ids up to this one may be given to another pet. At least {@link greatestId}. */
+  /** No other pet may get an id up to this one. At least `greatestId`. */
   readonly lastId: bigint;
 };
 
-/** Pets that can be read again and again, in ascending order of id. */
+/**
+ * Pets that can be read more than once, in ascending order of id. Every method rejects with the errors of the source: a
+ * storage with `DamagedPet` and `StorageUnavailable`, a file with its own.
+ */
 export interface PetSource {
-  /** Looks at everything that could be wrong with the pets, before anything is done with them. */
+  /** Counts the pets. Checks a file completely, so a bad one is rejected before anything is written. */
   survey(onProgress: OnProgress): Promise<Survey>;
 
-  /** The pets whose id is greater, up to the greatest of the survey, in batches. */
+  /** The pets with ids greater than `after`, up to the greatest id of the survey, in batches. */
   read(after: bigint, survey: Survey): AsyncIterable<readonly ArchivedPet[]>;
 
-  /** How many pets there are now, up to the greatest id of the survey. */
+  /** The number of pets now, up to the greatest id of the survey. */
   recount(survey: Survey): Promise<number>;
 }

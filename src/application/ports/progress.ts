@@ -1,9 +1,9 @@
-/** How far a long piece of work is. */
+/** The progress of a long operation. */
 export type Progress = {
-  readonly doing: 'checking' | 'comparing' | 'exporting' | 'writing';
-  /** How many pets are done. */
+  readonly doing: 'backing up' | 'checking' | 'comparing' | 'exporting' | 'writing';
+  /** The number of pets that are finished; of pages of the file in a backup. */
   readonly done: number;
-  /** Of how many, where that is known. */
+  /** The number of pets in all, if it is known. */
   readonly total: number | undefined;
 };
 

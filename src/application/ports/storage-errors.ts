@@ -1,6 +1,6 @@
 /**
- * The storage cannot be reached or cannot do its work now; a later try may succeed. Of a write the outcome is
- * unknown: it was not acknowledged, but it may have been done.
+ * The storage cannot be reached or cannot work now. A retry may succeed. The outcome of a write is unknown: it was not
+ * acknowledged, but it may have happened.
  */
 export class StorageUnavailable extends Error {
   readonly kind = 'storage-unavailable';
@@ -12,9 +12,8 @@ export class StorageUnavailable extends Error {
 }
 
 /**
- * The storage cannot be used as it is, and only an operator can help: a bad URL, no server, a file or a schema that
- * does not fit. Comes only while a storage is opened or set up. The message is one line, says what to do, and holds
- * no credentials.
+ * The storage cannot be opened or set up, and only an operator can help: a bad URL, no server, or a file or schema that
+ * does not fit. The message is one line that says what to do. It contains no credentials.
  */
 export class StorageSetupError extends Error {
   readonly kind = 'storage-setup';

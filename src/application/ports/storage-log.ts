@@ -1,5 +1,5 @@
-/** Where a storage reports what an operator has to know although no call fails. */
+/** Takes reports for the operator from a storage whose calls succeed. */
 export interface StorageLog {
-  /** @param message one line, without secrets and without the contents of records */
+  /** @param message one line without secrets and without the contents of records */
   warn(message: string): void;
 }

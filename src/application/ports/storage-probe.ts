@@ -1,7 +1,7 @@
-/** Asks whether requests that need the storage have a chance now. */
+/** Tells whether requests that need the storage can succeed now. */
 export interface StorageProbe {
   /**
-   * Resolves when the storage answers and is at the schema version that this build needs.
+   * Resolves when the storage answers and has the schema version of this build.
    *
    * @throws {StorageUnavailable} otherwise, within a bounded time
    */

@@ -1,6 +1,7 @@
 import type { ApiKeyRepository } from './api-key-repository.ts';
 import type { PetArchive, ReadablePetArchive } from './pet-archive.ts';
 import type { PetRepository } from './pet-repository.ts';
+import type { OnProgress } from './progress.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import type { StorageLog } from './storage-log.ts';
 import type { StorageProbe } from './storage-probe.ts';
@@ -73,6 +74,16 @@ export type PersistentStorage = {
    * @throws {StorageSetupError}
    */
   migrate?(): Promise<Migration>;
+
+  /**
+   * Copies all pets, API keys and idempotency keys to a new file, as they are at one instant after the call. Works
+   * while a service uses the storage. Absent where the tools of the storage do that.
+   *
+   * @param path of a file that does not exist
+   * @param onProgress may throw, which stops the backup and leaves no file
+   * @throws {StorageSetupError} also when the storage is damaged or the file exists
+   */
+  backUp?(path: string, onProgress: OnProgress): Promise<void>;
 };
 
 export type Migration = {
@@ -89,6 +100,9 @@ export type Storage = EphemeralStorage | PersistentStorage;
 export type StorageKind = {
   /** The form of its URLs, such as `sqlite:PATH`. */
   readonly urlForm: string;
+
+  /** Whether its storages outlive the process. */
+  readonly persistent: boolean;
 
   /** The storage that the URL names, or `undefined` when the URL is not of this form. Opens nothing. */
   parseUrl(url: string): Storage | undefined;

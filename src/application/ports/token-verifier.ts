@@ -1,28 +1,24 @@
 import type { RateLimit, Scope } from '../../domain/api-key.ts';
 
-/** Who sent a request. */
+/** The sender of a request, known by a valid API key. Contains no secret. */
 export type Caller = {
-  /**
-   * Tells the key from every other, as long as whoever configures keys keeps their ids. Public: never the key or a part
-   * of what is secret in it.
-   */
+  /** Identifies the API key among all keys of the service, for as long as the key lives. */
   readonly id: string;
-  /** A name for people; public as well. */
+  /** A name for people. */
   readonly label: string;
-  /** What the key may be used for. */
   readonly scopes: readonly Scope[];
-  /** Instead of the one that the service has for all keys. */
+  /** Replaces the rate limit of the service for this caller. */
   readonly rateLimit?: RateLimit;
 };
 
-/** Knows the API keys. `test/contracts/token-verifier.ts` holds every adapter to what is written here. */
+/** Verifies API keys. `test/contracts/token-verifier.ts` tests every adapter against these comments. */
 export interface TokenVerifier {
   /**
-   * The key that the bearer token is, or `undefined` when it is none that is valid now. How long that takes says
-   * nothing about how near a wrong token came. A verifier keeps no key, only SHA-256 digests.
+   * The caller whose key this bearer token is, or `undefined` unless the key is valid now. The time that it takes
+   * reveals nothing about a wrong token. A verifier holds only SHA-256 digests, never tokens.
    *
-   * @throws {StorageUnavailable} when it cannot be known now
-   * @throws {DamagedApiKey} when what is held of the key is none any more; it is not valid
+   * @throws {StorageUnavailable} when the key cannot be checked now
+   * @throws {DamagedApiKey} when the record of the key is damaged; the key is not valid
    */
   verify(token: string): Promise<Caller | undefined>;
 }

@@ -9,13 +9,13 @@ const WORDS = {
   'key.revoked': 'key revoked',
 } as const;
 
-/** Writes the audit line of a key action, in the form of the service's log. */
+/** Writes an audit line about a key, in the format of the service's log. */
 export function auditKey(log: Logger, audit: keyof typeof WORDS, key: ApiKey): void {
   const { id, label, scopes, expiresAt, revokedAt } = key;
   log.info({ audit, keyId: id, keyLabel: label, scopes, expiresAt, revokedAt }, WORDS[audit]);
 }
 
-/** Has an audit line for whatever is done to a key, as soon as it is done. */
+/** API keys that write an audit line after every change. */
 export class AuditedApiKeys implements ApiKeyRepository {
   readonly #keys: ApiKeyRepository;
   readonly #log: Logger;

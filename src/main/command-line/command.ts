@@ -1,21 +1,26 @@
-import type { ProgressReport } from './progress-report.ts';
+import type { Session } from './session.ts';
 
-export type Arguments = {
-  readonly file: string | undefined;
-  readonly from: string | undefined;
-  readonly to: string | undefined;
-};
+/** An option with a value. */
+export type OptionName = 'from' | 'to' | 'label' | 'scopes' | 'expires' | 'rate-limit' | 'overlap';
 
-/** What a command can tell while it runs. */
-export type Talk = {
-  readonly progress: ProgressReport;
-  /** From now on this is said when somebody interrupts: how to go on. */
-  ifInterrupted(hint: string): void;
+/** A command line, parsed. */
+export type Given = {
+  readonly options: Readonly<Partial<Record<OptionName, string>>>;
+  readonly json: boolean;
+  readonly positionals: readonly string[];
 };
 
 export type Command = {
-  readonly help: string;
-  readonly options: readonly ('from' | 'to')[];
-  readonly takesFile: boolean;
-  run(args: Arguments, talk: Talk): Promise<void>;
+  /** As users type it. */
+  readonly name: string;
+  /** The answer to `--help`; the general help when absent. */
+  readonly usage?: string;
+  /** Besides `--help`, which every command has. */
+  readonly options: readonly OptionName[];
+  /** Whether it takes `--json`. */
+  readonly json?: boolean;
+  readonly maxPositionals: number;
+  /** Whether it goes on after `run`, and handles an interruption itself: the service, which drains first. */
+  readonly lasts?: boolean;
+  run(given: Given, session: Session): Promise<void>;
 };

@@ -1,44 +1,36 @@
-import { constants } from 'node:os';
 import type { Command } from './command.ts';
-import { copyCommand } from './copy-command.ts';
-import { exportCommand } from './export-command.ts';
-import { importCommand } from './import-command.ts';
-import { parseCommandLine } from './parse-command-line.ts';
-import { print } from './print.ts';
-import { ProgressReport } from './progress-report.ts';
 
-const COMMANDS = { export: exportCommand, import: importCommand, copy: copyCommand } as const;
+/** Each command is loaded when it is used: the service starts without the code of the others. */
+const COMMANDS = {
+  serve: async () => (await import('./serve-command.ts')).serveCommand,
+  migrate: async () => (await import('./migrate-command.ts')).migrateCommand,
+  backup: async () => (await import('./backup-command.ts')).backupCommand,
+  export: async () => (await import('./export-command.ts')).exportCommand,
+  import: async () => (await import('./import-command.ts')).importCommand,
+  copy: async () => (await import('./copy-command.ts')).copyCommand,
+  keys: async () => (await import('./key-commands.ts')).keysCommand,
+  'keys create': async () => (await import('./key-commands.ts')).createCommand,
+  'keys list': async () => (await import('./key-commands.ts')).listCommand,
+  'keys show': async () => (await import('./key-commands.ts')).showCommand,
+  'keys revoke': async () => (await import('./key-commands.ts')).revokeCommand,
+  'keys rotate': async () => (await import('./key-commands.ts')).rotateCommand,
+} satisfies Readonly<Record<string, () => Promise<Command>>>;
 
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+type Found = { readonly command: Command; readonly args: readonly string[] };
 
-type CommandName = keyof typeof COMMANDS;
-
-/** @throws {UsageError} */
-export async function runCommand(name: CommandName, argv: readonly string[]): Promise<void> {
-  const command: Command = COMMANDS[name];
-  const { help, texts, positionals } = parseCommandLine(argv, name, {
-    texts: command.options,
-    json: false,
-    positionals: command.takesFile ? 1 : 0,
-  });
-  if (help) return print(command.help);
-  const progress = new ProgressReport(process.stderr);
-  let hint = 'run the same command again';
-  const interrupted = (signal: NodeJS.Signals) => {
-    progress.clear();
-    // Written at once, because there is room: https://nodejs.org/api/process.html#a-note-on-process-io
-    process.stderr.write(`petstore: interrupted; ${hint}\n`);
-    // Nothing has to be wound up: all of this can be killed at any time.
-    process.exit(128 + constants.signals[signal]);
-  };
-  for (const signal of SIGNALS) process.once(signal, interrupted);
-  try {
-    await command.run(
-      { file: positionals[0], from: texts['from'], to: texts['to'] },
-      { progress, ifInterrupted: (text) => (hint = text) },
-    );
-  } finally {
-    progress.clear();
-    for (const signal of SIGNALS) process.off(signal, interrupted);
+/** @returns `undefined` when there is no such command; `serve` when the command line names none */
+export async function findCommand(argv: readonly string[]): Promise<Found | undefined> {
+  const [first = '', second = ''] = argv;
+  if (first === '' || first.startsWith('-')) return { command: await COMMANDS.serve(), args: argv };
+  for (const [name, words] of [
+    [`${first} ${second}`, 2],
+    [first, 1],
+  ] as const) {
+    if (isCommand(name)) return { command: await COMMANDS[name](), args: argv.slice(words) };
   }
+  return undefined;
+}
+
+function isCommand(name: string): name is keyof typeof COMMANDS {
+  return Object.hasOwn(COMMANDS, name);
 }

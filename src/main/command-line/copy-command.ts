@@ -1,63 +1,56 @@
-import { ArchiveSource } from '../../application/moving/archive-source.ts';
-import { CopyKeys } from '../../application/moving/copy-keys.ts';
-import { type Copied, CopyPets } from '../../application/moving/copy-pets.ts';
-import { openCommandLog } from '../log/log.ts';
-import { UsageError } from './usage-error.ts';
-import { openSource, openTarget } from './archives.ts';
+import type { ApiKey } from '../../domain/api-key.ts';
+import { compose } from '../compose.ts';
+import { openCommandLog } from '../log/command-log.ts';
 import { auditKey } from './audited-keys.ts';
 import type { Command } from './command.ts';
-import { print } from './print.ts';
+import { storageOf } from './command-storage.ts';
+import { copiedText, countText } from './count-text.ts';
+import type { Session } from './session.ts';
+import { UsageError } from './usage-error.ts';
 
-const HELP = `Usage: npm run petstore -- copy --from URL --to URL
+const USAGE = `Usage: npm run petstore -- copy --from URL --to URL
 
-Copies every pet and every API key from one storage to another. Pets keep their ids, and no other pet ever gets one of
-them. What the target has already is compared first: when another pet stands in the way, no pet is written. Keys stay
-valid, so that clients notice nothing; to copy pets alone use export and import. After an interruption run the same
-command again.
+Copies all pets and API keys from one storage to another. Pets keep their ids, and the target never gives these ids to
+new pets. API keys stay valid: clients need no new ones. To copy pets without keys, use export and import.
 
-  --from URL   sqlite:PATH or mongodb://HOST/DATABASE. A service may go on using it: every pet that was acknowledged
-               before the start is copied. Later ones may not be, so stop the service before the last copy
-  --to URL     sqlite:PATH, which no service may be using meanwhile, or mongodb://HOST/DATABASE
+The target may already contain pets and keys. If one of them conflicts with the source, nothing is written. After an
+interruption, run the same command again to continue.
+
+  --from URL   sqlite:PATH or mongodb://HOST/DATABASE. Services may use it: every pet acknowledged before the start
+               is copied. Later ones may be missing, so stop the services before the last copy
+  --to URL     sqlite:PATH, which no service may use at the same time, or mongodb://HOST/DATABASE
 `;
 
 export const copyCommand: Command = {
-  help: HELP,
+  name: 'copy',
+  usage: USAGE,
   options: ['from', 'to'],
-  takesFile: false,
-  async run({ from, to }, talk) {
-    if (from === undefined || to === undefined) {
-      throw new UsageError('--from and --to must both be given', 'copy ');
-    }
-    const source = await openSource(from, '--from');
-    try {
-      const target = await openTarget(to, '--to');
-      try {
-        talk.ifInterrupted('run the same command again to go on; what is there already stays');
-        const copied = await new CopyPets(new ArchiveSource(source.archive), target.archive).execute(
-          talk.progress.update,
-        );
-        talk.progress.clear();
-        await tellCopied('copied', copied);
-        const keys = await new CopyKeys(source.keys, target.keys).execute();
-        if (keys.length > 0) {
-          const log = await openCommandLog();
-          for (const key of keys) auditKey(log, 'key.copied', key);
-        }
-        await print(`copied ${keys.length} API keys\n`);
-      } finally {
-        await target.close();
-      }
-    } finally {
-      await source.close();
-    }
+  maxPositionals: 0,
+  async run({ options: { from, to } }, session) {
+    if (from === undefined || to === undefined) throw new UsageError('--from and --to are both required');
+    const sourceStorage = storageOf('--from', from, session);
+    const targetStorage = storageOf('--to', to, session);
+    await using opened = new AsyncDisposableStack();
+    const source = opened.adopt(await sourceStorage.openForReading(), (storage) => storage.close());
+    const target = opened.adopt(await targetStorage.openForWriting(), (storage) => storage.close());
+    const resolve = compose({
+      sourceArchive: source.archive,
+      sourceKeys: source.keys,
+      archive: target.archive,
+      keys: target.keys,
+    });
+    session.hint = 'run the same command again to continue; what is copied stays';
+    // Refuses a conflict of keys before the first pet is written.
+    await resolve('copyKeys').check();
+    await session.print(copiedText('copied', await resolve('copyPets').execute(session.onProgress)));
+    const keys = await resolve('copyKeys').execute();
+    await audit(keys, session);
+    await session.print(`copied ${countText(keys.length, 'API key')}\n`);
   },
 };
 
-export async function tellCopied(
-  done: 'copied' | 'imported',
-  { count, before, others }: Copied,
-): Promise<void> {
-  const known = before > 0 ? `; ${before} of them were there before` : '';
-  const strange = others > 0 ? `; other pets between them: ${others}, left as they were` : '';
-  await print(`${done} ${count} pets${known}${strange}\n`);
+async function audit(keys: readonly ApiKey[], session: Session): Promise<void> {
+  if (keys.length === 0) return;
+  const log = await openCommandLog(session.stderr);
+  for (const key of keys) auditKey(log, 'key.copied', key);
 }

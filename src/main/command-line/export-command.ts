@@ -1,83 +1,64 @@
-import { parseJson } from '../../adapters/json/parse-json.ts';
 import { PartialFile, petLines } from '../../adapters/ndjson/partial-file.ts';
-import { PetFileError } from '../../adapters/ndjson/pet-file-error.ts';
-import { ExportPets } from '../../application/moving/export-pets.ts';
-import type { ReadablePetArchive } from '../../application/ports/pet-archive.ts';
-import { ResumeExport } from '../../application/moving/resume-export.ts';
-import { defaultUrl, openSource } from './archives.ts';
-import type { Command, Talk } from './command.ts';
+import { compose, type Resolve } from '../compose.ts';
+import type { Command } from './command.ts';
+import { storageOf } from './command-storage.ts';
+import { countText } from './count-text.ts';
+import type { Session } from './session.ts';
 
-const HELP = `Usage: npm run petstore -- export [--from URL] [FILE]
+const USAGE = `Usage: npm run petstore -- export [--from URL] [FILE]
 
-Writes every pet as a line of JSON (NDJSON), in ascending order of id, to FILE or else to standard output. A service
-may go on using the storage. Every pet that was acknowledged before the start is written; of the later ones some may be.
+Writes every pet as a line of JSON (NDJSON), in ascending order of id, to FILE or to standard output. Services may use
+the storage: every pet acknowledged before the start is written, later ones may be. API keys are not exported.
 
-  --from URL   where the pets are: sqlite:PATH or mongodb://HOST/DATABASE; by default DATABASE_URL
-  FILE         is written as FILE.partial and gets its name when it is complete, in place of an older one, whose
-               permissions it gets; a new one is for its owner alone. After an interruption the same command goes on
-               where FILE.partial ends; a FILE.partial that is something else is left as it is, and nothing is written.
+  --from URL   sqlite:PATH or mongodb://HOST/DATABASE (default: DATABASE_URL)
+  FILE         is written as FILE.partial and renamed when it is complete. It replaces an older FILE and takes over its
+               permissions; a new FILE is readable by its owner only. After an interruption, the same command continues
+               FILE.partial. It refuses a FILE.partial that belongs to another export.
 `;
 
 export const exportCommand: Command = {
-  help: HELP,
+  name: 'export',
+  usage: USAGE,
   options: ['from'],
-  takesFile: true,
-  async run({ file, from }, talk) {
-    const source = await openSource(from ?? defaultUrl(), from === undefined ? 'DATABASE_URL' : '--from');
-    try {
-      const count =
-        file === undefined
-          ? await toStandardOutput(source.archive, talk)
-          : await toFile(source.archive, file, talk);
-      talk.progress.clear();
-      // Not to standard output, which may be the export.
-      process.stderr.write(`exported ${count} pets\n`);
-    } finally {
-      await source.close();
-    }
+  maxPositionals: 1,
+  async run({ options: { from }, positionals: [file] }, session) {
+    await using opened = new AsyncDisposableStack();
+    const storage = await storageOf('--from', from, session).openForReading();
+    opened.adopt(storage, (source) => source.close());
+    const resolve = compose({ sourceArchive: storage.archive });
+    const count = await (file === undefined
+      ? toStandardOutput(resolve, session)
+      : toFile(resolve, file, session));
+    // Not to standard output, which may be the export.
+    session.note(`exported ${countText(count, 'pet')}`);
   },
 };
 
-async function toStandardOutput(archive: ReadablePetArchive, talk: Talk): Promise<number> {
-  talk.ifInterrupted('what was written is not all; start again');
-  // Whoever writes hears of it as well.
-  process.stdout.on('error', () => {});
+async function toStandardOutput(resolve: Resolve, session: Session): Promise<number> {
+  session.hint = 'the output is incomplete; run the command again from the beginning';
   let count = 0;
-  for await (const pets of new ExportPets(archive).execute(0n, talk.progress.update)) {
-    await print(petLines(pets));
+  for await (const pets of resolve('exportPets').execute(0n, session.onProgress)) {
+    await session.write(petLines(pets));
     count += pets.length;
   }
   return count;
 }
 
-async function print(text: string): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  process.stdout.write(text, (error) => {
-    if (error == null) resolve();
-    else reject(new PetFileError('standard output', undefined, `cannot be written: ${error.message}`));
-  });
-  await promise;
-}
-
-async function toFile(archive: ReadablePetArchive, path: string, talk: Talk): Promise<number> {
-  const file = await PartialFile.open(path);
-  try {
-    talk.ifInterrupted(`run the same command again to go on with ${file.path}`);
-    const delivered = await file.delivered(parseJson);
-    if (delivered !== undefined) {
-      if (!(await new ResumeExport(archive).execute(delivered))) throw file.misfit();
-      await file.cut();
-      process.stderr.write(`going on with ${file.path}, after ${delivered.count} pets\n`);
-    }
-    let count = delivered?.count ?? 0;
-    const after = delivered?.last.id ?? 0n;
-    for await (const pets of new ExportPets(archive).execute(after, talk.progress.update)) {
-      await file.append(pets);
-      count += pets.length;
-    }
-    await file.complete();
-    return count;
-  } finally {
-    await file.close();
+async function toFile(resolve: Resolve, path: string, session: Session): Promise<number> {
+  await using opened = new AsyncDisposableStack();
+  const file = opened.adopt(await PartialFile.open(path), (partial) => partial.close());
+  session.hint = `run the same command again to continue ${file.path}`;
+  const delivered = await file.delivered();
+  if (delivered !== undefined) {
+    if (!(await resolve('resumeExport').execute(delivered))) throw file.misfit();
+    await file.cut();
+    session.note(`continuing ${file.path} after ${countText(delivered.count, 'pet')}`);
   }
+  let count = delivered?.count ?? 0;
+  for await (const pets of resolve('exportPets').execute(delivered?.last.id ?? 0n, session.onProgress)) {
+    await file.append(pets);
+    count += pets.length;
+  }
+  await file.complete();
+  return count;
 }

@@ -1,41 +1,35 @@
-import { parseJson } from '../../adapters/json/parse-json.ts';
 import { PetFile } from '../../adapters/ndjson/pet-file.ts';
-import { CopyPets } from '../../application/moving/copy-pets.ts';
-import { UsageError } from './usage-error.ts';
-import { defaultUrl, openTarget } from './archives.ts';
+import { compose } from '../compose.ts';
 import type { Command } from './command.ts';
-import { tellCopied } from './copy-command.ts';
+import { storageOf } from './command-storage.ts';
+import { copiedText } from './count-text.ts';
+import { UsageError } from './usage-error.ts';
 
-const HELP = `Usage: npm run petstore -- import FILE [--to URL]
+const USAGE = `Usage: npm run petstore -- import FILE [--to URL]
 
-Brings the pets of FILE, as export has written it, into a storage. They keep their ids, and no other pet ever gets one
-of them. All of FILE is checked first, and so is what the storage has already: when anything is wrong, nothing is
-written. After an interruption run the same command again.
+Copies the pets of FILE, as export has written it, into a storage. Pets keep their ids, and the storage never gives
+these ids to new pets. FILE and the pets in the storage are checked first: on any error, nothing is written. After an
+interruption, run the same command again to continue.
 
-  FILE       a JSON object a line, in ascending order of id:
+  FILE       one JSON object a line, in ascending order of id:
              {"id":1,"name":"Rex","categoryId":7,"status":"available"}
-  --to URL   sqlite:PATH, which no service may be using meanwhile, or mongodb://HOST/DATABASE; by default DATABASE_URL
+  --to URL   sqlite:PATH, which no service may use at the same time, or mongodb://HOST/DATABASE
+             (default: DATABASE_URL)
 `;
 
 export const importCommand: Command = {
-  help: HELP,
+  name: 'import',
+  usage: USAGE,
   options: ['to'],
-  takesFile: true,
-  async run({ file: path, to }, talk) {
-    if (path === undefined) throw new UsageError('FILE is missing', 'import ');
-    const file = await PetFile.open(path, parseJson);
-    try {
-      const target = await openTarget(to ?? defaultUrl(), to === undefined ? 'DATABASE_URL' : '--to');
-      try {
-        talk.ifInterrupted('run the same command again to go on; what is there already stays');
-        const copied = await new CopyPets(file, target.archive).execute(talk.progress.update);
-        talk.progress.clear();
-        await tellCopied('imported', copied);
-      } finally {
-        await target.close();
-      }
-    } finally {
-      await file.close();
-    }
+  maxPositionals: 1,
+  async run({ options: { to }, positionals: [path] }, session) {
+    if (path === undefined) throw new UsageError('FILE is missing');
+    const storage = storageOf('--to', to, session);
+    await using opened = new AsyncDisposableStack();
+    const source = opened.adopt(await PetFile.open(path), (file) => file.close());
+    const { archive } = opened.adopt(await storage.openForWriting(), (target) => target.close());
+    session.hint = 'run the same command again to continue; what is imported stays';
+    const copied = await compose({ source, archive })('copyPets').execute(session.onProgress);
+    await session.print(copiedText('imported', copied));
   },
 };

@@ -4,7 +4,7 @@ import { rateLimitText } from '../config/rate-limit.ts';
 
 type KeyProperty = string | readonly string[] | Date | null;
 
-/** A key for programs: everything but its digest, times as in RFC 3339. */
+/** A key for programs: every property except the digest. Times become RFC 3339 in JSON. */
 export function keyJson(key: ApiKey | DamagedApiKey, now: Date): Record<string, KeyProperty> {
   if (key instanceof DamagedApiKey) return { id: key.id, state: 'damaged' };
   const { id, label, scopes, rateLimit, createdAt, expiresAt, revokedAt, lastUsedAt } = key;
@@ -23,7 +23,7 @@ export function keyJson(key: ApiKey | DamagedApiKey, now: Date): Record<string, 
 
 const COLUMNS = ['ID', 'STATE', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED', 'LABEL'] as const;
 
-/** Keys for people, a line each. The label comes last: nobody knows how wide it is on a terminal. */
+/** Keys for people, one a line. The label is last, because its width on a terminal is unknown. */
 export function keyTable(keys: readonly (ApiKey | DamagedApiKey)[], now: Date): string {
   const rows = keys.map((key) =>
     key instanceof DamagedApiKey
@@ -46,7 +46,7 @@ export function keyTable(keys: readonly (ApiKey | DamagedApiKey)[], now: Date): 
     .join('');
 }
 
-/** One key for people, a line a property. */
+/** A key for people, one property a line. */
 export function keyLines(key: ApiKey, now: Date): string {
   return Object.entries(keyJson(key, now))
     .map(([name, value]) => `${`${name}:`.padEnd(12)}${propertyText(value)}\n`)

@@ -1,67 +1,70 @@
 import type { Progress } from '../../application/ports/progress.ts';
 
-/** How often something is said, in milliseconds: on a terminal, and elsewhere. */
-const BAR_EVERY = 100;
-const LINE_EVERY = 5_000;
+/** How often the bar on a terminal is redrawn. */
+const BAR_EVERY_MS = 100;
+/** How often another output gets a line. */
+const LINE_EVERY_MS = 5_000;
 
 const BAR_WIDTH = 24;
 const ERASE_LINE = '\r\x1b[K';
 
-/** Where a report goes: standard error, in earnest. */
+/** Where the report goes, such as standard error. */
 export type ReportOutput = {
   readonly isTTY?: boolean;
   readonly columns?: number;
   write(text: string): unknown;
 };
 
-/** Tells how far the work is: as a bar where people look at a terminal, as a line now and then elsewhere. */
+/** Shows the progress of long work: a bar on a terminal, a line now and then elsewhere. */
 export class ProgressReport {
   readonly #output: ReportOutput;
-  readonly #now: () => number;
-  #first: (Progress & { readonly at: number }) | undefined;
-  #lastAt: number;
+  readonly #nowMs: () => number;
+  #first: (Progress & { readonly atMs: number }) | undefined;
+  #lastAtMs: number;
+  #hasBar = false;
 
-  /** @param now in milliseconds */
-  constructor(output: ReportOutput, now: () => number = () => performance.now()) {
+  constructor(output: ReportOutput, nowMs: () => number = () => performance.now()) {
     this.#output = output;
-    this.#now = now;
-    this.#lastAt = now();
+    this.#nowMs = nowMs;
+    this.#lastAtMs = nowMs();
   }
 
   readonly update = (progress: Progress): void => {
-    const at = this.#now();
-    // The rate is that of the present piece of work.
-    if (this.#first?.doing !== progress.doing) this.#first = { ...progress, at };
-    if (at - this.#lastAt < (this.#output.isTTY ? BAR_EVERY : LINE_EVERY)) return;
-    this.#lastAt = at;
-    const rate = (1000 * (progress.done - this.#first.done)) / (at - this.#first.at);
-    if (!this.#output.isTTY) this.#output.write(`${describe(progress, rate)}\n`);
+    const atMs = this.#nowMs();
+    // Each kind of work has its own rate.
+    if (this.#first?.doing !== progress.doing) this.#first = { ...progress, atMs };
+    if (atMs - this.#lastAtMs < (this.#output.isTTY ? BAR_EVERY_MS : LINE_EVERY_MS)) return;
+    this.#lastAtMs = atMs;
+    const perSecond = (1000 * (progress.done - this.#first.done)) / (atMs - this.#first.atMs);
+    if (!this.#output.isTTY) this.#output.write(`${describe(progress, perSecond)}\n`);
     else {
-      const text = `${bar(progress)}${describe(progress, rate)}`;
+      const text = `${bar(progress)}${describe(progress, perSecond)}`;
+      this.#hasBar = true;
       this.#output.write(ERASE_LINE + text.slice(0, (this.#output.columns ?? 80) - 1));
     }
   };
 
-  /** Makes room for what is said next. */
+  /** Removes the bar, to make room for other output. */
   clear(): void {
-    if (this.#output.isTTY) this.#output.write(ERASE_LINE);
+    if (this.#hasBar) this.#output.write(ERASE_LINE);
+    this.#hasBar = false;
   }
 }
 
-function describe({ doing, done, total }: Progress, rate: number): string {
+function describe({ doing, done, total }: Progress, perSecond: number): string {
   const parts = [total === undefined ? `${doing}: ${done}` : `${doing}: ${done} of ${total}`];
   if (total !== undefined && total > 0) parts.push(`${Math.floor((100 * done) / total)} %`);
-  if (Number.isFinite(rate) && rate > 0) {
-    parts.push(`${Math.round(rate)}/s`);
-    if (total !== undefined && total >= done) parts.push(`${duration((total - done) / rate)} left`);
+  if (Number.isFinite(perSecond) && perSecond > 0) {
+    parts.push(`${Math.round(perSecond)}/s`);
+    if (total !== undefined && total >= done) parts.push(`${duration((total - done) / perSecond)} left`);
   }
   return parts.join(', ');
 }
 
 function bar({ done, total }: Progress): string {
   if (total === undefined || total === 0) return '';
-  const full = Math.min(BAR_WIDTH, Math.floor((BAR_WIDTH * done) / total));
-  return `${'█'.repeat(full)}${'░'.repeat(BAR_WIDTH - full)} `;
+  const filled = Math.min(BAR_WIDTH, Math.floor((BAR_WIDTH * done) / total));
+  return `${'█'.repeat(filled)}${'░'.repeat(BAR_WIDTH - filled)} `;
 }
 
 function duration(seconds: number): string {

@@ -1,9 +1,9 @@
-/** The command line is not one that there is. The message is one line and repeats no value, which may be a secret. */
+/** The command line is wrong. The message is one line. It repeats no value, because a value may be a secret. */
 export class UsageError extends Error {
   readonly kind = 'usage';
 
-  constructor(problem: string, command = '') {
-    super(`${problem}; see npm run petstore -- ${command}--help`);
+  constructor(problem: string) {
+    super(problem);
     this.name = 'UsageError';
   }
 }

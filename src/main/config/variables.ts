@@ -139,8 +139,8 @@ const HELP = {
 } satisfies Record<keyof Variables, string>;
 
 /** A line for each variable with its default. */
-export function describeVariables(storages: readonly StorageKind[] = STORAGES): string {
-  const lines = Object.entries(variables(storages).entries).map(([name, schema]) => {
+export function describeVariables(): string {
+  const lines = Object.entries(variables(STORAGES).entries).map(([name, schema]) => {
     return `  ${name.padEnd(17)} ${(schema.default ?? 'none').padEnd(26)} ${HELP[name as keyof typeof HELP]}`;
   });
   return lines.join('\n');

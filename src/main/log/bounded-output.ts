@@ -1,69 +1,72 @@
 import { write, writeSync } from 'node:fs';
 
-/** Waiting lines are written when they are this many bytes, or after this many milliseconds. */
-const BATCH = { bytes: 8 * 1024, ms: 100 };
+/** Lines are written in batches: when they are this many bytes together, or after this time. */
+const BATCH_BYTES = 8 * 1024;
+const BATCH_MS = 100;
 
-/** How many bytes may wait. */
-const MAX_BYTES = 1024 * 1024;
+/** How many bytes of lines may wait. */
+const MAX_WAITING_BYTES = 1024 * 1024;
 
-/** How many more bytes audit lines may take, because request lines outnumber them. */
+/** How many more bytes of audit lines may wait. Request lines outnumber them and would leave them no room. */
 const AUDIT_RESERVE_BYTES = 256 * 1024;
 
 /** The pause after a failed write. It doubles with each failure in a row. */
-const RETRY_MS = { first: 5, longest: 100 };
+const FIRST_RETRY_MS = 5;
+const LONGEST_RETRY_MS = 100;
 
-/** How long the end of the process may wait for the descriptor. */
-const END_MS = 500;
+/** How long the exit of the process may be held up. */
+const EXIT_MS = 500;
 
+/** How many lines were dropped: all of them, and the audit lines among them. */
 export type Dropped = { readonly lines: number; readonly auditLines: number };
 
 const NOTHING: Dropped = { lines: 0, auditLines: 0 };
 
 type Options = {
-  /** Turns a line into the text that is written. */
-  readonly form?: (line: string) => string;
+  /** Turns a line into the text to write. Default: the line itself. */
+  readonly format?: (line: string) => string;
   /** Called when there is room again after lines were dropped. */
   readonly onRoom?: (dropped: Dropped) => void;
 };
 
 /**
- * Lines for a file descriptor that may be full, closed or not read. Writing never blocks and never throws: lines wait
- * in memory up to a bound; beyond it they are dropped and counted. A failed write is tried again until the process
- * ends. A line that was cut short is completed before the next one begins.
+ * Writes lines to a file descriptor that may be full, closed or without a reader. `write` never blocks and never
+ * throws: lines wait in memory up to a limit, and beyond it they are dropped and counted. A failed write is retried
+ * until the process exits. If a line was written in part, the rest of it comes before the next line.
  */
 export class BoundedOutput {
   readonly #fd: number;
-  readonly #form: Options['form'];
+  readonly #format: Options['format'];
   readonly #onRoom: Options['onRoom'];
   #waiting = '';
   #waitingBytes = 0;
-  /** Taken from `#waiting`, and not written yet. */
-  #taken: Buffer = Buffer.alloc(0);
+  /** The current batch: taken from `#waiting`, not written yet. */
+  #batch: Buffer = Buffer.alloc(0);
   #state: 'idle' | 'writing' | 'pausing' = 'idle';
   #timer: NodeJS.Timeout | undefined;
-  #retryMs = RETRY_MS.first;
+  #retryMs = FIRST_RETRY_MS;
   #dropped: Dropped | undefined;
   #callbacks: (() => void)[] = [];
 
-  /** @param fd of a regular file, or non-blocking */
-  constructor(fd: number, { form, onRoom }: Options = {}) {
+  /** @param fd a regular file, or a non-blocking descriptor */
+  constructor(fd: number, { format, onRoom }: Options = {}) {
     this.#fd = fd;
-    this.#form = form;
+    this.#format = format;
     this.#onRoom = onRoom;
   }
 
   write(line: string): void {
-    const text = this.#form === undefined ? line : this.#form(line);
+    const text = this.#format === undefined ? line : this.#format(line);
     const bytes = Buffer.byteLength(text);
-    const total = this.#taken.length + this.#waitingBytes + bytes;
-    if ((total > MAX_BYTES || this.#dropped !== undefined) && this.#drops(line, total)) return;
+    const total = this.#batch.length + this.#waitingBytes + bytes;
+    if ((total > MAX_WAITING_BYTES || this.#dropped !== undefined) && this.#drops(line, total)) return;
     this.#waiting += text;
     this.#waitingBytes += bytes;
-    if (this.#waitingBytes >= BATCH.bytes) this.#write();
-    else this.#timer ??= setTimeout(() => this.#write(), BATCH.ms).unref();
+    if (this.#waitingBytes >= BATCH_BYTES) this.#write();
+    else this.#timer ??= setTimeout(() => this.#write(), BATCH_MS).unref();
   }
 
-  /** Writes without waiting for a batch. Calls back when all is written or a write has failed. */
+  /** Writes at once instead of in a batch. Calls back when everything is written, or when a write has failed. */
   flush(callback: () => void = () => {}): void {
     if (this.#state === 'pausing') return callback();
     this.#callbacks.push(callback);
@@ -71,30 +74,31 @@ export class BoundedOutput {
   }
 
   /**
-   * For the end of the process. Waits for the descriptor, but not for long.
+   * Writes what is left when the process exits. Blocks for at most half a second. A batch that another thread is
+   * writing at that moment counts as written.
    *
-   * @returns what could not be written, if anything
+   * @returns what was lost, or `undefined` if nothing was
    */
   end(): Dropped | undefined {
-    const deadline = performance.now() + END_MS;
-    // A write in another thread is completed by the end of the process.
-    const rest = this.#state === 'writing' ? Buffer.alloc(0) : this.#taken;
-    this.#taken = Buffer.alloc(0);
-    const left = writeNow(this.#fd, Buffer.concat([rest, this.#take()]), deadline);
+    const deadline = performance.now() + EXIT_MS;
+    // Node waits for the other thread before the process exits.
+    const rest = this.#state === 'writing' ? Buffer.alloc(0) : this.#batch;
+    this.#batch = Buffer.alloc(0);
+    const left = writeNow(this.#fd, Buffer.concat([rest, this.#takeBatch()]), deadline);
     const lines = left.toString().split('\n').slice(0, -1);
     const { lines: before, auditLines } = this.#dropped ?? NOTHING;
     if (lines.length + before === 0) return undefined;
     if (lines.length === 0) {
       this.#tellDropped();
-      if (writeNow(this.#fd, this.#take(), deadline).length === 0) return undefined;
+      if (writeNow(this.#fd, this.#takeBatch(), deadline).length === 0) return undefined;
     }
     return { lines: before + lines.length, auditLines: auditLines + lines.filter(isAudit).length };
   }
 
-  /** @param total how many bytes would wait together with this line */
+  /** @param total how many bytes would wait if this line did */
   #drops(line: string, total: number): boolean {
     const audit = isAudit(line);
-    if (audit && total <= MAX_BYTES + AUDIT_RESERVE_BYTES) return false;
+    if (audit && total <= MAX_WAITING_BYTES + AUDIT_RESERVE_BYTES) return false;
     const { lines, auditLines } = this.#dropped ?? NOTHING;
     this.#dropped = { lines: lines + 1, auditLines: auditLines + (audit ? 1 : 0) };
     return true;
@@ -104,23 +108,23 @@ export class BoundedOutput {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#state !== 'idle') return;
-    if (this.#taken.length === 0) this.#taken = this.#take();
-    if (this.#taken.length === 0) return this.#callBack();
+    if (this.#batch.length === 0) this.#batch = this.#takeBatch();
+    if (this.#batch.length === 0) return this.#callBack();
     this.#state = 'writing';
-    write(this.#fd, this.#taken, this.#written);
+    write(this.#fd, this.#batch, this.#written);
   }
 
   readonly #written = (error: Error | null, bytes: number): void => {
     if (error !== null || bytes === 0) return this.#pause();
     this.#state = 'idle';
-    this.#retryMs = RETRY_MS.first;
-    this.#taken = this.#taken.subarray(bytes);
-    // Not at once: else every few lines would be followed by another report.
-    const hasRoom = this.#taken.length + this.#waitingBytes <= MAX_BYTES / 2;
+    this.#retryMs = FIRST_RETRY_MS;
+    this.#batch = this.#batch.subarray(bytes);
+    // With half of the room free. Otherwise a report would follow every few lines.
+    const hasRoom = this.#batch.length + this.#waitingBytes <= MAX_WAITING_BYTES / 2;
     if (hasRoom && this.#dropped !== undefined) this.#tellDropped();
-    // Without a timer the time of what waits has come meanwhile.
-    const isDue = this.#waitingBytes >= BATCH.bytes || this.#timer === undefined;
-    if (this.#taken.length > 0 || isDue) this.#write();
+    // If there is no timer, it fired during this write.
+    const isDue = this.#waitingBytes >= BATCH_BYTES || this.#timer === undefined;
+    if (this.#batch.length > 0 || isDue) this.#write();
   };
 
   #pause(): void {
@@ -129,11 +133,11 @@ export class BoundedOutput {
       this.#state = 'idle';
       this.#write();
     }, this.#retryMs).unref();
-    this.#retryMs = Math.min(2 * this.#retryMs, RETRY_MS.longest);
+    this.#retryMs = Math.min(2 * this.#retryMs, LONGEST_RETRY_MS);
     this.#callBack();
   }
 
-  #take(): Buffer {
+  #takeBatch(): Buffer {
     const taken = Buffer.from(this.#waiting);
     this.#waiting = '';
     this.#waitingBytes = 0;
@@ -153,14 +157,14 @@ export class BoundedOutput {
   }
 }
 
-/** In a line of JSON a quotation mark within a text is escaped: RFC 8259, section 7. */
+/** Cannot match inside a string: JSON escapes quotation marks there (RFC 8259, section 7). */
 function isAudit(line: string): boolean {
   return line.includes('"audit":"');
 }
 
 /**
- * @param deadline as of `performance.now()`
- * @returns what the descriptor did not take
+ * @param deadline a time of `performance.now()`
+ * @returns what was not written before the deadline
  */
 function writeNow(fd: number, bytes: Buffer, deadline: number): Buffer {
   let left = bytes;
@@ -169,7 +173,7 @@ function writeNow(fd: number, bytes: Buffer, deadline: number): Buffer {
       left = left.subarray(writeSync(fd, left));
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) return left;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS.first);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FIRST_RETRY_MS);
     }
   }
   return left;

@@ -1,16 +1,21 @@
 import { CREATE_KEY } from './start-keys.ts';
-import { readConfig } from '../config/config.ts';
-import { openLog, openStandardError } from '../log/log.ts';
+import type { Config } from '../config/config.ts';
+import { Interrupted } from '../interrupted.ts';
+import { openServiceLog, openStandardError } from '../log/service-log.ts';
 import { type Service, start } from './start.ts';
 
 /** How long the process may take to close the storage after `SHUTDOWN_TIMEOUT`. */
 const CLOSE_MS = 3_000;
 
-/** Starts the service, which runs until a signal or a bug ends it. */
-export async function serve(): Promise<void> {
-  const config = readConfig(process.env);
+/**
+ * Starts the service, which runs until an interruption or a bug ends it.
+ *
+ * @param interruption aborted with an {@link Interrupted}
+ * @throws what `start` throws
+ */
+export async function serve(config: Config, interruption: AbortSignal): Promise<void> {
   const standardError = openStandardError();
-  const log = await openLog(config, standardError);
+  const log = await openServiceLog(config, standardError);
   let service: Service | undefined = undefined;
   let stopping = false;
 
@@ -34,8 +39,12 @@ export async function serve(): Promise<void> {
     process.exitCode = 1;
     stop('bug');
   };
-  // Before the start, because PID 1 of a container has no default action for these signals.
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, stop);
+  const onAbort = () => {
+    const reason: unknown = interruption.reason;
+    stop(reason instanceof Interrupted ? reason.signal : String(reason));
+  };
+  if (interruption.aborted) onAbort();
+  interruption.addEventListener('abort', onAbort);
   // Unhandled rejections arrive here too.
   process.on('uncaughtException', crash);
 

@@ -1,9 +1,9 @@
 import { isIPv4 } from 'node:net';
 import { type KnownKey, knownKey } from '../../adapters/memory/token-verifier.ts';
 import { mintKey } from '../../adapters/tokens/token.ts';
+import type { MintedKey } from '../../application/keys/create-key.ts';
 import { DamagedApiKey } from '../../application/keys/errors.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
-import type { MintedKey } from '../../application/ports/key-mint.ts';
 import { apiKeyState } from '../../domain/api-key.ts';
 import { type Config, InvalidConfig } from '../config/config.ts';
 

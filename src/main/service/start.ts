@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { type HttpServer, listen } from '../../adapters/http/server/server.ts';
+import { type HttpServer, listen } from '../../adapters/http/server/listen.ts';
 import type { ServerLimits } from '../../adapters/http/wire/limits.ts';
 import type { ServiceStorage } from '../../application/ports/storage.ts';
 import { compose } from '../compose.ts';
 import type { Config } from '../config/config.ts';
-import { auditLog, requestLog } from '../log/log.ts';
+import { auditLog } from '../log/audit-log.ts';
+import { requestLog } from '../log/request-log.ts';
 import { startKeys } from './start-keys.ts';
 
 export type Service = {
@@ -57,7 +58,6 @@ async function startOn(
 ): Promise<Service> {
   const { pets, keys, probe, limiter } = storage;
   const { known, made } = await startKeys(config, keys, { now, warn: (message) => log.warn(message) });
-  let draining = false;
   const resolve = compose({
     pets,
     keys,
@@ -67,9 +67,9 @@ async function startOn(
     knownKeys: known,
     log: requestLog(log),
     now,
-    isDraining: () => draining,
+    isDraining: () => server.isDraining,
   });
-  const server = await listen(resolve('app'), {
+  const server: HttpServer = await listen(resolve('app'), {
     host: config.host,
     port: config.port,
     log: resolve('log'),
@@ -81,7 +81,6 @@ async function startOn(
   };
   const recording = setInterval(() => void recordUses(), recordUsesEveryMs);
   const stop = async () => {
-    draining = true;
     const cutOff = await server.drain(config.shutdownTimeoutMs);
     clearInterval(recording);
     // A storage that does not answer does not delay the stop.

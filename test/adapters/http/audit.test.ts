@@ -14,8 +14,8 @@ function tokens(scopes?: readonly Scope[]): InMemoryTokenVerifier {
 
 const ID = (requestId: string) => ({ 'x-request-id': requestId });
 
-describe('a pet that is created is told to the audit', () => {
-  test('each, with its id and who did it', async () => {
+describe('the audit log records each created pet', () => {
+  test('with its id and the API key', async () => {
     await using api = await startApi({ tokens: tokens() });
     await api.post(petBody(), ID('a'));
     await api.post(petBody(), ID('b'));
@@ -25,7 +25,7 @@ describe('a pet that is created is told to the audit', () => {
     ]);
   });
 
-  test('and whoever repeats its creation, because nobody else may have been told', async () => {
+  test('also for a retry: the first request may have failed before its record', async () => {
     await using api = await startApi({ tokens: tokens() });
     for (const id of ['a', 'b']) await api.post(petBody(), { ...ID(id), 'idempotency-key': 'k' });
     expect(api.log.created).toStrictEqual([
@@ -34,13 +34,13 @@ describe('a pet that is created is told to the audit', () => {
     ]);
   });
 
-  test('before the client is told', async () => {
+  test('before the client gets the answer', async () => {
     await using api = await startApi({ tokens: tokens() });
     await api.post(petBody());
     expect(api.log.created).toHaveLength(1);
   });
 
-  test('also when the client is gone', async () => {
+  test('also when the client has disconnected', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets, tokens: tokens() });
     const connection = await api.connect();
@@ -60,7 +60,7 @@ describe('a pet that is created is told to the audit', () => {
   });
 });
 
-describe('what creates nothing is not told', () => {
+describe('a request that creates nothing has no audit record', () => {
   test.each([
     [200, 'GET', '/v1/pets', undefined, {}],
     [400, 'POST', '/v1/pets', '{}', {}],

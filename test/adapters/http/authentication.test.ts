@@ -78,19 +78,19 @@ describe('without a key, everything under /v1 looks the same', () => {
   });
 });
 
-test.each(['/livez', '/readyz'])('%s asks for no key', async (path) => {
+test.each(['/livez', '/readyz'])('%s needs no key', async (path) => {
   await using api = await startApi();
   const answer = await api.get(path, { authorization: undefined });
   expect(whole(answer)).toStrictEqual(success(200, '{"status":"ok"}'));
 });
 
-test('an answer never holds the key that was sent', async () => {
+test('an answer never contains the key that was sent', async () => {
   await using api = await startApi();
   const answer = await api.get('/v1/pets', { authorization: 'Bearer secret-of-somebody' });
   expect(JSON.stringify(answer)).not.toContain('secret-of-somebody');
 });
 
-test('keys that cannot be looked up now: 503', async () => {
+test('keys cannot be verified: 503', async () => {
   const tokens: TokenVerifier = {
     verify: async () => {
       throw new StorageUnavailable('away');
@@ -103,7 +103,7 @@ test('keys that cannot be looked up now: 503', async () => {
   );
 });
 
-test('a key that is revoked while the body comes: 401, and nothing is added', async () => {
+test('a key is revoked while the body arrives: 401, and nothing is added', async () => {
   const known = new InMemoryTokenVerifier([knownKey({ label: 'tests', token: KEY })]);
   let revoked = false;
   const asked = Promise.withResolvers<void>();
@@ -128,7 +128,7 @@ test('a key that is revoked while the body comes: 401, and nothing is added', as
   expect((await api.get('/v1/pets')).body).toBe('[]');
 });
 
-test('two Authorization headers: 400, for whoever is in front may go by the other', async () => {
+test('two Authorization headers: 400, because a proxy may use the other one', async () => {
   await using api = await startApi();
   const header = `Authorization: Bearer ${KEY}\r\n`;
   const [answer] = await api.raw(

@@ -1,7 +1,9 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { problem, success, whole } from '../../support/answer.ts';
-import { startApi } from '../../support/http.ts';
+import { type Api, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
+import type { RawConnection } from '../../support/raw-connection.ts';
 
 const LIMIT = 64 * 1024;
 const REX = success(201, '{"id":1,"name":"Rex","categoryId":7,"status":"available"}', {
@@ -43,11 +45,11 @@ describe('JSON in UTF-8', () => {
   ])('%s: 400', async (_, body, message) => {
     await using api = await startApi();
     expect(whole(await api.post(body))).toStrictEqual(malformed(message));
-    // The reader of UTF-8 has kept nothing of it.
+    // The decoder keeps no state.
     expect(whole(await api.post(petBody()))).toStrictEqual(REX);
   });
 
-  test('a byte order mark is passed over: RFC 8259, section 8.1', async () => {
+  test('a byte order mark is ignored: RFC 8259, section 8.1', async () => {
     await using api = await startApi();
     expect(whole(await api.post(`\ufeff${petBody()}`))).toStrictEqual(REX);
     expect(whole(await api.post(`\ufeff\ufeff${petBody()}`))).toStrictEqual(
@@ -69,12 +71,12 @@ describe('JSON in UTF-8', () => {
 describe('nesting', () => {
   const nested = (depth: number) => petBody({ toys: '['.repeat(depth) + ']'.repeat(depth) });
 
-  test('that is merely deep', async () => {
+  test('that is deep is accepted', async () => {
     await using api = await startApi();
     expect(whole(await api.post(nested(500)))).toStrictEqual(REX);
   });
 
-  test('as deep as a body can hold', async () => {
+  test('as deep as a body allows is refused', async () => {
     await using api = await startApi();
     expect(whole(await api.post(nested(32_000)))).toStrictEqual(malformed('the body is nested too deeply'));
     expect(whole(await api.post(`${'{"a":'.repeat(9000)}1${'}'.repeat(9000)}`))).toStrictEqual(
@@ -100,7 +102,7 @@ describe('size', () => {
     expect((await api.get('/v1/pets')).body).toBe(`[${REX.body}]`);
   });
 
-  test('a multibyte character on the seam of two chunks', async () => {
+  test('a multibyte character that spans two chunks', async () => {
     await using api = await startApi();
     const body = Buffer.from(petBody({ name: '"🐕"' }));
     const seam = body.indexOf(0x9f);
@@ -108,7 +110,7 @@ describe('size', () => {
     expect(JSON.parse(answer.body)).toMatchObject({ name: '🐕' });
   });
 
-  test('a claim beyond 2^32', async () => {
+  test('a Content-Length beyond 2^32', async () => {
     await using api = await startApi();
     const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.key}\r\n`;
     const connection = await api.connect();
@@ -117,7 +119,31 @@ describe('size', () => {
   });
 });
 
-test('the message tells nothing of the body', async () => {
+describe('a connection that ends in the middle of the body is not a failure of the service', () => {
+  describe.each(['identity', 'gzip'])('%s', (coding) => {
+    test.each<readonly [string, (api: Api, connection: RawConnection) => unknown]>([
+      ['the client resets it', (_api, connection) => connection.abort()],
+      ['a drain cuts it off', (api) => api.drain(0)],
+    ])('%s', async (_, end) => {
+      await using api = await startApi();
+      const connection = await api.connect();
+      await connection.send(
+        `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.key}\r\n` +
+          `Content-Type: application/json\r\nContent-Encoding: ${coding}\r\nContent-Length: 50\r\n` +
+          'Expect: 100-continue\r\n\r\n{',
+      );
+      // The service asks for the body: it has begun to read it.
+      expect(await connection.answer()).toMatchObject({ status: 100 });
+      await end(api, connection);
+      expect(await api.log.record(0)).toMatchObject({ route: '/v1/pets', aborted: true });
+      // The reader of the body fails in the same turn of the event loop.
+      await setImmediate();
+      expect(api.log.failures).toStrictEqual([]);
+    });
+  });
+});
+
+test('the message reveals nothing of the body', async () => {
   await using api = await startApi();
   const { body } = await api.post('{"name": hunter2}');
   expect(body).not.toContain('hunter2');

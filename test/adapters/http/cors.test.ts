@@ -72,7 +72,7 @@ describe('a page of an allowed origin', () => {
     expect(answer.headers).toMatchObject(readable(SHOP));
   });
 
-  test('may read that it is too fast', async () => {
+  test('may read that it exceeds its rate limit', async () => {
     const rateLimit = { requests: 1, seconds: 3600 };
     await using api = await startApi({ corsOrigins: ORIGINS, rateLimit });
     await api.get('/v1/pets');
@@ -81,7 +81,7 @@ describe('a page of an allowed origin', () => {
     expect(answer.headers).toMatchObject({ ...readable(SHOP), 'retry-after': expect.any(String) });
   });
 
-  test('may read of a bug', async () => {
+  test('may read an internal error', async () => {
     await using api = await startApi({
       corsOrigins: ORIGINS,
       pets: new FailingPetRepository(new Error('bug')),
@@ -92,7 +92,7 @@ describe('a page of an allowed origin', () => {
   });
 });
 
-describe('whoever else asks gets the same answer, which no page may read', () => {
+describe('any other origin gets the same answer, which pages cannot read', () => {
   test.each([
     ['no origin', undefined],
     ['an empty origin', ''],
@@ -131,7 +131,7 @@ describe('a preflight', () => {
     },
   );
 
-  test('of any method has the same answer: the browser judges', async () => {
+  test('of any method gets the same answer: the browser decides', async () => {
     await using api = await startApi({ corsOrigins: ORIGINS });
     const answer = await preflight(api, '/v1/pets', {
       origin: ADMIN,
@@ -140,7 +140,7 @@ describe('a preflight', () => {
     expect(whole(answer)).toStrictEqual(success(204, '', { ...readable(ADMIN), ...ALLOWED }));
   });
 
-  test('of the deprecated path announces that, too', async () => {
+  test('of the deprecated path announces the deprecation, too', async () => {
     await using api = await startApi({ corsOrigins: ORIGINS });
     const { status, headers } = await preflight(api, '/v1/pets/1');
     expect(status).toBe(204);
@@ -159,7 +159,7 @@ describe('a preflight', () => {
     expect(await api.log.record(0)).toMatchObject({ requestId: 'a', method: 'OPTIONS', status: 204 });
   });
 
-  test('of another origin goes the usual way', async () => {
+  test('of another origin is an ordinary request', async () => {
     await using api = await startApi({ corsOrigins: ORIGINS });
     const origin = 'https://evil.example';
     expect(whole(await preflight(api, '/v1/pets', { origin }))).toStrictEqual(
@@ -170,7 +170,7 @@ describe('a preflight', () => {
     );
   });
 
-  test('is OPTIONS with a method that is asked for; else the usual way it is', async () => {
+  test('is OPTIONS with Access-Control-Request-Method; any other OPTIONS is an ordinary request', async () => {
     await using api = await startApi({ corsOrigins: ORIGINS });
     const headers = { origin: SHOP, ...ANONYMOUS };
     const refused = problem(401, 'UNAUTHENTICATED', MISSING_KEY, { ...readable(SHOP), ...CHALLENGE });
@@ -179,7 +179,7 @@ describe('a preflight', () => {
     expect(whole(await api.get('/v1/pets', asking))).toStrictEqual(refused);
   });
 
-  test('that is broken is refused', async () => {
+  test('that is malformed is refused', async () => {
     await using api = await startApi({ corsOrigins: ORIGINS });
     expect((await preflight(api, '/v1/pets', { host: 'no host' })).status).toBe(400);
     expect((await preflight(api, `/v1/pets?${'x'.repeat(8192)}`)).status).toBe(414);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { problem, success, whole } from '../../support/answer.ts';
+import { petsAfter } from '../../support/archived-pets.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 
@@ -15,7 +15,7 @@ function created(id: number, fields: { name: string; categoryId?: string; status
   });
 }
 
-describe('what is created is answered, and is there', () => {
+describe('the answer is the pet, and the pet is stored', () => {
   test.each([
     ['the least there can be', petBody(), { name: '"Rex"' }],
     ['available', petBody({ status: '"available"' }), { name: '"Rex"' }],
@@ -44,7 +44,7 @@ describe('what is created is answered, and is there', () => {
   });
 });
 
-describe('what breaks a rule: 400, naming every field, and nothing is created', () => {
+describe('a broken rule: 400 naming every field, and nothing is created', () => {
   test.each([
     ['{}', 'name is required; categoryId is required'],
     [petBody({ name: '""' }), 'name must not be empty'],
@@ -79,7 +79,7 @@ describe('what breaks a rule: 400, naming every field, and nothing is created', 
   });
 });
 
-test('ids begin at 1 and grow, whatever is refused between', async () => {
+test('ids begin at 1 and increase, whatever is refused in between', async () => {
   await using api = await startApi();
   const locations = [];
   for (const body of [petBody(), '{}', petBody(), petBody({ id: '1' })]) {
@@ -88,7 +88,7 @@ test('ids begin at 1 and grow, whatever is refused between', async () => {
   expect(locations).toStrictEqual(['/v1/pets/1', undefined, '/v1/pets/2', '/v1/pets/3']);
 });
 
-test('two at once are two', async () => {
+test('two concurrent requests create two pets', async () => {
   await using api = await startApi();
   const answers = await Promise.all(Array.from({ length: 50 }, () => api.post(petBody())));
   const locations = new Set(answers.map(({ headers }) => headers['location']));
@@ -111,12 +111,12 @@ test('a query parameter is refused, and nothing is created', async () => {
   expect((await api.get('/v1/pets')).body).toBe('[]');
 });
 
-test('the last id there is, and then a clear error', async () => {
-  await using api = await startApi({ pets: new InMemoryPetRepository(MAX_PET_ID - 1n) });
+test('the last id, and then a clear error', async () => {
+  await using api = await startApi({ pets: await petsAfter(MAX_PET_ID - 1n) });
   const last = await api.post(petBody());
   expect(last.headers['location']).toBe('/v1/pets/9007199254740991');
   expect(whole(await api.post(petBody()))).toStrictEqual(
-    problem(500, 'INTERNAL', 'the service made an error; it has been logged under this request id'),
+    problem(500, 'INTERNAL', 'an internal error occurred; it has been logged under this request id'),
   );
   expect(api.log.failures).toMatchObject([{ error: { kind: 'pet-ids-exhausted' } }]);
 });

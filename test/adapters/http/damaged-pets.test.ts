@@ -3,14 +3,14 @@ import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { problem, success, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody, stored } from '../../support/pets.ts';
-import { damage, newFile } from '../../support/sqlite.ts';
+import { damage, newFile, silentLog } from '../../support/sqlite.ts';
 
 const MESSAGE = 'a stored record is damaged; it has been logged under this request id';
 
 /** Four pets, the third of them damaged. */
 async function withDamage() {
   const file = await newFile();
-  const { pets, close } = await openSqliteStorage(file);
+  const { pets, close } = await openSqliteStorage(file, silentLog);
   onTestFinished(close);
   await stored(pets, { name: 'a' }, { name: 'b' });
   const api = await startApi({ pets, publicUrl: 'https://petstore.example' });
@@ -38,7 +38,7 @@ function next(query: string, after: number): { link: string } {
 }
 
 describe('a damaged pet', () => {
-  test('ends the page before it, and a walk along the links misses no other', async () => {
+  test('ends the page before it, and following the links misses no other pet', async () => {
     const api = await withDamage();
 
     const first = await api.get('/v1/pets');
@@ -58,7 +58,7 @@ describe('a damaged pet', () => {
     expect(whole(await api.get(last))).toStrictEqual(success(200, `[${json(4, 'd')}]`));
   });
 
-  test('keeps the limit in the link past it', async () => {
+  test('keeps the limit in the link behind it', async () => {
     const api = await withDamage();
     const answer = await api.get(`/v1/pets?limit=1&cursor=v1.${'2'.padStart(16, '0')}`);
     expect(whole(answer)).toStrictEqual(
@@ -77,7 +77,7 @@ describe('a damaged pet', () => {
     expect(api.log.failures).toStrictEqual([LOGGED]);
   });
 
-  test('is 503 to a retry of its request, which makes no second one', async () => {
+  test('is 503 for a retry of its request, which creates no second pet', async () => {
     const api = await withDamage();
     const answer = await api.post(petBody({ name: '"c"' }), { ...KEY, ...ID });
     expect(whole(answer)).toStrictEqual(problem(503, 'UNAVAILABLE', MESSAGE, { 'retry-after': '2' }));

@@ -53,7 +53,7 @@ describe('every answer of the path announces it', () => {
     expect(answer.headers).toMatchObject(announced(api.url));
   });
 
-  test('with the public URL, where there is one', async () => {
+  test('with the public URL, if it is set', async () => {
     await using api = await startApi({ publicUrl: 'https://petstore.example' });
     expect((await api.get('/v1/pets/1')).headers).toMatchObject(announced('https://petstore.example'));
   });
@@ -72,9 +72,9 @@ test.each(['/v1/pets', '/v1/pets/', '/v1/pets/1/toys', '/livez', '/v1'])(
 
 describe('the sunset', () => {
   const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
-  const GONE = 'this operation was removed on 5 December 2030; use GET /v1/pets';
+  const GONE = 'this operation was removed on 2030-12-05; use GET /v1/pets';
 
-  test('a millisecond before it, all is as it was', async () => {
+  test('a millisecond before, nothing has changed', async () => {
     await using api = await startApi({ now: BEFORE });
     expect(whole(await api.post(petBody()))).toStrictEqual(success(201, REX, { location: '/v1/pets/1' }));
     expect(whole(await api.get('/v1/pets/1'))).toStrictEqual(success(200, REX, announced(api.url)));

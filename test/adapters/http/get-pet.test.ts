@@ -21,7 +21,7 @@ async function apiWithRex(): Promise<Api> {
   return startApi({ pets });
 }
 
-test.each(['1', '%31', '1?'])('a pet that is there: %s', async (id) => {
+test.each(['1', '%31', '1?'])('an existing pet: %s', async (id) => {
   await using api = await apiWithRex();
   expect(whole(await api.get(`/v1/pets/${id}`))).toStrictEqual(success(200, REX, deprecated(api)));
 });
@@ -36,7 +36,7 @@ test.each(['0', '2', '-1', '9007199254740993', '9223372036854775807', '-92233720
   },
 );
 
-describe('an id that is not one: 400', () => {
+describe('an invalid id: 400', () => {
   test.each([
     '9223372036854775808',
     '-9223372036854775809',

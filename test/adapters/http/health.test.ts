@@ -19,7 +19,7 @@ function failing(error: Error): StorageProbe {
 }
 
 describe('/livez', () => {
-  test('says that the process is up, whatever the storage does', async () => {
+  test('says that the process is up, whatever the state of the storage', async () => {
     await using api = await startApi({ probe: failing(new StorageUnavailable('away')) });
     expect(whole(await api.get('/livez', ANONYMOUS))).toStrictEqual(OK);
     expect(api.log.failures).toStrictEqual([]);
@@ -27,12 +27,12 @@ describe('/livez', () => {
 });
 
 describe('/readyz', () => {
-  test('says that the storage can be reached', async () => {
+  test('says that the storage is in reach', async () => {
     await using api = await startApi();
     expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(OK);
   });
 
-  test('is 503 while it cannot, and 200 again', async () => {
+  test('is 503 while the storage is out of reach, and 200 afterwards', async () => {
     let away = true;
     const probe: StorageProbe = {
       check: async () => {
@@ -48,12 +48,12 @@ describe('/readyz', () => {
   test('is 500 for a bug', async () => {
     await using api = await startApi({ probe: failing(new TypeError('x is not a function')) });
     expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(
-      problem(500, 'INTERNAL', 'the service made an error; it has been logged under this request id'),
+      problem(500, 'INTERNAL', 'an internal error occurred; it has been logged under this request id'),
     );
   });
 });
 
-test('the OpenAPI document asks for no key', async () => {
+test('the OpenAPI document needs no key', async () => {
   await using api = await startApi();
   const { status, body } = await api.get('/openapi.json', ANONYMOUS);
   expect(status).toBe(200);

@@ -14,7 +14,7 @@ const replayed = success(201, REX, { location: '/v1/pets/1', 'idempotent-replaye
 const OTHER_KEY = 'another-key-of-the-tests';
 
 describe('a request with an Idempotency-Key', () => {
-  test('adds one pet, however often it comes, and says from the second time on that it did not', async () => {
+  test('adds one pet, however often it is repeated, and marks every repetition', async () => {
     await using api = await startApi();
     const post = () => api.post(petBody(), { 'idempotency-key': 'a' });
     expect(whole(await post())).toStrictEqual(created);
@@ -23,7 +23,7 @@ describe('a request with an Idempotency-Key', () => {
     expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
   });
 
-  test('adds one pet when it comes often at once', async () => {
+  test('adds one pet when many arrive at once', async () => {
     await using api = await startApi();
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => api.post(petBody(), { 'idempotency-key': 'a' })),
@@ -95,7 +95,7 @@ describe('a request with an Idempotency-Key', () => {
   });
 });
 
-test('requests without the header are not told apart by anything', async () => {
+test('requests without the header are never deduplicated', async () => {
   await using api = await startApi();
   await api.post(petBody());
   expect(JSON.parse((await api.post(petBody())).body)).toMatchObject({ id: 2 });
@@ -148,7 +148,7 @@ describe('the header', () => {
     expect((await api.get('/v1/pets')).body).toBe('[]');
   });
 
-  test('may not come twice', async () => {
+  test('may occur only once', async () => {
     await using api = await startApi();
     const body = petBody();
     const [answer] = await api.raw(

@@ -37,7 +37,7 @@ describe('the URL', () => {
     expect((await api.raw(get(urlOf(length)))).map(whole)).toStrictEqual([URI_TOO_LONG]);
   });
 
-  test('too long, behind a good request', async () => {
+  test('too long, behind a valid request', async () => {
     await using api = await startApi();
     const answers = await api.raw(get('/livez') + get(urlOf(20_000)));
     expect(answers.map(whole)).toStrictEqual([success(200, '{"status":"ok"}'), URI_TOO_LONG]);
@@ -45,7 +45,7 @@ describe('the URL', () => {
 });
 
 describe('the headers', () => {
-  test('a long one that is not too long', async () => {
+  test('a long one within the limit', async () => {
     await using api = await startApi();
     expect(whole(await api.get('/v1/pets', { 'x-long': 'x'.repeat(15 * 1024) }))).toStrictEqual(EMPTY);
   });
@@ -61,7 +61,7 @@ describe('the headers', () => {
     expect((await api.raw(get('/v1/pets', headers))).map(whole)).toStrictEqual([HEADERS_TOO_LARGE]);
   });
 
-  test('a thousand of them lose none', async () => {
+  test('with thousands of them, none is lost', async () => {
     await using api = await startApi();
     const headers = `${'a: b\r\n'.repeat(3000)}Authorization: Bearer ${api.key}\r\nConnection: close\r\n`;
     expect((await api.raw(get('/v1/pets', headers))).map(whole)).toStrictEqual([EMPTY]);
@@ -82,7 +82,7 @@ describe('the headers', () => {
   });
 });
 
-describe('after a body that was too long, the connection goes on', () => {
+describe('after a body that was too long, the connection stays usable', () => {
   const head = (api: Api, headers: string) =>
     `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.key}\r\n` +
     `Content-Type: application/json\r\n${headers}\r\n`;
@@ -103,7 +103,7 @@ describe('after a body that was too long, the connection goes on', () => {
     expect(await connection.answer()).toMatchObject({ status: 201 });
   });
 
-  test('also one that says so before the body comes', async () => {
+  test('also when the Content-Length alone says so', async () => {
     await using api = await startApi();
     const connection = await api.connect();
     await connection.send(head(api, `Content-Length: ${size}\r\n`));
@@ -127,7 +127,7 @@ describe('Expect', () => {
     `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.key}\r\nContent-Type: application/json\r\n` +
     `Expect: ${expectation}\r\nContent-Length: ${petBody().length}\r\nConnection: close\r\n\r\n`;
 
-  test('100-continue: the body is asked for', async () => {
+  test('100-continue: the service asks for the body', async () => {
     await using api = await startApi();
     const connection = await api.connect();
     await connection.send(expecting(api, '100-continue'));
@@ -137,7 +137,7 @@ describe('Expect', () => {
     await connection.closed();
   });
 
-  test('anything else is passed over', async () => {
+  test('anything else is ignored', async () => {
     await using api = await startApi();
     const answers = await api.raw(expecting(api, 'miracles') + petBody());
     expect(answers).toMatchObject([{ status: 201 }]);

@@ -52,7 +52,7 @@ test('a page is 20 by default and up to 100', async () => {
   expect(lengths).toStrictEqual([20, 1, 100]);
 });
 
-describe('a parameter that is not as the contract wants it: 400, naming it', () => {
+describe('an invalid parameter: 400 naming it', () => {
   test.each([
     ['limit=0', LIMIT],
     ['limit=101', LIMIT],
@@ -95,7 +95,7 @@ describe('a parameter that is not as the contract wants it: 400, naming it', () 
   });
 });
 
-test('the same refusal again and again, and never the answer to another query', async () => {
+test('the same refusal every time, and never the answer to another query', async () => {
   await using api = await apiWithThreePets();
   for (const _ of [1, 2]) {
     expect(whole(await api.get('/v1/pets?limit=0'))).toStrictEqual(problem(400, 'INVALID_ARGUMENT', LIMIT));

@@ -104,7 +104,7 @@ describe('Content-Encoding', () => {
     expect(whole(await api.post(body, { 'content-encoding': coding }))).toStrictEqual(REX);
   });
 
-  test('the inflated body may be as long as any other', async () => {
+  test('an inflated body has the same limit as any other', async () => {
     await using api = await startApi();
     const body = petBody().padEnd(64 * 1024);
     expect(whole(await api.post(gzipSync(body), { 'content-encoding': 'gzip' }))).toStrictEqual(REX);
@@ -136,14 +136,14 @@ describe('Content-Encoding', () => {
     expect(api.log.failures).toStrictEqual([]);
   });
 
-  test.each(['gzip', 'deflate', 'br'])('an empty body that claims to be %s: 400', async (coding) => {
+  test.each(['gzip', 'deflate', 'br'])('an empty body with the coding %s: 400', async (coding) => {
     await using api = await startApi();
     const answer = await api.post('', { 'content-encoding': coding });
     expect(JSON.parse(answer.body)).toMatchObject({ code: 'MALFORMED_JSON', status: 400 });
   });
 });
 
-describe('a body that is small and inflates to something large', () => {
+describe('a small body that inflates to a large one', () => {
   const bomb = Buffer.alloc(40 * 1024 * 1024);
 
   test.each([
@@ -157,7 +157,7 @@ describe('a body that is small and inflates to something large', () => {
     expect((await api.get('/livez')).status).toBe(200);
   });
 
-  // A stream that is abandoned at the limit would report a corrupt rest to nobody, and end the process.
+  // A stream abandoned at the limit has no error listener. Corrupt data behind the limit would end the process.
   test.each([90_000, 100_000, 150_000, 1_000_000])(
     'corrupt behind byte %i: 413, and no more',
     async (size) => {

@@ -105,7 +105,7 @@ describe('the URL of the next page', () => {
     );
   });
 
-  test('says the default limit', async () => {
+  test('states the default limit', async () => {
     const { api } = await apiWith(21);
     await using _ = api;
     expect((await api.get('/v1/pets')).headers['link']).toBe(
@@ -113,14 +113,14 @@ describe('the URL of the next page', () => {
     );
   });
 
-  test('has the host that the client named', async () => {
+  test('has the host of the request', async () => {
     const { api } = await apiWith(2);
     await using _ = api;
     const { headers } = await api.get('/v1/pets?limit=1', { host: 'petstore.example:8080' });
     expect(headers['link']).toMatch(/^<http:\/\/petstore\.example:8080\/v1\/pets\?/);
   });
 
-  test('has the public URL where there is one', async () => {
+  test('has the public URL if it is set', async () => {
     const pets = new InMemoryPetRepository();
     await stored(pets, {}, {});
     await using api = await startApi({ pets, publicUrl: 'https://petstore.example/api' });
@@ -137,7 +137,7 @@ describe('the URL of the next page', () => {
     expect(headers['link']).toBe(`<${api.url}/v1/pets?limit=1&cursor=v1.0000000000000001>; rel="next"`);
   });
 
-  test('never expires, and takes another limit and filter', async () => {
+  test('never expires, and works with another limit and filter', async () => {
     const { api, pets } = await apiWith(4);
     await using _ = api;
     const { next = '' } = await page(api, '/v1/pets?limit=2');
@@ -148,7 +148,7 @@ describe('the URL of the next page', () => {
   });
 });
 
-describe('a cursor that this service never made: 400', () => {
+describe('a cursor that this service never issued: 400', () => {
   test.each([
     ['empty', ''],
     ['a bare id', '2'],

@@ -39,7 +39,7 @@ function refused(requests: number, seconds: number): ReturnType<typeof whole> {
   );
 }
 
-/** Tom and Ann; Ann's key may have something of its own. */
+/** Tom and Ann; Ann's key may have other properties. */
 function tomAndAnn(ann: Partial<Caller> = {}): InMemoryTokenVerifier {
   return new InMemoryTokenVerifier([
     knownKey({ label: 'tom', token: TOM }),
@@ -56,7 +56,7 @@ function failing(error: unknown): RateLimiter {
 }
 
 describe('a limit', () => {
-  test('lets so many requests through, and refuses the next', async () => {
+  test('lets its number of requests through, and refuses the next', async () => {
     await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY });
     const answers = [];
     for (const _ of [1, 2, 3, 4]) answers.push(whole(await api.get('/v1/pets', AS_TOM)));
@@ -68,14 +68,14 @@ describe('a limit', () => {
     ]);
   });
 
-  test('is one for each key', async () => {
+  test('is separate for each key', async () => {
     await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY });
     for (const _ of [1, 2, 3]) await api.get('/v1/pets', AS_TOM);
     const answer = whole(await api.get('/v1/pets', AS_ANN));
     expect(answer).toStrictEqual(success(200, '[]', limited(2, 3600, 1)));
   });
 
-  test('of a key stands in for the one for all', async () => {
+  test('of a key replaces the general limit', async () => {
     const tokens = tomAndAnn({ rateLimit: { requests: 1, seconds: 60 } });
     await using api = await startedApi({ tokens, rateLimit: HOURLY });
     const answers = [];
@@ -87,7 +87,7 @@ describe('a limit', () => {
     ]);
   });
 
-  test('of a key holds where there is none for all', async () => {
+  test('of a key applies without a general limit', async () => {
     const tokens = tomAndAnn({ rateLimit: { requests: 1, seconds: 60 } });
     await using api = await startedApi({ tokens });
     await api.get('/v1/pets', AS_ANN);
@@ -125,7 +125,7 @@ describe('a limit', () => {
   });
 });
 
-describe('whatever becomes of a request with a key, it counts and says what is left', () => {
+describe('a request with a key counts and states what is left, whatever its outcome', () => {
   test.each([
     ['GET', 200, '/v1/pets', {}],
     ['HEAD', 200, '/v1/pets', {}],
@@ -154,7 +154,7 @@ describe('whatever becomes of a request with a key, it counts and says what is l
 });
 
 describe('what is not limited', () => {
-  test('is a request without a valid key: it counts for nobody', async () => {
+  test('is a request without a valid key', async () => {
     const taken: string[] = [];
     const limiter: RateLimiter = {
       take: async (keyId, { requests, seconds }) => {
@@ -181,7 +181,7 @@ describe('what is not limited', () => {
     expect((await api.get('/v1/pets', AS_TOM)).status).toBe(200);
   });
 
-  test('is anything when there is no limit: nobody counts', async () => {
+  test('is any request when there is no limit', async () => {
     await using api = await startedApi({ tokens: tomAndAnn(), limiter: failing(new Error('asked')) });
     expect(whole(await api.get('/v1/pets', AS_TOM))).toStrictEqual(success(200, '[]'));
     expect(api.log.failures).toStrictEqual([]);
@@ -191,7 +191,7 @@ describe('what is not limited', () => {
 describe('a limiter that cannot count', () => {
   const POLICY = { 'ratelimit-policy': '"key";q=2;w=3600' };
 
-  test('because its storage is away lets requests through, and that is reported', async () => {
+  test('because its storage is unavailable lets requests through, and reports it', async () => {
     const error = new StorageUnavailable('away');
     await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter: failing(error) });
     for (const id of ['a', 'b', 'c']) {
@@ -207,7 +207,12 @@ describe('a limiter that cannot count', () => {
     await using api = await startedApi({ tokens: tomAndAnn(), rateLimit: HOURLY, limiter: failing(error) });
     const answer = await api.get('/v1/pets', { ...AS_TOM, 'x-request-id': 'a' });
     expect(whole(answer)).toStrictEqual(
-      problem(500, 'INTERNAL', 'the service made an error; it has been logged under this request id', POLICY),
+      problem(
+        500,
+        'INTERNAL',
+        'an internal error occurred; it has been logged under this request id',
+        POLICY,
+      ),
     );
     expect(api.log.failures).toStrictEqual([{ error, requestId: 'a' }]);
     expect(api.log.notCounted).toStrictEqual([]);
@@ -221,7 +226,7 @@ describe('a limiter that cannot count', () => {
   });
 });
 
-test('the counts of different limits are told apart by the port alone', async () => {
+test('the limiter alone separates the counts of different limits', async () => {
   const taken: [string, RateLimit][] = [];
   const limiter: RateLimiter = {
     take: async (keyId, limit) => {

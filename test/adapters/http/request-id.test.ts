@@ -31,7 +31,7 @@ describe('X-Request-Id', () => {
     expect(await api.log.record(0)).toMatchObject({ requestId: headers['x-request-id'] });
   });
 
-  test('more than one is none', async () => {
+  test('more than one are replaced', async () => {
     await using api = await startApi();
     const { headers } = await api.get('/livez', { 'x-request-id': ['a', 'b'] });
     expect(headers['x-request-id']).toMatch(MADE);

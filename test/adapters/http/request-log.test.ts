@@ -9,7 +9,7 @@ const KNOWN = { keyId: 'an-id', keyLabel: 'a label' };
 const UNKNOWN = { keyId: undefined, keyLabel: undefined };
 const ANONYMOUS = { authorization: undefined };
 
-describe('a request has one record, when its answer is out', () => {
+describe('a request has one record, after its answer', () => {
   test.each([
     ['GET', 200, '/v1/pets?limit=5', {}, { route: '/v1/pets', ...KNOWN }],
     ['HEAD', 200, '/v1/pets', {}, { route: '/v1/pets', ...KNOWN }],
@@ -44,7 +44,7 @@ describe('a request has one record, when its answer is out', () => {
   });
 });
 
-test('what was not HTTP has a record, too', async () => {
+test('bytes that are not HTTP have a record, too', async () => {
   await using api = await startApi();
   const [answer] = await api.raw('rubbish\r\n\r\n');
   expect(api.log.records).toStrictEqual([
@@ -61,7 +61,7 @@ test('what was not HTTP has a record, too', async () => {
   ]);
 });
 
-test('the duration is the time until the answer is out', async () => {
+test('the duration ends with the answer', async () => {
   const pets = new HeldPetRepository();
   await using api = await startApi({ pets });
   const answer = api.get('/v1/pets');
@@ -75,7 +75,7 @@ test('the duration is the time until the answer is out', async () => {
   expect(durationMs).toBeGreaterThanOrEqual(atLeast);
 });
 
-test('a client that is gone before it has its answer', async () => {
+test('a client that disconnects before its answer', async () => {
   const pets = new HeldPetRepository();
   await using api = await startApi({ pets });
   const connection = await api.connect();
@@ -92,7 +92,7 @@ test('a client that is gone before it has its answer', async () => {
   expect(api.log.failures).toStrictEqual([]);
 });
 
-test('neither key nor body is in anything that is logged', async () => {
+test('no log line contains a key or a body', async () => {
   await using api = await startApi();
   await api.post(petBody({ name: '"hunter2"' }));
   await api.post('{"name": hunter2}');

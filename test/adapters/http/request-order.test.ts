@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
+import { problem, whole } from '../../support/answer.ts';
 import { KEY, startApi } from '../../support/http.ts';
 
-/** Every line has one thing wrong less than the line before, in the order in which a request is judged. */
+/** Every line has one problem less than the line before, in the order of evaluation. */
 const TEXT = { 'content-type': 'text/plain' };
 const ZIP = { 'content-type': 'application/json', 'content-encoding': 'zip' };
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -10,7 +11,7 @@ const ANONYMOUS = { authorization: undefined };
 const LONG = `?x=${'x'.repeat(8192)}`;
 const HUGE = 'x'.repeat(64 * 1024 + 1);
 
-describe('what is wrong first is answered first', () => {
+describe('the first problem in the order of evaluation decides the answer', () => {
   test.each([
     ['PUT', 'URI_TOO_LONG', `/v1/nothing${LONG}`, { ...TEXT, ...ANONYMOUS }, HUGE],
     ['PUT', 'UNAUTHENTICATED', '/v1/nothing', { ...TEXT, ...ANONYMOUS }, HUGE],
@@ -23,8 +24,9 @@ describe('what is wrong first is answered first', () => {
     ['POST', 'UNSUPPORTED_MEDIA_TYPE', '/v1/pets?x=1', TEXT, HUGE],
     ['POST', 'UNSUPPORTED_MEDIA_TYPE', '/v1/pets?x=1', TEXT, '{'],
     ['POST', 'UNSUPPORTED_MEDIA_TYPE', '/v1/pets?x=1', ZIP, HUGE],
-    ['POST', 'PAYLOAD_TOO_LARGE', '/v1/pets?x=1', JSON_TYPE, HUGE],
-    ['POST', 'INVALID_ARGUMENT', '/v1/pets?x=1', JSON_TYPE, '{}'],
+    ['POST', 'INVALID_ARGUMENT', '/v1/pets?x=1', JSON_TYPE, HUGE],
+    ['POST', 'INVALID_ARGUMENT', '/v1/pets?x=1', JSON_TYPE, '{'],
+    ['POST', 'PAYLOAD_TOO_LARGE', '/v1/pets', JSON_TYPE, HUGE],
     ['POST', 'MALFORMED_JSON', '/v1/pets', JSON_TYPE, '{'],
     ['GET', 'INVALID_ARGUMENT', '/v1/pets?cursor=x&limit=0', {}, undefined],
     ['GET', 'INVALID_CURSOR', '/v1/pets?cursor=x', {}, undefined],
@@ -50,7 +52,7 @@ describe('what is wrong first is answered first', () => {
     const limiter = { take: async () => ({ allowed: left > 0, remaining: 0, resetSeconds: 1 }) };
     const tokens = new InMemoryTokenVerifier([knownKey({ label: 'none', token: KEY, scopes: [] })]);
     const rateLimit = { requests: 1, seconds: 1 };
-    // After the sunset, which is looked at after all of this.
+    // After the sunset, which is checked last.
     const now = () => new Date('2031-01-01T00:00:00Z');
     await using api = await startApi({ limiter, tokens, rateLimit, now });
     const body = method === 'GET' ? {} : { body: HUGE };
@@ -58,7 +60,7 @@ describe('what is wrong first is answered first', () => {
     expect(JSON.parse(answer.body)).toMatchObject({ code });
   });
 
-  test('what a proxy says is judged with the Host, before the length and the key', async () => {
+  test('forwarded headers are checked with the Host, before the length and the key', async () => {
     await using api = await startApi({ trustProxy: true });
     const wrong = { ...ANONYMOUS, 'x-forwarded-host': '<>' };
     const messages = [];
@@ -88,5 +90,24 @@ describe('what is wrong first is answered first', () => {
       codes.push((JSON.parse(body) as { code: string }).code);
     }
     expect(codes).toStrictEqual(['UNAUTHENTICATED', 'METHOD_NOT_ALLOWED', 'GONE']);
+  });
+});
+
+describe('query parameters are refused before the body is read', () => {
+  test.each([
+    ['that does not arrive', 'Content-Length: 50'],
+    ['that is huge', 'Content-Length: 1000000000000'],
+    ['that arrives in chunks', 'Transfer-Encoding: chunked'],
+    ['that is encoded', 'Content-Encoding: gzip\r\nContent-Length: 50'],
+  ])('a body %s', async (_, framing) => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(
+      `POST /v1/pets?x=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
+        `Content-Type: application/json\r\n${framing}\r\n\r\n`,
+    );
+    expect(whole(await connection.answer())).toStrictEqual(
+      problem(400, 'INVALID_ARGUMENT', 'x is not a parameter of this operation'),
+    );
   });
 });

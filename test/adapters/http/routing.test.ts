@@ -82,7 +82,7 @@ describe.each([
     );
   });
 
-  test('HEAD: what GET answers, without the body', async () => {
+  test('HEAD: the answer to GET without the body', async () => {
     await using api = await startApi();
     const answers = [await api.get(path), await api.request('HEAD', path)];
     const [get, head] = answers.map(({ headers, ...answer }) => {
@@ -128,7 +128,7 @@ describe('targets that are not a path', () => {
     expect(answers.map(whole)).toStrictEqual([bad('the request has no HTTP method that this service knows')]);
   });
 
-  test('CONNECT with a body that does not come', async () => {
+  test('CONNECT with a body that does not arrive', async () => {
     await using api = await startApi();
     const connection = await api.connect();
     await connection.send('CONNECT /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n');
@@ -137,7 +137,7 @@ describe('targets that are not a path', () => {
     expect(await api.log.record(0)).toMatchObject({ method: 'CONNECT', status: 405, aborted: undefined });
   });
 
-  test('a client that asks for CONNECT and is gone', async () => {
+  test('a client that asks for CONNECT and disconnects', async () => {
     await using api = await startApi();
     for (const _ of Array.from({ length: 10 })) {
       const connection = await api.connect();
@@ -147,7 +147,7 @@ describe('targets that are not a path', () => {
     expect((await api.get('/livez')).status).toBe(200);
   });
 
-  test('an offer to upgrade is passed over', async () => {
+  test('an offer to upgrade is ignored', async () => {
     await using api = await startApi();
     const headers = { connection: 'Upgrade, close', upgrade: 'websocket' };
     expect(whole(await api.get('/v1/pets', headers))).toStrictEqual(success(200, '[]'));

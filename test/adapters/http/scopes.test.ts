@@ -35,7 +35,7 @@ describe('a key that may only read', () => {
     expect((await api.get('/v1/pets/1')).status).toBe(404);
   });
 
-  test('does not add: 403, and nothing is there', async () => {
+  test('does not add: 403, and nothing is stored', async () => {
     await using api = await startWith('pets:read');
     expect(whole(await api.post(petBody()))).toStrictEqual(forbidden('pets:write'));
     expect((await api.get('/v1/pets')).body).toBe('[]');
@@ -57,7 +57,7 @@ describe('a key that may only write', () => {
     });
   });
 
-  test('does not get, whether the pet is there or not: 403', async () => {
+  test('does not get, whether the pet exists or not: 403', async () => {
     await using api = await startWith('pets:write');
     await api.post(petBody());
     for (const id of ['1', '2', 'x']) {
@@ -67,14 +67,14 @@ describe('a key that may only write', () => {
   });
 });
 
-test('a key for everything may do everything', async () => {
+test('a key with all scopes may do everything', async () => {
   await using api = await startWith('pets:read', 'pets:write');
   expect((await api.post(petBody())).status).toBe(201);
   expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
   expect((await api.get('/v1/pets/1')).body).toBe(REX);
 });
 
-describe('what is no operation needs no scope', () => {
+describe('anything but an operation needs no scope', () => {
   test.each([
     ['OPTIONS', '/v1/pets', 204],
     ['OPTIONS', '/v1/pets/1', 204],

@@ -14,13 +14,13 @@ const OPERATIONS: readonly (readonly [string, (api: Api) => ReturnType<Api['get'
   ['getPet', (api) => api.get('/v1/pets/1', ID)],
 ];
 
-/** Less the headers of getPet's path, which another test looks at. */
+/** Without the headers of getPet's path, which another test covers. */
 function withoutDeprecation(answer: ReturnType<typeof whole>): ReturnType<typeof whole> {
   const { deprecation: _deprecation, sunset: _sunset, link: _link, ...headers } = answer.headers;
   return { ...answer, headers };
 }
 
-describe('storage that cannot be reached: 503, and when to try again', () => {
+describe('storage out of reach: 503 with Retry-After', () => {
   test.each(OPERATIONS)('%s', async (_, send) => {
     const error = new StorageUnavailable(SECRET, { cause: new Error(SECRET) });
     await using api = await startApi({ pets: new FailingPetRepository(error) });
@@ -40,7 +40,7 @@ class Lookalike extends Error {
   readonly headers = { 'x-secret': SECRET };
 }
 
-describe('a bug: 500, which tells nothing and is logged once', () => {
+describe('a bug: 500, which reveals nothing and is logged once', () => {
   test.each<readonly [string, unknown]>([
     ['an error', new TypeError(SECRET)],
     ['an error that looks like one of HTTP', new Lookalike(SECRET)],
@@ -52,7 +52,7 @@ describe('a bug: 500, which tells nothing and is logged once', () => {
     for (const [, send] of OPERATIONS) {
       await using api = await startApi({ pets: new FailingPetRepository(error) });
       expect(withoutDeprecation(whole(await send(api)))).toStrictEqual(
-        problem(500, 'INTERNAL', 'the service made an error; it has been logged under this request id'),
+        problem(500, 'INTERNAL', 'an internal error occurred; it has been logged under this request id'),
       );
       expect(api.log.failures).toStrictEqual([{ error, requestId: 'the-failing-one' }]);
       expect(await api.log.record(0)).toMatchObject({ requestId: 'the-failing-one', status: 500 });
@@ -60,7 +60,7 @@ describe('a bug: 500, which tells nothing and is logged once', () => {
   });
 });
 
-test('what the client did wrong is not a failure', async () => {
+test('a client error is not a failure', async () => {
   await using api = await startApi({ pets: new FailingPetRepository(new Error(SECRET)) });
   await api.post('{', ID);
   await api.get('/v1/pets?limit=0', ID);

@@ -72,7 +72,7 @@ test('numbers deep inside', () => {
   });
 });
 
-test('of a key that is there twice, the last', () => {
+test('of a repeated key, the last value', () => {
   expect(parseJson('{"a":1,"a":2}')).toStrictEqual({ a: 2n });
   expect(parseJson('{"a":[1,2],"a":3}')).toStrictEqual({ a: 3n });
   expect(parseJson('{"a":3,"a":{"b":9007199254740993}}')).toStrictEqual({ a: { b: 9007199254740993n } });
@@ -92,6 +92,6 @@ test.each(['', '{', '01', '1.', '.5', '+1', '1e', 'Infinity', '1_000', '7n', '{"
   },
 );
 
-test('nesting without end', () => {
+test('deep nesting', () => {
   expect(() => parseJson('['.repeat(1e5) + ']'.repeat(1e5))).toThrow(RangeError);
 });

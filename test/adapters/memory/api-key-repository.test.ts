@@ -2,5 +2,5 @@ import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-r
 import { apiKeyRepositoryContract } from '../../contracts/api-key-repository.ts';
 
 apiKeyRepositoryContract('memory', async () => ({ keys: new InMemoryApiKeyRepository() }), {
-  another: 'the keys live in the repository itself',
+  another: 'the repository is the store',
 });

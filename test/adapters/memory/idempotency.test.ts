@@ -1,6 +1,6 @@
-import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { idempotencyContract } from '../../contracts/idempotency.ts';
+import { petsAfter } from '../../support/archived-pets.ts';
 
-idempotencyContract('memory', async (lastId) => ({ pets: new InMemoryPetRepository(lastId) }), {
-  another: 'the pets live in the repository itself',
+idempotencyContract('memory', async (lastId) => ({ pets: await petsAfter(lastId) }), {
+  another: 'the repository is the store',
 });

@@ -1,9 +1,9 @@
-import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { cannotBeDamaged } from '../../contracts/damaged-pets.ts';
 import { petRepositoryContract } from '../../contracts/pet-repository.ts';
+import { petsAfter } from '../../support/archived-pets.ts';
 
-cannotBeDamaged('memory', 'nothing outside of the process can change its pets');
+cannotBeDamaged('memory', 'nothing outside the process can change its pets');
 
-petRepositoryContract('memory', async (lastId) => ({ pets: new InMemoryPetRepository(lastId) }), {
-  another: 'the pets live in the repository itself',
+petRepositoryContract('memory', async (lastId) => ({ pets: await petsAfter(lastId) }), {
+  another: 'the repository is the store',
 });

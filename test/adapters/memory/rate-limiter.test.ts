@@ -5,7 +5,7 @@ import { rateLimiterContract } from '../../contracts/rate-limiter.ts';
 rateLimiterContract('memory', async () => new InMemoryRateLimiter());
 
 describe('a rate limiter in memory', () => {
-  it('begins a window with the first request after the end of the last', async () => {
+  it('starts a window with the first request after the previous window', async () => {
     let now = 5_000;
     const limiter = new InMemoryRateLimiter(() => now);
     const take = () => limiter.take('tom', { requests: 1, seconds: 10 });
@@ -21,17 +21,17 @@ describe('a rate limiter in memory', () => {
     expect(await take()).toStrictEqual({ allowed: true, remaining: 0, resetSeconds: 10 });
   });
 
-  it('says no more than the length of the window, at whatever fraction of a millisecond it begins', async () => {
-    const told = new Set<number>();
+  it('never announces more than the length of the window, at any fraction of a millisecond', async () => {
+    const announced = new Set<number>();
     for (let n = 0; n < 1_000; n++) {
       const limiter = new InMemoryRateLimiter(() => 5_000 + n * Math.PI);
       const { resetSeconds } = await limiter.take('tom', { requests: 1, seconds: 1 });
-      told.add(resetSeconds);
+      announced.add(resetSeconds);
     }
-    expect(told).toStrictEqual(new Set([1]));
+    expect(announced).toStrictEqual(new Set([1]));
   });
 
-  it('keeps no process alive until its windows end', async () => {
+  it('does not keep the process alive until its windows end', async () => {
     const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     const before = timers();
 

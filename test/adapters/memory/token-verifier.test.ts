@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { InMemoryTokenVerifier, knownKey, sha256 } from '../../../src/adapters/memory/token-verifier.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
 import { tokenVerifierContract } from '../../contracts/token-verifier.ts';
 
 tokenVerifierContract('memory', async (labels) => {
@@ -9,20 +9,18 @@ tokenVerifierContract('memory', async (labels) => {
   return { verifier: new InMemoryTokenVerifier(keys.map(knownKey)), tokens: keys.map(({ token }) => token) };
 });
 
-describe('sha256', () => {
-  it('is SHA-256 of the UTF-8 form', () => {
+describe('the digest of a known key', () => {
+  const digest = (token: string) => knownKey({ label: 'tom', token }).digest.toString('hex');
+
+  it('is SHA-256 of the token in UTF-8', () => {
     // FIPS 180-2, appendix B.1; and `printf 'ë' | sha256sum`.
-    expect(sha256('abc').toString('hex')).toBe(
-      'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
-    );
-    expect(sha256('ë').toString('hex')).toBe(
-      'b19cfb01639de63ec3d32df67b70cb7a56316f9ef5186fd290293abbcf0b8867',
-    );
+    expect(digest('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+    expect(digest('ë')).toBe('b19cfb01639de63ec3d32df67b70cb7a56316f9ef5186fd290293abbcf0b8867');
   });
 });
 
 describe('a verifier', () => {
-  it('knows a key of any length', async () => {
+  it('accepts a token of any length', async () => {
     const key = 'k'.repeat(10_000);
     const verifier = new InMemoryTokenVerifier([knownKey({ label: 'long', token: key })]);
 
@@ -31,7 +29,7 @@ describe('a verifier', () => {
     expect(await verifier.verify(key.slice(1))).toBeUndefined();
   });
 
-  it('knows a key beyond ASCII, and none that only looks like it', async () => {
+  it('accepts a token beyond ASCII, but not one that only looks like it', async () => {
     const key = 'zoë-0123456789abcdef'.normalize('NFC');
     const verifier = new InMemoryTokenVerifier([knownKey({ label: 'zoë', token: key })]);
 
@@ -39,7 +37,7 @@ describe('a verifier', () => {
     expect(await verifier.verify(key.normalize('NFD'))).toBeUndefined();
   });
 
-  it('keeps no key', () => {
+  it('holds no token', () => {
     const verifier = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: 'tom-0123456789abcdef' })]);
 
     expect(inspect(verifier, { depth: null, showHidden: true })).not.toContain('0123456789abcdef');

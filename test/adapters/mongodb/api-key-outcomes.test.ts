@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
 import { ApiKeyIdTaken } from '../../../src/application/keys/errors.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { aKey } from '../../contracts/api-key-repository.ts';
+import { aKey } from '../../support/api-keys.ts';
 import { failCommand, failPoint } from '../../support/fail-point.ts';
 import { freshDatabase, openClient } from '../../support/mongo-database.ts';
 import { sharedMongo, startMongo } from '../../support/mongodb.ts';
@@ -15,7 +15,7 @@ const BAD_VALUE = 2;
 
 const none = (await sharedMongo()) === undefined;
 
-// A server of its own: some fail points are for all its clients.
+// A separate server: some fail points affect all its clients.
 describe.skipIf(none)(`a key in MongoDB${none ? ' (left out: no server)' : ''}`, () => {
   let mongo: Awaited<ReturnType<typeof startMongo>>;
   beforeAll(async () => {
@@ -23,13 +23,13 @@ describe.skipIf(none)(`a key in MongoDB${none ? ' (left out: no server)' : ''}`,
   }, 120_000);
   afterAll(() => mongo?.stop());
 
-  async function open(url: string, deadlineMs?: number) {
+  async function open(url: string, timeoutMs?: number) {
     const opened = await openClient(url);
-    return { keys: new MongoApiKeyRepository(opened.client.db(), deadlineMs), ...opened };
+    return { keys: new MongoApiKeyRepository(opened.db, opened.reads, timeoutMs), ...opened };
   }
 
   it.each([1, 2])(
-    'is stored once when the write concern times out %i times, the second with the duplicate of the first',
+    'is stored once when the write concern times out %i times, the second time with a duplicate key',
     async (times) => {
       const { url, db } = await freshDatabase(mongo);
       const { keys, sent } = await open(url);
@@ -42,7 +42,7 @@ describe.skipIf(none)(`a key in MongoDB${none ? ' (left out: no server)' : ''}`,
     },
   );
 
-  it('is not overwritten though the duplicate comes together with a write-concern timeout', async () => {
+  it('is not overwritten when a duplicate key and a write concern timeout come in one reply', async () => {
     const { url, db } = await freshDatabase(mongo);
     const { keys } = await open(url);
     await keys.insert(aKey());
@@ -54,7 +54,7 @@ describe.skipIf(none)(`a key in MongoDB${none ? ' (left out: no server)' : ''}`,
   });
 
   it.each(['insert', 'find', 'findAndModify', 'update'])(
-    'is kept when the server is not primary for a while: %s',
+    'keeps every change while the server is not primary: %s',
     async (command) => {
       const { url, db } = await freshDatabase(mongo);
       const { keys } = await open(url);
@@ -69,7 +69,7 @@ describe.skipIf(none)(`a key in MongoDB${none ? ' (left out: no server)' : ''}`,
   );
 
   it.each(['insert', 'find', 'findAndModify', 'update'])(
-    'is a bug when the server refuses the command: %s',
+    'rejects with the error itself when the server rejects the command: %s',
     async (command) => {
       const { url, db } = await freshDatabase(mongo);
       const { keys, sent } = await open(url);
@@ -90,11 +90,11 @@ describe.skipIf(none)(`a key in MongoDB${none ? ' (left out: no server)' : ''}`,
     },
   );
 
-  it('is noted as used when it was, though the caller changes that while it is tried again', async () => {
+  it('records the original time of use, even if the caller changes the date during a retry', async () => {
     const { url, db } = await freshDatabase(mongo);
     const { keys, sent } = await open(url);
     await keys.insert(aKey());
-    // More often than the driver itself tries again.
+    // More failures than the driver itself retries.
     await failCommand(db, 'update', { times: 3 }, { errorCode: NOT_WRITABLE_PRIMARY });
     const use = new Date(at);
 
@@ -106,7 +106,7 @@ describe.skipIf(none)(`a key in MongoDB${none ? ' (left out: no server)' : ''}`,
     expect(await keys.findById(aKey().id)).toStrictEqual({ ...aKey(), lastUsedAt: at });
   });
 
-  it('says that the storage is unavailable when the accident lasts', async () => {
+  it('is unavailable when the failure persists', async () => {
     const { url, db } = await freshDatabase(mongo);
     const { keys } = await open(url, 500);
     await failCommand(db, 'update', 'alwaysOn', { errorCode: NOT_WRITABLE_PRIMARY });
@@ -114,19 +114,19 @@ describe.skipIf(none)(`a key in MongoDB${none ? ' (left out: no server)' : ''}`,
     await expect(keys.recordUse(new Map([[aKey().id, at]]))).rejects.toThrow(StorageUnavailable);
   });
 
-  it('is not acknowledged before a majority has it, though a retry finds it', async () => {
+  it('is not acknowledged before a majority has it, even if a retry finds it', async () => {
     const { url, db } = await freshDatabase(mongo);
     const { keys, sent } = await open(url);
-    // The majority commit point stands still: what is written now could still be rolled back.
+    // Freezes the majority commit point: new writes could still be rolled back.
     const moveOn = await failPoint(db, 'disableSnapshotting', 'alwaysOn');
-    // Else an attempt would wait for it, as long as the write concern says.
+    // Otherwise an attempt waits for the majority until the write concern times out.
     await failCommand(db, 'insert', 'alwaysOn', { writeConcernError: TIMED_OUT });
     let settled = false;
     const inserting = keys.insert(aKey()).finally(() => {
       settled = true;
     });
 
-    // It is there, has been found by a second attempt, and was looked up with read concern majority.
+    // The document exists, a second attempt has found it, and a majority read does not show it yet.
     await expect.poll(() => sent('find'), { timeout: 5_000 }).toBeGreaterThan(1);
     const local = { readConcern: { level: 'local' } } as const;
     expect(await db.collection('api_keys').countDocuments({}, local)).toBe(1);

@@ -1,14 +1,13 @@
-import { randomUUID } from 'node:crypto';
-import { MongoClient } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
-import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
-import { aKey, apiKeyRepositoryContract } from '../../contracts/api-key-repository.ts';
+import { apiKeyRepositoryContract } from '../../contracts/api-key-repository.ts';
+import { aKey } from '../../support/api-keys.ts';
 import {
   addressOf,
+  databasePool,
   freshDatabase,
   openClient,
   throughPort,
@@ -19,18 +18,17 @@ import { sharedMongo } from '../../support/mongodb.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const mongo = await sharedMongo();
+const emptyDatabase = databasePool(() => mongo!);
 const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
   apiKeyRepositoryContract('mongodb', async () => {
-    const url = mongo!.url(`test-${randomUUID()}`);
-    await migrate(url);
-    const admin = new MongoClient(url);
+    const { url } = await emptyDatabase();
     const storage = await openMongoStorage(url, { autoMigrate: false });
     const opened: { close(): Promise<void> }[] = [storage];
     return {
       keys: storage.keys,
-      // As the command line does it.
+      // Opened like the command line opens it.
       async another() {
         const next = await openMongoArchive(url);
         opened.push(next);
@@ -38,8 +36,6 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
       },
       async close() {
         for (const { close } of opened) await close();
-        await admin.db().dropDatabase();
-        await admin.close();
       },
     };
   });
@@ -57,14 +53,14 @@ const calls = {
 };
 const methods = ['insert', 'findById', 'list', 'revoke', 'expire', 'recordUse'] as const;
 
-async function open(url: string, deadlineMs?: number) {
+async function open(url: string, timeoutMs?: number) {
   const opened = await openClient(url);
-  return { keys: new MongoApiKeyRepository(opened.client.db(), deadlineMs), ...opened };
+  return { keys: new MongoApiKeyRepository(opened.db, opened.reads, timeoutMs), ...opened };
 }
 
 describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
-  it('are these documents', async () => {
-    const { url, db } = await freshDatabase(mongo!);
+  it('are stored as these documents', async () => {
+    const { url, db } = await emptyDatabase();
     const { keys } = await open(url);
     await keys.insert(key);
     await keys.insert(aKey(2));
@@ -78,8 +74,8 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     ]);
   });
 
-  it('are found by their id, with one look', async () => {
-    const { url, db } = await freshDatabase(mongo!);
+  it('are found by id with one index lookup', async () => {
+    const { url, db } = await emptyDatabase();
     const { keys, commands } = await open(url);
     for (let n = 0; n < 50; n++) await keys.insert(aKey(n));
     await keys.list();
@@ -97,8 +93,8 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     expect(executionStats).toMatchObject({ nReturned: 1, totalDocsExamined: 1, totalKeysExamined: 1 });
   });
 
-  it('are found together when many are asked for, each whether or not it is there', async () => {
-    const { url } = await freshDatabase(mongo!);
+  it('are found in one query when many are requested at once, missing keys included', async () => {
+    const { url } = await emptyDatabase();
     const { keys, commands } = await open(url);
     for (let n = 0; n < 50; n++) await keys.insert(aKey(n));
     await keys.list();
@@ -108,15 +104,15 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     const found = await Promise.all(asked.map((n) => keys.findById(aKey(n).id)));
 
     expect(found).toStrictEqual(asked.map((n) => (n < 50 ? aKey(n) : undefined)));
-    // The first at once, the others behind it.
+    // The first query starts at once. The second serves all others.
     expect(commands.map(({ command }) => command['filter']._id.$in.length)).toStrictEqual([1, 100]);
-    // What one caller does with the answer is nothing to the others.
+    // A caller that changes its result does not affect the others.
     found[0]!.createdAt.setTime(0);
     expect(found[100]).toStrictEqual(aKey(0));
   });
 
-  it('are asked for at most 200 times a second, and at once when nobody has asked for a while', async () => {
-    const { url } = await freshDatabase(mongo!);
+  it('are queried 200 times a second at most, and at once after a pause', async () => {
+    const { url } = await emptyDatabase();
     const { keys, commands } = await open(url);
     await keys.insert(aKey(1));
     await keys.findById(aKey(1).id);
@@ -127,15 +123,15 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
       await Promise.all([keys.findById(aKey(1).id), keys.findById(aKey(2).id)]);
     }
     const queries = commands.length;
-    // A timer may be a millisecond early.
+    // A timer may fire a millisecond early.
     expect(queries).toBeLessThanOrEqual((performance.now() - began) / 4 + 1);
     expect(queries).toBeGreaterThanOrEqual(20);
   });
 
-  it('are read and written so that it stays, whatever the client would do', async () => {
-    const { url } = await freshDatabase(mongo!);
-    const { client, commands } = await openClient(url, WEAK);
-    const keys = new MongoApiKeyRepository(client.db());
+  it('are read and written with majority concerns, whatever the options of the client', async () => {
+    const { url } = await emptyDatabase();
+    const { db, reads, commands } = await openClient(url, WEAK);
+    const keys = new MongoApiKeyRepository(db, reads);
     await keys.list();
     commands.length = 0;
     for (const method of methods) await calls[method](keys);
@@ -144,7 +140,7 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     expect(
       commands.map(({ commandName, command }) => {
         const { readConcern, writeConcern, $readPreference } = command;
-        // A direct connection turns the primary into the next best.
+        // A direct connection changes `primary` to `primaryPreferred`.
         const isElsewhere = $readPreference?.mode === 'nearest';
         return [commandName, readConcern?.level, writeConcern, isElsewhere];
       }),
@@ -158,8 +154,8 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     ]);
   });
 
-  it('are noted as used with one command, without an upsert', async () => {
-    const { url, db } = await freshDatabase(mongo!);
+  it('record their use with one command, without an upsert', async () => {
+    const { url, db } = await emptyDatabase();
     const { keys, commands } = await open(url);
     await keys.insert(aKey(1));
     commands.length = 0;
@@ -172,17 +168,17 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     expect(await db.collection('api_keys').countDocuments()).toBe(1);
   });
 
-  // One lost reply is enough without the driver's own retry, which the server recognises.
+  // The server recognises a retry of the driver. Without such retries, one lost reply is enough.
   describe.each([
     { retryWrites: false, replies: 1 },
     { retryWrites: true, replies: 3 },
-  ])('though the connection is lost after the write: %o', ({ retryWrites, replies }) => {
+  ])('when the connection is lost after the write: %o', ({ retryWrites, replies }) => {
     it.each([
       { method: 'insert', command: 'insert', expected: key },
       { method: 'revoke', command: 'findAndModify', expected: { ...key, revokedAt: at } },
       { method: 'expire', command: 'findAndModify', expected: { ...key, expiresAt: at } },
       { method: 'recordUse', command: 'update', expected: { ...key, lastUsedAt: at } },
-    ] as const)('$method is done, once', async ({ method, command, expected }) => {
+    ] as const)('$method takes effect once', async ({ method, command, expected }) => {
       const { url } = await freshDatabase(mongo!);
       const { keys: witness } = await open(url);
       if (method !== 'insert') await witness.insert(key);
@@ -203,43 +199,43 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
 });
 
 describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`, () => {
-  const DEADLINE_MS = 500;
-  /** What the timers and a busy machine may add. */
+  const TIMEOUT_MS = 500;
+  /** An allowance for timers and a busy machine. */
   const SLACK_MS = 1_000;
 
-  async function proxied(deadlineMs = DEADLINE_MS) {
+  async function proxied(timeoutMs = TIMEOUT_MS, options: Record<string, number> = {}) {
     const { url } = await freshDatabase(mongo!);
     const proxy = await new TcpProxy(addressOf(url)).listen();
     onTestFinished(() => proxy.close());
-    const opened = await open(throughPort(url, proxy.port), deadlineMs);
+    const opened = await open(withOptions(throughPort(url, proxy.port), options), timeoutMs);
     await opened.keys.insert(key);
     return { ...opened, proxy };
   }
 
-  it.each(methods)('%s says so within its deadline: the server is gone', async (method) => {
+  it.each(methods)('%s rejects within its deadline: the server is gone', async (method) => {
     const { keys, proxy } = await proxied();
     await proxy.close();
 
     const { error, ms } = await failure(() => calls[method](keys));
 
     expect(error).toBeInstanceOf(StorageUnavailable);
-    expect(ms).toBeLessThan(DEADLINE_MS + SLACK_MS);
+    expect(ms).toBeLessThan(TIMEOUT_MS + SLACK_MS);
   });
 
-  it.each(methods)('%s says so within its deadline: the server has frozen', async (method) => {
+  it.each(methods)('%s rejects within its deadline: the server is frozen', async (method) => {
     const { keys, proxy } = await proxied();
     proxy.stall();
 
     const { error, ms } = await failure(() => calls[method](keys));
 
     expect(error).toBeInstanceOf(StorageUnavailable);
-    expect(ms).toBeGreaterThan(DEADLINE_MS - 50);
-    expect(ms).toBeLessThan(DEADLINE_MS + SLACK_MS);
+    expect(ms).toBeGreaterThan(TIMEOUT_MS - 50);
+    expect(ms).toBeLessThan(TIMEOUT_MS + SLACK_MS);
     proxy.resume();
     await expect.poll(() => calls[method](keys).then(() => 'done'), { timeout: 10_000 }).toBe('done');
   });
 
-  it.each(methods)('%s says so at once when the storage is closed', async (method) => {
+  it.each(methods)('%s rejects at once when the storage is closed', async (method) => {
     const { keys, client } = await proxied(60_000);
     await client.close();
 
@@ -249,8 +245,9 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     expect(ms).toBeLessThan(SLACK_MS);
   });
 
-  it('a call that is in flight when the storage is closed is told so', async () => {
-    const { keys, client, proxy } = await proxied(60_000);
+  it('calls in flight reject when the storage is closed', async () => {
+    // While it closes, the driver waits so long for the reply to its `endSessions`.
+    const { keys, client, proxy } = await proxied(60_000, { socketTimeoutMS: 500 });
     proxy.stall();
     const failing = Promise.all(methods.map((method) => failure(() => calls[method](keys))));
     await client.close();

@@ -2,17 +2,19 @@ import { Long, ObjectId } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
-import { aKey } from '../../contracts/api-key-repository.ts';
+import { aKey } from '../../support/api-keys.ts';
 import { expectDamaged } from '../../contracts/damaged-api-key.ts';
-import { freshDatabase } from '../../support/mongo-database.ts';
+import { databasePool } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 
 const mongo = await sharedMongo();
+const emptyDatabase = databasePool(() => mongo!);
 const SCOPES = 'scopes must be one or more of pets:read, pets:write';
-const LIMIT = 'rateLimit must be a number of requests in a number of seconds';
+const LABEL = 'label must be 1 to 64 visible characters, with spaces only between them';
+const LIMIT = 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds';
 
 async function open() {
-  const { url, db } = await freshDatabase(mongo!);
+  const { url, db } = await emptyDatabase();
   const { keys, close } = await openMongoStorage(url, { autoMigrate: false });
   onTestFinished(close);
   return { keys, documents: db.collection<{ _id: string | ObjectId }>('api_keys') };
@@ -24,8 +26,8 @@ describe.skipIf(mongo === undefined)(
     it.each<readonly [object, string]>([
       [{ digest: 'a' }, 'digest must be 64 lower-case hex digits'],
       [{ digest: null }, 'digest must be 64 lower-case hex digits'],
-      [{ label: 'a\u202eb' }, 'label must be visible characters'],
-      [{ label: { a: 1 } }, 'label must be visible characters'],
+      [{ label: 'a\u202eb' }, LABEL],
+      [{ label: { a: 1 } }, LABEL],
       [{ scopes: [] }, SCOPES],
       [{ scopes: ['pets:admin'] }, SCOPES],
       [{ scopes: 'pets:read' }, SCOPES],
@@ -37,7 +39,7 @@ describe.skipIf(mongo === undefined)(
       [{ rateLimit: { requests: 5 } }, LIMIT],
       [{ rateLimit: { requests: 1.5, seconds: 1 } }, LIMIT],
       [{ rateLimit: null }, LIMIT],
-    ])('is not given: %o', async (fields, problem) => {
+    ])('is never returned: %o', async (fields, problem) => {
       const { keys, documents } = await open();
       await keys.insert(aKey(1));
       await keys.insert(aKey(2));
@@ -45,7 +47,7 @@ describe.skipIf(mongo === undefined)(
       await expectDamaged(keys, problem);
     });
 
-    it('is in the list though its _id is none, which is not repeated', async () => {
+    it('is listed without its _id when that is not a key id', async () => {
       const { keys, documents } = await open();
       await documents.insertOne({ _id: new ObjectId() }, { bypassDocumentValidation: true });
 

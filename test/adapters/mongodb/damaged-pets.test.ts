@@ -4,9 +4,8 @@ import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongod
 import { PetIdTaken } from '../../../src/application/moving/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { damagedPetsContract } from '../../contracts/damaged-pets.ts';
-import { asking } from '../../contracts/idempotency.ts';
-import { anArchivedPet } from '../../support/archived-pets.ts';
-import { freshDatabase } from '../../support/mongo-database.ts';
+import { anArchivedPet, idempotencyFor } from '../../support/archived-pets.ts';
+import { databasePool } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 
 const STATUS = 'status must be one of available, pending, sold';
@@ -17,10 +16,11 @@ const KEY = 'idempotency key must be 64 lower-case hex digits';
 const FINGERPRINT = 'fingerprint must be 64 lower-case hex digits';
 
 const mongo = await sharedMongo();
+const emptyDatabase = databasePool(() => mongo!);
 const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 async function open() {
-  const { url, pets: documents, db } = await freshDatabase(mongo!);
+  const { url, pets: documents, db } = await emptyDatabase();
   const storage = await openMongoStorage(url, { autoMigrate: false });
   const { archive, close } = await openMongoArchive(url);
   return {
@@ -53,8 +53,8 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
     'mongodb',
     open,
     [
-      ['a status that is none', set({ status: 'sole' }), STATUS],
-      ['a status that ends a JSON string', set({ status: 'sold"' }), STATUS],
+      ['an unknown status', set({ status: 'sole' }), STATUS],
+      ['a status with a quotation mark', set({ status: 'sold"' }), STATUS],
       ['no status', unset('status'), STATUS],
       ['a status of another type', set({ status: ['sold'] }), STATUS],
       ['no name', unset('name'), TEXT],
@@ -67,21 +67,21 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
       ['a category that is an int32', set({ categoryId: new Int32(7) }), INT64],
       ['a category that is a double', set({ categoryId: new Double(7) }), INT64],
       ['a category that is a decimal', set({ categoryId: Decimal128.fromString('7') }), INT64],
-      ['a category that is a text', set({ categoryId: '7' }), INT64],
+      ['a category that is a string', set({ categoryId: '7' }), INT64],
     ],
     [
       ['no fingerprint', unset('idem.fp'), FINGERPRINT],
       ['a fingerprint of another type', set({ 'idem.fp': 7 }), FINGERPRINT],
-      ['a text for both', set({ idem: 'x' }), KEY],
+      ['a string for both', set({ idem: 'x' }), KEY],
       ['null for both', set({ idem: null }), KEY],
       ['no key', unset('idem.k'), KEY],
     ],
   );
 });
 
-describe.skipIf(mongo === undefined)(`a document that is no pet${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`a document that is not a pet${leftOut}`, () => {
   it.each<readonly [string, unknown]>([
-    ['a text', 'a'],
+    ['a string', 'a'],
     ['an ObjectId', new ObjectId()],
     ['an int32', new Int32(7)],
     ['a double', new Double(2.5)],
@@ -90,7 +90,7 @@ describe.skipIf(mongo === undefined)(`a document that is no pet${leftOut}`, () =
     ['zero', Long.ZERO],
     ['a long beyond the last id', Long.fromString('9007199254740992')],
     ['an object', { n: 1 }],
-  ])('disturbs nothing: its _id is %s', async (_, _id) => {
+  ])('is ignored: its _id is %s', async (_, _id) => {
     const { pets, archive, collection, close } = await open();
     onTestFinished(close);
     const stored = [];
@@ -110,7 +110,7 @@ describe.skipIf(mongo === undefined)(`a document that is no pet${leftOut}`, () =
     expect(await archive.lastId()).toBe(3n);
   });
 
-  it('keeps its _id from a pet', async () => {
+  it('blocks its _id for a pet', async () => {
     const { pets, archive, collection, close } = await open();
     onTestFinished(close);
     await collection.insertOne(
@@ -122,19 +122,19 @@ describe.skipIf(mongo === undefined)(`a document that is no pet${leftOut}`, () =
     expect(await pets.insert(newPet({ name: 'Rex', categoryId: 7n }))).toMatchObject({ id: 2n });
   });
 
-  it('is not replayed, though it has an idempotency key', async () => {
+  it('is not replayed, even if it has an idempotency key', async () => {
     const { pets, collection, close } = await open();
     onTestFinished(close);
-    const { key: k, fingerprint: fp } = asking('a');
+    const { key: k, fingerprint: fp } = idempotencyFor('a');
     await collection.insertOne(
       { _id: 'a', name: 'Tom', categoryId: 7n, status: 'available', idem: { k, fp } },
       { bypassDocumentValidation: true },
     );
 
-    await expect(pets.insertOnce(newPet({ name: 'Tom', categoryId: 7n }), asking('a'))).rejects.toMatchObject(
-      {
-        kind: 'storage-unavailable',
-      },
-    );
+    await expect(
+      pets.insertOnce(newPet({ name: 'Tom', categoryId: 7n }), idempotencyFor('a')),
+    ).rejects.toMatchObject({
+      kind: 'storage-unavailable',
+    });
   });
 });

@@ -5,7 +5,13 @@ import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { MAX_PET_ID, newPet } from '../../../src/domain/pet.ts';
-import { addressOf, freshDatabase, openRepository, throughPort } from '../../support/mongo-database.ts';
+import {
+  addressOf,
+  databasePool,
+  freshDatabase,
+  openRepository,
+  throughPort,
+} from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
@@ -13,25 +19,26 @@ const rex = newPet({ name: 'Rex', categoryId: 7n });
 const there = { name: 'Tom', categoryId: 8n, status: 'sold' };
 
 const mongo = await sharedMongo();
+const emptyDatabase = databasePool(() => mongo!);
 
 describe.skipIf(mongo === undefined)(
-  `the counter of ids${mongo === undefined ? ' (left out: no server)' : ''}`,
+  `the counter of pet ids${mongo === undefined ? ' (left out: no server)' : ''}`,
   () => {
-    it('is updated twice for 50 concurrent inserts, by 50', async () => {
-      const { url, counters } = await freshDatabase(mongo!);
+    it('is updated twice for 50 concurrent inserts', async () => {
+      const { url, counters } = await emptyDatabase();
       const { repository, sent } = await openRepository(url);
 
       const stored = await Promise.all(Array.from({ length: 50 }, () => repository.insert(rex)));
 
-      // The first goes at once, and the others wait for it together.
+      // The first insert starts an update at once. The others share the next one.
       expect(sent('findAndModify')).toBe(2);
       expect(sent('update')).toBe(0);
       expect(new Set(stored.map(({ id }) => id)).size).toBe(50);
       expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: 50n }]);
     });
 
-    it('keeps no id for later: the next pet has the next id, whoever adds it', async () => {
-      const { url } = await freshDatabase(mongo!);
+    it('keeps no id for later: the next pet has the next id, whichever process adds it', async () => {
+      const { url } = await emptyDatabase();
       const [one, other] = [await openRepository(url), await openRepository(url)];
 
       await Promise.all(Array.from({ length: 10 }, () => one.repository.insert(rex)));
@@ -40,8 +47,8 @@ describe.skipIf(mongo === undefined)(
       expect((await one.repository.insert(rex)).id).toBe(12n);
     });
 
-    it('is read and updated once for a single insert, without an upsert', async () => {
-      const { url } = await freshDatabase(mongo!);
+    it('is updated once for a single insert, without a read and without an upsert', async () => {
+      const { url } = await emptyDatabase();
       const { repository, client, sent } = await openRepository(url);
       const upserts: unknown[] = [];
       client.on('commandStarted', ({ command }) => upserts.push(command['upsert']));
@@ -54,7 +61,7 @@ describe.skipIf(mongo === undefined)(
       expect(upserts).not.toContain(true);
     });
 
-    it('gives no id to inserts that have given up, and nothing more comes of them', async () => {
+    it('allocates no id for inserts that have timed out, and stores nothing for them', async () => {
       const { url, pets, counters } = await freshDatabase(mongo!);
       const proxy = await new TcpProxy(addressOf(url)).listen();
       onTestFinished(() => proxy.close());
@@ -70,18 +77,18 @@ describe.skipIf(mongo === undefined)(
       release();
       await answered;
 
-      // Lost is the id of the one whose update was under way.
+      // Only the insert whose update was in flight has used up an id.
       expect((await repository.insert(newPet({ name: 'Tom', categoryId: 8n }))).id).toBe(2n);
       expect(await pets.find().toArray()).toMatchObject([{ _id: 2n, name: 'Tom' }]);
       expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: 2n }]);
     });
 
-    describe('is mended without giving an id twice', () => {
+    describe('is repaired without using an id twice', () => {
       it.each([
         { ids: [], expected: 1n },
         { ids: [1n, 2n, 7n], expected: 8n },
       ])('when it is missing: $ids', async ({ ids, expected }) => {
-        const { url, pets, counters } = await freshDatabase(mongo!);
+        const { url, pets, counters } = await emptyDatabase();
         const { repository } = await openRepository(url);
         if (ids.length > 0) await pets.insertMany(ids.map((_id) => ({ _id, ...there })));
         await counters.deleteOne({ _id: 'pets' });
@@ -93,8 +100,8 @@ describe.skipIf(mongo === undefined)(
         expect(await pets.countDocuments()).toBe(ids.length + 2);
       });
 
-      it('when it goes missing under two processes that add many', async () => {
-        const { url, pets, counters } = await freshDatabase(mongo!);
+      it('when it is deleted while two processes add many pets', async () => {
+        const { url, pets, counters } = await emptyDatabase();
         const [one, other] = [await openRepository(url), await openRepository(url)];
 
         const inserting = Array.from({ length: 100 }, (_, n) =>
@@ -117,7 +124,7 @@ describe.skipIf(mongo === undefined)(
         ['a double', new Double(3)],
         ['a negative number', -5n],
       ])('when it is set back: %s', async (_, last) => {
-        const { url, db, pets } = await freshDatabase(mongo!);
+        const { url, db, pets } = await emptyDatabase();
         const { repository, sent } = await openRepository(url);
         await pets.insertMany(Array.from({ length: 100 }, (__, n) => ({ _id: BigInt(n + 1), ...there })));
         await db.collection<{ _id: string }>('counters').updateOne({ _id: 'pets' }, { $set: { last } });
@@ -132,8 +139,8 @@ describe.skipIf(mongo === undefined)(
         expect(sent('findAndModify')).toBeLessThan(8);
       });
 
-      it('when it is set back to before pets that two processes are adding', async () => {
-        const { url, pets, counters } = await freshDatabase(mongo!);
+      it('when it is set back while two processes add many pets', async () => {
+        const { url, pets, counters } = await emptyDatabase();
         const [one, other] = [await openRepository(url), await openRepository(url)];
 
         const inserting = Array.from({ length: 100 }, (_, n) =>
@@ -151,8 +158,8 @@ describe.skipIf(mongo === undefined)(
       });
     });
 
-    it('never moves beyond the end', async () => {
-      const { url, counters } = await freshDatabase(mongo!);
+    it('never exceeds the last id', async () => {
+      const { url, counters } = await emptyDatabase();
       const { repository } = await openRepository(url);
       await counters.updateOne({ _id: 'pets' }, { $set: { last: MAX_PET_ID } });
 
@@ -160,18 +167,18 @@ describe.skipIf(mongo === undefined)(
       expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: MAX_PET_ID }]);
     });
 
-    describe('becomes an id again where somebody has set it to something else', () => {
+    describe('holds an id again after it was set to another value', () => {
       const highest = 100n;
       const damages: readonly (readonly [name: string, last: unknown, next: bigint])[] = [
-        ['half a number', new Double(200_000.5), 200_002n],
+        ['a fraction', new Double(200_000.5), 200_002n],
         ['a double', new Double(200_000), 200_001n],
         ['an int', new Int32(200_000), 200_001n],
         ['a decimal', Decimal128.fromString('200000.5'), 200_002n],
-        ['half a number that is too low', new Double(0.5), highest + 1n],
+        ['a fraction that is too low', new Double(0.5), highest + 1n],
         ['infinity', new Double(Infinity), highest + 1n],
         ['minus infinity', new Double(-Infinity), highest + 1n],
-        ['not a number', new Double(NaN), highest + 1n],
-        ['a decimal that is not a number', Decimal128.fromString('NaN'), highest + 1n],
+        ['NaN', new Double(NaN), highest + 1n],
+        ['a decimal NaN', Decimal128.fromString('NaN'), highest + 1n],
         ['a huge double', new Double(1e300), highest + 1n],
         ['a negative number', -5n, highest + 1n],
         ['the lowest long', -(2n ** 63n), highest + 1n],
@@ -179,17 +186,17 @@ describe.skipIf(mongo === undefined)(
         ['the highest long', 2n ** 63n - 1n, highest + 1n],
         ['an array', [200_000n, 3n], highest + 1n],
         ['an empty array', [], highest + 1n],
-        ['a text', '200000', highest + 1n],
+        ['a string', '200000', highest + 1n],
         ['an object', { last: 200_000n }, highest + 1n],
-        ['a pattern', /^2/, highest + 1n],
+        ['a regular expression', /^2/, highest + 1n],
         ['a date', new Date(200_000), highest + 1n],
         ['true', true, highest + 1n],
         ['null', null, highest + 1n],
-        ['the least of all', new MinKey(), highest + 1n],
-        ['the greatest of all', new MaxKey(), highest + 1n],
+        ['MinKey', new MinKey(), highest + 1n],
+        ['MaxKey', new MaxKey(), highest + 1n],
       ];
-      const damaged = async (update: Document) => {
-        const database = await freshDatabase(mongo!);
+      const damaged = async (update: Document, get = emptyDatabase) => {
+        const database = await get();
         await database.pets.insertMany([3n, highest].map((_id) => ({ _id, ...there })));
         await database.db.collection<{ _id: string }>('counters').updateOne({ _id: 'pets' }, update);
         return database;
@@ -217,7 +224,7 @@ describe.skipIf(mongo === undefined)(
         expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: next - 1n }]);
       });
 
-      it('nothing at all', async () => {
+      it('no value', async () => {
         const { url, counters } = await damaged({ $unset: { last: 1 } });
         const { repository } = await openRepository(url);
 
@@ -225,8 +232,10 @@ describe.skipIf(mongo === undefined)(
         expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: highest + 1n }]);
       });
 
-      it('though a pet has an id that is beyond all', async () => {
-        const { url, db, pets, counters } = await damaged({ $set: { last: 'x' } });
+      it('when a pet has an id beyond the last one', async () => {
+        const { url, db, pets, counters } = await damaged({ $set: { last: 'x' } }, () =>
+          freshDatabase(mongo!),
+        );
         await db.command({ collMod: 'pets', validator: {} });
         await pets.insertOne({ _id: MAX_PET_ID + 1n, ...there });
         const { repository } = await openRepository(url);

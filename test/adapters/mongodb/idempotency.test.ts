@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
-import { asking } from '../../contracts/idempotency.ts';
+import { idempotencyFor } from '../../support/archived-pets.ts';
 import { failCommand } from '../../support/fail-point.ts';
 import {
   addressOf,
@@ -24,17 +24,17 @@ describe.skipIf(none)(`an idempotent insert into MongoDB${none ? ' (left out: no
   }, 120_000);
   afterAll(() => mongo?.stop());
 
-  it('keeps the hashes in the document of the pet', async () => {
+  it('stores the hashes in the document of the pet', async () => {
     const { url, pets } = await freshDatabase(mongo);
     const { repository } = await openRepository(url);
 
-    await repository.insertOnce(rex, asking('a'));
+    await repository.insertOnce(rex, idempotencyFor('a'));
 
-    const { key, fingerprint } = asking('a');
+    const { key, fingerprint } = idempotencyFor('a');
     expect(await pets.findOne({})).toMatchObject({ _id: 1n, name: 'Rex', idem: { k: key, fp: fingerprint } });
   });
 
-  it('is not taken for a replay when it is its own earlier attempt that it finds', async () => {
+  it('is not a replay when it finds its own earlier attempt', async () => {
     const { url, pets } = await freshDatabase(mongo);
     const proxy = await new TcpProxy(addressOf(url)).listen();
     onTestFinished(() => proxy.close());
@@ -42,37 +42,37 @@ describe.skipIf(none)(`an idempotent insert into MongoDB${none ? ' (left out: no
     const { repository } = await openRepository(throughProxy);
     proxy.loseReplies('insert', 1);
 
-    const inserted = await repository.insertOnce(rex, asking('a'));
+    const inserted = await repository.insertOnce(rex, idempotencyFor('a'));
 
     expect(proxy.repliesToLose).toBe(0);
     expect(inserted).toStrictEqual({ pet: { id: 1n, ...rex }, replayed: false });
     expect(await pets.countDocuments()).toBe(1);
   });
 
-  it('finds the pet of a caller that never heard of its success', async () => {
+  it('replays a pet whose insert succeeded without an answer', async () => {
     const { url, pets } = await freshDatabase(mongo);
     const proxy = await new TcpProxy(addressOf(url)).listen();
     onTestFinished(() => proxy.close());
     const throughProxy = withOptions(throughPort(url, proxy.port), { retryWrites: false });
     const { repository: unlucky } = await openRepository(throughProxy, 500);
     proxy.loseReplies('insert', Number.POSITIVE_INFINITY);
-    await expect(unlucky.insertOnce(rex, asking('a'))).rejects.toThrow(StorageUnavailable);
+    await expect(unlucky.insertOnce(rex, idempotencyFor('a'))).rejects.toThrow(StorageUnavailable);
     const { repository } = await openRepository(url);
 
-    const again = await repository.insertOnce(rex, asking('a'));
+    const again = await repository.insertOnce(rex, idempotencyFor('a'));
 
     expect(again).toStrictEqual({ pet: { id: 1n, ...rex }, replayed: true });
     expect(await pets.countDocuments()).toBe(1);
   });
 
-  it('waits for a pet with its key that is not yet durable, and gives no answer that may be undone', async () => {
+  it('waits until the pet with its key is durable', async () => {
     const { url, db } = await freshDatabase(mongo);
     const { repository, sent } = await openRepository(url);
-    const { pet } = await repository.insertOnce(rex, asking('a'));
-    // To read with majority what only this member has: the server says that it is not there yet.
+    const { pet } = await repository.insertOnce(rex, idempotencyFor('a'));
+    // ReadConcernMajorityNotAvailableYet.
     await failCommand(db, 'find', { times: 2 }, { errorCode: 134 });
 
-    expect(await repository.insertOnce(rex, asking('a'))).toStrictEqual({ pet, replayed: true });
+    expect(await repository.insertOnce(rex, idempotencyFor('a'))).toStrictEqual({ pet, replayed: true });
     expect(sent('find')).toBeGreaterThan(1);
   });
 });

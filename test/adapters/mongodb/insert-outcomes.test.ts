@@ -23,7 +23,7 @@ const BAD_VALUE = 2;
 
 const none = (await sharedMongo()) === undefined;
 
-// A server of its own: some fail points are for all its clients.
+// A separate server: some fail points affect all its clients.
 describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' : ''}`, () => {
   let mongo: Awaited<ReturnType<typeof startMongo>>;
   beforeAll(async () => {
@@ -37,7 +37,7 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
     return { proxy, throughProxy: throughPort(url, proxy.port) };
   }
 
-  describe('makes exactly one pet', () => {
+  describe('stores exactly one pet', () => {
     it.each([true, false])(
       'when the connection is lost before the write (retryWrites=%s)',
       async (retryWrites) => {
@@ -52,7 +52,7 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
       },
     );
 
-    // One lost reply is enough without the driver's own retry, which the server recognises.
+    // The server recognises a retry of the driver. Without such retries, one lost reply is enough.
     it.each([
       { retryWrites: false, replies: 1 },
       { retryWrites: true, replies: 3 },
@@ -70,7 +70,7 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
       expect(sent('insert')).toBe(replies + 1);
     });
 
-    it('when the reply of the counter is lost', async () => {
+    it('when the reply to the update of the counter is lost', async () => {
       const { url, pets } = await freshDatabase(mongo);
       const { proxy, throughProxy } = await proxied(url);
       const { repository } = await openRepository(withOptions(throughProxy, { retryWrites: false }));
@@ -84,7 +84,7 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
     });
 
     it.each([1, 2])(
-      'when the write concern times out %i times, the second with the duplicate of the first',
+      'when the write concern times out %i times, the second time with a duplicate key',
       async (times) => {
         const { url, db, pets } = await freshDatabase(mongo);
         const { repository, sent } = await openRepository(url);
@@ -94,13 +94,13 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
 
         expect(stored.id).toBe(1n);
         expect(await pets.find().toArray()).toMatchObject([{ _id: 1n, name: 'Rex' }]);
-        // How often depends on when the majority has it.
+        // The number depends on when a majority has the document.
         expect(sent('insert')).toBeGreaterThanOrEqual(2);
       },
     );
 
     it.each(['insert', 'findAndModify'])(
-      'when the server is not primary for a while: %s',
+      'when the server is temporarily not primary: %s',
       async (command) => {
         const { url, db, pets } = await freshDatabase(mongo);
         const { repository } = await openRepository(url);
@@ -112,7 +112,7 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
       },
     );
 
-    it('when the primary steps down in the middle of many', async () => {
+    it('when the primary steps down during many inserts', async () => {
       const { url, db, pets } = await freshDatabase(mongo);
       const { repository } = await openRepository(url);
 
@@ -124,7 +124,7 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
       expect(await pets.countDocuments()).toBe(50);
     });
 
-    it('when the server freezes for a while', async () => {
+    it('when the server freezes temporarily', async () => {
       const { url, pets } = await freshDatabase(mongo);
       const { proxy, throughProxy } = await proxied(url);
       const { repository } = await openRepository(throughProxy);
@@ -139,13 +139,13 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
     });
   });
 
-  describe("does not touch a stranger's pet that has the id", () => {
+  describe('does not touch an existing pet with the allocated id', () => {
     const stranger = { name: 'Tom', categoryId: 8n, status: 'sold' } as const;
 
     it.each([
       { what: 'one', ids: [1n], expected: 2n },
       { what: 'several', ids: [1n, 2n, 5n], expected: 6n },
-    ])('and takes another: $what', async ({ ids, expected }) => {
+    ])('and takes another id: $what', async ({ ids, expected }) => {
       const { url, pets } = await freshDatabase(mongo);
       const { repository } = await openRepository(url);
       await pets.insertMany(ids.map((_id) => ({ _id, ...stranger })));
@@ -159,7 +159,7 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
       ]);
     });
 
-    it('and takes another though the duplicate comes together with a write-concern timeout', async () => {
+    it('and takes another id when a duplicate key and a write concern timeout come in one reply', async () => {
       const { url, db, pets } = await freshDatabase(mongo);
       const { repository, sent } = await openRepository(url);
       await pets.insertOne({ _id: 1n, ...stranger });
@@ -173,7 +173,7 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
     });
   });
 
-  it('stores a pet as this document, whatever else was passed', async () => {
+  it('stores this document, whatever other fields were passed', async () => {
     const { url, pets } = await freshDatabase(mongo);
     const { repository } = await openRepository(url);
 
@@ -186,10 +186,10 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
     ]);
   });
 
-  it('asks for the acknowledgement of a majority, in the journal, whatever the client would do', async () => {
+  it('waits for the journals of a majority, whatever the options of the client', async () => {
     const { url } = await freshDatabase(mongo);
-    const { client, commands } = await openClient(url, WEAK);
-    const repository = new MongoPetRepository(client.db());
+    const { db, reads, commands } = await openClient(url, WEAK);
+    const repository = new MongoPetRepository(db, reads);
 
     const { id } = await repository.insert(rex);
     await repository.findById(id);
@@ -200,25 +200,25 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
       commands.map(({ commandName, command }) => [
         commandName,
         command['writeConcern'] ?? command['readConcern'].level,
-        // A direct connection turns the primary into the next best.
+        // A direct connection changes `primary` to `primaryPreferred`.
         command['$readPreference']?.mode === 'nearest',
       ]),
     ).toStrictEqual([
       ['findAndModify', majority, false],
       ['insert', majority, false],
-      // The proof of the primary, before its first read.
+      // Confirms the primary before its first read.
       ['find', 'linearizable', false],
       ['find', 'majority', false],
       ['find', 'majority', false],
     ]);
   });
 
-  it('is not acknowledged before a majority has it, though a retry finds it', async () => {
+  it('is not acknowledged before a majority has it, even if a retry finds it', async () => {
     const { url, db, pets } = await freshDatabase(mongo);
     const { proxy, throughProxy } = await proxied(url);
     const { repository, sent } = await openRepository(withOptions(throughProxy, { wtimeoutMS: 100 }));
     const release = await holding(proxy, 'insert', () => repository.insert(rex));
-    // The majority commit point stands still: what is written now could still be rolled back.
+    // Freezes the majority commit point: new writes could still be rolled back.
     const moveOn = await failPoint(db, 'disableSnapshotting', 'alwaysOn');
     let settled = false;
     const outcome = release.outcome.finally(() => {
@@ -226,7 +226,7 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
     });
     release.go();
 
-    // It is there, has been found by a second attempt, and was looked up with read concern majority.
+    // The document exists, a second attempt has found it, and a majority read does not show it yet.
     await expect.poll(() => sent('insert') >= 3 && sent('find') >= 2, { timeout: 10_000 }).toBe(true);
     expect(await pets.countDocuments({}, { readConcern: { level: 'local' } })).toBe(1);
     expect(settled).toBe(false);
@@ -236,8 +236,8 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
     expect(await pets.find().toArray()).toMatchObject([{ _id: stored.id, name: 'Rex' }]);
   });
 
-  describe('fails at once with the error itself, which is a bug and no outage', () => {
-    it('when the server refuses the command', async () => {
+  describe('rejects at once with the error itself, because it is a bug and not an outage', () => {
+    it('when the server rejects the command', async () => {
       const { url, db, pets } = await freshDatabase(mongo);
       const { repository, sent } = await openRepository(url);
       await failCommand(db, 'insert', 'alwaysOn', { errorCode: BAD_VALUE });
@@ -247,7 +247,7 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
       expect(await pets.countDocuments()).toBe(0);
     });
 
-    it('when the document breaks the schema', async () => {
+    it('when the document violates the schema', async () => {
       const { url, pets } = await freshDatabase(mongo);
       const { repository, sent } = await openRepository(url);
 
@@ -256,7 +256,7 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
       expect(await pets.countDocuments()).toBe(0);
     });
 
-    it('when a number is beyond int64, which BSON would wrap', async () => {
+    it('when an integer is outside int64, which BSON would wrap', async () => {
       const { url, pets } = await freshDatabase(mongo);
       const { repository } = await openRepository(url);
 
@@ -266,7 +266,7 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
       expect(await pets.countDocuments()).toBe(0);
     });
 
-    it('when another unique index than that of the ids refuses it', async () => {
+    it('when a unique index of the operator rejects it', async () => {
       const { url, pets } = await freshDatabase(mongo);
       await pets.createIndex({ name: 1 }, { unique: true }, {});
       const { repository, sent } = await openRepository(url);
@@ -277,7 +277,7 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
     });
   });
 
-  it('says that the storage is unavailable when the accident lasts, and why', async () => {
+  it('is unavailable when the failure persists, with the cause', async () => {
     const { url, db } = await freshDatabase(mongo);
     const { repository } = await openRepository(url, 500);
     await failCommand(db, 'insert', 'alwaysOn', { errorCode: NOT_WRITABLE_PRIMARY });
@@ -297,7 +297,7 @@ function causes(error: unknown): unknown[] {
   return error instanceof Error ? [error, ...causes(error.cause)] : [];
 }
 
-/** Starts the work and waits until this command of it is on its way, where it waits for `go`. */
+/** Starts the work and resolves when the proxy holds its command. `go` releases the command. */
 async function holding<T>(proxy: TcpProxy, command: string, work: () => Promise<T>) {
   const held = proxy.hold(command);
   const outcome = work();

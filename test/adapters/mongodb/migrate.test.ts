@@ -5,15 +5,16 @@ import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { failPoint } from '../../support/fail-point.ts';
-import { freshDatabase } from '../../support/mongo-database.ts';
+import { databasePool, freshDatabase } from '../../support/mongo-database.ts';
 import { sharedMongo, startMongo } from '../../support/mongodb.ts';
 
 const mongo = await sharedMongo();
+const emptyDatabase = databasePool(() => mongo!);
 const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 type Database = Awaited<ReturnType<typeof freshDatabase>>;
 
-/** All that a migration makes. */
+/** Everything that a migration creates. */
 async function schemaOf({ db, counters }: Database) {
   const infos = await db.listCollections({}, { nameOnly: false }).toArray();
   const names = infos.map(({ name }) => name).toSorted();
@@ -118,7 +119,7 @@ const SCHEMA = {
 };
 
 describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
-  it('makes collections, validators, indexes, counter and version', async () => {
+  it('creates collections, validators, indexes, the counter and the version', async () => {
     const database = await freshDatabase(mongo!, { migrated: false });
 
     expect(await migrate(database.url)).toStrictEqual({
@@ -130,14 +131,14 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     expect(await schemaOf(database)).toStrictEqual(SCHEMA);
   });
 
-  it('waits for a majority, not for every member, wherever there are several', async () => {
+  it('waits for a majority of the members, not for all of them', async () => {
     const { url, db } = await freshDatabase(mongo!, { migrated: false });
     await db.command({ profile: 2 });
 
     await migrate(url);
 
     await db.command({ profile: 0 });
-    // The profiler shows the options of these two commands; an update is shown without.
+    // The profiler shows the options of these two commands, but not those of an update.
     const [create, index] = await db
       .collection('system.profile')
       .find({ 'command.writeConcern': { $exists: true } }, { sort: { ts: 1 } })
@@ -151,7 +152,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     });
   });
 
-  it('changes nothing the second time', async () => {
+  it('changes nothing when run again', async () => {
     const database = await freshDatabase(mongo!);
     const before = await schemaOf(database);
 
@@ -160,7 +161,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     expect(await schemaOf(database)).toStrictEqual(before);
   });
 
-  it('may be done from ten places at once', async () => {
+  it('can run ten times at once', async () => {
     const database = await freshDatabase(mongo!, { migrated: false });
 
     const done = await Promise.all(Array.from({ length: 10 }, () => migrate(database.url)));
@@ -169,7 +170,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     expect(await schemaOf(database)).toStrictEqual(SCHEMA);
   });
 
-  it('may be done while pets are added', async () => {
+  it('can run while pets are added', async () => {
     const database = await freshDatabase(mongo!);
     const { pets, close } = await openMongoStorage(database.url, { autoMigrate: false });
 
@@ -184,7 +185,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     expect(await database.counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: 100n }]);
   });
 
-  it('begins the counter at the highest id of the pets that are there', async () => {
+  it('starts the counter at the highest existing id', async () => {
     const database = await freshDatabase(mongo!, { migrated: false });
     const there = { name: 'Tom', categoryId: 8n, status: 'sold' };
     await database.pets.insertMany([7n, 2n ** 40n, 3n].map((_id) => ({ _id, ...there })));
@@ -207,7 +208,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     expect(await database.counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: 41n }]);
   });
 
-  it('mends what somebody has removed', async () => {
+  it('restores what was removed', async () => {
     const database = await freshDatabase(mongo!);
     const { db } = database;
     for (const name of ['pets', 'rate_limits']) await db.collection(name).dropIndexes();
@@ -220,10 +221,10 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
   });
 
   it.each([
-    // Version 1 had no idempotency, and version 2 no keys.
+    // Version 1 had no idempotency keys, version 2 no API keys.
     { version: 1, missing: ['idem.k_1'] },
     { version: 2, missing: [] },
-  ])('brings an older schema up to date, with all that is in it: $version', async ({ version, missing }) => {
+  ])('upgrades an older schema and keeps its documents: version $version', async ({ version, missing }) => {
     const database = await freshDatabase(mongo!);
     const { db, pets, counters } = database;
     for (const name of ['api_keys', 'rate_limits']) await db.dropCollection(name);
@@ -244,7 +245,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     ]);
   });
 
-  it('says from which version it came', async () => {
+  it('returns the previous version', async () => {
     const { url, db } = await freshDatabase(mongo!);
     await db.collection('schema').updateOne({}, { $set: { version: 2 } });
 
@@ -259,7 +260,8 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
 
     await expect(migrate(database.url)).rejects.toThrow(
       new StorageSetupError(
-        `the database "${database.db.databaseName}" has schema version 4, this build needs 3; run a newer build of petstore`,
+        `the database "${database.db.databaseName}" has schema version 4, this build needs 3; ` +
+          'run a newer build of petstore',
       ),
     );
     expect(await schemaOf(database)).toStrictEqual(before);
@@ -269,9 +271,9 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     { version: undefined, name: 'pets', what: 'pet' },
     { version: undefined, name: 'api_keys', what: 'API key' },
     { version: 2, name: 'api_keys', what: 'API key' },
-    { version: 2, name: 'rate_limits', what: 'count of requests' },
+    { version: 2, name: 'rate_limits', what: 'rate limit count' },
   ])(
-    'refuses documents that are no $what, and says which (from $version)',
+    'names a document that is not a valid $what (from version $version)',
     async ({ version, name, what }) => {
       const database = await freshDatabase(mongo!, { migrated: false });
       const versions = version === undefined ? [] : [{ _id: 'petstore', version }];
@@ -281,8 +283,8 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
 
       await expect(migrate(database.url)).rejects.toThrow(
         new StorageSetupError(
-          `the collection "${name}" of the database "${database.db.databaseName}" has a document that is no ${what} ` +
-            '(_id: "Rex"); repair or remove it, then migrate again',
+          `the collection "${name}" of the database "${database.db.databaseName}" has a document ` +
+            `that is not a valid ${what} (_id: "Rex"); repair or remove it, then migrate again`,
         ),
       );
       expect((await schemaOf(database)).versions).toStrictEqual(versions);
@@ -298,7 +300,7 @@ describe.skipIf(mongo === undefined)(`the validator${leftOut}`, () => {
     ['a name of 255 astral characters', { ...pet, name: '\u{1f415}'.repeat(255) }],
     ['a further field', { ...pet, later: true }],
   ])('takes %s', async (_, document) => {
-    const { db } = await freshDatabase(mongo!);
+    const { db } = await emptyDatabase();
 
     await expect(db.collection<{ _id: bigint }>('pets').insertOne(document)).resolves.toBeDefined();
   });
@@ -314,9 +316,9 @@ describe.skipIf(mongo === undefined)(`the validator${leftOut}`, () => {
     ['a name of 256 characters', { ...pet, name: 'x'.repeat(256) }],
     ['another status', { ...pet, status: 'gone' }],
     ['no status', { ...pet, status: null }],
-    ['an op that is text', { ...pet, op: 'x' }],
+    ['an op that is a string', { ...pet, op: 'x' }],
   ])('refuses %s', async (_, document) => {
-    const { db } = await freshDatabase(mongo!);
+    const { db } = await emptyDatabase();
     const pets = db.collection<{ _id: unknown }>('pets', { ignoreUndefined: true });
 
     await expect(pets.insertOne(document)).rejects.toMatchObject({ code: 121 });
@@ -347,14 +349,14 @@ describe.skipIf(mongo === undefined)(`the validator of keys${leftOut}`, () => {
     ['a label of 64 astral characters', { ...key, label: '\u{1f415}'.repeat(64) }],
     ['a further field', { ...key, later: true }],
   ])('takes %s', async (_, document) => {
-    const { db } = await freshDatabase(mongo!);
+    const { db } = await emptyDatabase();
 
     await expect(db.collection<{ _id: string }>('api_keys').insertOne(document)).resolves.toBeDefined();
   });
 
   it.each<readonly [string, Document & { _id: string }]>([
-    ['an _id that is no id', { ...key, _id: 'tom' }],
-    ['an _id of capitals', { ...key, _id: key._id.toUpperCase() }],
+    ['an _id that is not an id', { ...key, _id: 'tom' }],
+    ['an _id in upper case', { ...key, _id: key._id.toUpperCase() }],
     ['no label', { ...key, label: undefined }],
     ['a label of 65 characters', { ...key, label: 'x'.repeat(65) }],
     ['no digest', { ...key, digest: undefined }],
@@ -362,10 +364,10 @@ describe.skipIf(mongo === undefined)(`the validator of keys${leftOut}`, () => {
     ['no scope', { ...key, scopes: [] }],
     ['a scope twice', { ...key, scopes: ['pets:read', 'pets:read'] }],
     ['another scope', { ...key, scopes: ['pets:delete'] }],
-    ['a scope that is no list', { ...key, scopes: 'pets:read' }],
+    ['a scope that is not a list', { ...key, scopes: 'pets:read' }],
     ['no time of creation', { ...key, createdAt: undefined }],
     ...(['createdAt', 'expiresAt', 'revokedAt', 'lastUsedAt'] as const).flatMap((field) => [
-      [`${field} as text`, { ...whole, [field]: at.toISOString() }] as const,
+      [`${field} as a string`, { ...whole, [field]: at.toISOString() }] as const,
       [`${field} as a number`, { ...whole, [field]: at.getTime() }] as const,
       [`${field} as null`, { ...whole, [field]: null }] as const,
     ]),
@@ -375,29 +377,29 @@ describe.skipIf(mongo === undefined)(`the validator of keys${leftOut}`, () => {
     ['half a request', { ...whole, rateLimit: { requests: 1.5, seconds: 1 } }],
     ['half a limit', { ...whole, rateLimit: { requests: 1 } }],
   ])('refuses %s', async (_, document) => {
-    const { db } = await freshDatabase(mongo!);
+    const { db } = await emptyDatabase();
     const keys = db.collection<{ _id: string }>('api_keys', { ignoreUndefined: true });
 
     await expect(keys.insertOne(document)).rejects.toMatchObject({ code: 121 });
   });
 });
 
-describe.skipIf(mongo === undefined)(`the validator of counts${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`the validator of rate limit counts${leftOut}`, () => {
   it.each([
-    ['a date that is text', { key: 'k', points: 1, expire: '2026-11-21' }],
+    ['an end that is a string', { key: 'k', points: 1, expire: '2026-11-21' }],
     ['no end', { key: 'k', points: 1, expire: null }],
     ['no key', { points: 1, expire: new Date() }],
   ])('refuses %s', async (_, document) => {
-    const { db } = await freshDatabase(mongo!);
+    const { db } = await emptyDatabase();
 
     await expect(db.collection('rate_limits').insertOne(document)).rejects.toMatchObject({ code: 121 });
   });
 });
 
-describe.skipIf(mongo === undefined)(`two migrations of many pets${leftOut}`, () => {
-  it('are both done, though one cannot begin while the other makes an index', async () => {
+describe.skipIf(mongo === undefined)(`two concurrent migrations${leftOut}`, () => {
+  it('both finish, although one waits while the other builds an index', async () => {
     const INDEX_BUILD = 'hangAfterStartingIndexBuild';
-    // A server of its own: the fail point is for all its clients.
+    // A separate server: the fail point affects all its clients.
     const server = await startMongo({ setParameters: { enableTestCommands: 1 } });
     onTestFinished(() => server.stop());
     const database = await freshDatabase(server);
@@ -421,7 +423,7 @@ describe.skipIf(mongo === undefined)(`two migrations of many pets${leftOut}`, ()
   }, 120_000);
 });
 
-describe.skipIf(mongo === undefined)(`a MongoDB that is no replica set${leftOut}`, () => {
+describe.skipIf(mongo === undefined)(`a standalone MongoDB${leftOut}`, () => {
   it('can be migrated and used', async () => {
     const standalone = await startMongo({ setParameters: {}, replicaSet: false });
     try {

@@ -8,7 +8,7 @@ import { sharedMongo } from '../../support/mongodb.ts';
 const MIGRATE = 'run: npm run petstore -- migrate';
 const mongo = await sharedMongo();
 
-/** The one line that an operator gets to see. */
+/** The line that the operator sees. */
 async function refusal(url: string, autoMigrate = false): Promise<string> {
   const error = await openMongoStorage(url, { autoMigrate }).then(
     ({ close }) => close(),
@@ -23,7 +23,7 @@ async function refusal(url: string, autoMigrate = false): Promise<string> {
 describe.skipIf(mongo === undefined)(
   `opening MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`,
   () => {
-    it.each([false, true])('takes the schema of this build (autoMigrate=%s)', async (autoMigrate) => {
+    it.each([false, true])('accepts the schema of this build (autoMigrate=%s)', async (autoMigrate) => {
       const { url } = await freshDatabase(mongo!);
 
       const { pets, probe, close } = await openMongoStorage(url, { autoMigrate });
@@ -33,7 +33,7 @@ describe.skipIf(mongo === undefined)(
       await expect(probe.check()).resolves.toBeUndefined();
     });
 
-    it('refuses a database without a schema, and makes nothing in it', async () => {
+    it('refuses a database without a schema and creates nothing', async () => {
       const { url, db } = await freshDatabase(mongo!, { migrated: false });
 
       expect(await refusal(url)).toBe(`the database "${db.databaseName}" has no petstore schema; ${MIGRATE}`);
@@ -49,7 +49,7 @@ describe.skipIf(mongo === undefined)(
       );
     });
 
-    it('refuses an older schema for the command line as well', async () => {
+    it('refuses an older schema for the command line too', async () => {
       const { url, db } = await freshDatabase(mongo!);
       await db.collection('schema').updateOne({}, { $set: { version: 2 } });
 
@@ -69,7 +69,7 @@ describe.skipIf(mongo === undefined)(
       );
     });
 
-    it('migrates an empty database first if told to, from two places at once', async () => {
+    it('migrates an empty database with autoMigrate, twice at once', async () => {
       const { url, db } = await freshDatabase(mongo!, { migrated: false });
 
       const opened = await Promise.all([
@@ -85,7 +85,7 @@ describe.skipIf(mongo === undefined)(
       expect(await db.collection('schema').find().toArray()).toStrictEqual([{ _id: 'petstore', version: 3 }]);
     });
 
-    it('migrates an older schema first if told to', async () => {
+    it('migrates an older schema with autoMigrate', async () => {
       const { url, db } = await freshDatabase(mongo!);
       await db.collection('schema').updateOne({}, { $set: { version: 1 } });
 
@@ -95,7 +95,7 @@ describe.skipIf(mongo === undefined)(
       expect(await db.collection('schema').find().toArray()).toStrictEqual([{ _id: 'petstore', version: 3 }]);
     });
 
-    it('says what is wrong with credentials, and not what they are', async () => {
+    it('reports wrong credentials without quoting them', async () => {
       const { url } = await freshDatabase(mongo!, { migrated: false });
       const message = await refusal(url.replace('://', '://tom:secret@'));
 
@@ -103,7 +103,7 @@ describe.skipIf(mongo === undefined)(
       expect(message).not.toMatch(/secret|tom/);
     });
 
-    it('leaves nothing running when it refuses', async () => {
+    it('leaves no connection open after a refusal', async () => {
       const { url } = await freshDatabase(mongo!, { migrated: false });
       const sockets = () =>
         process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;

@@ -1,8 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { MongoClient } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { FreshReads } from '../../../src/adapters/mongodb/fresh-reads.ts';
-import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
 import { ExportPets } from '../../../src/application/moving/export-pets.ts';
@@ -12,6 +8,7 @@ import { archivedPets } from '../../support/archived-pets.ts';
 import { failCommand } from '../../support/fail-point.ts';
 import {
   addressOf,
+  databasePool,
   freshDatabase,
   openClient,
   throughPort,
@@ -22,12 +19,11 @@ import { sharedMongo } from '../../support/mongodb.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const mongo = await sharedMongo();
+const emptyDatabase = databasePool(() => mongo!);
 
 describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`, () => {
   petArchiveContract('mongodb', async () => {
-    const url = mongo!.url(`test-${randomUUID()}`);
-    await migrate(url);
-    const admin = new MongoClient(url);
+    const { url } = await emptyDatabase();
     const storage = await openMongoStorage(url, { autoMigrate: false });
     const { archive, close } = await openMongoArchive(url);
     return {
@@ -36,14 +32,12 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
       async close() {
         await close();
         await storage.close();
-        await admin.db().dropDatabase();
-        await admin.close();
       },
     };
   });
 
-  it('keeps a pet in the form of the repository', async () => {
-    const { url, pets } = await freshDatabase(mongo!);
+  it('stores pets in the form of the repository', async () => {
+    const { url, pets } = await emptyDatabase();
     await using target = await opened(url);
     const [first, second] = archivedPets(2);
     await target.archive.write([first!, second!]);
@@ -56,10 +50,10 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
     ]);
   });
 
-  it('is durable whatever the client would do', async () => {
-    const { url } = await freshDatabase(mongo!);
-    const { client, commands } = await openClient(url, WEAK);
-    const archive = new MongoPetArchive(client.db(), new FreshReads(client.db()));
+  it('waits for the journals of a majority, whatever the options of the client', async () => {
+    const { url } = await emptyDatabase();
+    const { db, reads, commands } = await openClient(url, WEAK);
+    const archive = new MongoPetArchive(db, reads);
     await archive.write(archivedPets(3));
     await archive.reserve(7n);
     const written = commands.filter(({ commandName }) => commandName !== 'find');
@@ -69,8 +63,8 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
     ]);
   });
 
-  it('takes a counter that somebody has set to no id for none, and reserves ids on it', async () => {
-    const { url, db, counters } = await freshDatabase(mongo!);
+  it('ignores a counter that does not hold an id, and repairs it when it reserves ids', async () => {
+    const { url, db, counters } = await emptyDatabase();
     await using target = await opened(url);
     for (const last of ['x', [7n], Infinity]) {
       await db.collection<{ _id: string }>('counters').updateOne({ _id: 'pets' }, { $set: { last } });
@@ -80,7 +74,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
     }
   });
 
-  it('writes on when the answer to a batch was lost', async () => {
+  it('continues when the reply to a batch is lost', async () => {
     const { url } = await freshDatabase(mongo!);
     const proxy = await new TcpProxy(addressOf(url)).listen();
     await using target = await opened(withOptions(throughPort(url, proxy.port), { retryWrites: false }));
@@ -93,7 +87,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
     await proxy.close();
   });
 
-  it.skipIf(mongo?.testCommands === false)('sits out a failover in the middle', async () => {
+  it.skipIf(mongo?.testCommands === false)('survives a failover during a write', async () => {
     const { url, db } = await freshDatabase(mongo!);
     await using target = await opened(withOptions(url, { retryWrites: false }));
     const NOT_PRIMARY = 10_107;
@@ -102,15 +96,15 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
     expect(await target.archive.count(1000n)).toBe(100);
   });
 
-  it('does not hide what is no outage', async () => {
-    const { url } = await freshDatabase(mongo!);
+  it('rejects with an error that is not an outage', async () => {
+    const { url } = await emptyDatabase();
     await using target = await opened(url);
     const bad = [{ ...archivedPets(1)[0]!, name: 'x'.repeat(256) }];
     await expect(target.archive.write(bad)).rejects.toThrow('Document failed validation');
   });
 
-  it.each(['behind the reader', 'before it'])(
-    'can be exported while an insert that was given its id before hangs, and ends %s',
+  it.each(['behind the reader', 'ahead of it'])(
+    'exports every pet when an insert that has its id already hangs, and ends %s',
     async (where) => {
       const { url } = await freshDatabase(mongo!);
       const proxy = await new TcpProxy(addressOf(url)).listen();
@@ -121,7 +115,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
       onTestFinished(service.close);
       await using source = await opened(url);
       const rex = newPet({ name: 'Rex', categoryId: 7n });
-      if (where === 'before it') await source.archive.write(archivedPets(2500));
+      if (where === 'ahead of it') await source.archive.write(archivedPets(2500));
       await source.archive.reserve(await source.archive.greatestId());
       const holding = proxy.hold('insert');
       const hanging = slow.pets.insert(rex);
@@ -129,22 +123,22 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
       const acknowledged = await service.pets.insert(rex);
 
       const batches = new ExportPets(source.archive).execute(0n, () => {});
-      // Of the three batches the second is being read meanwhile.
+      // The second of three batches is being read now.
       const exported = [...((await batches.next()).value ?? [])];
       release();
       const late = await hanging;
       exported.push(...(await Array.fromAsync(batches)).flat());
 
       expect(late.id).toBe(acknowledged.id - 1n);
-      const there = where === 'before it' ? [...archivedPets(2500), late, acknowledged] : [acknowledged];
+      const there = where === 'ahead of it' ? [...archivedPets(2500), late, acknowledged] : [acknowledged];
       expect(exported).toStrictEqual(there);
       const further = (await Array.fromAsync(new ExportPets(source.archive).execute(0n, () => {}))).flat();
       expect(further).toStrictEqual(there.includes(late) ? there : [late, acknowledged]);
     },
   );
 
-  it('shares the counter with services that are running', async () => {
-    const { url } = await freshDatabase(mongo!);
+  it('shares the counter with running services', async () => {
+    const { url } = await emptyDatabase();
     const service = await openMongoStorage(url, { autoMigrate: false });
     await using target = await opened(url);
     await service.pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
@@ -154,8 +148,8 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
     await service.close();
   });
 
-  it('knows the greatest id, although somebody has set the counter back', async () => {
-    const { url, counters } = await freshDatabase(mongo!);
+  it('knows the greatest id after the counter was set back', async () => {
+    const { url, counters } = await emptyDatabase();
     await using target = await opened(url);
     await target.archive.write(archivedPets(3));
     await counters.updateOne({ _id: 'pets' }, { $set: { last: 1n } });

@@ -4,14 +4,14 @@ import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
-import { aKey } from '../../contracts/api-key-repository.ts';
+import { aKey } from '../../support/api-keys.ts';
 import { type MongodProcess, startMongodProcess } from '../../support/mongod-process.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 
 const DATABASE = 'petstore';
 const at = new Date(1_797_000_000_001);
 
-/** What the README says that the service needs. */
+/** The privileges of the service, as in the README. */
 const WRITES = ['find', 'insert', 'update'];
 const NEEDED = {
   pets: [...WRITES, 'listIndexes'],
@@ -21,7 +21,7 @@ const NEEDED = {
   schema: ['find'],
 };
 
-// A server that asks for passwords is made only where a server is a process of ours.
+// Only a mongod process can be started with `--auth`.
 const none = (await sharedMongo())?.kind !== 'process';
 
 describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod process)' : ''}`, () => {
@@ -33,7 +33,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
 
   beforeAll(async () => {
     mongod = await startMongodProcess(['--auth']);
-    // The first user may be made without one, from the same machine.
+    // The localhost exception allows the first user to be created without credentials.
     const first = new MongoClient(`mongodb://127.0.0.1:${mongod.port}`);
     await first.db('admin').command({ createUser: 'root', pwd: 'secret', roles: ['root'] });
     await first.close();
@@ -53,7 +53,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     await mongod?.stop();
   });
 
-  it('need no more than these to migrate and to serve', async () => {
+  it('need these privileges only, to migrate and to serve', async () => {
     await migrate(urlOf('migrator'));
     await migrate(urlOf('migrator'));
 
@@ -71,7 +71,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     await keys.insert(aKey());
     await keys.insert(aKey());
     await keys.recordUse(new Map([[aKey().id, at]]));
-    // Into the next window as well, which takes the place of the first.
+    // Waits for the next window, which replaces the first.
     const limit = { requests: 1, seconds: 1 };
     expect(await limiter.take('tom', limit)).toMatchObject({ allowed: true });
     expect(await limiter.take('tom', limit)).toMatchObject({ allowed: false });
@@ -85,7 +85,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     expect(await commandLine.keys.list()).toStrictEqual([revoked]);
   });
 
-  it('that have lost a right, or whose password is another, make the storage unavailable at once', async () => {
+  it('make the storage unavailable at once when a role is revoked or a password changes', async () => {
     await migrate(urlOf('migrator'));
     const { pets, probe, close } = await openMongoStorage(urlOf('service'), { autoMigrate: false });
     onTestFinished(close);
@@ -106,21 +106,21 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
       expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(StorageUnavailable) });
     }
     await users.command({ ...service, roles: ['petstoreService'] });
-    // The connections that are open stay; those that this many calls open are refused.
+    // Open connections stay authenticated. This many calls open new ones, which are refused.
     await users.command({ ...service, pwd: 'another' });
     const outcomes = await all();
     const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
     expect(refused.length).toBeGreaterThan(0);
     for (const { reason } of refused) {
       expect(reason).toBeInstanceOf(StorageUnavailable);
-      // Not the deadline, up to which what may pass is tried again.
+      // Not the message of the deadline: such a call is not retried.
       expect(reason).toHaveProperty('message', 'MongoDB is unavailable: Authentication failed.');
     }
     await users.command({ ...service, pwd: 'secret' });
     for (const outcome of await all()) expect(outcome).toMatchObject({ status: 'fulfilled' });
   });
 
-  it('that may not look at the indexes are told so', async () => {
+  it('are told when they lack the privilege to list indexes', async () => {
     await migrate(urlOf('migrator'));
     await admin.db('admin').command({ createUser: 'reader', pwd: 'secret', roles: [] });
 
@@ -132,7 +132,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     );
   });
 
-  it('the service can remove nothing', async () => {
+  it('cannot delete anything as the service', async () => {
     const service = await new MongoClient(urlOf('service')).connect();
     onTestFinished(() => service.close());
     for (const name of Object.keys(NEEDED)) {

@@ -2,7 +2,6 @@ import { appendFile, mkdtemp, readdir, readFile, rm, unlink, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseJson } from '../../../src/adapters/json/parse-json.ts';
 import { PartialFile, petLines } from '../../../src/adapters/ndjson/partial-file.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 
@@ -21,7 +20,7 @@ async function opened(path: string): Promise<PartialFile> {
 }
 
 describe('a partial file', () => {
-  it('is written by one at a time, and by the next when that is done', async () => {
+  it('is written by one export at a time', async () => {
     const path = await newPath();
     for (let n = 0; n < 3; n++) {
       const file = await PartialFile.open(path);
@@ -36,7 +35,7 @@ describe('a partial file', () => {
     }
   });
 
-  it('is locked by no lock file that was left behind', async () => {
+  it('ignores a stale lock file', async () => {
     const path = await newPath();
     await writeFile(`${path}.partial.lock`, '');
     const file = await opened(path);
@@ -48,32 +47,32 @@ describe('a partial file', () => {
   it.each<readonly [string, (partial: string) => Promise<void>]>([
     ['longer', (partial) => appendFile(partial, 'x')],
     [
-      'another file',
+      'a different file',
       async (partial) => {
         await unlink(partial);
         await writeFile(partial, petLines(PETS.slice(0, 5)));
       },
     ],
-    ['gone', (partial) => unlink(partial)],
-  ])('neither goes on nor gets its name when somebody has made it %s', async (_, change) => {
+    ['missing', (partial) => unlink(partial)],
+  ])('stops and never gets its final name once another program has made it %s', async (_, change) => {
     const path = await newPath();
     await writeFile(path, 'older\n');
     const file = await opened(path);
     await file.append(PETS.slice(0, 5));
     await change(file.path);
 
-    const message = `${path}.partial was changed by somebody else meanwhile`;
+    const message = `${path}.partial was changed by another program`;
     await expect(file.append(PETS.slice(5))).rejects.toThrow(message);
     await expect(file.complete()).rejects.toThrow(message);
     expect(await readFile(path, 'utf8')).toBe('older\n');
   });
 
-  it('goes on after its last complete line', async () => {
+  it('continues after its last complete line', async () => {
     const path = await newPath();
     await writeFile(`${path}.partial`, `${petLines(PETS.slice(0, 4))}{"id":`);
     const file = await opened(path);
 
-    expect(await file.delivered(parseJson)).toStrictEqual({ count: 4, last: PETS[3] });
+    expect(await file.delivered()).toStrictEqual({ count: 4, last: PETS[3] });
     await file.cut();
     await file.append(PETS.slice(4));
     await file.complete();

@@ -2,19 +2,18 @@ import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseJson } from '../../../src/adapters/json/parse-json.ts';
 import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
 import { MAX_LINE_BYTES, PetFile } from '../../../src/adapters/ndjson/pet-file.ts';
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
-import { anArchivedPet, archivedPets, idempotency } from '../../support/archived-pets.ts';
+import { anArchivedPet, archivedPets, idempotencyFor } from '../../support/archived-pets.ts';
 
 async function file(content: string | Uint8Array): Promise<{ path: string; pets: PetFile }> {
   const directory = await mkdtemp(join(tmpdir(), 'petstore-ndjson-'));
   onTestFinished(async () => rm(directory, { recursive: true }));
   const path = join(directory, 'pets.ndjson');
   await writeFile(path, content);
-  const pets = await PetFile.open(path, parseJson);
+  const pets = await PetFile.open(path);
   onTestFinished(() => pets.close());
   return { path, pets };
 }
@@ -28,18 +27,18 @@ async function read(content: string, after = 0n) {
 
 describe('a file of pets', () => {
   it.each([
-    ['the least of everything', anArchivedPet({ id: 1n, name: 'x', categoryId: INT64_MIN })],
-    ['the greatest', anArchivedPet({ id: MAX_PET_ID, categoryId: INT64_MAX, status: 'sold' })],
+    ['the least values', anArchivedPet({ id: 1n, name: 'x', categoryId: INT64_MIN })],
+    ['the greatest values', anArchivedPet({ id: MAX_PET_ID, categoryId: INT64_MAX, status: 'sold' })],
     ['a name of quotes and backslashes', anArchivedPet({ id: 1n, name: '"\\"\u2028 {}\\n' })],
     ['a name of many scripts', anArchivedPet({ id: 1n, name: '名前 🐕‍🦺 \ufeff e\u0301 \u{10ffff}' })],
-    ['an idempotency key', anArchivedPet({ id: 1n, idempotency: idempotency('a') })],
-  ])('keeps a pet exactly: %s', async (_, pet) => {
+    ['an idempotency key', anArchivedPet({ id: 1n, idempotency: idempotencyFor('a') })],
+  ])('stores a pet exactly: %s', async (_, pet) => {
     const text = petLines([pet]);
     expect(await read(text)).toStrictEqual([pet]);
     expect(petLines(await read(text))).toBe(text);
   });
 
-  it('is surveyed and read, as often as one likes, in bounded batches', async () => {
+  it('can be surveyed and read repeatedly, in bounded batches', async () => {
     const all = archivedPets(20_000);
     const { pets } = await file(petLines(all));
     const survey = { count: 20_000, greatestId: all.at(-1)!.id, lastId: all.at(-1)!.id };
@@ -51,7 +50,7 @@ describe('a file of pets', () => {
     expect(await pets.recount(survey)).toBe(20_000);
   });
 
-  it.each([0, 1, 2, 700, 19_999, 20_000])('is read after %i pets', async (there) => {
+  it.each([0, 1, 2, 700, 19_999, 20_000])('can be read after %i pets', async (there) => {
     const all = archivedPets(20_000);
     expect(await read(petLines(all), all[there - 1]?.id ?? 0n)).toStrictEqual(all.slice(there));
   });
@@ -61,7 +60,7 @@ describe('a file of pets', () => {
     expect(await pets.survey(ignore)).toStrictEqual({ count: 0, greatestId: 0n, lastId: 0n });
   });
 
-  it('may be made by hand', async () => {
+  it('may be written by hand', async () => {
     const text =
       '{ "categoryId": 1e3, "name": "Rex\\u0021", "id": 7.0 }\r\n{"id":8,"name":"Tom","categoryId":-0}';
     expect(await read(text)).toStrictEqual([
@@ -71,7 +70,7 @@ describe('a file of pets', () => {
   });
 });
 
-describe('a file that is wrong', () => {
+describe('a bad file', () => {
   const REX = '{"id":3,"name":"Rex","categoryId":7,"status":"sold"}';
   const with_ = (fields: string) => `{"id":4,"name":"Tom","categoryId":7${fields}}`;
   const digest = 'a'.repeat(64);
@@ -109,18 +108,15 @@ describe('a file that is wrong', () => {
     ['name must be well-formed Unicode, without lone surrogates', '{"id":4,"name":"\\ud800","categoryId":7}'],
     ['status must be one of available, pending, sold', with_(',"status":"lost"')],
     ['status must be one of available, pending, sold', with_(',"status":null')],
-    ['stauts is no field that a pet has', with_(',"stauts":"sold"')],
+    ['stauts is not a field of a pet', with_(',"stauts":"sold"')],
     ['idempotency must be a JSON object', with_(',"idempotency":"x"')],
     ['idempotency.fingerprint is required', with_(`,"idempotency":{"key":"${digest}"}`)],
     [
       'idempotency.key must be 64 lower-case hex digits',
       with_(`,"idempotency":{"key":"${'A'.repeat(64)}","fingerprint":"${digest}"}`),
     ],
-    ['the id 3 is that of the line before', '{"id":3,"name":"Tom","categoryId":7}'],
-    [
-      'the id 2 comes after 3; pets must be in ascending order of id, each once',
-      '{"id":2,"name":"Tom","categoryId":7}',
-    ],
+    ['the id 3 is also the id of the line before', '{"id":3,"name":"Tom","categoryId":7}'],
+    ['the id 2 comes after 3; pets must be in ascending order of id', '{"id":2,"name":"Tom","categoryId":7}'],
     [
       `is longer than ${MAX_LINE_BYTES} bytes`,
       `{"id":4,"name":"${'x'.repeat(MAX_LINE_BYTES)}","categoryId":7}`,
@@ -129,35 +125,35 @@ describe('a file that is wrong', () => {
       'is not UTF-8',
       Buffer.concat([Buffer.from('{"id":4,"name":"'), Buffer.from([0xc3]), Buffer.from('","categoryId":7}')]),
     ],
-  ])('is refused with its line: %s', async (problem, line) => {
+  ])('is rejected with the number of the line: %s', async (problem, line) => {
     const { path, pets } = await file(
       Buffer.concat([Buffer.from(`${REX}\n`), Buffer.from(line), Buffer.from('\n{}\n')]),
     );
-    const expected = { kind: 'pet-file', line: 2, message: `${path}:2: ${problem}` };
+    const expected = { kind: 'pet-file', message: `${path}:2: ${problem}` };
     await expect(pets.survey(ignore)).rejects.toMatchObject(expected);
     await expect(Array.fromAsync(pets.read(0n))).rejects.toMatchObject(expected);
   });
 
-  it('is refused far down, with the number of the line', async () => {
+  it('is rejected with the number of a line far down', async () => {
     const lines = petLines(archivedPets(20_000)).split('\n');
     lines[17_776] = '{"id":1';
     const { path, pets } = await file(lines.join('\n'));
     await expect(pets.survey(ignore)).rejects.toThrow(`${path}:17777: is not JSON`);
   });
 
-  it('is refused for a line without an end, before it has filled the memory', async () => {
+  it('is rejected for an endless line before it fills the memory', async () => {
     const { path, pets } = await file(`${REX}\n${' '.repeat(10 * MAX_LINE_BYTES)}`);
     await expect(pets.survey(ignore)).rejects.toThrow(`${path}:2: is longer than ${MAX_LINE_BYTES} bytes`);
   });
 
-  it('is refused when it has changed since the survey', async () => {
+  it('is rejected when it has changed since the survey', async () => {
     const { path, pets } = await file(`${REX}\n`);
     await pets.survey(ignore);
     await writeFile(path, '{"id":1}\n');
     await expect(Array.fromAsync(pets.read(0n))).rejects.toThrow(`${path}:1: `);
   });
 
-  it('is refused when it grows: nobody has said yet that it is complete', async () => {
+  it('is rejected when it grows, because it may be incomplete', async () => {
     const { path, pets } = await file(`${REX}\n`);
     await appendFile(path, '{"id":4,"name":"Tom","categoryId":7}\n');
     await expect(pets.survey(ignore)).rejects.toThrow(`${path} has grown since it was opened`);
@@ -165,9 +161,9 @@ describe('a file that is wrong', () => {
 
   it.each([
     ['/nonexistent/pets.ndjson', /^\/nonexistent\/pets\.ndjson cannot be opened: ENOENT/],
-    [tmpdir(), /is not a file, which is read twice/],
-    ['/dev/null', /is not a file, which is read twice/],
+    [tmpdir(), /is not a regular file; an import reads it twice/],
+    ['/dev/null', /is not a regular file; an import reads it twice/],
   ])('cannot be opened: %s', async (path, message) => {
-    await expect(PetFile.open(path, parseJson)).rejects.toThrow(message);
+    await expect(PetFile.open(path)).rejects.toThrow(message);
   });
 });

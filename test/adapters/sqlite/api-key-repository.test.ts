@@ -1,15 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { openSqliteKeys, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { type ApiKeyStore, apiKeyRepositoryContract } from '../../contracts/api-key-repository.ts';
+import { newFile, silentLog } from '../../support/sqlite.ts';
 
 apiKeyRepositoryContract('sqlite', open);
 
 async function open(): Promise<ApiKeyStore> {
-  const directory = await mkdtemp(join(tmpdir(), 'petstore-sqlite-'));
-  const file = join(directory, 'petstore.db');
-  const service = await openSqliteStorage(file);
+  const file = await newFile();
+  const service = await openSqliteStorage(file, silentLog);
   const opened: { close(): Promise<void> }[] = [service];
   return {
     keys: service.keys,
@@ -20,7 +17,6 @@ async function open(): Promise<ApiKeyStore> {
     },
     async close() {
       for (const one of opened) await one.close();
-      await rm(directory, { recursive: true });
     },
   };
 }

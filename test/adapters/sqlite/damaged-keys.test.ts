@@ -1,17 +1,19 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { describe, expect, it } from 'vitest';
 import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
-import { aKey } from '../../contracts/api-key-repository.ts';
+import { aKey } from '../../support/api-keys.ts';
 import { expectDamaged } from '../../contracts/damaged-api-key.ts';
-import { damage, newFile } from '../../support/sqlite.ts';
+import { damage, newFile, openService } from '../../support/sqlite.ts';
 
 describe('a damaged API key in SQLite', () => {
   it.each([
     ["digest = x'00'", 'digest must be 64 lower-case hex digits'],
     ["digest = 'text'", 'digest must be 64 lower-case hex digits'],
-    ["label = ''", 'label must be visible characters'],
-    ["label = 'a' || char(27) || 'b'", 'label must be visible characters'],
-    ['label = NULL', 'label must be visible characters'],
+    ["label = ''", 'label must be 1 to 64 visible characters, with spaces only between them'],
+    [
+      "label = 'a' || char(27) || 'b'",
+      'label must be 1 to 64 visible characters, with spaces only between them',
+    ],
+    ['label = NULL', 'label must be 1 to 64 visible characters, with spaces only between them'],
     ["scopes = ''", 'scopes must be one or more of pets:read, pets:write'],
     ["scopes = 'pets:admin'", 'scopes must be one or more of pets:read, pets:write'],
     ["scopes = x'00'", 'scopes must be one or more of pets:read, pets:write'],
@@ -20,22 +22,20 @@ describe('a damaged API key in SQLite', () => {
     ['expires_at = 8640000000000001', 'expiresAt must be an instant'],
     ['revoked_at = 1.5', 'revokedAt must be an instant'],
     ["last_used_at = x'00'", 'lastUsedAt must be an instant'],
-    ['requests = 5', 'rateLimit must be a number of requests in a number of seconds'],
-    ['requests = 0, seconds = 1', 'rateLimit must be a number of requests in a number of seconds'],
-  ])('is not given: %s', async (change, problem) => {
+    ['requests = 5', 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
+    ['requests = 0, seconds = 1', 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
+  ])('is not returned: %s', async (change, problem) => {
     const file = await newFile();
-    const { keys, close } = await openSqliteStorage(file);
-    onTestFinished(close);
+    const { keys } = await openService(file);
     await keys.insert(aKey(1));
     await keys.insert(aKey(2));
     damage(file, `UPDATE api_keys SET ${change} WHERE id = '${aKey(1).id}'`);
     await expectDamaged(keys, problem);
   });
 
-  it('is in the list though its id is damaged, which is not repeated', async () => {
+  it('is in the list even when its id is damaged, and the message does not repeat that id', async () => {
     const file = await newFile();
-    const { keys, close } = await openSqliteStorage(file);
-    onTestFinished(close);
+    const { keys } = await openService(file);
     await keys.insert(aKey(1));
     damage(file, "UPDATE api_keys SET id = 'secret'");
 

@@ -8,7 +8,7 @@ import {
 } from '../../../src/adapters/sqlite/errors.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 
-/** All of https://www.sqlite.org/rescode.html: the storage fails. */
+/** The codes of https://www.sqlite.org/rescode.html that mean a failure of the storage. */
 const UNAVAILABLE = {
   SQLITE_PERM: 3,
   SQLITE_BUSY: 5,
@@ -36,7 +36,7 @@ const UNAVAILABLE = {
   SQLITE_NOTADB: 26,
 };
 
-/** The rest of them: this program is wrong. */
+/** The others, which mean a bug in this program. */
 const BUGS = {
   SQLITE_OK: 0,
   SQLITE_ERROR: 1,
@@ -63,24 +63,27 @@ const BUGS = {
 };
 
 describe('translated', () => {
-  it.each(Object.entries(UNAVAILABLE))('%s (%i) is unavailable, with its cause', (name, errcode) => {
-    const error = sqliteError(errcode, name);
+  it.each(Object.entries(UNAVAILABLE))(
+    'returns StorageUnavailable with the cause for %s (%i)',
+    (name, errcode) => {
+      const error = sqliteError(errcode, name);
 
-    const result = translated(error);
+      const result = translated(error);
 
-    expect(result).toBeInstanceOf(StorageUnavailable);
-    expect(result).toHaveProperty('cause', error);
-    expect(result).toHaveProperty('message', expect.stringContaining(name));
-  });
+      expect(result).toBeInstanceOf(StorageUnavailable);
+      expect(result).toHaveProperty('cause', error);
+      expect(result).toHaveProperty('message', expect.stringContaining(name));
+    },
+  );
 
-  it.each(Object.entries(BUGS))('%s (%i) stays what it is', (name, errcode) => {
+  it.each(Object.entries(BUGS))('returns the error itself for %s (%i)', (name, errcode) => {
     const error = sqliteError(errcode, name);
 
     expect(translated(error)).toBe(error);
   });
 
   it.each(['EIO', 'ENOSPC', 'EROFS', 'EACCES', 'EMFILE', 'ENOTCONN', 'ESHUTDOWN'])(
-    'a refusal of the operating system is unavailable: %s',
+    'returns StorageUnavailable for a failed system call: %s',
     (code) => {
       const error = Object.assign(new Error(code), { code, syscall: 'stat' });
 
@@ -94,21 +97,24 @@ describe('translated', () => {
   it.each([
     ['another error', new Error('x')],
     ['another error with a number', Object.assign(new Error('x'), { errcode: 10 })],
-    ['what only looks like a system error', Object.assign(new Error('x'), { code: 'ENOSPC' })],
-    ['no error', 'SQLITE_BUSY'],
-    ['nothing', undefined],
-  ])('%s stays what it is', (_, error) => {
+    [
+      'an error with the code of a system error and no system call',
+      Object.assign(new Error('x'), { code: 'ENOSPC' }),
+    ],
+    ['a string', 'SQLITE_BUSY'],
+    ['undefined', undefined],
+  ])('returns the value itself for %s', (_, error) => {
     expect(translated(error)).toBe(error);
   });
 });
 
 describe('setupError', () => {
   it.each([
-    [11, 'is damaged or has lost its end; restore a backup'],
-    [5, 'is held by another program; close that and try again'],
+    [11, 'is damaged or truncated; restore a backup'],
+    [5, 'is locked by another program; stop that program and try again'],
     [13, 'cannot be used: of SQLite'],
     [266, 'cannot be used: of SQLite'],
-  ])('says what to do about %i in one line', (errcode, expected) => {
+  ])('says in one line what to do about %i', (errcode, expected) => {
     const error = sqliteError(errcode, 'of\nSQLite');
 
     const result = setupError('/data/pets.db', error);
@@ -118,7 +124,7 @@ describe('setupError', () => {
     expect(result).toHaveProperty('cause', error);
   });
 
-  it('leaves bugs alone', () => {
+  it('returns the error itself for a bug', () => {
     const bug = new TypeError('x is not a function');
 
     expect(setupError('/data/pets.db', bug)).toBe(bug);
@@ -132,7 +138,7 @@ describe('isDamage', () => {
     [26, true],
     [10, false],
     [14, false],
-  ])('knows %i', (errcode, damage) => {
+  ])('recognizes %i', (errcode, damage) => {
     expect(isDamage(sqliteError(errcode, 'x'))).toBe(damage);
   });
 });
@@ -145,7 +151,7 @@ describe('isBusy and isConstraint', () => {
     [10, false, false],
     [19, false, true],
     [2067, false, true],
-  ])('know %i', (errcode, busy, constraint) => {
+  ])('recognize %i', (errcode, busy, constraint) => {
     const error = sqliteError(errcode, 'x');
 
     expect([isBusy(error), isConstraint(error)]).toStrictEqual([busy, constraint]);

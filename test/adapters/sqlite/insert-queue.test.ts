@@ -1,21 +1,20 @@
 import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { connect, makeDurable } from '../../../src/adapters/sqlite/connection.ts';
-import { InsertQueue, MAX_WAITING } from '../../../src/adapters/sqlite/insert-queue.ts';
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { InsertQueue } from '../../../src/adapters/sqlite/insert-queue.ts';
 import { SqlitePetRepository } from '../../../src/adapters/sqlite/pet-repository.ts';
-import { migrate } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { type NewPet, newPet } from '../../../src/domain/pet.ts';
-import { asking } from '../../contracts/idempotency.ts';
+import { idempotencyFor } from '../../support/archived-pets.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
 import { run } from '../../support/process.ts';
-import { commits, count, newFile, stranger } from '../../support/sqlite.ts';
+import { commits, count, newDatabase, otherConnection, unguardedWrite } from '../../support/sqlite.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 
 describe('group commit', () => {
-  it('is one transaction for the inserts of one turn', async () => {
+  it('puts the inserts of one turn into one transaction', async () => {
     const { file, queue } = await opened();
     const before = await commits(file);
 
@@ -24,7 +23,7 @@ describe('group commit', () => {
     expect(await commits(file)).toBe(before + 1);
   });
 
-  it('is another transaction in the next turn', async () => {
+  it('puts the inserts of the next turn into another transaction', async () => {
     const { file, queue } = await opened();
     const before = await commits(file);
 
@@ -35,9 +34,9 @@ describe('group commit', () => {
     expect(await commits(file)).toBe(before + 2);
   });
 
-  it('lets nobody else see a part of it, nor its caller know of it before everybody can see it', async () => {
+  it('shows other programs the whole batch or nothing, before any insert resolves', async () => {
     const { file, queue } = await opened();
-    const other = stranger(file);
+    const other = otherConnection(file);
     const seen: bigint[] = [];
 
     const inserting = times(50, async () => {
@@ -54,7 +53,7 @@ describe('group commit', () => {
 
 describe('an insert that the table refuses', () => {
   it.each([
-    ['a status that is none', { ...rex, status: 'lost' as NewPet['status'] }, Error, 'constraint'],
+    ['an unknown status', { ...rex, status: 'lost' as NewPet['status'] }, Error, 'constraint'],
     ['an integer beyond int64', { ...rex, categoryId: 2n ** 63n }, TypeError, 'too large'],
   ])('fails alone: %s', async (_, wrong, kind, message) => {
     const { db, queue } = await opened();
@@ -74,7 +73,7 @@ describe('an insert that the table refuses', () => {
       status: 'rejected',
       reason: { message: expect.stringContaining(message) },
     });
-    // Neither the client nor the disk is to blame.
+    // A bug: neither the client nor the disk is at fault.
     const reason: unknown = 'reason' in refused ? refused.reason : undefined;
     expect(reason).toBeInstanceOf(kind);
     expect(reason).not.toBeInstanceOf(StorageUnavailable);
@@ -82,25 +81,28 @@ describe('an insert that the table refuses', () => {
   });
 
   it.each([
-    ['key', { ...asking('a'), key: 'no hash' }],
-    ['fingerprint', { ...asking('a'), fingerprint: '' }],
-  ])('fails alone: a %s that is no SHA-256', async (_, idempotency) => {
+    ['key', { ...idempotencyFor('a'), key: 'no hash' }],
+    ['fingerprint', { ...idempotencyFor('a'), fingerprint: '' }],
+  ])('fails alone: a %s that is not a SHA-256', async (_, idempotency) => {
     const { db, queue } = await opened();
 
-    const outcomes = await Promise.allSettled([queue.add(rex, idempotency), queue.add(rex, asking('b'))]);
+    const outcomes = await Promise.allSettled([
+      queue.add(rex, idempotency),
+      queue.add(rex, idempotencyFor('b')),
+    ]);
 
     expect(outcomes.map(({ status }) => status)).toStrictEqual(['rejected', 'fulfilled']);
     expect(count(db)).toBe(1n);
   });
 });
 
-describe('a failure that no row is to blame for', () => {
-  it('fails the whole batch as what it is, and leaves nothing behind', async () => {
+describe('a failure that no single row causes', () => {
+  it('fails the whole batch with the original error, and leaves nothing behind', async () => {
     const { file, db, queue } = await opened();
-    const other = stranger(file);
+    const other = otherConnection(file);
     other.exec('ALTER TABLE pets RENAME TO gone');
 
-    const outcomes = await Promise.allSettled([queue.add(rex), queue.add(rex, asking('a'))]);
+    const outcomes = await Promise.allSettled([queue.add(rex), queue.add(rex, idempotencyFor('a'))]);
 
     for (const outcome of outcomes) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'ERR_SQLITE_ERROR', errcode: 1 } });
@@ -108,21 +110,21 @@ describe('a failure that no row is to blame for', () => {
     expect(db.isTransaction).toBe(false);
 
     other.exec('ALTER TABLE gone RENAME TO pets');
-    const next = await queue.add(rex, asking('a'));
+    const next = await queue.add(rex, idempotencyFor('a'));
     expect(next).toStrictEqual({ pet: { id: 1n, ...rex }, replayed: false });
   });
 });
 
-// Only a lock is waited for: with this deadline a test that waited for anything else would not end.
-const AGES = { deadlineMs: 1e9 };
+/** Only a lock is worth a wait. If the queue waited for anything else, this deadline would make the test time out. */
+const FOREVER_MS = 1e9;
 
 describe('a full disk', () => {
-  it('fails the whole batch at once, and not the next one when there is room', async () => {
-    const { db, queue } = await opened(AGES);
+  it('fails the whole batch at once, and the next batch succeeds when there is space', async () => {
+    const { db, queue } = await opened(FOREVER_MS);
     const first = await queue.add(rex);
     db.exec('PRAGMA max_page_count = 10');
 
-    const outcomes = await Promise.allSettled(times(1000, (n) => queue.add(rex, asking(`${n}`))));
+    const outcomes = await Promise.allSettled(times(1000, (n) => queue.add(rex, idempotencyFor(`${n}`))));
 
     for (const outcome of outcomes) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { kind: 'storage-unavailable' } });
@@ -131,14 +133,14 @@ describe('a full disk', () => {
     expect(db.isTransaction).toBe(false);
 
     db.exec('PRAGMA max_page_count = 4294967294');
-    const next = await Promise.all(times(1000, (n) => queue.add(rex, asking(`${n}`))));
+    const next = await Promise.all(times(1000, (n) => queue.add(rex, idempotencyFor(`${n}`))));
     expect(next.filter(({ replayed }) => replayed)).toStrictEqual([]);
     expect(new Set(next.map(({ pet }) => pet.id)).size).toBe(1000);
     for (const { pet } of next) expect(pet.id).toBeGreaterThan(first.pet.id);
     expect(count(db)).toBe(1001n);
   });
 
-  it('leaves reads alone', async () => {
+  it('does not affect reads', async () => {
     const { db, queue } = await opened();
     const pets = new SqlitePetRepository(db, queue);
     const pet = await pets.insert(rex);
@@ -152,13 +154,13 @@ describe('a full disk', () => {
 });
 
 describe('a COMMIT that fails', () => {
-  it('fails the whole batch at once, and not the next one when the disk works', async ({ skip }) => {
-    if (process.platform !== 'linux') skip('prlimit, which makes a write fail, is of Linux');
-    const { file, db, queue } = await opened(AGES);
-    const first = await queue.add(rex, asking('first'));
+  it('fails the whole batch at once, and the next batch succeeds when the disk works', async ({ skip }) => {
+    if (process.platform !== 'linux') skip('only Linux has prlimit, which makes a write fail');
+    const { file, db, queue } = await opened(FOREVER_MS);
+    const first = await queue.add(rex, idempotencyFor('first'));
 
     await limitFileSize(`${statSync(`${file}-wal`).size + 100}`);
-    const outcomes = await Promise.allSettled(times(20, (n) => queue.add(rex, asking(`${n}`))));
+    const outcomes = await Promise.allSettled(times(20, (n) => queue.add(rex, idempotencyFor(`${n}`))));
     const whileBroken = count(db);
     await limitFileSize('unlimited');
 
@@ -169,22 +171,22 @@ describe('a COMMIT that fails', () => {
       });
     }
     expect(whileBroken).toBe(1n);
-    expect(count(stranger(file))).toBe(1n);
+    expect(count(otherConnection(file))).toBe(1n);
 
-    const next = await Promise.all(times(20, (n) => queue.add(rex, asking(`${n}`))));
+    const next = await Promise.all(times(20, (n) => queue.add(rex, idempotencyFor(`${n}`))));
     expect(next.map(({ replayed }) => replayed)).toStrictEqual(times(20, () => false));
     expect(new Set([first, ...next].map(({ pet }) => pet.id)).size).toBe(21);
-    expect(await queue.add(rex, asking('first'))).toStrictEqual({ ...first, replayed: true });
-    expect(count(stranger(file))).toBe(21n);
+    expect(await queue.add(rex, idempotencyFor('first'))).toStrictEqual({ ...first, replayed: true });
+    expect(count(otherConnection(file))).toBe(21n);
   });
 });
 
 describe('a file that another program has locked', () => {
-  it('makes inserts wait, while the event loop and the reads go on', async () => {
+  it('makes inserts wait, while the event loop and reads continue', async () => {
     const { file, db, queue } = await opened();
     const pets = new SqlitePetRepository(db, queue);
     const pet = await pets.insert(rex);
-    const other = stranger(file);
+    const other = otherConnection(file);
     other.exec('BEGIN IMMEDIATE');
 
     let settled = 0;
@@ -200,15 +202,15 @@ describe('a file that another program has locked', () => {
     expect(await pets.list({ limit: 10 })).toStrictEqual([pet, ...inserted.map((one) => one.pet)]);
   });
 
-  it('is never waited for by blocking', async () => {
+  it('never blocks the event loop', async () => {
     const { db } = await opened();
 
     expect(db.prepare('PRAGMA busy_timeout').get()).toEqual({ timeout: 0n });
   });
 
-  it('fails inserts after their deadline, and not the next one once it is free', async () => {
-    const { file, db, queue } = await opened({ deadlineMs: 20 });
-    const other = stranger(file);
+  it('fails inserts after their deadline, and the next one succeeds when the lock is gone', async () => {
+    const { file, db, queue } = await opened(20);
+    const other = otherConnection(file);
     other.exec('BEGIN IMMEDIATE');
 
     const outcomes = await Promise.allSettled(times(3, () => queue.add(rex)));
@@ -222,38 +224,40 @@ describe('a file that another program has locked', () => {
   });
 
   it('gives every insert its own deadline', async () => {
-    const { file, queue } = await opened({ deadlineMs: 600 });
-    const other = stranger(file);
+    const clock = fakeClock();
+    const { file, queue } = await opened(600);
+    const other = otherConnection(file);
     other.exec('BEGIN IMMEDIATE');
 
     const early = queue.add(rex);
-    await sleep(300);
+    clock.advance(300);
     const late = queue.add(rex);
+    clock.advance(300);
     await expect(early).rejects.toThrow(StorageUnavailable);
     other.exec('COMMIT');
 
     expect((await late).pet).toStrictEqual({ id: 1n, ...rex });
   });
 
-  it('lets no more than a bounded number of inserts wait', async () => {
+  it('lets at most 10,000 inserts wait', async () => {
     const { file, db, queue } = await opened();
-    const other = stranger(file);
+    const other = otherConnection(file);
     other.exec('BEGIN IMMEDIATE');
 
-    const waiting = times(MAX_WAITING, () => queue.add(rex));
+    const waiting = times(10_000, () => queue.add(rex));
     await expect(queue.add(rex)).rejects.toThrow(StorageUnavailable);
     other.exec('COMMIT');
 
     await Promise.all(waiting);
-    expect(count(db)).toBe(BigInt(MAX_WAITING));
+    expect(count(db)).toBe(10_000n);
     await queue.add(rex);
   });
 });
 
 describe('close', () => {
-  it('waits for the inserts that are under way and takes no more', async () => {
+  it('waits for the inserts in progress and refuses new ones', async () => {
     const { file, queue } = await opened();
-    const other = stranger(file);
+    const other = otherConnection(file);
     other.exec('BEGIN IMMEDIATE');
 
     let closed = false;
@@ -270,20 +274,12 @@ describe('close', () => {
   });
 });
 
-async function opened({ deadlineMs }: { readonly deadlineMs?: number } = {}): Promise<{
-  file: string;
-  db: DatabaseSync;
-  queue: InsertQueue;
-}> {
-  const file = await newFile();
-  const db = connect(file, { readOnly: false });
-  onTestFinished(() => db.close());
-  makeDurable(db);
-  migrate(db);
-  return { file, db, queue: new InsertQueue(db, deadlineMs === undefined ? {} : { deadlineMs }) };
+async function opened(deadlineMs?: number): Promise<{ file: string; db: DatabaseSync; queue: InsertQueue }> {
+  const { file, db } = await newDatabase();
+  return { file, db, queue: new InsertQueue(db, unguardedWrite, deadlineMs) };
 }
 
-/** Of any file that this process writes, in bytes. The kernel refuses what goes beyond it. */
+/** The kernel refuses to let this process write a file beyond this size. */
 async function limitFileSize(bytes: string): Promise<void> {
   const { code } = await run('prlimit', ['--pid', `${process.pid}`, `--fsize=${bytes}:`]).ended;
   expect(code).toBe(0);

@@ -1,26 +1,37 @@
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { SqliteApiKeyRepository } from '../../../src/adapters/sqlite/api-key-repository.ts';
-import { connect, makeDurable } from '../../../src/adapters/sqlite/connection.ts';
 import { openSqliteKeys, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
-import { migrate, SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
+import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import { newPet } from '../../../src/domain/pet.ts';
-import { aKey } from '../../contracts/api-key-repository.ts';
-import { count, fileOfVersion1, keyWriter, newFile, stranger, writer } from '../../support/sqlite.ts';
+import { aKey } from '../../support/api-keys.ts';
+import {
+  closedAfterTest,
+  count,
+  fileOfVersion1,
+  keyWriter,
+  newDatabase,
+  newFile,
+  openService,
+  otherConnection,
+  silentLog,
+  unguardedWrite,
+  writer,
+} from '../../support/sqlite.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 const now = new Date(1_800_000_000_000);
 
 describe('keys before the first start', () => {
-  it('are there for the service, which may start while they are open', async () => {
+  it('are visible to a service that starts while they are open', async () => {
     const file = join(dirname(await newFile()), 'data', 'petstore.db');
-    const { keys } = await opened(openSqliteKeys(file));
+    const { keys } = await closedAfterTest(openSqliteKeys(file));
     await keys.insert(aKey(1));
 
-    const service = await opened(openSqliteStorage(file));
+    const service = await openService(file);
 
     expect(await service.keys.list()).toStrictEqual([aKey(1)]);
     expect(await service.pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
@@ -38,12 +49,12 @@ describe('keys before the first start', () => {
 });
 
 describe('keys beside a service', () => {
-  it('are made and revoked while it stores pets all the time', async () => {
+  it('can be made and revoked while the service stores pets', async () => {
     const file = await newFile();
     const service = writer(file, 8);
     await service.printed(/^100 /m);
 
-    const { keys } = await opened(openSqliteKeys(file));
+    const { keys } = await closedAfterTest(openSqliteKeys(file));
     for (let n = 1; n <= 20; n++) {
       await keys.insert(aKey(n));
       await keys.revoke(aKey(n).id, now);
@@ -52,34 +63,34 @@ describe('keys beside a service', () => {
 
     const before = service.stdout.split('\n').length;
     await service.printed(new RegExp(`^${before + 100} `, 'm'));
-    expect(service.over).toBe(false);
+    expect(service.hasEnded).toBe(false);
     expect(service.stderr).toBe('');
     expect(await keys.list()).toStrictEqual(
       Array.from({ length: 20 }, (_, n) => aKey(n + 1, { revokedAt: now, lastUsedAt: now })),
     );
-    expect(count(stranger(file))).toBeGreaterThan(200n);
+    expect(count(otherConnection(file))).toBeGreaterThan(200n);
   });
 
-  it('do not need its lock and do not take it', async () => {
+  it('neither need the service lock nor take it', async () => {
     const file = await newFile();
-    const first = await openSqliteStorage(file);
-    await opened(openSqliteKeys(file));
-    await opened(openSqliteKeys(file));
+    const first = await openSqliteStorage(file, silentLog);
+    await closedAfterTest(openSqliteKeys(file));
+    await closedAfterTest(openSqliteKeys(file));
     await first.close();
 
-    const { pets } = await opened(openSqliteStorage(file));
+    const { pets } = await openService(file);
 
     expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
   });
 
-  it('are durable on the disk', async () => {
+  it('survive a kill -9', async () => {
     const file = await newFile();
-    await opened(openSqliteStorage(file));
+    await openService(file);
     const program = keyWriter(file);
     await program.printed(/^101 revoked$/m);
     await program.kill();
 
-    const { keys } = await opened(openSqliteKeys(file));
+    const { keys } = await closedAfterTest(openSqliteKeys(file));
     const list = await keys.list();
     const expected = Array.from({ length: 101 }, (_, index) => {
       const n = index + 1;
@@ -90,25 +101,25 @@ describe('keys beside a service', () => {
     expect(list.length).toBeGreaterThanOrEqual(acknowledged.length);
   });
 
-  it('are refused while its schema is older, which is left as it is', async () => {
+  it('are refused while the schema is older, and the schema stays unchanged', async () => {
     const file = await fileOfVersion1([]);
-    const older = stranger(file);
-    const service = await openSqliteStorage(file);
+    const older = otherConnection(file);
+    const service = await openSqliteStorage(file, silentLog);
     older.exec('PRAGMA user_version = 1');
 
     await expect(openSqliteKeys(file)).rejects.toThrow(StorageSetupError);
     await expect(openSqliteKeys(file)).rejects.toThrow(
-      'is in use by another petstore service; stop that first',
+      'is in use by another petstore service; stop that service first',
     );
     expect(older.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1n });
 
     older.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
     await service.close();
-    expect(await (await opened(openSqliteKeys(file))).keys.list()).toStrictEqual([]);
+    expect(await (await closedAfterTest(openSqliteKeys(file))).keys.list()).toStrictEqual([]);
   });
 });
 
-describe('a file that another program holds', () => {
+describe('a file that another program has locked', () => {
   const writes: readonly [string, (keys: ApiKeyRepository) => Promise<unknown>][] = [
     ['insert', async (keys) => keys.insert(aKey(2))],
     ['revoke', async (keys) => keys.revoke(aKey(1).id, now)],
@@ -116,11 +127,11 @@ describe('a file that another program holds', () => {
     ['recordUse', async (keys) => keys.recordUse(new Map([[aKey(1).id, now]]))],
   ];
 
-  it.each(writes)('makes a write wait, and only that: %s', async (_, write) => {
+  it.each(writes)('makes a write wait, but no read: %s', async (_, write) => {
     const file = await newFile();
-    const { keys } = await opened(openSqliteStorage(file));
+    const { keys } = await openService(file);
     await keys.insert(aKey(1));
-    const other = stranger(file);
+    const other = otherConnection(file);
     other.exec('BEGIN IMMEDIATE');
 
     let written = false;
@@ -137,15 +148,11 @@ describe('a file that another program holds', () => {
     expect(await keys.list()).not.toStrictEqual([aKey(1)]);
   });
 
-  it.each(writes)('fails a write that has waited too long, and nothing is done: %s', async (_, write) => {
-    const file = await newFile();
-    const db = connect(file, { readOnly: false });
-    onTestFinished(() => db.close());
-    makeDurable(db);
-    migrate(db);
-    const keys = new SqliteApiKeyRepository(db, { deadlineMs: 50 });
+  it.each(writes)('fails a write after its deadline, and changes nothing: %s', async (_, write) => {
+    const { file, db } = await newDatabase();
+    const keys = new SqliteApiKeyRepository(db, unguardedWrite, 50);
     await keys.insert(aKey(1));
-    const other = stranger(file);
+    const other = otherConnection(file);
     other.exec('BEGIN IMMEDIATE');
 
     await expect(write(keys)).rejects.toThrow(StorageUnavailable);
@@ -156,24 +163,17 @@ describe('a file that another program holds', () => {
   });
 });
 
-describe('an instant that is none', () => {
-  it('is refused, because without an instant a key would be valid for ever', async () => {
-    const { keys } = await opened(openSqliteKeys(await newFile()));
-    const none = new Date(Number.NaN);
+describe('an invalid date', () => {
+  it('is refused, because a key without an expiry is valid forever', async () => {
+    const { keys } = await closedAfterTest(openSqliteKeys(await newFile()));
+    const invalid = new Date(Number.NaN);
     await keys.insert(aKey(1, { expiresAt: now }));
 
-    await expect(keys.expire(aKey(1).id, none)).rejects.toThrow(RangeError);
-    await expect(keys.revoke(aKey(1).id, none)).rejects.toThrow(RangeError);
-    await expect(keys.recordUse(new Map([[aKey(1).id, none]]))).rejects.toThrow(RangeError);
-    await expect(keys.insert(aKey(2, { expiresAt: none }))).rejects.toThrow(RangeError);
+    await expect(keys.expire(aKey(1).id, invalid)).rejects.toThrow(RangeError);
+    await expect(keys.revoke(aKey(1).id, invalid)).rejects.toThrow(RangeError);
+    await expect(keys.recordUse(new Map([[aKey(1).id, invalid]]))).rejects.toThrow(RangeError);
+    await expect(keys.insert(aKey(2, { expiresAt: invalid }))).rejects.toThrow(RangeError);
 
     expect(await keys.list()).toStrictEqual([aKey(1, { expiresAt: now })]);
   });
 });
-
-/** Closed with the test. */
-async function opened<T extends { close(): Promise<void> }>(opening: Promise<T>): Promise<T> {
-  const open = await opening;
-  onTestFinished(() => open.close());
-  return open;
-}

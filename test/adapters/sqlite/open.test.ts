@@ -1,6 +1,5 @@
 import {
   chmod,
-  copyFile,
   link as hardLink,
   readdir,
   readFile,
@@ -17,47 +16,56 @@ import {
   openSqliteForReading,
   openSqliteKeys,
   openSqliteStorage,
-  type SqliteStorage,
 } from '../../../src/adapters/sqlite/open.ts';
 import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
-import { aKey } from '../../contracts/api-key-repository.ts';
-import { archivedPets } from '../../support/archived-pets.ts';
+import { aKey } from '../../support/api-keys.ts';
+import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { Fifo } from '../../support/fifo.ts';
-import { fileOfVersion1, newFile, stranger, writer } from '../../support/sqlite.ts';
+import {
+  closedAfterTest,
+  crashImage,
+  fileOfVersion1,
+  newFile,
+  openService,
+  otherConnection,
+  silentLog,
+  writer,
+} from '../../support/sqlite.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 const NEWER = SCHEMA_VERSION + 1;
-/** To open a file, all of them. */
-const WAYS: readonly Way[] = [openSqliteStorage, openSqliteForReading, openSqliteKeys];
+const openStorage: Way = async (file) => openSqliteStorage(file, silentLog);
+/** Every way to open a file. */
+const WAYS: readonly Way[] = [openStorage, openSqliteForReading, openSqliteKeys];
 
 describe('a path', () => {
-  it('may lead to a directory that is not there yet', async () => {
+  it('may contain missing directories', async () => {
     const file = join(dirname(await newFile()), 'data', 'deep', 'pets.db');
 
-    const { pets } = await opened(file);
+    const { pets } = await openService(file);
     await pets.insert(rex);
 
     expect((await stat(file)).isFile()).toBe(true);
   });
 
   it.each([':memory:', 'file:pets.db?mode=memory', 'a b#c%d?.db'])(
-    'is the name of a file, always: %s',
+    'is always the name of a file: %s',
     async (name) => {
       const directory = dirname(await newFile());
       const before = process.cwd();
       process.chdir(directory);
       onTestFinished(() => process.chdir(before));
 
-      const { pets } = await opened(name);
+      const { pets } = await openService(name);
       await pets.insert(rex);
 
       expect(await readdir(directory)).toContain(name);
     },
   );
 
-  it('is refused when it is a directory', async () => {
+  it('is refused when it leads to a directory', async () => {
     const directory = dirname(await newFile());
 
     expect(await refusal(directory)).toMatch(
@@ -66,7 +74,7 @@ describe('a path', () => {
   });
 
   it.each(WAYS.map((open) => [open.name, open] as const))(
-    'is refused when it is a pipe, without waiting for its other end: %s',
+    'is refused at once when it leads to a pipe: %s',
     async (_, open) => {
       await using fifo = await Fifo.make();
 
@@ -84,10 +92,10 @@ describe('a path', () => {
   });
 });
 
-describe('a file of two names', () => {
-  // A log has the name of its file: two services would have one each.
+describe('a file with two hard links', () => {
+  // The WAL has the name of its file, so two services would write two of them.
   it.each(WAYS.map((open) => [open.name, open] as const))(
-    'is refused under both, and may be opened when one is gone: %s',
+    'is refused under both names, and accepted after one was removed: %s',
     async (_, open) => {
       const file = await withPets();
       const other = `${file}2`;
@@ -95,7 +103,7 @@ describe('a file of two names', () => {
 
       for (const name of [file, other]) {
         expect(await refusal(name, open)).toBe(
-          `the SQLite file ${name} has 2 names (hard links); leave it only one, or use a copy of the file`,
+          `the SQLite file ${name} has 2 hard links; remove all but one, or use a copy of the file`,
         );
       }
       await rm(file);
@@ -104,25 +112,25 @@ describe('a file of two names', () => {
     },
   );
 
-  it('is refused to a second service, and the first goes on', async () => {
+  it('is refused to a second service, and the first continues', async () => {
     const file = await newFile();
-    const { pets } = await opened(file);
+    const { pets } = await openService(file);
     await pets.insert(rex);
     await hardLink(file, `${file}2`);
 
-    expect(await refusal(`${file}2`)).toMatch(/has 2 names/);
+    expect(await refusal(`${file}2`)).toMatch(/has 2 hard links/);
     expect(await pets.insert(rex)).toStrictEqual({ id: 2n, ...rex });
   });
 });
 
 describe('a second service', () => {
-  it('is refused, in the same process and in another, by whichever path', async () => {
+  it('is refused in this process and in another, by every path', async () => {
     const file = await newFile();
     const link = `${file}-link`;
     await symlink(file, link);
     const directoryLink = `${dirname(file)}/here`;
     await symlink('.', directoryLink);
-    const { pets } = await opened(file);
+    const { pets } = await openService(file);
 
     for (const path of [file, link, join(directoryLink, 'petstore.db')]) {
       expect(await refusal(path)).toMatch(/^the SQLite file \S+ is in use by another petstore service;/);
@@ -131,11 +139,10 @@ describe('a second service', () => {
     expect((await other.ended).code).toBe(1);
     expect(other.stderr).toContain('StorageSetupError: the SQLite file');
     expect(other.stdout).toBe('');
-    // The first has noticed nothing.
     expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
   });
 
-  it('is refused while the first lives in another process, and no longer once that was killed', async () => {
+  it('is refused until the first one, in another process, is killed', async () => {
     const file = await newFile();
     const first = writer(file, 0);
     await first.printed(/^open$/m);
@@ -149,25 +156,25 @@ describe('a second service', () => {
       'petstore.db-wal',
       'petstore.db.lock',
     ]);
-    const { pets } = await opened(file);
+    const { pets } = await openService(file);
     expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
   });
 
-  it('may come when the first has closed', async () => {
+  it('may start after the first has closed', async () => {
     const file = await newFile();
-    const first = await openSqliteStorage(file);
+    const first = await openSqliteStorage(file, silentLog);
     await first.close();
 
-    const { pets } = await opened(file);
+    const { pets } = await openService(file);
 
     expect(await pets.list({ limit: 10 })).toStrictEqual([]);
   });
 
-  it('may have another file in the same directory', async () => {
+  it('may open another file in the same directory', async () => {
     const file = await newFile();
-    await opened(file);
+    await openService(file);
 
-    await opened(`${file}2`);
+    await openService(`${file}2`);
 
     expect(await readdir(dirname(file))).toEqual(
       expect.arrayContaining(['petstore.db.lock', 'petstore.db2.lock']),
@@ -175,11 +182,11 @@ describe('a second service', () => {
   });
 });
 
-describe('a file that is not ours', () => {
+describe('a file of another application', () => {
   it.each([
-    ['text', 'This is no database. '.repeat(100), /is no SQLite database; choose another path$/],
-    ['a little text', 'Rex', /is no SQLite database; choose another path$/],
-  ])('is refused and left as it is: %s', async (_, content, message) => {
+    ['text', 'This is not a database. '.repeat(100), /is not a SQLite database; choose another path$/],
+    ['a little text', 'Rex', /is not a SQLite database; choose another path$/],
+  ])('is refused and left unchanged: %s', async (_, content, message) => {
     const file = await newFile();
     await writeFile(file, content);
 
@@ -193,7 +200,7 @@ describe('a file that is not ours', () => {
     ['with an application id', 'PRAGMA application_id = 1'],
     ['with a version', 'PRAGMA user_version = 1'],
     ['in WAL mode', 'PRAGMA journal_mode = WAL; CREATE TABLE t (a)'],
-  ])('is refused and left as it is: a SQLite database of another application, %s', async (_, sql) => {
+  ])('is refused and left unchanged: a SQLite database %s', async (_, sql) => {
     const file = await newFile();
     using db = new DatabaseSync(file);
     db.exec(sql);
@@ -207,62 +214,67 @@ describe('a file that is not ours', () => {
     expect(await readdir(dirname(file))).not.toContain('petstore.db.lock');
   });
 
-  it('may be empty', async () => {
+  it('is accepted when it is empty', async () => {
     const file = await newFile();
     await writeFile(file, '');
 
-    const { pets } = await opened(file);
+    const { pets } = await openService(file);
 
     expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
   });
 });
 
 describe('a damaged file', () => {
-  it.each([-1, -100, -4096, 4096, 100, 10])('is refused when it is cut to %i bytes', async (bytes) => {
-    const file = await withPets();
-    const { size } = await stat(file);
-    await truncate(file, bytes < 0 ? size + bytes : bytes);
-
-    for (const open of [openSqliteStorage, openSqliteKeys]) {
-      expect(await refusal(file, open)).toMatch(
-        /(?:has lost its end[:;] ?restore a backup|is no SQLite database.*)$/,
-      );
-    }
-  });
-
-  // Of one byte SQLite thinks as of none.
-  it.each([0, 1])(
-    'is refused when it has %i bytes but its log is not empty, and the log is kept',
+  it.each([-1, -100, -4096, 4096, 100, 10])(
+    'is refused when it is truncated to %i bytes (negative: by that many)',
     async (bytes) => {
-      const file = await newFile();
-      const other = writer(file, 1);
-      await other.printed(/^5 /m);
-      await other.kill();
-      await copyFile(`${file}-wal`, `${file}.copy`);
+      const file = await withPets();
+      const { size } = await stat(file);
+      await truncate(file, bytes < 0 ? size + bytes : bytes);
+
+      for (const open of [openStorage, openSqliteKeys]) {
+        expect(await refusal(file, open)).toMatch(
+          /(?:truncated; restore a backup|is not a SQLite database.*)$/,
+        );
+      }
+    },
+  );
+
+  // SQLite treats a file of one byte as empty.
+  it.each([0, 1])(
+    'is refused when it has %i bytes and its WAL is not empty, and the WAL is kept',
+    async (bytes) => {
+      const original = await newFile();
+      const { pets } = await openService(original);
+      await pets.insert(rex);
+      const file = await crashImage(original);
+      const wal = await readFile(`${file}-wal`);
       await truncate(file, bytes);
 
       for (const open of WAYS) {
-        expect(await refusal(file, open)).toMatch(/is empty, but its log \S+-wal is not/);
+        expect(await refusal(file, open)).toBe(
+          `the SQLite file ${file} is empty, but its write-ahead log ${file}-wal is not; restore the file`,
+        );
       }
-      expect((await readFile(`${file}-wal`)).equals(await readFile(`${file}.copy`))).toBe(true);
+      expect((await readFile(`${file}-wal`)).equals(wal)).toBe(true);
     },
   );
 
   it.each([
-    ['pets', [openSqliteStorage, openSqliteForReading]],
-    ['api_keys', [openSqliteStorage, openSqliteForReading, openSqliteKeys]],
-  ])('is refused when its table is gone: %s', async (table, ways) => {
+    ['pets', [openStorage, openSqliteForReading]],
+    ['api_keys', [openStorage, openSqliteForReading, openSqliteKeys]],
+  ])('is refused when its table is missing: %s', async (table, ways) => {
     const file = await withPets();
-    stranger(file).exec(`DROP TABLE ${table}`);
+    otherConnection(file).exec(`DROP TABLE ${table}`);
 
     for (const open of ways) expect(await refusal(file, open)).toMatch(/cannot be used: no such table/);
   });
 });
 
 describe('a newer schema', () => {
-  it('is refused and left as it is', async () => {
+  it('is refused and left unchanged', async () => {
     const file = await withPets();
-    const db = stranger(file);
+    const db = otherConnection(file);
     db.exec(`PRAGMA user_version = ${NEWER}`);
 
     for (const open of WAYS) {
@@ -276,15 +288,15 @@ describe('a newer schema', () => {
 
 describe('an older schema', () => {
   it.each<readonly [string, Way]>([
-    ['a service', openSqliteStorage],
+    ['a service', openStorage],
     ['the command line', openSqliteKeys],
-  ])('is brought up to date by %s, the pets are as they were, and there are keys', async (_, open) => {
+  ])('is migrated by %s, keeps its pets and gains API keys', async (_, open) => {
     const pets = archivedPets(50);
     const file = await fileOfVersion1(pets);
 
     await (await open(file)).close();
 
-    const { archive, keys, probe } = await opened(file);
+    const { archive, keys, probe } = await openService(file);
     expect(await archive.read(0n, 100)).toStrictEqual(pets);
     expect(await archive.lastId()).toBe(pets.at(-1)?.id);
     expect(await probe.check()).toBeUndefined();
@@ -292,34 +304,34 @@ describe('an older schema', () => {
     expect(await keys.list()).toStrictEqual([aKey()]);
   });
 
-  it('is the same afterwards as one that was made by this build', async () => {
-    const [older, mine] = [await fileOfVersion1([]), await newFile()];
-    await (await openSqliteStorage(older)).close();
-    await (await openSqliteStorage(mine)).close();
+  it('is identical after its migration to one that this build has created', async () => {
+    const [older, created] = [await fileOfVersion1([]), await newFile()];
+    await (await openSqliteStorage(older, silentLog)).close();
+    await (await openSqliteStorage(created, silentLog)).close();
 
-    const [after, expected] = [older, mine].map((file) =>
-      stranger(file).prepare('SELECT type, name, sql FROM sqlite_schema').all(),
+    const [after, expected] = [older, created].map((file) =>
+      otherConnection(file).prepare('SELECT type, name, sql FROM sqlite_schema').all(),
     );
     expect(after).toStrictEqual(expected);
   });
 });
 
-describe('a schema that is up to date', () => {
-  it('is left as it is', async () => {
+describe('a current schema', () => {
+  it('is left unchanged', async () => {
     const file = await withPets();
     const schema = 'SELECT * FROM sqlite_schema';
-    const before = stranger(file).prepare(schema).all();
+    const before = otherConnection(file).prepare(schema).all();
 
-    await opened(file);
+    await openService(file);
     await (await openSqliteKeys(file)).close();
 
-    expect(stranger(file).prepare(schema).all()).toStrictEqual(before);
+    expect(otherConnection(file).prepare(schema).all()).toStrictEqual(before);
     expect(before.length).toBeGreaterThan(0);
   });
 });
 
-describe('permissions', () => {
-  it('that forbid to write the file refuse the start', async () => {
+describe('a start', () => {
+  it('fails without permission to write the file', async () => {
     const file = await withPets();
     await chmod(file, 0o444);
     await chmod(`${file}.lock`, 0o666);
@@ -329,7 +341,7 @@ describe('permissions', () => {
     );
   });
 
-  it('that forbid to read the file refuse the start', async () => {
+  it('fails without permission to read the file', async () => {
     const file = await withPets();
     await chmod(file, 0);
 
@@ -338,7 +350,7 @@ describe('permissions', () => {
     );
   });
 
-  it('that forbid to write the directory refuse the start', async () => {
+  it('fails without permission to write the directory', async () => {
     const file = await withPets();
     await chmod(file, 0o666);
 
@@ -347,23 +359,21 @@ describe('permissions', () => {
     );
   });
 
-  it('that forbid to make a directory refuse the start', async () => {
+  it('fails without permission to create a directory', async () => {
     const file = await newFile();
 
     expect(await asNobody(dirname(file), 0o555, () => refusal(join(dirname(file), 'data', 'x.db')))).toMatch(
       /cannot be opened: EACCES/,
     );
   });
-});
 
-describe('another program at the start', () => {
-  it('is waited for', async () => {
+  it('waits while another program has locked the file', async () => {
     const file = await withPets();
-    const other = stranger(file);
+    const other = otherConnection(file);
     other.exec('BEGIN IMMEDIATE');
 
     let open = false;
-    const opening = opened(file).finally(() => (open = true));
+    const opening = openService(file).finally(() => (open = true));
     for (let n = 0; n < 100; n++) await new Promise(setImmediate);
     expect(open).toBe(false);
     other.exec('COMMIT');
@@ -371,44 +381,50 @@ describe('another program at the start', () => {
     const { pets } = await opening;
     expect(await pets.list({ limit: 1000 })).toHaveLength(100);
   });
-});
 
-describe('a start that was refused', () => {
-  it('holds nothing', async () => {
+  it('leaves nothing locked when it fails', async () => {
     const file = await withPets();
-    const db = stranger(file);
+    const db = otherConnection(file);
     db.exec(`PRAGMA user_version = ${NEWER}`);
     for (const open of WAYS) await refusal(file, open);
     db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
     db.close();
 
-    const { pets } = await opened(file);
+    const { pets } = await openService(file);
 
     expect(await pets.list({ limit: 1000 })).toHaveLength(100);
   });
 });
 
 describe('reading', () => {
-  it('goes on beside a service and sees what that stores', async () => {
+  it('works beside a service and shows what it stores', async () => {
     const file = await newFile();
-    const { pets } = await opened(file);
-    const reading = await openSqliteForReading(file);
-    onTestFinished(reading.close);
+    const { pets } = await openService(file);
+    const { archive } = await closedAfterTest(openSqliteForReading(file));
 
     const pet = await pets.insert(rex);
 
-    expect(await reading.pets.findById(pet.id)).toStrictEqual(pet);
-    expect(await reading.pets.list({ limit: 10 })).toStrictEqual([pet]);
+    expect(await archive.read(0n, 10)).toStrictEqual([pet]);
   });
 
-  it('does without a service', async () => {
-    const reading = await openSqliteForReading(await withPets());
-    onTestFinished(reading.close);
+  it('shows the API keys', async () => {
+    const file = await newFile();
+    const service = await openService(file);
+    const { keys } = await closedAfterTest(openSqliteForReading(file));
 
-    expect(await reading.pets.list({ limit: 1000 })).toHaveLength(100);
+    await service.keys.insert(aKey());
+
+    expect(await keys.list()).toStrictEqual([aKey()]);
+    expect(await keys.findById(aKey().id)).toStrictEqual(aKey());
   });
 
-  it('makes no file', async () => {
+  it('works without a service', async () => {
+    const { archive } = await closedAfterTest(openSqliteForReading(await withPets()));
+
+    expect(await archive.read(0n, 1000)).toHaveLength(100);
+  });
+
+  it('creates no file', async () => {
     const file = await newFile();
 
     expect(await refusal(file, openSqliteForReading)).toMatch(/cannot be opened/);
@@ -418,35 +434,24 @@ describe('reading', () => {
   it.each([
     ['none', async () => newFile().then(async (file) => (await writeFile(file, ''), file)), 0],
     ['the first', async () => fileOfVersion1(archivedPets(3)), 1],
-  ])('is refused for a schema that is older: %s', async (_, make, version) => {
+  ])('is refused for an older schema: %s', async (_, make, version) => {
     expect(await refusal(await make(), openSqliteForReading)).toContain(
       `has schema version ${version}, this build needs ${SCHEMA_VERSION}; start the service once`,
     );
   });
-
-  it('sees the API keys', async () => {
-    const file = await newFile();
-    const { keys } = await opened(file);
-    const reading = await openSqliteForReading(file);
-    onTestFinished(reading.close);
-
-    await keys.insert(aKey());
-
-    expect(await reading.keys.list()).toStrictEqual([aKey()]);
-  });
 });
 
 describe('the probe', () => {
-  it('is content with an open file', async () => {
-    const { probe } = await opened(await newFile());
+  it('succeeds on an open file', async () => {
+    const { probe } = await openService(await newFile());
 
     expect(await probe.check()).toBeUndefined();
   });
 
-  it('is not when somebody has migrated the file to another version', async () => {
+  it('fails after another process has migrated the file', async () => {
     const file = await newFile();
-    const { probe } = await opened(file);
-    stranger(file).exec(`PRAGMA user_version = ${NEWER}`);
+    const { probe } = await openService(file);
+    otherConnection(file).exec(`PRAGMA user_version = ${NEWER}`);
 
     await expect(probe.check()).rejects.toThrow(StorageUnavailable);
     await expect(probe.check()).rejects.toThrow(`has schema version ${NEWER}`);
@@ -454,9 +459,9 @@ describe('the probe', () => {
 });
 
 describe('after close', () => {
-  it('every method says that the storage is unavailable, and the inserts before are stored', async () => {
+  it('every method rejects with StorageUnavailable, and the earlier inserts are stored', async () => {
     const file = await newFile();
-    const { pets, keys, probe, close } = await openSqliteStorage(file);
+    const { pets, archive, keys, probe, close } = await openSqliteStorage(file, silentLog);
     const inserting = [pets.insert(rex), pets.insert(rex)];
     await close();
 
@@ -464,6 +469,12 @@ describe('after close', () => {
     await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
     await expect(pets.findById(1n)).rejects.toThrow(StorageUnavailable);
     await expect(pets.list({ limit: 1 })).rejects.toThrow(StorageUnavailable);
+    await expect(archive.read(0n, 1)).rejects.toThrow(StorageUnavailable);
+    await expect(archive.write([anArchivedPet({ id: 9n })])).rejects.toThrow(StorageUnavailable);
+    await expect(archive.greatestId()).rejects.toThrow(StorageUnavailable);
+    await expect(archive.lastId()).rejects.toThrow(StorageUnavailable);
+    await expect(archive.reserve(9n)).rejects.toThrow(StorageUnavailable);
+    await expect(archive.count(9n)).rejects.toThrow(StorageUnavailable);
     await expect(keys.insert(aKey())).rejects.toThrow(StorageUnavailable);
     await expect(keys.findById(aKey().id)).rejects.toThrow(StorageUnavailable);
     await expect(keys.list()).rejects.toThrow(StorageUnavailable);
@@ -471,12 +482,11 @@ describe('after close', () => {
     await expect(keys.expire(aKey().id, new Date())).rejects.toThrow(StorageUnavailable);
     await expect(keys.recordUse(new Map([[aKey().id, new Date()]]))).rejects.toThrow(StorageUnavailable);
     await expect(probe.check()).rejects.toThrow(StorageUnavailable);
-    // Once more does no harm.
     expect(await close()).toBeUndefined();
-    expect(stranger(file).prepare('SELECT count(*) AS n FROM pets').get()).toEqual({ n: 2n });
+    expect(otherConnection(file).prepare('SELECT count(*) AS n FROM pets').get()).toEqual({ n: 2n });
   });
 
-  it('nothing is left but the file and its lock', async () => {
+  it('only the file and its lock file remain', async () => {
     const file = await withPets();
 
     expect((await readdir(dirname(file))).toSorted()).toStrictEqual(['petstore.db', 'petstore.db.lock']);
@@ -486,23 +496,17 @@ describe('after close', () => {
 
 type Way = (file: string) => Promise<{ close(): Promise<void> }>;
 
-async function opened(file: string): Promise<SqliteStorage> {
-  const storage = await openSqliteStorage(file);
-  onTestFinished(() => storage.close());
-  return storage;
-}
-
-/** A file with a hundred pets that no service has open. */
+/** A closed file with a hundred pets. */
 async function withPets(): Promise<string> {
   const file = await newFile();
-  const { pets, close } = await openSqliteStorage(file);
+  const { pets, close } = await openSqliteStorage(file, silentLog);
   await Promise.all(Array.from({ length: 100 }, () => pets.insert({ ...rex, name: 'Rex'.repeat(50) })));
   await close();
   return file;
 }
 
-/** The line with which an operator is told why it cannot be opened. */
-async function refusal(file: string, open: Way = openSqliteStorage): Promise<string> {
+/** The one line that tells an operator why the file cannot be opened. */
+async function refusal(file: string, open: Way = openStorage): Promise<string> {
   const error: unknown = await open(file).then(
     async ({ close }) => close(),
     (reason: unknown) => reason,
@@ -513,7 +517,7 @@ async function refusal(file: string, open: Way = openSqliteStorage): Promise<str
   return message;
 }
 
-/** Permissions mean nothing to root, who therefore becomes somebody else for a while. */
+/** Permissions do not restrict root, so root becomes the user nobody during the work. */
 async function asNobody<T>(directory: string, mode: number, work: () => Promise<T>): Promise<T> {
   const { geteuid, seteuid } = process;
   const isRoot = geteuid?.() === 0;

@@ -1,18 +1,25 @@
 import { DatabaseSync } from 'node:sqlite';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { connect, makeDurable } from '../../../src/adapters/sqlite/connection.ts';
-import { type Guard, unguarded } from '../../../src/adapters/sqlite/open-files.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { GuardedWrite } from '../../../src/adapters/sqlite/file/file-guard.ts';
 import { SqliteProbe } from '../../../src/adapters/sqlite/probe.ts';
-import { migrate, SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
+import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { commits, newFile, stranger } from '../../support/sqlite.ts';
+import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
+import { commits, newDatabase, otherConnection, unguardedWrite } from '../../support/sqlite.ts';
 
-/** Longer than an outcome is good for. */
-const ASK_AGAIN_MS = 1_050;
+/** How long the probe reuses an outcome. */
+const REUSE_MS = 1_000;
+/** How long the probe waits for the write lock. */
+const DEADLINE_MS = 1_500;
+
+let clock: FakeClock;
+
+beforeEach(() => {
+  clock = fakeClock();
+});
 
 describe('the probe of a SQLite file', () => {
-  it('writes a transaction, and leaves the schema and its version as they are', async () => {
+  it('commits a transaction that changes neither the schema nor its version', async () => {
     const { file, db, probe } = await opened();
     const before = await commits(file);
     const schema = db.prepare('SELECT * FROM sqlite_schema').all();
@@ -24,33 +31,34 @@ describe('the probe of a SQLite file', () => {
     expect(db.prepare('SELECT * FROM sqlite_schema').all()).toStrictEqual(schema);
   });
 
-  it('does so once in a second, however often it is asked', async () => {
+  it('runs at most once a second', async () => {
     const { file, probe } = await opened();
     const before = await commits(file);
 
     await Promise.all(Array.from({ length: 100 }, () => probe.check()));
+    clock.advance(REUSE_MS - 1);
     for (let n = 0; n < 100; n++) await probe.check();
     expect(await commits(file)).toBe(before + 1);
 
-    await sleep(ASK_AGAIN_MS);
+    clock.advance(1);
     await probe.check();
     expect(await commits(file)).toBe(before + 2);
   });
 
-  it('fails when nothing can be written, and not when it can again', async () => {
+  it('fails while nothing can be written', async () => {
     const { db, probe } = await opened();
     db.exec('PRAGMA query_only = ON');
     await expect(probe.check()).rejects.toThrow(StorageUnavailable);
     await expect(probe.check()).rejects.toThrow('the SQLite file cannot be read and written');
 
     db.exec('PRAGMA query_only = OFF');
-    await sleep(ASK_AGAIN_MS);
+    clock.advance(REUSE_MS);
     expect(await probe.check()).toBeUndefined();
   });
 
   it('fails when pets cannot be read', async () => {
     const { file, probe } = await opened();
-    stranger(file).exec('DROP TABLE pets');
+    otherConnection(file).exec('DROP TABLE pets');
 
     await expect(probe.check()).rejects.toThrow(StorageUnavailable);
   });
@@ -63,35 +71,35 @@ describe('the probe of a SQLite file', () => {
     await expect(probe.check()).rejects.toThrow('gone');
   });
 
-  it('waits for another program that holds the file for a moment', async () => {
+  it('waits while another program has locked the file for a moment', async () => {
     const { file, probe } = await opened();
-    const other = stranger(file);
+    const other = otherConnection(file);
     other.exec('BEGIN IMMEDIATE');
 
-    let isOver = false;
-    const checking = probe.check().finally(() => (isOver = true));
+    let isSettled = false;
+    const checking = probe.check().finally(() => (isSettled = true));
     for (let n = 0; n < 100; n++) await new Promise(setImmediate);
-    expect(isOver).toBe(false);
+    expect(isSettled).toBe(false);
     other.exec('COMMIT');
 
     expect(await checking).toBeUndefined();
   });
 
-  it('fails, and soon, when another program does not let go of it', async () => {
+  it('fails after its deadline when another program keeps the file locked', async () => {
     const { file, probe } = await opened();
-    const other = stranger(file);
+    const other = otherConnection(file);
     other.exec('BEGIN IMMEDIATE');
-    const begun = performance.now();
 
-    await expect(probe.check()).rejects.toThrow(StorageUnavailable);
+    const checking = probe.check();
+    clock.advance(DEADLINE_MS);
 
-    expect(performance.now() - begun).toBeLessThan(15_000);
+    await expect(checking).rejects.toThrow(StorageUnavailable);
     other.exec('COMMIT');
   });
 
-  it('fails when the file belongs to another version by now', async () => {
+  it('fails after another process has migrated the file', async () => {
     const { file, probe } = await opened();
-    stranger(file).exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
+    otherConnection(file).exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
 
     await expect(probe.check()).rejects.toThrow(`has schema version ${SCHEMA_VERSION + 1}`);
     using other = new DatabaseSync(file);
@@ -99,11 +107,7 @@ describe('the probe of a SQLite file', () => {
   });
 });
 
-async function opened(guard: Guard = unguarded) {
-  const file = await newFile();
-  const db = connect(file, { readOnly: false });
-  onTestFinished(() => db.close());
-  makeDurable(db);
-  migrate(db);
-  return { file, db, probe: new SqliteProbe(db, guard) };
+async function opened(guardedWrite: GuardedWrite = unguardedWrite) {
+  const { file, db } = await newDatabase();
+  return { file, db, probe: new SqliteProbe(db, guardedWrite) };
 }

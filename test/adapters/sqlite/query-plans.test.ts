@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
-import { KEY_STATEMENTS, QUERIES } from '../../../src/adapters/sqlite/statements.ts';
-import { newFile, stranger } from '../../support/sqlite.ts';
+import { INSERT_STATEMENTS, KEY_STATEMENTS, PET_QUERIES } from '../../../src/adapters/sqlite/statements.ts';
+import { newDatabase } from '../../support/sqlite.ts';
 
-/** One step each: an index leads to the first row of the page, and the rows follow in order. No scan, no sort. */
+const { byIdempotencyKey } = INSERT_STATEMENTS;
+const QUERIES = { ...PET_QUERIES, byIdempotencyKey };
+
+/** One step each: an index leads to the first row, and the rows follow in order. No scan, no sort. */
 const PLANS: Record<keyof typeof QUERIES, string> = {
   byId: 'SEARCH pets USING INTEGER PRIMARY KEY (rowid=?)',
   list: 'SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)',
@@ -20,13 +22,10 @@ describe.each(Object.entries(QUERIES))('the query %s', (name, sql) => {
   it.each([
     ['an empty table', ''],
     ['many pets', ADD_MANY],
-    // Statistics tell the planner that the status says next to nothing, which must not lead it astray.
+    // The statistics of ANALYZE suggest that the status selects nothing.
     ['many pets of one status, after ANALYZE', `${ADD_MANY}; ANALYZE`],
   ])('uses an index and no sort: %s', async (_, prepare) => {
-    const file = await newFile();
-    const storage = await openSqliteStorage(file);
-    await storage.close();
-    const db = stranger(file);
+    const { db } = await newDatabase();
     db.exec(prepare);
 
     const plan = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
@@ -41,15 +40,13 @@ const ADD_MANY_KEYS = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 
   INSERT INTO api_keys (id, digest, label, scopes, created_at)
     SELECT printf('%016x', i), zeroblob(32), 'Tom', 'pets:read', i FROM n`;
 
-// The list of all keys is nothing that a request asks for.
-describe.each(['byId', 'revoke', 'expire', 'recordUse'] as const)('of keys, %s', (name) => {
+// No request lists all keys.
+describe.each(['byId', 'revoke', 'expire', 'recordUse'] as const)('the statement %s of keys', (name) => {
   it.each([
     ['an empty table', ''],
     ['many keys, after ANALYZE', `${ADD_MANY_KEYS}; ANALYZE`],
   ])('finds the key by its id: %s', async (_, prepare) => {
-    const file = await newFile();
-    await (await openSqliteStorage(file)).close();
-    const db = stranger(file);
+    const { db } = await newDatabase();
     db.exec(prepare);
 
     const plan = db.prepare(`EXPLAIN QUERY PLAN ${KEY_STATEMENTS[name]}`).all();

@@ -1,23 +1,20 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connect } from '../../../src/adapters/sqlite/connection.ts';
-import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { migrate, readVersion, SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
-import { count, newFile, stranger } from '../../support/sqlite.ts';
+import { count, newDatabase, newFile } from '../../support/sqlite.ts';
 
-describe('the table', () => {
+describe('the table of pets', () => {
   it.each([
     ['no name', "NULL, 7, 'sold', NULL, NULL"],
-    ['a name that is no text', "x'00', 7, 'sold', NULL, NULL"],
-    ['a categoryId that is no integer', "'Rex', 7.5, 'sold', NULL, NULL"],
-    ['a status that is none', "'Rex', 7, 'Sold', NULL, NULL"],
+    ['a name that is not text', "x'00', 7, 'sold', NULL, NULL"],
+    ['a categoryId that is not an integer', "'Rex', 7.5, 'sold', NULL, NULL"],
+    ['an unknown status', "'Rex', 7, 'Sold', NULL, NULL"],
     ['a key without a fingerprint', "'Rex', 7, 'sold', zeroblob(32), NULL"],
     ['a fingerprint without a key', "'Rex', 7, 'sold', NULL, zeroblob(32)"],
     ['a key that is too short', "'Rex', 7, 'sold', zeroblob(31), zeroblob(32)"],
-  ])('refuses, whoever writes it: %s', async (_, values) => {
-    const file = await newFile();
-    await (await openSqliteStorage(file)).close();
-    const db = stranger(file);
+  ])('refuses a row from any program: %s', async (_, values) => {
+    const { db } = await newDatabase();
 
     expect(() =>
       db.exec(
@@ -43,7 +40,8 @@ describe('the table of keys', () => {
   };
   const insert = (fields: Partial<typeof key>) => {
     const all = Object.entries({ ...key, ...fields });
-    return `INSERT INTO api_keys (${all.map(([column]) => column).join()}) VALUES (${all.map(([, value]) => value).join()})`;
+    const columns = all.map(([column]) => column).join();
+    return `INSERT INTO api_keys (${columns}) VALUES (${all.map(([, value]) => value).join()})`;
   };
 
   it.each<Partial<typeof key>>([
@@ -75,20 +73,16 @@ describe('the table of keys', () => {
     { requests: '600', seconds: '0' },
     { requests: '1000000001', seconds: '60' },
     { requests: '600', seconds: '86401' },
-  ])('refuses, whoever writes it: %j', async (fields) => {
-    const file = await newFile();
-    await (await openSqliteStorage(file)).close();
-    const db = stranger(file);
+  ])('refuses a row from any program: %j', async (fields) => {
+    const { db } = await newDatabase();
     db.exec(insert({ id: "'ffffffffffffffff'", label: `'${'🐈'.repeat(64)}'` }));
 
     expect(() => db.exec(insert(fields))).toThrow(/constraint|cannot store/);
     expect(db.prepare('SELECT count(*) AS n FROM api_keys').get()).toEqual({ n: 1n });
   });
 
-  it('takes no second key with the same id', async () => {
-    const file = await newFile();
-    await (await openSqliteStorage(file)).close();
-    const db = stranger(file);
+  it('refuses a second key with the same id', async () => {
+    const { db } = await newDatabase();
     db.exec(insert({}));
 
     expect(() => db.exec(insert({ digest: 'randomblob(32)' }))).toThrow(/constraint/);
@@ -96,7 +90,7 @@ describe('the table of keys', () => {
 });
 
 describe('migrate', () => {
-  it('brings an empty file to the version of this build, and may be run again', async () => {
+  it('migrates an empty file to the version of this build, and may run again', async () => {
     const db = await newConnection();
     const before = readVersion(db);
 
@@ -107,9 +101,9 @@ describe('migrate', () => {
     expect(count(db)).toBe(0n);
   });
 
-  it('does all or nothing', async () => {
+  it('migrates completely or not at all', async () => {
     const db = await newConnection();
-    // An empty file of ours, but a later step of the migration cannot be done.
+    // The file looks like an empty one of ours, but a later step of the migration must fail.
     db.exec(
       'PRAGMA application_id = 0x50455453; CREATE TABLE other (a); CREATE INDEX pets_by_status ON other (a)',
     );

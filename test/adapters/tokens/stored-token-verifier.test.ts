@@ -10,7 +10,7 @@ import { idOf, mintKey } from '../../../src/adapters/tokens/token.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import type { ApiKey } from '../../../src/domain/api-key.ts';
-import { aKey } from '../../contracts/api-key-repository.ts';
+import { aKey } from '../../support/api-keys.ts';
 import { tokenVerifierContract } from '../../contracts/token-verifier.ts';
 import { newFile } from '../../support/sqlite.ts';
 
@@ -45,9 +45,9 @@ beforeEach(() => {
 
 describe('a key', () => {
   it.each<readonly [string, Partial<ApiKey>]>([
-    ['with a scope', { scopes: ['pets:write'] }],
+    ['a key with one scope', { scopes: ['pets:write'] }],
     [
-      'with all that it may have',
+      'a key with every field',
       {
         scopes: ['pets:read', 'pets:write'],
         rateLimit: { requests: 600, seconds: 60 },
@@ -55,7 +55,7 @@ describe('a key', () => {
         lastUsedAt: at(0),
       },
     ],
-  ])('tells its id, label, scopes and rate limit, and nothing else: %s', async (_, fields) => {
+  ])('gives its caller an id, a label, scopes and a rate limit, and nothing else: %s', async (_, fields) => {
     const keys = new Watched();
     const { token, key } = await stored(keys, fields);
     const { id, label, scopes, rateLimit } = key;
@@ -66,7 +66,7 @@ describe('a key', () => {
     expect(await verifier.verify(token)).toStrictEqual(expected);
   });
 
-  it('is not known with a wrong secret, though its checksum is right', async () => {
+  it('is rejected with a wrong secret and a valid checksum', async () => {
     const keys = new Watched();
     const { token } = await withWrongSecret(keys);
     const verifier = verifierOf(keys);
@@ -82,14 +82,14 @@ describe('a key', () => {
     ['is revoked', { revokedAt: at(-1) }],
     ['was revoked by a clock that is ahead', { revokedAt: at(1) }],
     ['is revoked before it expires', { revokedAt: at(-1), expiresAt: at(1) }],
-  ])('is not valid when it %s', async (_, fields) => {
+  ])('is rejected when it %s', async (_, fields) => {
     const keys = new Watched();
     const { token } = await stored(keys, fields);
 
     expect(await verifierOf(keys).verify(token)).toBeUndefined();
   });
 
-  it('is not known when there is none with its id', async () => {
+  it('is rejected when no key has its id', async () => {
     const keys = new Watched();
     await stored(keys);
 
@@ -97,7 +97,7 @@ describe('a key', () => {
     expect(keys.asked).toBe(1);
   });
 
-  it('that expires while the storage is asked has expired', async () => {
+  it('is rejected when it expires during the query', async () => {
     const keys = new Watched();
     const { token } = await stored(keys, { expiresAt: at(1) });
     const held = keys.hold();
@@ -109,7 +109,7 @@ describe('a key', () => {
   });
 });
 
-describe('a text that is no key', () => {
+describe('a malformed token', () => {
   const { token } = mintKey();
   const changed = (index: number) =>
     token.slice(0, index) + (token[index] === '0' ? '1' : '0') + token.slice(index + 1);
@@ -131,7 +131,7 @@ describe('a text that is no key', () => {
   });
 });
 
-describe('what is remembered', () => {
+describe('a trusted key', () => {
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['performance'] });
   });
@@ -139,7 +139,7 @@ describe('what is remembered', () => {
     vi.useRealTimers();
   });
 
-  it('is a key that was valid, for five seconds and no longer', async () => {
+  it('is trusted for five seconds and no longer', async () => {
     const keys = new Watched();
     const { token } = await stored(keys);
     const verifier = verifierOf(keys);
@@ -153,13 +153,13 @@ describe('what is remembered', () => {
     expect(await verifier.verify(token)).toStrictEqual(expected);
     expect(keys.asked).toBe(2);
 
-    // And so on from then.
+    // Another five seconds from the second query.
     vi.advanceTimersByTime(REMEMBERED_MS - 1);
     await verifier.verify(token);
     expect(keys.asked).toBe(2);
   });
 
-  it('is not remembered longer because it is used', async () => {
+  it('is not trusted longer because it is used', async () => {
     const keys = new Watched();
     const { token } = await stored(keys);
     const verifier = verifierOf(keys);
@@ -174,7 +174,7 @@ describe('what is remembered', () => {
     expect(keys.asked).toBe(2);
   });
 
-  it('counts from the question, because a revocation may overtake the answer', async () => {
+  it('is trusted from the start of the query, because a revocation may overtake the result', async () => {
     const keys = new Watched();
     const { token } = await stored(keys);
     const verifier = verifierOf(keys);
@@ -191,7 +191,7 @@ describe('what is remembered', () => {
     expect(keys.asked).toBe(2);
   });
 
-  it('is not valid beyond its own end', async () => {
+  it('is rejected once it has expired', async () => {
     const keys = new Watched();
     const { token } = await stored(keys, { expiresAt: at(100) });
     const verifier = verifierOf(keys);
@@ -206,8 +206,8 @@ describe('what is remembered', () => {
 
   it.each<readonly [string, (keys: ApiKeyRepository, id: string) => Promise<unknown>]>([
     ['a revocation', async (keys, id) => keys.revoke(id, now)],
-    ['an earlier end', async (keys, id) => keys.expire(id, now)],
-  ])('lets %s bite within five seconds', async (_, end) => {
+    ['an earlier expiry', async (keys, id) => keys.expire(id, now)],
+  ])('is rejected within five seconds of %s', async (_, end) => {
     const keys = new Watched();
     const { token, key } = await stored(keys);
     const verifier = verifierOf(keys);
@@ -220,7 +220,7 @@ describe('what is remembered', () => {
     expect(await verifier.verify(token)).toBeUndefined();
   });
 
-  it('is never a key that was not valid', async () => {
+  it('was valid: rejections are never cached', async () => {
     const keys = new Watched();
     const unknown = mintKey();
     const { token: wrong } = await withWrongSecret(keys);
@@ -232,13 +232,13 @@ describe('what is remembered', () => {
     }
     expect(keys.asked).toBe(12);
 
-    // A key that is made after it was tried is valid at once.
+    // A key that is created after a rejection is valid at once.
     const { token, ...minted } = unknown;
     await keys.insert(aKey(1, minted));
     expect(await verifier.verify(token)).toBeDefined();
   });
 
-  it('serves while the storage is away, and not a moment longer', async () => {
+  it('stays valid while the storage is away, but not longer than five seconds', async () => {
     const keys = new Watched();
     const { token } = await stored(keys);
     const verifier = verifierOf(keys);
@@ -255,7 +255,7 @@ describe('what is remembered', () => {
     expect(await verifier.verify(token)).toStrictEqual(expected);
   });
 
-  it('is nothing when the storage is away: no answer is one that was not given', async () => {
+  it('is only one that the storage confirmed: failures are never cached', async () => {
     const keys = new Watched();
     const { token } = await stored(keys);
     const verifier = verifierOf(keys);
@@ -270,13 +270,13 @@ describe('what is remembered', () => {
     expect(keys.asked).toBe(3);
   });
 
-  it('is known by the whole key, not by its id', async () => {
+  it('is found by the whole token, not by its id', async () => {
     const keys = new Watched();
     const { token: right, key } = await stored(keys);
     const verifier = verifierOf(keys);
     await verifier.verify(right);
 
-    // Of the same id and with a right checksum.
+    // The same id and a valid checksum.
     const wrong = withSecret(right, '0'.repeat(43));
 
     expect(idOf(wrong)).toBe(key.id);
@@ -284,7 +284,7 @@ describe('what is remembered', () => {
     expect(await verifier.verify(right)).toBeDefined();
   });
 
-  it('is at most ten thousand keys: the oldest is forgotten', async () => {
+  it('is forgotten as the oldest of more than ten thousand', async () => {
     const keys = new Watched();
     const tokens: string[] = [];
     for (let n = 0; n <= 10_000; n++) tokens.push((await stored(keys)).token);
@@ -301,7 +301,7 @@ describe('what is remembered', () => {
 });
 
 describe('recordUses', () => {
-  it('writes when a key was last used, remembered or not', async () => {
+  it('stores when a key was last used, trusted or not', async () => {
     const keys = new Watched();
     const [tom, ann] = [await stored(keys), await stored(keys)];
     const verifier = verifierOf(keys);
@@ -323,7 +323,7 @@ describe('recordUses', () => {
     ]);
   });
 
-  it('writes nothing while a request is answered', async () => {
+  it('is the only write: verifying a token writes nothing', async () => {
     const keys = new Watched();
     const { token } = await stored(keys);
     const verifier = verifierOf(keys);
@@ -333,7 +333,7 @@ describe('recordUses', () => {
     expect(keys.written).toStrictEqual([]);
   });
 
-  it('writes nothing when nothing was used, and nothing twice', async () => {
+  it('stores nothing without a use, and each use once', async () => {
     const keys = new Watched();
     const { token } = await stored(keys);
     const verifier = verifierOf(keys);
@@ -347,7 +347,7 @@ describe('recordUses', () => {
     expect(keys.written).toHaveLength(1);
   });
 
-  it('takes no wrong, unknown, expired or revoked key for a use', async () => {
+  it('ignores wrong, unknown, expired and revoked keys', async () => {
     const keys = new Watched();
     const verifier = verifierOf(keys);
     const tokens = [
@@ -364,7 +364,7 @@ describe('recordUses', () => {
     expect(keys.written).toStrictEqual([]);
   });
 
-  it('keeps what could not be written for the next time', async () => {
+  it('keeps uses for the next call when it fails', async () => {
     const keys = new Watched();
     const [tom, ann, zoe] = [await stored(keys), await stored(keys), await stored(keys)];
     const verifier = verifierOf(keys);
@@ -389,7 +389,7 @@ describe('recordUses', () => {
     ]);
   });
 
-  it('prefers a use that came while the older one could not be written', async () => {
+  it('prefers a use that happened while an older one could not be stored', async () => {
     const keys = new Watched();
     const { token, key } = await stored(keys);
     const verifier = verifierOf(keys);
@@ -406,7 +406,7 @@ describe('recordUses', () => {
     expect(keys.written).toStrictEqual([new Map([[key.id, at(10)]])]);
   });
 
-  it('never goes back, whichever answer of the storage comes first', async () => {
+  it('never goes back in time, whichever query finishes first', async () => {
     const keys = new Watched();
     const { token, key } = await stored(keys);
     const verifier = verifierOf(keys);
@@ -424,12 +424,12 @@ describe('recordUses', () => {
 });
 
 /**
- * Any one measurement may be that of what else the machine does, so that medians of many interleaved ones are compared.
- * Generously, because one difference is there by right: a key that is found is also read, half as long again. Without
- * its question to the storage it would be a quarter.
+ * A single measurement may include other work of the machine, so the test compares medians of interleaved rounds. The
+ * bound is generous because a key that exists also has to be decoded, which takes half as long again. A rejection
+ * without a query would take a quarter of the time.
  */
-describe('the time for a key that is not valid', () => {
-  it('is the same for unknown, wrong, expired and revoked ones', async () => {
+describe('the time to reject a key', () => {
+  it('is the same for unknown, wrong, expired and revoked keys', async () => {
     const { keys, close } = await openSqliteKeys(await newFile());
     onTestFinished(close);
     for (let n = 0; n < 1_000; n++) await stored(keys);
@@ -444,7 +444,7 @@ describe('the time for a key that is not valid', () => {
     const verifier = verifierOf(keys);
 
     for (let round = 0; round < 400; round++) {
-      // Each is the first as often as the last.
+      // Rotates, so each kind goes first equally often.
       for (let index = 0; index < kinds.length; index++) {
         const { tokens, times } = kinds[(index + round) % kinds.length]!;
         const start = performance.now();
@@ -458,16 +458,16 @@ describe('the time for a key that is not valid', () => {
   });
 });
 
-/** A repository of which a test knows what it was asked, and that can be slow or away. */
+/** A repository that counts its calls and can be slow or away. */
 class Watched extends InMemoryApiKeyRepository {
   failing = false;
-  /** How often a key was looked up. */
+  /** The number of lookups. */
   asked = 0;
-  /** What was to be written, and was. */
+  /** The uses that were stored. */
   readonly written: ReadonlyMap<string, Date>[] = [];
   #held: PromiseWithResolvers<void> | undefined;
 
-  /** The next call waits for what is returned. */
+  /** The next call waits for the returned promise. */
   hold(): PromiseWithResolvers<void> {
     this.#held = Promise.withResolvers();
     return this.#held;
@@ -501,7 +501,7 @@ function at(ms: number): Date {
   return new Date(START + ms);
 }
 
-/** A new key in the store, with its token. */
+/** Stores a new key. */
 async function stored(
   keys: ApiKeyRepository,
   fields: Partial<ApiKey> = {},
@@ -512,13 +512,13 @@ async function stored(
   return { token, key };
 }
 
-/** A token whose checksum is right, and whose id is that of a key in the store, which is another. */
+/** A token with a valid checksum and the id of a stored key, but another secret. */
 async function withWrongSecret(keys: ApiKeyRepository): Promise<{ readonly token: string }> {
   const { token } = await stored(keys);
   return { token: withSecret(token, '0'.repeat(43)) };
 }
 
-/** The same key with another secret, and the checksum that goes with it. */
+/** The same token with another secret and a valid checksum. */
 function withSecret(token: string, secret: string): string {
   const body = token.slice(0, -49) + secret;
   let checksum = '';

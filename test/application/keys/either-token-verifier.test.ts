@@ -21,22 +21,22 @@ function minted(labels: readonly string[]) {
 
 const NOTHING = new InMemoryTokenVerifier([]);
 
-tokenVerifierContract('either, the keys being in the first', async (labels) => {
+tokenVerifierContract('either, with the keys in the first', async (labels) => {
   const { known, tokens } = minted(labels);
   return { verifier: new EitherTokenVerifier(known, NOTHING), tokens };
 });
 
-tokenVerifierContract('either, the keys being in the second', async (labels) => {
+tokenVerifierContract('either, with the keys in the second', async (labels) => {
   const { known, tokens } = minted(labels);
   return { verifier: new EitherTokenVerifier(NOTHING, known), tokens };
 });
 
-it('does not ask the second for what the first knows', async () => {
+it('does not ask the second about a token that the first accepts', async () => {
   const verifier = new EitherTokenVerifier(new InMemoryTokenVerifier([knownKey(TOM)]), AWAY);
   expect((await verifier.verify(TOM.token))?.label).toBe('tom');
 });
 
-it('says that it cannot know when the second cannot', async () => {
+it('rejects when the second does', async () => {
   const verifier = new EitherTokenVerifier(NOTHING, AWAY);
   await expect(verifier.verify(TOM.token)).rejects.toThrow(StorageUnavailable);
 });

@@ -1,16 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { ApiKeyNotFound } from '../../../src/application/keys/errors.ts';
 import { RevokeKey } from '../../../src/application/keys/revoke-key.ts';
-import { aKey } from '../../contracts/api-key-repository.ts';
+import { aKey, keysWith } from '../../support/api-keys.ts';
 
 const NOW = new Date('2027-11-20T12:00:00.000Z');
 
 describe('RevokeKey', () => {
-  it('ends a key now, and no other', async () => {
-    const keys = new InMemoryApiKeyRepository();
-    await keys.insert(aKey(1));
-    await keys.insert(aKey(2));
+  it('revokes one key now', async () => {
+    const keys = await keysWith(aKey(1), aKey(2));
 
     const revoked = await new RevokeKey(keys, () => NOW).execute(aKey(1).id);
 
@@ -18,9 +15,8 @@ describe('RevokeKey', () => {
     expect(await keys.list()).toStrictEqual([revoked, aKey(2)]);
   });
 
-  it('changes nothing when it is done again', async () => {
-    const keys = new InMemoryApiKeyRepository();
-    await keys.insert(aKey(1));
+  it('changes nothing when it is repeated', async () => {
+    const keys = await keysWith(aKey(1));
     const first = await new RevokeKey(keys, () => NOW).execute(aKey(1).id);
 
     const again = await new RevokeKey(keys, () => new Date(NOW.getTime() + 1)).execute(aKey(1).id);
@@ -28,10 +24,9 @@ describe('RevokeKey', () => {
     expect(again).toStrictEqual(first);
   });
 
-  it('ends a key that has expired', async () => {
-    const keys = new InMemoryApiKeyRepository();
+  it('revokes an expired key', async () => {
     const expired = aKey(1, { expiresAt: new Date(0) });
-    await keys.insert(expired);
+    const keys = await keysWith(expired);
 
     expect(await new RevokeKey(keys, () => NOW).execute(expired.id)).toStrictEqual({
       ...expired,
@@ -39,9 +34,8 @@ describe('RevokeKey', () => {
     });
   });
 
-  it('knows when there is no such key', async () => {
-    const keys = new InMemoryApiKeyRepository();
-    await keys.insert(aKey(1));
+  it('rejects an unknown id', async () => {
+    const keys = await keysWith(aKey(1));
 
     const refused = new RevokeKey(keys, () => NOW).execute(aKey(2).id);
 

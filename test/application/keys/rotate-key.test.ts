@@ -1,38 +1,32 @@
 import { describe, expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
-import { digestOf, idOf, keyMint } from '../../../src/adapters/tokens/token.ts';
+import { digestOf, idOf, mintKey } from '../../../src/adapters/tokens/token.ts';
 import { ApiKeyNotActive, ApiKeyNotFound } from '../../../src/application/keys/errors.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { RotateKey, type Rotation } from '../../../src/application/keys/rotate-key.ts';
 import { type ApiKey, InvalidApiKey } from '../../../src/domain/api-key.ts';
-import { aKey } from '../../contracts/api-key-repository.ts';
+import { aKey, keysWith } from '../../support/api-keys.ts';
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 const NOW = new Date('2026-11-20T12:00:00.000Z');
 const old = aKey(1, { createdAt: days(-10), scopes: ['pets:read', 'pets:write'] });
 
 function days(count: number): Date {
-  return new Date(NOW.getTime() + count * DAY);
-}
-
-async function holding(...all: readonly ApiKey[]): Promise<InMemoryApiKeyRepository> {
-  const keys = new InMemoryApiKeyRepository();
-  for (const key of all) await keys.insert(key);
-  return keys;
+  return new Date(NOW.getTime() + count * DAY_MS);
 }
 
 function rotate(keys: InMemoryApiKeyRepository, rotation: Rotation) {
-  const createKey = new CreateKey(keys, keyMint, () => NOW);
+  const createKey = new CreateKey(keys, mintKey, () => NOW);
   return new RotateKey(keys, createKey, () => NOW).execute(old.id, rotation);
 }
 
 describe('RotateKey', () => {
-  it('makes a new key for the same, and lets the old one expire after the overlap', async () => {
+  it('creates a new key like the old one, which expires after the overlap', async () => {
     const before = { ...old, rateLimit: { requests: 600, seconds: 60 }, lastUsedAt: days(-1) };
-    const keys = await holding(before, aKey(2));
+    const keys = await keysWith(before, aKey(2));
 
-    const rotated = await rotate(keys, { overlapMs: 7 * DAY });
+    const rotated = await rotate(keys, { overlapMs: 7 * DAY_MS });
 
     expect(rotated).toStrictEqual({
       key: {
@@ -50,32 +44,32 @@ describe('RotateKey', () => {
     expect(await keys.list()).toStrictEqual([rotated.old, rotated.key, aKey(2)]);
   });
 
-  it.each([undefined, days(1), days(400)])('gives the new key a life of its own: %s', async (expiresAt) => {
-    const keys = await holding({ ...old, expiresAt: days(20) });
+  it.each([undefined, days(1), days(400)])('sets the expiry of the new key: %s', async (expiresAt) => {
+    const keys = await keysWith({ ...old, expiresAt: days(20) });
 
-    const { key, old: replaced } = await rotate(keys, { overlapMs: DAY, expiresAt });
+    const { key, old: replaced } = await rotate(keys, { overlapMs: DAY_MS, expiresAt });
 
     expect(key.expiresAt).toStrictEqual(expiresAt);
     expect(replaced.expiresAt).toStrictEqual(days(1));
   });
 
-  it('ends the old key now when there is no overlap', async () => {
-    const keys = await holding(old);
+  it('lets the old key expire now without an overlap', async () => {
+    const keys = await keysWith(old);
 
     expect((await rotate(keys, { overlapMs: 0 })).old).toStrictEqual({ ...old, expiresAt: NOW });
   });
 
-  it('never lets the old key live longer', async () => {
+  it('never extends the life of the old key', async () => {
     const before = { ...old, expiresAt: days(2) };
-    const keys = await holding(before);
+    const keys = await keysWith(before);
 
-    expect((await rotate(keys, { overlapMs: 7 * DAY })).old).toStrictEqual(before);
+    expect((await rotate(keys, { overlapMs: 7 * DAY_MS })).old).toStrictEqual(before);
     expect(await keys.findById(old.id)).toStrictEqual(before);
   });
 
-  it('leaves the old key as it is when the new one could not be handed over', async () => {
-    const keys = await holding(old);
-    const createKey = new CreateKey(keys, keyMint, () => NOW);
+  it('leaves the old key unchanged when the new one cannot be handed over', async () => {
+    const keys = await keysWith(old);
+    const createKey = new CreateKey(keys, mintKey, () => NOW);
     const full = new Error('full');
 
     const rotated = new RotateKey(keys, createKey, () => NOW).execute(old.id, { overlapMs: 0 }, () => {
@@ -92,36 +86,38 @@ describe('RotateKey', () => {
     ['revoked', { revokedAt: days(-1), expiresAt: days(-2) }],
     ['expired', { expiresAt: NOW }],
     ['expired', { expiresAt: days(-1) }],
-  ])('refuses a key that is %s: %j', async (state, fields) => {
-    const keys = await holding({ ...old, ...fields });
+  ])('rejects a key that is %s: %j', async (state, fields) => {
+    const keys = await keysWith({ ...old, ...fields });
 
-    const refused = rotate(keys, { overlapMs: DAY });
+    const refused = rotate(keys, { overlapMs: DAY_MS });
 
     await expect(refused).rejects.toThrow(ApiKeyNotActive);
-    await expect(refused).rejects.toThrow(`the key ${old.id} is ${state}`);
+    await expect(refused).rejects.toThrow(
+      `the key ${old.id} is ${state} and cannot be rotated; create a new key`,
+    );
     await expect(refused).rejects.toMatchObject({ kind: 'api-key-not-active', id: old.id });
     expect(await keys.list()).toStrictEqual([{ ...old, ...fields }]);
   });
 
-  it('knows when there is no such key', async () => {
-    const keys = await holding(aKey(2));
+  it('rejects an unknown id', async () => {
+    const keys = await keysWith(aKey(2));
 
-    const refused = rotate(keys, { overlapMs: DAY });
+    const refused = rotate(keys, { overlapMs: DAY_MS });
 
     await expect(refused).rejects.toThrow(ApiKeyNotFound);
     await expect(refused).rejects.toMatchObject({ kind: 'api-key-not-found', id: old.id });
     expect(await keys.list()).toStrictEqual([aKey(2)]);
   });
 
-  it('refuses a life that is over, and changes nothing', async () => {
-    const keys = await holding(old);
+  it('rejects an expiry in the past, and changes nothing', async () => {
+    const keys = await keysWith(old);
 
-    await expect(rotate(keys, { overlapMs: DAY, expiresAt: NOW })).rejects.toThrow(InvalidApiKey);
+    await expect(rotate(keys, { overlapMs: DAY_MS, expiresAt: NOW })).rejects.toThrow(InvalidApiKey);
 
     expect(await keys.list()).toStrictEqual([old]);
   });
 
-  it('leaves the old key as it is when the new one cannot be stored', async () => {
+  it('leaves the old key unchanged when the new one cannot be stored', async () => {
     class Full extends InMemoryApiKeyRepository {
       override async insert(key: ApiKey): Promise<void> {
         if (key.id !== old.id) throw new StorageUnavailable('no room');
@@ -136,7 +132,7 @@ describe('RotateKey', () => {
     expect(await keys.list()).toStrictEqual([old]);
   });
 
-  it('has made the new key when the old one cannot be shortened, which is valid as before', async () => {
+  it('has created the new key when the old one cannot expire', async () => {
     class CannotExpire extends InMemoryApiKeyRepository {
       override async expire(): Promise<ApiKey | undefined> {
         throw new StorageUnavailable('gone');

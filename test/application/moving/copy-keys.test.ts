@@ -5,7 +5,7 @@ import { CopyKeys } from '../../../src/application/moving/copy-keys.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import type { ApiKey } from '../../../src/domain/api-key.ts';
-import { aKey } from '../../contracts/api-key-repository.ts';
+import { aKey } from '../../support/api-keys.ts';
 
 const [MAY, JUNE, JULY] = ['2027-05-01', '2027-06-01', '2027-07-01'].map((day) => new Date(day));
 
@@ -94,6 +94,16 @@ describe('CopyKeys', () => {
 
     await expect(copying).rejects.toThrow(ApiKeyIdTaken);
     await expect(copying).rejects.toMatchObject({ id });
+    expect(await target.list()).toStrictEqual([another]);
+  });
+
+  it('checks for such a key without writing', async () => {
+    const another = { ...aKey(9), id: aKey(2).id };
+    const target = await holding(another);
+
+    await expect(new CopyKeys(await holding(...SOME), target).check()).rejects.toThrow(ApiKeyIdTaken);
+    await new CopyKeys(await holding(aKey(1)), target).check();
+
     expect(await target.list()).toStrictEqual([another]);
   });
 

@@ -4,11 +4,12 @@ import { CreatePet } from '../../../src/application/pets/create-pet.ts';
 import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import { InvalidPet } from '../../../src/domain/invalid-pet.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
+import { idempotencyFor, petsAfter } from '../../support/archived-pets.ts';
 
 const draft = { name: 'Rex', categoryId: 7n, status: 'pending' } as const;
 
 describe('CreatePet', () => {
-  it('returns the pet with its new id, and stores it', async () => {
+  it('stores a pet and returns it with its new id', async () => {
     const pets = new InMemoryPetRepository();
     const created = await new CreatePet(pets).execute(draft);
     expect(created).toStrictEqual({ pet: { id: 1n, ...draft }, replayed: false });
@@ -21,13 +22,13 @@ describe('CreatePet', () => {
     expect(await pets.findById(1n)).toStrictEqual({ id: 1n, ...draft, status: 'available' });
   });
 
-  it('makes two pets of two equal drafts: a name is not unique', async () => {
+  it('creates two pets from two equal drafts: a name is not unique', async () => {
     const createPet = new CreatePet(new InMemoryPetRepository());
     const ids = [(await createPet.execute(draft)).pet.id, (await createPet.execute(draft)).pet.id];
     expect(ids).toStrictEqual([1n, 2n]);
   });
 
-  it('refuses an invalid draft by a rejection, and neither stores it nor spends an id', async () => {
+  it('rejects an invalid draft, and neither stores it nor uses an id', async () => {
     const pets = new InMemoryPetRepository();
     const createPet = new CreatePet(pets);
     const refused = createPet.execute({ ...draft, name: '' });
@@ -36,18 +37,18 @@ describe('CreatePet', () => {
     expect((await createPet.execute(draft)).pet.id).toBe(1n);
   });
 
-  it('makes one pet of an idempotent draft, however often it comes', async () => {
+  it('creates one pet for repeated calls with an idempotency key', async () => {
     const pets = new InMemoryPetRepository();
     const createPet = new CreatePet(pets);
-    const idempotency = { key: 'a'.repeat(64), fingerprint: 'b'.repeat(64) };
+    const idempotency = idempotencyFor('a');
     const pet = { id: 1n, ...draft };
     expect(await createPet.execute(draft, idempotency)).toStrictEqual({ pet, replayed: false });
     expect(await createPet.execute(draft, idempotency)).toStrictEqual({ pet, replayed: true });
     expect(await pets.list({ limit: 2 })).toStrictEqual([pet]);
   });
 
-  it('passes on that no id is left', async () => {
-    const createPet = new CreatePet(new InMemoryPetRepository(MAX_PET_ID - 1n));
+  it('rejects when no id is left', async () => {
+    const createPet = new CreatePet(await petsAfter(MAX_PET_ID - 1n));
     expect((await createPet.execute(draft)).pet.id).toBe(MAX_PET_ID);
     await expect(createPet.execute(draft)).rejects.toThrow(PetIdsExhausted);
   });

@@ -13,7 +13,7 @@ describe('GetPet', () => {
     expect(pet).toStrictEqual({ id: 2n, name: 'Tom', categoryId: INT64_MIN, status: 'available' });
   });
 
-  it.each([2n, 0n, -1n, INT64_MIN, INT64_MAX])('fails with the id when there is no pet %d', async (id) => {
+  it.each([2n, 0n, -1n, INT64_MIN, INT64_MAX])('rejects the unknown id %d', async (id) => {
     const pets = new InMemoryPetRepository();
     await pets.insert(newPet({ name: 'Rex', categoryId: 1n }));
     const error: unknown = await new GetPet(pets).execute(id).catch((cause: unknown) => cause);

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { DamagedPet, InvalidPageSize } from '../../../src/application/pets/errors.ts';
 import { ListPets, type PageRequest } from '../../../src/application/pets/list-pets.ts';
-import { pageFromStorage, petFromStorage } from '../../../src/application/pets/pet-from-storage.ts';
+import { parseStoredPage, parseStoredPet } from '../../../src/application/pets/parse-stored-pet.ts';
 import type { PetQuery } from '../../../src/application/ports/pet-repository.ts';
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts';
 import { newPet, type Pet, PET_STATUSES } from '../../../src/domain/pet.ts';
 
-/** A catalogue of this many pets, whose statuses go round: available, pending, sold. */
+/** A catalogue of this many pets. Their statuses rotate: available, pending, sold. */
 async function catalogue(size: number): Promise<InMemoryPetRepository> {
   const pets = new InMemoryPetRepository();
   for (let i = 0; i < size; i++) {
@@ -36,7 +36,7 @@ describe('ListPets', () => {
     });
   });
 
-  it('returns an empty page of an empty catalogue', async () => {
+  it('returns an empty page from an empty catalogue', async () => {
     expect(await new ListPets(await catalogue(0)).execute({})).toStrictEqual({ pets: [] });
   });
 
@@ -44,30 +44,29 @@ describe('ListPets', () => {
     ['fewer than a page', 19, upTo(19), undefined],
     ['exactly a page', 20, upTo(20), undefined],
     ['one more than a page', 21, upTo(20), 20n],
-  ])('returns 20 when not told how many, of %s', async (_what, size, ids, next) => {
+  ])('returns up to 20 pets by default, from %s', async (_what, size, ids, next) => {
     const page = await idsOf(await catalogue(size), {});
     expect(page).toStrictEqual({ ids, next, hasNext: next !== undefined });
   });
 
-  it('takes a limit from 1 to 100', async () => {
+  it('accepts a limit from 1 to 100', async () => {
     const pets = await catalogue(101);
     expect(await idsOf(pets, { limit: 1 })).toStrictEqual({ ids: [1], next: 1n, hasNext: true });
     expect(await idsOf(pets, { limit: 100 })).toStrictEqual({ ids: upTo(100), next: 100n, hasNext: true });
   });
 
-  it.each([0, -1, 101, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('refuses the limit %d', async (limit) => {
+  it.each([0, -1, 101, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('rejects the limit %d', async (limit) => {
     const error: unknown = await new ListPets(await catalogue(1))
       .execute({ limit })
       .catch((cause: unknown) => cause);
     expect(error).toBeInstanceOf(InvalidPageSize);
     expect(error).toMatchObject({
       kind: 'invalid-page-size',
-      limit,
       message: 'limit must be an integer from 1 to 100',
     });
   });
 
-  it('returns only pets with the status, and a next page only when one of them follows', async () => {
+  it('returns only pets with the status, and a next page only when another such pet follows', async () => {
     const pets = await catalogue(9);
     expect(await idsOf(pets, { status: 'pending' })).toStrictEqual({
       ids: [2, 5, 8],
@@ -79,7 +78,7 @@ describe('ListPets', () => {
       next: 6n,
       hasNext: true,
     });
-    // Pet 9 is the last one that is sold; pets 7 and 8 follow pet 6 as well.
+    // Pet 9 is the last sold one. Pets 7 and 8 also follow pet 6.
     expect(await idsOf(pets, { status: 'sold', limit: 1, after: 6n })).toStrictEqual({
       ids: [9],
       next: undefined,
@@ -92,17 +91,17 @@ describe('ListPets', () => {
     ['the last one', 5n, []],
     ['before the first', INT64_MIN, [1, 2, 3, 4, 5]],
     ['beyond the last', INT64_MAX, []],
-  ])('begins after an id: %s', async (_what, after, ids) => {
+  ])('starts after an id: %s', async (_what, after, ids) => {
     expect((await idsOf(await catalogue(5), { after })).ids).toStrictEqual(ids);
   });
 
   describe('where a pet is damaged', () => {
-    /** A storage that holds a damaged record among 6 pets. */
+    /** Six pets, one of them with a damaged record. */
     async function damaged(id: bigint): Promise<InMemoryPetRepository> {
       class Damaged extends InMemoryPetRepository {
         override async list(query: PetQuery): Promise<readonly Pet[]> {
-          return pageFromStorage(await super.list(query), query.after ?? 0n, (pet) =>
-            petFromStorage(pet.id, pet.id === id ? { ...pet, status: 'damaged' } : pet),
+          return parseStoredPage(await super.list(query), query.after ?? 0n, (pet) =>
+            parseStoredPet(pet.id, pet.id === id ? { ...pet, status: 'damaged' } : pet),
           );
         }
       }
@@ -115,20 +114,20 @@ describe('ListPets', () => {
       ['in the middle of the page', 5, 3n, [1, 2], 2n],
       ['the last of the page', 3, 3n, [1, 2], 2n],
       ['the first of the next page', 2, 3n, [1, 2], 2n],
-      ['further on', 1, 3n, [1], 1n],
+      ['after the next page', 1, 3n, [1], 1n],
       ['the last of all', 20, 6n, [1, 2, 3, 4, 5], 5n],
     ])('ends the page before it: %s', async (_what, limit, id, ids, next) => {
       expect(await idsOf(await damaged(id), { limit })).toStrictEqual({ ids, next, hasNext: true });
     });
 
-    it('fails when the page begins with it', async () => {
+    it('rejects a page that starts with it', async () => {
       const list = new ListPets(await damaged(3n));
       const expected = { kind: 'damaged-pet', id: 3n, before: [] };
       await expect(list.execute({ limit: 2, after: 2n })).rejects.toMatchObject(expected);
       await expect(list.execute({ limit: 1, after: 2n })).rejects.toMatchObject(expected);
     });
 
-    it('shows a walk that goes on after it every other pet exactly once', async () => {
+    it('returns every other pet exactly once to a walk that continues after it', async () => {
       for (const damagedId of [1n, 3n, 6n]) {
         const pets = await damaged(damagedId);
         const walk: (number | string)[] = [];
@@ -151,7 +150,7 @@ describe('ListPets', () => {
     });
   });
 
-  it('shows every pet of the beginning exactly once to a walk, whatever is added meanwhile', async () => {
+  it('returns every earlier pet exactly once to a walk while pets are added', async () => {
     const pets = await catalogue(10);
     const seen: number[] = [];
     let after: bigint | undefined;

@@ -140,7 +140,7 @@ describe('the configuration', () => {
     expect(readConfig({ API_KEYS: text }).apiKeys).toStrictEqual(keys);
   });
 
-  it('wants each of API_KEYS to have a label of its own, because that is its id', () => {
+  it('requires a different label for each of API_KEYS, because the label is the id', () => {
     const problem = 'API_KEYS must have a different label for each key';
     expect(problemsOf({ API_KEYS: `a=${KEY},a=${KEY}X` })).toStrictEqual([problem]);
     expect(problemsOf({ API_KEYS: `${KEY},key-1=${KEY}X` })).toStrictEqual([problem]);

@@ -8,16 +8,16 @@ import { ask, KEY } from '../../support/client.ts';
 
 const DONE = { code: 0, signal: null };
 const FAILED = { code: 1, signal: null };
-/** Each makes a request's line longer, so that fewer of them fill what the service keeps. */
+/** Both make log lines longer: fewer requests then fill the service's buffer. */
 const LONG_ID = 'i'.repeat(64);
 const LONG_LABEL = 'l'.repeat(64);
 const PET = '{"name":"Rex","categoryId":1}';
-/** The test is busy for as long as a shared machine needs for some thousand requests. */
+/** The time that a shared machine may need for some thousand requests. */
 const BUSY_MS = 60_000;
 const MADE = /Bearer (\S+)' '(http:\S+)\/v1\/pets'/;
 const LOST = /^petstore: (\d+) log lines were lost, (\d+) of them audit lines\n$/m;
 
-/** The service, or a command of it, as a shell starts it. The descriptor 9 is a pipe whose reader is gone. */
+/** Starts the service, or a command, from a shell. Descriptor 9 is a pipe whose reader is gone. */
 function redirected(
   redirection: string,
   { args = '', ...env }: Record<string, string> & { args?: string } = {},
@@ -32,7 +32,7 @@ async function fifo(): Promise<Fifo> {
   return made;
 }
 
-/** Requests from 16 clients at once, each answered with this status. */
+/** Sends requests from 16 clients at once, and expects this status of every answer. */
 async function flood(
   url: string,
   requests: number,
@@ -61,7 +61,7 @@ async function flood(
   agent.destroy();
 }
 
-/** A service whose log nobody reads after its first line. */
+/** A service whose log is not read after the first line. */
 async function unread(
   env: Record<string, string> = {},
 ): Promise<{ log: Fifo; service: Program; url: string }> {
@@ -76,7 +76,7 @@ describe('a service whose standard output', () => {
     ['is on a full device', '> /dev/full', 304],
     ['has lost its reader', '>&9', 304],
     ['is closed', '>&-', undefined],
-  ])('%s goes on, ends with 0, and says what was lost', async (_what, redirection, lost) => {
+  ])('%s keeps serving, exits with 0, and reports what was lost', async (_what, redirection, lost) => {
     const service = redirected(redirection);
     const [, key = '', url = ''] = await service.printed(MADE, 'stderr');
     await flood(`${url}/livez`, 300, { status: 200 });
@@ -85,14 +85,14 @@ describe('a service whose standard output', () => {
     });
     service.signal('SIGTERM');
     expect(await service.ended).toStrictEqual(DONE);
-    // Besides the requests: two audit lines, and where it listens, that it shuts down and has stopped.
+    // Besides the requests: two audit lines, and the lines of listening, shutting down and having stopped.
     const told = lost === undefined ? undefined : [`${lost + 2}`, '2'];
     expect(LOST.exec(service.stderr)?.slice(1)).toStrictEqual(told);
   });
 });
 
-describe('a service whose log nobody reads', () => {
-  it('answers, and tells how many lines it has dropped when somebody reads again', {
+describe('a service whose log is not read', () => {
+  it('answers, and reports how many lines it has dropped when the log is read again', {
     timeout: BUSY_MS,
   }, async () => {
     const { log, service, url } = await unread();
@@ -122,7 +122,7 @@ describe('a service whose log nobody reads', () => {
     expect(service.stderr).toBe('');
   });
 
-  it('tells of dropped audit lines, also when it logs errors only', { timeout: BUSY_MS }, async () => {
+  it('reports dropped audit lines, even if it logs errors only', { timeout: BUSY_MS }, async () => {
     const log = await fifo();
     log.fill();
     const service = redirected(`> '${log.path}'`, { LOG_LEVEL: 'error' });
@@ -138,7 +138,7 @@ describe('a service whose log nobody reads', () => {
     ['SIGTERM', 0],
     ['SIGHUP', 0],
     ['SIGUSR2', 1],
-  ] as const)('ends after %s with %d', async (signal, code) => {
+  ] as const)('exits after %s with %d', async (signal, code) => {
     const bug = "process.on('SIGUSR2', () => { throw new Error('boom') })";
     const { service, url } = await unread({
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(bug)}`,
@@ -163,7 +163,7 @@ describe('a first start whose standard error', () => {
     expect(await service.ended).toStrictEqual(DONE);
   });
 
-  it('is not read serves, and shows the key when it is read', async () => {
+  it('is not read serves, and shows the key once it is read', async () => {
     const errors = await fifo();
     errors.fill();
     const service = redirected(`2> '${errors.path}'`);
@@ -173,7 +173,7 @@ describe('a first start whose standard error', () => {
     expect(await service.ended).toStrictEqual(DONE);
   });
 
-  it('is never read ends with 0', async () => {
+  it('is never read exits with 0', async () => {
     const errors = await fifo();
     errors.fill();
     const service = redirected(`2> '${errors.path}'`);
@@ -189,14 +189,14 @@ describe('a command', () => {
     ['keys --help', '> /dev/full', 'ENOSPC: no space left on device, write'],
     ['export --help', '> /dev/full', 'ENOSPC: no space left on device, write'],
     ['--help', '>&9', 'write EPIPE'],
-  ])('whose answer cannot be written says so: %s %s', async (args, redirection, reason) => {
+  ])('whose output cannot be written says so: %s %s', async (args, redirection, reason) => {
     const program = redirected(redirection, { args });
     expect(await program.ended).toStrictEqual(FAILED);
     expect(program.stderr).toBe(`petstore: standard output cannot be written: ${reason}\n`);
   });
 
   it.each(['2> /dev/full', '2>&-', '2>&9'])(
-    'does its work when it cannot say so: %s',
+    'does its work even if it cannot report it: %s',
     async (redirection) => {
       const env = { DATABASE_URL: `sqlite:${await newFile()}` };
       const created = redirected(redirection, { ...env, args: 'keys create --label x' });
@@ -207,7 +207,7 @@ describe('a command', () => {
     },
   );
 
-  it('ends when nobody reads its standard error', async () => {
+  it('exits even if its standard error is not read', async () => {
     const errors = await fifo();
     errors.fill();
     const env = { DATABASE_URL: `sqlite:${await newFile()}` };
@@ -218,11 +218,11 @@ describe('a command', () => {
     expect(await refused.ended).toStrictEqual(FAILED);
   });
 
-  it('waits for a reader of its answer', async () => {
+  it('waits for a reader of its output', async () => {
     const output = await fifo();
     output.fill();
     const waiting = redirected(`> '${output.path}'`, { args: '--help' });
-    await output.read(/petstore: a catalogue[^]+SHUTDOWN_TIMEOUT/);
+    await output.read(/petstore: a pet catalogue[^]+SHUTDOWN_TIMEOUT/);
     expect(await waiting.ended).toStrictEqual(DONE);
   });
 });

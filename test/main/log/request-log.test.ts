@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { RequestLog } from '../../../src/adapters/http/request-log.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
-import { requestLog } from '../../../src/main/log/log.ts';
+import { requestLog } from '../../../src/main/log/request-log.ts';
 
 const REQUEST = {
   requestId: 'r',
@@ -20,7 +20,7 @@ const INFO = 30;
 const WARN = 40;
 const ERROR = 50;
 
-/** What is logged by this report. */
+/** The lines that this report logs. */
 function logged(report: (log: RequestLog) => void, level = 'info'): unknown[] {
   const lines: string[] = [];
   const log = pino({ base: null, timestamp: false, level }, { write: (line) => void lines.push(line) });
@@ -29,16 +29,16 @@ function logged(report: (log: RequestLog) => void, level = 'info'): unknown[] {
 }
 
 describe('the log line of a request', () => {
-  it('tells what the record tells', () => {
+  it('has the fields of the record', () => {
     const { aborted: _, ...fields } = REQUEST;
     expect(logged((log) => log.answered(REQUEST))).toStrictEqual([{ level: 30, msg: 'request', ...fields }]);
   });
 
-  it('says that the client was gone', () => {
+  it('says that the client hung up', () => {
     expect(logged((log) => log.answered({ ...REQUEST, aborted: true }))).toMatchObject([{ aborted: true }]);
   });
 
-  it('leaves out what is not known of what was not HTTP', () => {
+  it('leaves out what is unknown because the input was not HTTP', () => {
     const none = {
       method: undefined,
       route: undefined,
@@ -53,7 +53,7 @@ describe('the log line of a request', () => {
 });
 
 describe('the log line of a failure', () => {
-  it('is an error with its stack when it is a bug', () => {
+  it('is an error with its stack if it is a bug', () => {
     const bug = new TypeError('boom', { cause: new Error('the reason') });
     expect(logged((log) => log.failed(bug, 'r'))).toMatchObject([
       {
@@ -65,16 +65,16 @@ describe('the log line of a failure', () => {
     ]);
   });
 
-  it('is a warning when the storage is away', () => {
+  it('is a warning if the storage is unavailable', () => {
     const away = new StorageUnavailable('no primary');
     expect(logged((log) => log.failed(away, 'r'))).toMatchObject([
       { level: WARN, msg: 'failure', requestId: 'r', err: { message: 'no primary' } },
     ]);
   });
 
-  it('tells of what is no error and belongs to no request', () => {
-    expect(logged((log) => log.failed('thrown by somebody', undefined))).toStrictEqual([
-      { level: ERROR, msg: 'failure', err: 'thrown by somebody' },
+  it('holds a thrown value that is not an Error and belongs to no request', () => {
+    expect(logged((log) => log.failed('a thrown string', undefined))).toStrictEqual([
+      { level: ERROR, msg: 'failure', err: 'a thrown string' },
     ]);
   });
 });
@@ -84,31 +84,31 @@ describe('the audit line of a pet', () => {
   const CREATED = { ...WHO, petId: 42n, replayed: false };
   const LINE = { level: INFO, msg: 'audit', audit: 'pet.created', ...WHO, petId: 42 };
 
-  it('tells who made which', () => {
+  it('says who created which pet', () => {
     expect(logged((log) => log.petCreated(CREATED))).toStrictEqual([LINE]);
   });
 
-  it('tells who was given it again', () => {
+  it('says who was given an existing pet again', () => {
     expect(logged((log) => log.petCreated({ ...CREATED, replayed: true }))).toStrictEqual([
       { ...LINE, audit: 'pet.replayed' },
     ]);
   });
 
-  it('tells the last id to the last digit', () => {
+  it('has the last id to the last digit', () => {
     expect(logged((log) => log.petCreated({ ...CREATED, petId: MAX_PET_ID }))).toStrictEqual([
       { ...LINE, petId: 9_007_199_254_740_991 },
     ]);
   });
 
-  it.each(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])('is there at the level %s', (level) => {
+  it.each(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])('is logged at level %s', (level) => {
     expect(logged((log) => log.petCreated(CREATED), level)).toStrictEqual([LINE]);
   });
 
-  it('is not there when nothing is to be logged at all', () => {
+  it('is not logged at level silent', () => {
     expect(logged((log) => log.petCreated(CREATED), 'silent')).toStrictEqual([]);
   });
 
-  it('does not bring the lines of requests with it', () => {
+  it('does not turn on the lines of requests', () => {
     const report = (log: RequestLog) => {
       log.answered(REQUEST);
       log.petCreated(CREATED);
@@ -119,14 +119,14 @@ describe('the audit line of a pet', () => {
 });
 
 describe('the log line of a request that was not counted', () => {
-  it('is a warning with how many there have been', () => {
+  it('is a warning that counts such requests', () => {
     const away = new StorageUnavailable('no primary');
     const report = (log: RequestLog) => {
       for (const requestId of ['a', 'b', 'c']) log.notLimited(away, requestId);
     };
     const line = (requestId: string, notLimited: number) => ({
       level: WARN,
-      msg: 'not limited',
+      msg: 'rate limit not enforced',
       requestId,
       notLimited,
       err: { type: 'StorageUnavailable', message: 'no primary', stack: expect.any(String) },
@@ -134,18 +134,21 @@ describe('the log line of a request that was not counted', () => {
     expect(logged(report)).toMatchObject([line('a', 1), line('b', 2), line('c', 3)]);
   });
 
-  it('does not count what else fails', () => {
+  it('does not count other failures', () => {
     const away = new StorageUnavailable('no primary');
     const report = (log: RequestLog) => {
       log.failed(away, 'a');
       log.notLimited(away, 'b');
     };
-    expect(logged(report)).toMatchObject([{ msg: 'failure' }, { msg: 'not limited', notLimited: 1 }]);
+    expect(logged(report)).toMatchObject([
+      { msg: 'failure' },
+      { msg: 'rate limit not enforced', notLimited: 1 },
+    ]);
   });
 });
 
 describe('the log line of trouble with connections', () => {
-  it('is a warning that says what became of how many', () => {
+  it('is a warning that says what happened to how many', () => {
     const report = (log: RequestLog) => {
       log.connectionTrouble({ kind: 'cut-off', connections: 20 });
       log.connectionTrouble({ kind: 'refused', connections: 1 });
@@ -155,16 +158,16 @@ describe('the log line of trouble with connections', () => {
     expect(logged(report)).toStrictEqual([
       {
         level: WARN,
-        msg: 'connections cut off: too much was held for clients that do not take it',
+        msg: 'connections cut off: clients that do not read their answers held too much memory',
         connections: 20,
       },
       {
         level: WARN,
-        msg: 'connections refused: there are as many as MAX_CONNECTIONS allows',
+        msg: 'connections refused: as many as MAX_CONNECTIONS are open',
         connections: 1,
       },
-      { level: WARN, msg: 'no file descriptor is left: new connections are closed unheard' },
-      { level: WARN, msg: 'there are file descriptors again' },
+      { level: WARN, msg: 'out of file descriptors: new connections are closed without an answer' },
+      { level: WARN, msg: 'file descriptors are available again' },
     ]);
   });
 });

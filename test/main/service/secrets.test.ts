@@ -1,18 +1,17 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, it, onTestFinished } from 'vitest';
-import { type Program, runService } from '../../support/process.ts';
+import { expect, it } from 'vitest';
 import { ask, connect } from '../../support/client.ts';
+import { type Program, runService } from '../../support/process.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 
 const API_KEY = 'hunter2-hunter2-hunter2';
 const PASSWORD = 'correct-horse-battery';
 
-/** The programs are many. */
+/** Each test starts about ten programs. */
 const LONG = { timeout: 60_000 };
 
-/** What a client does with a key that it should not, or that does not work. */
+/** Sends the key in every place where it does not belong, and in forms that are not valid. */
 async function misuse(url: string, key: string): Promise<void> {
   const body = JSON.stringify({ name: 'Rex', categoryId: 1 });
   await Promise.all([
@@ -36,9 +35,8 @@ async function misuse(url: string, key: string): Promise<void> {
   connection.close();
 }
 
-it('prints no key that it was given or has made, but for the one time that it is shown', LONG, async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'petstore-secrets-'));
-  onTestFinished(async () => rm(directory, { recursive: true }));
+it('prints a key once, when it is made, and a key of API_KEYS never', LONG, async () => {
+  const directory = await testDirectory();
   const file = join(directory, 'petstore.db');
   const env = { DATABASE_URL: `sqlite:${file}`, LOG_LEVEL: 'trace' };
   const programs: Program[] = [];
@@ -78,7 +76,7 @@ it('prints no key that it was given or has made, but for the one time that it is
   await petstore(['keys', 'revoke', key.split('_')[1]!, '--json']);
   for (const one of [API_KEY, key, next]) await misuse(url, one);
 
-  // A failure of the storage, and a bug: an answer that is 503, and one that is 500. And too many.
+  // The log of a storage failure (503) and of a bug (500).
   const other = new DatabaseSync(file);
   other.exec('BEGIN IMMEDIATE');
   const body = '{"name":"Rex","categoryId":1}';
@@ -93,15 +91,15 @@ it('prints no key that it was given or has made, but for the one time that it is
   const secrets = [key, next].map((one) => one.split('_')[2]!);
   for (const text of shown) expect(printed.split(text)).toHaveLength(2);
   for (const secret of secrets) expect(printed.split(secret)).toHaveLength(2);
-  // Once, in the line to paste.
+  // Once, in the command to paste.
   expect(printed.split(made.split('_')[2]!)).toHaveLength(2);
   expect(printed).not.toContain(API_KEY);
-  // It has looked at something.
+  // The programs did log what they did.
   expect(printed).toContain('"msg":"failure"');
   expect(printed).toContain('"audit":"key.revoked"');
 });
 
-it('prints no secret of its variables when it cannot start', LONG, async () => {
+it('prints no secret from its environment when it cannot start', LONG, async () => {
   const programs = [
     `mongodb://me:${PASSWORD}@127.0.0.1:1/petstore?serverSelectionTimeoutMS=1`,
     `mongodb://me:${PASSWORD}@/petstore`,

@@ -1,96 +1,103 @@
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { runService } from '../../support/process.ts';
+import { describe, expect, it } from 'vitest';
+import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { ask, KEY } from '../../support/client.ts';
+import { runService } from '../../support/process.ts';
+import { startService } from '../../support/service.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 
 const PET = '{"name":"Rex","categoryId":-9223372036854775808,"status":"sold"}';
 const STORED = `{"id":1,${PET.slice(1)}`;
+const IDEMPOTENT = { body: PET, headers: { 'idempotency-key': 'a' } };
 
-async function freshDirectory(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'petstore-sqlite-'));
-  onTestFinished(() => rm(directory, { recursive: true }));
-  return directory;
+async function freshUrl(): Promise<string> {
+  return `sqlite:${await testDirectory()}/pets.db`;
+}
+
+/** A second service on a file that holds the pet of a first one. */
+async function expectPetKept(DATABASE_URL: string): Promise<void> {
+  const { url } = await startService({ DATABASE_URL });
+  const pets = `${url}/v1/pets`;
+  expect(await ask(pets)).toMatchObject({ status: 200, body: `[${STORED}]` });
+  expect(await ask(pets, IDEMPOTENT)).toMatchObject({
+    body: STORED,
+    headers: { 'idempotent-replayed': 'true' },
+  });
+  expect(await ask(pets, { body: PET })).toMatchObject({ headers: { location: '/v1/pets/2' } });
 }
 
 describe('a service with its pets in a SQLite file', () => {
-  it('makes the file and its directory', async () => {
-    const DATABASE_URL = `sqlite:${await freshDirectory()}/data/pets.db`;
-    const url = await runService({ API_KEYS: KEY, DATABASE_URL }).url();
+  it('creates the file and its directory', async () => {
+    const { url } = await startService({ DATABASE_URL: `sqlite:${await testDirectory()}/data/pets.db` });
     expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200 });
     expect(await ask(`${url}/v1/pets`)).toMatchObject({ status: 200, body: '[]' });
   });
 
-  it.each(['SIGTERM', 'SIGKILL'] as const)('has the pets again after %s and a restart', async (signal) => {
-    const DATABASE_URL = `sqlite:${await freshDirectory()}/pets.db`;
-    const headers = { 'idempotency-key': 'a' };
-    const first = runService({ API_KEYS: KEY, DATABASE_URL });
-    const url = `${await first.url()}/v1/pets`;
-    expect(await ask(url, { body: PET, headers })).toMatchObject({ status: 201, body: STORED });
-    first.signal(signal);
-    await first.ended;
-
-    const second = runService({ API_KEYS: KEY, DATABASE_URL });
-    const again = `${await second.url()}/v1/pets`;
-    expect(await ask(again)).toMatchObject({ status: 200, body: `[${STORED}]` });
-    expect(await ask(again, { body: PET, headers })).toMatchObject({
-      body: STORED,
-      headers: { 'idempotent-replayed': 'true' },
-    });
-    expect(await ask(again, { body: PET })).toMatchObject({ headers: { location: '/v1/pets/2' } });
+  it('has the pets again after a stop and a restart', async () => {
+    const DATABASE_URL = await freshUrl();
+    const { url, stop } = await startService({ DATABASE_URL });
+    expect(await ask(`${url}/v1/pets`, IDEMPOTENT)).toMatchObject({ status: 201, body: STORED });
+    await stop();
+    await expectPetKept(DATABASE_URL);
   });
 
-  it('does not start on a file that another service has, and says so', async () => {
-    const DATABASE_URL = `sqlite:${await freshDirectory()}/pets.db`;
+  it.each(['SIGTERM', 'SIGKILL'] as const)('has the pets again after %s and a restart', async (signal) => {
+    const DATABASE_URL = await freshUrl();
     const first = runService({ API_KEYS: KEY, DATABASE_URL });
-    await first.url();
+    expect(await ask(`${await first.url()}/v1/pets`, IDEMPOTENT)).toMatchObject({
+      status: 201,
+      body: STORED,
+    });
+    first.signal(signal);
+    await first.ended;
+    await expectPetKept(DATABASE_URL);
+  });
+
+  it('does not start on a file that another service uses, and says so', async () => {
+    const DATABASE_URL = await freshUrl();
+    await startService({ DATABASE_URL });
     const second = runService({ API_KEYS: KEY, DATABASE_URL });
     expect(await second.ended).toStrictEqual({ code: 1, signal: null });
     expect(second.stderr).toMatch(
-      /^petstore: the SQLite file \S+ is in use by another petstore service; stop that first\n$/,
+      /^petstore: the SQLite file \S+ is in use by another petstore service; stop that service first\n$/,
     );
     expect(second.stdout).toBe('');
   });
 
   it.for(['/proc/nothing/pets.db', '/proc/self/fd/99/pets.db', '/proc/nothing/deep/er/pets.db'])(
-    'does not start where no directory can be made: %s',
+    'does not start where no directory can be created: %s',
     async (file, { skip }) => {
-      if (process.platform !== 'linux') skip('/proc is of Linux');
-      const service = runService({ API_KEYS: KEY, DATABASE_URL: `sqlite:${file}` });
-      expect(await service.ended).toStrictEqual({ code: 1, signal: null });
-      expect(service.stderr).toMatch(
-        /^petstore: the SQLite file \S+ cannot be opened: ENOENT: no such file or directory, mkdir '\S+'\n$/,
+      if (process.platform !== 'linux') skip('only Linux has /proc');
+      const starting = startService({ DATABASE_URL: `sqlite:${file}` });
+      await expect(starting).rejects.toThrow(StorageSetupError);
+      await expect(starting).rejects.toThrow(
+        /^the SQLite file \S+ cannot be opened: ENOENT: no such file or directory, mkdir '\S+'$/,
       );
     },
   );
 
-  it('warns in its log when the file is taken away, answers 503, and goes on when it is back', async () => {
-    const file = join(await freshDirectory(), 'pets.db');
-    const service = runService({ API_KEYS: KEY, DATABASE_URL: `sqlite:${file}` });
-    const url = await service.url();
+  it('warns in its log when the file is moved away, answers 503, and goes on when it is back', async () => {
+    const file = join(await testDirectory(), 'pets.db');
+    const { url, logged } = await startService({ DATABASE_URL: `sqlite:${file}` });
     expect(await ask(`${url}/v1/pets`, { body: PET })).toMatchObject({ status: 201 });
     await rename(file, `${file}-moved`);
 
     expect(await ask(`${url}/v1/pets`, { body: PET })).toMatchObject({ status: 503 });
     expect(await ask(`${url}/readyz`)).toMatchObject({ status: 503 });
     expect(await ask(`${url}/v1/pets`)).toMatchObject({ status: 200 });
-    expect(await service.logged(/nothing is written until this is mended: [^"]+/)).toMatchObject({
-      level: 40,
-    });
+    expect(await logged(/writes are refused until this is fixed: /)).toMatchObject({ level: 40 });
     await rename(`${file}-moved`, file);
 
     expect(await ask(`${url}/v1/pets`, { body: PET })).toMatchObject({ status: 201 });
-    await service.logged(/[^"]+ are in place again: writing goes on/);
+    await logged(/ are back in place: writes resume/);
   });
 
-  it('does not start on a file that is no SQLite database', async () => {
-    const file = join(await freshDirectory(), 'notes.txt');
+  it('does not start on a file that is not a SQLite database', async () => {
+    const file = join(await testDirectory(), 'notes.txt');
     await writeFile(file, 'These are notes, and no pets at all. '.repeat(100));
-    const service = runService({ API_KEYS: KEY, DATABASE_URL: `sqlite:${file}` });
-    expect(await service.ended).toStrictEqual({ code: 1, signal: null });
-    expect(service.stderr).toBe(
-      `petstore: the SQLite file ${file} is no SQLite database; choose another path\n`,
+    await expect(startService({ DATABASE_URL: `sqlite:${file}` })).rejects.toThrow(
+      new StorageSetupError(`the SQLite file ${file} is not a SQLite database; choose another path`),
     );
   });
 });

@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryTokenVerifier } from '../../../src/adapters/memory/token-verifier.ts';
-import { keyMint } from '../../../src/adapters/tokens/token.ts';
+import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
 import { RevokeKey } from '../../../src/application/keys/revoke-key.ts';
 import { SCOPES } from '../../../src/domain/api-key.ts';
@@ -27,7 +27,7 @@ async function withoutKeys(env: Record<string, string>): Promise<StartKeys> {
 /** A storage with a key. */
 async function withKey({ revoked }: { readonly revoked: boolean }): Promise<InMemoryApiKeyRepository> {
   const keys = new InMemoryApiKeyRepository();
-  const { key } = await new CreateKey(keys, keyMint, now).execute({ label: 'till', scopes: SCOPES });
+  const { key } = await new CreateKey(keys, mintKey, now).execute({ label: 'till', scopes: SCOPES });
   if (revoked) await new RevokeKey(keys, now).execute(key.id);
   return keys;
 }
@@ -38,17 +38,17 @@ describe('the keys of API_KEYS', async () => {
   it('are kept as SHA-256 digests, and no key is made beside them', () => {
     expect(keys).toStrictEqual({
       known: [
-        { key: { id: 'ci', label: 'ci', scopes: SCOPES }, digest: digest(KEY) },
-        { key: { id: 'key-2', label: 'key-2', scopes: SCOPES }, digest: digest(`${KEY}2`) },
+        { caller: { id: 'ci', label: 'ci', scopes: SCOPES }, digest: digest(KEY) },
+        { caller: { id: 'key-2', label: 'key-2', scopes: SCOPES }, digest: digest(`${KEY}2`) },
       ],
     });
   });
 
-  it('are nowhere to be found afterwards', () => {
+  it('are not kept in plain text', () => {
     expect(inspect(keys, { depth: 10, showHidden: true })).not.toContain(KEY);
   });
 
-  it('open the door, and nothing else does', async () => {
+  it('are accepted, and nothing else is', async () => {
     const verifier = new InMemoryTokenVerifier(keys.known);
     const tokens = [KEY, `${KEY}2`, `${KEY}3`, '', `ci=${KEY}`, digest(KEY).toString('hex')];
     expect(await Promise.all(tokens.map((token) => verifier.verify(token)))).toMatchObject([
@@ -61,16 +61,18 @@ describe('the keys of API_KEYS', async () => {
 
 describe('without a key anywhere', () => {
   it.each(['127.0.0.1', '127.255.0.9', 'localhost', '::1', ''])(
-    'one is made where only this machine can reach the service: HOST=%s',
+    'a key is made where only this machine can reach the service: HOST=%s',
     async (HOST) => {
       const { known, made } = await withoutKeys({ HOST });
       const { id, token } = made!;
       expect(token).toMatch(new RegExp(`^pets_${id}_[0-9A-Za-z]{49}$`));
-      expect(known).toStrictEqual([{ key: { id, label: 'start', scopes: SCOPES }, digest: digest(token) }]);
+      expect(known).toStrictEqual([
+        { caller: { id, label: 'start', scopes: SCOPES }, digest: digest(token) },
+      ]);
     },
   );
 
-  it('a new one is made at each start', async () => {
+  it('each start makes a new one', async () => {
     const all = await Promise.all(Array.from({ length: 100 }, async () => withoutKeys({})));
     expect(new Set(all.map(({ made }) => made?.token)).size).toBe(100);
   });
@@ -86,19 +88,22 @@ describe('without a key anywhere', () => {
     'petstore',
     '::ffff:10.0.0.1',
     '2001:db8::1',
-  ])('the start is refused where others may reach it, with what to type: HOST=%s', async (HOST) => {
-    await expect(withoutKeys({ HOST })).rejects.toThrow(
-      new InvalidConfig([
-        'there is no API key yet, and others can reach the service when HOST is not a loopback address; ' +
-          'run: npm run petstore -- keys create --label NAME',
-      ]),
-    );
-    expect(await withoutKeys({ HOST, API_KEYS: KEY })).toMatchObject({
-      known: [{ key: { label: 'key-1' } }],
-    });
-  });
+  ])(
+    'the start is refused where others can reach the service, with the command to run: HOST=%s',
+    async (HOST) => {
+      await expect(withoutKeys({ HOST })).rejects.toThrow(
+        new InvalidConfig([
+          'there is no API key yet, and others can reach the service when HOST is not a loopback address; ' +
+            'run: npm run petstore -- keys create --label NAME',
+        ]),
+      );
+      expect(await withoutKeys({ HOST, API_KEYS: KEY })).toMatchObject({
+        known: [{ caller: { label: 'key-1' } }],
+      });
+    },
+  );
 
-  it('the start is refused where others may reach it and no key could be created', async () => {
+  it('the start is refused where others can reach the service and the storage cannot keep a key', async () => {
     await expect(withoutKeys({ HOST: '::', DATABASE_URL: 'memory:' })).rejects.toThrow(
       new InvalidConfig([
         'API_KEYS must be set when HOST is not a loopback address, because others can reach the service then',
@@ -107,8 +112,8 @@ describe('without a key anywhere', () => {
   });
 });
 
-describe('with a key in the storage, whatever its state', () => {
-  it.each(['127.0.0.1', '0.0.0.0'])('none is made, and none is asked for: HOST=%s', async (HOST) => {
+describe('with a key in the storage, in any state', () => {
+  it.each(['127.0.0.1', '0.0.0.0'])('no key is made, and none is required: HOST=%s', async (HOST) => {
     const warnings: string[] = [];
     const warn = (message: string) => void warnings.push(message);
 

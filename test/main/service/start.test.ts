@@ -1,20 +1,19 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openMongoArchive } from '../../../src/adapters/mongodb/open.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
-import { keyMint, mintKey } from '../../../src/adapters/tokens/token.ts';
+import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
+import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
+import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { SCOPES } from '../../../src/domain/api-key.ts';
-import { readConfig } from '../../../src/main/config/config.ts';
-import { type Service, start } from '../../../src/main/service/start.ts';
+import { ask, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
 import { addressOf, freshDatabase, throughPort } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 import { type Program, runService } from '../../support/process.ts';
+import { startService } from '../../support/service.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
-import { ask, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 
 const mongo = await sharedMongo();
 const leftOut = mongo === undefined ? ' (left out: no server)' : '';
@@ -22,42 +21,35 @@ const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 const PET = '{"name":"Rex","categoryId":-9223372036854775808,"status":"sold"}';
 const STORED = `{"id":1,${PET.slice(1)}`;
 
-/** A service in this process, with its log. */
-async function started(env: Record<string, string> = {}): Promise<Service & { log: string[] }> {
-  const log: string[] = [];
-  const config = readConfig({ PORT: '0', API_KEYS: KEY, DATABASE_URL: 'memory:', ...env });
-  const service = await start(
-    config,
-    pino({ level: config.logLevel }, { write: (line) => void log.push(line) }),
-  );
-  onTestFinished(async () => void (await service.stop()));
-  return { ...service, log };
-}
-
 async function stopped(service: Program): Promise<void> {
   service.signal('SIGTERM');
   expect(await service.ended).toStrictEqual({ code: 0, signal: null });
 }
 
+/** Stores a new key, which has every scope. */
+function createKey(keys: ApiKeyRepository, now = () => new Date()) {
+  return new CreateKey(keys, mintKey, now).execute({ label: 'x', scopes: SCOPES });
+}
+
 describe('a service with its pets in memory', () => {
   it('adds, lists and gets', async () => {
-    const { url } = await started();
+    const { url } = await startService();
     expect(await ask(`${url}/v1/pets`, { body: PET })).toMatchObject({ status: 201, body: STORED });
     expect(await ask(`${url}/v1/pets?status=sold`)).toMatchObject({ status: 200, body: `[${STORED}]` });
     expect(await ask(`${url}/v1/pets/1`)).toMatchObject({ status: 200, body: STORED });
     expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200 });
   });
 
-  it('forgets them when it stops', async () => {
-    const first = await started();
+  it('forgets its pets when it stops', async () => {
+    const first = await startService();
     await ask(`${first.url}/v1/pets`, { body: PET });
     await first.stop();
-    const { url } = await started();
+    const { url } = await startService();
     expect(await ask(`${url}/v1/pets`)).toMatchObject({ status: 200, body: '[]' });
   });
 
   it('builds absolute URLs from PUBLIC_URL', async () => {
-    const { url } = await started({ PUBLIC_URL: 'https://petstore.example/api/' });
+    const { url } = await startService({ PUBLIC_URL: 'https://petstore.example/api/' });
     for (let i = 0; i < 2; i++) await ask(`${url}/v1/pets`, { body: PET });
     const { headers } = await ask(`${url}/v1/pets?limit=1`);
     expect(headers['link']).toMatch(
@@ -65,29 +57,20 @@ describe('a service with its pets in memory', () => {
     );
   });
 
-  it('reports its requests to the log that it was given', async () => {
-    const { url, log, stop } = await started({ API_KEYS: `ci=${KEY}` });
+  it('writes its requests to the given log', async () => {
+    const { url, log, stop } = await startService({ API_KEYS: `ci=${KEY}` });
     await ask(`${url}/v1/pets`, { headers: { 'x-request-id': 'mine' } });
     await stop();
-    expect(log.map((line) => JSON.parse(line))).toMatchObject([
-      { msg: 'request', requestId: 'mine', keyLabel: 'ci' },
-    ]);
+    expect(log).toMatchObject([{ msg: 'request', requestId: 'mine', keyLabel: 'ci' }]);
   });
 
-  it('goes by the clock that it was given', async () => {
-    const service = await start(
-      readConfig({ PORT: '0', API_KEYS: KEY, DATABASE_URL: 'memory:' }),
-      pino({ level: 'silent' }),
-      {
-        now: () => new Date('2030-12-05T00:00:00Z'),
-      },
-    );
-    onTestFinished(async () => void (await service.stop()));
-    expect(await ask(`${service.url}/v1/pets/1`)).toMatchObject({ status: 410 });
+  it('goes by the given clock', async () => {
+    const { url } = await startService({}, { now: () => new Date('2030-12-05T00:00:00Z') });
+    expect(await ask(`${url}/v1/pets/1`)).toMatchObject({ status: 410 });
   });
 
-  it('stops once, however often it is told to', async () => {
-    const { stop } = await started();
+  it('stops once, even when it is asked to stop again', async () => {
+    const { stop } = await startService();
     const stopping = stop();
     expect(stop()).toBe(stopping);
     expect(await stopping).toBe(0);
@@ -117,97 +100,87 @@ describe('a service with its pets in memory', () => {
 });
 
 describe('a service with its keys in the storage', () => {
-  it('writes down when they were last used, behind the requests', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'petstore-start-'));
-    onTestFinished(async () => rm(directory, { recursive: true }));
-    const file = join(directory, 'petstore.db');
+  async function newKeys() {
+    const file = join(await testDirectory(), 'petstore.db');
     const { keys, close } = await openSqliteKeys(file);
     onTestFinished(close);
-    const now = () => new Date('2026-12-24T12:00:00Z');
-    const { token, key } = await new CreateKey(keys, keyMint, now).execute({ label: 'x', scopes: SCOPES });
+    return { keys, DATABASE_URL: `sqlite:${file}` };
+  }
 
-    const service = await start(
-      readConfig({ PORT: '0', DATABASE_URL: `sqlite:${file}` }),
-      pino({ level: 'silent' }),
-      { now, recordUsesEveryMs: 10 },
-    );
-    onTestFinished(async () => void (await service.stop()));
-    expect((await ask(`${service.url}/v1/pets`, { key: token })).status).toBe(200);
+  it('records the last use of a key after the request', async () => {
+    const { keys, DATABASE_URL } = await newKeys();
+    const now = () => new Date('2026-12-24T12:00:00Z');
+    const { token, key } = await createKey(keys, now);
+
+    const { url } = await startService({ API_KEYS: '', DATABASE_URL }, { now, recordUsesEveryMs: 10 });
+    expect((await ask(`${url}/v1/pets`, { key: token })).status).toBe(200);
     const used = async () => (await keys.findById(key.id))?.lastUsedAt;
     await vi.waitUntil(used, { timeout: 5_000 });
     expect(await used()).toStrictEqual(now());
   });
 
-  it('writes it down at the end at the latest', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'petstore-start-'));
-    onTestFinished(async () => rm(directory, { recursive: true }));
-    const file = join(directory, 'petstore.db');
-    const { keys, close } = await openSqliteKeys(file);
-    onTestFinished(close);
-    const now = () => new Date();
-    const { token, key } = await new CreateKey(keys, keyMint, now).execute({ label: 'x', scopes: SCOPES });
+  it('records it when it stops at the latest', async () => {
+    const { keys, DATABASE_URL } = await newKeys();
+    const { token, key } = await createKey(keys);
 
-    const service = await started({ API_KEYS: '', DATABASE_URL: `sqlite:${file}` });
-    expect((await ask(`${service.url}/v1/pets`, { key: token })).status).toBe(200);
-    await service.stop();
+    const { url, stop } = await startService({ API_KEYS: '', DATABASE_URL });
+    expect((await ask(`${url}/v1/pets`, { key: token })).status).toBe(200);
+    await stop();
     expect((await keys.findById(key.id))?.lastUsedAt).toBeInstanceOf(Date);
   });
 
-  it.skipIf(mongo === undefined)('answers 503 when it cannot know a key, and lets nobody in', async () => {
-    const { url } = await freshDatabase(mongo!);
-    const { keys, close } = await openMongoArchive(url);
-    onTestFinished(close);
-    const now = () => new Date();
-    const { token } = await new CreateKey(keys, keyMint, now).execute({ label: 'x', scopes: SCOPES });
-    const proxy = await new TcpProxy(addressOf(url)).listen();
-    onTestFinished(async () => proxy.close());
-    const service = await started({ DATABASE_URL: throughPort(url, proxy.port) });
-    proxy.stall();
-    const unknown = mintKey().token;
-    const answers = [token, unknown].map(async (key) => ask(`${service.url}/v1/pets`, { key }));
-    for (const answer of await Promise.all(answers)) {
-      expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '2' } });
-    }
-    // What cannot be a key needs nobody's word.
-    expect((await ask(`${service.url}/v1/pets`, { key: `${token}x` })).status).toBe(401);
-    proxy.resume();
-    const again = [token, unknown].map(async (key) => ask(`${service.url}/v1/pets`, { key }));
-    expect((await Promise.all(again)).map(({ status }) => status)).toStrictEqual([200, 401]);
-  });
+  it.skipIf(mongo === undefined)(
+    'answers 503, and lets no request in, while it cannot look up keys',
+    async () => {
+      const { url } = await freshDatabase(mongo!);
+      const { keys, close } = await openMongoArchive(url);
+      onTestFinished(close);
+      const { token } = await createKey(keys);
+      const proxy = await new TcpProxy(addressOf(url)).listen();
+      onTestFinished(async () => proxy.close());
+      const service = await startService({ DATABASE_URL: throughPort(url, proxy.port) });
+      proxy.stall();
+      const unknown = mintKey().token;
+      const answers = [token, unknown].map(async (key) => ask(`${service.url}/v1/pets`, { key }));
+      for (const answer of await Promise.all(answers)) {
+        expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '2' } });
+      }
+      // Its checksum is wrong: the storage is not asked.
+      expect((await ask(`${service.url}/v1/pets`, { key: `${token}x` })).status).toBe(401);
+      proxy.resume();
+      const again = [token, unknown].map(async (key) => ask(`${service.url}/v1/pets`, { key }));
+      expect((await Promise.all(again)).map(({ status }) => status)).toStrictEqual([200, 401]);
+    },
+  );
 });
 
 describe.skipIf(mongo === undefined)(`a service with its pets in MongoDB${leftOut}`, () => {
-  it('makes its schema when it may, and has the pets again after a restart', async () => {
+  it('creates its schema with AUTO_MIGRATE, and has the pets again after a restart', async () => {
     const { url: DATABASE_URL } = await freshDatabase(mongo!, { migrated: false });
 
-    const first = runService({ API_KEYS: KEY, DATABASE_URL, AUTO_MIGRATE: 'true' });
-    const url = await first.url();
-    expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200 });
-    expect(await ask(`${url}/v1/pets`, { body: PET })).toMatchObject({
+    const first = await startService({ DATABASE_URL, AUTO_MIGRATE: 'true' });
+    expect(await ask(`${first.url}/readyz`)).toMatchObject({ status: 200 });
+    expect(await ask(`${first.url}/v1/pets`, { body: PET })).toMatchObject({
       status: 201,
       headers: { location: '/v1/pets/1' },
       body: STORED,
     });
-    expect(await ask(`${url}/v1/pets/1`)).toMatchObject({ status: 200, body: STORED });
-    await stopped(first);
+    expect(await ask(`${first.url}/v1/pets/1`)).toMatchObject({ status: 200, body: STORED });
+    await first.stop();
 
-    const second = runService({ API_KEYS: KEY, DATABASE_URL });
-    expect(await ask(`${await second.url()}/v1/pets/1`)).toMatchObject({ status: 200, body: STORED });
-    expect(await ask(`${await second.url()}/v1/pets?status=sold`)).toMatchObject({ body: `[${STORED}]` });
-    expect(await ask(`${await second.url()}/v1/pets`, { body: PET })).toMatchObject({
-      headers: { location: '/v1/pets/2' },
-    });
-    await stopped(second);
+    const { url } = await startService({ DATABASE_URL });
+    expect(await ask(`${url}/v1/pets/1`)).toMatchObject({ status: 200, body: STORED });
+    expect(await ask(`${url}/v1/pets?status=sold`)).toMatchObject({ body: `[${STORED}]` });
+    expect(await ask(`${url}/v1/pets`, { body: PET })).toMatchObject({ headers: { location: '/v1/pets/2' } });
   });
 
-  it('does not start without a schema, and says what to run; that can be run twice', async () => {
+  it('does not start without a schema, and says which command to run; that can be run twice', async () => {
     const { url: DATABASE_URL, db } = await freshDatabase(mongo!, { migrated: false });
 
-    const refused = runService({ API_KEYS: KEY, DATABASE_URL });
-    expect(await refused.ended).toStrictEqual({ code: 1, signal: null });
-    expect(refused.stdout).toBe('');
-    expect(refused.stderr).toBe(
-      `petstore: the database "${db.databaseName}" has no petstore schema; run: npm run petstore -- migrate\n`,
+    await expect(startService({ DATABASE_URL })).rejects.toThrow(
+      new StorageSetupError(
+        `the database "${db.databaseName}" has no petstore schema; run: npm run petstore -- migrate`,
+      ),
     );
 
     for (const before of ['before: none', 'as before']) {
@@ -217,20 +190,23 @@ describe.skipIf(mongo === undefined)(`a service with its pets in MongoDB${leftOu
       expect(migrated.stderr).toBe('');
     }
 
-    const url = await runService({ API_KEYS: KEY, DATABASE_URL }).url();
+    const { url } = await startService({ DATABASE_URL });
     expect(await ask(`${url}/v1/pets`)).toMatchObject({ status: 200, body: '[]' });
   });
 
   it('does not start on the schema of a newer build', async () => {
     const { url: DATABASE_URL, db } = await freshDatabase(mongo!);
     await db.collection('schema').updateOne({}, { $set: { version: 4 } });
-    for (const args of [[], ['migrate']]) {
-      const refused = runService({ API_KEYS: KEY, DATABASE_URL, AUTO_MIGRATE: 'true' }, args);
-      expect(await refused.ended).toStrictEqual({ code: 1, signal: null });
-      expect(refused.stderr).toBe(
-        `petstore: the database "${db.databaseName}" has schema version 4, this build needs 3; run a newer build of petstore\n`,
-      );
-    }
+    const refusal =
+      `the database "${db.databaseName}" has schema version 4, this build needs 3; ` +
+      'run a newer build of petstore';
+
+    await expect(startService({ DATABASE_URL, AUTO_MIGRATE: 'true' })).rejects.toThrow(
+      new StorageSetupError(refusal),
+    );
+    const migrating = runService({ DATABASE_URL }, ['migrate']);
+    expect(await migrating.ended).toStrictEqual({ code: 1, signal: null });
+    expect(migrating.stderr).toBe(`petstore: ${refusal}\n`);
   });
 
   it('keeps the storage open until the last request in flight has its answer', async () => {
@@ -242,12 +218,12 @@ describe.skipIf(mongo === undefined)(`a service with its pets in MongoDB${leftOu
     await service.logged('shutting down');
 
     expect(await complete()).toStrictEqual(CREATED);
-    // By itself: nothing of the storage is left to keep the process alive.
+    // Nothing of the storage keeps the process alive.
     expect(await service.ended).toStrictEqual({ code: 0, signal: null });
     expect(await db.collection('pets').countDocuments()).toBe(1);
   });
 
-  it('closes the storage again when it cannot listen, so that the process ends', async () => {
+  it('closes the storage when it cannot listen, and the process ends', async () => {
     const { url: DATABASE_URL } = await freshDatabase(mongo!);
     const { port: PORT } = await silentServer();
 

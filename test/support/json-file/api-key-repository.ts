@@ -1,5 +1,5 @@
 import { ApiKeyIdTaken } from '../../../src/application/keys/errors.ts';
-import { keyFromStorage, undamaged } from '../../../src/application/keys/key-from-storage.ts';
+import { parseStoredApiKey, throwIfDamaged } from '../../../src/application/keys/parse-stored-api-key.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../../src/application/ports/api-key-repository.ts';
 import { type ApiKey, storedApiKey } from '../../../src/domain/api-key.ts';
 import type { JsonFile, KeyRecord } from './json-file.ts';
@@ -23,7 +23,7 @@ export class JsonApiKeyRepository implements ApiKeyRepository {
 
   async findById(id: string): Promise<ApiKey | undefined> {
     const record = this.#file.read().keys.find((one) => one.id === id);
-    return record && undamaged(toKey(record));
+    return record && throwIfDamaged(toKey(record));
   }
 
   async list(): ReturnType<ApiKeyRepository['list']> {
@@ -55,7 +55,7 @@ export class JsonApiKeyRepository implements ApiKeyRepository {
       const index = keys.findIndex((one) => one.id === id);
       const record = keys[index];
       if (record === undefined) return undefined;
-      const key = undamaged(toKey(record));
+      const key = throwIfDamaged(toKey(record));
       const changed = { ...key, ...change(key) };
       keys[index] = toRecord(changed);
       return changed;
@@ -68,12 +68,12 @@ function toRecord(key: ApiKey): KeyRecord {
   return { ...key, ...Object.fromEntries(times) };
 }
 
-function toKey(record: KeyRecord): ReturnType<typeof keyFromStorage> {
+function toKey(record: KeyRecord): ReturnType<typeof parseStoredApiKey> {
   const times = TIMES.flatMap((name) => {
     const ms = record[name];
     return ms === undefined ? [] : [[name, new Date(ms as number)]];
   });
-  return keyFromStorage({ ...record, ...Object.fromEntries(times) });
+  return parseStoredApiKey({ ...record, ...Object.fromEntries(times) });
 }
 
 function order({ createdAt }: KeyRecord): number {

@@ -2,10 +2,10 @@ import { IdempotencyKeyTaken, PetIdTaken } from '../../../src/application/moving
 import { samePet } from '../../../src/application/moving/same-pet.ts';
 import { IdempotencyKeyReused, PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import {
-  archivedFromStorage,
-  pageFromStorage,
-  petFromStorage,
-} from '../../../src/application/pets/pet-from-storage.ts';
+  parseStoredIdempotency,
+  parseStoredPage,
+  parseStoredPet,
+} from '../../../src/application/pets/parse-stored-pet.ts';
 import type { ArchivedPet, PetArchive } from '../../../src/application/ports/pet-archive.ts';
 import type {
   Idempotency,
@@ -31,7 +31,7 @@ export class JsonPetRepository implements PetRepository, PetArchive {
     return this.#file.change((content) => {
       const known = content.pets.find((record) => record.key === key);
       if (known === undefined) return { pet: add(content, pet, { key, fingerprint }), replayed: false };
-      if (known.fingerprint !== fingerprint) throw new IdempotencyKeyReused(key);
+      if (known.fingerprint !== fingerprint) throw new IdempotencyKeyReused();
       return { pet: toPet(known), replayed: true };
     });
   }
@@ -45,12 +45,12 @@ export class JsonPetRepository implements PetRepository, PetArchive {
     const records = this.#file
       .read()
       .pets.filter((record) => BigInt(record.id) > after && (status ?? record.status) === record.status);
-    return pageFromStorage(records.slice(0, limit), 0n, toPet);
+    return parseStoredPage(records.slice(0, limit), 0n, toPet);
   }
 
   async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
     const records = this.#file.read().pets.filter(({ id }) => BigInt(id) > after);
-    return pageFromStorage(records.slice(0, limit), after, toArchived);
+    return parseStoredPage(records.slice(0, limit), after, toArchived);
   }
 
   async write(pets: readonly ArchivedPet[]): Promise<void> {
@@ -116,9 +116,9 @@ function toRecord({ id, name, categoryId, status, idempotency }: ArchivedPet): P
 }
 
 function toPet({ id, name, categoryId, status }: PetRecord): Pet {
-  return petFromStorage(BigInt(id), { name, categoryId: BigInt(categoryId), status });
+  return parseStoredPet(BigInt(id), { name, categoryId: BigInt(categoryId), status });
 }
 
 function toArchived(record: PetRecord): ArchivedPet {
-  return archivedFromStorage(toPet(record), record.key, record.fingerprint);
+  return parseStoredIdempotency(toPet(record), record.key, record.fingerprint);
 }

@@ -6,6 +6,7 @@ import { JsonPetRepository } from './pet-repository.ts';
 /** A storage that follows the steps of `docs/architecture.md`: the tests prove that nothing else has to change. */
 export const jsonFileStorage: StorageKind = {
   urlForm: 'json:PATH',
+  persistent: true,
   parseUrl(url) {
     const path = /^json:(.+)$/.exec(url)?.[1];
     return path === undefined ? undefined : storageIn(new JsonFile(path));

@@ -1,7 +1,10 @@
 import type { Middleware } from 'koa';
-import { sendNoContent, type State } from '../wire/answer.ts';
+import type { State } from './state.ts';
 
-/** What a page may read of an answer beside the headers that every page may: https://fetch.spec.whatwg.org/#cors-safelisted-response-header-name */
+/**
+ * Response headers that pages may read in addition to the safelisted ones:
+ * https://fetch.spec.whatwg.org/#cors-safelisted-response-header-name
+ */
 const EXPOSED_HEADERS = [
   'Link',
   'Location',
@@ -15,47 +18,42 @@ const EXPOSED_HEADERS = [
   'WWW-Authenticate',
 ].join(', ');
 
-/** `Authorization` must be named: `*` would not mean it. */
-const PREFLIGHT = [
-  ['Allow', 'GET, HEAD, OPTIONS, POST'],
-  ['Access-Control-Allow-Methods', 'GET, HEAD, POST'],
-  [
-    'Access-Control-Allow-Headers',
+const PREFLIGHT = {
+  Allow: 'GET, HEAD, OPTIONS, POST',
+  'Access-Control-Allow-Methods': 'GET, HEAD, POST',
+  // `*` would not cover Authorization: https://fetch.spec.whatwg.org/#cors-non-wildcard-request-header-name
+  'Access-Control-Allow-Headers':
     'Authorization, Content-Type, Content-Encoding, Idempotency-Key, X-Request-Id',
-  ],
-  // In seconds: 2 hours, the most that Chromium takes.
-  ['Access-Control-Max-Age', '7200'],
-].flat();
+  // In seconds: 2 hours, the maximum of Chromium.
+  'Access-Control-Max-Age': '7200',
+};
 
 /**
- * Lets pages of these origins read every answer to a request that could be read, errors included. Not with credentials: those of a browser are
- * cookies, and a key is in a header that the page sets itself.
+ * Lets pages of these origins read every answer to a request that could be parsed, errors included. Browser credentials
+ * are not allowed: those are cookies, and a page sends its API key in a header.
  */
 export function allowOrigins(origins: readonly string[]): Middleware<State> {
   return ({ req, state }, next) => {
     const { origin } = req.headers;
-    state.headers.push('Vary', 'Origin');
+    state.headers['Vary'] = 'Origin';
     if (origin !== undefined && origins.includes(origin)) {
-      state.headers.push(
-        'Access-Control-Allow-Origin',
-        origin,
-        'Access-Control-Expose-Headers',
-        EXPOSED_HEADERS,
-      );
+      state.headers['Access-Control-Allow-Origin'] = origin;
+      state.headers['Access-Control-Expose-Headers'] = EXPOSED_HEADERS;
     }
     return next();
   };
 }
 
 /**
- * Answers a browser that asks whether a page of these origins may send a request. It asks without the key, so that the
- * answer tells nothing about what is there.
+ * Answers the preflight of a page of these origins. A preflight carries no API key, so the answer is the same for every
+ * path.
  */
 export function answerPreflight(origins: readonly string[]): Middleware<State> {
   return (ctx, next) => {
     const { origin, 'access-control-request-method': method } = ctx.req.headers;
     if (ctx.method !== 'OPTIONS' || method === undefined || !origins.includes(origin ?? '')) return next();
-    ctx.state.headers.push(...PREFLIGHT);
-    return sendNoContent(ctx);
+    Object.assign(ctx.state.headers, PREFLIGHT);
+    ctx.status = 204;
+    return undefined;
   };
 }

@@ -1,22 +1,19 @@
+import type { IncomingMessage } from 'node:http';
 import type { Middleware } from 'koa';
-import type { State } from '../wire/answer.ts';
-import { RequestRefused } from '../wire/errors.ts';
+import { DEPRECATION, isSunset, SUNSET } from '../wire/deprecation.ts';
+import { gone } from '../wire/refusals.ts';
+import type { State } from './state.ts';
 
-/** getPet is deprecated since the day 1.0.0 was published, 20 November 2026: RFC 9745. */
-export const DEPRECATION = '@1795132800';
+const GET_PET_PATH = /^\/v1\/pets\/[^/]+$/;
 
-/** It is removed on 5 December 2030: RFC 8594. */
-export const SUNSET = new Date('2030-12-05T00:00:00Z');
-
-const PATH = /^\/v1\/pets\/[^/]+$/;
-
-/** Tells on every response of getPet's path, whatever its status, that the operation is deprecated. */
-export function announceDeprecation(baseUrl: (ctx: Parameters<Middleware>[0]) => string): Middleware<State> {
+/** Announces on every response of getPet's path, whatever its status, that the operation is deprecated. */
+export function announceDeprecation(baseUrl: (request: IncomingMessage) => string): Middleware<State> {
   return (ctx, next) => {
-    if (PATH.test(ctx.path)) {
-      ctx.state.headers.push('Deprecation', DEPRECATION);
-      ctx.state.headers.push('Sunset', SUNSET.toUTCString());
-      ctx.state.headers.push('Link', `<${baseUrl(ctx)}/docs#getPet>; rel="deprecation"; type="text/html"`);
+    if (GET_PET_PATH.test(ctx.path)) {
+      const { headers } = ctx.state;
+      headers['Deprecation'] = DEPRECATION;
+      headers['Sunset'] = SUNSET.toUTCString();
+      headers['Link'] = `<${baseUrl(ctx.req)}/docs#getPet>; rel="deprecation"; type="text/html"`;
     }
     return next();
   };
@@ -25,12 +22,7 @@ export function announceDeprecation(baseUrl: (ctx: Parameters<Middleware>[0]) =>
 /** Refuses the operation from the sunset instant on. */
 export function goneAfterSunset(now: () => Date): Middleware {
   return (_ctx, next) => {
-    if (isSunset(now()))
-      throw new RequestRefused('GONE', 'this operation was removed on 5 December 2030; use GET /v1/pets');
+    if (isSunset(now())) throw gone();
     return next();
   };
-}
-
-export function isSunset(now: Date): boolean {
-  return now >= SUNSET;
 }

@@ -1,83 +1,82 @@
+import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
-import { RequestRefused } from '../wire/errors.ts';
 import { MAX_URL_BYTES } from '../wire/limits.ts';
+import {
+  invalidForwardedHost,
+  invalidForwardedProto,
+  invalidHost,
+  invalidTarget,
+  repeatedAuthorization,
+  urlTooLong,
+} from '../wire/refusals.ts';
 
-/** A host name or address with an optional port: nothing that could break out of the `<…>` of a Link header. */
+/** A host name or address with an optional port. Nothing that could end the `<…>` of a Link header. */
 const AUTHORITY = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
-/** Refuses a request whose target or host this service cannot make sense of. */
+/** Refuses a request with an invalid target or host, or with more than one Host or Authorization header. */
 export const checkTarget: Middleware = (ctx, next) => {
-  if (!hasPath(ctx)) throw new RequestRefused('INVALID_ARGUMENT', 'the request target is not a URL');
-  const hosts = howMany('host', ctx);
-  if (hosts > 1 || (hosts === 0 && ctx.req.httpVersion === '1.1') || !AUTHORITY.test(authority(ctx))) {
-    throw new RequestRefused('INVALID_ARGUMENT', 'the request must have one valid Host header');
+  const { req } = ctx;
+  if (!hasPath(ctx)) throw invalidTarget();
+  const { hosts, authorizations } = decisiveHeaders(req.rawHeaders);
+  if (hosts > 1 || (hosts === 0 && req.httpVersion === '1.1') || !AUTHORITY.test(authority(req))) {
+    throw invalidHost();
   }
-  if (howMany('authorization', ctx) > 1) {
-    throw new RequestRefused('INVALID_ARGUMENT', 'the request must have at most one Authorization header');
-  }
+  if (authorizations > 1) throw repeatedAuthorization();
   return next();
 };
 
-/** Refuses a request whose target is too long. */
 export const checkLength: Middleware = ({ req: { url = '' } }, next) => {
-  if (url.length > MAX_URL_BYTES)
-    throw new RequestRefused('URI_TOO_LONG', `the URL must be at most ${MAX_URL_BYTES} bytes`);
+  if (url.length > MAX_URL_BYTES) throw urlTooLong();
+  return next();
+};
+
+/** Refuses invalid `X-Forwarded-*` headers. Only for services behind a trusted proxy. Others ignore these headers. */
+export const checkForwarded: Middleware = ({ req }, next) => {
+  const { proto, host } = forwarded(req);
+  if (proto !== undefined && !/^https?$/i.test(proto)) throw invalidForwardedProto();
+  if (host !== undefined && !AUTHORITY.test(host)) throw invalidForwardedHost();
   return next();
 };
 
 /**
- * Refuses a request with which the proxy has sent something that is no scheme or no host. Only for where a proxy is
- * trusted: from everybody else the headers are not looked at.
+ * The base of the absolute URLs in an answer: `publicUrl` if it is set, otherwise what a trusted proxy forwards,
+ * otherwise what the request says. {@link checkForwarded} and {@link checkTarget} have validated the latter two.
  */
-export const checkForwarded: Middleware = (ctx, next) => {
-  const { proto, host } = forwarded(ctx);
-  if (proto !== undefined && !/^https?$/i.test(proto)) {
-    throw new RequestRefused('INVALID_ARGUMENT', 'X-Forwarded-Proto must be http or https');
-  }
-  if (host !== undefined && !AUTHORITY.test(host)) {
-    throw new RequestRefused('INVALID_ARGUMENT', 'X-Forwarded-Host must be a host with an optional port');
-  }
-  return next();
-};
-
-/**
- * Where the service is for this client: the base of the absolute URLs in its answers. `publicUrl` when it is set; else
- * what the proxy says, if there is one, which {@link checkForwarded} has looked over; else what the request says,
- * which {@link checkTarget} has looked over.
- */
-export function baseUrl(publicUrl: string | undefined, trustProxy: boolean): (ctx: Context) => string {
+export function baseUrl(
+  publicUrl: string | undefined,
+  trustProxy: boolean,
+): (request: IncomingMessage) => string {
   if (publicUrl !== undefined) return () => publicUrl;
-  if (!trustProxy) return (ctx) => `http://${authority(ctx)}`;
-  return (ctx) => {
-    const { proto = 'http', host = authority(ctx) } = forwarded(ctx);
+  if (!trustProxy) return (request) => `http://${authority(request)}`;
+  return (request) => {
+    const { proto = 'http', host = authority(request) } = forwarded(request);
     return `${proto.toLowerCase()}://${host}`;
   };
 }
 
 type Forwarded = { readonly proto: string | undefined; readonly host: string | undefined };
 
-/** What the proxy next to us says. Whatever stands before that in a list may come from the client. */
-function forwarded({ req: { headers } }: Context): Forwarded {
+/** The values of the nearest proxy. Earlier values in a list may come from the client. */
+function forwarded({ headers }: IncomingMessage): Forwarded {
   return { proto: last(headers['x-forwarded-proto']), host: last(headers['x-forwarded-host']) };
 }
 
-/** Of a list, in one header or in several, which Node joins. */
+/** The last value of a list. Node joins several headers into one list. */
 function last(header: string | string[] | undefined): string | undefined {
   return header === undefined ? undefined : String(header).split(',').at(-1)!.trim();
 }
 
-function authority({ req }: Context): string {
+function authority({ headers: { host }, socket, url = '' }: IncomingMessage): string {
   // The absolute form of a target overrides the header: RFC 9112, section 3.2.2.
-  const absolute = /^https?:\/\/([^/?#]*)/i.exec(req.url ?? '');
+  const absolute = /^https?:\/\/([^/?#]*)/i.exec(url);
   if (absolute !== null) return absolute[1]!;
-  const { host } = req.headers;
-  // Asking the socket costs more, and only HTTP/1.0 needs it.
   if (host !== undefined) return host;
-  const { localAddress = '', localPort } = req.socket;
+  // Only for HTTP/1.0: asking the socket costs more.
+  const { localAddress = '', localPort } = socket;
   return `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }
 
-/** Koa's path is parsed when it is first read, and that throws for some of what Node lets through. */
+/** Koa parses the URL when its path is first read. That throws for some targets that Node accepts. */
 function hasPath(ctx: Context): boolean {
   try {
     return typeof ctx.path === 'string';
@@ -87,13 +86,19 @@ function hasPath(ctx: Context): boolean {
   }
 }
 
-// Of several Host or Authorization headers Node keeps the first and says nothing, where a proxy may go by the last.
-// RFC 9112, section 3.2 wants 400 for Host.
-function howMany(name: string, { req: { rawHeaders } }: Context): number {
-  let count = 0;
+/**
+ * Counts the headers that decide who is asked and who asks. Node silently keeps the first of several, while a proxy may
+ * use the last. RFC 9112, section 3.2 requires 400 for Host.
+ */
+function decisiveHeaders(rawHeaders: readonly string[]): { hosts: number; authorizations: number } {
+  let hosts = 0;
+  let authorizations = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const raw = rawHeaders[i]!;
-    if (raw.length === name.length && raw.toLowerCase() === name) count++;
+    const name = rawHeaders[i]!;
+    // Comparing lengths first avoids most of the lower-casing.
+    if (name.length === 'host'.length && name.toLowerCase() === 'host') hosts++;
+    else if (name.length === 'authorization'.length && name.toLowerCase() === 'authorization')
+      authorizations++;
   }
-  return count;
+  return { hosts, authorizations };
 }

@@ -1,38 +1,48 @@
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
-import { type ErrorCode, errorAnswer, RequestRefused } from '../wire/errors.ts';
-import { rateLimited } from '../middleware/limit-rate.ts';
+import { type ErrorCode, errorAnswer } from '../wire/errors.ts';
+import { MAX_BODY_BYTES, MAX_HEADERS_BYTES, MAX_URL_BYTES } from '../wire/limits.ts';
+import {
+  bodyTooLarge,
+  chunkExtensionsTooLarge,
+  headersTooLarge,
+  insufficientScope,
+  invalidKey,
+  methodNotAllowed,
+  rateLimited,
+  requestTimeout,
+  urlTooLong,
+} from '../wire/refusals.ts';
 import { ALWAYS, LIMITED, NOTHING_LEFT, RATE_LIMIT, type ResponseHeaders } from './headers.ts';
 import { type JsonObject, schemaRef } from './schemas.ts';
-import { insufficientScope } from '../middleware/require-scope.ts';
-import { MAX_BODY_BYTES, MAX_HEADERS_BYTES, MAX_URL_BYTES } from '../wire/limits.ts';
 
-/** What each error code means, wherever it occurs. */
+/** The meaning of each error code, for every operation. */
 export const CODE_MEANING = {
-  INVALID_ARGUMENT: 'The request, a parameter or a field breaks a rule. The message names each one.',
-  MALFORMED_JSON: 'The body is empty, not JSON, not UTF-8, nested too deeply, or not what its encoding says.',
-  INVALID_CURSOR: 'The cursor is not one that the service has given.',
-  INVALID_IDEMPOTENCY_KEY: 'The `Idempotency-Key` is too long or malformed.',
+  INVALID_ARGUMENT: 'The request, a parameter or a field breaks a rule. The message names every problem.',
+  MALFORMED_JSON:
+    'The body is empty, not JSON, not UTF-8, nested too deeply, or does not match its `Content-Encoding`.',
+  INVALID_CURSOR: 'The service did not issue this cursor.',
+  INVALID_IDEMPOTENCY_KEY: 'The `Idempotency-Key` is malformed or too long.',
   UNAUTHENTICATED: 'The API key is missing or invalid.',
-  PERMISSION_DENIED: 'The API key does not have the scope that the operation needs.',
+  PERMISSION_DENIED: 'The API key lacks the scope that the operation needs.',
   PET_NOT_FOUND: 'No animal has this id.',
   ROUTE_NOT_FOUND: 'There is nothing at this path.',
-  METHOD_NOT_ALLOWED: 'The path does not know this method. `Allow` lists those that it knows.',
+  METHOD_NOT_ALLOWED: 'The path does not support this method. `Allow` lists the methods that it supports.',
   REQUEST_TIMEOUT: 'The request did not arrive in time.',
   GONE: 'The operation has been removed.',
-  PAYLOAD_TOO_LARGE: `The body is larger than ${MAX_BODY_BYTES} bytes, as sent or when inflated.`,
+  PAYLOAD_TOO_LARGE: `The body is larger than ${MAX_BODY_BYTES} bytes, as sent or after decompression.`,
   URI_TOO_LONG: `The URL is longer than ${MAX_URL_BYTES} bytes.`,
   UNSUPPORTED_MEDIA_TYPE:
-    'The body is not `application/json` in UTF-8, or its `Content-Encoding` is unknown.',
-  IDEMPOTENCY_KEY_REUSED: 'The `Idempotency-Key` has been used for another animal. Nothing was added.',
-  RATE_LIMITED:
-    'The API key has sent as many requests as it may for now. `Retry-After` says for how many seconds.',
-  HEADERS_TOO_LARGE: `Request line and headers are larger than ${MAX_HEADERS_BYTES} bytes.`,
-  INTERNAL: 'The service made an error. It is in the log under the request id.',
+    'The body is not `application/json` in UTF-8, or the service does not know its `Content-Encoding`.',
+  IDEMPOTENCY_KEY_REUSED:
+    'The `Idempotency-Key` was used to add a different animal. This request added nothing.',
+  RATE_LIMITED: 'The API key has used up its rate limit. `Retry-After` says how many seconds to wait.',
+  HEADERS_TOO_LARGE: `The request line and headers are larger than ${MAX_HEADERS_BYTES} bytes.`,
+  INTERNAL: 'An internal error. The service has logged it under the request id.',
   UNAVAILABLE:
-    'The storage cannot be reached now, or a stored record is damaged. Of a write the outcome is unknown.',
+    'The storage is out of reach, or a stored record is damaged. The outcome of a write is unknown.',
 } satisfies Record<ErrorCode, string>;
 
-/** A response object. Its examples are named: by error code where it is an error. */
+/** A response object. The examples are named, those of errors by their code. */
 export function response(
   description: string,
   schema: JsonObject,
@@ -52,17 +62,14 @@ export function response(
 }
 
 type Failures = {
-  /** What is thrown: all of one status. */
+  /** What the service throws. All have the same status. */
   readonly errors: readonly unknown[];
   readonly headers?: ResponseHeaders;
 };
 
-/** The failures that more than one operation has, by the name of their component. */
+/** The failures that several operations have in common, by the name of their component. */
 const SHARED = {
-  Unauthorized: {
-    errors: [new RequestRefused('UNAUTHENTICATED', 'the API key is not valid')],
-    headers: { 'WWW-Authenticate': 'WWW-Authenticate' },
-  },
+  Unauthorized: { errors: [invalidKey()], headers: { 'WWW-Authenticate': 'WWW-Authenticate' } },
   MayNotRead: {
     errors: [insufficientScope('pets:read')],
     headers: { 'WWW-Authenticate': 'ReadScope', ...LIMITED },
@@ -72,29 +79,22 @@ const SHARED = {
     headers: { 'WWW-Authenticate': 'WriteScope', ...LIMITED },
   },
   MethodNotAllowed: {
-    errors: [new RequestRefused('METHOD_NOT_ALLOWED', 'this path allows GET, HEAD, OPTIONS')],
+    errors: [methodNotAllowed('GET, HEAD, OPTIONS')],
     headers: { Allow: 'Allow', ...LIMITED },
   },
-  RequestTimeout: { errors: [new RequestRefused('REQUEST_TIMEOUT', 'the request did not end in time')] },
-  PayloadTooLarge: {
-    errors: [new RequestRefused('PAYLOAD_TOO_LARGE', `the body must be at most ${MAX_BODY_BYTES} bytes`)],
-    headers: LIMITED,
+  PetsMethodNotAllowed: {
+    errors: [methodNotAllowed('GET, HEAD, OPTIONS, POST')],
+    headers: { Allow: 'Allow', ...LIMITED },
   },
-  UriTooLong: {
-    errors: [new RequestRefused('URI_TOO_LONG', `the URL must be at most ${MAX_URL_BYTES} bytes`)],
-  },
+  RequestTimeout: { errors: [requestTimeout()] },
+  PayloadTooLarge: { errors: [bodyTooLarge()], headers: LIMITED },
+  ChunkExtensionsTooLarge: { errors: [chunkExtensionsTooLarge()] },
+  UriTooLong: { errors: [urlTooLong()] },
   RateLimited: {
     errors: [rateLimited(RATE_LIMIT, NOTHING_LEFT)],
     headers: { 'Retry-After': 'Retry-After', ...LIMITED },
   },
-  HeadersTooLarge: {
-    errors: [
-      new RequestRefused(
-        'HEADERS_TOO_LARGE',
-        `the request line and headers must be at most ${MAX_HEADERS_BYTES} bytes`,
-      ),
-    ],
-  },
+  HeadersTooLarge: { errors: [headersTooLarge()] },
   Internal: { errors: [new Error('a bug')], headers: LIMITED },
   Unavailable: {
     errors: [new StorageUnavailable('no answer')],
@@ -104,15 +104,14 @@ const SHARED = {
 
 export type SharedFailure = keyof typeof SHARED;
 
-/** What a request can run into before it is known which operation it is for. */
-export const EARLY: readonly SharedFailure[] = [
-  'RequestTimeout',
-  'PayloadTooLarge',
-  'UriTooLong',
-  'HeadersTooLarge',
-];
+/** What can happen to a request before its operation is known. */
+const EARLY = ['RequestTimeout', 'UriTooLong', 'HeadersTooLarge'] as const satisfies SharedFailure[];
 
-export const BUG_OR_METHOD: readonly SharedFailure[] = ['MethodNotAllowed', 'Internal'];
+/** {@link EARLY} for an operation that reads a body. */
+export const EARLY_WITH_BODY: readonly SharedFailure[] = [...EARLY, 'PayloadTooLarge'];
+
+/** {@link EARLY} for an operation that ignores a body. */
+export const EARLY_WITHOUT_BODY: readonly SharedFailure[] = [...EARLY, 'ChunkExtensionsTooLarge'];
 
 export function componentResponses(): JsonObject {
   return Object.fromEntries(
@@ -120,7 +119,11 @@ export function componentResponses(): JsonObject {
   );
 }
 
-/** The responses of an operation to failures that it shares with others, by status. */
+/**
+ * The responses of an operation to failures that it shares with others, by status.
+ *
+ * @param more headers of this operation, which the shared component does not have
+ */
 export function sharedFailures(names: readonly SharedFailure[], more?: ResponseHeaders): JsonObject {
   const responses = names.map((name) => {
     const { errors, headers }: Failures = SHARED[name];
@@ -135,9 +138,10 @@ export function sharedFailures(names: readonly SharedFailure[], more?: ResponseH
 }
 
 /**
- * The response to all failures of one status, from what the service throws at each of them.
+ * The response to all failures of one status.
  *
- * @param remark what holds for one operation beyond the meaning of the codes
+ * @param errors what the service throws
+ * @param remark what this operation adds to the meaning of the codes
  */
 export function failure(
   errors: readonly unknown[],

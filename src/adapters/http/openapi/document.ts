@@ -1,5 +1,5 @@
-import { RequestRefused } from '../wire/errors.ts';
-import { BUG_OR_METHOD, componentResponses, EARLY, failure, response, sharedFailures } from './answers.ts';
+import { invalidHost } from '../wire/refusals.ts';
+import { componentResponses, EARLY_WITHOUT_BODY, failure, response, sharedFailures } from './answers.ts';
 import { componentHeaders } from './headers.ts';
 import { createPet, getPet, listPets } from './pets.ts';
 import { componentSchemas, type JsonObject } from './schemas.ts';
@@ -7,7 +7,7 @@ import { API_DESCRIPTION } from './text.ts';
 
 const API_VERSION = '1.0.0';
 
-/** The OpenAPI 3.0.3 document: made of the schemas that validate and the constants that rule. */
+/** The OpenAPI 3.0.3 document, generated from the schemas and limits that the service enforces. */
 export function openApiDocument(): JsonObject {
   return {
     openapi: '3.0.3',
@@ -18,27 +18,27 @@ export function openApiDocument(): JsonObject {
       contact: { name: 'The Petstore maintainers' },
       license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     },
-    servers: [{ url: '/v1', description: 'Version 1 of the API, at the host that serves this document.' }],
+    servers: [{ url: '/v1', description: 'Version 1 of the API, on the host that serves this document.' }],
     security: [{ apiKey: [] }],
     tags: [
       { name: 'animals', description: 'The catalogue of animals.' },
-      { name: 'system', description: 'What the service says about itself. Needs no API key.' },
+      { name: 'system', description: 'Description and health of the service. Needs no API key.' },
     ],
     paths: {
-      '/pets': { parameters: [REQUEST_ID], get: listPets(), post: createPet() },
-      '/pets/{petId}': { parameters: [REQUEST_ID], get: getPet() },
+      '/pets': { parameters: [REQUEST_ID_REF], get: listPets(), post: createPet() },
+      '/pets/{petId}': { parameters: [REQUEST_ID_REF], get: getPet() },
       '/livez': system({
         operationId: 'isAlive',
         summary: 'Is the process up?',
-        description: 'Never touches the storage: a restart would not mend it.',
+        description: 'Never touches the storage: restarting the process would not repair it.',
         responses: { 200: response('The process is up.', HEALTH, { ok: { status: 'ok' } }) },
       }),
       '/readyz': system({
         operationId: 'isReady',
-        summary: 'Can the service do its work?',
+        summary: 'Can the service handle requests?',
         description:
-          'Whether the storage can be reached and is at the right schema version. `503` too while the service ' +
-          'starts or shuts down.',
+          'Checks that the storage is in reach and has the right schema version. Also answers `503` while the ' +
+          'service starts or shuts down.',
         responses: {
           200: response('The service is ready.', HEALTH, { ok: { status: 'ok' } }),
           ...sharedFailures(['Unavailable']),
@@ -55,35 +55,35 @@ export function openApiDocument(): JsonObject {
     },
     components: {
       schemas: componentSchemas(),
-      parameters: {
-        RequestId: {
-          name: 'X-Request-Id',
-          in: 'header',
-          description:
-            'Your own identifier of the request. 1 to 64 of the characters A-Z a-z 0-9 `_` `.` `-` are kept, logged ' +
-            'and sent back; anything else is replaced, never refused.',
-          required: false,
-          schema: { type: 'string' },
-          example: 'checkout-7f3a',
-        },
-      },
+      parameters: { RequestId: REQUEST_ID },
       headers: componentHeaders(),
       responses: componentResponses(),
-      securitySchemes: {
-        apiKey: {
-          type: 'http',
-          scheme: 'bearer',
-          description:
-            'An API key: `Authorization: Bearer <API_KEY>`. The scheme name is case-insensitive. A key of the service ' +
-            'begins with `pets_`: its public id of 16 hex digits follows, an underscore, and 49 letters and digits. ' +
-            'The operator may have chosen others.',
-        },
-      },
+      securitySchemes: { apiKey: API_KEY },
     },
   };
 }
 
-const REQUEST_ID = { $ref: '#/components/parameters/RequestId' };
+const REQUEST_ID_REF = { $ref: '#/components/parameters/RequestId' };
+
+const REQUEST_ID: JsonObject = {
+  name: 'X-Request-Id',
+  in: 'header',
+  description:
+    'Your identifier for the request: 1 to 64 of the characters A-Z a-z 0-9 `_` `.` `-`. The service logs ' +
+    'and returns it. It replaces any other value, and never refuses one.',
+  required: false,
+  schema: { type: 'string' },
+  example: 'checkout-7f3a',
+};
+
+const API_KEY: JsonObject = {
+  type: 'http',
+  scheme: 'bearer',
+  description:
+    'An API key: `Authorization: Bearer <API_KEY>`. The scheme name is case-insensitive. A key that the ' +
+    'service generated begins with `pets_`: its public id of 16 hex digits follows, an underscore, and 49 ' +
+    'letters and digits. The operator may configure other keys.',
+};
 
 const HEALTH = {
   type: 'object',
@@ -91,19 +91,19 @@ const HEALTH = {
   properties: { status: { type: 'string', enum: ['ok'] } },
 };
 
-/** A path outside /v1, which needs no key. */
+/** A path outside `/v1`. Needs no API key. */
 function system({ responses, ...operation }: JsonObject & { readonly responses: JsonObject }): JsonObject {
   return {
     servers: [{ url: '/', description: 'The host that serves this document.' }],
-    parameters: [REQUEST_ID],
+    parameters: [REQUEST_ID_REF],
     get: {
       tags: ['system'],
       security: [],
       ...operation,
       responses: {
         ...responses,
-        400: failure([new RequestRefused('INVALID_ARGUMENT', 'the request must have one valid Host header')]),
-        ...sharedFailures([...BUG_OR_METHOD, ...EARLY]),
+        400: failure([invalidHost()]),
+        ...sharedFailures(['MethodNotAllowed', 'Internal', ...EARLY_WITHOUT_BODY]),
       },
     },
   };

@@ -1,41 +1,40 @@
 import type { Scope } from '../../../domain/api-key.ts';
 import { PET_STATUSES } from '../../../domain/pet.ts';
-import { ANSWER_HEADERS } from '../wire/answer.ts';
+import { ANSWER_HEADERS } from '../wire/answer-headers.ts';
 import { encodeCursor } from '../wire/cursor.ts';
-import { DEPRECATION, SUNSET } from '../middleware/deprecation.ts';
+import { DEPRECATION, SUNSET, SUNSET_DATE } from '../wire/deprecation.ts';
 import { RETRY_AFTER } from '../wire/errors.ts';
-import { rateLimitLeft, rateLimitPolicy } from '../middleware/limit-rate.ts';
+import { rateLimitLeft, rateLimitPolicy } from '../wire/rate-limit.ts';
+import { scopeChallenge } from '../wire/refusals.ts';
 import type { JsonObject } from './schemas.ts';
-import { insufficientScope } from '../middleware/require-scope.ts';
 
 const text = (rule: JsonObject) => ({ type: 'string', ...rule });
 const exactly = (value: string) => ({ required: true, schema: text({ enum: [value] }), example: value });
 
-const [, retryAfter] = RETRY_AFTER;
-
-const scopeChallenge = (scope: Scope) => ({
+const missingScope = (scope: Scope) => ({
   description: 'The scope that the API key lacks (RFC 6750).',
-  ...exactly(insufficientScope(scope).headers[1]!),
+  ...exactly(scopeChallenge(scope)),
 });
 
-/** The rate limit of the examples, and what is left of it when it is used up. */
+/** The rate limit of the examples, used up. */
 export const RATE_LIMIT = { requests: 600, seconds: 60 };
 export const NOTHING_LEFT = { remaining: 0, resetSeconds: 30 };
 
-/** Every header of an answer but those of CORS and `Content-Type`, which OpenAPI describes as the media type. */
+/** Every response header except those of CORS, and `Content-Type`, which OpenAPI describes as the media type. */
 const HEADERS = {
   'X-Request-Id': {
-    description: 'Identifies the request in the log: the one that was sent, if it was fit, or a new one.',
+    description:
+      'Identifies the request in the log. The id that the client sent if it is valid, otherwise a new one.',
     required: true,
     schema: text({ pattern: '^[A-Za-z0-9_.-]{1,64}$' }),
     example: 'f0c1ab6e-5a3c-4a43-9d0f-6f1d4c0d7b1e',
   },
   'X-Content-Type-Options': {
-    description: 'The answer is what its `Content-Type` says.',
+    description: 'Browsers must not guess another media type than `Content-Type`.',
     ...exactly(ANSWER_HEADERS['X-Content-Type-Options']),
   },
   'Cache-Control': {
-    description: 'No answer may be kept by a cache.',
+    description: 'Caches must not store the response.',
     ...exactly(ANSWER_HEADERS['Cache-Control']),
   },
   'Content-Length': {
@@ -46,71 +45,74 @@ const HEADERS = {
   },
   'WWW-Authenticate': {
     description:
-      'The scheme to use; with `error="invalid_token"` when a key was sent and is not valid (RFC 6750).',
+      'The scheme to use. Has `error="invalid_token"` when the request carried an invalid key (RFC 6750).',
     required: true,
     schema: text({ pattern: '^Bearer realm="petstore"(, error="invalid_token")?$' }),
     example: 'Bearer realm="petstore", error="invalid_token"',
   },
-  ReadScope: scopeChallenge('pets:read'),
-  WriteScope: scopeChallenge('pets:write'),
+  ReadScope: missingScope('pets:read'),
+  WriteScope: missingScope('pets:write'),
   Allow: {
-    description: 'The methods that the path knows.',
+    description: 'The methods that the path supports.',
     required: true,
     schema: text({ pattern: '^[A-Z]+(, [A-Z]+)*$' }),
     example: 'GET, HEAD, OPTIONS',
   },
   'Retry-After': {
-    description: 'After how many seconds a new try makes sense.',
+    description: 'How long to wait before retrying, in seconds.',
     required: true,
     schema: { type: 'integer', minimum: 0 },
-    example: Number(retryAfter),
+    example: Number(RETRY_AFTER['Retry-After']),
   },
   'RateLimit-Policy': {
     description:
-      'The rate limit of the API key: at most `q` requests in each window of `w` seconds. Absent when it has none.',
+      'The rate limit of the API key: at most `q` requests in each window of `w` seconds. Absent when the key has ' +
+      'no limit.',
     schema: text({ pattern: '^"key";q=[1-9][0-9]*;w=[1-9][0-9]*$' }),
     example: rateLimitPolicy(RATE_LIMIT),
   },
   RateLimit: {
     description:
-      'What is left of it: `r` requests, until all are there again in `t` seconds. Absent when the API key has no ' +
-      'rate limit, and when the request could not be counted.',
+      'What is left of the limit: `r` requests in the current window, which ends in `t` seconds. Absent when the ' +
+      'API key has no limit, or when the service could not count the request.',
     schema: text({ pattern: '^"key";r=(0|[1-9][0-9]*);t=[1-9][0-9]*$' }),
     example: rateLimitLeft(NOTHING_LEFT),
   },
   Location: {
-    description: `The path of the new animal. Left out once getPet is removed, on ${SUNSET.toISOString().slice(0, 10)}.`,
+    description: `The path of the new animal. Absent from ${SUNSET_DATE} on, when getPet is removed.`,
     schema: text({ format: 'uri-reference', pattern: '^/v1/pets/-?[0-9]+$' }),
     example: '/v1/pets/42',
   },
   'Idempotent-Replayed': {
-    description: 'Only when an earlier request with the same `Idempotency-Key` has added the animal.',
+    description: 'Present when an earlier request with the same `Idempotency-Key` added the animal.',
     schema: text({ enum: ['true'] }),
     example: 'true',
   },
   NextPage: {
     description:
-      'The absolute URL of the next page (RFC 8288): this filter and limit, and a cursor. Absent on the last page.',
+      'The absolute URL of the next page (RFC 8288), with the same filter and limit. Absent on the last page.',
     schema: text({ pattern: '^<https?://[^<> ]+[?&]cursor=[^<>& ]+>; rel="next"$' }),
-    example: `<https://petstore.example/v1/pets?limit=2&status=${PET_STATUSES[0]}&cursor=${encodeCursor(43n)}>; rel="next"`,
+    example:
+      `<https://petstore.example/v1/pets?limit=2&status=${PET_STATUSES[0]}` +
+      `&cursor=${encodeCursor(43n)}>; rel="next"`,
   },
   Deprecation: {
-    description: 'Since when the operation is deprecated, as a date in seconds since 1970 (RFC 9745).',
+    description: 'When the operation became deprecated, in seconds since 1970 (RFC 9745).',
     ...exactly(DEPRECATION),
   },
   Sunset: {
-    description: 'When the operation is removed (RFC 8594).',
+    description: 'When the operation will be removed (RFC 8594).',
     ...exactly(SUNSET.toUTCString()),
   },
   DeprecationLink: {
-    description: 'Where the deprecation is explained.',
+    description: 'An explanation of the deprecation.',
     required: true,
     schema: text({ pattern: '^<https?://[^<> ]+>; rel="deprecation"; type="text/html"$' }),
     example: '<https://petstore.example/docs#getPet>; rel="deprecation"; type="text/html"',
   },
 } satisfies Record<string, JsonObject>;
 
-/** The headers of a response by their name on the wire, each with its name among the components. */
+/** The headers of a response: their names on the wire, and the names of their components. */
 export type ResponseHeaders = Readonly<Record<string, keyof typeof HEADERS>>;
 
 export const ALWAYS: ResponseHeaders = {
@@ -120,14 +122,14 @@ export const ALWAYS: ResponseHeaders = {
   'Content-Length': 'Content-Length',
 };
 
-/** What every answer of a deprecated operation carries, once the path of the request is known. */
+/** Headers of every answer of a deprecated operation, except when the service could not parse the path. */
 export const DEPRECATED: ResponseHeaders = {
   Deprecation: 'Deprecation',
   Sunset: 'Sunset',
   Link: 'DeprecationLink',
 };
 
-/** What an answer carries of the rate limit, once the API key of the request is known and has one. */
+/** Headers of every answer to a request whose API key is known and has a rate limit. */
 export const LIMITED: ResponseHeaders = { 'RateLimit-Policy': 'RateLimit-Policy', RateLimit: 'RateLimit' };
 
 export function componentHeaders(): JsonObject {

@@ -1,18 +1,25 @@
 import { IdempotencyKeyReused, PetNotFound } from '../../../application/pets/errors.ts';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
+import type { Scope } from '../../../domain/api-key.ts';
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../../domain/page-size.ts';
 import { newPet, type Pet, storedPet } from '../../../domain/pet.ts';
-import type { Scope } from '../../../domain/api-key.ts';
-import { SUNSET } from '../middleware/deprecation.ts';
-import { RequestRefused } from '../wire/errors.ts';
-import { BUG_OR_METHOD, EARLY, failure, response, type SharedFailure, sharedFailures } from './answers.ts';
+import { petJson } from '../../json/pet-json.ts';
+import { SUNSET_DATE } from '../wire/deprecation.ts';
+import { MAX_BODY_BYTES, MAX_IDEMPOTENCY_KEY_LENGTH } from '../wire/limits.ts';
+import { bodyNotJson, gone, invalidIdempotencyKey, unsupportedMediaType } from '../wire/refusals.ts';
+import { NewPet, PageQuery, parse, PetId } from '../wire/schemas.ts';
+import {
+  EARLY_WITH_BODY,
+  EARLY_WITHOUT_BODY,
+  failure,
+  response,
+  type SharedFailure,
+  sharedFailures,
+} from './answers.ts';
 import { DEPRECATED, LIMITED } from './headers.ts';
 import { type JsonObject, parameter, schemaRef } from './schemas.ts';
-import { petJson } from '../../json/pet-json.ts';
-import { NewPet, PageQuery, parse, PetId } from '../wire/schemas.ts';
-import { MAX_BODY_BYTES, MAX_IDEMPOTENCY_KEY_LENGTH } from '../wire/limits.ts';
 
-const API: readonly SharedFailure[] = ['Unauthorized', 'RateLimited', ...BUG_OR_METHOD];
+const API: readonly SharedFailure[] = ['Unauthorized', 'RateLimited', 'Internal'];
 
 const NEEDS = (scope: Scope) => `Needs an API key with the scope \`${scope}\`.\n\n`;
 
@@ -21,7 +28,7 @@ const IDEMPOTENCY_KEY: JsonObject = {
   in: 'header',
   description:
     `Makes the request safe to repeat: 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters of your choice, ` +
-    'such as a UUID, bare or in double quotes (inside which spaces and escaped quotes are allowed too).',
+    'such as a UUID, bare or in double quotes. Double quotes also allow spaces and escaped quotes.',
   required: false,
   // No example: a tool that fills it in would send the same key for every animal.
   schema: { type: 'string', pattern: `^[!#-~]{1,${MAX_IDEMPOTENCY_KEY_LENGTH}}$` },
@@ -34,12 +41,12 @@ export function listPets(): JsonObject {
     summary: 'List animals',
     description:
       NEEDS('pets:read') +
-      'A page of the animals in ascending order of id: up to `limit` of them, which is from ' +
-      `${PAGE_SIZE_MIN} to ${PAGE_SIZE_MAX} and ${PAGE_SIZE_DEFAULT} when absent. While more follow, the \`Link\` ` +
-      'header carries the URL of the next page; follow it until there is none. Such a walk gives every animal ' +
-      'that existed when it began exactly once, whatever is added meanwhile. A page never leaves out an animal ' +
-      'whose stored record is damaged: it ends before it, however short, and the next page answers `503`.\n\n' +
-      'Each parameter may be given once. Any other parameter is refused.',
+      `Returns up to \`limit\` animals in ascending order of id. \`limit\` is from ${PAGE_SIZE_MIN} to ` +
+      `${PAGE_SIZE_MAX}, by default ${PAGE_SIZE_DEFAULT}. When more animals follow, the \`Link\` header carries the ` +
+      'URL of the next page; follow it until it is absent. Such a walk returns every animal that existed when the ' +
+      'walk began exactly once, even while animals are added. A page never skips an animal whose stored record is ' +
+      'damaged: the page ends before that animal, and the next page answers `503`.\n\n' +
+      'Each parameter may occur once. Any other parameter is refused.',
     parameters: Object.entries(PageQuery.entries).map(([name, schema]) => parameter('query', name, schema)),
     responses: {
       200: response(
@@ -58,10 +65,9 @@ export function listPets(): JsonObject {
       503: failure(
         [new StorageUnavailable('no answer')],
         { 'Retry-After': 'Retry-After', Link: 'NextPage', ...LIMITED },
-        'Where the page would begin with an animal whose record is damaged, `Link` carries the URL of the page ' +
-          'that begins after that animal.',
+        'When the first animal of the page is damaged, `Link` carries the URL of the page after that animal.',
       ),
-      ...sharedFailures(['MayNotRead', ...API, ...EARLY]),
+      ...sharedFailures(['MayNotRead', 'PetsMethodNotAllowed', ...API, ...EARLY_WITHOUT_BODY]),
     },
   };
 }
@@ -74,31 +80,31 @@ export function createPet(): JsonObject {
     summary: 'Add an animal',
     description:
       NEEDS('pets:write') +
-      'The answer goes out when the storage has acknowledged the animal as durable. After a `503` or a broken ' +
-      'connection it may or may not have been added: send an `Idempotency-Key`, and try again with the same key ' +
-      'and the same body; however often, exactly one animal is added. The key is remembered as long as the ' +
-      'animal exists; a request that failed leaves none behind. It belongs to the API key that sent it.\n\n' +
-      'There are no query parameters; any is refused.',
+      'The service answers `201` after the storage has acknowledged the animal as durable. After a `503` or a ' +
+      'broken connection the outcome is unknown. Send an `Idempotency-Key` to retry safely: any number of retries ' +
+      'with the same key and body adds exactly one animal. The key belongs to the API key that sent it. The ' +
+      'service remembers it as long as the animal exists, and remembers no key of a failed request.\n\n' +
+      'This operation has no query parameters. Any is refused.',
     parameters: [IDEMPOTENCY_KEY],
     requestBody: {
       description:
-        'A JSON object in UTF-8; any other JSON value is refused. `Content-Type` is `application/json`, of the ' +
-        'charsets only utf-8; `Content-Encoding` is gzip, deflate, br, identity or absent. At most ' +
-        `${MAX_BODY_BYTES} bytes, as sent and when inflated.`,
+        'A JSON object in UTF-8. Any other JSON value is refused. `Content-Type` is `application/json`, with no ' +
+        'charset except utf-8. `Content-Encoding` is gzip, deflate, br, identity or absent. At most ' +
+        `${MAX_BODY_BYTES} bytes, as sent and after decompression.`,
       required: true,
       content: {
         'application/json': {
           schema: schemaRef('NewPet'),
           examples: {
-            minimal: { summary: 'Only what is required', value: { name, categoryId } },
-            complete: { summary: 'Every field', value: { name, categoryId, status } },
+            minimal: { summary: 'Required fields only', value: { name, categoryId } },
+            complete: { summary: 'All fields', value: { name, categoryId, status } },
           },
         },
       },
     },
     responses: {
       201: response(
-        'The animal as added.',
+        'The new animal.',
         schemaRef('Pet'),
         { pet: json(REX) },
         {
@@ -110,26 +116,19 @@ export function createPet(): JsonObject {
       400: failure(
         [
           thrownBy(() => parse(NewPet, { name: '', status: 'asleep' }, 'body')),
-          new RequestRefused('MALFORMED_JSON', 'the body is not JSON'),
-          new RequestRefused(
-            'INVALID_IDEMPOTENCY_KEY',
-            'Idempotency-Key must be 1 to 255 visible ASCII characters',
-          ),
+          bodyNotJson(),
+          invalidIdempotencyKey(),
         ],
         LIMITED,
       ),
-      415: failure(
-        [new RequestRefused('UNSUPPORTED_MEDIA_TYPE', 'Content-Type must be application/json')],
-        LIMITED,
-      ),
-      422: failure([new IdempotencyKeyReused('')], LIMITED),
-      ...sharedFailures(['MayNotWrite', 'Unavailable', ...API, ...EARLY]),
+      415: failure([unsupportedMediaType()], LIMITED),
+      422: failure([new IdempotencyKeyReused()], LIMITED),
+      ...sharedFailures(['MayNotWrite', 'PetsMethodNotAllowed', 'Unavailable', ...API, ...EARLY_WITH_BODY]),
     },
   };
 }
 
 export function getPet(): JsonObject {
-  const sunset = SUNSET.toISOString().slice(0, 10);
   const headers = { ...DEPRECATED, ...LIMITED };
   return {
     operationId: 'getPet',
@@ -137,23 +136,20 @@ export function getPet(): JsonObject {
     summary: 'Get an animal',
     description:
       NEEDS('pets:read') +
-      `Deprecated; to be removed on ${sunset}, from when on it answers \`410\`. Use \`GET /pets\` with a ` +
-      '`status` filter instead. The answers say so in `Deprecation`, `Sunset` and `Link`, unless the request is ' +
-      'so broken that its path is not known.\n\n' +
-      'There are no query parameters; any is refused.',
+      `Deprecated. Answers \`410\` from ${SUNSET_DATE} on. Use \`GET /pets\` with a \`status\` filter instead. ` +
+      'Every response announces this in `Deprecation`, `Sunset` and `Link`, unless the service could not parse the ' +
+      'path.\n\n' +
+      'This operation has no query parameters. Any is refused.',
     deprecated: true,
-    'x-sunset': sunset,
+    'x-sunset': SUNSET_DATE,
     parameters: [parameter('path', 'petId', PetId)],
     responses: {
       200: response('The animal.', schemaRef('Pet'), { pet: json(REX) }, headers),
       400: failure([thrownBy(() => parse(PetId, '042', 'petId'))], LIMITED),
       404: failure([new PetNotFound(REX.id)], headers),
-      410: failure(
-        [new RequestRefused('GONE', `this operation was removed on ${sunset}; use GET /v1/pets`)],
-        headers,
-      ),
-      ...sharedFailures(['MayNotRead', 'Unavailable', ...API], DEPRECATED),
-      ...sharedFailures(EARLY),
+      410: failure([gone()], headers),
+      ...sharedFailures(['MayNotRead', 'MethodNotAllowed', 'Unavailable', ...API], DEPRECATED),
+      ...sharedFailures(EARLY_WITHOUT_BODY),
     },
   };
 }
@@ -162,7 +158,7 @@ const REX = storedPet(42n, newPet({ name: 'Rex', categoryId: 7n }));
 const MIA = storedPet(43n, newPet({ name: 'Mia 🐈', categoryId: 12n, status: 'sold' }));
 
 function json(pet: Pet): JsonObject {
-  return JSON.parse(petJson(pet)) as JsonObject;
+  return JSON.parse(JSON.stringify(petJson(pet))) as JsonObject;
 }
 
 function thrownBy(refused: () => unknown): unknown {

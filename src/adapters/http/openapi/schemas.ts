@@ -4,24 +4,24 @@ import { ErrorBody, NewPet, Pet, Pets, PetStatus } from '../wire/schemas.ts';
 
 export type JsonObject = { readonly [name: string]: unknown };
 
-/** The schemas that have a name in the specification. */
+/** The schemas that the specification names. */
 const NAMED = { PetStatus, NewPet, Pet, Pets, Error: ErrorBody };
 
 const CONFIG = {
   target: 'openapi-3.0',
-  // What the parsed value is: the digits of a path or query parameter are an integer to its readers.
+  // The type after parsing: to readers, the digits of a path or query parameter are an integer.
   typeMode: 'output',
-  // JSON Schema knows nothing of them; what they check stands in the metadata.
+  // JSON Schema cannot express them. The metadata says what they check.
   ignoreActions: ['check'],
   overrideRef: ({ referenceId }) => `#/components/schemas/${referenceId}`,
   overrideSchema: ({ valibotSchema, jsonSchema }) => {
     switch (valibotSchema.type) {
       case 'bigint':
-        // Without bounds: JSON tools whose numbers are doubles would round, and so corrupt, them.
+        // Without bounds: tools that read numbers as doubles would round them.
         return { type: 'integer', format: 'int64' };
       case 'optional': {
         const initial = v.parse(valibotSchema, undefined);
-        // OpenAPI 3.0 ignores whatever stands beside a `$ref`.
+        // OpenAPI 3.0 ignores everything beside a `$ref`.
         const { $ref, default: _, ...rest } = jsonSchema;
         return {
           ...($ref === undefined ? rest : { allOf: [{ $ref }] }),
@@ -43,7 +43,7 @@ export function schemaRef(name: keyof typeof NAMED): JsonObject {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** A parameter object of an operation, from the schema that parses its text. */
+/** A parameter object, from the schema that parses the parameter. */
 export function parameter(place: 'path' | 'query', name: string, schema: v.GenericSchema): JsonObject {
   const { description, example, ...inline } = toJsonSchema(schema, CONFIG) as JsonObject;
   const named = Object.keys(NAMED).find((key) => uses(schema, NAMED[key as keyof typeof NAMED]));
@@ -57,7 +57,7 @@ export function parameter(place: 'path' | 'query', name: string, schema: v.Gener
   };
 }
 
-/** Whether a parameter ends up as the value of a named schema, which is then referred to. */
+/** Whether a parameter is parsed to the value of a named schema. */
 function uses(schema: v.GenericSchema, named: v.GenericSchema): boolean {
   const inner = 'wrapped' in schema ? (schema.wrapped as v.GenericSchema) : schema;
   return 'pipe' in inner && (inner.pipe as readonly unknown[]).includes(named);

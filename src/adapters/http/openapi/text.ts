@@ -17,53 +17,69 @@ const SCOPE_MEANING: Record<Scope, string> = {
 };
 const scopes = SCOPES.map((scope) => `| \`${scope}\` | ${SCOPE_MEANING[scope]} |`);
 
-/** What holds for every operation, as Markdown. */
+/** What applies to every operation, as Markdown. */
 export const API_DESCRIPTION = `A catalogue of animals: list them, add one, get one.
 
 ## Authentication
-Everything under \`/v1\` needs an API key, as \`Authorization: Bearer <API_KEY>\`. It is checked before path and method: without a valid key all of \`/v1\` answers \`401\`. Unknown, expired and revoked keys get the same answer.
+Every request under \`/v1\` needs an API key, as \`Authorization: Bearer <API_KEY>\`. The service checks the key
+before path and method: without a valid key, every path under \`/v1\` answers \`401\`. Unknown, expired and revoked
+keys get the same answer.
 
-A key has scopes; without the one that an operation needs it answers \`403\`, and \`WWW-Authenticate\` names it:
+A key has scopes. Without the scope that an operation needs, the answer is \`403\`, and \`WWW-Authenticate\` names
+the scope:
 
 | Scope | For |
 |---|---|
 ${scopes.join('\n')}
 
 ## Requests
-- Paths are case-sensitive and have one form: \`/v1/pets/\` is not \`/v1/pets\`. What is not there answers \`404\`.
-- \`HEAD\` works wherever \`GET\` does; \`OPTIONS\` answers \`204\` with \`Allow\`; every other method answers \`405\` with \`Allow\`.
-- A query parameter that is not documented, or is given more than once, is refused with \`400\`: a typo never silently returns everything.
-- A body is JSON in UTF-8. \`Accept\` is not looked at: every answer is JSON.
+- Paths are case-sensitive and have one form: \`/v1/pets/\` is not \`/v1/pets\`. Unknown paths answer \`404\`.
+- \`HEAD\` works wherever \`GET\` does. \`OPTIONS\` answers \`204\` with \`Allow\`. Every other method answers
+  \`405\` with \`Allow\`.
+- An undocumented or repeated query parameter answers \`400\`: a typo never silently returns everything.
+- A body is JSON in UTF-8. \`Accept\` is ignored: every answer is JSON.
 - Integers of format int64 are exact from ${INT64_MIN} to ${INT64_MAX}.
-- All problems of a request are reported at once. A refused request changes nothing.
+- An error reports all problems of a request at once. A refused request changes nothing.
 
-A request is judged in this order: limits, API key, rate limit, path and method, scope, media type, values.
+The service checks a request in this order: limits, API key, rate limit, path and method, scope, media type, query
+parameters, body.
 
 ## Limits
-| What | At most | Else |
+| What | Maximum | Otherwise |
 |---|---|---|
 | URL | ${MAX_URL_BYTES / KIB} KiB | 414 |
 | Request line and headers | ${MAX_HEADERS_BYTES / KIB} KiB | 431 |
-| Body, as sent and when inflated | ${MAX_BODY_BYTES / KIB} KiB | 413 |
-| Until the last header has come | ${SERVER_LIMITS.headersTimeout / SECOND} s | 408 |
-| Until the whole request has come | ${SERVER_LIMITS.requestTimeout / SECOND} s | 408 |
+| Body, as sent and after decompression | ${MAX_BODY_BYTES / KIB} KiB | 413 |
+| Time until the last header has arrived | ${SERVER_LIMITS.headersTimeoutMs / SECOND} s | 408 |
+| Time until the whole request has arrived | ${SERVER_LIMITS.requestTimeoutMs / SECOND} s | 408 |
 
 ## Rate limits
-A key may have a limit: so many requests in a window of so many seconds, which begins with the first of them. Every request whose key is found valid counts, whatever becomes of it then. Then every answer says in \`RateLimit-Policy\` what the limit is and in \`RateLimit\` what is left of it (draft-ietf-httpapi-ratelimit-headers-11). A request beyond it answers \`429\`; \`Retry-After\` says after how many seconds the next window begins. When the service cannot count, it lets requests through, without \`RateLimit\`.
+A key may have a limit: a number of requests in a window of some seconds. The window begins with its first request.
+Every request with a valid key counts, whatever its outcome. The answers then carry \`RateLimit-Policy\`, which
+states the limit, and \`RateLimit\`, which states what is left of it (draft-ietf-httpapi-ratelimit-headers-11). A
+request beyond the limit answers \`429\`. Its \`Retry-After\` says in how many seconds the next window begins. When
+the service cannot count, it lets requests through, without \`RateLimit\`.
 
 ## Browsers
-The operator of the service chooses from which origins web pages may use it (CORS); at first there are none. Answers to those have \`Access-Control-Allow-Origin\` and let pages read their headers; a preflight needs no API key. Cookies are never used: send the key in \`Authorization\`.
+The operator of the service configures the origins whose web pages may use it (CORS). By default there are none.
+Answers to those origins carry \`Access-Control-Allow-Origin\` and let pages read their headers. A preflight needs
+no API key. The service never uses cookies: send the key in \`Authorization\`.
 
 ## Answers
-Every answer with a body is \`application/json; charset=utf-8\` with \`Content-Length\`, and every answer has \`X-Request-Id\`, \`X-Content-Type-Options: nosniff\` and \`Cache-Control: no-store\`. Quote the request id when you report a problem.
+Every answer with a body is \`application/json; charset=utf-8\` with \`Content-Length\`. Every answer has
+\`X-Request-Id\`, \`X-Content-Type-Options: nosniff\` and \`Cache-Control: no-store\`. Quote the request id when you
+report a problem.
 
 ## Errors
-Every error is exactly \`{code, message, status}\`. The codes are stable. The set is open: fall back on \`status\` for a code that you do not know. \`message\` names each offending field or parameter with what is allowed; its wording may change.
+Every error is exactly \`{code, message, status}\`. The codes are stable. The set is open: fall back on \`status\`
+for an unknown code. \`message\` names each invalid field or parameter and what is allowed. Its wording may change.
 
 | Status | Code | Meaning |
 |---|---|---|
 ${codes.join('\n')}
 
 ## Compatibility
-Within \`/v1\` changes only add: optional parameters, response fields, headers, error codes. Ignore what you do not know. Anything breaking goes to \`/v2\`, with at least 24 months' notice. A deprecated operation says so on its answers, with the day of its removal.
+Changes within \`/v1\` only add optional parameters, response fields, headers and error codes. Ignore what you do
+not know. A breaking change becomes \`/v2\`, with at least 24 months' notice. A deprecated operation announces the
+day of its removal in its answers.
 `;

@@ -1,75 +1,78 @@
 import Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Middleware } from 'koa';
+import type { IncomingMessage } from 'node:http';
 import { DamagedPet } from '../../../application/pets/errors.ts';
 import type { CreatePet } from '../../../application/pets/create-pet.ts';
 import type { GetPet } from '../../../application/pets/get-pet.ts';
-import type { ListPets, PetPage } from '../../../application/pets/list-pets.ts';
-import { sendJson, type State } from '../wire/answer.ts';
-import { jsonBody, readBody, requireJson } from '../middleware/body.ts';
-import { decodeCursor, encodeCursor } from '../wire/cursor.ts';
-import { goneAfterSunset, isSunset } from '../middleware/deprecation.ts';
-import { idempotency } from '../wire/idempotency.ts';
-import { petJson, petsJson } from '../../json/pet-json.ts';
-import { queryParser } from '../wire/query.ts';
-import type { RequestLog } from '../request-log.ts';
+import type { ListPets } from '../../../application/pets/list-pets.ts';
+import { petJson } from '../../json/pet-json.ts';
+import { jsonObject, readBody, requireJson } from '../middleware/body.ts';
+import { goneAfterSunset } from '../middleware/deprecation.ts';
+import { refuseQuery } from '../middleware/refuse-query.ts';
 import { requireScope } from '../middleware/require-scope.ts';
-import { NewPet, NoQuery, PageQuery, PetId, parse } from '../wire/schemas.ts';
+import type { State } from '../middleware/state.ts';
+import type { RequestLog } from '../request-log.ts';
+import { decodeCursor, encodeCursor } from '../wire/cursor.ts';
+import { isSunset } from '../wire/deprecation.ts';
+import { idempotency } from '../wire/idempotency.ts';
+import { queryParser } from '../wire/query.ts';
+import { NewPet, PageQuery, PetId, parse } from '../wire/schemas.ts';
 
-export type PetsRoutes = {
+type Dependencies = {
   readonly listPets: ListPets;
   readonly createPet: CreatePet;
   readonly getPet: GetPet;
-  /** Lets nobody pass without a valid key. */
   readonly authenticate: Middleware<State>;
-  readonly baseUrl: (ctx: Context) => string;
+  readonly baseUrl: (request: IncomingMessage) => string;
   readonly now: () => Date;
   readonly log: Pick<RequestLog, 'petCreated'>;
 };
 
-/** One canonical path each: case-sensitive, no trailing slash. */
-export function petsRoutes(dependencies: PetsRoutes): Router<State> {
+/** The routes under `/v1/pets`. Paths are case-sensitive and have no trailing slash. */
+export function petsRoutes(dependencies: Dependencies): Router<State> {
   const { listPets, createPet, getPet, authenticate, baseUrl, now, log } = dependencies;
   const router = new Router<State>({ strict: true, sensitive: true });
   const pageQuery = queryParser(PageQuery);
-  const noQuery = queryParser(NoQuery);
 
   router.get('/v1/pets', requireScope('pets:read'), async (ctx) => {
     const { limit, status, cursor } = pageQuery(ctx.querystring);
     const after = cursor === undefined ? undefined : decodeCursor(cursor);
-    const goOnAfter = (id: bigint) => {
+    const linkNext = (id: bigint) => {
       const filter = status === undefined ? '' : `&status=${status}`;
-      const url = `${baseUrl(ctx)}/v1/pets?limit=${limit}${filter}&cursor=${encodeCursor(id)}`;
-      ctx.state.headers.push('Link', `<${url}>; rel="next"`);
+      const url = `${baseUrl(ctx.req)}/v1/pets?limit=${limit}${filter}&cursor=${encodeCursor(id)}`;
+      ctx.state.headers['Link'] = `<${url}>; rel="next"`;
     };
     try {
-      const { pets, next }: PetPage = await listPets.execute({ limit, status, after });
-      if (next !== undefined) goOnAfter(next);
-      sendJson(ctx, 200, petsJson(pets));
+      const { pets, next } = await listPets.execute({ limit, status, after });
+      if (next !== undefined) linkNext(next);
+      ctx.body = pets.map(petJson);
     } catch (error) {
-      // Only ever forwards, or a client that follows would go round in circles.
-      if (error instanceof DamagedPet && error.id > (after ?? 0n)) goOnAfter(error.id);
+      // The link only ever points forwards. Otherwise a client that follows it would go round in circles.
+      if (error instanceof DamagedPet && error.id > (after ?? 0n)) linkNext(error.id);
       throw error;
     }
   });
 
-  // The key again, because a body may take longer to come than a revocation to be in force.
-  const body = [requireJson, readBody, authenticate] as const;
+  // Authenticates again behind the body, which may take longer to arrive than a revocation takes to apply.
+  const body = [requireJson, refuseQuery, readBody, authenticate] as const;
   router.post('/v1/pets', requireScope('pets:write'), ...body, async (ctx) => {
-    noQuery(ctx.querystring);
-    const draft = parse(NewPet, jsonBody(ctx), 'body');
-    const { pet, replayed } = await createPet.execute(draft, idempotency(ctx, draft));
-    const { requestId, caller } = ctx.state;
-    // Before the answer: the pet is there, whether the client gets to know of it or not.
-    log.petCreated({ requestId, petId: pet.id, keyId: caller!.id, keyLabel: caller!.label, replayed });
-    if (!isSunset(now())) ctx.state.headers.push('Location', `/v1/pets/${pet.id}`);
-    if (replayed) ctx.state.headers.push('Idempotent-Replayed', 'true');
-    sendJson(ctx, 201, petJson(pet));
+    const { headers, requestId } = ctx.state;
+    const caller = ctx.state.caller!;
+    const draft = parse(NewPet, jsonObject(ctx.request.body), 'body');
+    const once = idempotency(ctx.req.headers['idempotency-key'], caller.id, draft);
+    const { pet, replayed } = await createPet.execute(draft, once);
+    // Before the answer: the pet exists even if the client never learns of it.
+    log.petCreated({ requestId, petId: pet.id, keyId: caller.id, keyLabel: caller.label, replayed });
+    if (!isSunset(now())) headers['Location'] = `/v1/pets/${pet.id}`;
+    if (replayed) headers['Idempotent-Replayed'] = 'true';
+    ctx.status = 201;
+    ctx.body = petJson(pet);
   });
 
-  router.get('/v1/pets/:petId', requireScope('pets:read'), goneAfterSunset(now), async (ctx) => {
-    noQuery(ctx.querystring);
+  const readOne = [requireScope('pets:read'), goneAfterSunset(now), refuseQuery] as const;
+  router.get('/v1/pets/:petId', ...readOne, async (ctx) => {
     const pet = await getPet.execute(parse(PetId, ctx.params['petId'], 'petId'));
-    sendJson(ctx, 200, petJson(pet));
+    ctx.body = petJson(pet);
   });
 
   return router;

@@ -1,32 +1,34 @@
 import Router from '@koa/router';
 import type { StorageProbe } from '../../../application/ports/storage-probe.ts';
-import { sendJson } from '../wire/answer.ts';
-import { RequestRefused, RETRY_AFTER } from '../wire/errors.ts';
+import type { State } from '../middleware/state.ts';
 import { openApiDocument } from '../openapi/document.ts';
+import { shuttingDown } from '../wire/refusals.ts';
 
-const OK = '{"status":"ok"}';
-
-export type SystemRoutes = {
+type Dependencies = {
   readonly probe: StorageProbe;
   readonly isDraining: () => boolean;
 };
 
-/** What needs no key: the description of the API, and the questions of whoever runs the service. */
-export function systemRoutes({ probe, isDraining }: SystemRoutes): Router {
-  const router = new Router({ strict: true, sensitive: true });
+const OK = { status: 'ok' };
+
+/** The routes that need no API key: the description of the API, and the health checks. */
+export function systemRoutes({ probe, isDraining }: Dependencies): Router<State> {
+  const router = new Router<State>({ strict: true, sensitive: true });
 
   let openApi: string | undefined;
-  router.get('/openapi.json', (ctx) => sendJson(ctx, 200, (openApi ??= JSON.stringify(openApiDocument()))));
+  router.get('/openapi.json', (ctx) => {
+    ctx.body = openApi ??= JSON.stringify(openApiDocument());
+  });
 
-  /** The process is up. Never touches the storage: a restart would not mend it. */
-  router.get('/livez', (ctx) => sendJson(ctx, 200, OK));
+  /** The process is up. Never touches the storage: restarting the process would not repair it. */
+  router.get('/livez', (ctx) => {
+    ctx.body = OK;
+  });
 
   router.get('/readyz', async (ctx) => {
-    if (isDraining()) {
-      throw new RequestRefused('UNAVAILABLE', 'the service is shutting down', { headers: RETRY_AFTER });
-    }
+    if (isDraining()) throw shuttingDown();
     await probe.check();
-    sendJson(ctx, 200, OK);
+    ctx.body = OK;
   });
 
   return router;

@@ -1,25 +1,34 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { bodyHeaders } from '../wire/answer.ts';
-import { type ErrorAnswer, errorAnswer, errorJson, RequestRefused } from '../wire/errors.ts';
-import { acceptedRequestId } from '../wire/request-id.ts';
+import { answerHeaders } from '../wire/answer-headers.ts';
+import { type ErrorAnswer, errorAnswer, errorJson, type RequestRefused } from '../wire/errors.ts';
+import {
+  chunkExtensionsTooLarge,
+  headersTooLarge,
+  notHttp,
+  requestTimeout,
+  unknownHttpMethod,
+  urlTooLong,
+} from '../wire/refusals.ts';
+import { acceptedRequestId, requestIdOf } from '../wire/request-id.ts';
 import type { RequestLog } from '../request-log.ts';
-import { MAX_HEADERS_BYTES, MAX_URL_BYTES } from '../wire/limits.ts';
+import { MAX_URL_BYTES } from '../wire/limits.ts';
+import { hangUp } from './hang-up.ts';
 
-/** What Node's HTTP parser and its timers say. */
+/** An error of Node's HTTP parser or its timers. */
 type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
 
-/** For how long a client that has its answer may go on sending before it is hung up on, in milliseconds. */
-const LINGER = 1_000;
+/** A request line whose URL is longer than the limit. */
+const LONG_URL = new RegExp(String.raw`(?:^|\n)[A-Z-]+ [^ \r\n]{${MAX_URL_BYTES + 1}}`);
 
-/** Connections on which nothing more can be understood. */
+/** Connections whose input Node's parser has given up on. */
 const broken = new WeakSet<Duplex>();
 
 /**
- * Answers what Node's parser gave up on: bytes that are not HTTP, or a request that does not end. It may never
- * have become a request, so that the answer is written to the socket, which is then closed.
+ * Answers input that Node's parser gave up on: bytes that are not HTTP, or a request that does not end in time. Such
+ * input need not have become a request with a response, so the answer may go to the socket, which is then closed.
  *
- * @param latest the answer to the last request that did come through on this connection
+ * @param latest the response to the last request that was parsed on this connection
  */
 export function answerBrokenRequest(
   error: ClientError,
@@ -27,39 +36,25 @@ export function answerBrokenRequest(
   latest: ServerResponse | undefined,
   log: RequestLog,
 ): void {
-  // Node reports the same error again for whatever else comes, each time with the bytes.
+  // Node reports the error again, with the bytes, whenever more arrives.
   if (broken.has(socket)) return;
   broken.add(socket);
   if (latest === undefined || (latest.req.complete && latest.writableFinished)) {
-    write(error, socket, log);
+    writeToSocket(error, socket, log);
   } else if (latest.req.complete) {
-    // The error is in what came behind a good request, whose answer comes first.
-    latest.once('finish', () => write(error, socket, log));
+    // The broken input follows a complete request, whose answer comes first.
+    latest.once('finish', () => writeToSocket(error, socket, log));
   } else if (latest.headersSent) {
-    // The error is in the body of a request that has been answered without it.
+    // The broken input is in the body of a request that was answered without it.
     hangUp(socket);
   } else {
-    answerWith(latest, errorAnswer(refusal(error)), acceptedRequestId(latest.req.headers['x-request-id']));
+    answerWith(latest, errorAnswer(refusal(error)), requestIdOf(latest.req));
   }
 }
 
-/**
- * Whether another server, which this one may be behind, could take the request to end elsewhere. Node's parser
- * refuses most of such requests itself, but not all.
- */
-export function isAmbiguous({ httpVersion, headers }: IncomingMessage): boolean {
-  if (httpVersion === '1.1') {
-    // Nothing else that ends in "chunked" is decoded, and a server that does not know the coding sees no body.
-    const coding = headers['transfer-encoding'];
-    return coding !== undefined && coding.toLowerCase() !== 'chunked';
-  }
-  // HTTP/1.0 has no chunks: RFC 9112, section 6.1. Node takes 0.9 and 2.0, too, and reads them as if they were 1.1.
-  return httpVersion !== '1.0' || headers['transfer-encoding'] !== undefined;
-}
-
-/** Answers a request that {@link isAmbiguous}; nothing behind it can be trusted. */
+/** Refuses an ambiguous request. The connection closes, because the bytes that follow cannot be trusted. */
 export function refuseAmbiguous(response: ServerResponse, log: RequestLog): void {
-  const id = acceptedRequestId(response.req.headers['x-request-id']);
+  const id = requestIdOf(response.req);
   const answer = errorAnswer(notHttp());
   response.once('close', () => logAnswer(log, id, answer, response.req.method));
   response.shouldKeepAlive = false;
@@ -68,12 +63,12 @@ export function refuseAmbiguous(response: ServerResponse, log: RequestLog): void
 
 function answerWith(response: ServerResponse, answer: ErrorAnswer, id: string): void {
   const body = errorJson(answer);
-  response.writeHead(answer.status, [...bodyHeaders(id, body), 'Connection', 'close']);
+  response.writeHead(answer.status, { ...answerHeaders(id, body), Connection: 'close' });
   response.end(body);
 }
 
-function write(error: ClientError, socket: Duplex, log: RequestLog): void {
-  // The answer before it was the last.
+function writeToSocket(error: ClientError, socket: Duplex, log: RequestLog): void {
+  // The answer before it said `Connection: close`.
   if (socket.writableEnded) return;
   if (!socket.writable) {
     socket.destroy();
@@ -103,46 +98,26 @@ function logAnswer(
   });
 }
 
-/**
- * Closes our side, and the whole connection when the client has had time to read what it was told: closing it at
- * once, with bytes of the client still unread, resets it, and a reset takes the answer with it.
- */
-export function hangUp(socket: Duplex, lastWords?: string): void {
-  if (socket.writableEnded) return;
-  socket.end(lastWords);
-  const timer = setTimeout(() => socket.destroy(), LINGER);
-  socket.once('close', () => clearTimeout(timer));
-}
-
 function refusal({ code, rawPacket }: ClientError): RequestRefused {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      // The parser does not tell which line it was in. Of a request line that came in pieces, the last may be all
-      // that is there to see: that is answered 431, which is true of it too.
-      return /(?:^|\n)[A-Z-]+ [^\r\n]{8192}/.test(rawPacket?.toString('latin1') ?? '')
-        ? new RequestRefused('URI_TOO_LONG', `the URL must be at most ${MAX_URL_BYTES} bytes`)
-        : new RequestRefused(
-            'HEADERS_TOO_LARGE',
-            `the request line and headers must be at most ${MAX_HEADERS_BYTES} bytes`,
-          );
+      // The parser does not say which line is too long. If a request line came in pieces, only the last piece can be
+      // seen here; the answer is then 431, which is also true.
+      return LONG_URL.test(rawPacket?.toString('latin1') ?? '') ? urlTooLong() : headersTooLarge();
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new RequestRefused('PAYLOAD_TOO_LARGE', 'the chunk extensions are too large');
+      return chunkExtensionsTooLarge();
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new RequestRefused('REQUEST_TIMEOUT', 'the request did not end in time');
+      return requestTimeout();
     case 'HPE_INVALID_METHOD':
-      return new RequestRefused('INVALID_ARGUMENT', 'the request has no HTTP method that this service knows');
+      return unknownHttpMethod();
     default:
       return notHttp();
   }
 }
 
-function notHttp(): RequestRefused {
-  return new RequestRefused('INVALID_ARGUMENT', 'the request is not valid HTTP/1.1');
-}
-
 function message(answer: ErrorAnswer, requestId: string): string {
   const body = errorJson(answer);
-  const headers = [...bodyHeaders(requestId, body), 'Date', new Date().toUTCString(), 'Connection', 'close'];
-  const lines = headers.map((text, index) => text + (index % 2 === 0 ? ': ' : '\r\n'));
+  const headers = { ...answerHeaders(requestId, body), Date: new Date().toUTCString(), Connection: 'close' };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n${lines.join('')}\r\n${body}`;
 }

@@ -4,54 +4,53 @@ import type { Connection } from './connection.ts';
 import type { Connections } from './connections.ts';
 
 /**
- * For how long a connection may stay idle at the beginning of a drain, in milliseconds: its next request may be on
- * the way, and is answered with `Connection: close`. Hanging up at once would lose it.
+ * How long idle connections stay open at the beginning of a drain, in milliseconds. A request that is on its way over
+ * one of them is still answered, with `Connection: close`.
  */
-const IDLE_GRACE = 500;
+const IDLE_GRACE_MS = 500;
 
-/** How often it is looked whether connections have fallen idle, in milliseconds. */
-const SWEEP_INTERVAL = 50;
+/** How often connections that have become idle are closed, in milliseconds. */
+const SWEEP_INTERVAL_MS = 50;
 
 /**
- * Takes no new connection, lets every request in flight have its answer, and closes the connections behind them.
+ * Accepts no new connections, lets every request in progress have its answer, and closes the connections after that.
  *
- * @param deadline when the rest are cut off, in milliseconds from now
- * @returns how many those were
+ * @param timeoutMs when to cut off the connections that are left, in milliseconds from now
+ * @returns how many connections were cut off
  */
 export async function closeServer(
   server: Server,
   connections: Connections,
-  deadline: number,
+  timeoutMs: number,
 ): Promise<number> {
-  // To Node, an answer that is written is done, even while the client has yet to take it: closing what is idle
-  // would cut it short. So it is only done while nobody is behind, and not by http.Server's own close, which does
-  // it at once and looks after the timeouts no longer.
+  // The `close` of http.Server closes idle connections at once and stops checking for late requests. This one does not.
   const closed = new Promise<void>((resolve) => {
     TcpServer.prototype.close.call(server, () => resolve());
   });
-  const graceEnds = performance.now() + IDLE_GRACE;
+  const graceEnds = performance.now() + IDLE_GRACE_MS;
   const sweep = setInterval(() => {
     if (performance.now() < graceEnds) return;
-    if (!connections.all().some(({ isBehind }) => isBehind)) server.closeIdleConnections();
-  }, SWEEP_INTERVAL);
+    // To Node, a connection is idle while its client still reads the answer. Closing it would cut the answer short.
+    if (!connections.all().some(({ isBacklogged }) => isBacklogged)) server.closeIdleConnections();
+  }, SWEEP_INTERVAL_MS);
   let cutOff = 0;
-  const cut = (stubborn: Iterable<Connection>) => {
-    for (const { socket } of stubborn) {
+  const cut = (remaining: Iterable<Connection>) => {
+    for (const { socket } of remaining) {
       if (socket.destroyed) continue;
       socket.destroy();
       cutOff++;
     }
   };
   const timer = setTimeout(() => {
-    cut(connections.all().filter(({ isBehind }) => isBehind));
-    // Nobody is cut off who was only idle.
+    cut(connections.all().filter(({ isBacklogged }) => isBacklogged));
+    // Closing an idle connection does not count as cutting it off.
     server.closeIdleConnections();
     cut(connections.all());
-  }, deadline);
+  }, timeoutMs);
   await closed;
   clearInterval(sweep);
   clearTimeout(timer);
-  // Ends the timer of its timeouts.
+  // Stops Node's timer for late requests.
   server.close();
   return cutOff;
 }

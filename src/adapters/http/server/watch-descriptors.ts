@@ -1,15 +1,14 @@
 import { closeSync, openSync } from 'node:fs';
 import { devNull } from 'node:os';
 
-/** How often it is looked, in milliseconds. */
-const INTERVAL = 1_000;
+const CHECK_INTERVAL_MS = 1_000;
 
 /**
- * Reports when the process, or the system, has no file descriptor left, and when it has some again. A connection that
- * comes meanwhile is closed at once by libuv, which tells Node nothing:
+ * Reports when the process or the system runs out of file descriptors, and when one is free again. In between, libuv
+ * closes each new connection at once and does not tell Node:
  * https://github.com/libuv/libuv/blob/v1.x/src/unix/stream.c (`uv__emfile_trick`).
  *
- * @returns what ends it
+ * @returns a function that stops the reports
  */
 export function watchDescriptors(report: (isExhausted: boolean) => void): () => void {
   let wasExhausted = false;
@@ -17,7 +16,7 @@ export function watchDescriptors(report: (isExhausted: boolean) => void): () => 
     const exhausted = isExhausted();
     if (exhausted !== wasExhausted) report(exhausted);
     wasExhausted = exhausted;
-  }, INTERVAL).unref();
+  }, CHECK_INTERVAL_MS).unref();
   return () => clearInterval(timer);
 }
 
@@ -26,7 +25,7 @@ function isExhausted(): boolean {
     closeSync(openSync(devNull, 'r'));
     return false;
   } catch (error) {
-    // The system looks for a descriptor first: any other error means that there is one.
+    // The system reserves a descriptor first. Any other error means that it found one.
     const { code } = error as NodeJS.ErrnoException;
     return code === 'EMFILE' || code === 'ENFILE';
   }

@@ -1,6 +1,6 @@
 /**
- * The form of a cursor: a version, so that a later form can be told from this one, and the int64 of the last id that
- * has been seen. Every text of this form is a cursor. Opaque to clients, and good for ever.
+ * The form of a cursor: a version, which leaves room for other forms, and the last id that the client has seen, as an
+ * int64 in hex. Every text of this form is a valid cursor. Opaque to clients. Never expires.
  */
 export const CURSOR_PATTERN = '^v1\\.[0-9a-f]{16}$';
 
@@ -11,7 +11,7 @@ export function encodeCursor(after: bigint): string {
   return `v1.${BigInt.asUintN(64, after).toString(16).padStart(16, '0')}`;
 }
 
-/** The id in a cursor, or `undefined` when it is not of the form. */
+/** The id in a cursor, or `undefined` when the form is wrong. */
 export function decodeCursor(cursor: string): bigint | undefined {
   return FORM.test(cursor) ? BigInt.asIntN(64, BigInt(`0x${cursor.slice('v1.'.length)}`)) : undefined;
 }

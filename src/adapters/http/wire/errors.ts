@@ -1,8 +1,9 @@
-import { DamagedApiKey } from '../../../application/keys/errors.ts';
-import { DamagedPet, type PetError } from '../../../application/pets/errors.ts';
+import type { DamagedApiKey } from '../../../application/keys/errors.ts';
+import type { PetError } from '../../../application/pets/errors.ts';
 import type { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
+import type { Headers } from './answer-headers.ts';
 
-/** Every `code` that an error answer can carry, with its HTTP status. Stable; clients fall back on the status. */
+/** The `code` and HTTP status of every error answer. Codes are stable; clients fall back on the status. */
 export const ERROR_STATUS = {
   INVALID_ARGUMENT: 400,
   MALFORMED_JSON: 400,
@@ -27,44 +28,20 @@ export const ERROR_STATUS = {
 
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
-/** Name and value in turn. */
-type Headers = readonly string[];
-
-/** The HTTP layer itself refuses a request. Its message is meant for the client. */
+/** The HTTP layer refuses a request. Clients see the message. Only `refusals.ts` creates one. */
 export class RequestRefused extends Error {
   readonly kind = 'request-refused';
   readonly code: ErrorCode;
+  /** Headers that this refusal adds to the answer. */
   readonly headers: Headers;
 
-  constructor(
-    code: ErrorCode,
-    message: string,
-    options: { readonly headers?: Headers; readonly cause?: unknown } = {},
-  ) {
-    super(message, { cause: options.cause });
+  constructor(code: ErrorCode, message: string, headers: Headers = {}) {
+    super(message);
     this.name = 'RequestRefused';
     this.code = code;
-    this.headers = options.headers ?? [];
+    this.headers = headers;
   }
 }
-
-/** Everything that a use case or a port that a request reaches is known to fail with. Anything else is a bug. */
-type ApplicationError = PetError | DamagedApiKey | StorageUnavailable;
-
-/** How each failure of the application is answered. A new kind does not compile until it stands here. */
-const CODE_OF_KIND = {
-  'invalid-pet': 'INVALID_ARGUMENT',
-  'invalid-page-size': 'INVALID_ARGUMENT',
-  'pet-not-found': 'PET_NOT_FOUND',
-  'pet-ids-exhausted': 'INTERNAL',
-  'idempotency-key-reused': 'IDEMPOTENCY_KEY_REUSED',
-  'damaged-pet': 'UNAVAILABLE',
-  'damaged-api-key': 'UNAVAILABLE',
-  'storage-unavailable': 'UNAVAILABLE',
-} satisfies Record<ApplicationError['kind'], ErrorCode>;
-
-/** After how many seconds a client may try again, as a header. */
-export const RETRY_AFTER = ['Retry-After', '2'] as const;
 
 export type ErrorAnswer = {
   readonly code: ErrorCode;
@@ -73,30 +50,61 @@ export type ErrorAnswer = {
   readonly headers: Headers;
 };
 
-/** The answer to whatever was thrown. What only the operator may know stays out of it. */
+type Mapping = {
+  readonly code: ErrorCode;
+  /** Replaces the message of the error, which is for operators. Absent where the message is for clients. */
+  readonly message?: string;
+  readonly headers?: Headers;
+};
+
+/** How long a client should wait before it retries a 503, in seconds. */
+export const RETRY_AFTER = { 'Retry-After': '2' } as const satisfies Headers;
+
+const INTERNAL: Mapping = {
+  code: 'INTERNAL',
+  message: 'an internal error occurred; it has been logged under this request id',
+};
+const DAMAGED: Mapping = {
+  code: 'UNAVAILABLE',
+  message: 'a stored record is damaged; it has been logged under this request id',
+  headers: RETRY_AFTER,
+};
+
+/** Every known failure of the use cases and ports that a request reaches. Anything else is a bug. */
+type ApplicationError = PetError | DamagedApiKey | StorageUnavailable;
+
+/** The answer to each failure of the application. A new kind fails to compile until it is listed. */
+const ANSWERS = {
+  'invalid-pet': { code: 'INVALID_ARGUMENT' },
+  'invalid-page-size': { code: 'INVALID_ARGUMENT' },
+  'pet-not-found': { code: 'PET_NOT_FOUND' },
+  'pet-ids-exhausted': INTERNAL,
+  'idempotency-key-reused': { code: 'IDEMPOTENCY_KEY_REUSED' },
+  'damaged-pet': DAMAGED,
+  'damaged-api-key': DAMAGED,
+  'storage-unavailable': {
+    code: 'UNAVAILABLE',
+    message: 'the storage cannot be reached now; try again later',
+    headers: RETRY_AFTER,
+  },
+} satisfies Record<ApplicationError['kind'], Mapping>;
+
+/** The answer to anything that was thrown. Reveals no details that are for operators only. */
 export function errorAnswer(error: unknown): ErrorAnswer {
-  if (error instanceof RequestRefused) return answer(error.code, error.message, error.headers);
-  const code = isApplicationError(error) ? CODE_OF_KIND[error.kind] : 'INTERNAL';
-  if (code === 'INTERNAL')
-    return answer(code, 'the service made an error; it has been logged under this request id');
-  if (error instanceof DamagedPet || error instanceof DamagedApiKey) {
-    return answer(code, 'a stored record is damaged; it has been logged under this request id', RETRY_AFTER);
-  }
-  if (code === 'UNAVAILABLE') {
-    return answer(code, 'the storage cannot be reached now; try again later', RETRY_AFTER);
-  }
-  return answer(code, (error as Error).message);
+  if (error instanceof RequestRefused) return answer(error, error);
+  if (!isApplicationError(error)) return answer(INTERNAL, error);
+  return answer(ANSWERS[error.kind], error);
 }
 
-function answer(code: ErrorCode, message: string, headers: Headers = []): ErrorAnswer {
-  return { code, message, status: ERROR_STATUS[code], headers };
+function answer({ code, message, headers = {} }: Mapping, error: unknown): ErrorAnswer {
+  return { code, message: message ?? (error as Error).message, status: ERROR_STATUS[code], headers };
 }
 
 function isApplicationError(error: unknown): error is ApplicationError {
-  return error instanceof Error && 'kind' in error && Object.hasOwn(CODE_OF_KIND, error.kind as string);
+  return error instanceof Error && 'kind' in error && Object.hasOwn(ANSWERS, error.kind as string);
 }
 
-/** The body of an error answer: the specification's Error. */
+/** The body of an error answer: the Error schema of the specification. */
 export function errorJson({ code, message, status }: ErrorAnswer): string {
   return JSON.stringify({ code, message, status });
 }

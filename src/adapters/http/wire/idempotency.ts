@@ -1,35 +1,32 @@
 import { hash } from 'node:crypto';
-import type { ParameterizedContext } from 'koa';
 import type { Idempotency } from '../../../application/ports/pet-repository.ts';
 import type { PetDraft } from '../../../domain/pet.ts';
-import type { State } from './answer.ts';
-import { RequestRefused } from './errors.ts';
 import { MAX_IDEMPOTENCY_KEY_LENGTH } from './limits.ts';
+import { invalidIdempotencyKey } from './refusals.ts';
 
-/** A string of structured fields (RFC 9651, section 3.3.3), or the same without quotes and without spaces. */
+/** A string of structured fields (RFC 9651, section 3.3.3), or the same without quotes and spaces. */
 const FORM = /^(?:"((?:[ !#-[\]-~]|\\["\\])+)"|([!#-~]+))$/;
 
 /**
- * What makes createPet safe to repeat: that it comes with the same Idempotency-Key, by the same API key, for the same
- * pet. The quoted and the bare form of a key are the same key: draft-ietf-httpapi-idempotency-key-header.
+ * Identifies a createPet request by its `Idempotency-Key`, the API key and the pet. The quoted and the bare form of an
+ * `Idempotency-Key` are the same key: draft-ietf-httpapi-idempotency-key-header.
  *
- * @returns `undefined` when the request has no such header
+ * @param header the value of `Idempotency-Key`
+ * @returns `undefined` when there is no such header
  * @throws {RequestRefused} INVALID_IDEMPOTENCY_KEY
  */
-export function idempotency(ctx: ParameterizedContext<State>, draft: PetDraft): Idempotency | undefined {
-  const header = ctx.req.headers['idempotency-key'];
+export function idempotency(
+  header: string | readonly string[] | undefined,
+  callerId: string,
+  draft: PetDraft,
+): Idempotency | undefined {
   if (header === undefined) return undefined;
   const [, quoted, bare] = FORM.exec(String(header)) ?? [];
   const key = quoted?.replaceAll(/\\(.)/g, '$1') ?? bare;
-  if (key === undefined || key.length > MAX_IDEMPOTENCY_KEY_LENGTH) {
-    throw new RequestRefused(
-      'INVALID_IDEMPOTENCY_KEY',
-      `Idempotency-Key must be 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters, bare or in double quotes`,
-    );
-  }
+  if (key === undefined || key.length > MAX_IDEMPOTENCY_KEY_LENGTH) throw invalidIdempotencyKey();
   const { name, categoryId, status } = draft;
   return {
-    key: sha256([ctx.state.caller?.id, 'POST /v1/pets', key]),
+    key: sha256([callerId, 'POST /v1/pets', key]),
     fingerprint: sha256([name, String(categoryId), status]),
   };
 }

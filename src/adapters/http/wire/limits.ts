@@ -10,38 +10,38 @@ export const MAX_URL_BYTES = 8 * 1024;
 /** The longest `Idempotency-Key`, without its quotes. */
 export const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
 
-/** How long a client may take, in milliseconds, and how much it may send. */
+/** Limits of the server: how long a client may take, and how much memory its requests and answers may use. */
 export type ServerLimits = {
-  /** Until the last header has come. */
-  readonly headersTimeout: number;
-  /** Until the whole request has come. */
-  readonly requestTimeout: number;
-  /** For how long a connection is kept open between requests. */
-  readonly keepAliveTimeout: number;
+  /** Time for all headers of a request, in milliseconds. Default: 10 s. */
+  readonly headersTimeoutMs: number;
+  /** Time for the whole request, in milliseconds. Default: 30 s. */
+  readonly requestTimeoutMs: number;
+  /** How long a connection stays open between requests, in milliseconds. Default: 65 s. */
+  readonly keepAliveTimeoutMs: number;
   /**
-   * For how long nothing may pass on a connection, in either direction; up to twice that in the middle of an answer.
-   * Longer than any answer takes.
+   * How long a connection stays open without a byte in either direction, in milliseconds; up to twice as long in the
+   * middle of an answer. It must be longer than any answer takes. Default: 40 s.
    */
-  readonly idleTimeout: number;
-  /** Request line and headers together, in bytes. */
-  readonly maxHeaderSize: number;
-  /** How many connections there may be. */
+  readonly idleTimeoutMs: number;
+  /** Request line and headers together, in bytes. Default: 16 KiB. */
+  readonly maxHeadersBytes: number;
+  /** How many connections may be open. Default: 10,000. */
   readonly maxConnections: number;
   /**
-   * How much may be held for all clients together, in bytes: answers that they do not take, and what they have sent
-   * before its turn.
+   * How many bytes all connections together may hold in memory: answers that clients do not read, and requests that
+   * wait for those answers. Default: 64 MiB.
    */
-  readonly heldLimit: number;
+  readonly maxHeldBytes: number;
 };
 
 export const SERVER_LIMITS: ServerLimits = {
-  headersTimeout: 10_000,
-  requestTimeout: 30_000,
-  // Longer than the 60 s of the usual load balancers, so that it is never the service that hangs up on them.
-  keepAliveTimeout: 65_000,
-  // Longer than a request may take to come, so that it is answered 408.
-  idleTimeout: 40_000,
-  maxHeaderSize: MAX_HEADERS_BYTES,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  // Longer than the 60 s of common load balancers. If the service hung up first, their next request could be lost.
+  keepAliveTimeoutMs: 65_000,
+  // Longer than `requestTimeoutMs`, which answers 408.
+  idleTimeoutMs: 40_000,
+  maxHeadersBytes: MAX_HEADERS_BYTES,
   maxConnections: 10_000,
-  heldLimit: 64 * 1024 * 1024,
+  maxHeldBytes: 64 * 1024 * 1024,
 };

@@ -1,12 +1,12 @@
 import type { GenericSchema, InferOutput } from 'valibot';
 import { parse } from './schemas.ts';
 
-/** Query strings that are remembered; a walk through the pages brings a new one with every request. */
-const REMEMBERED = 1000;
+/** How many query strings are remembered. A walk through the pages brings a new one with every request. */
+const REMEMBERED_QUERIES = 1_000;
 
 /**
- * A parser of query strings. Clients send the same few again and again, so that each distinct one that is valid
- * is parsed once.
+ * A parser of query strings. It throws what {@link parse} throws. Clients repeat a few query strings, so a valid one is
+ * parsed once: parsing `status=available` each time would take a third of a list of 20 pets in memory.
  */
 export function queryParser<S extends GenericSchema>(
   schema: S,
@@ -16,7 +16,7 @@ export function queryParser<S extends GenericSchema>(
     let query = parsed.get(querystring);
     if (query === undefined) {
       query = parse(schema, parameters(querystring), 'query');
-      if (parsed.size === REMEMBERED) parsed.clear();
+      if (parsed.size === REMEMBERED_QUERIES) parsed.clear();
       parsed.set(querystring, query);
     }
     return query;
@@ -25,7 +25,7 @@ export function queryParser<S extends GenericSchema>(
 
 /** Each parameter with its value, or with all its values when it is repeated. */
 function parameters(querystring: string): Record<string, string | string[]> {
-  // Without a prototype, so that no name is special.
+  // Without a prototype, so no name is special.
   const values = Object.create(null) as Record<string, string | string[]>;
   // One step a parameter: `getAll` for each name takes quadratic time for many names.
   for (const [name, value] of new URLSearchParams(querystring)) {

@@ -9,11 +9,12 @@ import {
   petNameProblem,
 } from '../../../domain/pet-name.ts';
 import { CURSOR_PATTERN, decodeCursor } from './cursor.ts';
-import { ERROR_STATUS, RequestRefused } from './errors.ts';
+import { ERROR_STATUS } from './errors.ts';
+import { invalidValues } from './refusals.ts';
 
-// The metadata goes into the OpenAPI document, see openapi-schemas.ts, and is not looked at when a request is parsed.
+// The metadata is for the OpenAPI document, see ../openapi/schemas.ts. Parsing ignores it.
 
-// Each message is the rest of a sentence that begins with the name of the field.
+// Each message completes a sentence that begins with the name of the field.
 const STATUS = `must be one of ${PET_STATUSES.join(', ')}`;
 const INT64 = 'must be an integer in the range of int64';
 const LIMIT = `must be an integer from ${PAGE_SIZE_MIN} to ${PAGE_SIZE_MAX} in plain decimal digits`;
@@ -45,21 +46,21 @@ const PetName = v.pipe(
   }),
 );
 
-/** An int64 as {@link parseJson} delivers it: every other number is still a double. */
+/** An int64 as `parseJson` returns it. Any other number is a double. */
 const Int64 = v.bigint(INT64);
 
 const CategoryId = v.pipe(
   Int64,
   v.metadata({
     description:
-      'Identifier of the category the animal belongs to. Opaque: not checked for existence. Any JSON number that ' +
-      `is an integer from ${INT64_MIN} to ${INT64_MAX}; \`1.0\` and \`1e3\` are integers. No digit is lost, ` +
-      'but a client that reads numbers as doubles loses some beyond 2^53.',
+      'Identifier of the category the animal belongs to. Opaque: its existence is not checked. Any JSON number ' +
+      `that is an integer from ${INT64_MIN} to ${INT64_MAX}; \`1.0\` and \`1e3\` are integers. The service keeps ` +
+      'every digit. A client that reads numbers as doubles loses precision beyond 2^53.',
     example: 7,
   }),
 );
 
-/** The body of createPet. Further fields are accepted and not read. */
+/** The body of createPet. Other fields are accepted and ignored. */
 export const NewPet = v.pipe(
   v.object(
     { name: PetName, categoryId: CategoryId, status: v.optional(PetStatus, DEFAULT_PET_STATUS) },
@@ -67,8 +68,7 @@ export const NewPet = v.pipe(
   ),
   v.metadata({
     description:
-      'An animal to add. None of these fields may be `null`. Further fields are accepted and not stored; an `id` ' +
-      'among them is never used.',
+      'An animal to add. None of these fields may be `null`. Other fields are accepted and ignored, including `id`.',
     additionalProperties: true,
   }),
 );
@@ -79,8 +79,8 @@ export const Pet = v.pipe(
       Int64,
       v.metadata({
         description:
-          `Unique identifier, assigned by the service on creation: from 1 to ${MAX_PET_ID}, so that it is exact ` +
-          'as a double. Ids grow, may have gaps, and are never used again.',
+          `Unique identifier, assigned by the service on creation: from 1 to ${MAX_PET_ID}, which a double holds ` +
+          'exactly. Ids increase, may have gaps, and are never reused.',
         example: 42,
       }),
     ),
@@ -102,8 +102,8 @@ export const ErrorBody = v.pipe(
       v.string(),
       v.metadata({
         description:
-          'Machine-readable error code. Codes are stable. The set is open: fall back on `status` for one you do ' +
-          'not know.',
+          'Machine-readable error code. Codes are stable. The set is open: fall back on `status` for an unknown ' +
+          'code.',
         'x-extensible-enum': Object.keys(ERROR_STATUS),
         example: 'PET_NOT_FOUND',
       }),
@@ -111,7 +111,7 @@ export const ErrorBody = v.pipe(
     message: v.pipe(
       v.string(),
       v.metadata({
-        description: 'Human-readable description. Its wording may change.',
+        description: 'Human-readable description. The wording may change.',
         example: 'no pet has the id 42',
       }),
     ),
@@ -121,7 +121,7 @@ export const ErrorBody = v.pipe(
       v.metadata({ description: 'The HTTP status code of the response.', example: 404 }),
     ),
   }),
-  v.description('Every error answer.'),
+  v.description('The body of every error response.'),
 );
 
 export const PetId = v.pipe(
@@ -147,8 +147,8 @@ const Limit = v.pipe(
   v.maxValue(PAGE_SIZE_MAX, LIMIT),
   v.metadata({
     description:
-      'Maximum number of animals returned, in canonical decimal digits (`20`; not `020`, `+20`, `2e1`). Never ' +
-      'clamped: a value out of range is refused.',
+      'Maximum number of animals to return, in canonical decimal digits (`20`; not `020`, `+20`, `2e1`). Never ' +
+      'clamped: the service refuses a value out of range.',
     example: PAGE_SIZE_DEFAULT,
   }),
 );
@@ -158,22 +158,21 @@ const Cursor = v.pipe(
   v.check((cursor) => decodeCursor(cursor) !== undefined, CURSOR),
   v.metadata({
     description:
-      'Where the page begins. Opaque: take it, with the whole URL, from the `Link` header of the page before. ' +
-      'Never expires.',
+      'Where the page begins. Opaque: follow the URL in the `Link` header of the previous page. Never expires.',
     pattern: CURSOR_PATTERN,
   }),
 );
 
 const UNKNOWN = 'is not a parameter of this operation';
 
-/** How many unknown parameters are named, so that the answer does not become many times as long as the request. */
-const NAMED = 10;
+/** How many unknown parameters the message names. Naming all could make the answer much longer than the request. */
+const MAX_NAMED = 10;
 
-/** valibot reports only the first unknown key of a strict object: its message has to name the others. */
+/** valibot reports only the first unknown key of a strict object, so its message names the others too. */
 const unknownAmong = (entries: v.ObjectEntries) => (issue: v.StrictObjectIssue) => {
   const names = Object.keys(issue.path?.[0]?.input ?? {}).filter((name) => !Object.hasOwn(entries, name));
-  const further = names.slice(1, NAMED).map((name) => `${name} ${UNKNOWN}`);
-  if (names.length > NAMED) further.push(`nor are ${names.length - NAMED} more`);
+  const further = names.slice(1, MAX_NAMED).map((name) => `${name} ${UNKNOWN}`);
+  if (names.length > MAX_NAMED) further.push(`nor are ${names.length - MAX_NAMED} more`);
   return [UNKNOWN, ...further].join('; ');
 };
 
@@ -183,7 +182,7 @@ const pageParameters = {
     v.pipe(
       v.string(ONCE),
       PetStatus,
-      v.description('Restricts the result to animals with this status; all when absent.'),
+      v.description('Restricts the result to animals with this status. All animals when absent.'),
     ),
   ),
   cursor: v.optional(Cursor),
@@ -192,14 +191,15 @@ const pageParameters = {
 /** The query parameters of listPets. */
 export const PageQuery = v.strictObject(pageParameters, unknownAmong(pageParameters));
 
-/** The query parameters of an operation that has none. */
+/** An operation without query parameters. */
 export const NoQuery = v.strictObject({}, unknownAmong({}));
 
 /**
- * The parsed value.
+ * Parses a value from outside.
  *
- * @throws {RequestRefused} INVALID_ARGUMENT naming everything that is wrong with it; INVALID_CURSOR when that is
- * the cursor alone
+ * @param whole the name of the value itself, for problems that belong to no field
+ * @throws {RequestRefused} INVALID_CURSOR when the cursor is the only problem, otherwise INVALID_ARGUMENT. The message
+ * names every problem.
  */
 export function parse<S extends v.GenericSchema>(schema: S, input: unknown, whole: string): v.InferOutput<S> {
   const { success, output, issues } = v.safeParse(schema, input);
@@ -207,5 +207,5 @@ export function parse<S extends v.GenericSchema>(schema: S, input: unknown, whol
   const fields = issues.map((issue) => v.getDotPath(issue) ?? whole);
   const problems = issues.map(({ message }, index) => `${fields[index]} ${message}`);
   const code = fields.every((field) => field === 'cursor') ? 'INVALID_CURSOR' : 'INVALID_ARGUMENT';
-  throw new RequestRefused(code, problems.join('; '));
+  throw invalidValues(code, problems);
 }

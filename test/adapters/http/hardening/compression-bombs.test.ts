@@ -17,7 +17,7 @@ const malformed = (message: string) => problem(400, 'MALFORMED_JSON', message);
 
 const MIB = 1024 * 1024;
 
-/** The fastest that brotli has: it gets the zeros of a bomb down to a five-thousandth all the same. */
+/** Brotli at its fastest, which still shrinks the zeros of a bomb to a five-thousandth. */
 const brotli = (bytes: Uint8Array | string) =>
   brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } });
 
@@ -27,28 +27,28 @@ const CODINGS: readonly [string, (bytes: Uint8Array | string) => Buffer][] = [
   ['br', brotli],
 ];
 
-// As much as 64 KiB can hold in each.
+// The largest that each coding fits into 64 KiB.
 const BOMBS: readonly [string, Buffer, number][] = [
   ['gzip', gzipSync(Buffer.alloc(60 * MIB)), 60],
   ['deflate', deflateSync(Buffer.alloc(60 * MIB)), 60],
   ['br', brotli(Buffer.alloc(300 * MIB)), 300],
 ];
 
-describe('fifty at once, each as large as it can be', () => {
-  // In full they would need 3 GB and more. A decoder of brotli has a window of up to 16 MiB and some have been seen
-  // to take 4 MiB each; all else is kilobytes.
-  const MOST = 500 * MIB;
+describe('fifty bombs of the largest size at once', () => {
+  // Inflated in full they would take 3 GB or more. A Brotli decoder has a window of up to 16 MiB, and 4 MiB each were
+  // measured; everything else takes kilobytes.
+  const MAX_GROWTH_BYTES = 500 * MIB;
 
   test.each(BOMBS)('%s: 413, and the memory stays bounded', async (coding, bomb, size) => {
     expect(bomb.length).toBeLessThan(64 * 1024);
-    expect(50 * size * MIB).toBeGreaterThan(4 * MOST);
+    expect(50 * size * MIB).toBeGreaterThan(4 * MAX_GROWTH_BYTES);
     await using api = await startApi();
     const before = process.resourceUsage().maxRSS;
     const headers = { 'content-encoding': coding };
     const answers = await Promise.all(Array.from({ length: 50 }, () => api.post(bomb, headers)));
     const grown = (process.resourceUsage().maxRSS - before) * 1024;
     expect(answers.map(whole)).toStrictEqual(answers.map(() => TOO_LARGE));
-    expect(grown).toBeLessThan(MOST);
+    expect(grown).toBeLessThan(MAX_GROWTH_BYTES);
     expect(whole(await api.post(petBody()))).toStrictEqual(REX);
   });
 });
@@ -63,30 +63,30 @@ describe.each(CODINGS)('%s', (coding, encode) => {
     return answer;
   };
 
-  test('inside of itself is decoded once', async () => {
+  test('inside itself is decoded once', async () => {
     expect(await whenSent(encode(bomb))).toStrictEqual(malformed('the body is not UTF-8'));
   });
 
   test.each([
     ['a word', Buffer.from('garbage')],
     ['one byte', Buffer.of(1)],
-    ['the head of another stream', encode(petBody()).subarray(0, 8)],
-  ])('with %s behind its end', async (_, garbage) => {
+    ['the start of another stream', encode(petBody()).subarray(0, 8)],
+  ])('with %s after its end', async (_, garbage) => {
     expect(await whenSent(Buffer.concat([encode(petBody()), garbage]))).toStrictEqual(CORRUPT);
   });
 
-  test('with a bomb behind its end', async () => {
+  test('with a bomb after its end', async () => {
     const answer = await whenSent(Buffer.concat([encode(petBody()), bomb]));
     expect(answer).toStrictEqual(coding === 'gzip' ? TOO_LARGE : CORRUPT);
   });
 
-  test('of nothing', async () => {
+  test('of an empty body', async () => {
     expect(await whenSent(encode(''))).toStrictEqual(
       malformed('the body is empty; it must be a JSON object'),
     );
   });
 
-  test('cut off at every byte', async () => {
+  test('truncated at every byte', async () => {
     await using api = await startApi();
     const body = encode(petBody());
     for (let length = 1; length < body.length; length++) {
@@ -95,7 +95,7 @@ describe.each(CODINGS)('%s', (coding, encode) => {
     }
   });
 
-  test('with a bit turned over is refused or read, and no error of ours', async () => {
+  test('with a flipped bit is refused or read, and is never an error of the service', async () => {
     await using api = await startApi();
     const body = encode(petBody());
     for (let byte = 0; byte < body.length; byte++) {

@@ -10,7 +10,7 @@ const BAD_HOST = bad('the request must have one valid Host header');
 const PUBLIC = 'https://petstore.example/api';
 const MADE = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 
-/** A request with the key; bytes above U+007F are Latin-1. Its connection is closed behind the answer. */
+/** Sends a request with the key, encoded as Latin-1. The connection is closed after the answer. */
 function send(api: Api, line: string, headers = 'Host: x\r\n', body = '') {
   const head = `${line} HTTP/1.1\r\n${headers}Authorization: Bearer ${KEY}\r\nConnection: close\r\n\r\n`;
   return api.raw(Buffer.from(head + body, 'latin1'));
@@ -22,15 +22,15 @@ async function apiWithTwoPets(publicUrl?: string): Promise<Api> {
   return startApi(publicUrl === undefined ? { pets } : { pets, publicUrl });
 }
 
-// The client of these tests refuses an answer with a header twice, or with one that it cannot read.
+// The client of these tests rejects an answer that repeats a header or has an invalid one.
 describe('X-Request-Id', () => {
   test.each([
     ['escaped line ends', 'a%0d%0aX-Evil:%20b'],
     ['a quote', 'a";b'],
-    ['a line of the log', '","level":60,"msg":"'],
+    ['fields of a log line', '","level":60,"msg":"'],
     ['a byte of Latin-1', '\xe9'],
     ['a line separator in UTF-8', '\xe2\x80\xa8'],
-    ['letters that look like Latin ones', '\xd0\xb0\xd0\xb1'],
+    ['Cyrillic letters that look Latin', '\xd0\xb0\xd0\xb1'],
     ['fifteen thousand letters', 'x'.repeat(15_000)],
   ])('%s: replaced', async (_, id) => {
     await using api = await startApi();
@@ -54,7 +54,7 @@ describe('X-Request-Id', () => {
   });
 });
 
-describe('nothing of the query gets into Link but what it means', () => {
+describe('Link holds the meaning of the query, never its text', () => {
   test.each([
     ['limit=1', 'limit=1'],
     ['limit=%31', 'limit=1'],
@@ -88,7 +88,7 @@ describe('nothing of the query gets into Link but what it means', () => {
   });
 });
 
-describe('Host gets into Link only as a name or an address with a port', () => {
+describe('Host gets into Link only as a name or an address, with or without a port', () => {
   test.each([
     ['a quote', 'x"'],
     ['angle brackets', 'x><y'],
@@ -129,7 +129,7 @@ describe('Host gets into Link only as a name or an address with a port', () => {
     ]);
   });
 
-  test('a long one makes an answer of its own length, and no longer', async () => {
+  test('a long Host is in the answer once', async () => {
     await using api = await apiWithTwoPets();
     const host = 'x'.repeat(15_000);
     const [answer] = await send(api, 'GET /v1/pets?limit=1', `Host: ${host}\r\n`);
@@ -139,7 +139,7 @@ describe('Host gets into Link only as a name or an address with a port', () => {
   });
 });
 
-describe('with a public URL, nothing of the request says where the service is', () => {
+describe('with a public URL, no link is made from the request', () => {
   test.each([
     ['Host', 'GET', 'Host: evil.example:666\r\n'],
     ['the absolute form', 'GET http://evil.example', 'Host: x\r\n'],
@@ -178,13 +178,13 @@ describe('with a public URL, nothing of the request says where the service is', 
   });
 });
 
-describe('a petId gets into no header', () => {
+describe('no header holds the petId of a request', () => {
   test.each([
     ['line ends', '/v1/pets/1%0d%0aX-Evil:%20b'],
-    ['what would end a link', '/v1/pets/1>;rel=next'],
+    ['characters that would end a link', '/v1/pets/1>;rel=next'],
     ['a quote', '/v1/pets/1%22'],
     ['a slash', '/v1/pets/1%2f..%2f2'],
-    ['something that is no UTF-8', '/v1/pets/%ff'],
+    ['invalid UTF-8', '/v1/pets/%ff'],
     ['half an escape', '/v1/pets/%'],
     ['a thousand digits', `/v1/pets/${'9'.repeat(1000)}`],
   ])('%s', async (_, path) => {
@@ -202,7 +202,7 @@ describe('a petId gets into no header', () => {
   });
 });
 
-test('an Idempotency-Key is in no answer', async () => {
+test('no answer holds the Idempotency-Key', async () => {
   await using api = await startApi();
   const created = await api.post(petBody(), { 'idempotency-key': 'my-secret-retry' });
   const replayed = await api.post(petBody(), { 'idempotency-key': 'my-secret-retry' });
@@ -213,7 +213,7 @@ test('an Idempotency-Key is in no answer', async () => {
   expect(JSON.stringify(answers)).not.toContain('my-secret-retry');
 });
 
-describe('a message that names what the client named', () => {
+describe('a message that names an unknown parameter', () => {
   const unknown = (name: string) => `${name} is not a parameter of this operation`;
 
   test.each([
@@ -225,14 +225,14 @@ describe('a message that names what the client named', () => {
     ['a line separator', '%E2%80%A8', '\u2028'],
     ['markup', '%3Cscript%3E', '<script>'],
     ['a dog', '%F0%9F%90%95', '🐕'],
-    ['what is no UTF-8', '%ff%C0%AF%ED%A0%80', '\ufffd'.repeat(6)],
+    ['invalid UTF-8 in a name', '%ff%C0%AF%ED%A0%80', '\ufffd'.repeat(6)],
     ['nothing', '=1', ''],
   ])('%s', async (_, name, shown) => {
     await using api = await startApi();
     expect((await send(api, `GET /v1/pets?${name}`)).map(whole)).toStrictEqual([bad(unknown(shown))]);
   });
 
-  test('ten of many', async () => {
+  test('names ten of many', async () => {
     await using api = await startApi();
     const names = Array.from({ length: 12 }, (_, i) => `p${i}`);
     const ten = names.slice(0, 10).map(unknown).join('; ');
@@ -246,7 +246,7 @@ describe('a message that names what the client named', () => {
     ['one as long as a URL, of control characters', '%01'.repeat(2700)],
     ['one again and again', 'a&'.repeat(4000)],
     ['limit again and again', 'limit&'.repeat(1300)],
-  ])('is at most twice as long as the request: %s', async (_, query) => {
+  ])('is at most about twice as long as the request: %s', async (_, query) => {
     await using api = await startApi();
     const answer = await api.get(`/v1/pets?${query}`);
     expect(answer.status).toBe(400);

@@ -16,14 +16,14 @@ const head = (rest: string) =>
   `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n${rest}`;
 const create = (body: string) => head(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
 
-/** A page that does not fit into what the operating system takes at once. */
+/** Pets with the longest names: a page of them is more than the operating system takes at once. */
 async function longNames(): Promise<InMemoryPetRepository> {
   const pets = new InMemoryPetRepository();
   await stored(pets, ...Array.from({ length: 100 }, () => ({ name: LONG })));
   return pets;
 }
 
-/** Resolves when none of these begins any more. */
+/** Resolves when no further request for pets begins. */
 async function stalled(api: Api): Promise<void> {
   const begun = () => api.log.records.filter(({ route }) => route === '/v1/pets').length;
   for (let before = -1; before < begun(); ) {
@@ -32,8 +32,8 @@ async function stalled(api: Api): Promise<void> {
   }
 }
 
-describe('requests that come at once', () => {
-  test('begin one at a time, each when the answer before it is out', async () => {
+describe('requests that arrive at once', () => {
+  test('begin one at a time, each once the answer before it is out', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });
     const connection = await api.connect();
@@ -51,7 +51,7 @@ describe('requests that come at once', () => {
     expect(api.log.created.map(({ petId }) => petId)).toStrictEqual([1n, 2n]);
   });
 
-  test('of every kind are answered in their order, however they are cut into segments', async () => {
+  test('of every kind are answered in order, however TCP splits them', async () => {
     const body = petBody();
     const chunked = head(
       `Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\nX-Trailer: y\r\n\r\n`,
@@ -87,7 +87,7 @@ describe('requests that come at once', () => {
     await connection.closed();
   });
 
-  test('wait for "100 Continue" as for any answer', async () => {
+  test('are sent "100 Continue" in order, like any answer', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });
     const connection = await api.connect();
@@ -103,20 +103,20 @@ describe('requests that come at once', () => {
 
   test('are not late while they are not read', async () => {
     const pets = new HeldPetRepository();
-    await using api = await startApi({ pets, limits: { headersTimeout: 100, requestTimeout: 200 } });
+    await using api = await startApi({ pets, limits: { headersTimeoutMs: 100, requestTimeoutMs: 200 } });
     const connection = await api.connect();
-    // The second is not all there when the first begins.
+    // The second is incomplete when the first begins.
     await connection.send(LIST + LIST.slice(0, 50));
     await pets.calls(1);
     await connection.send(LIST.slice(50));
-    // More than Node's clock needs to find it late.
+    // Longer than Node takes to find a late request.
     await new Promise((resolve) => setTimeout(resolve, 1000));
     pets.release();
     expect(whole(await connection.answer())).toStrictEqual(EMPTY);
     expect(whole(await connection.answer())).toStrictEqual(EMPTY);
   });
 
-  test('let others have their turn', async () => {
+  test('do not hold up other clients', async () => {
     await using api = await startApi({ pets: await longNames() });
     const greedy = await api.connect();
     await api.get('/livez');
@@ -126,8 +126,8 @@ describe('requests that come at once', () => {
   });
 });
 
-describe('a connection that is cut', () => {
-  test('while a pet is added: one line in the log, and the pet may be there', async () => {
+describe('a connection that is reset', () => {
+  test('while a pet is created: one line in the log, and at most one pet', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });
     const connection = await api.connect();
@@ -142,9 +142,9 @@ describe('a connection that is cut', () => {
   });
 });
 
-describe('when more is held for clients than may be', () => {
-  test('those for which most is held lose their connections, and others keep theirs', async () => {
-    const limits = { heldLimit: 600_000 };
+describe('when connections hold more memory than the limit', () => {
+  test('those that hold the most are cut off, and others are not', async () => {
+    const limits = { maxHeldBytes: 600_000 };
     await using api = await startApi({ pets: await longNames(), limits });
     const slow = await api.connect();
     slow.pause();
@@ -161,8 +161,8 @@ describe('when more is held for clients than may be', () => {
     expect(api.log.failures).toStrictEqual([]);
   });
 
-  test('bodies that do not come to an end count', async () => {
-    await using api = await startApi({ limits: { heldLimit: 100_000 } });
+  test('incomplete bodies count', async () => {
+    await using api = await startApi({ limits: { maxHeldBytes: 100_000 } });
     const connections = await Promise.all([api.connect(), api.connect()]);
     for (const connection of connections) await connection.send(head('Content-Length: 65536\r\n\r\n{'));
     expect(await api.log.trouble(0)).toStrictEqual({ kind: 'cut-off', connections: 1 });
@@ -172,7 +172,7 @@ describe('when more is held for clients than may be', () => {
   });
 });
 
-test('60 clients that pipeline and never read do not end a service with a small heap', async () => {
+test('a service with a small heap survives 60 clients that pipeline and never read', async () => {
   const NODE_OPTIONS = '--max-old-space-size=256';
   const service = runService({ NODE_OPTIONS, API_KEYS: KEY, LOG_LEVEL: 'info' });
   const port = Number(new URL(await service.url()).port);

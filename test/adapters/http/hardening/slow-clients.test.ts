@@ -13,9 +13,10 @@ const NOT_HTTP = problem(400, 'INVALID_ARGUMENT', 'the request is not valid HTTP
 const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
 const LIST = `GET /v1/pets?limit=100 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
 const post = (headers: string) =>
-  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n${headers}\r\n`;
+  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
+  `Content-Type: application/json\r\n${headers}\r\n`;
 
-/** Sends a byte every 2 ms, until all is sent or the connection is closed. */
+/** Sends a byte every 2 ms, until everything is sent or the connection is closed. */
 async function drip(connection: RawConnection, bytes: string): Promise<void> {
   for (const byte of Buffer.from(bytes)) {
     await connection.send(Buffer.of(byte));
@@ -41,7 +42,7 @@ describe.concurrent('a byte at a time', () => {
     context.expect(whole(await connection.answer())).toStrictEqual(expected);
   });
 
-  const limits = { headersTimeout: 100, requestTimeout: 200, keepAliveTimeout: 100 };
+  const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200, keepAliveTimeoutMs: 100 };
   const long = 'x'.repeat(5000);
 
   test.for([
@@ -56,17 +57,17 @@ describe.concurrent('a byte at a time', () => {
   ])('too late: %s', async ([, bytes = ''], context) => {
     await using api = await startApi({ limits });
     const connection = await api.connect();
-    // The head in time, so that it is the rest that is late.
+    // The head is in time, and the rest is late.
     const head = /^POST[^]*?\r\n\r\n/.exec(bytes)?.[0] ?? '';
     await connection.send(head);
-    const over = context.expect(drip(connection, bytes.slice(head.length))).rejects.toBeInstanceOf(Error);
+    const refused = context.expect(drip(connection, bytes.slice(head.length))).rejects.toBeInstanceOf(Error);
     context.expect(whole(await connection.answer())).toStrictEqual(TIMEOUT);
     await connection.closed();
-    await over;
+    await refused;
     context.expect((await api.get('/v1/pets')).body).toBe('[]');
   });
 
-  test('too late: extensions that make much of a small body', async (context) => {
+  test('too late: a small body with endless extensions', async (context) => {
     await using api = await startApi({ limits });
     const connection = await api.connect();
     await connection.send(post('Transfer-Encoding: chunked\r\n'));
@@ -78,8 +79,8 @@ describe.concurrent('a byte at a time', () => {
   });
 });
 
-describe('a client that does not take its answers', () => {
-  test('has one request in progress, whatever else it has sent', async () => {
+describe('a client that does not read its answers', () => {
+  test('has one request in progress, no matter how many it sends', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });
     const connection = await api.connect();
@@ -92,12 +93,12 @@ describe('a client that does not take its answers', () => {
     expect(pets.count).toBe(400);
   });
 
-  test('does not keep its connection, nor its answer the memory', async () => {
-    await using api = await startApi({ limits: { idleTimeout: 200 } });
+  test('loses its connection, and its answers are freed', async () => {
+    await using api = await startApi({ limits: { idleTimeoutMs: 200 } });
     const connection = await api.connect();
     connection.pause();
     await connection.send('GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400));
-    // One that the system had no room for.
+    // The first answer that the system has no room for.
     let aborted: unknown;
     let requests = 0;
     for (; aborted === undefined; requests++) ({ aborted } = await api.log.record(requests));
@@ -106,7 +107,7 @@ describe('a client that does not take its answers', () => {
     expect(api.log.records).toHaveLength(requests);
   });
 
-  test('and may have any number, one after the other', async () => {
+  test('may still send any number of requests, one after the other', async () => {
     await using api = await startApi();
     const connection = await api.connect();
     for (let round = 0; round < 5; round++) {
@@ -115,7 +116,7 @@ describe('a client that does not take its answers', () => {
     }
   });
 
-  test('is not read from any more, until it takes them', async () => {
+  test('is not read from until it reads', async () => {
     const pets = new InMemoryPetRepository();
     await stored(pets, ...Array.from({ length: 100 }, () => ({ name: '🐕'.repeat(255) })));
     const added = () => pets.list({ limit: 100, after: 100n });
@@ -124,7 +125,7 @@ describe('a client that does not take its answers', () => {
     const body = petBody();
     const create = `${post(`Content-Length: ${body.length}\r\n`)}${body}`;
     connection.pause();
-    // 15 MB, which is more than the way to the client holds.
+    // Answers of 15 MB: more than the socket buffers hold.
     await connection.send(LIST.repeat(150));
     await api.log.record(0);
     await connection.send(create + create);
@@ -136,7 +137,7 @@ describe('a client that does not take its answers', () => {
     expect(await added()).toHaveLength(2);
   });
 
-  test('and sends rubbish besides is not kept in memory', async () => {
+  test('and sends rubbish: the rubbish is not kept in memory', async () => {
     const warnings: string[] = [];
     const warn = ({ message }: Error) => void warnings.push(message);
     process.on('warning', warn);
@@ -154,7 +155,7 @@ describe('a client that does not take its answers', () => {
     expect(whole(await connection.answer())).toStrictEqual(EMPTY);
     expect((await connection.answer()).status).toBe(400);
     await connection.closed();
-    // Node warns of more than ten listeners of one event: each of them would hold some of the rubbish.
+    // Each listener would hold some of the rubbish. Node warns of more than ten listeners for one event.
     expect(warnings).toStrictEqual([]);
   });
 });
@@ -165,7 +166,7 @@ describe('a client that ends its side', () => {
     ['in the headers', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-', [NOT_HTTP]],
     ['in a chunk', `${post('Transfer-Encoding: chunked\r\n')}5\r\n{"na`, [NOT_HTTP]],
     ['before the last chunk', `${post('Transfer-Encoding: chunked\r\n')}2\r\n{}\r\n`, [NOT_HTTP]],
-    ['behind a whole request, in the next', `${LIVEZ}GET /liv`, [OK, NOT_HTTP]],
+    ['in the request after a complete one', `${LIVEZ}GET /liv`, [OK, NOT_HTTP]],
   ])('%s', async (_, bytes, expected) => {
     await using api = await startApi();
     const connection = await api.connect();

@@ -28,17 +28,18 @@ const CHUNKED = `${HEX}\r\n${BODY}\r\n0\r\n\r\n`;
 const TE = 'Transfer-Encoding: chunked\r\n';
 
 const post = (headers: string) =>
-  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n${headers}\r\n`;
+  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
+  `Content-Type: application/json\r\n${headers}\r\n`;
 
-/** What an attacker wants to be taken for a request of its own. */
+/** What an attacker wants the service to take for a request. */
 const SMUGGLED = `${post(`Content-Length: ${petBody({ name: '"Eve"' }).length}\r\n`)}${petBody({ name: '"Eve"' })}`;
 
 const LAST = 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 
-/** The last request behind one that is smuggled: whoever takes that for a request answers 201 in its place. */
+/** The last request after a smuggled one. A service that is deceived answers 201 instead of this one's 401. */
 const REFUSED_LAST = 'POST /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 
-/** Exactly these answers, then the end of the connection; no pet, and a service that still answers. */
+/** Expects exactly these answers and the end of the connection, no pet, and a service that still answers. */
 async function expectExactly(bytes: string, answers: readonly object[]): Promise<void> {
   await using api = await startApi();
   const got = await api.raw(Buffer.from(bytes, 'latin1'));
@@ -48,7 +49,7 @@ async function expectExactly(bytes: string, answers: readonly object[]): Promise
   expect(api.log.failures).toStrictEqual([]);
 }
 
-describe('a length that can be read in two ways: refused, and nothing behind it is a request', () => {
+describe('an ambiguous length is refused, and nothing after it is a request', () => {
   test.each([
     ['a length and chunks', `Content-Length: ${L}\r\n${TE}`],
     ['chunks and a length', `${TE}Content-Length: ${L}\r\n`],
@@ -57,18 +58,18 @@ describe('a length that can be read in two ways: refused, and nothing behind it 
     ['a length and an empty coding', `Content-Length: ${L}\r\nTransfer-Encoding:\r\n`],
     ['a length and identity', `Content-Length: ${L}\r\nTransfer-Encoding: identity\r\n`],
     ['a length and an unknown coding', `Content-Length: ${L}\r\nTransfer-Encoding: xchunked\r\n`],
-    ['a name that goes on in the next line', `Transfer-Encoding:\r\n chunked\r\n`],
+    ['a coding in the next line', `Transfer-Encoding:\r\n chunked\r\n`],
     ['a folded coding', `Transfer-Encoding: identity,\r\n\tchunked\r\n`],
     ['a space before the colon', 'Transfer-Encoding : chunked\r\n'],
     ['a tab before the colon', 'Transfer-Encoding\t: chunked\r\n'],
     ['a space before the name', ' Transfer-Encoding: chunked\r\n'],
     ['a NUL in the name', 'Transfer-Encoding\0: chunked\r\n'],
-    ['a NUL behind the coding', 'Transfer-Encoding: chunked\0\r\n'],
-    ['a vertical tab behind the coding', 'Transfer-Encoding: chunked\v\r\n'],
+    ['a NUL after the coding', 'Transfer-Encoding: chunked\0\r\n'],
+    ['a vertical tab after the coding', 'Transfer-Encoding: chunked\v\r\n'],
     ['a vertical tab before the coding', 'Transfer-Encoding: \vchunked\r\n'],
-    ['a form feed behind the coding', 'Transfer-Encoding: chunked\f\r\n'],
-    ['a no-break space behind the coding', 'Transfer-Encoding: chunked\xa0\r\n'],
-    ['a tab behind the coding', 'Transfer-Encoding: chunked\t\r\n'],
+    ['a form feed after the coding', 'Transfer-Encoding: chunked\f\r\n'],
+    ['a no-break space after the coding', 'Transfer-Encoding: chunked\xa0\r\n'],
+    ['a tab after the coding', 'Transfer-Encoding: chunked\t\r\n'],
     ['xchunked', 'Transfer-Encoding: xchunked\r\n'],
     ['chunkedx', 'Transfer-Encoding: chunkedx\r\n'],
     ['"chunked"', 'Transfer-Encoding: "chunked"\r\n'],
@@ -83,8 +84,8 @@ describe('a length that can be read in two ways: refused, and nothing behind it 
     ['chunked twice', TE + TE],
     ['identity, and chunked in a second header', `Transfer-Encoding: identity\r\n${TE}`],
     ['chunked, and identity in a second header', `${TE}Transfer-Encoding: identity\r\n`],
-    ['chunked, hidden behind a bare CR', 'X: y\rTransfer-Encoding: chunked\r\n'],
-    ['chunked, hidden behind a bare LF', 'X: y\nTransfer-Encoding: chunked\r\n'],
+    ['chunked, hidden after a bare CR', 'X: y\rTransfer-Encoding: chunked\r\n'],
+    ['chunked, hidden after a bare LF', 'X: y\nTransfer-Encoding: chunked\r\n'],
   ])('%s', async (_, headers) => {
     await expectExactly(post(headers) + CHUNKED + SMUGGLED, [NOT_HTTP]);
   });
@@ -93,7 +94,7 @@ describe('a length that can be read in two ways: refused, and nothing behind it 
     ['two lengths', `Content-Length: 0\r\nContent-Length: ${L}\r\n`],
     ['two lengths, the other way round', `Content-Length: ${L}\r\nContent-Length: 0\r\n`],
     ['the same length twice', `Content-Length: ${L}\r\nContent-Length: ${L}\r\n`],
-    ['the same length twice in a line', `Content-Length: ${L}, ${L}\r\n`],
+    ['the same length twice in one header', `Content-Length: ${L}, ${L}\r\n`],
     ['an empty length', 'Content-Length:\r\n'],
     ['an empty length and a length', `Content-Length: \r\nContent-Length: ${L}\r\n`],
     ['a plus', `Content-Length: +${L}\r\n`],
@@ -106,7 +107,7 @@ describe('a length that can be read in two ways: refused, and nothing behind it 
     ['a NUL', `Content-Length: ${L}\0\r\n`],
     ['a vertical tab', `Content-Length: ${L}\v\r\n`],
     ['2^64', `Content-Length: ${2n ** 64n}\r\n`],
-    ['2^64 too many', `Content-Length: ${2n ** 64n + BigInt(L)}\r\n`],
+    ['the length plus 2^64', `Content-Length: ${2n ** 64n + BigInt(L)}\r\n`],
     ['a space before the colon', `Content-Length : ${L}\r\n`],
     ['folded', `Content-Length:\r\n ${L}\r\n`],
     ['folded, with another digit', 'Content-Length: 2\r\n 9\r\n'],
@@ -115,13 +116,13 @@ describe('a length that can be read in two ways: refused, and nothing behind it 
   });
 });
 
-describe('lines: refused, and nothing behind them is a request', () => {
+describe('invalid lines are refused, and nothing after them is a request', () => {
   const LENGTH = `Content-Length: ${L}\r\n`;
   const good = post(LENGTH);
 
   test.each([
     ['bare LF', good.replaceAll('\r\n', '\n')],
-    ['bare LF behind the request line', good.replace('\r\n', '\n')],
+    ['bare LF after the request line', good.replace('\r\n', '\n')],
     ['bare LF at the end of the headers', good.replace(/\r\n$/, '\n')],
     ['bare LF between two headers', post(`X: y\n${LENGTH}`)],
     ['bare CR', good.replaceAll('\r\n', '\r')],
@@ -132,13 +133,13 @@ describe('lines: refused, and nothing behind them is a request', () => {
     ['a space before a colon', post(`X : y\r\n${LENGTH}`)],
     ['a header without a colon', post(`X\r\n${LENGTH}`)],
     ['a header without a name', post(`: y\r\n${LENGTH}`)],
-    ['a name that is no token', post(`X(y): z\r\n${LENGTH}`)],
+    ['a name that is not a token', post(`X(y): z\r\n${LENGTH}`)],
     ['a folded value', post(`X: y\r\n z\r\n${LENGTH}`)],
-    ['a folded value of nothing', post(`X: y\r\n \r\n${LENGTH}`)],
+    ['an empty folded value', post(`X: y\r\n \r\n${LENGTH}`)],
     ['a NUL in a value', post(`X: y\0\r\n${LENGTH}`)],
     ['U+0001 in a value', post(`X: y\x01\r\n${LENGTH}`)],
     ['DEL in a value', post(`X: y\x7f\r\n${LENGTH}`)],
-    ['a space behind the version', good.replace('HTTP/1.1', 'HTTP/1.1 ')],
+    ['a space after the version', good.replace('HTTP/1.1', 'HTTP/1.1 ')],
     ['a NUL in the target', good.replace('/v1/pets', '/v1/pets\0')],
     ['a tab in the target', good.replace('/v1/pets', '/v1/pets\t')],
     ['DEL in the target', good.replace('/v1/pets', '/v1/pets\x7f')],
@@ -148,22 +149,22 @@ describe('lines: refused, and nothing behind them is a request', () => {
   });
 });
 
-describe('chunks: refused, and nothing behind them is a request', () => {
+describe('invalid chunks are refused, and nothing after them is a request', () => {
   test.each([
-    ['2^64 too many', `1000000000000001d\r\n${BODY}\r\n0\r\n\r\n`],
+    ['the size plus 2^64', `1000000000000001d\r\n${BODY}\r\n0\r\n\r\n`],
     ['0x', `0x${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
     ['a minus', `-${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
     ['a plus', `+${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
-    ['no hexadecimal digit', `${HEX}g\r\n${BODY}\r\n0\r\n\r\n`],
+    ['a letter that is not hexadecimal', `${HEX}g\r\n${BODY}\r\n0\r\n\r\n`],
     ['no size', `\r\n${BODY}\r\n0\r\n\r\n`],
     ['a space before the size', ` ${HEX}\r\n${BODY}\r\n0\r\n\r\n`],
-    ['a space behind the size', `${HEX} \r\n${BODY}\r\n0\r\n\r\n`],
-    ['a tab behind the size', `${HEX}\t\r\n${BODY}\r\n0\r\n\r\n`],
-    ['bare LF behind the size', `${HEX}\n${BODY}\r\n0\r\n\r\n`],
-    ['bare CR behind the size', `${HEX}\r${BODY}\r\n0\r\n\r\n`],
-    ['nothing behind the data', `${HEX}\r\n${BODY}0\r\n\r\n`],
-    ['bare LF behind the data', `${HEX}\r\n${BODY}\n0\r\n\r\n`],
-    ['bare LF behind the last size', `${HEX}\r\n${BODY}\r\n0\n\r\n`],
+    ['a space after the size', `${HEX} \r\n${BODY}\r\n0\r\n\r\n`],
+    ['a tab after the size', `${HEX}\t\r\n${BODY}\r\n0\r\n\r\n`],
+    ['bare LF after the size', `${HEX}\n${BODY}\r\n0\r\n\r\n`],
+    ['bare CR after the size', `${HEX}\r${BODY}\r\n0\r\n\r\n`],
+    ['no line end after the data', `${HEX}\r\n${BODY}0\r\n\r\n`],
+    ['bare LF after the data', `${HEX}\r\n${BODY}\n0\r\n\r\n`],
+    ['bare LF after the last size', `${HEX}\r\n${BODY}\r\n0\n\r\n`],
     ['bare LF at the end', `${HEX}\r\n${BODY}\r\n0\r\n\n`],
     ['an extension without a name', `${HEX};\r\n${BODY}\r\n0\r\n\r\n`],
     ['bare LF in an extension', `${HEX};a\n${BODY}\r\n0\r\n\r\n`],
@@ -172,14 +173,14 @@ describe('chunks: refused, and nothing behind them is a request', () => {
     ['a NUL in an extension', `${HEX};a\0\r\n${BODY}\r\n0\r\n\r\n`],
     ['a length among the trailers', `${HEX}\r\n${BODY}\r\n0\r\nContent-Length: 5\r\n\r\n`],
     ['chunks among the trailers', `${HEX}\r\n${BODY}\r\n0\r\n${TE}\r\n`],
-    ['a trailer that is no header', `${HEX}\r\n${BODY}\r\n0\r\nX y: z\r\n\r\n`],
+    ['a trailer that is not a header', `${HEX}\r\n${BODY}\r\n0\r\nX y: z\r\n\r\n`],
     ['a trailer with a bare LF', `${HEX}\r\n${BODY}\r\n0\r\nX: y\n\r\n`],
     ['a folded trailer', `${HEX}\r\n${BODY}\r\n0\r\nX: y\r\n z\r\n\r\n`],
   ])('%s', async (_, chunks) => {
     await expectExactly(post(TE) + chunks + SMUGGLED, [NOT_HTTP]);
   });
 
-  test('also those of a request that has its answer', async () => {
+  test('invalid chunks of a request that was answered: the same', async () => {
     await using api = await startApi();
     const connection = await api.connect();
     await connection.send(`POST /v1/pets HTTP/1.1\r\nHost: x\r\n${TE}\r\n`);
@@ -190,21 +191,21 @@ describe('chunks: refused, and nothing behind them is a request', () => {
   });
 });
 
-describe('versions: refused, and nothing behind them is a request', () => {
+describe('other versions are refused, and nothing after them is a request', () => {
   const chunked = post(TE) + CHUNKED;
 
   test.each([
     ['HTTP/1.0 with chunks', chunked.replace('HTTP/1.1', 'HTTP/1.0')],
     [
-      'HTTP/1.0 with chunks that wants to stay',
+      'HTTP/1.0 with chunks and keep-alive',
       `${post(`${TE}Connection: keep-alive\r\n`).replace('HTTP/1.1', 'HTTP/1.0')}${CHUNKED}`,
     ],
     ['HTTP/2.0', 'GET /livez HTTP/2.0\r\nHost: x\r\n\r\n'],
     ['HTTP/2.0 with a body', `${post(`Content-Length: ${L}\r\n`).replace('HTTP/1.1', 'HTTP/2.0')}${BODY}`],
-    ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['the HTTP/2 preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['HTTP/0.9', 'GET /livez\r\n\r\n'],
     ['HTTP/0.9 with headers', 'GET /livez\r\nHost: x\r\n\r\n'],
-    ['HTTP/0.9 by name', 'GET /livez HTTP/0.9\r\nHost: x\r\n\r\n'],
+    ['HTTP/0.9 with a version', 'GET /livez HTTP/0.9\r\nHost: x\r\n\r\n'],
     ['HTTP/1.2', 'GET /livez HTTP/1.2\r\nHost: x\r\n\r\n'],
     ['HTTP/01.1', 'GET /livez HTTP/01.1\r\nHost: x\r\n\r\n'],
     ['http/1.1', 'GET /livez http/1.1\r\nHost: x\r\n\r\n'],
@@ -212,7 +213,7 @@ describe('versions: refused, and nothing behind them is a request', () => {
     await expectExactly(bytes + SMUGGLED, [NOT_HTTP]);
   });
 
-  test('the refusal is in the log, with the id of the request', async () => {
+  test('the refusal is logged with the request id', async () => {
     await using api = await startApi();
     await api.raw(`${post(`Transfer-Encoding: gzip, chunked\r\nX-Request-Id: mine\r\n`)}${CHUNKED}`);
     expect(await api.log.record(0)).toStrictEqual({
@@ -227,7 +228,7 @@ describe('versions: refused, and nothing behind them is a request', () => {
     });
   });
 
-  test('behind a good request, whose answer comes first', async () => {
+  test('after a valid request, whose answer comes first', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });
     const connection = await api.connect();
@@ -244,20 +245,20 @@ describe('versions: refused, and nothing behind them is a request', () => {
   });
 });
 
-// Everybody reads these in the same way: RFC 9112 allows them, or nothing follows from them.
-describe('odd, but of one meaning: taken, and what is behind it begins where it should', () => {
+// Every server reads these in the same way: RFC 9112 allows them, or they change nothing.
+describe('an odd request with one meaning is accepted, and the next one begins where it should', () => {
   const trailers = (lines: string) => `${HEX}\r\n${BODY}\r\n0\r\n${lines}\r\n`;
 
   test.each([
     ['a coding in odd case', post('tRANSFER-eNCODING: cHUNKED\r\n') + CHUNKED],
     ['a tab before the coding', post('Transfer-Encoding:\tchunked\r\n') + CHUNKED],
     ['no space before the coding', post('Transfer-Encoding:chunked\r\n') + CHUNKED],
-    ['a space behind the coding', post('Transfer-Encoding: chunked \r\n') + CHUNKED],
+    ['a space after the coding', post('Transfer-Encoding: chunked \r\n') + CHUNKED],
     [
-      'a coding that is none by its name',
+      'a coding under another header name',
       post(`Transfer_Encoding: chunked\r\nContent-Length: ${L}\r\n`) + BODY,
     ],
-    ['a space behind the length', post(`Content-Length: ${L} \r\n`) + BODY],
+    ['a space after the length', post(`Content-Length: ${L} \r\n`) + BODY],
     ['a tab around the length', post(`Content-Length:\t${L}\t\r\n`) + BODY],
     ['a zero before the length', post(`Content-Length: 0${L}\r\n`) + BODY],
     ['empty lines before the request', `\r\n\r\n${post(`Content-Length: ${L}\r\n`)}${BODY}`],
@@ -278,7 +279,7 @@ describe('odd, but of one meaning: taken, and what is behind it begins where it 
     expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
   });
 
-  test('a key among the trailers is no key', async () => {
+  test('an API key among the trailers is not used', async () => {
     const bytes = post(TE).replace(/Authorization.*\r\n/, '') + trailers(`Authorization: Bearer ${KEY}\r\n`);
     await expectExactly(bytes + LAST, [UNAUTHENTICATED, OK]);
   });
@@ -290,7 +291,7 @@ describe('odd, but of one meaning: taken, and what is behind it begins where it 
   });
 });
 
-describe('a request inside of another is its body, and no request', () => {
+describe('a request in the body of another one is not processed', () => {
   const SIZE = SMUGGLED.length;
   const CHUNK = `${SIZE.toString(16)}\r\n${SMUGGLED}\r\n0\r\n\r\n`;
 
@@ -313,7 +314,7 @@ describe('a request inside of another is its body, and no request', () => {
       UNAUTHENTICATED,
     ],
     [
-      'a POST that is no JSON',
+      'a POST that is not JSON',
       post(`Content-Length: ${SIZE}\r\n`) + SMUGGLED,
       problem(400, 'MALFORMED_JSON', 'the body is not JSON'),
     ],
@@ -326,16 +327,17 @@ describe('a request inside of another is its body, and no request', () => {
     await expectExactly(head + REFUSED_LAST, [success(200, ''), UNAUTHENTICATED]);
   });
 
-  test('one that waits for "100 Continue" and sends something else', async () => {
+  test('a POST without a key that waits for "100 Continue"', async () => {
     await using api = await startApi();
     const answers = await api.raw(
-      `POST /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: ${SIZE}\r\n\r\n${SMUGGLED}${REFUSED_LAST}`,
+      'POST /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n' +
+        `Content-Length: ${SIZE}\r\n\r\n${SMUGGLED}${REFUSED_LAST}`,
     );
     expect(answers.map(({ status }) => status)).toStrictEqual([100, 401, 401]);
     expect((await api.get('/v1/pets')).body).toBe('[]');
   });
 
-  test('HTTP/1.0 is not told to continue: RFC 9110, section 10.1.1', async () => {
+  test('HTTP/1.0 gets no "100 Continue": RFC 9110, section 10.1.1', async () => {
     await using api = await startApi();
     const answers = await api.raw(
       `${post(`Expect: 100-continue\r\nContent-Length: ${L}\r\n`).replace('HTTP/1.1', 'HTTP/1.0')}${BODY}`,
@@ -344,7 +346,7 @@ describe('a request inside of another is its body, and no request', () => {
   });
 });
 
-describe('behind the last request of a connection nothing is a request', () => {
+describe('nothing after the last request of a connection is processed', () => {
   test.each([
     ['"Connection: close"', LAST, OK],
     ['HTTP/1.0', 'GET /livez HTTP/1.0\r\n\r\n', OK],
@@ -362,10 +364,10 @@ describe('behind the last request of a connection nothing is a request', () => {
   });
 });
 
-describe('CONNECT behind another request waits for its turn', () => {
+describe('CONNECT after another request waits for its turn', () => {
   const CONNECT = 'CONNECT /livez HTTP/1.1\r\nHost: x\r\n\r\n';
 
-  test('behind one that takes its time', async () => {
+  test('after a slow request', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });
     const connection = await api.connect();
@@ -380,15 +382,15 @@ describe('CONNECT behind another request waits for its turn', () => {
     expect((await api.get('/v1/pets')).body).toBe('[]');
   });
 
-  test('behind one that is answered at once', async () => {
+  test('after a request that is answered at once', async () => {
     await expectExactly(`${LAST.replace('close', 'keep-alive')}${CONNECT}${SMUGGLED}`, [OK, NOT_ALLOWED]);
   });
 
-  test('behind one whose answer is the last', async () => {
+  test('after the last request: is not processed', async () => {
     await expectExactly(`GET /livez HTTP/1.0\r\n\r\n${CONNECT}${SMUGGLED}`, [OK]);
   });
 
-  test('of a client that does not wait', async () => {
+  test('from a client that disconnects', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });
     const connection = await api.connect();
@@ -404,7 +406,7 @@ describe('CONNECT behind another request waits for its turn', () => {
   });
 });
 
-describe('an offer to upgrade is not taken', () => {
+describe('an offer to upgrade is not accepted', () => {
   const offers: readonly [string, string][] = [
     [
       'h2c',
@@ -417,7 +419,7 @@ describe('an offer to upgrade is not taken', () => {
     ],
   ];
 
-  test.each(offers)('%s: the connection goes on in HTTP/1.1', async (_, headers) => {
+  test.each(offers)('%s: the connection stays with HTTP/1.1', async (_, headers) => {
     await using api = await startApi();
     const connection = await api.connect();
     for (let i = 0; i < 3; i++) {
@@ -429,8 +431,8 @@ describe('an offer to upgrade is not taken', () => {
     await connection.closed();
   });
 
-  // It would be of the other protocol. Node throws it away, up to the end of what has come with it.
-  test.each(offers)('%s: what comes with the offer is no request', async (_, headers) => {
+  // It would belong to the other protocol. Node drops what arrived together with the offer.
+  test.each(offers)('%s: what arrives with the offer is not processed', async (_, headers) => {
     await using api = await startApi();
     const connection = await api.connect();
     await connection.send(`GET /livez HTTP/1.1\r\nHost: x\r\n${headers}\r\n${SMUGGLED}`);
@@ -442,7 +444,7 @@ describe('an offer to upgrade is not taken', () => {
   });
 });
 
-test('that Node is told to be lenient changes nothing', async () => {
+test('--insecure-http-parser changes nothing', async () => {
   const service = runService({ NODE_OPTIONS: '--insecure-http-parser', API_KEYS: KEY });
   const connection = await RawConnection.open(Number(new URL(await service.url()).port));
   await connection.send(post(`Content-Length: ${L}\r\n${TE}`) + CHUNKED + SMUGGLED);

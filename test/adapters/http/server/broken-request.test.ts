@@ -13,11 +13,11 @@ const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
 const LIST = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
 const POST = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n`;
 
-describe('what is not HTTP is answered in JSON, and the connection closed', () => {
+describe('input that is not HTTP is answered in JSON, and the connection is closed', () => {
   test.each([
     ['a word', 'rubbish\r\n\r\n', NO_METHOD],
     ['binary', Buffer.from([0, 255, 1, 254, 13, 10, 13, 10]), NO_METHOD],
-    ['the beginning of TLS', Buffer.from('16030100f5010000f10303', 'hex'), NO_METHOD],
+    ['the start of a TLS handshake', Buffer.from('16030100f5010000f10303', 'hex'), NO_METHOD],
     ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', NOT_HTTP],
     ['HTTP/3.0', 'GET /livez HTTP/3.0\r\nHost: x\r\n\r\n', NOT_HTTP],
     ['a space in the URL', 'GET /v1 /pets HTTP/1.1\r\nHost: x\r\n\r\n', NOT_HTTP],
@@ -27,7 +27,7 @@ describe('what is not HTTP is answered in JSON, and the connection closed', () =
     ['a NUL in a header', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-A: a\0b\r\n\r\n', NOT_HTTP],
     ['a bare CR', 'GET /livez HTTP/1.1\rHost: x\r\r', NOT_HTTP],
     ['a negative length', `${POST}Content-Length: -1\r\n\r\n`, NOT_HTTP],
-    ['a length that is no number', `${POST}Content-Length: 1x\r\n\r\n`, NOT_HTTP],
+    ['a length that is not a number', `${POST}Content-Length: 1x\r\n\r\n`, NOT_HTTP],
     ['a length beyond 2^64', `${POST}Content-Length: 99999999999999999999\r\n\r\n`, NOT_HTTP],
     ['two lengths', `${POST}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, NOT_HTTP],
     [
@@ -40,8 +40,12 @@ describe('what is not HTTP is answered in JSON, and the connection closed', () =
       `${POST}Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n`,
       NOT_HTTP,
     ],
-    ['a coding that is not chunked', `${POST}Transfer-Encoding: gzip\r\n\r\n`, NOT_HTTP],
-    ['chunked, but not last', `${POST}Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n`, NOT_HTTP],
+    ['a coding other than chunked', `${POST}Transfer-Encoding: gzip\r\n\r\n`, NOT_HTTP],
+    [
+      'chunked, but not as the last coding',
+      `${POST}Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n`,
+      NOT_HTTP,
+    ],
   ])('%s', async (_, bytes, expected) => {
     await using api = await startApi();
     const answers = await api.raw(bytes);
@@ -50,7 +54,7 @@ describe('what is not HTTP is answered in JSON, and the connection closed', () =
     expect(whole(await api.get('/livez'))).toStrictEqual(OK);
   });
 
-  test('nor is it answered twice when more of it comes', async () => {
+  test('is answered once, even if more of it arrives', async () => {
     await using api = await startApi();
     const connection = await api.connect();
     await connection.send('rubbish\r\n\r\n');
@@ -60,12 +64,12 @@ describe('what is not HTTP is answered in JSON, and the connection closed', () =
     expect(api.log.records).toHaveLength(1);
   });
 
-  test('a client that never hangs up is hung up on', async () => {
+  test('a client that never hangs up is disconnected', async () => {
     await using api = await startApi();
     const connection = await api.connect();
     await connection.send('rubbish\r\n\r\n');
     await connection.answer();
-    // Our side stays open: the server must not wait for it for ever.
+    // This side stays open. The server does not wait for it for ever.
     await connection.closed();
     expect(await api.drain(5000)).toBe(0);
   });
@@ -82,8 +86,8 @@ describe('the Host', () => {
     ['two in one', hosts('Host: x, y\r\n')],
     ['with a path', hosts('Host: x/y\r\n')],
     ['with a user', hosts('Host: me@x\r\n')],
-    ['with what would end a link', hosts('Host: x>; rel="next"\r\n')],
-    ['with a port that is no number', hosts('Host: x:y\r\n')],
+    ['with characters that would end a link', hosts('Host: x>; rel="next"\r\n')],
+    ['with a port that is not a number', hosts('Host: x:y\r\n')],
     ['with a port that is too long', hosts('Host: x:123456\r\n')],
     ['none, for an absolute URL', hosts().replace('/livez', 'http://x/livez')],
   ])('%s: 400', async (_, bytes) => {
@@ -99,12 +103,12 @@ describe('the Host', () => {
     '[::1]:80',
     'under_score',
     'xn--zo-bja.example',
-  ])('%s: taken', async (host) => {
+  ])('%s: accepted', async (host) => {
     await using api = await startApi();
     expect((await api.raw(hosts(`Host: ${host}\r\n`))).map(whole)).toStrictEqual([OK]);
   });
 
-  test('HTTP/1.0 needs none', async () => {
+  test('HTTP/1.0 needs no Host', async () => {
     await using api = await startApi();
     const answers = await api.raw(`GET /v1/pets/1 HTTP/1.0\r\nAuthorization: Bearer ${KEY}\r\n\r\n`);
     expect(answers).toMatchObject([
@@ -113,8 +117,8 @@ describe('the Host', () => {
   });
 });
 
-describe('one behind the other on a connection', () => {
-  test('good requests are answered in their order', async () => {
+describe('several requests on a connection', () => {
+  test('valid requests are answered in order', async () => {
     await using api = await startApi();
     const body = petBody();
     const last = LIVEZ.replace('Host', 'Connection: close\r\nHost');
@@ -133,8 +137,8 @@ describe('one behind the other on a connection', () => {
   test.each([
     ['rubbish', 'rubbish\r\n\r\n', NO_METHOD],
     ['a broken header', 'GET / HTTP/1.1\r\nHost\r\n\r\n', NOT_HTTP],
-    ['a body behind "close"', `${LIVEZ.replace('Host', 'Connection: close\r\nHost')}x`, OK],
-  ])('the answer to a good one comes first, and intact: %s', async (_, rubbish, expected) => {
+    ['a body after "close"', `${LIVEZ.replace('Host', 'Connection: close\r\nHost')}x`, OK],
+  ])('the answer to a valid request comes first, and complete: %s', async (_, rubbish, expected) => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });
     const connection = await api.connect();
@@ -149,21 +153,35 @@ describe('one behind the other on a connection', () => {
     expect(answers).toStrictEqual([OK, success(200, '[]'), success(200, '[]'), expected]);
   });
 
-  test('a broken body behind a good one', async () => {
+  test('a broken body after a valid request', async () => {
     await using api = await startApi();
     const broken = `${POST}Transfer-Encoding: chunked\r\n\r\nxyz\r\n`;
     expect((await api.raw(LIST + broken)).map(whole)).toStrictEqual([success(200, '[]'), NOT_HTTP]);
   });
 });
 
-describe('a body that breaks off', () => {
+describe('a request line and headers over 16 KiB', () => {
+  const TOO_LARGE = 'the request line and headers must be at most 16384 bytes';
+
+  test.each([
+    [8192, problem(431, 'HEADERS_TOO_LARGE', TOO_LARGE)],
+    [8193, problem(414, 'URI_TOO_LONG', 'the URL must be at most 8192 bytes')],
+  ])('with a URL of %d bytes', async (length, expected) => {
+    await using api = await startApi();
+    const url = '/livez?'.padEnd(length, 'x');
+    const answers = await api.raw(`GET ${url} HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(9000)}\r\n\r\n`);
+    expect(answers.map(whole)).toStrictEqual([expected]);
+  });
+});
+
+describe('a broken or incomplete body', () => {
   const nothingIsStored = async (api: Api) => expect((await api.get('/v1/pets')).body).toBe('[]');
 
   test.each([
-    ['a bad chunk', `${POST}Transfer-Encoding: chunked\r\n\r\n5\r\n{"nam\r\nxyz\r\n`, NOT_HTTP],
-    ['a chunk without its end', `${POST}Transfer-Encoding: chunked\r\n\r\n2\r\n{}{}\r\n`, NOT_HTTP],
+    ['an invalid chunk', `${POST}Transfer-Encoding: chunked\r\n\r\n5\r\n{"nam\r\nxyz\r\n`, NOT_HTTP],
+    ['a chunk without its line end', `${POST}Transfer-Encoding: chunked\r\n\r\n2\r\n{}{}\r\n`, NOT_HTTP],
     [
-      'chunk extensions without end',
+      'endless chunk extensions',
       `${POST}Transfer-Encoding: chunked\r\n\r\n5;${'x'.repeat(20_000)}`,
       problem(413, 'PAYLOAD_TOO_LARGE', 'the chunk extensions are too large'),
     ],
@@ -173,7 +191,7 @@ describe('a body that breaks off', () => {
     await nothingIsStored(api);
   });
 
-  test('a chunk that is bad after the answer', async () => {
+  test('an invalid chunk after the answer', async () => {
     await using api = await startApi();
     const connection = await api.connect();
     await connection.send('POST /v1/pets HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
@@ -183,7 +201,7 @@ describe('a body that breaks off', () => {
     expect(api.log.records).toHaveLength(1);
   });
 
-  test('a client that is gone in the middle', async () => {
+  test('a client that disconnects in the middle', async () => {
     await using api = await startApi();
     const connection = await api.connect();
     await connection.send(`${POST}Content-Length: ${petBody().length}\r\n\r\n${petBody().slice(0, -1)}`);
@@ -193,7 +211,7 @@ describe('a body that breaks off', () => {
     expect(api.log.failures).toStrictEqual([]);
   });
 
-  test('a client that ends in the middle, and listens', async () => {
+  test('a client that ends its side in the middle and still reads', async () => {
     await using api = await startApi();
     const connection = await api.connect();
     await connection.send(`${POST}Content-Length: ${petBody().length}\r\n\r\n${petBody().slice(0, -1)}`);
@@ -204,15 +222,15 @@ describe('a body that breaks off', () => {
   });
 });
 
-describe('a client that has said everything and listens', () => {
-  test('gets its answer, however long that takes', async () => {
+describe('a client that ends its side and still reads', () => {
+  test('gets its answer, however long it takes', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });
     const connection = await api.connect();
     await connection.send(LIST);
     connection.endSending();
     await pets.calls(1);
-    // The end of its side is on its way to the server no later than this answer is on its way back.
+    // By the time of this answer, the end of the client's side has reached the server.
     await api.get('/livez');
     pets.release();
     expect(whole(await connection.answer())).toStrictEqual(success(200, '[]'));
@@ -230,7 +248,7 @@ describe('a client that has said everything and listens', () => {
     await connection.closed();
   });
 
-  test('nothing at all: no answer', async () => {
+  test('without a request: gets no answer', async () => {
     await using api = await startApi();
     const connection = await api.connect();
     connection.endSending();

@@ -6,8 +6,8 @@ import { problem, success, whole } from '../../../support/answer.ts';
 import { KEY, startApi } from '../../../support/http.ts';
 import { HeldPetRepository, petBody, stored } from '../../../support/pets.ts';
 
-/** More than any of these should need: whoever waits for it has failed. */
-const DEADLINE = 10_000;
+/** Longer than any drain here takes: a test that reaches it fails. */
+const TIMEOUT_MS = 10_000;
 
 const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
 const READYZ = 'GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n';
@@ -16,18 +16,27 @@ const POST = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\
 const EMPTY = success(200, '[]');
 
 describe('a drain', () => {
-  test('of a server with nothing to do', async () => {
+  test('of an idle server ends', async () => {
     await using api = await startApi();
-    expect(await api.drain(DEADLINE)).toBe(0);
+    expect(await api.drain(TIMEOUT_MS)).toBe(0);
   });
 
-  test('lets a request in flight have its answer, and says that it was the last', async () => {
+  test('shows as isDraining from its start on', async () => {
+    await using api = await startApi();
+    expect(api.server.isDraining).toBe(false);
+    const drained = api.server.drain(TIMEOUT_MS);
+    expect(api.server.isDraining).toBe(true);
+    expect(await drained).toBe(0);
+    expect(api.server.isDraining).toBe(true);
+  });
+
+  test('lets a request in progress have its answer, which says "close"', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });
     const connection = await api.connect();
     await connection.send(LIST);
     await pets.calls(1);
-    const drained = api.drain(DEADLINE);
+    const drained = api.drain(TIMEOUT_MS);
     pets.release();
     const answer = await connection.answer();
     expect(whole(answer)).toStrictEqual(EMPTY);
@@ -36,29 +45,29 @@ describe('a drain', () => {
     expect(await drained).toBe(0);
   });
 
-  test('lets a body that is still coming come', async () => {
+  test('lets a request finish its body', async () => {
     await using api = await startApi();
     const connection = await api.connect();
     const body = petBody();
     await connection.send(`${POST}Content-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`);
-    // The server has seen the beginning: it has read what was sent before this.
+    // The server reads what was sent before this, so it has seen the beginning.
     await api.get('/livez');
-    const drained = api.drain(DEADLINE);
+    const drained = api.drain(TIMEOUT_MS);
     await connection.send(body.slice(5));
     expect(await connection.answer()).toMatchObject({ status: 201, headers: { connection: 'close' } });
     expect(await drained).toBe(0);
   });
 
-  test('lets every request on a connection have its answer', async () => {
+  test('answers every request on a connection', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });
     const connection = await api.connect();
     await connection.send(LIST + LIST);
     await pets.calls(1);
     await api.get('/livez');
-    const drained = api.drain(DEADLINE);
+    const drained = api.drain(TIMEOUT_MS);
     await connection.send(LIST);
-    // The server has seen it: it has read what was sent before this.
+    // The server reads what was sent before this, so it has seen the request.
     await api.get('/livez');
     pets.release();
     const answers = [await connection.answer(), await connection.answer(), await connection.answer()];
@@ -72,19 +81,19 @@ describe('a drain', () => {
     expect(await drained).toBe(0);
   });
 
-  test('still answers a request that was on its way over an idle connection', async () => {
+  test('answers a request that is on its way over an idle connection', async () => {
     await using api = await startApi();
     const connection = await api.connect();
     await connection.send(LIVEZ);
     expect((await connection.answer()).headers['connection']).toBe('keep-alive');
-    const drained = api.drain(DEADLINE);
+    const drained = api.drain(TIMEOUT_MS);
     await connection.send(LIVEZ);
     expect(await connection.answer()).toMatchObject({ status: 200, headers: { connection: 'close' } });
     await connection.closed();
     expect(await drained).toBe(0);
   });
 
-  test('closes connections that are idle, while others are not', async () => {
+  test('closes idle connections while others are busy', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });
     const [busy, used, fresh] = [await api.connect(), await api.connect(), await api.connect()];
@@ -92,30 +101,30 @@ describe('a drain', () => {
     await pets.calls(1);
     await used.send(LIVEZ);
     await used.answer();
-    // The server knows of the last one: connections are taken in their order.
+    // Connections are accepted in order, so the server knows the last one.
     await api.get('/livez');
-    const drained = api.drain(DEADLINE);
+    const drained = api.drain(TIMEOUT_MS);
     await Promise.all([used.closed(), fresh.closed()]);
     pets.release();
     expect(whole(await busy.answer())).toStrictEqual(EMPTY);
     expect(await drained).toBe(0);
   });
 
-  test('lets a request come that began on a connection in use', async () => {
+  test('answers a request that has begun on a connection in use', async () => {
     await using api = await startApi();
     const connection = await api.connect();
     await connection.send(LIVEZ + LIVEZ.slice(0, 9));
     expect((await connection.answer()).headers['connection']).toBe('keep-alive');
-    const drained = api.drain(DEADLINE);
+    const drained = api.drain(TIMEOUT_MS);
     await connection.send(LIVEZ.slice(9));
     expect((await connection.answer()).headers['connection']).toBe('close');
     expect(await drained).toBe(0);
   });
 
-  test('lets a slow client read what it was promised', async () => {
+  test('lets a slow client read all of its answers', async () => {
     const { api, connection, requests } = await apiWithPausedClient();
     await using _ = api;
-    const drained = api.drain(DEADLINE);
+    const drained = api.drain(TIMEOUT_MS);
     connection.resume();
     for (let answers = 0; answers < requests; answers++) {
       expect((await connection.answer()).status).toBe(200);
@@ -124,26 +133,26 @@ describe('a drain', () => {
     expect(await drained).toBe(0);
   });
 
-  test('is not held up by a client that is gone without its answers', async () => {
+  test('does not wait for a client that disconnected without its answers', async () => {
     const { api, connection } = await apiWithPausedClient();
     await using _ = api;
     connection.abort();
     await vi.waitUntil(() => api.log.records.some(({ aborted }) => aborted));
-    // Leaves an idle connection, which is closed as long as nobody is behind.
+    // Leaves an idle connection, which is closed while no client is backlogged.
     await api.get('/livez');
-    expect(await api.drain(DEADLINE)).toBe(0);
+    expect(await api.drain(TIMEOUT_MS)).toBe(0);
   });
 
-  test('closes a connection whose answer was on its way and said "keep-alive"', async () => {
+  test('closes a connection whose last answer, already written, says "keep-alive"', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });
     const connection = await api.connect();
     await connection.send(LIST);
     await pets.calls(1);
     pets.release();
-    // The answer is written in the turns of this very tick, and only out after it.
+    // The answer is written in the microtasks of this tick, and sent after it.
     for (let turn = 0; turn < 100; turn++) await Promise.resolve();
-    const drained = api.drain(DEADLINE);
+    const drained = api.drain(TIMEOUT_MS);
     expect((await connection.answer()).headers['connection']).toBe('keep-alive');
     await connection.closed();
     expect(await drained).toBe(0);
@@ -155,7 +164,7 @@ describe('a drain', () => {
     const connection = await api.connect();
     await connection.send(LIST);
     await pets.calls(1);
-    const drained = api.drain(DEADLINE);
+    const drained = api.drain(TIMEOUT_MS);
     const late = connect({ host: '127.0.0.1', port: api.port });
     await expect(once(late, 'connect')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
     pets.release();
@@ -163,15 +172,15 @@ describe('a drain', () => {
     expect(await drained).toBe(0);
   });
 
-  test('is not held up by a connection whose CONNECT was refused', async () => {
+  test('does not wait for a connection whose CONNECT was refused', async () => {
     await using api = await startApi();
     const connection = await api.connect();
     await connection.send('CONNECT /livez HTTP/1.1\r\nHost: x\r\n\r\n');
     expect(await connection.answer()).toMatchObject({ status: 405 });
-    expect(await api.drain(DEADLINE)).toBe(0);
+    expect(await api.drain(TIMEOUT_MS)).toBe(0);
   });
 
-  test('tells the load balancer, while /livez goes on', async () => {
+  test('makes /readyz answer 503, and /livez 200 as before', async () => {
     await using api = await startApi();
     const unavailable = 'the service is shutting down';
     const expected = [
@@ -181,34 +190,35 @@ describe('a drain', () => {
     const connections = [await api.connect(), await api.connect()];
     for (const [index, [request]] of expected.entries()) await connections[index]!.send(request.slice(0, 9));
     await api.get('/livez');
-    const drained = api.drain(DEADLINE);
-    for (const [index, [request, whatever]] of expected.entries()) {
+    const drained = api.drain(TIMEOUT_MS);
+    for (const [index, [request, answer]] of expected.entries()) {
       await connections[index]!.send(request.slice(9));
-      expect(whole(await connections[index]!.answer())).toStrictEqual(whatever);
+      expect(whole(await connections[index]!.answer())).toStrictEqual(answer);
     }
     expect(await drained).toBe(0);
-    // It is no failure.
+    // A drain is not logged as a failure.
     expect(api.log.failures).toStrictEqual([]);
   });
 
-  test('does nothing for what comes behind the last answer', async () => {
+  test('does not process requests after the last answer', async () => {
     const pets = new InMemoryPetRepository();
     await using api = await startApi({ pets });
     const connection = await api.connect();
     await connection.send(LIVEZ.slice(0, 9));
     await api.get('/livez');
-    const drained = api.drain(DEADLINE);
+    const drained = api.drain(TIMEOUT_MS);
     const body = petBody();
-    await connection.send(`${LIVEZ.slice(9)}${POST}Content-Length: ${body.length}\r\n\r\n${body}`);
+    await connection.send(LIVEZ.slice(9));
     expect((await connection.answer()).headers['connection']).toBe('close');
+    await connection.send(`${POST}Content-Length: ${body.length}\r\n\r\n${body}`);
     await connection.closed();
     expect(await drained).toBe(0);
     expect(await pets.list({ limit: 1 })).toStrictEqual([]);
   });
 });
 
-describe('at the deadline', () => {
-  test('the stubborn are cut off, and counted', async () => {
+describe('at the timeout', () => {
+  test('connections that are still open are cut off and counted', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });
     const waiting = await api.connect();
@@ -227,16 +237,16 @@ describe('at the deadline', () => {
     expect(api.log.failures).toStrictEqual([]);
   });
 
-  test('a client that does not take its answer is cut off, too', async () => {
+  test('a client that does not read its answer is cut off', async () => {
     const { api, connection } = await apiWithPausedClient();
     await using _ = api;
-    // Not so the idle connection of another request.
+    // The idle connection of this request is closed, and does not count.
     await api.get('/livez');
     expect(await api.drain(50)).toBe(1);
     connection.resume();
   });
 
-  test('a connection that CONNECT has taken out of HTTP is cut off, too', async () => {
+  test('a connection detached from the parser by CONNECT is cut off', async () => {
     const tokens = { verify: () => new Promise<undefined>(() => {}) };
     await using api = await startApi({ tokens });
     const connection = await api.connect();
@@ -247,7 +257,7 @@ describe('at the deadline', () => {
   });
 });
 
-/** A client that has asked for far more than fits on the way to it, and reads nothing of it. */
+/** A client that has asked for far more than socket buffers hold, and reads nothing. */
 async function apiWithPausedClient() {
   const requests = 150;
   const pets = new InMemoryPetRepository();
@@ -257,7 +267,7 @@ async function apiWithPausedClient() {
   connection.pause();
   await connection.send(LIST.replace('/v1/pets', '/v1/pets?limit=100').repeat(requests));
   const begun = () => api.log.records.filter(({ route }) => route === '/v1/pets').length;
-  // Until the system has no room for more.
+  // Wait until the system takes no more of the answers.
   for (let before = -1; before < begun(); ) {
     before = begun();
     for (let i = 0; i < 10; i++) await api.get('/livez');

@@ -4,15 +4,15 @@ import { problem, whole } from '../../../support/answer.ts';
 import { KEY, startApi } from '../../../support/http.ts';
 import { HeldPetRepository } from '../../../support/pets.ts';
 
-const limits = { headersTimeout: 100, requestTimeout: 200, keepAliveTimeout: 100 };
+const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200, keepAliveTimeoutMs: 100 };
 const TIMEOUT = problem(408, 'REQUEST_TIMEOUT', 'the request did not end in time');
 const POST = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n`;
 
 test('a client has 10 s for its headers and 30 s for its request', () => {
-  expect(SERVER_LIMITS).toMatchObject({ headersTimeout: 10_000, requestTimeout: 30_000 });
+  expect(SERVER_LIMITS).toMatchObject({ headersTimeoutMs: 10_000, requestTimeoutMs: 30_000 });
 });
 
-describe.concurrent('a request that does not end: 408, and the connection is closed', () => {
+describe.concurrent('an incomplete request: 408, and the connection is closed', () => {
   test.for([
     ['no byte at all', ''],
     ['half a request line', 'GET /liv'],
@@ -34,7 +34,7 @@ describe.concurrent('a request that does not end: 408, and the connection is clo
     context.expect([api.log.records.length, api.log.failures]).toStrictEqual([1, []]);
   });
 
-  test('the second on its connection', async (context) => {
+  test('the second request on its connection', async (context) => {
     await using api = await startApi({ limits });
     const connection = await api.connect();
     await connection.send('GET /livez HTTP/1.1\r\nHost: x\r\n\r\nGET /liv');
@@ -43,7 +43,7 @@ describe.concurrent('a request that does not end: 408, and the connection is clo
     await connection.closed();
   });
 
-  test('a header every now and then does not help', async (context) => {
+  test('headers that keep arriving', async (context) => {
     await using api = await startApi({ limits });
     const connection = await api.connect();
     await connection.send('GET /livez HTTP/1.1\r\n');
@@ -63,7 +63,7 @@ test('a body that stalls after the request was refused: no second answer', async
   expect(api.log.records).toMatchObject([{ status: 401 }]);
 });
 
-test('an idle connection is closed without a word', async () => {
+test('an idle connection is closed without an answer', async () => {
   await using api = await startApi({ limits });
   const connection = await api.connect();
   await connection.send('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -72,12 +72,12 @@ test('an idle connection is closed without a word', async () => {
   expect(api.log.records).toHaveLength(1);
 });
 
-test('the service itself may take longer: the limits are those of the client', async () => {
+test('the limits hold for the client only: the service may take longer', async () => {
   const pets = new HeldPetRepository();
   await using api = await startApi({ limits, pets });
   const answer = api.get('/v1/pets');
   await pets.calls(1);
-  await new Promise((resolve) => setTimeout(resolve, 2 * limits.requestTimeout));
+  await new Promise((resolve) => setTimeout(resolve, 2 * limits.requestTimeoutMs));
   pets.release();
   expect((await answer).status).toBe(200);
 });

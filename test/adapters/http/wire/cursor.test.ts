@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { decodeCursor, encodeCursor } from '../../../../src/adapters/http/wire/cursor.ts';
 import { INT64_MAX, INT64_MIN } from '../../../../src/domain/int64.ts';
 
-test.each([0n, 1n, -1n, 20n, 2n ** 53n + 1n, INT64_MAX, INT64_MIN])('%s comes back', (id) => {
+test.each([0n, 1n, -1n, 20n, 2n ** 53n + 1n, INT64_MAX, INT64_MIN])('%s survives a round trip', (id) => {
   expect(decodeCursor(encodeCursor(id))).toBe(id);
 });
 
@@ -22,7 +22,7 @@ test('a cursor needs no encoding in a URL', () => {
   }
 });
 
-describe('what encodeCursor never made', () => {
+describe('text that encodeCursor never produces', () => {
   const made = encodeCursor(20n);
 
   test.each([

@@ -8,7 +8,7 @@ import { PET_STATUSES } from '../../../../src/domain/pet.ts';
 const CURSOR = 'v1.0000000000000001';
 const REX = { name: 'Rex', categoryId: 7n };
 
-test('every limit that there is, and none besides', () => {
+test('every valid limit, and no other', () => {
   const accepted = [];
   for (let limit = -5; limit <= 1100; limit++) {
     try {
@@ -24,19 +24,19 @@ test.each([0n, 1n, -1n, INT64_MAX, INT64_MIN])('the id %s', (id) => {
   expect(parse(PetId, String(id), 'petId')).toBe(id);
 });
 
-test.each([INT64_MAX + 1n, INT64_MIN - 1n, 10n ** 30n])('%s is no id', (id) => {
+test.each([INT64_MAX + 1n, INT64_MIN - 1n, 10n ** 30n])('%s is not an id', (id) => {
   expect(() => parse(PetId, String(id), 'petId')).toThrow('petId must be an int64');
 });
 
 describe('a new pet', () => {
-  test('is available unless it says otherwise', () => {
+  test('is available by default', () => {
     expect(parse(NewPet, REX, 'body')).toStrictEqual({ ...REX, status: 'available' });
     for (const status of PET_STATUSES) {
       expect(parse(NewPet, { ...REX, status }, 'body')).toStrictEqual({ ...REX, status });
     }
   });
 
-  test('loses every field that it should not have', () => {
+  test('loses every unknown field', () => {
     const input = { ...REX, id: 99n, toString: 1, constructor: 2 };
     expect(Object.keys(parse(NewPet, input, 'body'))).toStrictEqual(['name', 'categoryId', 'status']);
   });

@@ -1,0 +1,24 @@
+import type { Middleware } from 'koa';
+import type { RequestLog } from '../request-log.ts';
+import type { State } from './state.ts';
+
+/** Logs each request when the client has the whole answer, or is gone. */
+export function logRequest(log: Pick<RequestLog, 'answered'>): Middleware<State> {
+  return (ctx, next) => {
+    const started = performance.now();
+    const { req, res, state } = ctx;
+    res.once('close', () => {
+      log.answered({
+        requestId: state.requestId,
+        method: req.method,
+        route: ctx['routerPath'] as string | undefined,
+        status: res.headersSent ? res.statusCode : undefined,
+        durationMs: Math.round((performance.now() - started) * 1000) / 1000,
+        keyId: state.caller?.id,
+        keyLabel: state.caller?.label,
+        aborted: res.writableFinished ? undefined : true,
+      });
+    });
+    return next();
+  };
+}

@@ -1,0 +1,53 @@
+import type { Middleware, ParameterizedContext } from 'koa';
+import type { RequestLog } from '../request-log.ts';
+import { answerHeaders } from '../wire/answer-headers.ts';
+import { errorAnswer, errorJson, RequestRefused } from '../wire/errors.ts';
+import type { State } from './state.ts';
+
+/** A longer body, in characters, is encoded here: Node would hold up to three bytes a character for a slow client. */
+const LARGE_BODY_CHARS = 16 * 1024;
+
+/**
+ * Writes every answer, in one `writeHead`. The middleware behind it says what the answer is, as in any Koa
+ * application: `ctx.status`, `ctx.body`, which is JSON text or a value for `JSON.stringify`, and headers in
+ * `ctx.state.headers` or with `ctx.set`.
+ *
+ * Anything thrown becomes an error answer. A failure that is not the client's fault is logged. That includes a handler
+ * that gives no answer: the client gets 500.
+ */
+export function writeAnswer(log: Pick<RequestLog, 'failed'>): Middleware<State> {
+  return async (ctx, next) => {
+    ctx.state.headers = {};
+    let json: string | undefined;
+    try {
+      await next();
+      json = bodyOf(ctx);
+    } catch (error) {
+      const answer = errorAnswer(error);
+      // The server has already answered a request that timed out. Reading its body fails because of that.
+      if (answer.status >= 500 && !ctx.headerSent && !(error instanceof RequestRefused)) {
+        log.failed(error, ctx.state.requestId);
+      }
+      ctx.status = answer.status;
+      Object.assign(ctx.state.headers, answer.headers);
+      json = errorJson(answer);
+    }
+    if (!ctx.headerSent) write(ctx, json);
+  };
+}
+
+/** @throws {Error} when no handler has given an answer, or when JSON cannot express the body */
+function bodyOf(ctx: ParameterizedContext<State>): string | undefined {
+  const { body, status } = ctx;
+  if (status === 204) return undefined;
+  const json: string | undefined = typeof body === 'string' ? body : JSON.stringify(body ?? undefined);
+  if (json === undefined)
+    throw new Error(`the route ${ctx['routerPath'] as string | undefined} gave no answer`);
+  return json;
+}
+
+function write({ res, state, status }: ParameterizedContext<State>, json: string | undefined): void {
+  const body = json !== undefined && json.length > LARGE_BODY_CHARS ? Buffer.from(json) : json;
+  res.writeHead(status, Object.assign(answerHeaders(state.requestId, body), state.headers));
+  res.end(body);
+}

@@ -1,0 +1,107 @@
+import { once } from 'node:events';
+import type { RequestListener, Server } from 'node:http';
+import type { RequestLog } from '../request-log.ts';
+import { SERVER_LIMITS, type ServerLimits } from '../wire/limits.ts';
+import { answerConnect } from './answer-connect.ts';
+import { answerBrokenRequest, refuseAmbiguous } from './broken-request.ts';
+import { closeServer } from './close-server.ts';
+import { Connections } from './connections.ts';
+import { createLimitedServer } from './create-limited-server.ts';
+import { isAmbiguous } from './is-ambiguous.ts';
+import { throttleCounts } from './throttle-counts.ts';
+import { watchDescriptors } from './watch-descriptors.ts';
+
+/**
+ * How many connections may wait to be accepted, if the operating system allows as many. A client beyond that tries
+ * again after a second. Node's default is 511.
+ */
+const BACKLOG_CONNECTIONS = 4096;
+
+export type HttpServer = {
+  /** The port in use. The system has chosen it if the port asked for was 0. */
+  readonly port: number;
+  /** True from the first call of {@link drain} on. */
+  readonly isDraining: boolean;
+  /**
+   * Accepts no new connections, lets every request in progress have its answer, and closes each connection after its
+   * last answer. Cuts off the connections that are still open after `timeoutMs` milliseconds.
+   *
+   * @returns how many connections were cut off
+   */
+  drain(timeoutMs: number): Promise<number>;
+};
+
+export type ListenOptions = {
+  readonly host: string;
+  /** 0 takes a free port. */
+  readonly port: number;
+  readonly log: RequestLog;
+  /** Default: {@link SERVER_LIMITS}. */
+  readonly limits?: Partial<ServerLimits>;
+};
+
+/**
+ * Serves HTTP: `handle` gets the requests of each connection one at a time, in their order.
+ *
+ * @throws {NodeJS.ErrnoException} if the address cannot be bound, such as `EADDRINUSE`
+ */
+export async function listen(handle: RequestListener, options: ListenOptions): Promise<HttpServer> {
+  const { host, port, log } = options;
+  const limits = { ...SERVER_LIMITS, ...options.limits };
+  const server = createLimitedServer(limits);
+  const connections = new Connections({
+    handle: (request, response) => {
+      if (isAmbiguous(request)) refuseAmbiguous(response, log);
+      else handle(request, response);
+    },
+    maxHeldBytes: limits.maxHeldBytes,
+    onCutOff: throttleCounts((count) => log.connectionTrouble({ kind: 'cut-off', connections: count })),
+  });
+  dispatch(server, connections, log);
+
+  server.listen({ host, port, backlog: BACKLOG_CONNECTIONS });
+  await once(server, 'listening');
+  // A connection that cannot be accepted is no reason to stop.
+  server.on('error', (error) => log.failed(error, undefined));
+  const stopWatching = watchDescriptors((isExhausted) =>
+    log.connectionTrouble({ kind: isExhausted ? 'no-descriptors' : 'descriptors-again' }),
+  );
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : port,
+    get isDraining() {
+      return connections.isDraining;
+    },
+    drain: (timeoutMs) => {
+      stopWatching();
+      connections.drain();
+      return closeServer(server, connections, timeoutMs);
+    },
+  };
+}
+
+/** Hands each event of Node's server to the connection that it belongs to. */
+function dispatch(server: Server, connections: Connections, log: RequestLog): void {
+  const onRequest: RequestListener = (request, response) =>
+    connections.of(request.socket)?.accept(request, response);
+  server.on('connection', (socket) => connections.add(socket));
+  server.on('request', onRequest);
+  // Node would answer 417 without a body. RFC 9110, section 10.1.1, allows a server to ignore unknown expectations.
+  server.on('checkExpectation', onRequest);
+  // Node would hang up. The service is not a proxy: CONNECT is a method like any other.
+  server.on('connect', (request, socket) => {
+    const connection = connections.of(request.socket);
+    connection?.discardInput();
+    answerConnect(request, socket, connection?.latest, onRequest);
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const connection = connections.of(socket);
+    // A request is not late while the server does not read it.
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection?.hasPendingInput) return;
+    connection?.discardInput();
+    answerBrokenRequest(error, socket, connection?.latest, log);
+  });
+  // Beyond `maxConnections`.
+  const onRefused = throttleCounts((count) => log.connectionTrouble({ kind: 'refused', connections: count }));
+  server.on('drop', () => onRefused(1));
+}

@@ -1,0 +1,100 @@
+import type { Socket } from 'node:net';
+
+/**
+ * How much is parsed at a time, in bytes, rounded up to the end of a request's headers. A short request takes about
+ * thirty times its bytes in memory once it is parsed.
+ */
+const PORTION_BYTES = 256;
+
+const HEADERS_END = '\r\n\r\n';
+
+export type InputListeners = {
+  /** More has arrived. */
+  readonly onData: (bytes: number) => void;
+  /** Node has resumed the socket while input was held back, because it wants to read a body. */
+  readonly onResume: () => void;
+};
+
+/**
+ * What a client has sent and Node's HTTP parser has not seen. Node parses everything on arrival, in its own `data` and
+ * `end` listeners. This class takes those listeners off the socket and calls them a portion at a time.
+ */
+export class UnparsedInput {
+  readonly #socket: Socket;
+  #parse: (bytes: Buffer) => void;
+  #parseEnd: () => void;
+  #bytes: Buffer | undefined;
+  /** The client has ended its side, and the parser does not know it yet. */
+  #hasEnded = false;
+  #isPaused = false;
+
+  /** @param socket from the `connection` event of an HTTP server */
+  constructor(socket: Socket, { onData, onResume }: InputListeners) {
+    this.#socket = socket;
+    this.#parse = socket.listeners('data').at(-1) as () => void;
+    this.#parseEnd = socket.listeners('end').at(-1) as () => void;
+    socket.off('data', this.#parse).off('end', this.#parseEnd);
+    socket.on('data', (bytes: Buffer) => {
+      this.#bytes = this.#bytes === undefined ? bytes : Buffer.concat([this.#bytes, bytes]);
+      onData(bytes.length);
+    });
+    socket.on('end', () => {
+      if (this.isEmpty) this.#parseEnd();
+      else this.#hasEnded = true;
+    });
+    socket.on('resume', () => {
+      if (!this.isEmpty) onResume();
+    });
+  }
+
+  get isEmpty(): boolean {
+    return this.#bytes === undefined;
+  }
+
+  /** How much memory the input takes, in bytes. What is left of a buffer keeps all of it in memory. */
+  get heldBytes(): number {
+    return (this.#bytes?.buffer.byteLength ?? 0) + this.#socket.readableLength;
+  }
+
+  /** Parses about 256 bytes, up to the end of a request's headers. */
+  parsePortion(): void {
+    const bytes = this.#bytes;
+    if (bytes === undefined) return;
+    const found =
+      bytes.length <= PORTION_BYTES ? -1 : bytes.indexOf(HEADERS_END, PORTION_BYTES - HEADERS_END.length);
+    const end = found === -1 ? bytes.length : found + HEADERS_END.length;
+    this.#bytes = end === bytes.length ? undefined : bytes.subarray(end);
+    this.#parse(bytes.subarray(0, end));
+  }
+
+  /** Reads no more from the client. */
+  pause(): void {
+    this.#isPaused = true;
+    this.#socket.pause();
+  }
+
+  /** Reads on, and passes on the end of the client's side. Call it when the input is empty. */
+  resume(): void {
+    if (this.#isPaused) {
+      this.#isPaused = false;
+      this.#socket.resume();
+    }
+    if (this.#hasEnded) {
+      this.#hasEnded = false;
+      this.#parseEnd();
+    }
+  }
+
+  /** Drops what has arrived. */
+  clear(): void {
+    this.#bytes = undefined;
+  }
+
+  /** Drops what has arrived and everything that will arrive. */
+  discard(): void {
+    this.#parse = () => {};
+    this.#parseEnd = () => {};
+    this.clear();
+    if (this.#isPaused) this.#socket.resume();
+  }
+}

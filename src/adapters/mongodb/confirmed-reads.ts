@@ -1,0 +1,141 @@
+import type { Collection, Db, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import { retryUntilDeadline } from './connection/deadline.ts';
+import { isServerError } from './connection/server-error-codes.ts';
+import { type CounterDocument, countersOf } from './schema/collections.ts';
+
+/**
+ * How long the server may take to confirm that it is the primary. Without a limit, a primary that has lost its majority
+ * would try for ever: https://www.mongodb.com/docs/manual/reference/read-concern-linearizable/
+ */
+const CONFIRMATION_TIMEOUT_MS = 2_000;
+
+const LINEARIZABLE = {
+  readPreference: 'primary',
+  readConcern: { level: 'linearizable' },
+  maxTimeMS: CONFIRMATION_TIMEOUT_MS,
+} as const;
+
+/**
+ * Majority reads that see every write acknowledged before they began, by this service or by another.
+ *
+ * Read concern majority alone does not guarantee that. A new primary has every acknowledged write in its log, but does
+ * not show it before its majority commit point reaches its own term (Raft, section 5.4.2). A deposed primary may still
+ * believe that it is the primary. A linearizable read solves both: the primary answers it after it has committed a
+ * further entry in its term. From then on, majority reads from this primary show everything acknowledged before the
+ * linearizable read began.
+ *
+ * Before the first read in a term, the primary therefore answers one linearizable read, which confirms it. Later reads
+ * cost one comparison. The driver reports a new primary before it sends a command to it. A read during which the
+ * primary changes is retried. While this client sees no more than half of the members, its primary may be a deposed
+ * one: every read then needs a confirmation. One gap remains: a list from a deposed primary before this client
+ * notices.
+ *
+ * mongos hides the primaries: behind it, only a miss is confirmed. A standalone server needs no confirmation.
+ */
+export class ConfirmedReads {
+  readonly #counters: Collection<CounterDocument>;
+  #primary: PrimaryTerm;
+  #isInMinority = false;
+
+  constructor(db: Db) {
+    this.#counters = countersOf(db);
+    this.#primary = this.#newTerm(undefined);
+    db.client.on('topologyDescriptionChanged', (event) => this.#onTopologyChange(event));
+  }
+
+  /**
+   * Runs `read` and retries it until the deadline.
+   *
+   * @param timeoutMs the limit of the call, retries and confirmations included
+   * @param isMiss whether a deposed primary could have given this result by mistake. A confirmation and a second read
+   *   then replace it. Default: no result is a miss.
+   * @throws {StorageUnavailable} after `timeoutMs`, or at once if no retry can succeed
+   */
+  read<T>(timeoutMs: number, read: () => Promise<T>, isMiss: (result: T) => boolean = never): Promise<T> {
+    return retryUntilDeadline(timeoutMs, () => this.#attempt(read, isMiss));
+  }
+
+  async #attempt<T>(read: () => Promise<T>, isMiss: (result: T) => boolean): Promise<T> {
+    const primary = this.#primary;
+    const confirmsFirst = this.#isInMinority || !primary.isConfirmed;
+    if (confirmsFirst) await primary.confirm();
+    let result = await read();
+    if (!confirmsFirst && !primary.isStandalone && isMiss(result)) {
+      await primary.confirm();
+      result = await read();
+    }
+    if (primary !== this.#primary) throw new StorageUnavailable('the primary changed during the read');
+    return result;
+  }
+
+  #onTopologyChange({ previousDescription, newDescription }: TopologyDescriptionChangedEvent): void {
+    // Only the first event tells which primary the driver had found before.
+    this.#primary.name ??= nameOfPrimary(previousDescription);
+    const name = nameOfPrimary(newDescription);
+    if (name !== undefined && name !== this.#primary.name) this.#primary = this.#newTerm(name);
+    const members = [...newDescription.servers.values()];
+    const visible = members.filter(({ type }) => type !== 'Unknown' && type !== 'PossiblePrimary');
+    const isReplicaSet = visible.some(({ setName }) => setName !== null);
+    this.#isInMinority = isReplicaSet && (name === undefined || 2 * visible.length <= members.length);
+  }
+
+  #newTerm(name: string | undefined): PrimaryTerm {
+    return new PrimaryTerm(name, () => this.#counters.findOne({ _id: 'pets' }, LINEARIZABLE));
+  }
+}
+
+/** A member of the replica set in one of its terms as the primary. */
+class PrimaryTerm {
+  /** `undefined` until the driver reports a change. */
+  name: string | undefined;
+  readonly #readLinearizable: () => Promise<unknown>;
+  #isStandalone = false;
+  #isConfirmed = false;
+  #running: Promise<void> = Promise.resolve();
+  #next: Promise<void> | undefined;
+
+  constructor(name: string | undefined, readLinearizable: () => Promise<unknown>) {
+    this.name = name;
+    this.#readLinearizable = readLinearizable;
+  }
+
+  /** Whether the server is not a member of a replica set: it is the only possible primary. */
+  get isStandalone(): boolean {
+    return this.#isStandalone;
+  }
+
+  /** Whether majority reads show everything that was acknowledged before the term. */
+  get isConfirmed(): boolean {
+    return this.#isConfirmed;
+  }
+
+  /** Resolves after a confirmation that began after the call. Calls during a confirmation share the next one. */
+  async confirm(): Promise<void> {
+    this.#next ??= this.#confirmAfter(this.#running);
+    await this.#next;
+  }
+
+  async #confirmAfter(running: Promise<void>): Promise<void> {
+    await Promise.allSettled([running]);
+    this.#running = this.#next ?? running;
+    this.#next = undefined;
+    try {
+      await this.#readLinearizable();
+    } catch (error) {
+      if (!isServerError(error, 'NotAReplicaSet')) throw error;
+      this.#isStandalone = true;
+    }
+    this.#isConfirmed = true;
+  }
+}
+
+/** @returns a name that differs between primaries and between their terms: the election id contains the term */
+function nameOfPrimary({ servers }: TopologyDescription): string | undefined {
+  const primary = [...servers.values()].find(({ type }) => type === 'RSPrimary');
+  return primary && `${primary.address} ${primary.electionId?.toHexString()}`;
+}
+
+function never(): boolean {
+  return false;
+}

@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type MongoClient, type MongoClientOptions, MongoError, MongoServerSelectionError } from 'mongodb';
+import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
+import { createClient } from './create-client.ts';
+import { ServerDiscovery } from './server-discovery.ts';
+
+const PRIMARY_POLL_INTERVAL_MS = 200;
+
+/**
+ * Connects to a primary.
+ *
+ * @param overrides defaults for this client; the connection string overrides them too
+ * @throws {StorageSetupError} for an unusable connection string, and when no primary can be reached in time
+ */
+export async function connect(url: string, overrides: MongoClientOptions = {}): Promise<MongoClient> {
+  const client = createClient(url, overrides);
+  const discovery = new ServerDiscovery(client);
+  try {
+    await Promise.race([client.connect(), discovery.failed]);
+    if (client.options.directConnection) await waitForPrimary(client);
+    return client;
+  } catch (error) {
+    await client.close();
+    if (!(error instanceof MongoServerSelectionError)) throw toSetupError(client, error);
+    // The driver's message mentions one server at most.
+    throw new StorageSetupError(`MongoDB at ${locationOf(client)}: no primary: ${discovery.describe()}`, {
+      cause: error,
+    });
+  } finally {
+    discovery.stop();
+  }
+}
+
+/**
+ * A direct connection also accepts a secondary, which rejects writes and serves stale reads.
+ *
+ * @throws {StorageSetupError} at once if another member is the primary, otherwise if none is elected in time
+ */
+async function waitForPrimary(client: MongoClient): Promise<void> {
+  const deadline = performance.now() + client.options.serverSelectionTimeoutMS;
+  for (;;) {
+    const { isWritablePrimary, setName, primary, me } = await client.db('admin').command({ hello: 1 });
+    if (isWritablePrimary) return;
+    if ((primary !== undefined && primary !== me) || performance.now() > deadline) {
+      const other = primary === undefined ? 'there is none' : `that is ${primary}`;
+      throw new StorageSetupError(
+        `MongoDB at ${locationOf(client)}: directConnection=true, but it is not the primary of the replica set ` +
+          `"${setName}" (${other}); use replicaSet=${setName} instead`,
+      );
+    }
+    await sleep(PRIMARY_POLL_INTERVAL_MS);
+  }
+}
+
+/** @returns a {@link StorageSetupError} for an error of the driver or the system; any other error unchanged */
+export function toSetupError(client: MongoClient, error: unknown): unknown {
+  // An unknown host name or an unreadable certificate is not a MongoError.
+  const isSystemError = error instanceof Error && 'code' in error;
+  if (!(error instanceof MongoError || isSystemError)) return error;
+  // The server quotes the whole command.
+  const message = error.message.replace(/( to execute command) \{ (\w+): .*/s, '$1 $2');
+  return new StorageSetupError(`MongoDB at ${locationOf(client)}: ${message}`, { cause: error });
+}
+
+function locationOf({ options: { srvHost, hosts, dbName } }: MongoClient): string {
+  return `${srvHost ?? hosts.join(', ')}, database "${dbName}"`;
+}

@@ -1,0 +1,122 @@
+import { MongoClient, type MongoClientOptions, type MongoOptions } from 'mongodb';
+import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
+
+/** How long a write may wait for a majority. Default: 5 s. The connection string can override it. */
+export const WRITE_TIMEOUT_MS = 5_000;
+
+/**
+ * Defaults of every client. The connection string overrides them but for the guarantees in `GUARANTEES`. With the
+ * driver's own defaults a frozen primary can hang a request for 40 s.
+ */
+const DEFAULT_OPTIONS = {
+  appName: 'petstore',
+  maxPoolSize: 50,
+  waitQueueTimeoutMS: 2_000,
+  /** Longer than an election. */
+  serverSelectionTimeoutMS: 15_000,
+  connectTimeoutMS: 2_000,
+  heartbeatFrequencyMS: 2_000,
+  socketTimeoutMS: 8_000,
+  retryReads: true,
+  retryWrites: true,
+  w: 'majority',
+  journal: true,
+  wtimeoutMS: WRITE_TIMEOUT_MS,
+  readConcernLevel: 'majority',
+} as const;
+
+/**
+ * Creates a client that is not yet connected.
+ *
+ * @param overrides defaults for this client; the connection string overrides them too
+ * @throws {StorageSetupError} for an unusable connection string; the message never quotes credentials
+ */
+export function createClient(url: string, overrides: MongoClientOptions = {}): MongoClient {
+  const named = optionsNamedIn(url);
+  let client: MongoClient;
+  try {
+    const defaults = Object.entries({ ...DEFAULT_OPTIONS, ...overrides });
+    client = new MongoClient(url, {
+      ...Object.fromEntries(defaults.filter(([name]) => !named.has(name.toLowerCase()))),
+      // The connection string cannot enable this: see `EXACT` in collections.ts.
+      useBigInt64: false,
+    });
+  } catch (error) {
+    // No cause: it may quote the credentials.
+    throw new StorageSetupError(`not a usable MongoDB connection string: ${withoutSecrets(error, url)}`);
+  }
+  if (!/^[^:]+:\/\/[^/?]+\/[^?]/.test(url)) {
+    throw new StorageSetupError(
+      'the MongoDB connection string must name a database: mongodb://HOST:PORT/DATABASE',
+    );
+  }
+  refuseWeakerGuarantees(client.options, named);
+  return client;
+}
+
+/** The options that durable writes and reads of acknowledged writes depend on, and the value that each must have. */
+const GUARANTEES: readonly {
+  readonly options: readonly string[];
+  readonly required: string;
+  readonly holds: (options: MongoOptions) => boolean;
+}[] = [
+  { options: ['w'], required: 'majority', holds: ({ writeConcern }) => writeConcern?.w === 'majority' },
+  {
+    options: ['journal', 'j', 'fsync'],
+    required: 'true',
+    holds: ({ writeConcern }) => writeConcern?.journal === true,
+  },
+  {
+    options: ['readConcernLevel'],
+    required: 'majority',
+    holds: ({ readConcern }) => readConcern?.level === 'majority',
+  },
+  {
+    options: ['readPreference'],
+    required: 'primary',
+    holds: ({ readPreference }) => readPreference.mode === 'primary',
+  },
+];
+
+/** These options have no effect on reads from a primary. */
+const SECONDARY_ONLY = ['readPreferenceTags', 'maxStalenessSeconds'];
+
+/** @throws {StorageSetupError} */
+function refuseWeakerGuarantees(options: MongoOptions, named: ReadonlySet<string>): void {
+  const isNamed = (option: string) => named.has(option.toLowerCase());
+  const problems = [
+    ...GUARANTEES.filter(({ holds }) => !holds(options)).flatMap(({ options: names, required }) =>
+      names.filter(isNamed).map((name) => `leave out ${name}, or set it to ${required}`),
+    ),
+    ...SECONDARY_ONLY.filter(isNamed).map((name) => `leave out ${name}`),
+  ];
+  if (problems.length === 0) return;
+  throw new StorageSetupError(
+    `the MongoDB connection string weakens a guarantee of petstore: ${problems.join('; ')}`,
+  );
+}
+
+function optionsNamedIn(url: string): ReadonlySet<string> {
+  return new Set([...queryOf(url).keys()].map((name) => name.toLowerCase()));
+}
+
+/** Parsed by hand: a connection string may name several hosts, which no URL parser accepts. */
+function queryOf(url: string): URLSearchParams {
+  const start = url.indexOf('?');
+  return new URLSearchParams(start === -1 ? '' : url.slice(start));
+}
+
+/** The message of an error about the connection string, or a hint if the message quotes a secret. */
+function withoutSecrets(error: unknown, url: string): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const [, userinfo = ''] = /:\/\/(.*)@/s.exec(url) ?? [];
+  const [, authority = ''] = /:\/\/([^/?]*)/.exec(url) ?? [];
+  const secrets = [
+    ...userinfo.split(':'),
+    // If the host is missing, the password stands in the place of the port.
+    ...authority.split(/[:@]/).slice(1),
+    ...[...queryOf(url)].filter(([name]) => /user|password|properties/i.test(name)).map(([, value]) => value),
+  ].filter((secret) => !/^\d*$/.test(secret));
+  if (!secrets.some((secret) => message.includes(secret))) return message;
+  return 'is the user name or the password not percent-encoded?';
+}

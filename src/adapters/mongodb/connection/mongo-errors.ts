@@ -1,0 +1,125 @@
+import {
+  BSON,
+  MongoAPIError,
+  MongoBulkWriteError,
+  MongoClientClosedError,
+  MongoCompatibilityError,
+  MongoError,
+  MongoExpiredSessionError,
+  MongoNotConnectedError,
+  MongoServerClosedError,
+  MongoServerError,
+  MongoTopologyClosedError,
+  MongoWriteConcernError,
+} from 'mongodb';
+import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
+import { DUPLICATE_KEY, isRejectedRequest, isServerError } from './server-error-codes.ts';
+
+type Reason =
+  /** Petstore uses MongoDB wrongly, or the error is not about MongoDB. */
+  | 'bug'
+  /** An outage, an election, a timeout or a lost connection. */
+  | 'outage'
+  /** Only an operator can help: another password, a role, a migration. */
+  | 'needs-operator'
+  /** This process has closed its client. */
+  | 'client-closed';
+
+/** What each reason means to the caller, and whether a retry within the same call can succeed. */
+const MEANING = {
+  bug: { isUnavailable: false, isTransient: false },
+  outage: { isUnavailable: true, isTransient: true },
+  'needs-operator': { isUnavailable: true, isTransient: false },
+  'client-closed': { isUnavailable: true, isTransient: false },
+} as const satisfies Record<Reason, { readonly isUnavailable: boolean; readonly isTransient: boolean }>;
+
+/** @returns a {@link StorageUnavailable} unless the error is a bug; a bug unchanged */
+export function toStorageError(error: unknown): unknown {
+  const source = unwrapped(error);
+  if (source instanceof StorageUnavailable || !MEANING[reasonOf(source)].isUnavailable) return error;
+  const message = source instanceof Error ? source.message : String(source);
+  return new StorageUnavailable(`MongoDB is unavailable: ${message}`, { cause: error });
+}
+
+/** Whether a retry within the same call can succeed. */
+export function isTransient(error: unknown): boolean {
+  return MEANING[reasonOf(unwrapped(error))].isTransient;
+}
+
+function reasonOf(error: unknown): Reason {
+  if (error instanceof StorageUnavailable) return 'outage';
+  if (isClientClosed(error)) return 'client-closed';
+  if (error instanceof MongoServerError) return reasonOfReply(error);
+  // The driver reports its own misuse with this class, and an incompatible server with a subclass.
+  if (error instanceof MongoAPIError) return error instanceof MongoCompatibilityError ? 'outage' : 'bug';
+  // An invalid BSON reply is the connection's fault: everything that this adapter sends is valid.
+  return error instanceof MongoError || error instanceof BSON.BSONError || isSocketError(error)
+    ? 'outage'
+    : 'bug';
+}
+
+function reasonOfReply(error: MongoServerError): Reason {
+  if (isServerError(error, 'Unauthorized', 'AuthenticationFailed') || isHintedIndexMissing(error))
+    return 'needs-operator';
+  const isOutage =
+    codesOf(error).some((code) => !isRejectedRequest(code)) ||
+    error.hasErrorLabel('RetryableWriteError') ||
+    error.hasErrorLabel('SystemOverloadedError');
+  return isOutage ? 'outage' : 'bug';
+}
+
+/** For an error without a server reply, the driver wraps the error into the reply of a bulk write. */
+function unwrapped(error: unknown): unknown {
+  if (!(error instanceof MongoBulkWriteError)) return error;
+  const reply: unknown = error.errorResponse;
+  return reply instanceof Error ? reply : error;
+}
+
+/** In a bulk write, each document has its own failure. */
+function codesOf(error: MongoServerError): readonly unknown[] {
+  const failures = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
+  return failures.length === 0 ? [error.code] : failures.map(({ code }) => code);
+}
+
+/** The driver (7.8) passes on some errors of Node's sockets unchanged, such as `write ECONNRESET`. */
+function isSocketError(error: unknown): boolean {
+  if (!(error instanceof Error) || error instanceof TypeError || error instanceof RangeError) return false;
+  if (!('code' in error && typeof error.code === 'string')) return false;
+  return 'syscall' in error || /^(?:E[A-Z]+$|ERR_(?:STREAM|SOCKET|SSL|TLS)_)/.test(error.code);
+}
+
+/** The server has no specific code for a hint that names a missing index. */
+function isHintedIndexMissing(error: MongoServerError): boolean {
+  return (
+    isServerError(error, 'BadValue') &&
+    error.message.includes('hint provided does not correspond to an existing index')
+  );
+}
+
+function isClientClosed(error: unknown): boolean {
+  return (
+    error instanceof MongoTopologyClosedError ||
+    error instanceof MongoServerClosedError ||
+    error instanceof MongoClientClosedError ||
+    error instanceof MongoNotConnectedError ||
+    // All sessions here are implicit. The driver ends them when the client closes.
+    error instanceof MongoExpiredSessionError ||
+    // The driver does not export this class.
+    (error instanceof MongoError && error.name === 'MongoPoolClosedError')
+  );
+}
+
+type WriteFailure = { readonly code?: unknown; readonly keyPattern?: Readonly<Record<string, unknown>> };
+
+/**
+ * @returns the first field of the unique index that rejected a write, such as `_id`; `undefined` if the write failed
+ *   for another reason
+ */
+export function duplicateField(error: unknown): string | undefined {
+  if (!(error instanceof MongoServerError)) return undefined;
+  // With a write concern timeout as well, the duplicate key is in the result of the error.
+  const { writeErrors }: { readonly writeErrors?: readonly WriteFailure[] } =
+    error instanceof MongoWriteConcernError ? error.result : { writeErrors: [error] };
+  const failure = writeErrors?.[0];
+  return failure?.code === DUPLICATE_KEY ? Object.keys(failure.keyPattern ?? {})[0] : undefined;
+}

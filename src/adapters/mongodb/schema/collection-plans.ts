@@ -1,0 +1,139 @@
+import type { CreateIndexesOptions, Document } from 'mongodb';
+import {
+  KEY_LABEL_MAX_LENGTH,
+  RATE_LIMIT_MAX_REQUESTS,
+  RATE_LIMIT_MAX_SECONDS,
+  SCOPES,
+} from '../../../domain/api-key.ts';
+import { PET_NAME_MAX_LENGTH, PET_NAME_MIN_LENGTH } from '../../../domain/pet-name.ts';
+import { MAX_PET_ID, PET_STATUSES } from '../../../domain/pet.ts';
+import { RATE_LIMITS } from './collections.ts';
+import { toLong } from './long.ts';
+
+export type IndexPlan = {
+  readonly name: string;
+  readonly key: Readonly<Record<string, 1 | -1>>;
+  readonly options: CreateIndexesOptions;
+  /** Without it, answers are wrong or fail: a service refuses to start. */
+  readonly isRequired: boolean;
+};
+
+export type CollectionPlan = {
+  readonly name: string;
+  /** What a document is called in messages. */
+  readonly documentName: string;
+  /** The schema version that introduced it. */
+  readonly since: number;
+  readonly validator: Document;
+  readonly indexes: readonly IndexPlan[];
+};
+
+/** Serves a list with a status filter without a sort. */
+export const STATUS_INDEX = {
+  name: 'status_1__id_1',
+  key: { status: 1, _id: 1 },
+  options: {},
+  isRequired: true,
+} as const;
+
+/** Allows at most one pet per idempotency key. */
+const IDEMPOTENCY_INDEX = {
+  name: 'idem.k_1',
+  key: { 'idem.k': 1 },
+  options: { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } },
+  isRequired: true,
+} as const;
+
+/** Allows one count per key. */
+const RATE_LIMIT_KEY_INDEX = {
+  name: 'key_1',
+  key: { key: 1 },
+  options: { unique: true },
+  isRequired: true,
+} as const;
+
+/** Removes a count after its window. */
+const RATE_LIMIT_TTL_INDEX = {
+  name: 'expire_-1',
+  key: { expire: -1 },
+  options: { expireAfterSeconds: 0 },
+  isRequired: false,
+} as const;
+
+/** Accepts further fields. A long needs no limits: its range is that of an int64. */
+const PET_VALIDATOR = {
+  $jsonSchema: {
+    bsonType: 'object',
+    required: ['_id', 'name', 'categoryId', 'status'],
+    properties: {
+      _id: { bsonType: 'long', minimum: 1, maximum: toLong(MAX_PET_ID) },
+      name: { bsonType: 'string', minLength: PET_NAME_MIN_LENGTH, maxLength: PET_NAME_MAX_LENGTH },
+      categoryId: { bsonType: 'long' },
+      status: { enum: [...PET_STATUSES] },
+      op: { bsonType: 'binData' },
+      idem: {
+        bsonType: 'object',
+        required: ['k', 'fp'],
+        properties: { k: { bsonType: 'string' }, fp: { bsonType: 'string' } },
+      },
+    },
+  },
+};
+
+/** Accepts further fields. A date of another type would make a key that never expires. */
+const API_KEY_VALIDATOR = {
+  $jsonSchema: {
+    bsonType: 'object',
+    required: ['_id', 'label', 'digest', 'scopes', 'createdAt'],
+    properties: {
+      _id: { bsonType: 'string', pattern: '^[0-9a-f]{16}$' },
+      label: { bsonType: 'string', minLength: 1, maxLength: KEY_LABEL_MAX_LENGTH },
+      digest: { bsonType: 'string', pattern: '^[0-9a-f]{64}$' },
+      scopes: { bsonType: 'array', minItems: 1, uniqueItems: true, items: { enum: [...SCOPES] } },
+      createdAt: { bsonType: 'date' },
+      expiresAt: { bsonType: 'date' },
+      rateLimit: {
+        bsonType: 'object',
+        required: ['requests', 'seconds'],
+        properties: {
+          requests: { bsonType: 'int', minimum: 1, maximum: RATE_LIMIT_MAX_REQUESTS },
+          seconds: { bsonType: 'int', minimum: 1, maximum: RATE_LIMIT_MAX_SECONDS },
+        },
+      },
+      revokedAt: { bsonType: 'date' },
+      lastUsedAt: { bsonType: 'date' },
+    },
+  },
+};
+
+/** Without a date, the window of a count would never end and the TTL index would never remove it. */
+const RATE_LIMIT_VALIDATOR = {
+  $jsonSchema: {
+    bsonType: 'object',
+    required: ['key', 'points', 'expire'],
+    properties: {
+      key: { bsonType: 'string' },
+      points: { bsonType: ['int', 'long'] },
+      expire: { bsonType: 'date' },
+    },
+  },
+};
+
+/** The collections that need a validator or indexes. */
+export const COLLECTIONS: readonly CollectionPlan[] = [
+  {
+    name: 'pets',
+    documentName: 'pet',
+    since: 1,
+    validator: PET_VALIDATOR,
+    indexes: [STATUS_INDEX, IDEMPOTENCY_INDEX],
+  },
+  { name: 'api_keys', documentName: 'API key', since: 3, validator: API_KEY_VALIDATOR, indexes: [] },
+  {
+    name: RATE_LIMITS,
+    documentName: 'rate limit count',
+    since: 3,
+    validator: RATE_LIMIT_VALIDATOR,
+    indexes: [RATE_LIMIT_KEY_INDEX, RATE_LIMIT_TTL_INDEX],
+  },
+];

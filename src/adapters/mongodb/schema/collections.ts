@@ -1,0 +1,76 @@
+import type { Collection, Db, Long, UUID } from 'mongodb';
+import type { RateLimit, Scope } from '../../../domain/api-key.ts';
+import type { PetStatus } from '../../../domain/pet.ts';
+import { WRITE_TIMEOUT_MS } from '../connection/create-client.ts';
+
+export type PetDocument = {
+  readonly _id: Long;
+  readonly name: string;
+  readonly categoryId: Long;
+  readonly status: PetStatus;
+  /** The random token of the insert. A retry recognises the document of an earlier attempt by it. */
+  readonly op?: UUID;
+  /** The hashes of `Idempotency`, kept as long as the pet. */
+  readonly idem?: { readonly k: string; readonly fp: string };
+};
+
+export type CounterDocument = {
+  readonly _id: 'pets';
+  /** The last allocated id, or 0. */
+  readonly last: Long;
+};
+
+/** The fields of an `ApiKey`. */
+export type ApiKeyDocument = {
+  readonly _id: string;
+  readonly label: string;
+  readonly digest: string;
+  readonly scopes: readonly Scope[];
+  readonly createdAt: Date;
+  readonly expiresAt?: Date;
+  readonly rateLimit?: RateLimit;
+  readonly revokedAt?: Date;
+  readonly lastUsedAt?: Date;
+};
+
+export type RateLimitDocument = {
+  readonly key: string;
+  /** The number of requests in the window. */
+  readonly points: number;
+  /** The end of the window. */
+  readonly expire: Date;
+};
+
+type VersionDocument = { readonly _id: 'petstore'; readonly version: number };
+
+export const RATE_LIMITS = 'rate_limits';
+
+// Not `useBigInt64`: with it, the driver (7.8) ends the process when a primary steps down. Its monitor keeps the
+// topology version of an error reply and throws on a bigint, in a timer (`makeTopologyVersion` in sdam/monitor.ts).
+// https://github.com/mongodb/node-mongodb-native/pull/4109 fixed half of it.
+const EXACT = { promoteLongs: false } as const;
+
+export function petsOf(db: Db): Collection<PetDocument> {
+  return db.collection<PetDocument>('pets', { ...EXACT, ...concernsOf(db) });
+}
+
+export function countersOf(db: Db): Collection<CounterDocument> {
+  return db.collection<CounterDocument>('counters', { ...EXACT, ...concernsOf(db) });
+}
+
+export function apiKeysOf(db: Db): Collection<ApiKeyDocument> {
+  return db.collection<ApiKeyDocument>('api_keys', concernsOf(db));
+}
+
+export function versionsOf(db: Db): Collection<VersionDocument> {
+  return db.collection<VersionDocument>('schema', concernsOf(db));
+}
+
+/** Only what cannot be rolled back is read or acknowledged. Of the client's options, only the write timeout counts. */
+function concernsOf({ writeConcern: { wtimeoutMS = WRITE_TIMEOUT_MS } = {} }: Db) {
+  return {
+    readPreference: 'primary',
+    readConcern: { level: 'majority' },
+    writeConcern: { w: 'majority', journal: true, wtimeoutMS },
+  } as const;
+}

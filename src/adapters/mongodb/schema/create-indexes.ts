@@ -1,0 +1,105 @@
+import type { Db } from 'mongodb';
+import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
+import { isServerError } from '../connection/server-error-codes.ts';
+import type { CollectionPlan, IndexPlan } from './collection-plans.ts';
+import { petsOf, RATE_LIMITS } from './collections.ts';
+import { type IndexInfo, indexesOf, isPlanned } from './inspect-indexes.ts';
+
+const MAX_ATTEMPTS = 10;
+
+/** How many groups of pets that share an idempotency key a message names. */
+const MAX_NAMED_GROUPS = 10;
+
+type Quorum = { readonly commitQuorum?: 'majority' };
+
+/**
+ * Creates the missing indexes of a collection and replaces those with another definition. Waits while another migration
+ * builds them.
+ *
+ * @throws {StorageSetupError} if a repair could lose data or needs a decision
+ */
+export async function createIndexes(db: Db, { name: collection, indexes }: CollectionPlan): Promise<void> {
+  const { setName } = await db.command({ hello: 1 });
+  // With the default quorum, one member that is down blocks the build. A standalone server rejects the option.
+  const quorum: Quorum = setName === undefined ? {} : { commitQuorum: 'majority' };
+  for (const plan of indexes) {
+    for (let attempt = 1; !(await ensureIndex(db, collection, plan, quorum)); attempt++) {
+      if (attempt === MAX_ATTEMPTS)
+        throw new StorageSetupError('other migrations keep interrupting this one; migrate again');
+    }
+  }
+}
+
+/** @returns `false` if another migration dropped the index during the build */
+async function ensureIndex(db: Db, collection: string, plan: IndexPlan, quorum: Quorum): Promise<boolean> {
+  const existing = await indexesOf(db, collection);
+  if (existing.some((info) => isPlanned(info, plan))) return true;
+  try {
+    for (const info of existing.filter((other) => isInTheWay(other, plan)))
+      await unhideOrDrop(db, collection, plan, info);
+    await create(db, collection, plan, quorum);
+    return true;
+  } catch (error) {
+    if (isServerError(error, 'IndexNotFound', 'IndexBuildAborted', 'Interrupted')) return false;
+    throw error;
+  }
+}
+
+/** Whether an index has the planned name, or the planned definition under another name, and is ready. */
+function isInTheWay(info: IndexInfo, plan: IndexPlan): boolean {
+  if (info.buildUUID !== undefined) return false;
+  return info.name === plan.name || isPlanned({ ...info, name: plan.name }, plan);
+}
+
+async function unhideOrDrop(db: Db, collection: string, plan: IndexPlan, info: IndexInfo): Promise<void> {
+  const { hidden: _hidden, ...visible } = info;
+  if (isPlanned(visible, plan)) {
+    await db.command({ collMod: collection, index: { name: info.name, hidden: false } });
+    return;
+  }
+  if (info.unique) {
+    throw new StorageSetupError(
+      `the index "${info.name}" of the collection "${collection}" of the database "${db.databaseName}" has another ` +
+        'definition and rejects duplicates, which services could write while it is replaced; ' +
+        'stop them, drop it, then migrate again',
+    );
+  }
+  await db.collection(collection).dropIndex(info.name);
+}
+
+async function create(db: Db, collection: string, plan: IndexPlan, quorum: Quorum): Promise<void> {
+  const { key, name, options } = plan;
+  const createIndex = () => db.collection(collection).createIndex(key, { name, ...options }, quorum);
+  try {
+    await createIndex();
+  } catch (error) {
+    if (!isServerError(error, 'DuplicateKey')) throw error;
+    if (collection !== RATE_LIMITS) throw await duplicateKeysError(db, error);
+    // Losing counts is harmless: the keys begin a new window.
+    await db.collection(collection).deleteMany({});
+    await createIndex();
+  }
+}
+
+async function duplicateKeysError(db: Db, cause: unknown): Promise<StorageSetupError> {
+  const groups = await petsOf(db)
+    .aggregate<{ readonly ids: readonly unknown[] }>(
+      [
+        { $match: { 'idem.k': { $exists: true } } },
+        { $sort: { _id: 1 } },
+        { $group: { _id: '$idem.k', ids: { $push: '$_id' } } },
+        { $match: { 'ids.1': { $exists: true } } },
+        { $sort: { 'ids.0': 1 } },
+        { $limit: MAX_NAMED_GROUPS + 1 },
+      ],
+      { allowDiskUse: true },
+    )
+    .toArray();
+  const named = groups.slice(0, MAX_NAMED_GROUPS).map(({ ids }) => ids.join(', '));
+  const more = groups.length > MAX_NAMED_GROUPS ? '; and more' : '';
+  return new StorageSetupError(
+    `in the database "${db.databaseName}" pets share an idempotency key (_id: ${named.join('; ')}${more}); ` +
+      'keep the field "idem" only in the pet that the client was told of, then migrate again',
+    { cause },
+  );
+}

@@ -1,0 +1,65 @@
+import { MAX_PET_ID, type NewPet, type Pet, petProblems, storedPet } from '../../domain/pet.ts';
+import type { Unchecked } from '../../domain/unchecked.ts';
+import type { ArchivedPet } from '../ports/pet-archive.ts';
+import { DamagedPet } from './errors.ts';
+
+const SHA_256 = /^[0-9a-f]{64}$/;
+
+/**
+ * The pet that a stored record holds.
+ *
+ * @throws {DamagedPet} naming the first rule that the record breaks
+ */
+export function parseStoredPet(id: bigint, fields: Unchecked<NewPet>): Pet {
+  if (id < 1n || id > MAX_PET_ID) throw new DamagedPet(id, `id must be an integer from 1 to ${MAX_PET_ID}`);
+  const [problem] = petProblems(fields);
+  if (problem !== undefined) throw new DamagedPet(id, problem);
+  return storedPet(id, fields as NewPet);
+}
+
+/**
+ * The pet with the idempotency key and fingerprint of its record. A record has both or neither.
+ *
+ * @throws {DamagedPet}
+ */
+export function parseStoredIdempotency(pet: Pet, key: unknown, fingerprint: unknown): ArchivedPet {
+  if (key === undefined && fingerprint === undefined) return pet;
+  if (!isSha256(key)) throw new DamagedPet(pet.id, 'idempotency key must be 64 lower-case hex digits');
+  if (!isSha256(fingerprint)) throw new DamagedPet(pet.id, 'fingerprint must be 64 lower-case hex digits');
+  return Object.freeze({ ...pet, idempotency: Object.freeze({ key, fingerprint }) });
+}
+
+/**
+ * A page of pets from their stored records.
+ *
+ * @param records in the order of the storage
+ * @param after less than the id of every pet of the page
+ * @param parse makes a pet of a record, or throws `DamagedPet`
+ * @throws {DamagedPet} for the first record that is damaged or out of order, with the pets before it
+ */
+export function parseStoredPage<T, P extends Pet>(
+  records: readonly T[],
+  after: bigint,
+  parse: (record: T) => P,
+): readonly P[] {
+  const pets: P[] = [];
+  let lastId = after;
+  try {
+    for (const record of records) {
+      const pet = parse(record);
+      if (pet.id <= lastId) {
+        throw new DamagedPet(pet.id, `id must be greater than ${lastId}, which comes before it`);
+      }
+      lastId = pet.id;
+      pets.push(pet);
+    }
+  } catch (error) {
+    if (error instanceof DamagedPet) throw new DamagedPet(error.id, error.problem, pets);
+    throw error;
+  }
+  return pets;
+}
+
+function isSha256(value: unknown): value is string {
+  return typeof value === 'string' && SHA_256.test(value);
+}

@@ -1,0 +1,42 @@
+import type { PersistentStorage } from '../../application/ports/storage.ts';
+import { DEFAULT_DATABASE_URL } from '../config/variables.ts';
+import { databaseUrlRule, parseDatabaseUrl } from '../storages.ts';
+import type { Session } from './session.ts';
+import { UsageError } from './usage-error.ts';
+
+/**
+ * The storage that an option names; without the option, the storage of the service in the same environment.
+ *
+ * @throws {UsageError} when there is no such storage, or no command can reach it
+ */
+export function storageOf(
+  option: '--from' | '--to',
+  url: string | undefined,
+  session: Session,
+): PersistentStorage {
+  return url === undefined ? configuredStorage(session) : persistent(option, url, session);
+}
+
+/**
+ * The storage of the service in the same environment.
+ *
+ * @param instead what to do when the service keeps everything in memory
+ * @throws {UsageError} as {@link storageOf}
+ */
+export function configuredStorage(session: Session, instead?: string): PersistentStorage {
+  return persistent('DATABASE_URL', session.env['DATABASE_URL'] || DEFAULT_DATABASE_URL, session, instead);
+}
+
+function persistent(
+  name: string,
+  url: string,
+  { storages }: Session,
+  instead = 'use a persistent storage',
+): PersistentStorage {
+  const storage = parseDatabaseUrl(url, storages);
+  if (storage === undefined) {
+    throw new UsageError(`${name} ${databaseUrlRule(storages.filter((kind) => kind.persistent))}`);
+  }
+  if (storage.persistent) return storage;
+  throw new UsageError(`${name} is ${url}, which no other process can reach; ${instead}`);
+}

@@ -1,0 +1,76 @@
+import type { PetFileError } from '../../adapters/ndjson/pet-file-error.ts';
+import type { ApiKeyError, DamagedApiKey } from '../../application/keys/errors.ts';
+import type { ArchiveError } from '../../application/moving/errors.ts';
+import type { PetError } from '../../application/pets/errors.ts';
+import type { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import { InvalidConfig } from '../config/config.ts';
+import type { OutputError } from './output-error.ts';
+import type { UsageError } from './usage-error.ts';
+
+/** What a command can fail with, except for bugs. The message is one line and holds no secrets. */
+type Failure =
+  | ApiKeyError
+  | ArchiveError
+  | DamagedApiKey
+  | InvalidConfig
+  | OutputError
+  | PetError
+  | PetFileError
+  | StorageSetupError
+  | StorageUnavailable
+  | UsageError;
+
+const FAILED = 1;
+const WRONG_USAGE = 2;
+
+/** A new kind of failure does not compile until it is here. */
+const EXIT_CODES: ReadonlyMap<unknown, number> = new Map(
+  Object.entries({
+    'api-key-id-taken': FAILED,
+    'api-key-not-active': FAILED,
+    'api-key-not-found': FAILED,
+    'counts-differ': FAILED,
+    'damaged-api-key': FAILED,
+    'damaged-pet': FAILED,
+    'idempotency-key-reused': FAILED,
+    'idempotency-key-taken': FAILED,
+    'invalid-api-key': WRONG_USAGE,
+    'invalid-config': FAILED,
+    'invalid-page-size': FAILED,
+    'invalid-pet': FAILED,
+    output: FAILED,
+    'pet-file': FAILED,
+    'pet-id-taken': FAILED,
+    'pet-ids-exhausted': FAILED,
+    'pet-not-found': FAILED,
+    'storage-setup': FAILED,
+    'storage-unavailable': FAILED,
+    usage: WRONG_USAGE,
+  } satisfies Record<Failure['kind'], number>),
+);
+
+export type Explanation = { readonly lines: readonly string[]; readonly exitCode: number };
+
+/**
+ * What an operator can fix takes a line. A bug shows its stack.
+ *
+ * @param help the arguments that print the help of the command
+ */
+export function explain(error: unknown, help: string): Explanation {
+  if (!(error instanceof Error)) return { lines: [String(error)], exitCode: FAILED };
+  if (error instanceof InvalidConfig) return { lines: error.problems, exitCode: FAILED };
+  const exitCode = 'kind' in error ? EXIT_CODES.get(error.kind) : undefined;
+  if (exitCode === WRONG_USAGE) {
+    return { lines: [`${oneLine(error)}; see npm run petstore -- ${help}`], exitCode };
+  }
+  if (exitCode !== undefined) return { lines: [oneLine(error)], exitCode };
+  if ('syscall' in error && (error.syscall === 'listen' || error.syscall === 'getaddrinfo')) {
+    return { lines: [`cannot listen on HOST and PORT: ${oneLine(error)}`], exitCode: FAILED };
+  }
+  return { lines: [error.stack ?? error.message], exitCode: FAILED };
+}
+
+/** A message can repeat a value with line breaks, such as a file name or HOST. */
+function oneLine({ message }: Error): string {
+  return message.replaceAll(/\s+/g, ' ');
+}

@@ -1,0 +1,9 @@
+/** Standard output cannot be written: its reader is gone, or the disk is full. */
+export class OutputError extends Error {
+  readonly kind = 'output';
+
+  constructor(cause: Error) {
+    super(`standard output cannot be written: ${cause.message}`, { cause });
+    this.name = 'OutputError';
+  }
+}

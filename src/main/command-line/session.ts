@@ -1,0 +1,89 @@
+import type { Progress } from '../../application/ports/progress.ts';
+import type { StorageKind } from '../../application/ports/storage.ts';
+import { OutputError } from './output-error.ts';
+import { ProgressReport, type ReportOutput } from './progress-report.ts';
+
+type Output = Omit<ReportOutput, 'write'> & {
+  write(text: string, callback?: (error?: Error | null) => void): unknown;
+};
+
+/** What the program gets from its process. */
+export type Io = {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** For the answer of a command, and nothing else. */
+  readonly stdout: Output;
+  readonly stderr: Output;
+  /** Aborted with an {@link Interrupted}. */
+  readonly signal: AbortSignal;
+  /** The storages that a URL can name. */
+  readonly storages: readonly StorageKind[];
+};
+
+/** One run of a command: what it may read, and how it reports. */
+export class Session {
+  readonly env: Io['env'];
+  readonly stderr: Output;
+  readonly signal: AbortSignal;
+  readonly storages: Io['storages'];
+  /** Told to the user after an interruption: how to continue. */
+  hint: string | undefined;
+  readonly #stdout: Output;
+  readonly #progress: ProgressReport;
+
+  constructor({ env, stdout, stderr, signal, storages }: Io) {
+    this.env = env;
+    this.stderr = stderr;
+    this.signal = signal;
+    this.storages = storages;
+    this.#stdout = stdout;
+    this.#progress = new ProgressReport(stderr);
+  }
+
+  /**
+   * Shows progress. Long work calls it between batches, which is also where an interruption stops it.
+   *
+   * @throws {Interrupted}
+   */
+  readonly onProgress = (progress: Progress): void => {
+    this.signal.throwIfAborted();
+    this.#progress.update(progress);
+  };
+
+  /**
+   * Writes the answer to standard output. Waits for a slow reader.
+   *
+   * @throws {OutputError}
+   * @throws {Interrupted}
+   */
+  async print(text: string): Promise<void> {
+    this.#progress.clear();
+    await this.write(text);
+  }
+
+  /**
+   * {@link print} for one part of a long answer: progress stays on the screen.
+   *
+   * @throws {OutputError}
+   * @throws {Interrupted}
+   */
+  async write(text: string): Promise<void> {
+    this.signal.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#stdout.write(text, (error) => {
+      if (error == null) resolve();
+      else reject(new OutputError(error));
+    });
+    await promise;
+  }
+
+  /** Writes a line to standard error. */
+  note(line: string): void {
+    this.#progress.clear();
+    this.stderr.write(`${line}\n`);
+  }
+
+  /** Removes the progress bar from a terminal. */
+  clearProgress(): void {
+    this.#progress.clear();
+  }
+}

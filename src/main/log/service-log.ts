@@ -1,0 +1,59 @@
+import { constants, fstatSync, openSync } from 'node:fs';
+import { isatty } from 'node:tty';
+import { type Logger, pino } from 'pino';
+import type { Config } from '../config/config.ts';
+import { auditLog } from './audit-log.ts';
+import { BoundedOutput } from './bounded-output.ts';
+import { terminalFormat } from './terminal-format.ts';
+
+/**
+ * The service's log on standard output: JSON lines, or text if standard output is a terminal. When the process exits,
+ * the log and standard error write what they still hold, as far as their readers take it.
+ *
+ * @param standardError is told at exit how many log lines were lost
+ */
+export async function openServiceLog(
+  { logLevel }: Pick<Config, 'logLevel'>,
+  standardError: BoundedOutput,
+): Promise<Logger> {
+  const isTerminal = isatty(1);
+  const output = new BoundedOutput(nonBlocking(1), {
+    ...(isTerminal && { format: await terminalFormat() }),
+    onRoom: (dropped) => audit.warn(dropped, 'log lines were dropped'),
+  });
+  const log = pino({ level: logLevel, base: null }, output);
+  // Reports at every level, because audit lines are logged at every level.
+  const audit = auditLog(log);
+  process.once('exit', () => {
+    const lost = output.end();
+    if (lost !== undefined && !isTerminal) {
+      const { lines, auditLines } = lost;
+      standardError.write(`petstore: ${lines} log lines were lost, ${auditLines} of them audit lines\n`);
+    }
+    standardError.end();
+  });
+  return log;
+}
+
+/** The service's standard error. Like the log, it never makes the service wait for its reader. */
+export function openStandardError(): BoundedOutput {
+  return new BoundedOutput(nonBlocking(2));
+}
+
+/**
+ * A descriptor for the same output that does not block when a pipe has no reader or a terminal is stopped (Ctrl-S). It
+ * is opened anew where possible, because another process that shares the old one can make that one blocking again.
+ */
+function nonBlocking(fd: 1 | 2): number {
+  if (isatty(fd) || fstatSync(fd).isFIFO()) {
+    try {
+      const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants;
+      return openSync(`/proc/self/fd/${fd}`, O_WRONLY | O_NONBLOCK | O_NOCTTY);
+    } catch (error) {
+      // There is no /proc, it belongs to another user, or the pipe has lost its reader.
+      if (!(error instanceof Error && 'code' in error)) throw error;
+    }
+  }
+  // Node makes a pipe or a socket non-blocking when it opens the stream.
+  return fd === 1 ? process.stdout.fd : process.stderr.fd;
+}

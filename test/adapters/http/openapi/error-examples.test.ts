@@ -1,0 +1,183 @@
+import Router from '@koa/router';
+import { expect, onTestFinished, test } from 'vitest';
+import openApi from '../../../../openapi.json' with { type: 'json' };
+import { koaApp, listener } from '../../../../src/adapters/http/koa-app.ts';
+import { listen } from '../../../../src/adapters/http/server/listen.ts';
+import type { ErrorCode } from '../../../../src/adapters/http/wire/errors.ts';
+import {
+  MAX_BODY_BYTES,
+  MAX_HEADERS_BYTES,
+  MAX_URL_BYTES,
+} from '../../../../src/adapters/http/wire/limits.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../../../src/adapters/memory/token-verifier.ts';
+import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
+import { type Api, KEY, startApi } from '../../../support/http.ts';
+import { FailingPetRepository, petBody } from '../../../support/pets.ts';
+import { RecordingLog } from '../../../support/recording-log.ts';
+
+type Operation = { readonly method: string; readonly path: string };
+type Answer = { readonly status: number; readonly body: string };
+
+/** Every documented operation as a request. */
+const OPERATIONS: Readonly<Record<string, Operation>> = {
+  listPets: { method: 'GET', path: '/v1/pets' },
+  createPet: { method: 'POST', path: '/v1/pets' },
+  getPet: { method: 'GET', path: '/v1/pets/42' },
+  isAlive: { method: 'GET', path: '/livez' },
+  isReady: { method: 'GET', path: '/readyz' },
+  getOpenApi: { method: 'GET', path: '/openapi.json' },
+};
+
+type Response = {
+  readonly content: Record<string, { readonly examples: Record<string, { value: unknown }> }>;
+};
+type Documented = { readonly operationId: string; readonly responses: Record<string, object> };
+
+const responses = openApi.components.responses as unknown as Record<string, Response>;
+
+/** Every error example of every operation. */
+const EXAMPLES = Object.values(openApi.paths).flatMap((item) =>
+  Object.entries(item as Record<string, unknown>)
+    .filter(([method]) => method === 'get' || method === 'post')
+    .flatMap(([, operation]) => {
+      const { operationId, responses: documented } = operation as Documented;
+      return Object.entries(documented)
+        .filter(([status]) => Number(status) >= 400)
+        .flatMap(([, response]) => {
+          const { $ref } = response as { readonly $ref?: string };
+          const { content } =
+            $ref === undefined ? (response as Response) : responses[$ref.split('/').at(-1)!]!;
+          return Object.entries(content['application/json']!.examples).map(
+            ([code, { value }]) => [operationId, code as ErrorCode, value] as const,
+          );
+        });
+    }),
+);
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const A_BUG = new Error('a bug');
+const AWAY = new StorageUnavailable('no answer');
+
+async function ask(
+  operation: Operation,
+  request: Parameters<Api['request']>[2] = {},
+  options: Parameters<typeof startApi>[0] = {},
+): Promise<Answer> {
+  await using api = await startApi(options);
+  const body = operation.method === 'POST' ? { body: petBody() } : {};
+  const headers = { ...JSON_TYPE, ...request.headers };
+  return await api.request(operation.method, operation.path, { ...body, ...request, headers });
+}
+
+/** The only answer to these bytes. */
+async function askRaw(bytes: string, options: Parameters<typeof startApi>[0] = {}): Promise<Answer> {
+  await using api = await startApi(options);
+  const connection = await api.connect();
+  await connection.send(bytes);
+  return await connection.answer();
+}
+
+/** No request makes these routes fail, so a route that fails takes their place. */
+async function askBroken({ path }: Operation): Promise<Answer> {
+  const log = new RecordingLog();
+  const app = koaApp(log);
+  const router = new Router<never>();
+  router.get(path, () => Promise.reject(A_BUG));
+  app.use(router.routes());
+  const server = await listen(listener(app, log), { host: '127.0.0.1', port: 0, log });
+  onTestFinished(async () => void (await server.drain(0)));
+  const response = await fetch(`http://127.0.0.1:${server.port}${path}`);
+  return { status: response.status, body: await response.text() };
+}
+
+/** A request that breaks a rule of this operation. */
+const INVALID: Readonly<Record<string, (operation: Operation) => Promise<Answer>>> = {
+  listPets: (operation) => ask({ ...operation, path: '/v1/pets?limit=101&page=2' }),
+  createPet: (operation) => ask(operation, { body: '{"name":"","status":"asleep"}' }),
+  getPet: (operation) => ask({ ...operation, path: '/v1/pets/042' }),
+  isAlive: ({ path }) => askRaw(`GET ${path} HTTP/1.1\r\n\r\n`),
+  isReady: ({ path }) => askRaw(`GET ${path} HTTP/1.1\r\n\r\n`),
+  getOpenApi: ({ path }) => askRaw(`GET ${path} HTTP/1.1\r\n\r\n`),
+};
+
+const CAUSES: Readonly<
+  Record<
+    Exclude<ErrorCode, 'ROUTE_NOT_FOUND'>,
+    (operation: Operation, operationId: string) => Promise<Answer>
+  >
+> = {
+  INVALID_ARGUMENT: (operation, operationId) => INVALID[operationId]!(operation),
+  MALFORMED_JSON: (operation) => ask(operation, { body: '{' }),
+  INVALID_CURSOR: (operation) => ask({ ...operation, path: '/v1/pets?cursor=page-2' }),
+  INVALID_IDEMPOTENCY_KEY: (operation) => ask(operation, { headers: { 'idempotency-key': 'x'.repeat(256) } }),
+  UNAUTHENTICATED: (operation) => ask(operation, { headers: { authorization: 'Bearer wrong' } }),
+  PERMISSION_DENIED: (operation) =>
+    ask(
+      operation,
+      {},
+      { tokens: new InMemoryTokenVerifier([knownKey({ label: 'none', token: KEY, scopes: [] })]) },
+    ),
+  PET_NOT_FOUND: (operation) => ask(operation),
+  METHOD_NOT_ALLOWED: (operation) => ask({ ...operation, method: 'DELETE' }),
+  REQUEST_TIMEOUT: ({ method, path }) =>
+    askRaw(`${method} ${path} HTTP/1.1\r\n`, { limits: { headersTimeoutMs: 50, requestTimeoutMs: 50 } }),
+  GONE: (operation) => ask(operation, {}, { now: () => new Date('2031-01-01T00:00:00Z') }),
+  PAYLOAD_TOO_LARGE: ({ method, path }) =>
+    method === 'POST'
+      ? ask({ method, path }, { body: 'x'.repeat(MAX_BODY_BYTES + 1) })
+      : askRaw(
+          `${method} ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
+            `Transfer-Encoding: chunked\r\n\r\n1;${'x'.repeat(20_000)}`,
+        ),
+  URI_TOO_LONG: (operation) => ask({ ...operation, path: `${operation.path}?${'x'.repeat(MAX_URL_BYTES)}` }),
+  UNSUPPORTED_MEDIA_TYPE: (operation) => ask(operation, { headers: { 'content-type': 'text/plain' } }),
+  IDEMPOTENCY_KEY_REUSED: async () => {
+    await using api = await startApi();
+    const key = { 'idempotency-key': 'once' };
+    await api.post(petBody(), key);
+    return await api.post(petBody({ name: '"Tom"' }), key);
+  },
+  RATE_LIMITED: (operation) =>
+    ask(
+      operation,
+      {},
+      {
+        rateLimit: { requests: 600, seconds: 60 },
+        limiter: { take: async () => ({ allowed: false, remaining: 0, resetSeconds: 30 }) },
+      },
+    ),
+  HEADERS_TOO_LARGE: (operation) => ask(operation, { headers: { 'x-long': 'x'.repeat(MAX_HEADERS_BYTES) } }),
+  INTERNAL: (operation, operationId) =>
+    ['isAlive', 'getOpenApi'].includes(operationId)
+      ? askBroken(operation)
+      : ask(
+          operation,
+          {},
+          { pets: new FailingPetRepository(A_BUG), probe: { check: () => Promise.reject(A_BUG) } },
+        ),
+  UNAVAILABLE: (operation) =>
+    ask(
+      operation,
+      {},
+      { pets: new FailingPetRepository(AWAY), probe: { check: () => Promise.reject(AWAY) } },
+    ),
+};
+
+test.each(EXAMPLES)(
+  '%s: the example of %s is what the service answers',
+  async (operationId, code, example) => {
+    const cause = CAUSES[code as keyof typeof CAUSES];
+    const { status, body } = await cause(OPERATIONS[operationId]!, operationId);
+    expect({ status, body: JSON.parse(body) as unknown }).toStrictEqual({
+      status: (example as { readonly status: number }).status,
+      body: example,
+    });
+  },
+);
+
+test('there is an example of every code, and a cause for every operation', () => {
+  expect(new Set(EXAMPLES.map(([, code]) => code))).toStrictEqual(new Set(Object.keys(CAUSES)));
+  expect(new Set(EXAMPLES.map(([operationId]) => operationId))).toStrictEqual(
+    new Set(Object.keys(OPERATIONS)),
+  );
+});

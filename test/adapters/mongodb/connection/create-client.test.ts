@@ -1,0 +1,174 @@
+import { describe, expect, it } from 'vitest';
+import { createClient } from '../../../../src/adapters/mongodb/connection/create-client.ts';
+import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
+
+describe('the options of the MongoDB client', () => {
+  it('are the defaults of petstore unless the connection string names them', () => {
+    const { options } = createClient('mongodb://h1,h2:27018/petstore');
+
+    expect(options).toMatchObject({
+      dbName: 'petstore',
+      appName: 'petstore',
+      maxPoolSize: 50,
+      waitQueueTimeoutMS: 2_000,
+      serverSelectionTimeoutMS: 15_000,
+      connectTimeoutMS: 2_000,
+      heartbeatFrequencyMS: 2_000,
+      socketTimeoutMS: 8_000,
+      retryReads: true,
+      retryWrites: true,
+      readConcern: { level: 'majority' },
+      writeConcern: { w: 'majority', journal: true, wtimeoutMS: 5_000 },
+      readPreference: { mode: 'primary' },
+    });
+  });
+
+  it.each([
+    ['appName=mine', { appName: 'mine' }],
+    ['APPNAME=mine', { appName: 'mine' }],
+    ['maxPoolSize=7', { maxPoolSize: 7 }],
+    ['waitQueueTimeoutMS=7', { waitQueueTimeoutMS: 7 }],
+    ['serverSelectionTimeoutMS=7', { serverSelectionTimeoutMS: 7 }],
+    ['serverselectiontimeoutms=7', { serverSelectionTimeoutMS: 7 }],
+    ['connectTimeoutMS=7', { connectTimeoutMS: 7 }],
+    ['heartbeatFrequencyMS=700', { heartbeatFrequencyMS: 700 }],
+    ['socketTimeoutMS=0', { socketTimeoutMS: 0 }],
+    ['retryReads=false', { retryReads: false }],
+    ['retryWrites=false', { retryWrites: false }],
+    ['wtimeoutMS=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
+    ['wtimeout=7', { writeConcern: { w: 'majority', journal: true, wtimeoutMS: 7 } }],
+    ['replicaSet=rs0&maxPoolSize=7', { replicaSet: 'rs0', maxPoolSize: 7 }],
+    // Except this one, which would crash the process: see collections.ts.
+    ['useBigInt64=true', { useBigInt64: false }],
+  ])('are overridden by the connection string: %s', (query, expected) => {
+    expect(createClient(`mongodb://localhost/petstore?${query}`).options).toMatchObject(expected);
+  });
+
+  it('can have other defaults for one client, which the connection string overrides too', () => {
+    const overrides = { socketTimeoutMS: 0, appName: 'other' };
+
+    expect(createClient('mongodb://localhost/petstore', overrides).options).toMatchObject({
+      socketTimeoutMS: 0,
+      appName: 'other',
+      maxPoolSize: 50,
+    });
+    expect(createClient('mongodb://localhost/petstore?socketTimeoutMS=7', overrides).options).toMatchObject({
+      socketTimeoutMS: 7,
+      appName: 'other',
+    });
+  });
+});
+
+describe('a connection string', () => {
+  it.each([
+    'mongodb://localhost/petstore',
+    'mongodb://tom:s%40crt@h1:27017,h2:27018,h3/petstore?replicaSet=rs0',
+    'mongodb://[::1]:27017/petstore',
+    'mongodb://%2Ftmp%2Fmongodb-27017.sock/petstore',
+    'mongodb+srv://cluster.example.org/petstore',
+  ])('is accepted: %s', (url) => {
+    expect(createClient(url).options.dbName).toBe('petstore');
+  });
+
+  it.each([
+    'mongodb://localhost',
+    'mongodb://localhost/',
+    'mongodb://localhost/?replicaSet=rs0',
+    'mongodb://localhost?replicaSet=/rs0',
+    'mongodb://tom:secret@h1,h2/?authSource=admin',
+  ])('must name a database: %s', (url) => {
+    expect(() => createClient(url)).toThrow(
+      new StorageSetupError(
+        'the MongoDB connection string must name a database: mongodb://HOST:PORT/DATABASE',
+      ),
+    );
+  });
+
+  const LESS = 'the MongoDB connection string weakens a guarantee of petstore';
+
+  it.each([
+    ['w=0', 'leave out w, or set it to majority'],
+    ['w=1', 'leave out w, or set it to majority'],
+    ['w=3', 'leave out w, or set it to majority'],
+    ['W=1', 'leave out w, or set it to majority'],
+    ['w=mine', 'leave out w, or set it to majority'],
+    ['journal=false', 'leave out journal, or set it to true'],
+    ['j=false', 'leave out j, or set it to true'],
+    ['fsync=false', 'leave out fsync, or set it to true'],
+    ['readConcernLevel=local', 'leave out readConcernLevel, or set it to majority'],
+    ['readConcernLevel=available', 'leave out readConcernLevel, or set it to majority'],
+    ['readConcernLevel=linearizable', 'leave out readConcernLevel, or set it to majority'],
+    ['readPreference=secondary', 'leave out readPreference, or set it to primary'],
+    ['readpreference=primaryPreferred', 'leave out readPreference, or set it to primary'],
+    ['readPreference=nearest', 'leave out readPreference, or set it to primary'],
+    [
+      'readPreference=secondary&readPreferenceTags=dc:east&maxStalenessSeconds=120',
+      'leave out readPreference, or set it to primary; leave out readPreferenceTags; leave out maxStalenessSeconds',
+    ],
+    ['maxStalenessSeconds=120', 'leave out maxStalenessSeconds'],
+    [
+      'w=1&journal=false&readConcernLevel=local&readPreference=secondary',
+      'leave out w, or set it to majority; leave out journal, or set it to true; ' +
+        'leave out readConcernLevel, or set it to majority; leave out readPreference, or set it to primary',
+    ],
+  ])('cannot weaken a guarantee: %s', (query, problem) => {
+    expect(() => createClient(`mongodb://localhost/petstore?${query}`)).toThrow(
+      new StorageSetupError(`${LESS}: ${problem}`),
+    );
+  });
+
+  it('can repeat the guarantees', () => {
+    const query =
+      'w=majority&journal=true&wtimeoutMS=5000&readConcernLevel=majority&readPreference=primary' +
+      '&retryWrites=true&retryReads=true';
+    expect(createClient(`mongodb://localhost/petstore?${query}`).options).toMatchObject({
+      readConcern: { level: 'majority' },
+      writeConcern: { w: 'majority', journal: true, wtimeoutMS: 5_000 },
+      readPreference: { mode: 'primary' },
+    });
+  });
+
+  it.each([
+    ['postgres://localhost/petstore', /Invalid scheme/],
+    ['mongodb://', /host/],
+    ['mongodb:///petstore', /host/],
+    ['mongodb://localhost/petstore?maxPoolSize=many', /maxPoolSize/i],
+    ['mongodb://localhost/petstore?colour=red', /colour is not supported/],
+    ['mongodb://localhost/petstore?retryWrites=false&retryWrites=true', /retryWrites/i],
+    ['mongodb://localhost/petstore?tls=maybe', /tls/i],
+    ['mongodb+srv://localhost:27017/petstore', /port/],
+  ])('is refused with a reason in one line: %s', (url, reason) => {
+    expect(() => createClient(url)).toThrow(StorageSetupError);
+    expect(() => createClient(url)).toThrow(/^not a usable MongoDB connection string: [^\n]+$/);
+    expect(() => createClient(url)).toThrow(reason);
+  });
+
+  it.each([
+    'mongodb://tom:se/cret@localhost/petstore',
+    'mongodb://tom:se@cret@localhost/petstore',
+    'mongodb://tom:se%zzcret@localhost/petstore',
+    'mongodb://to m@:cret@localhost/petstore',
+    'mongodb://se[cret:x@localhost/petstore',
+    'mongodb://tom:cret@localhost:port:port/petstore',
+    'mongodb://tom:cret@localhost:99999/petstore',
+    'mongodb://tom:cret@/petstore',
+    'mongodb://tom:cret',
+    'mongodb://tom:cret/petstore',
+    'mongodb://12:34cret@localhost:port/petstore',
+    'mongodb://tom:cret@localhost/pet%zzstore',
+    'mongodb://localhost/petstore?proxyHost=h&proxyUsername=u&proxyPassword=cret&proxyPassword=cret',
+    'mongodb://localhost/petstore?authMechanismProperties=AWS_SESSION_TOKEN:cret,cret',
+    'mongodb://tom:cret@localhost/petstore?authMechanism=cret',
+  ])('is refused without quoting its credentials: %s', (url) => {
+    let error: unknown;
+    try {
+      createClient(url);
+    } catch (reason) {
+      error = reason;
+    }
+    expect(error).toBeInstanceOf(StorageSetupError);
+    const { message, cause } = error as StorageSetupError;
+    expect(message).not.toMatch(/cret|tom|to m/);
+    expect(cause).toBeUndefined();
+  });
+});

@@ -1,0 +1,265 @@
+import type { CreateIndexesOptions, Db, IndexSpecification } from 'mongodb';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
+import { openMongoArchive, openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
+import { StorageSetupError, StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
+import { newPet } from '../../../../src/domain/pet.ts';
+import { failPoint } from '../../../support/fail-point.ts';
+import { freshDatabase, openRepository } from '../../../support/mongo-database.ts';
+import { sharedMongo, startMongo } from '../../../support/mongodb.ts';
+
+const mongo = await sharedMongo();
+const leftOut = mongo === undefined ? ' (left out: no server)' : '';
+
+const MIGRATE = 'run: npm run petstore -- migrate';
+const rex = newPet({ name: 'Rex', categoryId: 7n });
+const pet = { name: 'Rex', categoryId: 7n, status: 'sold' };
+
+type Needed = { readonly collection: string; readonly index: string };
+const IDEM = { collection: 'pets', index: 'idem.k_1' };
+const STATUS = { collection: 'pets', index: 'status_1__id_1' };
+const COUNTS = { collection: 'rate_limits', index: 'key_1' };
+
+type Other = readonly [key: IndexSpecification, options: CreateIndexesOptions];
+const PARTIAL = { 'idem.k': { $exists: true } };
+
+/** Indexes that have the planned name or definition but do not fit, and can be dropped without risk. */
+const REPLACEABLE: readonly (Needed & { readonly what: string; readonly other: Other })[] = [
+  { ...IDEM, what: 'not unique', other: [{ 'idem.k': 1 }, { partialFilterExpression: PARTIAL }] },
+  { ...IDEM, what: 'of another field', other: [{ 'idem.fp': 1 }, {}] },
+  {
+    ...IDEM,
+    what: 'hidden',
+    other: [{ 'idem.k': 1 }, { unique: true, partialFilterExpression: PARTIAL, hidden: true }],
+  },
+  { ...STATUS, what: 'the other way round', other: [{ _id: 1, status: 1 }, {}] },
+  { ...STATUS, what: 'descending', other: [{ status: 1, _id: -1 }, {}] },
+  {
+    ...STATUS,
+    what: 'partial',
+    other: [{ status: 1, _id: 1 }, { partialFilterExpression: { status: 'sold' } }],
+  },
+  { ...STATUS, what: 'sparse', other: [{ status: 1, _id: 1 }, { sparse: true }] },
+  { ...STATUS, what: 'hidden', other: [{ status: 1, _id: 1 }, { hidden: true }] },
+  { ...STATUS, what: 'with a collation', other: [{ status: 1, _id: 1 }, { collation: { locale: 'de' } }] },
+  { ...STATUS, what: 'under another name', other: [{ status: 1, _id: 1 }, { name: 'mine' }] },
+  { ...COUNTS, what: 'not unique', other: [{ key: 1 }, {}] },
+];
+
+async function damaged({ collection, index }: Needed, other?: Other) {
+  const database = await freshDatabase(mongo!);
+  await database.db.collection(collection).dropIndex(index);
+  if (other !== undefined) {
+    await database.db.collection(collection).createIndex(other[0], { name: index, ...other[1] }, {});
+  }
+  return database;
+}
+
+async function indexesOf(db: Db) {
+  return [await db.collection('pets').indexes(), await db.collection('rate_limits').indexes()];
+}
+
+let planned: ReturnType<typeof indexesOf> | undefined;
+
+/** The indexes of a database that has just been migrated, in any order. */
+async function expectPlanned(db: Db) {
+  planned ??= freshDatabase(mongo!).then((database) => indexesOf(database.db));
+  const [pets = [], counts = []] = await planned;
+  const [petsHere, countsHere] = await indexesOf(db);
+  expect(petsHere).toHaveLength(pets.length);
+  expect(petsHere).toStrictEqual(expect.arrayContaining(pets));
+  expect(countsHere).toHaveLength(counts.length);
+  expect(countsHere).toStrictEqual(expect.arrayContaining(counts));
+}
+
+async function refusal(work: Promise<unknown>): Promise<string> {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof StorageSetupError)) throw new Error('should have been refused', { cause: error });
+  return error.message;
+}
+
+describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
+  it.each([IDEM, STATUS, COUNTS])('is checked at the start and by the probe: $index', async (needed) => {
+    const { url, db } = await freshDatabase(mongo!);
+    const { probe, close } = await openMongoStorage(url, { autoMigrate: false });
+    onTestFinished(close);
+    await probe.check();
+
+    await db.collection(needed.collection).dropIndex(needed.index);
+
+    const problem =
+      `in the database "${db.databaseName}" the collection "${needed.collection}" ` +
+      `lacks the index "${needed.index}"; ${MIGRATE}`;
+    expect(await refusal(openMongoStorage(url, { autoMigrate: false }))).toBe(problem);
+    await expect(probe.check()).rejects.toThrow(new StorageUnavailable(problem));
+    await migrate(url);
+    await probe.check();
+    await expectPlanned(db);
+  });
+
+  it.each(REPLACEABLE)('is replaced when it is $what: $index', async ({ other, what, ...needed }) => {
+    const { url, db } = await damaged(needed, other);
+    const state = what === 'under another name' ? 'lacks the index' : 'has an index';
+
+    expect(await refusal(openMongoStorage(url, { autoMigrate: false }))).toContain(
+      `the collection "${needed.collection}" ${state} "${needed.index}"`,
+    );
+
+    await Promise.all([migrate(url), migrate(url)]);
+    await expectPlanned(db);
+    const { close } = await openMongoStorage(url, { autoMigrate: false });
+    await close();
+  });
+
+  it.each([IDEM, STATUS, COUNTS])('is created with autoMigrate: $index', async (needed) => {
+    const { url, db } = await damaged(needed);
+
+    const { close } = await openMongoStorage(url, { autoMigrate: true });
+    await close();
+
+    await expectPlanned(db);
+  });
+
+  it('is reported together with all other missing ones', async () => {
+    const { url, db } = await freshDatabase(mongo!);
+    for (const name of ['pets', 'rate_limits']) await db.collection(name).dropIndexes();
+
+    expect(await refusal(openMongoStorage(url, { autoMigrate: false }))).toBe(
+      `in the database "${db.databaseName}" the collection "pets" lacks the index "status_1__id_1", ` +
+        'the collection "pets" lacks the index "idem.k_1", ' +
+        `the collection "rate_limits" lacks the index "key_1"; ${MIGRATE}`,
+    );
+  });
+
+  it.each([1, 2, 3, 4, 5])('is replaced by six migrations at once, run %i', async () => {
+    const { url, db, pets } = await damaged(IDEM, [{ 'idem.k': 1 }, {}]);
+    // With some documents, a build takes long enough to be interrupted.
+    await pets.insertMany(
+      Array.from({ length: 50 }, (_, n) => ({ _id: BigInt(n + 1), ...pet, idem: { k: `${n}`, fp: 'f' } })),
+    );
+
+    await Promise.all(Array.from({ length: 6 }, () => migrate(url)));
+
+    await expectPlanned(db);
+  });
+
+  it('can have another name if it is unique', async () => {
+    const options = { name: 'mine', unique: true, partialFilterExpression: PARTIAL };
+    const { url, db } = await damaged(IDEM, [{ 'idem.k': 1 }, options]);
+    const before = await indexesOf(db);
+
+    const { close } = await openMongoStorage(url, { autoMigrate: true });
+    await close();
+    await migrate(url);
+
+    expect(await indexesOf(db)).toStrictEqual(before);
+  });
+
+  it('is not dropped if it is unique', async () => {
+    const { url, db } = await damaged(IDEM, [{ 'idem.k': 1 }, { unique: true, sparse: true }]);
+    const before = await indexesOf(db);
+
+    expect(await refusal(migrate(url))).toBe(
+      `the index "idem.k_1" of the collection "pets" of the database "${db.databaseName}" has another ` +
+        'definition and rejects duplicates, which services could write while it is replaced; ' +
+        'stop them, drop it, then migrate again',
+    );
+    expect(await indexesOf(db)).toStrictEqual(before);
+  });
+
+  it('is not built over pets that share an idempotency key, and the message names them', async () => {
+    const { url, db, pets } = await damaged(IDEM);
+    const shared = (k: string) => ({ ...pet, idem: { k, fp: 'f' } });
+    await pets.insertMany([
+      { _id: 3n, ...shared('a') },
+      { _id: 4n, ...shared('b') },
+      { _id: 5n, ...pet },
+      { _id: 2n ** 40n, ...shared('a') },
+      { _id: 7n, ...shared('c') },
+      { _id: 8n, ...shared('c') },
+      { _id: 9n, ...shared('c') },
+    ]);
+
+    const line =
+      `in the database "${db.databaseName}" pets share an idempotency key (_id: 3, 1099511627776; 7, 8, 9); ` +
+      'keep the field "idem" only in the pet that the client was told of, then migrate again';
+    expect(await refusal(migrate(url))).toBe(line);
+    expect(await refusal(openMongoStorage(url, { autoMigrate: true }))).toBe(line);
+
+    await pets.updateMany({ _id: { $in: [2n ** 40n, 8n, 9n] } }, { $unset: { idem: 1 } });
+    await migrate(url);
+    await expectPlanned(db);
+  });
+
+  it('is refused with ten groups of such pets at most', async () => {
+    const { url, pets } = await damaged(IDEM);
+    await pets.insertMany(
+      Array.from({ length: 24 }, (_, n) => ({
+        _id: BigInt(n + 1),
+        ...pet,
+        idem: { k: `${n % 12}`, fp: 'f' },
+      })),
+    );
+
+    expect(await refusal(migrate(url))).toContain(
+      '(_id: 1, 13; 2, 14; 3, 15; 4, 16; 5, 17; 6, 18; 7, 19; 8, 20; 9, 21; 10, 22; and more)',
+    );
+  });
+
+  it('of rate limit counts is built after duplicates are deleted', async () => {
+    const { url, db } = await damaged(COUNTS);
+    const counts = db.collection('rate_limits');
+    await counts.insertMany(
+      [1, 2].map((points) => ({ key: 'k', points, expire: new Date(Date.now() + 60_000) })),
+    );
+
+    await migrate(url);
+
+    await expectPlanned(db);
+  });
+
+  it('is not required for an export', async () => {
+    const { url } = await damaged(STATUS);
+    const { archive, close } = await openMongoArchive(url);
+    onTestFinished(close);
+
+    expect(await archive.count(10n)).toBe(0);
+  });
+
+  it('makes only the list with a status unavailable, and at once, when it is dropped', async () => {
+    const { url, db } = await freshDatabase(mongo!);
+    const { repository, sent } = await openRepository(url, 60_000);
+    const stored = await repository.insert(rex);
+    await db.collection('pets').dropIndex(STATUS.index);
+
+    await expect(repository.list({ limit: 10, status: 'available' })).rejects.toThrow(StorageUnavailable);
+    expect(sent('find')).toBe(1);
+    expect(await repository.list({ limit: 10 })).toStrictEqual([stored]);
+  });
+
+  it('is reported while it is being built', async () => {
+    const INDEX_BUILD = 'hangAfterStartingIndexBuild';
+    // A separate server: the fail point affects all its clients.
+    const server = await startMongo({ setParameters: { enableTestCommands: 1 } });
+    onTestFinished(() => server.stop());
+    const { url, db, pets } = await freshDatabase(server);
+    await pets.insertOne({ _id: 1n, ...pet });
+    await pets.dropIndex(IDEM.index);
+    const goOn = await failPoint(db, INDEX_BUILD, 'alwaysOn');
+    const migrating = migrate(url);
+    const wait = { waitForFailPoint: INDEX_BUILD, timesEntered: 1, maxTimeMS: 10_000 };
+    await db.client.db('admin').command(wait);
+
+    expect(await refusal(openMongoStorage(url, { autoMigrate: false }))).toContain(
+      'the collection "pets" is still building the index "idem.k_1"',
+    );
+
+    await goOn();
+    await migrating;
+    const { close } = await openMongoStorage(url, { autoMigrate: false });
+    await close();
+  }, 120_000);
+});

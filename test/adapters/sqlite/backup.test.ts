@@ -1,0 +1,238 @@
+import { copyFile, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { backUp } from '../../../src/adapters/sqlite/backup.ts';
+import { markWal } from '../../../src/adapters/sqlite/file/wal-mark.ts';
+import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
+import type { Progress } from '../../../src/application/ports/progress.ts';
+import { MAX_PET_ID } from '../../../src/domain/pet.ts';
+import { aKey } from '../../support/api-keys.ts';
+import { archivedPets } from '../../support/archived-pets.ts';
+import {
+  checkpoint,
+  damage,
+  fileOfVersion1,
+  newFile,
+  openService,
+  otherConnection,
+  silentLog,
+  writer,
+} from '../../support/sqlite.ts';
+
+const PETS = archivedPets(300);
+const quietly = () => {};
+
+/** A file with pets and a key, which a service has open. */
+async function served(pets = PETS): Promise<{ file: string; copy: string }> {
+  const file = await newFile();
+  const { archive, keys } = await openService(file);
+  await archive.write(pets);
+  await keys.insert(aKey(1));
+  return { file, copy: join(dirname(file), 'backup.db') };
+}
+
+/** A file of 20 MB, which takes several steps. */
+async function large(): Promise<{ file: string; copy: string }> {
+  const file = await newFile();
+  await (await openSqliteStorage(file, silentLog)).close();
+  using db = new DatabaseSync(file);
+  db.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 70000)
+    INSERT INTO pets (name, category_id, status) SELECT hex(zeroblob(125)), i, 'sold' FROM n`);
+  return { file, copy: join(dirname(file), 'backup.db') };
+}
+
+async function expectRefused(backingUp: Promise<void>, message: string | RegExp): Promise<void> {
+  const error = await backingUp.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(StorageSetupError);
+  expect((error as Error).message).toMatch(message);
+}
+
+describe('a backup of a SQLite file', () => {
+  it('has the pets and keys that a service has stored, in one file for its owner alone', async () => {
+    const { file, copy } = await served();
+    const before = await readdir(dirname(file));
+
+    await backUp(file, copy, quietly);
+
+    expect((await readdir(dirname(file))).toSorted()).toStrictEqual([...before, 'backup.db'].toSorted());
+    expect((await stat(copy)).mode & 0o777).toBe(0o600);
+    const { archive, keys, close } = await openSqliteForReading(copy);
+    onTestFinished(close);
+    expect(await archive.read(0n, 1000)).toStrictEqual(PETS);
+    expect(await archive.lastId()).toBe(PETS.at(-1)!.id + 1_000_000_000_000n);
+    expect(await keys.list()).toStrictEqual([aKey(1)]);
+    expect(otherConnection(copy).prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'delete' });
+  });
+
+  it.each([
+    ['no pet yet', 'DELETE FROM pets; DELETE FROM sqlite_sequence', 1_000_000_000_000n],
+    ['almost all ids given', 'UPDATE sqlite_sequence SET seq = 9007199254740990', MAX_PET_ID],
+  ])('continues with ids that were never given: %s', async (_, change, last) => {
+    const { file, copy } = await served();
+    otherConnection(file).exec(change);
+
+    await backUp(file, copy, quietly);
+
+    const { archive, close } = await openSqliteForReading(copy);
+    onTestFinished(close);
+    expect(await archive.lastId()).toBe(last);
+  });
+
+  it('is made of one snapshot while another process goes on writing', async () => {
+    const { file, copy } = await large();
+    const service = writer(file, 4);
+    const [, acknowledged] = await service.printed(/^(\d+) .*\n$/m);
+    const shares: number[] = [];
+
+    await backUp(file, copy, ({ done, total = 0 }: Progress) => void shares.push(done / total));
+
+    expect(service.hasEnded).toBe(false);
+    await service.kill();
+    // It never starts again.
+    expect(shares).toStrictEqual(shares.toSorted((a, b) => a - b));
+    expect(shares.length).toBeGreaterThan(3);
+    const { n } = otherConnection(copy).prepare('SELECT count(*) AS n FROM pets').get() as { n: bigint };
+    expect(n).toBeGreaterThanOrEqual(70_000n + BigInt(acknowledged!));
+    expect(otherConnection(copy).prepare('PRAGMA integrity_check').all()).toEqual([
+      { integrity_check: 'ok' },
+    ]);
+  });
+
+  // All pages of the WAL fit the copy. Only the mark shows that it belongs to a later state of the database.
+  it('is refused beside a WAL that the database has written later', async () => {
+    const { file, copy } = await served();
+    await backUp(file, copy, quietly);
+    checkpoint(file);
+    markWal(otherConnection(file), file);
+    await copyFile(`${file}-wal`, `${copy}-wal`);
+
+    await expect(openSqliteStorage(copy, silentLog)).rejects.toThrow(/does not match its write-ahead log/);
+  });
+
+  it('has a damaged pet as it is', async () => {
+    const { file, copy } = await served();
+    damage(file, `UPDATE pets SET status = 'eaten' WHERE id = 1`);
+    await backUp(file, copy, quietly);
+    expect(otherConnection(copy).prepare('SELECT status FROM pets WHERE id = 1').get()).toEqual({
+      status: 'eaten',
+    });
+  });
+
+  it('can be made before an update of the schema', async () => {
+    const file = await fileOfVersion1(PETS);
+    const copy = join(dirname(file), 'backup.db');
+    await backUp(file, copy, quietly);
+    const { archive } = await openService(copy);
+    expect(await archive.read(0n, 1000)).toStrictEqual(PETS);
+  });
+
+  it('is gone when it is stopped', async () => {
+    const { file, copy } = await large();
+    const stopped = new Error('stopped');
+    let steps = 0;
+
+    const backingUp = backUp(file, copy, () => {
+      if (++steps === 2) throw stopped;
+    });
+
+    await expect(backingUp).rejects.toBe(stopped);
+    expect(steps).toBe(2);
+    expect((await readdir(dirname(file))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
+  });
+});
+
+describe('a backup is refused', () => {
+  it.each(['backup.db', 'backup.db.partial'])('when there is %s, which stays as it is', async (name) => {
+    const { file, copy } = await served();
+    const path = join(dirname(file), name);
+    await writeFile(path, 'mine');
+    await expectRefused(
+      backUp(file, copy, quietly),
+      name === 'backup.db'
+        ? `${copy} exists; choose another FILE`
+        : `${copy}.partial exists: wait for the other backup, or remove what a killed one left`,
+    );
+    expect(await readFile(path, 'utf8')).toBe('mine');
+    expect((await readdir(dirname(file))).filter((other) => other.startsWith('backup'))).toStrictEqual([
+      name,
+    ]);
+  });
+
+  it('when the name is a symbolic link that leads nowhere', async () => {
+    const { file, copy } = await served();
+    await symlink('nowhere', copy);
+    await expectRefused(backUp(file, copy, quietly), `${copy} exists; choose another FILE`);
+    expect(await readlink(copy)).toBe('nowhere');
+  });
+
+  it('when another program takes the name', async () => {
+    const { file, copy } = await large();
+    let taken: Promise<void> | undefined;
+    const backingUp = backUp(file, copy, () => void (taken ??= writeFile(copy, 'mine')));
+    await expectRefused(backingUp, `${copy} exists; choose another FILE`);
+    expect(await readFile(copy, 'utf8')).toBe('mine');
+  });
+
+  it('when there is no such directory', async () => {
+    const { file } = await served();
+    await expectRefused(
+      backUp(file, '/nonexistent/backup.db', quietly),
+      /^\/nonexistent\/backup\.db cannot be written: ENOENT/,
+    );
+  });
+
+  it('when the database is missing, empty or not of petstore', async () => {
+    const directory = dirname(await newFile());
+    const copy = join(directory, 'backup.db');
+    const file = (name: string) => join(directory, name);
+    await mkdir(file('directory'));
+    await writeFile(file('empty.db'), '');
+    await writeFile(file('text.db'), 'These are notes, not a database. '.repeat(100));
+    using db = new DatabaseSync(file('other.db'));
+    db.exec('CREATE TABLE notes (text)');
+    const names = await readdir(directory);
+
+    await expectRefused(backUp(file('missing.db'), copy, quietly), /cannot be opened/);
+    await expectRefused(backUp(file('directory'), copy, quietly), /cannot be opened/);
+    await expectRefused(backUp(file('empty.db'), copy, quietly), /is empty; there is nothing to back up$/);
+    await expectRefused(backUp(file('text.db'), copy, quietly), /is not a SQLite database/);
+    await expectRefused(backUp(file('other.db'), copy, quietly), /belongs to another application/);
+    expect(await readdir(directory)).toStrictEqual(names);
+  });
+
+  it('when the database is damaged', async () => {
+    const file = await newFile();
+    const { archive, close } = await openSqliteStorage(file, silentLog);
+    await archive.write(archivedPets(2000));
+    await close();
+    const bytes = await readFile(file);
+    // In the middle of the pets: the header and the schema stay as they are.
+    bytes.fill(0xff, 10 * 4096, 14 * 4096);
+    await writeFile(file, bytes);
+    const copy = join(dirname(file), 'backup.db');
+
+    await expectRefused(
+      backUp(file, copy, quietly),
+      `the SQLite file ${file} is damaged; no backup was written`,
+    );
+    expect((await readdir(dirname(file))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
+  });
+
+  it('when the database has lost its end', async () => {
+    const file = await newFile();
+    const { archive, close } = await openSqliteStorage(file, silentLog);
+    await archive.write(archivedPets(2000));
+    await close();
+    const bytes = await readFile(file);
+    await writeFile(file, bytes.subarray(0, bytes.length - 5000));
+    const copy = join(dirname(file), 'backup.db');
+
+    await expectRefused(backUp(file, copy, quietly), /is damaged or truncated; restore a backup$/);
+    expect((await readdir(dirname(file))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
+  });
+});

@@ -1,0 +1,79 @@
+import { chmod, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createFile } from '../../../../src/adapters/sqlite/file/create-file.ts';
+import { openSqliteKeys } from '../../../../src/adapters/sqlite/open.ts';
+import { newPet } from '../../../../src/domain/pet.ts';
+import { closedAfterTest, newFile, openService } from '../../../support/sqlite.ts';
+
+describe('a new file', () => {
+  it.each([
+    ['a service', async (file: string) => void (await openService(file))],
+    ['the command line', async (file: string) => void (await closedAfterTest(openSqliteKeys(file)))],
+  ])('is readable by its user only, like all files beside it: %s', async (_, open) => {
+    withUmask(0);
+    const directory = join(dirname(await newFile()), 'data', 'deep');
+    await open(join(directory, 'petstore.db'));
+
+    expect(await modes(directory)).toStrictEqual({
+      'petstore.db': 0o600,
+      'petstore.db-shm': 0o600,
+      'petstore.db-wal': 0o600,
+      'petstore.db.lock': 0o600,
+    });
+    expect([await mode(directory), await mode(dirname(directory))]).toStrictEqual([0o700, 0o700]);
+  });
+
+  it('is created at the end of a dangling symbolic link', async () => {
+    withUmask(0);
+    const file = await newFile();
+    const link = `${file}-link`;
+    await symlink(file, link);
+
+    createFile(link);
+
+    expect(await mode(file)).toBe(0o600);
+  });
+
+  it('is not created below a dangling symbolic link', async () => {
+    const file = await newFile();
+    const link = join(dirname(file), 'link');
+    await symlink(join(dirname(file), 'nothing'), link);
+
+    expect(() => createFile(join(link, 'petstore.db'))).toThrow('EEXIST');
+  });
+});
+
+describe('an existing file', () => {
+  it('keeps its permissions and its directory, and passes its own on to the WAL', async () => {
+    withUmask(0);
+    const directory = join(dirname(await newFile()), 'data');
+    await mkdir(directory);
+    await chmod(directory, 0o755);
+    const file = join(directory, 'petstore.db');
+    await writeFile(file, '');
+    await chmod(file, 0o640);
+
+    const { pets } = await openService(file);
+    await pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
+
+    expect(await mode(directory)).toBe(0o755);
+    expect(await modes(directory)).toMatchObject({ 'petstore.db': 0o640, 'petstore.db-wal': 0o640 });
+  });
+});
+
+async function modes(directory: string): Promise<Record<string, number>> {
+  const names = (await readdir(directory)).toSorted();
+  return Object.fromEntries(
+    await Promise.all(names.map(async (name) => [name, await mode(join(directory, name))] as const)),
+  );
+}
+
+async function mode(path: string): Promise<number> {
+  return (await stat(path)).mode & 0o777;
+}
+
+function withUmask(mask: number): void {
+  const before = process.umask(mask);
+  onTestFinished(() => void process.umask(before));
+}

@@ -1,0 +1,66 @@
+import { stat } from 'node:fs/promises';
+import type { DatabaseSync } from 'node:sqlite';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { WalGrowth } from '../../../../src/adapters/sqlite/file/wal-growth.ts';
+import { newFile, otherConnection, silentLog } from '../../../support/sqlite.ts';
+
+const MIB = 1024 * 1024;
+
+let file = '';
+let db: DatabaseSync;
+let growth: WalGrowth;
+let warnings: string[] = [];
+
+beforeEach(async () => {
+  warnings = [];
+  file = await newFile();
+  db = otherConnection(file);
+  db.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (b BLOB)');
+  growth = new WalGrowth(db, file, { warn: (message) => void warnings.push(message) });
+});
+
+describe('a growing WAL', () => {
+  it('causes a warning at 64 MiB, at each doubling, and when it is small again', async () => {
+    for (const mib of [1, 63, 64, 65, 100, 127, 128, 200, 1024, 1025, 2, 1, 64]) growth.note(mib * MIB);
+    await growth.close();
+
+    const hasGrownTo = (mib: number) =>
+      `the write-ahead log ${file}-wal has grown to ${mib} MiB, because another program keeps reading the file; ` +
+      'stop that program';
+    expect(warnings).toStrictEqual([
+      hasGrownTo(64),
+      hasGrownTo(128),
+      hasGrownTo(1024),
+      `the write-ahead log ${file}-wal is small again: 2 MiB`,
+      hasGrownTo(64),
+    ]);
+  });
+
+  it('is checkpointed in a worker thread after its reader has gone, and not before', async () => {
+    const reader = otherConnection(file, { readOnly: true });
+    reader.exec('BEGIN');
+    reader.prepare('SELECT count(*) FROM t').get();
+    db.exec(`INSERT INTO t VALUES (zeroblob(${70 * MIB}))`);
+
+    growth.note(await walBytes());
+    // The connection itself would checkpoint in the middle of a commit.
+    expect(db.prepare('PRAGMA wal_autocheckpoint').get()).toEqual({ wal_autocheckpoint: 0n });
+    await growth.close();
+    expect(await walBytes()).toBeGreaterThan(70 * MIB);
+
+    reader.exec('COMMIT');
+    const another = new WalGrowth(db, file, silentLog);
+    another.note(await walBytes());
+    await another.close();
+    expect(await walBytes()).toBe(0);
+
+    growth.note(await walBytes());
+    expect(db.prepare('PRAGMA wal_autocheckpoint').get()).toEqual({ wal_autocheckpoint: 1000n });
+    expect(warnings.at(-1)).toBe(`the write-ahead log ${file}-wal is small again: 0 MiB`);
+    expect(db.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
+  });
+});
+
+async function walBytes(): Promise<number> {
+  return (await stat(`${file}-wal`)).size;
+}

@@ -1,0 +1,98 @@
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { DamagedPet } from '../../../src/application/pets/errors.ts';
+import {
+  parseStoredIdempotency,
+  parseStoredPage,
+  parseStoredPet,
+} from '../../../src/application/pets/parse-stored-pet.ts';
+import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts';
+import { MAX_PET_ID, newPet, storedPet } from '../../../src/domain/pet.ts';
+
+const REX = { name: 'Rex', categoryId: 7n, status: 'sold' } as const;
+
+function failure(work: () => unknown): DamagedPet {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof DamagedPet) return error;
+    throw error;
+  }
+  throw new Error('the record was accepted');
+}
+
+describe('a stored pet', () => {
+  it.each([
+    [1n, REX],
+    [MAX_PET_ID, { ...REX, categoryId: INT64_MAX }],
+    [7n, { name: '🐈'.repeat(255), categoryId: INT64_MIN, status: 'pending' }],
+  ] as const)('is returned unchanged: %s', (id, fields) => {
+    expect(parseStoredPet(id, fields)).toStrictEqual({ id, ...fields });
+  });
+
+  it.each([
+    [0n, REX, 'id must be an integer from 1 to 9007199254740991'],
+    [MAX_PET_ID + 1n, REX, 'id must be an integer from 1 to 9007199254740991'],
+    [1n, { ...REX, categoryId: INT64_MAX + 1n }, 'categoryId must be a signed 64-bit integer'],
+    [1n, { ...REX, categoryId: 7 }, 'categoryId must be a signed 64-bit integer'],
+    [1n, { ...REX, name: 'x\ud800' }, 'name must be well-formed Unicode, without lone surrogates'],
+    [1n, { ...REX, name: ' ' }, 'name must contain a character that is not white space'],
+    [1n, { ...REX, name: '🐈'.repeat(256) }, 'name must be at most 255 characters long'],
+    [1n, { ...REX, status: 'Sold' }, 'status must be one of available, pending, sold'],
+  ] as const)('is damaged: %s %o', (id, fields, problem) => {
+    expect(failure(() => parseStoredPet(id, fields))).toMatchObject({
+      id,
+      problem,
+      message: `the pet with the id ${id} is damaged in the storage: ${problem}`,
+    });
+  });
+
+  it('leaves its contents out of the error when it is damaged', () => {
+    const rex = storedPet(1n, newPet({ name: 'secret', categoryId: 7n }));
+    const error = failure(() =>
+      parseStoredPage([rex, { ...rex, id: 2n, name: 'secret\n' }], 0n, (pet) => parseStoredPet(pet.id, pet)),
+    );
+    expect(error.before).toStrictEqual([rex]);
+    // Loggers format errors like this.
+    expect(inspect(error)).not.toContain('secret');
+  });
+});
+
+describe('a stored page', () => {
+  const pets = [3n, 5n, 4n].map((id) => storedPet(id, newPet(REX)));
+
+  it('is in ascending order and starts after the requested id', () => {
+    const outOfOrder = failure(() => parseStoredPage(pets, 2n, (pet) => pet));
+    expect(outOfOrder).toMatchObject({ id: 4n, problem: 'id must be greater than 5, which comes before it' });
+    expect(outOfOrder.before).toStrictEqual(pets.slice(0, 2));
+    expect(failure(() => parseStoredPage(pets, 3n, (pet) => pet))).toMatchObject({ id: 3n, before: [] });
+  });
+
+  it('passes on errors other than DamagedPet', () => {
+    const bug = () => parseStoredPage(pets, 0n, () => JSON.parse('{'));
+    expect(bug).toThrow(SyntaxError);
+  });
+});
+
+describe('a stored idempotency key', () => {
+  const rex = storedPet(1n, newPet(REX));
+  const digest = 'a'.repeat(64);
+
+  it('comes with a fingerprint, or neither is stored', () => {
+    expect(parseStoredIdempotency(rex, undefined, undefined)).toStrictEqual(rex);
+    expect(parseStoredIdempotency(rex, digest, digest)).toStrictEqual({
+      ...rex,
+      idempotency: { key: digest, fingerprint: digest },
+    });
+  });
+
+  it.each([
+    [digest, undefined],
+    [undefined, digest],
+    [digest, digest.toUpperCase()],
+    [digest.slice(1), digest],
+    [7, digest],
+  ])('is damaged: %s %s', (key, fingerprint) => {
+    expect(failure(() => parseStoredIdempotency(rex, key, fingerprint)).id).toBe(1n);
+  });
+});

@@ -1,0 +1,83 @@
+import { access, glob, readFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ROOT } from './support/process.ts';
+
+const MAX_LINE_LENGTH = 120;
+
+const paths = await Array.fromAsync(
+  glob(['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/*.md'], { cwd: ROOT }),
+);
+const documents = new Map(
+  await Promise.all(
+    paths.toSorted().map(async (path) => [path, await readFile(join(ROOT, path), 'utf8')] as const),
+  ),
+);
+
+describe.each([...documents])('%s', (path, text) => {
+  it('links to files and headings that exist', async () => {
+    const prose = withoutCode(text);
+    const links = Array.from(prose.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g));
+    const broken = links.map(async ([link, file = '', anchor]) => {
+      const target = file === '' ? path : join(dirname(path), file);
+      const hasAnchor = anchor === undefined || anchorsOf(documents.get(target) ?? '').includes(anchor);
+      return (await exists(target)) && hasAnchor ? [] : [link];
+    });
+    expect((await Promise.all(broken)).flat()).toStrictEqual([]);
+  });
+
+  it('names folders and files that exist', async () => {
+    const named = Array.from(
+      text.matchAll(/(?<![\w/.-])(?:src|test|bench|docs|examples|scripts|\.ci)\/[\w./-]*\w/g),
+      ([name]) => name,
+    );
+    const missing = named.map(async (name) => ((await exists(name)) ? [] : [name]));
+    expect((await Promise.all(missing)).flat()).toStrictEqual([]);
+  });
+
+  // Figures make the lines of the generated document longer.
+  if (path === 'docs/failure-results.md') return;
+
+  it(`has no line longer than ${MAX_LINE_LENGTH} characters outside tables and code`, () => {
+    const lines = withoutCode(text).split('\n');
+    const tooLong = lines.filter((line) => line.length > MAX_LINE_LENGTH && !line.startsWith('|'));
+    expect(tooLong).toStrictEqual([]);
+  });
+});
+
+describe('the picture of the architecture', () => {
+  it('has every folder of src', async () => {
+    const [, picture = ''] =
+      /^```mermaid\n(.*?)^```$/ms.exec(documents.get('docs/architecture.md') ?? '') ?? [];
+    const drawn = Array.from(picture.matchAll(/"([\w/-]+)"/g), ([, name = '']) => name.replace(/^src\//, ''));
+    const layers = ['*', 'application/*', 'adapters/*', 'adapters/http/*', 'main/*'];
+    const entries = await Array.fromAsync(glob(layers, { cwd: join(ROOT, 'src'), withFileTypes: true }));
+    const folders = entries
+      .filter((entry) => entry.isDirectory())
+      .map(({ parentPath, name }) => relative(join(ROOT, 'src'), join(parentPath, name)));
+    expect(drawn.toSorted()).toStrictEqual(folders.toSorted());
+  });
+});
+
+/** Leaves out code blocks. */
+function withoutCode(text: string): string {
+  return text.replaceAll(/^```.*?^```$/gms, '');
+}
+
+/** The anchors that GitHub gives the headings of a document. */
+function anchorsOf(text: string): readonly string[] {
+  const headings = withoutCode(text).matchAll(/^#+ (.*)$/gm);
+  return Array.from(headings, ([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(join(ROOT, path)).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,293 @@
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
+import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
+import { aKey } from '../../support/api-keys.ts';
+import { archivedPets } from '../../support/archived-pets.ts';
+import {
+  everythingIn,
+  fileWith,
+  mongoWith,
+  newDirectory,
+  sqliteWith,
+  stopAt,
+  through,
+} from '../../support/archives.ts';
+import { ask, KEY } from '../../support/client.ts';
+import { Command, FAILED, refused, succeeds } from '../../support/command.ts';
+import { freshDatabase } from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+import { runService } from '../../support/process.ts';
+import { startService } from '../../support/service.ts';
+
+const PETS = archivedPets(5200);
+const LAST = PETS.at(-1)!.id;
+
+const mongo = await sharedMongo();
+
+describe('copy', () => {
+  it('copies no pet when the target has another key under an id of the source', async () => {
+    const [source, target] = [await sqliteWith(PETS), await sqliteWith([])];
+    const key = aKey(1);
+    await insertKey(source.path, key);
+    await insertKey(target.path, { ...aKey(2), id: key.id });
+
+    await refused(
+      ['copy', '--from', source.url, '--to', target.url],
+      `another key already has the id ${key.id}; it was not overwritten`,
+    );
+
+    expect(await everythingIn(target.url)).toStrictEqual([]);
+  });
+});
+
+async function insertKey(path: string, key: ReturnType<typeof aKey>): Promise<void> {
+  const { keys, close } = await openSqliteKeys(path);
+  await keys.insert(key);
+  await close();
+}
+
+describe.skipIf(mongo === undefined)(
+  `copy, export and import with MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`,
+  () => {
+    it('copies both ways, byte for byte', async () => {
+      const first = await sqliteWith(PETS);
+      const { url: second } = await freshDatabase(mongo!);
+      const third = `sqlite:${join(await newDirectory(), 'petstore.db')}`;
+
+      const program = await succeeds(['copy', '--from', first.url, '--to', second]);
+      expect([program.stdout, program.stderr]).toStrictEqual(['copied 5200 pets\ncopied 0 API keys\n', '']);
+      await succeeds(['copy', '--from', second, '--to', third]);
+
+      const lines = petLines(PETS);
+      for (const url of [second, third])
+        expect((await succeeds(['export', '--from', url])).stdout).toBe(lines);
+      // The lines of an export have no idempotency keys.
+      expect(await everythingIn(third)).toStrictEqual(PETS);
+    });
+
+    it('copies API keys and idempotency keys, and later changes of API keys', async () => {
+      const first = await sqliteWith([]);
+      const { url: second } = await freshDatabase(mongo!);
+      const { stdout } = await succeeds(['keys', 'create', '--label', 'till'], { DATABASE_URL: first.url });
+      const key = stdout.trim();
+      const request = {
+        key,
+        headers: { 'idempotency-key': 'once' },
+        body: '{"name":"Rex","categoryId":7}',
+      };
+      const before = await startService({ DATABASE_URL: first.url });
+      const made = await ask(`${before.url}/v1/pets`, request);
+      expect(made.status).toBe(201);
+      await before.stop();
+
+      const copied = await succeeds(['copy', '--from', first.url, '--to', second]);
+      expect(copied.stdout).toBe('copied 1 pet\ncopied 1 API key\n');
+      const after = await startService({ DATABASE_URL: second });
+      const replayed = await ask(`${after.url}/v1/pets`, request);
+      expect([replayed.status, replayed.body]).toStrictEqual([201, made.body]);
+      expect(replayed.headers['idempotent-replayed']).toBe('true');
+
+      await succeeds(['keys', 'revoke', key.split('_')[1]!], { DATABASE_URL: first.url });
+      await succeeds(['copy', '--from', first.url, '--to', second]);
+      const listed = await succeeds(['keys', 'list', '--json'], { DATABASE_URL: second });
+      expect(JSON.parse(listed.stdout)).toMatchObject([{ label: 'till', state: 'revoked' }]);
+    });
+
+    it('imports what was exported, byte for byte', async () => {
+      const { url: source } = await sqliteWith(PETS);
+      const path = join(await newDirectory(), 'pets.ndjson');
+      await succeeds(['export', '--from', source, path]);
+      const { url: target } = await freshDatabase(mongo!);
+      await succeeds(['import', path, '--to', target]);
+      expect((await succeeds(['export', '--from', target])).stdout).toBe(await readFile(path, 'utf8'));
+    });
+
+    it('keeps a running service from giving the same ids', async () => {
+      const { url: DATABASE_URL } = await freshDatabase(mongo!);
+      const { url: api } = await startService({ API_KEYS: KEY, DATABASE_URL });
+      const { proxy, url } = await through(DATABASE_URL);
+      const { url: from } = await sqliteWith(PETS);
+      const copying = runService({}, ['copy', '--from', from, '--to', url]);
+      await stopAt(proxy, 'insert', 2);
+
+      const added = await ask(`${api}/v1/pets`, { body: '{"name":"Tom","categoryId":7}' });
+      expect(added.headers['location']).toBe(`/v1/pets/${LAST + 1n}`);
+
+      copying.signal('SIGKILL');
+      await copying.ended;
+      await succeeds(['copy', '--from', from, '--to', DATABASE_URL]);
+      const next = await ask(`${api}/v1/pets`, { body: '{"name":"Ann","categoryId":7}' });
+      expect(next.headers['location']).toBe(`/v1/pets/${LAST + 2n}`);
+      expect((await everythingIn(DATABASE_URL)).slice(0, -2)).toStrictEqual(PETS);
+    });
+
+    it('replays a retried request after the move', async () => {
+      const from = `sqlite:${join(await newDirectory(), 'petstore.db')}`;
+      const { url: to } = await freshDatabase(mongo!);
+      const request = {
+        headers: { 'idempotency-key': 'one-and-only' },
+        body: '{"name":"Tom","categoryId":9223372036854775807}',
+      };
+      const before = await startService({ API_KEYS: KEY, DATABASE_URL: from });
+      const first = await ask(`${before.url}/v1/pets`, request);
+      await before.stop();
+
+      await succeeds(['copy', '--from', from, '--to', to]);
+
+      const after = await startService({ API_KEYS: KEY, DATABASE_URL: to });
+      const again = await ask(`${after.url}/v1/pets`, request);
+      expect(first).toMatchObject({ status: 201, headers: { location: '/v1/pets/1' } });
+      expect(again).toMatchObject({
+        status: 201,
+        headers: { location: '/v1/pets/1', 'idempotent-replayed': 'true' },
+        body: first.body,
+      });
+    });
+
+    describe.each([
+      ['SIGKILL', 'SIGKILL'],
+      ['SIGINT', 130],
+      ['SIGTERM', 143],
+      ['SIGHUP', 129],
+    ] as const)('interrupted by %s in the middle', (signal, end) => {
+      type Outcome = readonly [end: unknown, stdout: string, stderr: string];
+
+      /** Starts a command, to be interrupted while the storage holds it up. */
+      function begin(args: readonly string[]): (release: () => void) => Promise<Outcome> {
+        if (signal === 'SIGKILL') {
+          const program = runService({}, args);
+          return async () => {
+            program.signal(signal);
+            const { code, signal: endedBy } = await program.ended;
+            return [endedBy ?? code, program.stdout, program.stderr];
+          };
+        }
+        const command = new Command(args, {});
+        return async (release) => {
+          command.interrupt(signal);
+          release();
+          return [await command.ended, command.stdout, command.stderr];
+        };
+      }
+
+      function outcome(hint: string): Outcome {
+        const line = `petstore: interrupted; run the same command again to continue${hint}\n`;
+        return [end, '', signal === 'SIGKILL' ? '' : line];
+      }
+
+      it.each(['copy', 'import'])('%s to MongoDB continues where it stopped', async (command) => {
+        const { url: target } = await freshDatabase(mongo!);
+        const { url, proxy } = await through(target);
+        const { url: from } = await sqliteWith(PETS);
+        const [what, hint] =
+          command === 'copy'
+            ? [['copy', '--from', from], '; what is copied stays']
+            : [['import', await fileWith(petLines(PETS))], '; what is imported stays'];
+
+        const interrupt = begin([...what, '--to', url]);
+        expect(await interrupt(await stopAt(proxy, 'insert', 3))).toStrictEqual(outcome(hint));
+        const before = (await everythingIn(target)).length;
+        expect(before).toBeGreaterThan(0);
+        expect(before).toBeLessThan(PETS.length);
+
+        const second = await succeeds([...what, '--to', target]);
+        expect(second.stdout).toContain(`5200 pets; ${before} of them were already there\n`);
+        expect(await everythingIn(target)).toStrictEqual(PETS);
+      });
+
+      it('copy to SQLite continues where it stopped', async () => {
+        const source = await mongoWith(mongo!, PETS);
+        const { url, proxy } = await through(source);
+        const to = `sqlite:${join(await newDirectory(), 'petstore.db')}`;
+
+        const interrupt = begin(['copy', '--from', url, '--to', to]);
+        // The first finds are for the version, the proof of the primary, the keys, three for the greatest and the last
+        // id, and two for the comparison; then they are batches.
+        const interrupted = await interrupt(await stopAt(proxy, 'find', 11));
+        expect(interrupted).toStrictEqual(outcome('; what is copied stays'));
+        const before = (await everythingIn(to)).length;
+        expect(before).toBeLessThan(PETS.length);
+
+        await succeeds(['copy', '--from', source, '--to', to]);
+        expect(await everythingIn(to)).toStrictEqual(PETS);
+      });
+
+      it('export to a file continues where it stopped', async () => {
+        const source = await mongoWith(mongo!, PETS);
+        const { url, proxy } = await through(source);
+        const path = join(await newDirectory(), 'pets.ndjson');
+
+        const interrupt = begin(['export', '--from', url, path]);
+        const interrupted = await interrupt(await stopAt(proxy, 'find', 7));
+        expect(interrupted).toStrictEqual(outcome(` ${path}.partial`));
+        const partial = await readFile(`${path}.partial`, 'utf8');
+        expect(partial.length).toBeGreaterThan(0);
+        expect(petLines(PETS).startsWith(partial)).toBe(true);
+        // After kill -9 the lock file stays, but locks nothing.
+        const lock = signal === 'SIGKILL' ? ['pets.ndjson.partial.lock'] : [];
+        expect((await readdir(join(path, '..'))).toSorted()).toStrictEqual(['pets.ndjson.partial', ...lock]);
+
+        const second = await succeeds(['export', '--from', source, path]);
+        expect(second.stderr).toMatch(/^continuing \S+\.partial after [1-9]\d* pets\nexported 5200 pets\n$/);
+        expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
+        expect(await readdir(join(path, '..'))).toStrictEqual(['pets.ndjson']);
+      });
+    });
+
+    it('ends when it is interrupted while the storage does not answer', async () => {
+      const { url } = await freshDatabase(mongo!);
+      const { url: target, proxy } = await through(url);
+      const program = runService({}, ['import', 'examples/pets.ndjson', '--to', target]);
+      await stopAt(proxy, 'insert', 0);
+      program.signal('SIGTERM');
+      expect(await program.ended).toStrictEqual({ code: 143, signal: null });
+      expect([program.stdout, program.stderr]).toStrictEqual([
+        '',
+        'petstore: interrupted; run the same command again to continue; what is imported stays\n',
+      ]);
+    });
+
+    it('refuses a second export to the same file while the first runs', async () => {
+      const source = await mongoWith(mongo!, PETS);
+      const { url, proxy } = await through(source);
+      const path = await fileWith('older\n');
+      const first = runService({}, ['export', '--from', url, path]);
+      await stopAt(proxy, 'find', 4);
+
+      await refused(['export', '--from', source, path], `${path}.partial is being written by another export`);
+
+      expect(await readFile(path, 'utf8')).toBe('older\n');
+      first.signal('SIGKILL');
+      await first.ended;
+      await succeeds(['export', '--from', source, path]);
+      expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
+    });
+
+    it('leaves a file without its name when a second export wrote it, after the lock was removed', async () => {
+      const source = await mongoWith(mongo!, PETS);
+      const { url, proxy } = await through(source);
+      const path = join(await newDirectory(), 'pets.ndjson');
+      const first = new Command(['export', '--from', url, path], {});
+      const release = await stopAt(proxy, 'find', 4);
+      await rm(`${path}.partial.lock`);
+
+      await succeeds(['export', '--from', source, path]);
+      release();
+
+      expect(await first.ended).toBe(FAILED);
+      expect(first.stderr).toBe(`petstore: ${path}.partial was changed by another program\n`);
+      expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
+    });
+
+    it('requires the schema', async () => {
+      const { url } = await freshDatabase(mongo!, { migrated: false });
+      const { url: from } = await sqliteWith(PETS);
+      await refused(
+        ['copy', '--from', from, '--to', url],
+        /^petstore: the database "\S+" has no petstore schema; run: npm run petstore -- migrate\n$/,
+      );
+    });
+  },
+);

@@ -1,0 +1,155 @@
+import { chmod, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
+import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
+import { fileWith, newDirectory, sqliteWith } from '../../support/archives.ts';
+import { refused, succeeds } from '../../support/command.ts';
+import { run, runService } from '../../support/process.ts';
+import { silentLog } from '../../support/sqlite.ts';
+
+const PETS = archivedPets(5200);
+
+describe('export', () => {
+  it('writes every pet to standard output, while a service has the file', async () => {
+    const { url, path } = await sqliteWith(PETS);
+    const service = await openSqliteStorage(path, silentLog);
+    const program = await succeeds(['export', '--from', url]);
+    await service.close();
+    expect(program.stdout).toBe(petLines(PETS));
+    expect(program.stderr).toBe('exported 5200 pets\n');
+  });
+
+  it('reads DATABASE_URL by default', async () => {
+    const { url: DATABASE_URL } = await sqliteWith(PETS.slice(0, 3));
+    expect((await succeeds(['export'], { DATABASE_URL })).stdout).toBe(petLines(PETS.slice(0, 3)));
+  });
+
+  it('replaces an older file and leaves nothing else', async () => {
+    const { url } = await sqliteWith(PETS);
+    const path = await fileWith('older\n');
+    const program = await succeeds(['export', '--from', url, path]);
+    expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
+    expect(await readdir(join(path, '..'))).toStrictEqual(['pets.ndjson']);
+    expect([program.stdout, program.stderr]).toStrictEqual(['', 'exported 5200 pets\n']);
+  });
+
+  it.each([
+    ['its last complete line', 2000, '{"id":77'],
+    ['a complete line', 2000, ''],
+    ['all of it', 5200, ''],
+  ])('continues a partial file after %s', async (_, count, torn) => {
+    const { url } = await sqliteWith(PETS);
+    const path = join(await newDirectory(), 'pets.ndjson');
+    await writeFile(`${path}.partial`, petLines(PETS.slice(0, count)) + torn);
+    const program = await succeeds(['export', '--from', url, path]);
+    expect(program.stderr).toBe(`continuing ${path}.partial after ${count} pets\nexported 5200 pets\n`);
+    expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
+  });
+
+  it.each([
+    ['of another storage', petLines([...PETS.slice(0, 9), anArchivedPet({ id: PETS[9]!.id })])],
+    ['that lacks a line', petLines(PETS.slice(1, 9))],
+    ['without any pets', 'one\ntwo\nthree\n'],
+    ['without a complete line', '{"id":1'],
+  ])('refuses a partial file %s and leaves it unchanged', async (_, text) => {
+    const { url } = await sqliteWith(PETS);
+    const path = await fileWith('older\n');
+    await writeFile(`${path}.partial`, text);
+    await refused(
+      ['export', '--from', url, path],
+      `${path}.partial does not match the first pets of this storage as they are now; ` +
+        'move it away or export to another FILE',
+    );
+    expect(await readFile(`${path}.partial`, 'utf8')).toBe(text);
+    expect(await readFile(path, 'utf8')).toBe('older\n');
+    expect((await readdir(join(path, '..'))).toSorted()).toStrictEqual([
+      'pets.ndjson',
+      'pets.ndjson.partial',
+    ]);
+  });
+
+  it('writes all pets or refuses when several exports write one file at once', async () => {
+    const { url } = await sqliteWith(PETS);
+    const path = join(await newDirectory(), 'pets.ndjson');
+
+    const programs = Array.from({ length: 4 }, () => runService({}, ['export', '--from', url, path]));
+    const ended = await Promise.all(programs.map((program) => program.ended));
+
+    const lines = programs.map(({ stderr }) => stderr).toSorted();
+    const busy = `petstore: ${path}.partial is being written by another export\n`;
+    expect(lines).toContain('exported 5200 pets\n');
+    expect(lines.filter((line) => line !== busy && line !== 'exported 5200 pets\n')).toStrictEqual([]);
+    expect(ended.filter(({ code }) => code === 1)).toHaveLength(lines.filter((line) => line === busy).length);
+    expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
+    expect(await readdir(join(path, '..'))).toStrictEqual(['pets.ndjson']);
+  });
+
+  it('starts over with an empty partial file', async () => {
+    const { url } = await sqliteWith(PETS);
+    const path = join(await newDirectory(), 'pets.ndjson');
+    await writeFile(`${path}.partial`, '');
+    const program = await succeeds(['export', '--from', url, path]);
+    expect(program.stderr).toBe('exported 5200 pets\n');
+    expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
+  });
+
+  it.each([
+    ['only the owner can read a new file', undefined, 0o600],
+    ['a file that others can read stays readable', 0o644, 0o644],
+    ['a private file stays private', 0o600, 0o600],
+  ])('keeps permissions: %s', async (_, before, after) => {
+    const { url } = await sqliteWith(PETS.slice(0, 3));
+    const path = join(await newDirectory(), 'pets.ndjson');
+    if (before !== undefined) {
+      await writeFile(path, 'older\n');
+      await chmod(path, before);
+    }
+    await succeeds(['export', '--from', url, path]);
+    expect((await stat(path)).mode & 0o777).toBe(after);
+  });
+
+  it.each([
+    ['an existing file', 'older\n'],
+    ['a missing file', undefined],
+  ])('writes the target of a symbolic link: %s', async (_, text) => {
+    const { url } = await sqliteWith(PETS.slice(0, 3));
+    const directory = await newDirectory();
+    const link = join(directory, 'pets.ndjson');
+    await mkdir(join(directory, 'elsewhere'));
+    if (text !== undefined) await writeFile(join(directory, 'elsewhere/real.ndjson'), text);
+    await symlink('elsewhere/real.ndjson', link);
+    await succeeds(['export', '--from', url, link]);
+    expect(await readlink(link)).toBe('elsewhere/real.ndjson');
+    expect(await readFile(link, 'utf8')).toBe(petLines(PETS.slice(0, 3)));
+    expect(await readdir(join(directory, 'elsewhere'))).toStrictEqual(['real.ndjson']);
+  });
+
+  it.each(['pets.ndjson', 'pets.ndjson.partial'])('refuses a pipe instead of waiting: %s', async (name) => {
+    const { url } = await sqliteWith(PETS.slice(0, 3));
+    const directory = await newDirectory();
+    await run('sh', ['-c', 'mkfifo "$1"', 'sh', join(directory, name)]).ended;
+    const path = join(directory, 'pets.ndjson');
+    await refused(['export', '--from', url, path], `${join(directory, name)} is not a regular file`);
+    expect(await readdir(directory)).toStrictEqual([name]);
+  });
+
+  it('fails in one line when the reader of its output is gone', async () => {
+    const { url } = await sqliteWith(PETS);
+    const script = `"$0" src/main/main.ts export --from "$1" | head -1 >/dev/null; exit "\${PIPESTATUS[0]}"`;
+    const program = run('bash', ['-c', script, process.execPath, url]);
+    expect(await program.ended).toStrictEqual({ code: 1, signal: null });
+    expect(program.stderr).toBe('petstore: standard output cannot be written: write EPIPE\n');
+  });
+
+  it('fails in one line when the file cannot be created', async () => {
+    const { url } = await sqliteWith(PETS);
+    await refused(
+      ['export', '--from', url, '/nonexistent/pets.ndjson'],
+      /^petstore: \/nonexistent\/pets\.ndjson cannot be written: ENOENT[^\n]*\n$/,
+    );
+    const directory = await newDirectory();
+    await refused(['export', '--from', url, directory], `${directory} is not a regular file`);
+  });
+});

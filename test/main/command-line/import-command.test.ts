@@ -1,0 +1,109 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
+import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
+import { everythingIn, fileWith, newDirectory, opened, sqliteWith } from '../../support/archives.ts';
+import { ask, KEY } from '../../support/client.ts';
+import { refused, succeeds } from '../../support/command.ts';
+import { ROOT, run, runService } from '../../support/process.ts';
+import { silentLog } from '../../support/sqlite.ts';
+import { startService } from '../../support/service.ts';
+
+const PETS = archivedPets(5200);
+const LAST = PETS.at(-1)!.id;
+
+describe('import', () => {
+  it('imports the examples', async () => {
+    const url = `sqlite:${join(await newDirectory(), 'data', 'petstore.db')}`;
+    const program = await succeeds(['import', 'examples/pets.ndjson'], { DATABASE_URL: url });
+    expect([program.stdout, program.stderr]).toStrictEqual(['imported 300 pets\n', '']);
+    const text = await readFile(join(ROOT, 'examples/pets.ndjson'), 'utf8');
+    expect(petLines(await everythingIn(url))).toBe(text);
+
+    const again = await succeeds(['import', 'examples/pets.ndjson', '--to', url]);
+    expect(again.stdout).toBe('imported 300 pets; 300 of them were already there\n');
+    expect(petLines(await everythingIn(url))).toBe(text);
+  });
+
+  it('keeps the service from giving the same ids again', async () => {
+    const DATABASE_URL = `sqlite:${join(await newDirectory(), 'petstore.db')}`;
+    await succeeds(['import', await fileWith(petLines(PETS)), '--to', DATABASE_URL]);
+    const { url: api } = await startService({ API_KEYS: KEY, DATABASE_URL });
+    const added = await ask(`${api}/v1/pets`, { body: '{"name":"Tom","categoryId":7}' });
+    expect(added.headers['location']).toBe(`/v1/pets/${LAST + 1n}`);
+  });
+
+  it('imports nothing when the last line is wrong, and names that line', async () => {
+    const { url } = await sqliteWith([]);
+    const path = await fileWith(`${petLines(PETS)}{"id":${LAST + 1n},"name":"","categoryId":1.5}\n`);
+    await refused(
+      ['import', path, '--to', url],
+      `${path}:5201: categoryId must be an integer in the range of int64`,
+    );
+    await using storage = await opened(url);
+    expect(await storage.archive.read(0n, 1)).toStrictEqual([]);
+    expect(await storage.archive.lastId()).toBe(0n);
+  });
+
+  it('imports nothing when another pet has one of the ids', async () => {
+    const stranger = { ...PETS[4000]!, name: 'another pet' };
+    const { url } = await sqliteWith([stranger]);
+    await refused(
+      ['import', await fileWith(petLines(PETS)), '--to', url],
+      `another pet already has the id ${stranger.id}; it was not overwritten`,
+    );
+    expect(await everythingIn(url)).toStrictEqual([stranger]);
+  });
+
+  it('counts the other pets of the target', async () => {
+    const { url } = await sqliteWith([anArchivedPet({ id: 4n })]);
+    const program = await succeeds(['import', await fileWith(petLines(PETS)), '--to', url]);
+    expect(program.stdout).toBe('imported 5200 pets; the target also has 1 other pet\n');
+  });
+
+  it('requires the service to be stopped', async () => {
+    const { url, path } = await sqliteWith([]);
+    const service = await openSqliteStorage(path, silentLog);
+    await refused(
+      ['import', await fileWith(petLines(PETS)), '--to', url],
+      /^petstore: the SQLite file \S+ is in use by another petstore service; stop that service first\n$/,
+    );
+    expect(await service.archive.lastId()).toBe(0n);
+    await service.close();
+  });
+
+  it('continues after kill -9 at any time', async () => {
+    const { url, path } = await sqliteWith([]);
+    const file = await fileWith(petLines(PETS));
+    for (let kills = 0; kills < 5; kills++) {
+      const program = runService({}, ['import', file, '--to', url]);
+      // The write-ahead log appears with the first batch.
+      for (;;) {
+        const files = await readdir(join(path, '..'));
+        if (files.includes('petstore.db-wal')) break;
+        await new Promise(setImmediate);
+      }
+      program.signal('SIGKILL');
+      await program.ended;
+    }
+    await succeeds(['import', file, '--to', url]);
+    expect(await everythingIn(url)).toStrictEqual(PETS);
+  });
+});
+
+describe('import of anything but a file', () => {
+  it('refuses pipes, devices and directories', async () => {
+    const { url } = await sqliteWith([]);
+    const directory = await newDirectory();
+    const pipe = join(directory, 'pipe');
+    await run('sh', ['-c', 'mkfifo "$1"', 'sh', pipe]).ended;
+    for (const path of [pipe, '/dev/zero', directory]) {
+      await refused(
+        ['import', path, '--to', url],
+        `${path} is not a regular file; an import reads it twice, first to check all of it`,
+      );
+    }
+  });
+});

@@ -1,0 +1,432 @@
+import { createWriteStream } from 'node:fs';
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { newDirectory } from '../../support/archives.ts';
+import { ask, KEY } from '../../support/client.ts';
+import { Command, FAILED, succeeds, USAGE } from '../../support/command.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
+import { freshDatabase } from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+import { runService } from '../../support/process.ts';
+import { startService } from '../../support/service.ts';
+
+const FORM = /^pets_([0-9a-f]{16})_[0-9A-Za-z]{49}$/;
+const DAY = 86_400_000;
+const PET = '{"name":"Rex","categoryId":7}';
+
+const mongo = await sharedMongo();
+
+type Env = Record<string, string>;
+
+async function sqlite(): Promise<Env> {
+  return { DATABASE_URL: `sqlite:${await newDirectory()}/petstore.db`, API_KEYS: '' };
+}
+
+async function mongodb(): Promise<Env> {
+  const { url } = await freshDatabase(mongo!);
+  return { DATABASE_URL: url, API_KEYS: '' };
+}
+
+async function keys(env: Env, ...args: readonly string[]): Promise<Command> {
+  return succeeds(['keys', ...args], env);
+}
+
+async function refused(env: Env, args: readonly string[], code = USAGE): Promise<string> {
+  const command = new Command(['keys', ...args], env);
+  expect(await command.ended).toBe(code);
+  expect(command.stdout).toBe('');
+  return command.stderr;
+}
+
+/** A new key, alone on standard output. */
+async function created(env: Env, ...args: readonly string[]): Promise<{ id: string; key: string }> {
+  const { stdout } = await keys(env, 'create', ...args);
+  const [, id = ''] = FORM.exec(stdout.replace(/\n$/, '')) ?? [];
+  return { id, key: stdout.trim() };
+}
+
+/** An output on a disk that is full. */
+function full() {
+  const output = createWriteStream('/dev/full').on('error', () => {});
+  onTestFinished(() => void output.destroy());
+  return output;
+}
+
+function linesOf(program: Command): Record<string, unknown>[] {
+  return program.stderr
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
+}
+
+async function statusOf(url: string, key: string): Promise<number> {
+  return (await ask(`${url}/v1/pets`, { key })).status;
+}
+
+describe.each([
+  ['SQLite', sqlite, true],
+  ['MongoDB', mongodb, mongo !== undefined],
+] as const)('keys in %s', (_storage, open, isThere) => {
+  it.skipIf(!isThere)('are created, used, listed and revoked while a service runs', async () => {
+    const env = await open();
+    const first = await created(env, '--label', 'first');
+    const clock = fakeClock();
+    const { url, madeKey } = await startService(env);
+    expect(madeKey).toBeUndefined();
+    const { id, key } = await created(env, '--label', 'Kasse 3', '--expires', 'never');
+    expect(await ask(`${url}/v1/pets`, { key, body: PET })).toMatchObject({ status: 201 });
+    expect(await ask(`${url}/v1/pets`, { key: first.key })).toMatchObject({ status: 200 });
+
+    const listed: unknown = JSON.parse((await keys(env, 'list', '--json')).stdout);
+    expect(listed).toStrictEqual([
+      expect.objectContaining({ id: first.id, label: 'first', state: 'active' }),
+      {
+        id,
+        label: 'Kasse 3',
+        state: 'active',
+        scopes: ['pets:read', 'pets:write'],
+        rateLimit: null,
+        createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]{12}Z$/),
+        expiresAt: null,
+        revokedAt: null,
+        lastUsedAt: null,
+      },
+    ]);
+
+    await keys(env, 'revoke', id);
+    clock.advance(10_000);
+    expect(await statusOf(url, key)).toBe(401);
+    expect(await statusOf(url, first.key)).toBe(200);
+  });
+
+  it.skipIf(!isThere)('are rotated: both are valid for a while, then only the new one', async () => {
+    const env = await open();
+    const old = await created(env, '--label', 'till', '--scopes', 'pets:read', '--expires', '30d');
+    const clock = fakeClock();
+    const { url } = await startService(env);
+
+    const soft = (await keys(env, 'rotate', old.id, '--overlap', '1h', '--json')).stdout;
+    const { key, id, replaces, ...rest } = JSON.parse(soft);
+    expect(id).toBe(FORM.exec(key)?.[1]);
+    expect(rest).toMatchObject({ label: 'till', scopes: ['pets:read'], state: 'active' });
+    expect(Date.parse(rest.expiresAt) - Date.parse(rest.createdAt)).toBe(365 * DAY);
+    expect(replaces).toBe(old.id);
+    expect((await ask(`${url}/v1/pets`, { key: old.key })).status).toBe(200);
+    expect((await ask(`${url}/v1/pets`, { key })).status).toBe(200);
+
+    const { stdout: next } = await keys(env, 'rotate', id, '--overlap', '0s', '--expires', 'never');
+    expect(next).toMatch(/^pets_\w+\n$/);
+    clock.advance(10_000);
+    expect(await statusOf(url, key)).toBe(401);
+    expect(await statusOf(url, next.trim())).toBe(200);
+  });
+
+  it.skipIf(!isThere)('allow what their scopes say', async () => {
+    const env = await open();
+    const reader = await created(env, '--label', 'reader', '--scopes', 'pets:read');
+    const writer = await created(env, '--label', 'writer', '--scopes', 'pets:write');
+    const { url } = await startService(env);
+    expect((await ask(`${url}/v1/pets`, { key: reader.key })).status).toBe(200);
+    expect((await ask(`${url}/v1/pets`, { key: reader.key, body: PET })).status).toBe(403);
+    expect((await ask(`${url}/v1/pets`, { key: writer.key })).status).toBe(403);
+    expect((await ask(`${url}/v1/pets`, { key: writer.key, body: PET })).status).toBe(201);
+  });
+
+  it.skipIf(!isThere)('can have their own rate limits', async () => {
+    const env = await open();
+    const { key } = await created(env, '--label', 'slow', '--rate-limit', '1/1h');
+    const { url } = await startService({ ...env, RATE_LIMIT: '1000/1s' });
+    expect(await ask(`${url}/v1/pets`, { key })).toMatchObject({ status: 200 });
+    expect(await ask(`${url}/v1/pets`, { key })).toMatchObject({ status: 429 });
+  });
+});
+
+describe.skipIf(mongo === undefined)('three services on one MongoDB', () => {
+  it('all refuse a key 10 seconds after its revocation', async () => {
+    const env = await mongodb();
+    const { id, key } = await created(env, '--label', 'till');
+    const clock = fakeClock();
+    const { url } = await startService(env);
+    const urls = [url, (await startService(env)).url, (await startService(env)).url];
+    const statuses = () => Promise.all(urls.map((one) => statusOf(one, key)));
+    // Each one remembers the key when it is revoked.
+    expect(await statuses()).toStrictEqual([200, 200, 200]);
+    await keys(env, 'revoke', id);
+    clock.advance(10_000);
+    expect(await statuses()).toStrictEqual([401, 401, 401]);
+  });
+});
+
+describe('the first start', () => {
+  it('on an empty file shows how to create a lasting key; the next start makes no key', async () => {
+    const env = await sqlite();
+    const first = runService(env);
+    const hint = /^For one that stays:\n\n  npm run petstore -- keys create --label NAME\n\n/m;
+    await first.printed(hint, 'stderr');
+    const { key } = await created(env, '--label', 'NAME');
+    expect((await ask(`${await first.url()}/v1/pets`, { key })).status).toBe(200);
+    first.signal('SIGTERM');
+    expect(await first.ended).toStrictEqual({ code: 0, signal: null });
+
+    const second = runService(env);
+    expect((await ask(`${await second.url()}/v1/pets`, { key })).status).toBe(200);
+    second.signal('SIGTERM');
+    expect(await second.ended).toStrictEqual({ code: 0, signal: null });
+    expect(second.stderr).toBe('');
+  });
+
+  it('is refused while others could reach a service without keys, with the command to run', async () => {
+    const env = { ...(await sqlite()), HOST: '0.0.0.0' };
+    const first = runService(env);
+    expect(await first.ended).toStrictEqual({ code: 1, signal: null });
+    expect(first.stderr).toBe(
+      'petstore: there is no API key yet, and others can reach the service when HOST is not a loopback address; ' +
+        'run: npm run petstore -- keys create --label NAME\n',
+    );
+    const { key } = await created(env, '--label', 'NAME');
+    const url = (await startService(env)).url.replace('0.0.0.0', '127.0.0.1');
+    expect((await ask(`${url}/v1/pets`, { key })).status).toBe(200);
+  });
+
+  it('accepts the keys of API_KEYS beside those in the storage', async () => {
+    const env = { ...(await sqlite()), API_KEYS: KEY };
+    const { key } = await created(env, '--label', 'stored');
+    const { url } = await startService(env);
+    expect(await statusOf(url, key)).toBe(200);
+    expect((await ask(`${url}/v1/pets`)).status).toBe(200);
+  });
+});
+
+describe('petstore keys', () => {
+  it('writes an audit line for each change to standard error', async () => {
+    const env = await sqlite();
+    const create = await keys(env, 'create', '--label', 'till', '--expires', '2d');
+    const [, id] = FORM.exec(create.stdout.trim())!;
+    const line = { level: 30, time: expect.any(Number), keyId: id, keyLabel: 'till' };
+    const scopes = ['pets:read', 'pets:write'];
+    const expiresAt = expect.any(String);
+    expect(linesOf(create)).toStrictEqual([
+      { ...line, audit: 'key.created', scopes, expiresAt, msg: 'key created' },
+    ]);
+
+    const rotate = await keys(env, 'rotate', id!);
+    const [, next] = FORM.exec(rotate.stdout.trim())!;
+    expect(linesOf(rotate)).toMatchObject([
+      { ...line, keyId: next, audit: 'key.created' },
+      { ...line, audit: 'key.replaced', expiresAt },
+    ]);
+
+    const revoke = await keys(env, 'revoke', id!);
+    expect(linesOf(revoke)).toMatchObject([{ ...line, audit: 'key.revoked', revokedAt: expect.any(String) }]);
+    expect(revoke.stdout).toBe(`the key ${id} is revoked; every service refuses it within 10 seconds\n`);
+  });
+
+  it('shows keys to people', async () => {
+    const env = await sqlite();
+    const { id } = await created(env, '--label', 'Müller & Söhne', '--rate-limit', '10/1m');
+    await keys(env, 'revoke', id);
+    const show = await keys(env, 'show', id);
+    expect(show.stdout.split('\n').map((line) => line.split(':')[0])).toStrictEqual([
+      'id',
+      'label',
+      'state',
+      'scopes',
+      'rateLimit',
+      'createdAt',
+      'expiresAt',
+      'revokedAt',
+      'lastUsedAt',
+      '',
+    ]);
+    expect(show.stdout).toMatch(/^state: +revoked$/m);
+    expect(show.stdout).toMatch(/^rateLimit: +10\/60s$/m);
+    const list = await keys(env, 'list');
+    expect(list.stdout).toMatch(
+      new RegExp(
+        `^ID +STATE +SCOPES +CREATED +EXPIRES +LAST USED +LABEL\\n` +
+          `${id}  revoked  pets:read,pets:write  (\\S+T\\d\\d:\\d\\dZ  ){2}never +Müller & Söhne\\n$`,
+      ),
+    );
+    expect(JSON.parse((await keys(env, 'show', id, '--json')).stdout)).toMatchObject({
+      id,
+      rateLimit: '10/60s',
+    });
+  });
+
+  it('creates keys for a year by default', async () => {
+    const env = await sqlite();
+    const { createdAt, expiresAt } = JSON.parse((await keys(env, 'create', '--label', 'x', '--json')).stdout);
+    const days = (Date.parse(expiresAt) - Date.parse(createdAt)) / DAY;
+    expect(days).toBe(365);
+  });
+
+  it('rotates a key again when its replacement was lost, for a full year', async () => {
+    const env = await sqlite();
+    const { id } = await created(env, '--label', 'x', '--expires', 'never');
+    await keys(env, 'rotate', id);
+    const again = JSON.parse((await keys(env, 'rotate', id, '--json')).stdout);
+    expect(Date.parse(again.expiresAt) - Date.parse(again.createdAt)).toBe(365 * DAY);
+  });
+
+  it('revokes a new key that it cannot print, and leaves the old one unchanged', async () => {
+    const env = await sqlite();
+    const { id } = await created(env, '--label', 'x');
+    for (const args of [
+      ['create', '--label', 'y'],
+      ['rotate', id, '--overlap', '0s'],
+    ]) {
+      const command = new Command(['keys', ...args], env, { stdout: full() });
+      expect(await command.ended).toBe(FAILED);
+      expect(command.stderr).toMatch(
+        /"audit":"key.revoked".*\npetstore: standard output cannot be written: ENOSPC.*\n$/,
+      );
+    }
+    const all = JSON.parse((await keys(env, 'list', '--json')).stdout);
+    expect(all).toMatchObject([{ id, state: 'active' }, { state: 'revoked' }, { state: 'revoked' }]);
+  });
+
+  it('revokes a new key when an interruption comes before it is printed', async () => {
+    const env = await sqlite();
+    let audit = '';
+    const stderr = {
+      write(line: string) {
+        audit += line;
+        if (line.includes('key.created')) command.interrupt('SIGINT');
+      },
+    };
+    const command = new Command(['keys', 'create', '--label', 'x'], env, { stderr });
+    expect(await command.ended).toBe(130);
+    expect(command.stdout).toBe('');
+    expect(audit).toMatch(/"key.created".*\npetstore: interrupted\n.*"key.revoked".*\n$/);
+    expect(JSON.parse((await keys(env, 'list', '--json')).stdout)).toMatchObject([{ state: 'revoked' }]);
+  });
+
+  it('prints the key even when the audit line cannot be written', async () => {
+    const env = await sqlite();
+    const command = new Command(['keys', 'create', '--label', 'x'], env, { stderr: full() });
+    expect(await command.ended).toBe(0);
+    expect(command.stdout).toMatch(/^pets_\w+\n$/);
+  });
+
+  it('changes nothing when a key is revoked again', async () => {
+    const env = await sqlite();
+    const { id } = await created(env, '--label', 'x');
+    const first = JSON.parse((await keys(env, 'revoke', id, '--json')).stdout);
+    expect(JSON.parse((await keys(env, 'revoke', id, '--json')).stdout)).toStrictEqual(first);
+  });
+
+  it.each([
+    [['create'], '--label is required: 1 to 64 characters'],
+    [['create', '--label', ''], 'label must be 1 to 64 visible characters, with spaces only between them'],
+    [
+      ['create', '--label', 'a\nb'],
+      'label must be 1 to 64 visible characters, with spaces only between them',
+    ],
+    [
+      ['create', '--label', 'x', '--scopes', 'pets:all'],
+      '--scopes must be one or more of pets:read,pets:write',
+    ],
+    [['create', '--label', 'x', '--scopes', ''], '--scopes must be one or more of pets:read,pets:write'],
+    ...['0d', '-1d', '1y', 'soon'].map(
+      (text) =>
+        [
+          ['create', '--label', 'x', `--expires=${text}`],
+          '--expires must be a duration such as 365d or 12h, or never',
+        ] as const,
+    ),
+    [['rotate', '0123456789abcdef', '--overlap', 'long'], '--overlap must be a duration such as 24h or 0s'],
+    [['create', '--label', 'x', '--json=1'], 'an option lacks its value or has one that it does not take'],
+    [['create', '--label', 'x', '--overlap', '1h'], 'unknown option'],
+    [['create', '--label'], 'an option lacks its value or has one that it does not take'],
+    [
+      ['create', '--label', 'x', '--scopes', 'pets:read', '--scopes', 'pets:write'],
+      '--scopes is given more than once',
+    ],
+    [['create', 'x', '--label', 'x'], 'too many arguments'],
+    [['revoke', '0123456789abcdef', '0123456789abcdef'], 'too many arguments'],
+    [[], 'the command must be create, list, show, revoke or rotate'],
+    [['delete'], 'the command must be create, list, show, revoke or rotate'],
+    [['toString'], 'the command must be create, list, show, revoke or rotate'],
+  ] as const)('refuses %j in one line with exit code 2, and creates nothing', async (args, problem) => {
+    const directory = await newDirectory();
+    const told = await refused({ DATABASE_URL: `sqlite:${directory}/petstore.db` }, args);
+    expect(told).toBe(`petstore: ${problem}; see npm run petstore -- keys --help\n`);
+    expect(await readdir(directory)).toStrictEqual([]);
+  });
+
+  it('explains the form of a rate limit', async () => {
+    const told = await refused(await sqlite(), ['create', '--label', 'x', '--rate-limit', '600']);
+    expect(told).toMatch(/^petstore: --rate-limit must be requests\/time, such as 600\/60s .*\n$/);
+  });
+
+  it.each(['show', 'revoke', 'rotate'])('%s does not repeat a key that is given as an id', async (name) => {
+    const env = await sqlite();
+    const { key } = await created(env, '--label', 'x');
+    const told = await refused(env, [name, key]);
+    expect(told).toBe(
+      'petstore: ID must be 16 hexadecimal digits, as in keys list, or between the underscores of a key; ' +
+        'see npm run petstore -- keys --help\n',
+    );
+    expect(await refused(env, [name])).toBe(told);
+  });
+
+  it.each(['show', 'revoke', 'rotate'])('%s reports a missing key', async (name) => {
+    const env = await sqlite();
+    await created(env, '--label', 'x');
+    const told = await refused(env, [name, '0123456789abcdef'], FAILED);
+    expect(told).toBe('petstore: no key has the id 0123456789abcdef\n');
+  });
+
+  it('refuses to rotate a revoked key', async () => {
+    const env = await sqlite();
+    const { id } = await created(env, '--label', 'x');
+    await keys(env, 'revoke', id);
+    expect(await refused(env, ['rotate', id], FAILED)).toBe(
+      `petstore: the key ${id} is revoked and cannot be rotated; create a new key\n`,
+    );
+    expect(JSON.parse((await keys(env, 'list', '--json')).stdout)).toHaveLength(1);
+  });
+
+  it('explains why keys in memory cannot be managed', async () => {
+    expect(await refused({ DATABASE_URL: 'memory:' }, ['list'])).toBe(
+      'petstore: DATABASE_URL is memory:, which no other process can reach; set API_KEYS for the service instead; ' +
+        'see npm run petstore -- keys --help\n',
+    );
+  });
+
+  it.each([['list'], ['show', '0123456789abcdef'], ['revoke', '0123456789abcdef']])(
+    'creates no file to read: %s',
+    async (...args) => {
+      const directory = await newDirectory();
+      const told = await refused({ DATABASE_URL: `sqlite:${directory}/mistyped.db` }, args, FAILED);
+      expect(told).toBe(`petstore: there is no SQLite file ${directory}/mistyped.db\n`);
+      expect(await readdir(directory)).toStrictEqual([]);
+    },
+  );
+
+  it('refuses the file of another application', async () => {
+    const file = join(await newDirectory(), 'notes.txt');
+    await writeFile(file, 'These are notes, not a database. '.repeat(100));
+    const told = await refused({ DATABASE_URL: `sqlite:${file}` }, ['create', '--label', 'x'], FAILED);
+    expect(told).toBe(`petstore: the SQLite file ${file} is not a SQLite database; choose another path\n`);
+  });
+
+  it.skipIf(mongo === undefined)('names the command that creates a missing schema', async () => {
+    const { url, db } = await freshDatabase(mongo!, { migrated: false });
+    expect(await refused({ DATABASE_URL: url }, ['list'], FAILED)).toBe(
+      `petstore: the database "${db.databaseName}" has no petstore schema; run: npm run petstore -- migrate\n`,
+    );
+  });
+
+  it.each([['--help'], ['-h'], ['create', '--help'], ['rotate', '-h']])(
+    'explains itself: %s',
+    async (...args) => {
+      const { stdout, stderr } = await keys({}, ...args);
+      for (const word of ['create', 'list', 'show', 'revoke', 'rotate', '--json', '--scopes', '--overlap']) {
+        expect(stdout).toContain(word);
+      }
+      expect(stderr).toBe('');
+    },
+  );
+});

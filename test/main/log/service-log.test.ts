@@ -1,0 +1,139 @@
+import { stripVTControlCharacters } from 'node:util';
+import { spawnSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import { type Program, run, runService, SERVICE } from '../../support/process.ts';
+import { ask, KEY } from '../../support/client.ts';
+
+// The `script` of util-linux runs a program on a terminal. Other systems have a different `script`.
+const SCRIPT = 'script';
+const hasScript = spawnSync(SCRIPT, ['--version']).stdout?.includes('util-linux') ?? false;
+
+async function stopped(service: Program): Promise<Program> {
+  service.signal('SIGTERM');
+  await service.ended;
+  return service;
+}
+
+/** The service on a terminal, and its URL. */
+async function onTerminal(): Promise<{ readonly terminal: Program; readonly url: string }> {
+  const command = `exec '${process.execPath}' ${SERVICE.join(' ')}`;
+  const terminal = run(SCRIPT, ['--quiet', '--return', '--command', command, '/dev/null'], {
+    PORT: '0',
+    DATABASE_URL: 'memory:',
+    API_KEYS: KEY,
+    SHELL: '/bin/sh',
+  });
+  const [, url = ''] = await terminal.printed(/listening on (http:[\d./:]+)/);
+  return { terminal, url };
+}
+
+describe('the log', () => {
+  it('has a JSON line for each request, with exactly these fields', async () => {
+    const service = runService({ API_KEYS: `ci=${KEY}` });
+    const url = await service.url();
+    await ask(`${url}/v1/pets/1?a=b`, { headers: { 'x-request-id': 'my-request' } });
+    await ask(`${url}/livez`, { key: '' });
+
+    const requests = (await stopped(service)).log.filter(({ msg }) => msg === 'request');
+
+    const always = { level: 30, msg: 'request', time: expect.any(Number), durationMs: expect.any(Number) };
+    expect(requests).toStrictEqual([
+      {
+        ...always,
+        requestId: 'my-request',
+        method: 'GET',
+        route: '/v1/pets/:petId',
+        status: 400,
+        keyId: 'ci',
+        keyLabel: 'ci',
+      },
+      {
+        ...always,
+        requestId: expect.stringMatching(/^[\da-f-]{36}$/),
+        method: 'GET',
+        route: '/livez',
+        status: 200,
+      },
+    ]);
+  });
+
+  it('holds no key, no body, no path and no query, for every kind of answer', async () => {
+    const service = runService({ API_KEYS: `ci=${KEY}-secret`, LOG_LEVEL: 'trace' });
+    const url = await service.url();
+    const pets = `${url}/v1/pets`;
+    const key = `${KEY}-secret`;
+    const body = '{"name":"secret","categoryId":1}';
+    const statuses = await Promise.all(
+      [
+        ask(pets, { key, body }),
+        ask(pets, { key, body: '{"name":"secret"}' }),
+        ask(pets, { key, body: '{"secret' }),
+        ask(pets, { key, body, headers: { 'content-encoding': 'gzip' } }),
+        ask(pets, { key, body, headers: { 'content-type': 'text/secret' } }),
+        ask(pets, { key, body: 'secret'.repeat(20_000) }),
+        ask(pets, { key: 'a-wrong-secret-key' }),
+        ask(pets, { key: '', headers: { authorization: 'Basic c2VjcmV0OnNlY3JldA==' } }),
+        ask(`${pets}?secret=secret`, { key }),
+        ask(`${pets}?cursor=secret`, { key }),
+        ask(`${pets}/secret`, { key, headers: { 'x-request-id': 'a secret' } }),
+        ask(`${url}/secret`, { key, headers: { cookie: 'secret=secret', 'user-agent': 'secret' } }),
+      ].map(async (answer) => (await answer).status),
+    );
+    expect(statuses).toStrictEqual([201, 400, 400, 400, 415, 413, 401, 401, 400, 400, 400, 404]);
+
+    const { stdout, stderr, log } = await stopped(service);
+
+    expect(log.filter(({ msg }) => msg === 'request')).toHaveLength(statuses.length);
+    expect(stdout + stderr).not.toMatch(/secret|c2VjcmV0/i);
+  });
+
+  it('obeys LOG_LEVEL, except for the audit trail', async () => {
+    const service = runService({ LOG_LEVEL: 'warn' });
+    const [, key = '', url = ''] = await service.printed(/Bearer (\S+)' '(http:\S+)\/v1\/pets'/, 'stderr');
+    expect((await ask(`${url}/livez`)).status).toBe(200);
+    const headers = { 'x-request-id': 'my-request' };
+    await ask(`${url}/v1/pets`, { key, headers, body: '{"name":"Rex","categoryId":1}' });
+    const audit = {
+      level: 30,
+      time: expect.any(Number),
+      msg: 'audit',
+      keyId: key.split('_')[1],
+      keyLabel: 'start',
+    };
+    expect((await stopped(service)).log).toStrictEqual([
+      { ...audit, audit: 'key.made' },
+      { ...audit, audit: 'pet.created', requestId: 'my-request', petId: 1 },
+    ]);
+  });
+
+  it.runIf(hasScript)(
+    'is text on a terminal, where Ctrl-C ends the service with exit code 0 (needs script of util-linux)',
+    async () => {
+      const { terminal, url } = await onTerminal();
+      await ask(`${url}/livez`);
+      await terminal.printed(/"\/livez"/);
+      terminal.write('\u0003');
+      expect(await terminal.ended).toStrictEqual({ code: 0, signal: null });
+      const text = stripVTControlCharacters(terminal.stdout).replaceAll('\r\n', '\n');
+      expect(text).toMatch(/^\[[\d:.]+\] INFO: listening on http:.*\n/m);
+      expect(text).toMatch(/^\[[\d:.]+\] INFO: request\n +requestId: "[\da-f-]{36}"\n +method: "GET"\n/m);
+      expect(text).toMatch(/^\^C\[[\d:.]+\] INFO: shutting down\n +reason: "SIGINT"\n/m);
+      expect(text).toMatch(/^\[[\d:.]+\] INFO: stopped\n/m);
+    },
+  );
+
+  it.runIf(hasScript)(
+    'does not stop the service while its terminal is stopped (needs script of util-linux)',
+    async () => {
+      const { terminal, url } = await onTerminal();
+      const ctrl = { c: '\u0003', q: '\u0011', s: '\u0013' };
+      terminal.write(ctrl.s);
+      for (let n = 0; n < 100; n++) expect((await ask(`${url}/livez`)).status).toBe(200);
+      await ask(`${url}/livez`, { headers: { 'x-request-id': 'the-last-request' } });
+      terminal.write(ctrl.q);
+      await terminal.printed(/the-last-request/);
+      terminal.write(ctrl.c);
+      expect(await terminal.ended).toStrictEqual({ code: 0, signal: null });
+    },
+  );
+});

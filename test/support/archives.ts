@@ -1,0 +1,75 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { openMongoArchive } from '../../src/adapters/mongodb/open.ts';
+import { openSqliteStorage } from '../../src/adapters/sqlite/open.ts';
+import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-archive.ts';
+import { addressOf, freshDatabase, throughPort } from './mongo-database.ts';
+import type { sharedMongo } from './mongodb.ts';
+import { silentLog } from './sqlite.ts';
+import { TcpProxy } from './tcp-proxy.ts';
+
+type Mongo = NonNullable<Awaited<ReturnType<typeof sharedMongo>>>;
+
+export async function newDirectory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'petstore-command-line-'));
+  onTestFinished(async () => rm(directory, { recursive: true }));
+  return directory;
+}
+
+export async function fileWith(text: string): Promise<string> {
+  const path = join(await newDirectory(), 'pets.ndjson');
+  await writeFile(path, text);
+  return path;
+}
+
+/** A SQLite file with these pets. */
+export async function sqliteWith(pets: readonly ArchivedPet[]): Promise<{ url: string; path: string }> {
+  const path = join(await newDirectory(), 'petstore.db');
+  const { archive, close } = await openSqliteStorage(path, silentLog);
+  await archive.write(pets);
+  await close();
+  return { url: `sqlite:${path}`, path };
+}
+
+/** A MongoDB database with these pets. */
+export async function mongoWith(mongo: Mongo, pets: readonly ArchivedPet[]): Promise<string> {
+  const { url } = await freshDatabase(mongo);
+  await using target = await opened(url);
+  await target.archive.write(pets);
+  return url;
+}
+
+export async function opened(url: string): Promise<{ archive: PetArchive } & AsyncDisposable> {
+  const path = /^sqlite:(.*)/.exec(url)?.[1];
+  const { archive, close } =
+    path === undefined ? await openMongoArchive(url) : await openSqliteStorage(path, silentLog);
+  return { archive, [Symbol.asyncDispose]: close };
+}
+
+export async function everythingIn(url: string): Promise<readonly ArchivedPet[]> {
+  await using storage = await opened(url);
+  return await storage.archive.read(0n, 100_000);
+}
+
+/** The same MongoDB database through a proxy, which can hold a command back. */
+export async function through(url: string): Promise<{ url: string; proxy: TcpProxy }> {
+  const proxy = await new TcpProxy(addressOf(url)).listen();
+  onTestFinished(() => proxy.close());
+  return { url: throughPort(url, proxy.port), proxy };
+}
+
+/**
+ * Lets so many of these commands pass. Resolves when the proxy holds the next one.
+ *
+ * @returns lets that one pass, too
+ */
+export async function stopAt(proxy: TcpProxy, command: string, passed: number): Promise<() => void> {
+  let release = await proxy.hold(command);
+  for (let n = 0; n < passed; n++) {
+    release();
+    release = await proxy.hold(command);
+  }
+  return release;
+}

@@ -1,0 +1,77 @@
+import { expect } from 'vitest';
+import { Interrupted } from '../../src/main/interrupted.ts';
+import { run } from '../../src/main/command-line/run.ts';
+import type { Io } from '../../src/main/command-line/session.ts';
+import { STORAGES } from '../../src/main/storages.ts';
+
+type Env = Readonly<Record<string, string>>;
+
+/** A command that runs in this process, in an environment that holds nothing but `env`. */
+export class Command {
+  /** Resolves with the exit code. */
+  readonly ended: Promise<number | undefined>;
+  readonly #interruption = new AbortController();
+  #stdout = '';
+  #stderr = '';
+
+  /** @param others take the place of the streams that `stdout` and `stderr` show, and of the storages */
+  constructor(
+    args: readonly string[],
+    env: Env,
+    others: Partial<Pick<Io, 'stdout' | 'stderr' | 'storages'>> = {},
+  ) {
+    this.ended = run(args, {
+      env: { PORT: '0', DATABASE_URL: 'memory:', ...env },
+      stdout: streamOf((text) => (this.#stdout += text)),
+      stderr: streamOf((text) => (this.#stderr += text)),
+      signal: this.#interruption.signal,
+      storages: STORAGES,
+      ...others,
+    });
+  }
+
+  get stdout(): string {
+    return this.#stdout;
+  }
+
+  get stderr(): string {
+    return this.#stderr;
+  }
+
+  interrupt(signal: Interrupted['signal']): void {
+    this.#interruption.abort(new Interrupted(signal));
+  }
+}
+
+/** A stream calls back later, never at once. */
+function streamOf(take: (text: string) => void): Io['stdout'] {
+  return {
+    write(text, callback) {
+      take(text);
+      if (callback !== undefined) setImmediate(callback);
+    },
+  };
+}
+
+/** Runs a command that must exit with 0. */
+export async function succeeds(args: readonly string[], env: Env = {}): Promise<Command> {
+  const command = new Command(args, env);
+  expect(await command.ended, command.stderr).toBe(0);
+  return command;
+}
+
+export const FAILED = 1;
+export const USAGE = 2;
+
+/** Runs a command that must be refused in one line, or with a matching text, and print nothing else. */
+export async function refused(
+  args: readonly string[],
+  message: string | RegExp,
+  { env = {}, code = FAILED }: { readonly env?: Env; readonly code?: number } = {},
+): Promise<void> {
+  const command = new Command(args, env);
+  expect(await command.ended).toBe(code);
+  if (typeof message === 'string') expect(command.stderr).toBe(`petstore: ${message}\n`);
+  else expect(command.stderr).toMatch(message);
+  expect(command.stdout).toBe('');
+}

@@ -1,0 +1,43 @@
+import { EventEmitter } from 'node:events';
+import { pino } from 'pino';
+import { onTestFinished, vi } from 'vitest';
+import { readConfig } from '../../src/main/config/config.ts';
+import { type Service, start, type StartOptions } from '../../src/main/service/start.ts';
+import { KEY } from './client.ts';
+import { waitFor } from './wait-for.ts';
+
+type LogLine = Readonly<Record<string, unknown>>;
+
+export type StartedService = Service & {
+  readonly log: readonly LogLine[];
+  /** Waits for the first log line with this message. */
+  readonly logged: (message: RegExp) => Promise<LogLine>;
+};
+
+/**
+ * Starts a service in this process: on a free port, with its pets in memory and with {@link KEY}, unless `env` says
+ * otherwise. It stops when the running test ends.
+ */
+export async function startService(
+  env: Readonly<Record<string, string>> = {},
+  options: StartOptions = {},
+): Promise<StartedService> {
+  const log: LogLine[] = [];
+  const news = new EventEmitter();
+  const write = (line: string) => {
+    log.push(JSON.parse(line) as LogLine);
+    news.emit('line');
+  };
+  const config = readConfig({ PORT: '0', API_KEYS: KEY, DATABASE_URL: 'memory:', ...env });
+  const logger = pino({ level: env['LOG_LEVEL'] ?? 'info', base: null }, { write });
+  const service = await start(config, logger, options);
+  onTestFinished(async () => {
+    // With a stopped clock, the drain would last until its timeout.
+    vi.useRealTimers();
+    await service.stop();
+  });
+  const logged = (message: RegExp) => {
+    return waitFor(news, 'line', () => log.find(({ msg }) => message.test(String(msg))));
+  };
+  return { ...service, log, logged };
+}
