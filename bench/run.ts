@@ -1,24 +1,31 @@
 /**
- * The service beside what people would pick instead: CPU time a request, requests a second and latencies, on every
- * storage. Each contestant is a process on the first core; the load comes from the second. Rounds are interleaved.
+ * The service beside what people would pick instead, on every storage: CPU time a request, requests a second,
+ * latencies, start, size and growth. Each contestant is a process on the first core, and the load comes from the
+ * second.
  *
- *   npm run bench [-- --quick] [--only memory|sqlite|mongodb] [--rounds 5]
+ *   npm run bench [-- --quick] [--only memory|sqlite|mongodb|start|growth] [--rounds 5]
  *
- * Linux only, because it reads /proc and pins processes. MongoDB is left out, with a line, where there is no mongod.
- * Writes bench/results.md and its charts, but not with --quick.
+ * Without options it writes bench/results.md and its charts, which takes about 50 minutes. With --quick or --only it
+ * prints only; --quick takes a minute or two. Without a mongod, MongoDB is left out.
+ *
+ * Linux only: it reads /proc and pins processes to cores.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { statfs } from 'node:fs/promises';
+import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { compareAnswers } from './harness/compare-answers.ts';
-import { CONTESTANTS, NODE, type Running, SAME_WORK, start } from './harness/contestants.ts';
-import { closedLoop, fixedRate, type Load, once, percentile } from './harness/load.ts';
+import { temporaryDirectory } from '../test/support/temporary-directory.ts';
+import { measureGrowth } from './harness/measure-growth.ts';
+import { measureStart, type StartResult } from './harness/measure-start.ts';
+import { measureStore } from './harness/measure-store.ts';
 import { startMongodb } from './harness/mongodb.ts';
+import { markdown, type Results, writeResults } from './harness/report.ts';
+import type { StoreResult } from './harness/samples.ts';
+import { MIXED, WORKLOADS } from './harness/workloads.ts';
 import bench from './package.json' with { type: 'json' };
-import { type Sample, type StoreResult, writeResults, printStore } from './harness/report.ts';
-import { FILL, type Workload, WORKLOADS } from './harness/workloads.ts';
+
+if (process.platform !== 'linux') refuse('Linux: it reads /proc and pins processes to cores');
+if (availableParallelism() < 2) refuse('two cores: one for the contestants, one for the load');
 
 const { values } = parseArgs({
   options: {
@@ -27,130 +34,84 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '5' },
   },
 });
+const { quick, only } = values;
+if (!['', 'memory', 'sqlite', 'mongodb', 'start', 'growth'].includes(only)) {
+  refuse('one of memory, sqlite, mongodb, start and growth after --only');
+}
 
-const QUICK = ['list-20', 'get', 'create'];
-const PLAN = values.quick
-  ? { rounds: 1, warmUpMs: 400, measureMs: 500, latencyMs: 1_000 }
-  : { rounds: Number(values.rounds), warmUpMs: 700, measureMs: 1_200, latencyMs: 5_000 };
+const PLAN = quick
+  ? { rounds: 1, warmUpMs: 200, measureMs: 300, latencyMs: 600 }
+  : { rounds: Number(values.rounds), warmUpMs: 1_000, measureMs: 1_200, latencyMs: 5_000 };
+const QUICK = ['list-20', 'get', 'create', MIXED];
+const workloads = WORKLOADS.filter(({ name }) => !quick || QUICK.includes(name));
+
+const THOUSAND = 1_000;
+const MILLION = 1_000_000;
+const MIN_FREE_BYTES = 4 * 2 ** 30;
+
+execFileSync('taskset', ['-pc', '1', String(process.pid)], { stdio: 'ignore' });
+await using directory = await temporaryDirectory('bench');
+const mongodb = ['memory', 'sqlite'].includes(only) ? undefined : await startMongodb();
 
 /** MongoDB's round trips want more requests in flight than a store in the process does. */
 const STORES = [
-  { name: 'memory', connections: 16 },
-  { name: 'sqlite', connections: 16 },
-  { name: 'mongodb', connections: 32 },
-] as const;
+  { name: 'memory', connections: 16, url: 'memory:' },
+  { name: 'sqlite', connections: 16, url: `sqlite:${directory.path}/` },
+  ...(mongodb === undefined ? [] : [{ name: 'mongodb', connections: 32, url: mongodb.url }]),
+];
 
-execFileSync('taskset', ['-pc', '1', String(process.pid)], { stdio: 'ignore' });
-const directory = await mkdtemp(join(tmpdir(), 'petstore-bench-'));
-const mongodb = 'mongodb'.includes(values.only) ? await startMongodb() : undefined;
-const results: StoreResult[] = [];
 try {
-  for (const store of STORES.filter(({ name }) => name.includes(values.only))) {
-    if (store.name === 'mongodb' && mongodb === undefined)
-      console.log('LEFT OUT: MongoDB, because no mongod was found');
-    else results.push(await runStore(store));
-  }
+  const results = await run();
+  if (!quick && only === '') await writeResults(results, about());
 } finally {
   await mongodb?.stop();
-  await rm(directory, { recursive: true });
 }
-if (!values.quick && values.only === '') await writeResults(results, PLAN.rounds, versions());
 
-async function runStore({ name, connections }: (typeof STORES)[number]): Promise<StoreResult> {
-  const workloads = WORKLOADS.filter((workload) => !values.quick || QUICK.includes(workload.name));
-  const samples: Sample[] = [];
-  for (let round = 0; round < PLAN.rounds; round++) {
-    const running: Running[] = [];
-    try {
-      // Turn by turn each contestant is the first.
-      for (let i = 0; i < CONTESTANTS.length; i++) {
-        const contestant = CONTESTANTS[(i + round) % CONTESTANTS.length]!;
-        running.push(await start(contestant, urlOf(name, contestant.program, round)));
-      }
-      const fill = FILL.map((text) => Buffer.from(text));
-      // One after the other: the n-th pet is the same everywhere.
-      for (const { port } of running) await once(port, fill, [201]);
-      if (round === 0) await compareAnswers(running, workloads);
-      for (const workload of workloads) {
-        for (const one of running) samples.push(await measure(one, workload, connections, round));
-      }
-      for (const workload of workloads.filter(({ alone }) => alone && name === 'mongodb')) {
-        for (const one of running) samples.push(await measure(one, workload, 1, round));
-      }
-      const mixed = workloads.at(-1)!;
-      for (const one of running) samples.push(await atHalfOfPeak(one, mixed, samples, round));
-    } finally {
-      for (const one of running) await one.stop();
+async function run(): Promise<Results> {
+  const stores: StoreResult[] = [];
+  for (const store of STORES.filter(({ name }) => isWanted(name))) {
+    const result = await measureStore(store, workloads, PLAN);
+    console.log(`\n${markdown({ stores: [result], starts: [], growth: [] })}`);
+    stores.push(result);
+  }
+  const starts: StartResult[] = [];
+  for (const store of isWanted('start') ? STORES.slice(0, quick ? 1 : undefined) : []) {
+    starts.push(...(await measureStart(store, PLAN.rounds)));
+  }
+  const growth: Results['growth'][number][] = [];
+  for (const { name, url } of isWanted('growth') ? STORES : []) {
+    growth.push({ store: name, sizes: measureGrowth(url, await sizesOf(name)) });
+  }
+  console.log(`\n${markdown({ stores: [], starts, growth })}`);
+  return { stores, starts, growth };
+}
+
+function isWanted(part: string): boolean {
+  return only === '' || only === part;
+}
+
+async function sizesOf(store: string): Promise<readonly number[]> {
+  if (quick) return [THOUSAND, 20 * THOUSAND];
+  // Ten million would take a quarter of an hour to write.
+  if (store === 'mongodb') return [THOUSAND, 100 * THOUSAND, MILLION];
+  if (store === 'sqlite') {
+    const { bavail, bsize } = await statfs(directory.path);
+    if (bavail * bsize < MIN_FREE_BYTES) {
+      console.log('LEFT OUT: ten million pets in SQLite, because the disk has less than 4 GiB free');
+      return [THOUSAND, 100 * THOUSAND];
     }
   }
-  const result = { name, connections, samples };
-  printStore(result);
-  return result;
+  return [THOUSAND, 100 * THOUSAND, 10 * MILLION];
 }
 
-function urlOf(store: string, program: string, round: number): string {
-  const name = program.replaceAll(/\W+/g, '_');
-  if (store === 'memory') return 'memory:';
-  if (store === 'sqlite') return `sqlite:${join(directory, `${name}_${round}.db`)}`;
-  return `${mongodb?.url}${name}_${round}`;
-}
-
-async function measure(
-  { port, contestant, cpuUs }: Running,
-  workload: Workload,
-  connections: number,
-  round: number,
-): Promise<Sample> {
-  const requests = workload.requests(contestant.paging).map((text) => Buffer.from(text));
-  const options = { port, requests, connections, statuses: workload.statuses };
-  await closedLoop({ ...options, ms: PLAN.warmUpMs });
-  const before = cpuUs();
-  const load = await closedLoop({ ...options, ms: PLAN.measureMs });
-  const what = connections === 1 ? `${workload.name}, one connection` : workload.name;
-  return sampleOf(contestant.name, what, round, cpuUs() - before, load);
-}
-
-/** At half of what the slower of the two that do the same work has answered: the same rate for all. */
-async function atHalfOfPeak(
-  { port, contestant, cpuUs }: Running,
-  workload: Workload,
-  samples: readonly Sample[],
-  round: number,
-): Promise<Sample> {
-  const peaks = samples.filter(
-    (sample) =>
-      sample.round === round && sample.workload === workload.name && SAME_WORK.includes(sample.contestant),
-  );
-  const perSecond = Math.min(...peaks.map((sample) => sample.perSecond)) / 2;
-  const requests = workload.requests(contestant.paging).map((text) => Buffer.from(text));
-  const before = cpuUs();
-  const load = await fixedRate({
-    port,
-    requests,
-    connections: 64,
-    statuses: workload.statuses,
-    ms: PLAN.latencyMs,
-    perSecond,
-  });
-  return sampleOf(contestant.name, `${workload.name} at half of peak`, round, cpuUs() - before, load);
-}
-
-function sampleOf(contestant: string, workload: string, round: number, cpuUs: number, load: Load): Sample {
-  return {
-    contestant,
-    workload,
-    round,
-    cpuUs: cpuUs / load.requests,
-    perSecond: load.requests / load.seconds,
-    p50Ms: percentile(load, 0.5),
-    p99Ms: percentile(load, 0.99),
-    p999Ms: percentile(load, 0.999),
-  };
-}
-
-function versions(): string {
+function about(): string {
   const peers = Object.entries(bench.dependencies).map(([name, version]) => `${name} ${version}`);
-  const node = execFileSync(NODE, ['--version'], { encoding: 'utf8' }).trim();
-  const server = mongodb === undefined ? '' : ` mongod ${mongodb.version}.`;
-  return `Node ${node}, ${peers.join(', ')}.${server}`;
+  const server = mongodb === undefined ? '' : `, mongod ${mongodb.version}`;
+  return `${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${peers.join(', ')}${server};
+${cpus().length} cores (${cpus()[0]?.model.trim()}); ${PLAN.rounds} rounds.`;
+}
+
+function refuse(need: string): never {
+  console.error(`bench: needs ${need}`);
+  process.exit(1);
 }

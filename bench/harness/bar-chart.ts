@@ -3,43 +3,56 @@ type Row = {
   readonly bars: readonly { readonly name: string; readonly value: number }[];
 };
 
-const COLOURS = ['#0b6e4f', '#9aa5b1', '#7b8794', '#52606d', '#cbd2d9'];
-const BAR = { height: 14, gap: 3 };
+/** The first is the service. Each has enough contrast on both backgrounds. */
+const COLOURS = ['#1a9e6f', '#8a94a6', '#d08b30', '#b8602f', '#7c6fc4', '#4a90c4'];
+const BAR = { height: 13, gap: 2 };
+const GROUP_GAP = 12;
 const LEFT = 110;
-const WIDTH = 640;
-const LABEL_WIDTH = 70;
+const WIDTH = 720;
+const LABEL_WIDTH = 60;
+const LEGEND_WIDTH = 232;
+const LEGEND_COLUMNS = 3;
+
+/** The chart has a background: it is readable on any page, whichever theme the reader's system asks for. */
+const STYLE = `.page { fill: #ffffff; stroke: #d0d7de } text { fill: #1f2328 }
+@media (prefers-color-scheme: dark) { .page { fill: #0d1117; stroke: #3d444d } text { fill: #e6edf3 } }`;
 
 /** Horizontal bars, grouped by row: CPU time a request in microseconds. */
 export function barChart(title: string, rows: readonly Row[]): string {
   const longest = Math.max(...rows.flatMap(({ bars }) => bars.map(({ value }) => value)));
   const scale = (WIDTH - LEFT - LABEL_WIDTH) / longest;
   const names = rows[0]?.bars.map(({ name }) => name) ?? [];
-  const parts: string[] = [];
-  let y = 50;
-  for (const { label, bars } of rows) {
-    parts.push(text(LEFT - 8, y + (bars.length * (BAR.height + BAR.gap)) / 2, label, 'end'));
-    for (const [index, { value }] of bars.entries()) {
+  const legend = names.map((name, index) => {
+    const x = 14 + (index % LEGEND_COLUMNS) * LEGEND_WIDTH;
+    const y = 34 + Math.floor(index / LEGEND_COLUMNS) * 18;
+    return `<rect x="${x}" y="${y}" width="10" height="10" fill="${COLOURS[index]}"/>${text(x + 16, y + 9, name)}`;
+  });
+  const bars: string[] = [];
+  let y = 50 + Math.ceil(names.length / LEGEND_COLUMNS) * 18;
+  for (const row of rows) {
+    const height = row.bars.length * (BAR.height + BAR.gap);
+    bars.push(text(LEFT - 8, y + height / 2 + 3, row.label, 'end'));
+    for (const [index, { value }] of row.bars.entries()) {
       const width = Math.max(1, value * scale).toFixed(1);
-      parts.push(
+      bars.push(
         `<rect x="${LEFT}" y="${y}" width="${width}" height="${BAR.height}" fill="${COLOURS[index]}"/>`,
+        text(LEFT + Number(width) + 5, y + BAR.height - 3, value.toFixed(0)),
       );
-      parts.push(text(LEFT + Number(width) + 5, y + BAR.height - 3, value.toFixed(0), 'start'));
       y += BAR.height + BAR.gap;
     }
-    y += 10;
+    y += GROUP_GAP;
   }
-  const legend = names.map((name, index) => {
-    const x = 10 + index * 125;
-    return `<rect x="${x}" y="26" width="10" height="10" fill="${COLOURS[index]}"/>${text(x + 14, 35, name, 'start')}`;
-  });
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${y}" font-family="sans-serif" font-size="11">
-<rect width="100%" height="100%" fill="#ffffff"/>
-${text(10, 16, `${title}: CPU time a request, in microseconds (less is better)`, 'start')}
-${[...legend, ...parts].join('\n')}
+  const heading = `${title}: CPU time a request in microseconds, less is better`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y}" width="${WIDTH}" height="${y}" \
+font-family="system-ui, sans-serif" font-size="11" role="img" aria-label="${heading}">
+<style>${STYLE}</style>
+<rect class="page" x="0.5" y="0.5" width="${WIDTH - 1}" height="${y - 1}" rx="6"/>
+<text x="14" y="20" font-size="13" font-weight="600">${heading}</text>
+${[...legend, ...bars].join('\n')}
 </svg>
 `;
 }
 
-function text(x: number, y: number, words: string, anchor: 'start' | 'end'): string {
-  return `<text x="${x}" y="${y}" text-anchor="${anchor}" fill="#1f2933">${words}</text>`;
+function text(x: number, y: number, words: string, anchor: 'start' | 'end' = 'start'): string {
+  return `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" text-anchor="${anchor}">${words}</text>`;
 }

@@ -1,12 +1,26 @@
-import type { Running } from './contestants.ts';
+import { OURS, type Running, SAME_FEATURES } from './contestants.ts';
 import type { Workload } from './workloads.ts';
 
-type Answer = { readonly status: number; readonly body: unknown };
+type Answer = {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+/** Of the connection, different for each request, or of the text of an error. */
+const OTHER_HEADERS = new Set([
+  'connection',
+  'keep-alive',
+  'date',
+  'x-request-id',
+  'location',
+  'content-length',
+]);
 
 /**
  * What the contestants answer to each workload, before anything is timed.
  *
- * @throws {Error} when a status differs, or the body of a success
+ * @throws {Error} when a status differs, the body of a success, or a header of those that have the same features
  */
 export async function compareAnswers(
   running: readonly Running[],
@@ -14,13 +28,20 @@ export async function compareAnswers(
 ): Promise<void> {
   for (const workload of workloads) {
     const answers = await Promise.all(running.map((one) => answersOf(one, workload)));
-    const expected = JSON.stringify(answers[0]);
-    for (const [index, answer] of answers.entries()) {
-      if (JSON.stringify(answer) === expected) continue;
-      const { name } = running[index]!.contestant;
-      throw new Error(`${workload.name}: ${name} answers ${JSON.stringify(answer)}, not ${expected}`);
-    }
+    const results = answers.map((list) => JSON.stringify(list.map(({ status, body }) => ({ status, body }))));
+    running.forEach(({ contestant }, index) =>
+      mustEqual(`${workload.name}: ${contestant.name}`, results[index], results[0]),
+    );
+    const headersOf = (name: string) => {
+      const index = running.findIndex(({ contestant }) => contestant.name === name);
+      return JSON.stringify(answers[index]?.map(({ headers }) => headers));
+    };
+    mustEqual(`${workload.name}, headers: ${SAME_FEATURES}`, headersOf(SAME_FEATURES), headersOf(OURS));
   }
+}
+
+function mustEqual(what: string, actual: string | undefined, expected: string | undefined): void {
+  if (actual !== expected) throw new Error(`${what} answers ${actual}, not ${expected}`);
 }
 
 async function answersOf({ port, contestant }: Running, workload: Workload): Promise<readonly Answer[]> {
@@ -41,6 +62,7 @@ async function answersOf({ port, contestant }: Running, workload: Workload): Pro
     answers.push({
       status: response.status,
       body: response.ok ? withoutNewId(value, response.status) : 'an error',
+      headers: comparable(response.headers, port),
     });
   }
   return answers;
@@ -49,4 +71,9 @@ async function answersOf({ port, contestant }: Running, workload: Workload): Pro
 /** Each contestant counts its own creates. */
 function withoutNewId(value: Record<string, unknown>, status: number): unknown {
   return status === 201 ? { ...value, id: typeof value['id'] } : value;
+}
+
+function comparable(headers: Headers, port: number): Record<string, string> {
+  const kept = [...headers].filter(([name]) => !OTHER_HEADERS.has(name));
+  return Object.fromEntries(kept.map(([name, value]) => [name, value.replace(`:${port}`, '')]));
 }

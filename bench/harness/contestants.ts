@@ -2,33 +2,44 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ROOT } from '../support/service.ts';
 import { KEY, type Paging } from './workloads.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
-export const NODE = join(ROOT, 'node_modules/.bin/node');
 const START_MS = 20_000;
-
-/** The unit of /proc/PID/stat. */
-const TICK_US = 1e6 / Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 
 export type Contestant = {
   readonly name: string;
   readonly program: string;
   readonly paging: Paging;
+  /** Only on this storage. On all when absent. */
+  readonly only?: string;
 };
 
-export const CONTESTANTS: readonly Contestant[] = [
-  { name: 'petstore', program: 'src/main/main.ts', paging: 'cursor' },
-  { name: 'raw node:http', program: 'bench/peers/raw.js', paging: 'after' },
+export const OURS = 'petstore';
+export const RAW = 'raw node:http';
+export const SAME_FEATURES = 'Fastify, same features';
+
+const CONTESTANTS: readonly Contestant[] = [
+  { name: OURS, program: 'src/main/main.ts', paging: 'cursor' },
+  { name: RAW, program: 'bench/peers/raw.js', paging: 'after' },
   { name: 'Fastify, bare', program: 'bench/peers/fastify-bare.js', paging: 'after' },
-  { name: 'Fastify, same features', program: 'bench/peers/fastify-features.js', paging: 'cursor' },
+  { name: SAME_FEATURES, program: 'bench/peers/fastify-features.js', paging: 'cursor' },
   { name: 'Express', program: 'bench/peers/express.js', paging: 'after' },
+  { name: 'Koa, bare', program: 'bench/peers/koa-bare.js', paging: 'after', only: 'memory' },
 ];
 
-/** Those that do the same work for a request. */
-export const SAME_WORK = ['petstore', 'Fastify, same features'];
+export function contestantsOn(store: string): readonly Contestant[] {
+  return CONTESTANTS.filter(({ only = store }) => only === store);
+}
+
+/**
+ * @param url `memory:`, or what the URLs of a storage begin with
+ * @param run tells the databases of a contestant apart
+ */
+export function databaseUrl(url: string, { program }: Contestant, run: number | string): string {
+  return url === 'memory:' ? url : `${url}${program.replaceAll(/\W+/g, '_')}_${run}`;
+}
 
 export type Running = {
   readonly contestant: Contestant;
@@ -39,43 +50,63 @@ export type Running = {
   cpuUs(): number;
   /** Resident memory in bytes. */
   residentBytes(): number;
+  /** Only with `watchLoop`: measures from now on. */
+  watchLoop(): void;
+  /** Only with `watchLoop`: the 99th percentile of the delay of the event loop since then, in milliseconds. */
+  loopDelayMs(): Promise<number>;
   stop(): Promise<void>;
 };
 
-/** Starts the contestant on the first core. Its standard output goes to /dev/null. */
-export async function start(contestant: Contestant, databaseUrl: string): Promise<Running> {
+/**
+ * Starts the contestant on the first core. Its standard output goes to /dev/null.
+ *
+ * @param options.watchLoop loads what measures the event loop, which costs time at the start
+ */
+export async function start(
+  contestant: Contestant,
+  url: string,
+  { watchLoop = false }: { readonly watchLoop?: boolean } = {},
+): Promise<Running> {
   const port = await freePort();
+  const preload = watchLoop ? ['--import', './bench/harness/watch-loop.ts'] : [];
   const started = performance.now();
-  const child = spawn('taskset', ['-c', '0', NODE, contestant.program], {
+  // taskset becomes the program, so its process id and its channel are the program's.
+  const child = spawn('taskset', ['-c', '0', process.execPath, ...preload, contestant.program], {
     cwd: ROOT,
     env: {
       PATH: process.env['PATH'],
       HOME: process.env['HOME'],
       NODE_ENV: 'production',
       PORT: String(port),
-      DATABASE_URL: databaseUrl,
+      DATABASE_URL: url,
       AUTO_MIGRATE: 'true',
       API_KEYS: KEY,
     },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', 'ignore', 'inherit', ...(watchLoop ? (['ipc'] as const) : [])],
   });
   const ended = once(child, 'exit');
   const isUp = await answers(port, started + START_MS, () => child.exitCode !== null);
   const startMs = performance.now() - started;
   if (!isUp) {
     child.kill('SIGKILL');
-    throw new Error(`${contestant.name} has not started on ${databaseUrl.split(':')[0]}`);
+    throw new Error(`${contestant.name} has not started on ${url.split(':')[0]}`);
   }
-  const pid = serverOf(child.pid ?? 0);
+  const pid = child.pid ?? 0;
   return {
     contestant,
     port,
     startMs,
     cpuUs: () => cpuUs(pid),
     residentBytes: () => residentBytes(pid),
+    watchLoop: () => void child.send('begin'),
+    async loopDelayMs() {
+      const answer = once(child, 'message');
+      child.send('end');
+      const [ms] = await answer;
+      return Number(ms);
+    },
     async stop() {
       child.kill('SIGKILL');
-      if (pid !== child.pid) process.kill(pid, 'SIGKILL');
       await ended;
     },
   };
@@ -106,16 +137,14 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** The process at the end of a chain of launchers. */
-function serverOf(pid: number): number {
-  const [only = ''] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
-  return only === '' ? pid : serverOf(Number(only));
-}
+let tickUs: number | undefined;
 
 function cpuUs(pid: number): number {
+  // The unit of /proc/PID/stat.
+  tickUs ??= 1e6 / Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * TICK_US;
+  return (Number(fields[11]) + Number(fields[12])) * tickUs;
 }
 
 function residentBytes(pid: number): number {

@@ -56,29 +56,29 @@ export async function fixedRate(options: LoadOptions & { readonly perSecond: num
   const latencies: number[] = [];
   const idle = await Promise.all(Array.from({ length: connections }, () => Connection.open(port, statuses)));
   const open = [...idle];
-  const due: number[] = [];
+  /** The numbers of the requests that wait for a connection. */
+  const waiting: number[] = [];
   const started = performance.now();
-  const total = Math.floor((ms / 1000) * perSecond);
+  const total = Math.max(1, Math.floor((ms / 1000) * perSecond));
+  const dueAt = (number: number) => started + (number * 1000) / perSecond;
   let issued = 0;
   const finished = Promise.withResolvers<void>();
 
-  const serve = (connection: Connection, at: number): void => {
-    connection.send(requests[latencies.length % requests.length]!).then(() => {
-      latencies.push(performance.now() - at);
-      const next = due.shift();
-      if (next !== undefined) serve(connection, next);
-      else idle.push(connection);
+  const serve = async (connection: Connection, first: number): Promise<void> => {
+    for (let number: number | undefined = first; number !== undefined; number = waiting.shift()) {
+      await connection.send(requests[number % requests.length]!);
+      latencies.push(performance.now() - dueAt(number));
       if (latencies.length === total) finished.resolve();
-    }, finished.reject);
+    }
+    idle.push(connection);
   };
   const issue = (): void => {
-    const now = performance.now();
-    for (; issued < total && started + (issued * 1000) / perSecond <= now; issued++) {
-      const at = started + (issued * 1000) / perSecond;
+    for (; issued < total && dueAt(issued) <= performance.now(); issued++) {
       const connection = idle.pop();
-      if (connection === undefined) due.push(at);
-      else serve(connection, at);
+      if (connection === undefined) waiting.push(issued);
+      else serve(connection, issued).catch(finished.reject);
     }
+    // A timer would be up to a millisecond late.
     if (issued < total) setImmediate(issue);
   };
   issue();
@@ -95,7 +95,7 @@ function result(latencies: readonly number[], started: number): Load {
   return {
     requests: latencies.length,
     seconds: (performance.now() - started) / 1000,
-    latencies: Float64Array.from(latencies).sort(),
+    latencies: Float64Array.from(latencies).toSorted(),
   };
 }
 

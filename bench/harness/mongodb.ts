@@ -4,13 +4,14 @@ import { MongoClient } from 'mongodb';
 import { findMongod } from '../../test/support/mongod-binary.ts';
 import { startMongodProcess } from '../../test/support/mongod-process.ts';
 
-/** The server beside the load, on every core but the first. */
+/** The server beside the load, on every core but the first. Prints why when there is none. */
 export async function startMongodb(): Promise<
   { readonly url: string; readonly version: string; stop(): Promise<void> } | undefined
 > {
   try {
     await findMongod();
-  } catch {
+  } catch (error) {
+    console.log(`LEFT OUT: MongoDB, because ${error instanceof Error ? error.message : String(error)}`);
     return undefined;
   }
   const server = await startMongodProcess(['--replSet', 'bench']);

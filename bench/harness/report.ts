@@ -1,129 +1,150 @@
-import { writeFile } from 'node:fs/promises';
-import { cpus } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CONTESTANTS } from './contestants.ts';
 import { barChart } from './bar-chart.ts';
+import { barRows } from './bars.ts';
+import { contestantsOn, OURS } from './contestants.ts';
+import type { GrowthResult } from './measure-growth.ts';
+import type { StartResult } from './measure-start.ts';
+import { figures, median, ratios, spread, type StoreResult } from './samples.ts';
 
-export type Sample = {
-  readonly contestant: string;
-  readonly workload: string;
-  readonly round: number;
-  /** CPU time of the server process a request, in microseconds. */
-  readonly cpuUs: number;
-  readonly perSecond: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly p999Ms: number;
+export type Results = {
+  readonly stores: readonly StoreResult[];
+  readonly starts: readonly StartResult[];
+  readonly growth: readonly { readonly store: string; readonly sizes: readonly GrowthResult[] }[];
 };
-
-export type StoreResult = {
-  readonly name: string;
-  readonly connections: number;
-  readonly samples: readonly Sample[];
-};
-
-type Figure = Exclude<keyof Sample, 'contestant' | 'workload' | 'round'>;
 
 const BENCH = join(import.meta.dirname, '..');
-const [OURS = '', ...PEERS] = CONTESTANTS.map(({ name }) => name);
+const CHARTED = ['list-20', 'list-20 filter', 'get', 'create'];
 
-export function printStore(store: StoreResult): void {
-  console.log(`\n${markdown(store)}`);
-}
-
-export async function writeResults(
-  stores: readonly StoreResult[],
-  rounds: number,
-  versions: string,
-): Promise<void> {
+/** Writes results.md, which ends with notes.md, and a chart for each storage. */
+export async function writeResults(results: Results, about: string): Promise<void> {
+  const notes = await readFile(join(BENCH, 'notes.md'), 'utf8');
+  const charts = results.stores.map(({ name }) => `![${name}](results-${name}.svg)`);
   const text = `# Beside what people would pick instead
 
-Written by \`npm run bench\` on ${new Date().toISOString().slice(0, 10)}, ${cpus().length} cores (${cpus()[0]?.model}).
-${versions}
+Written by \`npm run bench\`. ${about}
 
-Each contestant is a process on the first core. Load and MongoDB are on the others. ${rounds} rounds, interleaved; what
-the contestants answer is compared first. A cell is the median, with the quartiles in parentheses. The ratio says how
-many times the CPU time of the service a peer needs: above 1, the service costs less.
+${charts.join('\n')}
 
-${stores.map(markdown).join('\n\n')}
+${markdown(results)}
+
+${notes.trim()}
 `;
   await writeFile(join(BENCH, 'results.md'), text);
-  for (const store of stores) {
-    await writeFile(join(BENCH, `results-${store.name}.svg`), barChart(store.name, chartRows(store)));
+  for (const store of results.stores) {
+    await writeFile(join(BENCH, `results-${store.name}.svg`), chart(store));
   }
 }
 
-function markdown(store: StoreResult): string {
+export function markdown({ stores, starts, growth }: Results): string {
+  return [
+    ...(stores.length === 0 ? [] : [barsSection(stores)]),
+    ...stores.map(storeSection),
+    ...(starts.length === 0 ? [] : [startSection(starts)]),
+    ...(growth.length === 0 ? [] : [growthSection(growth)]),
+  ].join('\n\n');
+}
+
+function chart(store: StoreResult): string {
+  const rows = CHARTED.map((workload) => ({
+    label: workload,
+    bars: contestantsOn(store.name).map(({ name }) => ({
+      name,
+      value: median(figures(store, name, workload, 'cpuUs')),
+    })),
+  }));
+  return barChart(store.name, rows);
+}
+
+function barsSection(stores: readonly StoreResult[]): string {
+  return `## What was aimed at
+
+${table(['', 'raw node:http', 'Fastify, same features'], barRows(stores))}`;
+}
+
+function storeSection(store: StoreResult): string {
   const workloads = [...new Set(store.samples.map(({ workload }) => workload))];
-  const cost = workloads.map((workload) => {
-    const cells = CONTESTANTS.map(({ name }) => spread(figures(store, name, workload, 'cpuUs'), 1));
-    const ratios = PEERS.map((peer) => spread(ratiosTo(store, peer, workload), 2));
-    return `| ${[workload, ...cells, ...ratios].join(' | ')} |`;
-  });
-  const latency = workloads.map((workload) => {
-    const cells = CONTESTANTS.map(({ name }) =>
-      [median(figures(store, name, workload, 'perSecond')).toFixed(0)]
-        .concat(
-          (['p50Ms', 'p99Ms', 'p999Ms'] as const).map((figure) =>
-            median(figures(store, name, workload, figure)).toFixed(2),
-          ),
-        )
-        .join(' / '),
-    );
-    return `| ${[workload, ...cells].join(' | ')} |`;
-  });
-  const names = [OURS, ...PEERS];
+  const names = contestantsOn(store.name).map(({ name }) => name);
+  const peers = names.filter((name) => name !== OURS);
+  const cpu = workloads.map((workload) => [
+    workload,
+    ...names.map((name) => spread(figures(store, name, workload, 'cpuUs'), 1)),
+  ]);
+  const compared = workloads.map((workload) => [
+    workload,
+    ...peers.map((peer) => {
+      const [theirs, ours] = [peer, OURS].map((name) => figures(store, name, workload, 'cpuUs'));
+      return spread(ratios(theirs!, ours!), 2);
+    }),
+  ]);
+  const latency = workloads.map((workload) => [
+    workload,
+    ...names.map((name) => {
+      const of = (figure: 'perSecond' | 'p50Ms' | 'p99Ms' | 'p999Ms') =>
+        median(figures(store, name, workload, figure));
+      const times = [of('p50Ms'), of('p99Ms'), of('p999Ms')].map((ms) => ms.toFixed(2));
+      return [of('perSecond').toFixed(0), ...times].join(' / ');
+    }),
+  ]);
+  const halfOfPeak = workloads.at(-1)!;
+  const delays = names.map((name) => spread(figures(store, name, halfOfPeak, 'loopDelayMs'), 2));
   return `## ${store.name}, ${store.connections} connections
 
-CPU time a request, in microseconds, and the ratios of the peers to the service:
+CPU time a request, in microseconds:
 
-${table(['workload', ...names, ...PEERS.map((peer) => `${peer} / ${OURS}`)])}
-${cost.join('\n')}
+${table(['workload', ...names], cpu)}
 
-Requests a second / p50 / p99 / p99.9, in milliseconds:
+The CPU time of a peer as a multiple of the service's. Above 1, the service costs less:
 
-${table(['workload', ...names])}
-${latency.join('\n')}`;
+${table(['workload', ...peers], compared)}
+
+Requests a second / p50 / p99 / p99.9 in milliseconds:
+
+${table(['workload', ...names], latency)}
+
+Delay of the event loop at half of peak, p99 in milliseconds:
+
+${table(['', ...names], [['delay', ...delays]])}`;
 }
 
-function table(columns: readonly string[]): string {
-  return `| ${columns.join(' | ')} |\n|${columns.map(() => '---').join('|')}|`;
+function startSection(starts: readonly StartResult[]): string {
+  const rows = starts.map(({ store, contestant, startMs, residentMib }) => [
+    store,
+    contestant,
+    startMs.toFixed(0),
+    residentMib.toFixed(0),
+  ]);
+  return `## Start and size
+
+Time from the start of the process to its first answer, in milliseconds, and resident memory when idle, in MiB. The
+database exists already.
+
+${table(['storage', 'contestant', 'first answer', 'memory'], rows)}`;
 }
 
-function chartRows(store: StoreResult) {
-  return ['list-20', 'list-20 filter', 'get', 'create'].map((workload) => ({
-    label: workload,
-    bars: CONTESTANTS.map(({ name }) => ({ name, value: median(figures(store, name, workload, 'cpuUs')) })),
-  }));
+function growthSection(growth: Results['growth']): string {
+  const rows = growth.flatMap(({ store, sizes }) =>
+    sizes.map(({ pets, openMs, bytesAPet, pageUs, filteredUs }) => [
+      store,
+      pets.toLocaleString('en'),
+      pageUs.toFixed(1),
+      filteredUs.toFixed(1),
+      (pageUs / sizes[0]!.pageUs).toFixed(2),
+      (filteredUs / sizes[0]!.filteredUs).toFixed(2),
+      openMs.toFixed(0),
+      bytesAPet?.toFixed(0) ?? '',
+    ]),
+  );
+  const columns = ['page', 'filtered page', 'of the smallest', 'filtered', 'open', 'bytes a pet'];
+  return `## Growth
+
+The time of a page of 20 pets anywhere in the catalogue, in microseconds, at the adapter's port without HTTP; the same
+as a multiple of that among the fewest pets (aim: at most 1.2); the time to open the storage and to read the first page,
+in milliseconds; and the bytes that a pet takes in the heap or in the file.
+
+${table(['storage', 'pets', ...columns], rows)}`;
 }
 
-function figures(
-  { samples }: StoreResult,
-  contestant: string,
-  workload: string,
-  figure: Figure,
-): readonly number[] {
-  return samples
-    .filter((sample) => sample.contestant === contestant && sample.workload === workload)
-    .map((sample) => sample[figure]);
-}
-
-function ratiosTo(store: StoreResult, peer: string, workload: string): readonly number[] {
-  const ours = figures(store, OURS, workload, 'cpuUs');
-  return figures(store, peer, workload, 'cpuUs').map((value, round) => value / ours[round]!);
-}
-
-function median(values: readonly number[]): number {
-  return quantile(values, 0.5);
-}
-
-function spread(values: readonly number[], digits: number): string {
-  const middle = median(values).toFixed(digits);
-  if (values.length < 3) return middle;
-  return `${middle} (${quantile(values, 0.25).toFixed(digits)} to ${quantile(values, 0.75).toFixed(digits)})`;
-}
-
-function quantile(values: readonly number[], q: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.round((sorted.length - 1) * q)] ?? Number.NaN;
+function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [columns, columns.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }

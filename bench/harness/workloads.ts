@@ -1,5 +1,5 @@
 /** How many pets there are before anything is measured. */
-export const PETS = 1_000;
+const PETS = 1_000;
 
 export const KEY = 'a-key-for-the-benchmark';
 
@@ -16,6 +16,16 @@ export type Workload = {
   readonly alone?: boolean;
   requests(paging: Paging): readonly string[];
 };
+
+/** The name of the workload that mixes reads and creates. */
+export const MIXED = '90 % reads';
+
+/** The same at half of the rate that the contestants reach. */
+export const HALF_OF_PEAK = `${MIXED}, half of peak`;
+
+export function oneConnection(workload: string): string {
+  return `${workload}, one connection`;
+}
 
 const CREATE = create(1);
 
@@ -44,7 +54,7 @@ export const WORKLOADS: readonly Workload[] = [
   { name: '401', statuses: [401], requests: () => [get('/v1/pets', 'a-wrong-key-of-the-same-form')] },
   { name: '400', statuses: [400], requests: list('?limit=1000') },
   {
-    name: '90 % reads',
+    name: MIXED,
     statuses: [200, 201],
     requests: () => [
       ...Array.from({ length: 6 }, () => get('/v1/pets')),

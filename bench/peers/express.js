@@ -1,6 +1,7 @@
 // Express as most people write it; with Mongoose on MongoDB.
+/* oxlint-disable oxc/no-async-endpoint-handlers -- Express 5 awaits handlers. */
 import express from 'express';
-import { openStore } from './store.js';
+import { idsInBlocks, openStore } from './store.js';
 
 const { API_KEYS, DATABASE_URL, PORT } = process.env;
 const store = DATABASE_URL.startsWith('mongodb:')
@@ -48,20 +49,7 @@ async function openMongoose(url) {
   schema.index({ status: 1, _id: 1 });
   const Pet = mongoose.model('Pet', schema);
   await Pet.init();
-  const { counters } = { counters: mongoose.connection.collection('counters') };
-  let next = 1;
-  let last = 0;
-  let taking;
-  const take = async () => {
-    const { end } = await counters.findOneAndUpdate(
-      { _id: 'pets' },
-      { $inc: { end: 1000 } },
-      { upsert: true, returnDocument: 'after' },
-    );
-    next = end - 999;
-    last = end;
-    taking = undefined;
-  };
+  const nextId = idsInBlocks(mongoose.connection.collection('counters'));
   const toPet = ({ _id, name, categoryId, status }) => ({ id: _id, name, categoryId, status });
   return {
     async list({ limit, status, after }) {
@@ -75,7 +63,7 @@ async function openMongoose(url) {
     },
     async insert(draft) {
       while (next > last) await (taking ??= take());
-      return toPet(await Pet.create({ ...draft, _id: next++ }));
+      return toPet(await Pet.create({ ...draft, _id: await nextId() }));
     },
   };
 }

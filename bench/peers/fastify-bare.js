@@ -6,10 +6,9 @@ const store = await openStore(process.env.DATABASE_URL);
 const authorization = `Bearer ${process.env.API_KEYS}`;
 const app = Fastify();
 
-app.addHook('onRequest', async (request, reply) => {
-  if (request.headers.authorization === authorization) return;
-  reply.code(401).send({ code: 'UNAUTHENTICATED', message: 'the API key is not valid', status: 401 });
-  return reply;
+app.addHook('onRequest', (request, reply, done) => {
+  if (request.headers.authorization === authorization) done();
+  else reply.code(401).send({ code: 'UNAUTHENTICATED', message: 'the API key is not valid', status: 401 });
 });
 app.get('/v1/pets', async (request, reply) => {
   const { limit = 20, status, after = 0 } = request.query;

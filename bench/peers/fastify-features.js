@@ -1,7 +1,7 @@
 // Fastify with what the service does: a pino line a request, request ids, keys by SHA-256, strict queries, a cursor and
 // its Link, deprecation headers, errors of one form. Schemas for requests and answers, as Fastify recommends.
 import { hash, randomUUID, timingSafeEqual } from 'node:crypto';
-import Fastify from 'fastify';
+import Fastify, { LogController } from 'fastify';
 import pino from 'pino';
 import { openStore } from './store.js';
 
@@ -11,7 +11,7 @@ const log = pino({ base: null }, pino.destination({ fd: 1, sync: false, minLengt
 
 const app = Fastify({
   loggerInstance: log,
-  disableRequestLogging: true,
+  logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
   genReqId: (request) => {
     const id = request.headers['x-request-id'];
     return id !== undefined && /^[\w.-]{1,64}$/.test(id) ? id : randomUUID();
@@ -45,7 +45,6 @@ app.addHook('onRequest', async (request, reply) => {
 app.addHook('onResponse', async (request, reply) => {
   request.log.info(
     {
-      requestId: request.id,
       method: request.method,
       route: request.routeOptions.url,
       status: reply.statusCode,
@@ -109,7 +108,7 @@ app.post(
   },
   async (request, reply) => {
     const created = await store.insert(request.body);
-    log.info({ audit: 'pet.created', requestId: request.id, petId: created.id, keyId: 'key-1' }, 'audit');
+    request.log.info({ audit: 'pet.created', petId: created.id, keyId: 'key-1', keyLabel: 'key-1' }, 'audit');
     return reply.code(201).header('Location', `/v1/pets/${created.id}`).send(created);
   },
 );

@@ -60,9 +60,9 @@ const server = createServer((request, response) => {
     request.on('data', (chunk) => {
       text += chunk;
     });
-    request.on('end', () => create(response, text));
-  } else if (path === '/v1/pets') list(response, query);
-  else if (path.startsWith('/v1/pets/')) get(response, path.slice('/v1/pets/'.length));
+    request.on('end', () => void create(response, text));
+  } else if (path === '/v1/pets') void list(response, query);
+  else if (path.startsWith('/v1/pets/')) void get(response, path.slice('/v1/pets/'.length));
   else fail(response, 404, 'ROUTE_NOT_FOUND', 'there is nothing at this path');
 });
 server.listen(Number(process.env.PORT), '127.0.0.1');

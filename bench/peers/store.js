@@ -55,22 +55,8 @@ async function mongodb(url) {
   const client = await new MongoClient(url, { writeConcern: { w: 'majority', journal: true } }).connect();
   const db = client.db();
   const pets = db.collection('pets');
-  const counters = db.collection('counters');
-  await pets.createIndex({ status: 1, _id: 1 });
-  // Ids come in blocks, as the service takes them: one round trip an insert.
-  let next = 1;
-  let last = 0;
-  let taking;
-  const take = async () => {
-    const { end } = await counters.findOneAndUpdate(
-      { _id: 'pets' },
-      { $inc: { end: 1000 } },
-      { upsert: true, returnDocument: 'after' },
-    );
-    next = end - 999;
-    last = end;
-    taking = undefined;
-  };
+  await pets.createIndex({ status: 1, _id: 1 }, undefined, {});
+  const nextId = idsInBlocks(db.collection('counters'));
   const toPet = ({ _id, name, categoryId, status }) => ({ id: _id, name, categoryId, status });
   return {
     async list({ limit, status, after }) {
@@ -83,10 +69,29 @@ async function mongodb(url) {
       return found === null ? undefined : toPet(found);
     },
     async insert({ name, categoryId, status = 'available' }) {
-      while (next > last) await (taking ??= take());
-      const _id = next++;
+      const _id = await nextId();
       await pets.insertOne({ _id, name, categoryId, status });
       return { id: _id, name, categoryId, status };
     },
+  };
+}
+
+/** Ids from a counter document, a thousand at once: most inserts take one round trip. */
+export function idsInBlocks(counters) {
+  const block = { next: 1, last: 0 };
+  let taking;
+  const take = async () => {
+    const { end } = await counters.findOneAndUpdate(
+      { _id: 'pets' },
+      { $inc: { end: 1000 } },
+      { upsert: true, returnDocument: 'after' },
+    );
+    block.next = end - 999;
+    block.last = end;
+    taking = undefined;
+  };
+  return async () => {
+    while (block.next > block.last) await (taking ??= take());
+    return block.next++;
   };
 }
