@@ -47,7 +47,7 @@ const workloads = WORKLOADS.filter(({ name }) => !quick || QUICK.includes(name))
 
 const THOUSAND = 1_000;
 const MILLION = 1_000_000;
-const MIN_FREE_BYTES = 4 * 2 ** 30;
+const MIN_FREE_BYTES = 2 * 2 ** 30;
 
 execFileSync('taskset', ['-pc', '1', String(process.pid)], { stdio: 'ignore' });
 await using directory = await temporaryDirectory('bench');
@@ -97,7 +97,7 @@ async function sizesOf(store: string): Promise<readonly number[]> {
   if (store === 'sqlite') {
     const { bavail, bsize } = await statfs(directory.path);
     if (bavail * bsize < MIN_FREE_BYTES) {
-      console.log('LEFT OUT: ten million pets in SQLite, because the disk has less than 4 GiB free');
+      console.log('LEFT OUT: ten million pets in SQLite, because the disk has less than 2 GiB free');
       return [THOUSAND, 100 * THOUSAND];
     }
   }

@@ -4,7 +4,7 @@ type Row = {
 };
 
 /** The first is the service. Each has enough contrast on both backgrounds. */
-const COLOURS = ['#1a9e6f', '#8a94a6', '#d08b30', '#b8602f', '#7c6fc4', '#4a90c4'];
+const COLOURS = ['#1a9e6f', '#7f8a9c', '#c07d22', '#b8602f', '#7c6fc4', '#4a90c4'];
 const BAR = { height: 13, gap: 2 };
 const GROUP_GAP = 12;
 const LEFT = 110;

@@ -1,8 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { cpuUsOf } from '../support/cpu-time.ts';
 import { ROOT } from '../support/service.ts';
 import { KEY, type Paging } from './workloads.ts';
 
@@ -96,7 +97,7 @@ export async function start(
     contestant,
     port,
     startMs,
-    cpuUs: () => cpuUs(pid),
+    cpuUs: () => cpuUsOf(pid),
     residentBytes: () => residentBytes(pid),
     watchLoop: () => void child.send('begin'),
     async loopDelayMs() {
@@ -135,16 +136,6 @@ async function freePort(): Promise<number> {
   await once(server, 'close');
   if (typeof address !== 'object' || address === null) throw new Error('no free port');
   return address.port;
-}
-
-let tickUs: number | undefined;
-
-function cpuUs(pid: number): number {
-  // The unit of /proc/PID/stat.
-  tickUs ??= 1e6 / Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * tickUs;
 }
 
 function residentBytes(pid: number): number {

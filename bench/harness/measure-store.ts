@@ -2,7 +2,7 @@ import { compareAnswers } from './compare-answers.ts';
 import { contestantsOn, databaseUrl, OURS, type Running, SAME_FEATURES, start } from './contestants.ts';
 import { closedLoop, fixedRate, type Load, once, percentile } from './load.ts';
 import type { Sample, StoreResult } from './samples.ts';
-import { FILL, HALF_OF_PEAK, MIXED, oneConnection, type Workload } from './workloads.ts';
+import { FILL, HALF_OF_PEAK, MIXED, oneConnection, type Workload, WORKLOADS } from './workloads.ts';
 
 export type Plan = {
   readonly rounds: number;
@@ -33,7 +33,7 @@ export async function measureStore(
       const fill = FILL.map((text) => Buffer.from(text));
       // In the same order for each contestant: the n-th pet is the same everywhere.
       await Promise.all(running.map(({ port }) => once(port, fill, [201])));
-      if (round === 0) await compareAnswers(running, workloads);
+      if (round === 0) await compareAnswers(running, WORKLOADS);
       for (const workload of workloads) {
         for (const one of running) samples.push(await measure(one, workload, connections, round, plan));
       }

@@ -1,3 +1,5 @@
+import { getRequest, postRequest } from '../support/http.ts';
+
 /** How many pets there are before anything is measured. */
 const PETS = 1_000;
 
@@ -65,14 +67,10 @@ export const WORKLOADS: readonly Workload[] = [
 ];
 
 function get(path: string, key = KEY): string {
-  return `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+  return getRequest(path, key);
 }
 
 function create(index: number): string {
   const pet = { name: `Rex ${index % 100}`, categoryId: index % 10, status: STATUSES[index % 3] };
-  const body = JSON.stringify(pet);
-  return (
-    `POST /v1/pets HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${KEY}\r\n` +
-    `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
-  );
+  return postRequest(JSON.stringify(pet), KEY);
 }
