@@ -46,7 +46,8 @@ export function barRows(stores: readonly StoreResult[]): readonly string[][] {
   });
 }
 
-function verdict(measured: number, bar: number, kind: 'least' | 'most'): string {
-  const reached = kind === 'least' ? measured >= bar : measured <= bar;
-  return `${measured.toFixed(2)} (at ${kind} ${bar}${reached ? '' : ': **missed**'})`;
+function verdict(ratio: number, bar: number, kind: 'least' | 'most'): string {
+  const measured = ratio.toFixed(2);
+  const reached = kind === 'least' ? Number(measured) >= bar : Number(measured) <= bar;
+  return `${measured} (at ${kind} ${bar}${reached ? '' : ': **missed**'})`;
 }

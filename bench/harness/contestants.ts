@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { afterDeath } from '../../test/support/after-death.ts';
 import { cpuUsOf } from '../support/cpu-time.ts';
 import { ROOT } from '../support/service.ts';
 import { KEY, type Paging } from './workloads.ts';
@@ -86,10 +87,16 @@ export async function start(
     stdio: ['ignore', 'ignore', 'inherit', ...(watchLoop ? (['ipc'] as const) : [])],
   });
   const ended = once(child, 'exit');
+  const ending = afterDeath(['kill', '-KILL', `${child.pid}`]);
+  const stop = async () => {
+    child.kill('SIGKILL');
+    await ended;
+    ending.cancel();
+  };
   const isUp = await answers(port, started + START_MS, () => child.exitCode !== null);
   const startMs = performance.now() - started;
   if (!isUp) {
-    child.kill('SIGKILL');
+    await stop();
     throw new Error(`${contestant.name} has not started on ${url.split(':')[0]}`);
   }
   const pid = child.pid ?? 0;
@@ -106,10 +113,7 @@ export async function start(
       const [ms] = await answer;
       return Number(ms);
     },
-    async stop() {
-      child.kill('SIGKILL');
-      await ended;
-    },
+    stop,
   };
 }
 

@@ -1,13 +1,9 @@
-/**
- * Loaded into each contestant before its program. Measures the delay of the event loop when the benchmark asks for it,
- * and ends the contestant when the benchmark is gone.
- */
+/** Loaded into each contestant before its program. Measures the delay of the event loop on request. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 const RESOLUTION_MS = 1;
 const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
 
-process.on('disconnect', () => process.exit());
 process.on('message', (command) => {
   if (command === 'begin') {
     histogram.reset();
