@@ -14,12 +14,13 @@ export type Results = {
 };
 
 const BENCH = join(import.meta.dirname, '..');
+const TITLES: Readonly<Record<string, string>> = { memory: 'Memory', sqlite: 'SQLite', mongodb: 'MongoDB' };
 const CHARTED = ['list-20', 'list-20 filter', 'get', 'create'];
 
 /** Writes results.md, which ends with notes.md, and a chart for each storage. */
 export async function writeResults(results: Results, about: string): Promise<void> {
   const notes = await readFile(join(BENCH, 'notes.md'), 'utf8');
-  const charts = results.stores.map(({ name }) => `![${name}](results-${name}.svg)`);
+  const charts = results.stores.map(({ name }) => `![${TITLES[name]}](results-${name}.svg)`);
   const text = `# Beside what people would pick instead
 
 Written by \`npm run bench\`. ${about}
@@ -53,7 +54,7 @@ function chart(store: StoreResult): string {
       value: median(figures(store, name, workload, 'cpuUs')),
     })),
   }));
-  return barChart(store.name, rows);
+  return barChart(TITLES[store.name] ?? store.name, rows);
 }
 
 function barsSection(stores: readonly StoreResult[]): string {
@@ -88,7 +89,7 @@ function storeSection(store: StoreResult): string {
   ]);
   const halfOfPeak = workloads.at(-1)!;
   const delays = names.map((name) => spread(figures(store, name, halfOfPeak, 'loopDelayMs'), 2));
-  return `## ${store.name}, ${store.connections} connections
+  return `## ${TITLES[store.name]}, ${store.connections} connections
 
 CPU time a request, in microseconds:
 
