@@ -13,10 +13,10 @@
  * Linux only: it reads /proc, pins the services to the first core, and itself to the second.
  */
 import { execFileSync } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { temporaryDirectory } from '../test/support/temporary-directory.ts';
+import { cpuUsOf } from './support/cpu-time.ts';
 import { dial, getRequest, onAnswer, postRequest } from './support/http.ts';
 import { ROOT, type RunningService, startService } from './support/service.ts';
 import { summary } from './support/statistics.ts';
@@ -26,8 +26,6 @@ const CONNECTIONS = 16;
 const WARM_UP_MS = 1_500;
 const ROUND_MS = 1_500;
 const PETS = 1_000;
-/** The unit of /proc/PID/stat. */
-const TICK_US = 1e6 / Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 
 const CREATE = postRequest('{"name":"Rex","categoryId":7}', KEY);
 const WORKLOADS: Readonly<Record<string, string>> = {
@@ -64,19 +62,12 @@ async function load(port: number, request: string, until: (done: number) => bool
   return done;
 }
 
-/** The CPU time of a process so far, in microseconds. */
-async function cpuUsOf(pid: number): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * TICK_US;
-}
-
 /** Microseconds of CPU time for one request. */
 async function measure({ port, pid }: RunningService, request: string, ms: number): Promise<number> {
-  const before = await cpuUsOf(pid);
+  const before = cpuUsOf(pid);
   const end = performance.now() + ms;
   const done = await load(port, request, () => performance.now() >= end);
-  return ((await cpuUsOf(pid)) - before) / done;
+  return (cpuUsOf(pid) - before) / done;
 }
 
 /** The cost of each workload in a new process. */
