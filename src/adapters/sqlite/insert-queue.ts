@@ -47,7 +47,7 @@ export class InsertQueue {
     this.#db = db;
     this.#guardedWrite = guardedWrite;
     this.#deadlineMs = deadlineMs;
-    this.#statements = prepareAll(db, INSERT_STATEMENTS);
+    this.#statements = prepareAll(db, INSERT_STATEMENTS, { returnArrays: true });
     this.#toArchivedPet = petReader(db).toArchivedPet;
   }
 
@@ -117,7 +117,7 @@ export class InsertQueue {
       if (isUnbindable(error)) return () => reject(error);
       if (!isConstraint(error)) throw error;
       // SQLite reports exhausted ids before a taken idempotency key, so look for the key in either case.
-      const stored = this.#statements.byIdempotencyKey.get(key) as ArchivedPetRow | undefined;
+      const stored = this.#statements.byIdempotencyKey.get(key) as unknown as ArchivedPetRow | undefined;
       if (stored !== undefined) return this.#replay(stored, waiting);
       const refusal = this.#areIdsExhausted() ? new PetIdsExhausted() : error;
       return () => reject(refusal);
@@ -138,7 +138,7 @@ export class InsertQueue {
   }
 
   #areIdsExhausted(): boolean {
-    const last = this.#statements.lastId.get() as { seq: bigint } | undefined;
-    return last !== undefined && last.seq >= MAX_PET_ID;
+    const [last] = (this.#statements.lastId.get() ?? []) as unknown as readonly [bigint?];
+    return last !== undefined && last >= MAX_PET_ID;
   }
 }

@@ -22,7 +22,7 @@ export class ReadableSqlitePetArchive implements ReadablePetArchive {
   protected readonly toArchivedPet: PetReader['toArchivedPet'];
 
   constructor(db: DatabaseSync) {
-    this.#queries = prepareAll(db, ARCHIVE_QUERIES);
+    this.#queries = prepareAll(db, ARCHIVE_QUERIES, { returnArrays: true });
     this.toArchivedPet = petReader(db).toArchivedPet;
   }
 
@@ -32,27 +32,25 @@ export class ReadableSqlitePetArchive implements ReadablePetArchive {
    */
   async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
     return retryAndTranslate(() => {
-      const rows = this.#queries.read.all(after, limit) as ArchivedPetRow[];
+      const rows = this.#queries.read.all(after, limit) as unknown as ArchivedPetRow[];
       return parseStoredPage(rows, after, this.toArchivedPet);
     });
   }
 
   /** @throws {StorageUnavailable} */
   async greatestId(): Promise<bigint> {
-    const { id } = await retryAndTranslate(() => this.#queries.greatestId.get() as { id: bigint });
-    return id;
+    return retryAndTranslate(() => theInteger(this.#queries.greatestId.get()));
   }
 
   /** @throws {StorageUnavailable} */
   async lastId(): Promise<bigint> {
-    const { id } = await retryAndTranslate(() => this.#queries.lastId.get() as { id: bigint });
-    return id;
+    return retryAndTranslate(() => theInteger(this.#queries.lastId.get()));
   }
 
   /** @throws {StorageUnavailable} */
   async count(upTo: bigint): Promise<number> {
-    const { n } = await retryAndTranslate(() => this.#queries.count.get(upTo) as { n: bigint });
-    return Number(n);
+    const count = await retryAndTranslate(() => theInteger(this.#queries.count.get(upTo)));
+    return Number(count);
   }
 }
 
@@ -66,7 +64,7 @@ export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArc
     super(db);
     this.#db = db;
     this.#guardedWrite = guardedWrite;
-    this.#statements = prepareAll(db, ARCHIVE_WRITES);
+    this.#statements = prepareAll(db, ARCHIVE_WRITES, { returnArrays: true });
   }
 
   /**
@@ -102,8 +100,14 @@ export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArc
     const blobs = idempotencyToBlobs(idempotency);
     const { changes } = this.#statements.insert.run(id, name, categoryId, status, ...blobs);
     if (changes !== 0n) return;
-    const stored = this.#statements.byId.get(id) as ArchivedPetRow | undefined;
+    const stored = this.#statements.byId.get(id) as unknown as ArchivedPetRow | undefined;
     if (stored === undefined) throw new IdempotencyKeyTaken(id);
     if (!samePet(this.toArchivedPet(stored), pet)) throw new PetIdTaken(id);
   }
+}
+
+/** The value of a query that returns one integer. */
+function theInteger(row: unknown): bigint {
+  const [value] = row as readonly [bigint];
+  return value;
 }

@@ -23,7 +23,7 @@ export class SqlitePetRepository implements PetRepository {
 
   constructor(db: DatabaseSync, inserts: InsertQueue) {
     this.#inserts = inserts;
-    this.#queries = prepareAll(db, PET_QUERIES);
+    this.#queries = prepareAll(db, PET_QUERIES, { returnArrays: true });
     this.#toPet = petReader(db).toPet;
   }
 
@@ -52,7 +52,7 @@ export class SqlitePetRepository implements PetRepository {
    */
   async findById(id: bigint): Promise<Pet | undefined> {
     return runAndTranslate(() => {
-      const [row] = this.#queries.byId.all(id) as PetRow[];
+      const [row] = this.#queries.byId.all(id) as unknown as PetRow[];
       return row && this.#toPet(row);
     });
   }
@@ -67,7 +67,7 @@ export class SqlitePetRepository implements PetRepository {
         status === undefined
           ? this.#queries.list.all(after, limit)
           : this.#queries.listByStatus.all(status, after, limit);
-      return parseStoredPage(rows as PetRow[], after, this.#toPet);
+      return parseStoredPage(rows as unknown as PetRow[], after, this.#toPet);
     });
   }
 }
