@@ -6,6 +6,7 @@ import type { ArchivedPet, PetArchive, ReadablePetArchive } from '../../applicat
 import { idempotencyToBlobs } from './blobs.ts';
 import type { GuardedWrite } from './file/file-guard.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
+import type { ReadCache } from './read-cache.ts';
 import { retryAndTranslate } from './retry-while-busy.ts';
 import {
   ARCHIVE_QUERIES,
@@ -58,12 +59,15 @@ export class ReadableSqlitePetArchive implements ReadablePetArchive {
 export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArchive {
   readonly #db: DatabaseSync;
   readonly #guardedWrite: GuardedWrite;
+  readonly #cache: ReadCache;
   readonly #statements: Prepared<typeof ARCHIVE_WRITES>;
 
-  constructor(db: DatabaseSync, guardedWrite: GuardedWrite) {
+  /** @param cache is emptied by every write, because the ids of an archive come in any order */
+  constructor(db: DatabaseSync, guardedWrite: GuardedWrite, cache: ReadCache) {
     super(db);
     this.#db = db;
     this.#guardedWrite = guardedWrite;
+    this.#cache = cache;
     this.#statements = prepareAll(db, ARCHIVE_WRITES, { returnArrays: true });
   }
 
@@ -79,6 +83,7 @@ export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArc
       return idempotency === undefined ? pet : { ...pet, idempotency: { ...idempotency } };
     });
     await this.#commit(() => {
+      this.#cache.clear();
       for (const pet of copies) this.#writeOne(pet);
     });
   }

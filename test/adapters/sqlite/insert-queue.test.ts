@@ -4,6 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { InsertQueue } from '../../../src/adapters/sqlite/insert-queue.ts';
 import { SqlitePetRepository } from '../../../src/adapters/sqlite/pet-repository.ts';
+import { ReadCache } from '../../../src/adapters/sqlite/read-cache.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { type NewPet, newPet } from '../../../src/domain/pet.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
@@ -142,7 +143,7 @@ describe('a full disk', () => {
 
   it('does not affect reads', async () => {
     const { db, queue } = await opened();
-    const pets = new SqlitePetRepository(db, queue);
+    const pets = new SqlitePetRepository(db, queue, new ReadCache(db));
     const pet = await pets.insert(rex);
     db.exec('PRAGMA max_page_count = 1');
 
@@ -184,7 +185,7 @@ describe('a COMMIT that fails', () => {
 describe('a file that another program has locked', () => {
   it('makes inserts wait, while the event loop and reads continue', async () => {
     const { file, db, queue } = await opened();
-    const pets = new SqlitePetRepository(db, queue);
+    const pets = new SqlitePetRepository(db, queue, new ReadCache(db));
     const pet = await pets.insert(rex);
     const other = otherConnection(file);
     other.exec('BEGIN IMMEDIATE');
