@@ -29,7 +29,7 @@ type Waiting = {
 type Settle = () => void;
 
 /**
- * Group commit: all inserts of one turn of the event loop share a transaction, and their promises resolve after its
+ * Group commit: all inserts of two turns of the event loop share a transaction, and their promises resolve after its
  * commit. A commit waits for the disk, and a hundred rows hardly take longer than one.
  */
 export class InsertQueue {
@@ -86,6 +86,10 @@ export class InsertQueue {
   /** Never rejects: every failure goes to the inserts that it concerns. */
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
+      await turn();
+      // The answers of the last batch bring the next requests, and often the first one comes a turn earlier than the
+      // rest. With 4, 16 and 32 clients a commit takes 3.9, 13.7 and 27 inserts, and without this turn 2.6, 12 and 20.
+      // A turn takes 2 us, a commit 120.
       await turn();
       const batch = this.#waiting;
       try {

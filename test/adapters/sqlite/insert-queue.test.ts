@@ -24,6 +24,17 @@ describe('group commit', () => {
     expect(await commits(file)).toBe(before + 1);
   });
 
+  it('puts the inserts of the next turn into the same transaction', async () => {
+    const { file, queue } = await opened();
+    const before = await commits(file);
+
+    const first = queue.add(rex);
+    await turn();
+    await Promise.all([first, queue.add(rex)]);
+
+    expect(await commits(file)).toBe(before + 1);
+  });
+
   it('puts the inserts of the next turn into another transaction', async () => {
     const { file, queue } = await opened();
     const before = await commits(file);
