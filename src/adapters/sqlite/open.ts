@@ -20,6 +20,7 @@ import { InsertQueue } from './insert-queue.ts';
 import { ReadableSqlitePetArchive, SqlitePetArchive } from './pet-archive.ts';
 import { SqlitePetRepository } from './pet-repository.ts';
 import { SqliteProbe } from './probe.ts';
+import { ReadCache } from './read-cache.ts';
 import { retryWhileBusy } from './retry-while-busy.ts';
 import { migrate, readVersion, SCHEMA_VERSION, versionProblem } from './schema.ts';
 
@@ -44,9 +45,10 @@ export async function openSqliteStorage(path: string, log = NO_WARNINGS): Promis
     const guard = new FileGuard(db, log, { holdsLock: true });
     const { guardedWrite } = guard;
     const inserts = new InsertQueue(db, guardedWrite);
+    const cache = new ReadCache(db);
     return {
-      pets: new SqlitePetRepository(db, inserts),
-      archive: new SqlitePetArchive(db, guardedWrite),
+      pets: new SqlitePetRepository(db, inserts, cache),
+      archive: new SqlitePetArchive(db, guardedWrite, cache),
       keys: new SqliteApiKeyRepository(db, guardedWrite),
       probe: new SqliteProbe(db, guardedWrite),
       async close() {

@@ -6,6 +6,7 @@ import type { ArchivedPet, PetArchive, ReadablePetArchive } from '../../applicat
 import { idempotencyToBlobs } from './blobs.ts';
 import type { GuardedWrite } from './file/file-guard.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
+import type { ReadCache } from './read-cache.ts';
 import { retryAndTranslate } from './retry-while-busy.ts';
 import {
   ARCHIVE_QUERIES,
@@ -22,7 +23,7 @@ export class ReadableSqlitePetArchive implements ReadablePetArchive {
   protected readonly toArchivedPet: PetReader['toArchivedPet'];
 
   constructor(db: DatabaseSync) {
-    this.#queries = prepareAll(db, ARCHIVE_QUERIES);
+    this.#queries = prepareAll(db, ARCHIVE_QUERIES, { returnArrays: true });
     this.toArchivedPet = petReader(db).toArchivedPet;
   }
 
@@ -32,27 +33,25 @@ export class ReadableSqlitePetArchive implements ReadablePetArchive {
    */
   async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
     return retryAndTranslate(() => {
-      const rows = this.#queries.read.all(after, limit) as ArchivedPetRow[];
+      const rows = this.#queries.read.all(after, limit) as unknown as ArchivedPetRow[];
       return parseStoredPage(rows, after, this.toArchivedPet);
     });
   }
 
   /** @throws {StorageUnavailable} */
   async greatestId(): Promise<bigint> {
-    const { id } = await retryAndTranslate(() => this.#queries.greatestId.get() as { id: bigint });
-    return id;
+    return retryAndTranslate(() => theInteger(this.#queries.greatestId.get()));
   }
 
   /** @throws {StorageUnavailable} */
   async lastId(): Promise<bigint> {
-    const { id } = await retryAndTranslate(() => this.#queries.lastId.get() as { id: bigint });
-    return id;
+    return retryAndTranslate(() => theInteger(this.#queries.lastId.get()));
   }
 
   /** @throws {StorageUnavailable} */
   async count(upTo: bigint): Promise<number> {
-    const { n } = await retryAndTranslate(() => this.#queries.count.get(upTo) as { n: bigint });
-    return Number(n);
+    const count = await retryAndTranslate(() => theInteger(this.#queries.count.get(upTo)));
+    return Number(count);
   }
 }
 
@@ -60,13 +59,16 @@ export class ReadableSqlitePetArchive implements ReadablePetArchive {
 export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArchive {
   readonly #db: DatabaseSync;
   readonly #guardedWrite: GuardedWrite;
+  readonly #cache: ReadCache;
   readonly #statements: Prepared<typeof ARCHIVE_WRITES>;
 
-  constructor(db: DatabaseSync, guardedWrite: GuardedWrite) {
+  /** @param cache is emptied by every write, because the ids of an archive come in any order */
+  constructor(db: DatabaseSync, guardedWrite: GuardedWrite, cache: ReadCache) {
     super(db);
     this.#db = db;
     this.#guardedWrite = guardedWrite;
-    this.#statements = prepareAll(db, ARCHIVE_WRITES);
+    this.#cache = cache;
+    this.#statements = prepareAll(db, ARCHIVE_WRITES, { returnArrays: true });
   }
 
   /**
@@ -81,6 +83,7 @@ export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArc
       return idempotency === undefined ? pet : { ...pet, idempotency: { ...idempotency } };
     });
     await this.#commit(() => {
+      this.#cache.clear();
       for (const pet of copies) this.#writeOne(pet);
     });
   }
@@ -102,8 +105,14 @@ export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArc
     const blobs = idempotencyToBlobs(idempotency);
     const { changes } = this.#statements.insert.run(id, name, categoryId, status, ...blobs);
     if (changes !== 0n) return;
-    const stored = this.#statements.byId.get(id) as ArchivedPetRow | undefined;
+    const stored = this.#statements.byId.get(id) as unknown as ArchivedPetRow | undefined;
     if (stored === undefined) throw new IdempotencyKeyTaken(id);
     if (!samePet(this.toArchivedPet(stored), pet)) throw new PetIdTaken(id);
   }
+}
+
+/** The value of a query that returns one integer. */
+function theInteger(row: unknown): bigint {
+  const [value] = row as readonly [bigint];
+  return value;
 }

@@ -26,17 +26,18 @@ export function petReader(db: DatabaseSync): PetReader {
     if (!Buffer.from(name).equals(bytes)) throw new DamagedPet(id, 'name must be UTF-8');
   }
 
-  function toPet({ id, name, category_id: categoryId, status }: PetRow): Pet {
+  function toPet([id, name, categoryId, status]: PetRow | ArchivedPetRow): Pet {
     const pet = parseStoredPet(id, { name, categoryId, status });
     if (pet.name.includes(REPLACEMENT)) refuseInvalidUtf8(id, pet.name);
     return pet;
   }
 
   function toArchivedPet(row: ArchivedPetRow): ArchivedPet {
+    const [, , , , key, fingerprint] = row;
     return parseStoredIdempotency(
       toPet(row),
-      blobToHash(row.idempotency_key) ?? undefined,
-      blobToHash(row.fingerprint) ?? undefined,
+      blobToHash(key) ?? undefined,
+      blobToHash(fingerprint) ?? undefined,
     );
   }
 

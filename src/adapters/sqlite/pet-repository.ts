@@ -10,6 +10,7 @@ import type { NewPet, Pet } from '../../domain/pet.ts';
 import { runAndTranslate } from './errors.ts';
 import type { InsertQueue } from './insert-queue.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
+import type { ReadCache } from './read-cache.ts';
 import { PET_QUERIES, type PetRow, type Prepared, prepareAll } from './statements.ts';
 
 /** Less than every id of a pet. */
@@ -19,11 +20,13 @@ const BEGINNING = 0n;
 export class SqlitePetRepository implements PetRepository {
   readonly #inserts: InsertQueue;
   readonly #queries: Prepared<typeof PET_QUERIES>;
+  readonly #cache: ReadCache;
   readonly #toPet: PetReader['toPet'];
 
-  constructor(db: DatabaseSync, inserts: InsertQueue) {
+  constructor(db: DatabaseSync, inserts: InsertQueue, cache: ReadCache) {
     this.#inserts = inserts;
-    this.#queries = prepareAll(db, PET_QUERIES);
+    this.#queries = prepareAll(db, PET_QUERIES, { returnArrays: true });
+    this.#cache = cache;
     this.#toPet = petReader(db).toPet;
   }
 
@@ -52,8 +55,13 @@ export class SqlitePetRepository implements PetRepository {
    */
   async findById(id: bigint): Promise<Pet | undefined> {
     return runAndTranslate(() => {
-      const [row] = this.#queries.byId.all(id) as PetRow[];
-      return row && this.#toPet(row);
+      const [known] = this.#cache.get(id) ?? [];
+      if (known !== undefined) return known;
+      const row = this.#queries.byId.get(id) as unknown as PetRow | undefined;
+      if (row === undefined) return undefined;
+      const pet = this.#toPet(row);
+      this.#cache.add(id, [pet]);
+      return pet;
     });
   }
 
@@ -63,11 +71,16 @@ export class SqlitePetRepository implements PetRepository {
    */
   async list({ status, after = BEGINNING, limit }: PetQuery): Promise<readonly Pet[]> {
     return runAndTranslate(() => {
+      const key = `${status} ${after} ${limit}`;
+      const known = this.#cache.get(key);
+      if (known !== undefined) return known.slice();
       const rows =
         status === undefined
           ? this.#queries.list.all(after, limit)
           : this.#queries.listByStatus.all(status, after, limit);
-      return parseStoredPage(rows as PetRow[], after, this.#toPet);
+      const pets = parseStoredPage(rows as unknown as PetRow[], after, this.#toPet);
+      if (pets.length === limit) this.#cache.add(key, pets.slice());
+      return pets;
     });
   }
 }

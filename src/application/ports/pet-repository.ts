@@ -30,7 +30,9 @@ export type Inserted = {
  * - Values come back exactly as they were stored, including int64 and Unicode.
  * - The store shares no object with its callers. Changing an argument or a result later has no effect.
  * - A read returns every pet whose insert resolved before the read began, in any process on the same storage.
- * - Every record is checked when it is read. A record whose key cannot be the id of a pet is ignored.
+ * - Every record is checked when it is read from the storage. An adapter may keep pets that it has read, within a stated
+ *   number. A record that another program changes or removes may therefore be returned as it was, for a stated time.
+ * - A record whose key cannot be the id of a pet is ignored.
  * - Every method rejects within a bounded time when it cannot reach the storage.
  */
 export interface PetRepository {

@@ -4,6 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { InsertQueue } from '../../../src/adapters/sqlite/insert-queue.ts';
 import { SqlitePetRepository } from '../../../src/adapters/sqlite/pet-repository.ts';
+import { ReadCache } from '../../../src/adapters/sqlite/read-cache.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { type NewPet, newPet } from '../../../src/domain/pet.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
@@ -19,6 +20,17 @@ describe('group commit', () => {
     const before = await commits(file);
 
     await Promise.all(times(50, () => queue.add(rex)));
+
+    expect(await commits(file)).toBe(before + 1);
+  });
+
+  it('puts the inserts of the next turn into the same transaction', async () => {
+    const { file, queue } = await opened();
+    const before = await commits(file);
+
+    const first = queue.add(rex);
+    await turn();
+    await Promise.all([first, queue.add(rex)]);
 
     expect(await commits(file)).toBe(before + 1);
   });
@@ -142,7 +154,7 @@ describe('a full disk', () => {
 
   it('does not affect reads', async () => {
     const { db, queue } = await opened();
-    const pets = new SqlitePetRepository(db, queue);
+    const pets = new SqlitePetRepository(db, queue, new ReadCache(db));
     const pet = await pets.insert(rex);
     db.exec('PRAGMA max_page_count = 1');
 
@@ -184,7 +196,7 @@ describe('a COMMIT that fails', () => {
 describe('a file that another program has locked', () => {
   it('makes inserts wait, while the event loop and reads continue', async () => {
     const { file, db, queue } = await opened();
-    const pets = new SqlitePetRepository(db, queue);
+    const pets = new SqlitePetRepository(db, queue, new ReadCache(db));
     const pet = await pets.insert(rex);
     const other = otherConnection(file);
     other.exec('BEGIN IMMEDIATE');

@@ -1,0 +1,183 @@
+import { describe, expect, it } from 'vitest';
+import type { SqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { ReadCache } from '../../../src/adapters/sqlite/read-cache.ts';
+import type { Pet } from '../../../src/domain/pet.ts';
+import { anArchivedPet } from '../../support/archived-pets.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
+import { damage, newDatabase, newFile, openService, otherConnection } from '../../support/sqlite.ts';
+
+const TRUSTED_MS = 100;
+const PETS = [1n, 3n, 5n].map((id) => anArchivedPet({ id }));
+const [first, second, third] = PETS as [Pet, Pet, Pet];
+
+async function serviceWithPets() {
+  const clock = fakeClock();
+  const file = await newFile();
+  const storage = await openService(file);
+  await storage.archive.write(PETS);
+  return { clock, file, ...storage };
+}
+
+/** By id, as a page of all pets, and as a page with a filter. */
+async function readAll(pets: SqliteStorage['pets']) {
+  return {
+    one: await pets.findById(1n),
+    page: await pets.list({ limit: 2 }),
+    filtered: await pets.list({ status: 'available', limit: 2 }),
+  };
+}
+
+/** From then on, the cache has everything. */
+async function readAllTwice(pets: SqliteStorage['pets']) {
+  await readAll(pets);
+  return readAll(pets);
+}
+
+const BEFORE = { one: first, page: [first, second], filtered: [first, second] };
+
+describe('what another connection changes after it was read', () => {
+  it('shows after 100 ms', async () => {
+    const { clock, file, pets } = await serviceWithPets();
+    expect(await readAllTwice(pets)).toStrictEqual(BEFORE);
+
+    otherConnection(file).exec("UPDATE pets SET name = 'Tom' WHERE id = 1");
+    clock.advance(TRUSTED_MS - 1);
+    expect(await readAll(pets)).toStrictEqual(BEFORE);
+    clock.advance(1);
+
+    const tom = { ...first, name: 'Tom' };
+    expect(await readAll(pets)).toStrictEqual({ one: tom, page: [tom, second], filtered: [tom, second] });
+  });
+
+  it('shows after 100 ms: a removed pet', async () => {
+    const { clock, file, pets } = await serviceWithPets();
+    await readAllTwice(pets);
+
+    otherConnection(file).exec('DELETE FROM pets WHERE id = 1');
+    clock.advance(TRUSTED_MS);
+
+    expect(await readAll(pets)).toStrictEqual({
+      one: undefined,
+      page: [second, third],
+      filtered: [second, third],
+    });
+  });
+
+  it('shows after 100 ms: a damaged pet, and its repair at once', async () => {
+    const { clock, file, pets } = await serviceWithPets();
+    await readAllTwice(pets);
+
+    damage(file, "UPDATE pets SET category_id = 'seven' WHERE id = 1");
+    clock.advance(TRUSTED_MS);
+    await expect(pets.findById(1n)).rejects.toMatchObject({ kind: 'damaged-pet', id: 1n });
+    await expect(pets.list({ limit: 2 })).rejects.toMatchObject({ kind: 'damaged-pet', id: 1n });
+    otherConnection(file).exec('UPDATE pets SET category_id = 7 WHERE id = 1');
+
+    expect(await readAll(pets)).toStrictEqual(BEFORE);
+  });
+});
+
+describe('what this connection writes', () => {
+  it('shows at once: an insert behind a page that is not full', async () => {
+    const { pets } = await serviceWithPets();
+    for (let n = 0; n < 3; n++) expect(await pets.list({ limit: 4 })).toStrictEqual(PETS);
+
+    const fourth = await pets.insert(anArchivedPet({ id: 0n, name: 'Tom' }));
+
+    expect(await pets.list({ limit: 4 })).toStrictEqual([...PETS, fourth]);
+  });
+
+  it('shows at once: an unknown id that is inserted', async () => {
+    const { pets } = await serviceWithPets();
+    for (let n = 0; n < 3; n++) expect(await pets.findById(6n)).toBeUndefined();
+
+    const inserted = await pets.insert(anArchivedPet({ id: 0n, name: 'Tom' }));
+
+    expect(await pets.findById(6n)).toStrictEqual(inserted);
+  });
+
+  it('shows at once: an import between the pets of a full page', async () => {
+    const { pets, archive } = await serviceWithPets();
+    expect(await readAllTwice(pets)).toStrictEqual(BEFORE);
+
+    const between = anArchivedPet({ id: 2n });
+    await archive.write([between]);
+
+    expect(await readAll(pets)).toStrictEqual({
+      one: first,
+      page: [first, between],
+      filtered: [first, between],
+    });
+  });
+});
+
+it('gives each caller a page of its own', async () => {
+  const { pets } = await serviceWithPets();
+
+  for (let n = 0; n < 4; n++) {
+    const page = await pets.list({ limit: 2 });
+    expect(page).toStrictEqual([first, second]);
+    (page as Pet[]).reverse();
+    expect(page.map((pet) => Object.isFrozen(pet))).toStrictEqual([true, true]);
+  }
+});
+
+it('distinguishes pages by status, beginning and limit', async () => {
+  const { pets, archive } = await serviceWithPets();
+  const sold = [7n, 9n].map((id) => anArchivedPet({ id, status: 'sold' }));
+  await archive.write(sold);
+
+  for (let n = 0; n < 3; n++) {
+    expect(await pets.list({ limit: 2 })).toStrictEqual([first, second]);
+    expect(await pets.list({ limit: 1 })).toStrictEqual([first]);
+    expect(await pets.list({ limit: 1, after: 1n })).toStrictEqual([second]);
+    expect(await pets.list({ limit: 2, status: 'sold' })).toStrictEqual(sold);
+    expect(await pets.list({ limit: 1, after: 7n, status: 'sold' })).toStrictEqual([sold[1]]);
+  }
+});
+
+async function newCache() {
+  const { db } = await newDatabase();
+  const cache = new ReadCache(db);
+  expect(cache.get('page')).toBeUndefined();
+  return cache;
+}
+
+it('keeps what is read for the second time', async () => {
+  const cache = await newCache();
+
+  cache.add('page', PETS);
+  expect(cache.get('page')).toBeUndefined();
+  cache.add('page', PETS);
+  expect(cache.get('page')).toBe(PETS);
+});
+
+it('keeps at most 10,000 pets', async () => {
+  const cache = await newCache();
+  const addTwice = (key: bigint | string, pets: readonly Pet[]) => {
+    cache.add(key, pets);
+    cache.add(key, pets);
+  };
+  const page = Array<Pet>(100).fill(first);
+  for (let n = 0; n < 100; n++) addTwice(`page ${n}`, page);
+  expect(cache.get('page 0')).toBe(page);
+  expect(cache.get('page 99')).toBe(page);
+
+  addTwice(1n, [first]);
+
+  expect(cache.get(1n)).toStrictEqual([first]);
+  expect(cache.get('page 0')).toBeUndefined();
+  expect(cache.get('page 99')).toBeUndefined();
+});
+
+it('remembers at most 10,000 reads', async () => {
+  const cache = await newCache();
+  for (let n = 0; n < 10_000; n++) cache.add(`page ${n}`, PETS);
+  cache.add('another page', PETS);
+
+  cache.add('page 0', PETS);
+  cache.add('another page', PETS);
+
+  expect(cache.get('page 0')).toBeUndefined();
+  expect(cache.get('another page')).toBe(PETS);
+});
