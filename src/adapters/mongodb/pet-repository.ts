@@ -1,4 +1,4 @@
-import { type Collection, type Db, type Filter, UUID } from 'mongodb';
+import { type Collection, type Db, type Filter, type FindOptions, type Long, UUID } from 'mongodb';
 import { IdempotencyKeyReused, PetIdsExhausted } from '../../application/pets/errors.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type {
@@ -9,6 +9,7 @@ import type {
 } from '../../application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { type NewPet, type Pet, storedPet } from '../../domain/pet.ts';
+import { Batcher } from './batcher.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { type Deadline, withDeadline } from './connection/deadline.ts';
 import { duplicateField } from './connection/mongo-errors.ts';
@@ -23,6 +24,7 @@ import {
   toPet,
   toPetDocument,
 } from './pet-document.ts';
+import { decodePet, petIdIn } from './pet-bytes.ts';
 import { STATUS_INDEX } from './schema/collection-plans.ts';
 import { countersOf, type PetDocument, petsOf } from './schema/collections.ts';
 import { toLong } from './schema/long.ts';
@@ -38,6 +40,7 @@ export class MongoPetRepository implements PetRepository {
   readonly #ids: IdAllocator;
   readonly #reads: ConfirmedReads;
   readonly #timeoutMs: number;
+  readonly #lookups = new Batcher((ids: readonly Long[]) => this.#find(ids));
 
   /** @param timeoutMs the limit of every call. Default: 10 s. */
   constructor(db: Db, reads: ConfirmedReads, timeoutMs = CALL_TIMEOUT_MS) {
@@ -79,11 +82,10 @@ export class MongoPetRepository implements PetRepository {
    * @throws {StorageUnavailable}
    */
   async findById(id: bigint): Promise<Pet | undefined> {
-    const filter = { _id: toLong(id) };
-    const options = { projection: PET_FIELDS } as const;
+    const key = toLong(id);
     // Pets never change: only a miss can be out of date.
-    const found = await this.#read(() => this.#pets.findOne(filter, options), isNull);
-    return found === null || !hasPetId(found) ? undefined : toPet(found);
+    const found = await this.#read(async () => (await this.#lookups.add(key)).get(id), isUndefined);
+    return found && decodePet(id, found);
   }
 
   /**
@@ -100,6 +102,20 @@ export class MongoPetRepository implements PetRepository {
     } as const;
     const found = await this.#read(() => this.#pets.find(filter, options).toArray());
     return parseStoredPage(found, after, toPet);
+  }
+
+  async #find(ids: readonly Long[]): Promise<ReadonlyMap<bigint | undefined, Uint8Array>> {
+    const filter = { _id: { $in: [...ids] } };
+    const found = await this.#findRaw(filter, { batchSize: ids.length, singleBatch: true });
+    return new Map(found.map((bytes) => [petIdIn(bytes), bytes]));
+  }
+
+  /** @returns the documents as bytes, to decode one by one */
+  async #findRaw(filter: Filter<PetDocument>, options: FindOptions): Promise<readonly Uint8Array[]> {
+    const found: readonly unknown[] = await this.#pets
+      .find(filter, { projection: PET_FIELDS, ...options, raw: true })
+      .toArray();
+    return found as readonly Uint8Array[];
   }
 
   #read<T>(read: () => Promise<T>, isMiss?: (result: T) => boolean): Promise<T> {
@@ -149,6 +165,10 @@ export class MongoPetRepository implements PetRepository {
   #durable(filter: Filter<PetDocument>): Promise<PetDocument | null> {
     return this.#pets.findOne(filter);
   }
+}
+
+function isUndefined(result: unknown): boolean {
+  return result === undefined;
 }
 
 function isNull(result: unknown): boolean {
