@@ -5,7 +5,7 @@ import { type StoredPetDocument, toPet } from './pet-document.ts';
 
 /** The type of an int64 and the name `_id`, as BSON: https://bsonspec.org/spec.html */
 const LONG_ID = Buffer.from('\u0012_id\0');
-/** After the length of the document, an int32. The server keeps `_id` first. */
+/** Behind the length of the document, an int32. The server keeps `_id` first. */
 const LONG_ID_AT = 4;
 
 /** @returns the id in the bytes of a document with `_id`; `undefined` if it cannot be the id of a pet */
@@ -20,18 +20,18 @@ export function petIdIn(bytes: Uint8Array): bigint | undefined {
 /**
  * Decodes one pet of a reply. The driver would decode all of them: one with invalid text would spoil the whole reply.
  *
- * @param id the {@link petIdIn} the bytes
+ * @param bytes of a document that has a {@link petIdIn}
  * @throws {DamagedPet}
  */
-export function decodePet(id: bigint, bytes: Uint8Array): Pet {
-  return toPet(decode(id, bytes));
+export function decodePet(bytes: Uint8Array): Pet {
+  return toPet(decode(bytes));
 }
 
-function decode(id: bigint, bytes: Uint8Array): StoredPetDocument {
+function decode(bytes: Uint8Array): StoredPetDocument {
   try {
     return BSON.deserialize(bytes, { promoteLongs: false });
   } catch (error) {
     if (!(error instanceof BSON.BSONError)) throw error;
-    throw new DamagedPet(id, 'text must be UTF-8');
+    throw new DamagedPet(petIdIn(bytes) ?? 0n, 'text must be UTF-8');
   }
 }

@@ -1,6 +1,5 @@
-import { type Collection, type Db, type Filter, type FindOptions, type Long, UUID } from 'mongodb';
+import { type Collection, type Db, type Filter, UUID } from 'mongodb';
 import { IdempotencyKeyReused, PetIdsExhausted } from '../../application/pets/errors.ts';
-import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type {
   Idempotency,
   Inserted,
@@ -9,23 +8,13 @@ import type {
 } from '../../application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { type NewPet, type Pet, storedPet } from '../../domain/pet.ts';
-import { Batcher } from './batcher.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { type Deadline, withDeadline } from './connection/deadline.ts';
 import { duplicateField } from './connection/mongo-errors.ts';
 import { IdAllocator } from './id-allocator.ts';
-import {
-  hasPetId,
-  isWrittenBy,
-  page,
-  PET_FIELDS,
-  petIds,
-  toArchivedPet,
-  toPet,
-  toPetDocument,
-} from './pet-document.ts';
-import { decodePet, petIdIn } from './pet-bytes.ts';
-import { STATUS_INDEX } from './schema/collection-plans.ts';
+import { decodePet } from './pet-bytes.ts';
+import { hasPetId, isWrittenBy, toArchivedPet, toPetDocument } from './pet-document.ts';
+import { PetReader } from './pet-reader.ts';
 import { countersOf, type PetDocument, petsOf } from './schema/collections.ts';
 import { toLong } from './schema/long.ts';
 
@@ -37,14 +26,15 @@ const MAX_ID_CONFLICTS = 5;
 /** Pets in MongoDB, shared by any number of processes. */
 export class MongoPetRepository implements PetRepository {
   readonly #pets: Collection<PetDocument>;
+  readonly #reader: PetReader;
   readonly #ids: IdAllocator;
   readonly #reads: ConfirmedReads;
   readonly #timeoutMs: number;
-  readonly #lookups = new Batcher((ids: readonly Long[]) => this.#find(ids));
 
   /** @param timeoutMs the limit of every call. Default: 10 s. */
   constructor(db: Db, reads: ConfirmedReads, timeoutMs = CALL_TIMEOUT_MS) {
     this.#pets = petsOf(db);
+    this.#reader = new PetReader(this.#pets);
     this.#ids = new IdAllocator(countersOf(db), this.#pets);
     this.#reads = reads;
     this.#timeoutMs = timeoutMs;
@@ -84,8 +74,8 @@ export class MongoPetRepository implements PetRepository {
   async findById(id: bigint): Promise<Pet | undefined> {
     const key = toLong(id);
     // Pets never change: only a miss can be out of date.
-    const found = await this.#read(async () => (await this.#lookups.add(key)).get(id), isUndefined);
-    return found && decodePet(id, found);
+    const found = await this.#read(() => this.#reader.find(key), isUndefined);
+    return found && decodePet(found);
   }
 
   /**
@@ -93,29 +83,8 @@ export class MongoPetRepository implements PetRepository {
    * @throws {StorageUnavailable}
    */
   async list({ status, after = 0n, limit }: PetQuery): Promise<readonly Pet[]> {
-    const filter = { ...(status !== undefined && { status }), ...petIds({ after }) };
-    const options = {
-      projection: PET_FIELDS,
-      ...page(limit),
-      // Without the hint, the planner may scan all pets by id if many of the first ones have the status.
-      ...(status !== undefined && { hint: STATUS_INDEX.name }),
-    } as const;
-    const found = await this.#read(() => this.#pets.find(filter, options).toArray());
-    return parseStoredPage(found, after, toPet);
-  }
-
-  async #find(ids: readonly Long[]): Promise<ReadonlyMap<bigint | undefined, Uint8Array>> {
-    const filter = { _id: { $in: [...ids] } };
-    const found = await this.#findRaw(filter, { batchSize: ids.length, singleBatch: true });
-    return new Map(found.map((bytes) => [petIdIn(bytes), bytes]));
-  }
-
-  /** @returns the documents as bytes, to decode one by one */
-  async #findRaw(filter: Filter<PetDocument>, options: FindOptions): Promise<readonly Uint8Array[]> {
-    const found: readonly unknown[] = await this.#pets
-      .find(filter, { projection: PET_FIELDS, ...options, raw: true })
-      .toArray();
-    return found as readonly Uint8Array[];
+    const query = { status, after, limit };
+    return this.#read(() => this.#reader.page(query));
   }
 
   #read<T>(read: () => Promise<T>, isMiss?: (result: T) => boolean): Promise<T> {

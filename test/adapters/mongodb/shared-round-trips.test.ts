@@ -120,3 +120,86 @@ describe.skipIf(mongo === undefined)(`pets that are looked up at once in MongoDB
     expect(await early).toMatchObject({ id: 1n });
   });
 });
+
+describe.skipIf(mongo === undefined)(`lists that are asked for at once in MongoDB${leftOut}`, () => {
+  it('share a command if they are identical', async () => {
+    const database = await emptyDatabase();
+    const stored = await fill(database, 30);
+    const { repository, sent } = await openRepository(database.url);
+
+    const queries = numbers(50).map((n) => (n % 2 === 0 ? { limit: 10 } : { limit: 10, after: 5n }));
+    const pages = await Promise.all(queries.map((query) => repository.list(query)));
+
+    expect(pages).toStrictEqual(
+      queries.map(({ after = 0n }) => stored.slice(Number(after), Number(after) + 10)),
+    );
+    expect(sent('find')).toBe(2);
+  });
+
+  it('share nothing if they differ', async () => {
+    const database = await emptyDatabase();
+    await fill(database, 30);
+    const { repository, sent } = await openRepository(database.url);
+
+    const queries = [{ limit: 10 }, { limit: 11 }, { limit: 10, after: 1n }] as const;
+    const all = [...queries, ...queries.map((query) => ({ ...query, status: 'sold' as const }))];
+    const pages = await Promise.all(all.map((query) => repository.list(query)));
+
+    expect(pages.map(({ length }) => length)).toStrictEqual([10, 11, 10, 0, 0, 0]);
+    expect(sent('find')).toBe(6);
+  });
+
+  it('contain every pet that was stored before the call, while other calls are under way', async () => {
+    const { url, pets } = await emptyDatabase();
+    const { repository } = await openRepository(url);
+    const done = new AbortController();
+    const busy = numbers(8).map(async () => {
+      while (!done.signal.aborted) await repository.list({ limit: 200 });
+    });
+    const missed: bigint[] = [];
+
+    for (let id = 1n; id <= 150n; id++) {
+      await pets.insertOne({ _id: id, ...rex }, { writeConcern: { w: 'majority' } });
+      const page = await repository.list({ limit: 200 });
+      if (page.at(-1)?.id !== id) missed.push(id);
+    }
+    done.abort();
+    await Promise.all(busy);
+
+    expect(missed).toStrictEqual([]);
+  });
+
+  it('return while an earlier one does not', async () => {
+    const database = await emptyDatabase();
+    const stored = await fill(database, 3);
+    const proxy = await new TcpProxy(addressOf(database.url)).listen();
+    onTestFinished(() => proxy.close());
+    const { repository } = await openRepository(throughPort(database.url, proxy.port));
+    const held = proxy.hold('find');
+    const early = repository.list({ limit: 10 });
+    const release = await held;
+
+    expect(await repository.list({ limit: 10 })).toStrictEqual(stored);
+    release();
+    expect(await early).toStrictEqual(stored);
+  });
+
+  it('fail for all who ask for a damaged pet, and for no one else', async () => {
+    const database = await emptyDatabase();
+    const stored = await fill(database, 4);
+    await database.pets.deleteOne({ _id: 3n });
+    await storeInvalidText(database, 3n);
+    const { repository } = await openRepository(database.url);
+
+    const queries = [{ limit: 2 }, { limit: 3 }, { limit: 3 }, { limit: 9, after: 3n }];
+    const outcomes = await Promise.allSettled(queries.map((query) => repository.list(query)));
+
+    const reason = new DamagedPet(3n, 'text must be UTF-8', stored.slice(0, 2));
+    expect(outcomes).toStrictEqual([
+      { status: 'fulfilled', value: stored.slice(0, 2) },
+      { status: 'rejected', reason },
+      { status: 'rejected', reason },
+      { status: 'fulfilled', value: stored.slice(3) },
+    ]);
+  });
+});
