@@ -8,9 +8,10 @@ import type {
 } from '../../application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { type NewPet, type Pet, storedPet } from '../../domain/pet.ts';
+import { Batcher } from './batcher.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { type Deadline, withDeadline } from './connection/deadline.ts';
-import { duplicateField } from './connection/mongo-errors.ts';
+import { duplicateField, rejectedIndexes } from './connection/mongo-errors.ts';
 import { IdAllocator } from './id-allocator.ts';
 import { decodePet } from './pet-bytes.ts';
 import { hasPetId, isWrittenBy, toArchivedPet, toPetDocument } from './pet-document.ts';
@@ -23,10 +24,13 @@ const CALL_TIMEOUT_MS = 10_000;
 /** How many allocated ids in a row may already be in use. */
 const MAX_ID_CONFLICTS = 5;
 
+const NONE: ReadonlySet<PetDocument> = new Set();
+
 /** Pets in MongoDB, shared by any number of processes. */
 export class MongoPetRepository implements PetRepository {
   readonly #pets: Collection<PetDocument>;
   readonly #reader: PetReader;
+  readonly #inserts = new Batcher((documents: readonly PetDocument[]) => this.#insertAll(documents));
   readonly #ids: IdAllocator;
   readonly #reads: ConfirmedReads;
   readonly #timeoutMs: number;
@@ -117,7 +121,9 @@ export class MongoPetRepository implements PetRepository {
    */
   async #insertDocument(document: PetDocument): Promise<PetDocument> {
     try {
-      await this.#pets.insertOne(document);
+      const rejected = await this.#inserts.add(document);
+      // Alone, because the driver does not pass on which index has rejected a document of several.
+      if (rejected.has(document)) await this.#pets.insertOne(document);
       return document;
     } catch (error) {
       const field = duplicateField(error);
@@ -127,6 +133,23 @@ export class MongoPetRepository implements PetRepository {
       );
       if (existing === null) throw new StorageUnavailable('the pet is not yet durable', { cause: error });
       return existing;
+    }
+  }
+
+  /** @returns the documents that the server has rejected; all others are durable */
+  async #insertAll(documents: readonly PetDocument[]): Promise<ReadonlySet<PetDocument>> {
+    const [first] = documents;
+    if (first !== undefined && documents.length === 1) {
+      await this.#pets.insertOne(first);
+      return NONE;
+    }
+    try {
+      await this.#pets.insertMany(documents, { ordered: false });
+      return NONE;
+    } catch (error) {
+      const rejected = rejectedIndexes(error);
+      if (rejected.length === 0) throw error;
+      return new Set(rejected.map((index) => documents[index]!));
     }
   }
 
