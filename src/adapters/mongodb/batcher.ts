@@ -7,9 +7,9 @@ const MAX_WAIT_MS = 5;
 type Batch<Item, Reply> = { readonly items: Item[]; readonly reply: Promise<Reply> };
 
 /**
- * Sends calls together: a round trip costs the driver about 130 us of CPU time, however many calls share it. A call goes
- * at once if no other is under way. Calls that come during a round trip share the next one, which starts when the reply
- * arrives, or after 5 ms: no call waits long for a slow or broken connection.
+ * Sends calls together: a round trip costs the driver about 130 us of CPU time, however many calls share it. A call
+ * goes at once if no other is under way. Calls that come during a round trip share the next one, which starts when the
+ * reply arrives, or after 5 ms: no call waits long for a slow or broken connection.
  *
  * A call never shares a round trip that began before the call.
  */
@@ -42,7 +42,7 @@ export class Batcher<Item, Reply> {
   }
 
   async #sendInTurn(items: readonly Item[]): Promise<Reply> {
-    // Also without a round trip to wait for: calls made in one go share the first.
+    // Awaits even `undefined`: calls that are made in one go share the first round trip.
     await this.#previous;
     if (this.#next?.items === items) this.#next = undefined;
     const reply = this.#send(items);
