@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { type Collection, Long } from 'mongodb';
 import { PetIdsExhausted } from '../../application/pets/errors.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
@@ -14,8 +13,8 @@ type Waiter = PromiseWithResolvers<bigint> & { readonly deadline: Deadline };
 
 /**
  * Allocates pet ids from a counter document that all processes share. One update of the counter is in flight at most.
- * It serves all callers of one turn of the event loop. Callers that wait meanwhile share the next update, which
- * allocates exactly one id for each of them. No id is kept for later: ids ascend with time across processes.
+ * Callers that wait meanwhile share the next update, which allocates exactly one id for each of them. No id is kept
+ * for later: ids ascend with time across processes.
  */
 export class IdAllocator {
   readonly #counters: Collection<CounterDocument>;
@@ -51,7 +50,6 @@ export class IdAllocator {
   async #serve(): Promise<void> {
     this.#isServing = true;
     while (this.#waiters.length > 0) {
-      await turn();
       const waiters = this.#waiters;
       this.#waiters = [];
       const served = waiters.filter(({ deadline }) => !deadline.hasPassed);

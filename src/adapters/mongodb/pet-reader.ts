@@ -12,7 +12,7 @@ import { toBigInt } from './schema/long.ts';
 type Found = ReadonlyMap<bigint | undefined, Uint8Array>;
 type PageQuery = PetQuery & { readonly after: bigint };
 
-/** Reads pets. Calls share round trips, see {@link Batcher}. It does not retry, and rejects with the driver's errors. */
+/** Reads pets. Calls share round trips, see {@link Batcher}. It does not retry: it rejects with the driver's errors. */
 export class PetReader {
   readonly #pets: Collection<PetDocument>;
   readonly #lookups = new Batcher((ids: readonly Long[]) => this.#findAll(ids));

@@ -24,13 +24,14 @@ const emptyDatabase = databasePool(() => mongo!);
 describe.skipIf(mongo === undefined)(
   `the counter of pet ids${mongo === undefined ? ' (left out: no server)' : ''}`,
   () => {
-    it('is updated once for 50 concurrent inserts', async () => {
+    it('is updated twice for 50 concurrent inserts', async () => {
       const { url, counters } = await emptyDatabase();
       const { repository, sent } = await openRepository(url);
 
       const stored = await Promise.all(Array.from({ length: 50 }, () => repository.insert(rex)));
 
-      expect(sent('findAndModify')).toBe(1);
+      // The first insert starts an update at once. The others share the next one.
+      expect(sent('findAndModify')).toBe(2);
       expect(sent('update')).toBe(0);
       expect(new Set(stored.map(({ id }) => id)).size).toBe(50);
       expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: 50n }]);
