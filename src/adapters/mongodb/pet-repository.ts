@@ -1,6 +1,5 @@
 import { type Collection, type Db, type Filter, UUID } from 'mongodb';
 import { IdempotencyKeyReused, PetIdsExhausted } from '../../application/pets/errors.ts';
-import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type {
   Idempotency,
   Inserted,
@@ -9,21 +8,14 @@ import type {
 } from '../../application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { type NewPet, type Pet, storedPet } from '../../domain/pet.ts';
+import { Batcher } from './batcher.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { type Deadline, withDeadline } from './connection/deadline.ts';
-import { duplicateField } from './connection/mongo-errors.ts';
+import { duplicateField, rejectedIndexes } from './connection/mongo-errors.ts';
 import { IdAllocator } from './id-allocator.ts';
-import {
-  hasPetId,
-  isWrittenBy,
-  page,
-  PET_FIELDS,
-  petIds,
-  toArchivedPet,
-  toPet,
-  toPetDocument,
-} from './pet-document.ts';
-import { STATUS_INDEX } from './schema/collection-plans.ts';
+import { decodePet } from './pet-bytes.ts';
+import { hasPetId, isWrittenBy, toArchivedPet, toPetDocument } from './pet-document.ts';
+import { PetReader } from './pet-reader.ts';
 import { countersOf, type PetDocument, petsOf } from './schema/collections.ts';
 import { toLong } from './schema/long.ts';
 
@@ -32,9 +24,13 @@ const CALL_TIMEOUT_MS = 10_000;
 /** How many allocated ids in a row may already be in use. */
 const MAX_ID_CONFLICTS = 5;
 
+const NONE: ReadonlySet<PetDocument> = new Set();
+
 /** Pets in MongoDB, shared by any number of processes. */
 export class MongoPetRepository implements PetRepository {
   readonly #pets: Collection<PetDocument>;
+  readonly #reader: PetReader;
+  readonly #inserts = new Batcher((documents: readonly PetDocument[]) => this.#insertAll(documents));
   readonly #ids: IdAllocator;
   readonly #reads: ConfirmedReads;
   readonly #timeoutMs: number;
@@ -42,6 +38,7 @@ export class MongoPetRepository implements PetRepository {
   /** @param timeoutMs the limit of every call. Default: 10 s. */
   constructor(db: Db, reads: ConfirmedReads, timeoutMs = CALL_TIMEOUT_MS) {
     this.#pets = petsOf(db);
+    this.#reader = new PetReader(this.#pets);
     this.#ids = new IdAllocator(countersOf(db), this.#pets);
     this.#reads = reads;
     this.#timeoutMs = timeoutMs;
@@ -79,11 +76,10 @@ export class MongoPetRepository implements PetRepository {
    * @throws {StorageUnavailable}
    */
   async findById(id: bigint): Promise<Pet | undefined> {
-    const filter = { _id: toLong(id) };
-    const options = { projection: PET_FIELDS } as const;
+    const key = toLong(id);
     // Pets never change: only a miss can be out of date.
-    const found = await this.#read(() => this.#pets.findOne(filter, options), isNull);
-    return found === null || !hasPetId(found) ? undefined : toPet(found);
+    const found = await this.#read(() => this.#reader.find(key), isUndefined);
+    return found && decodePet(found);
   }
 
   /**
@@ -91,15 +87,8 @@ export class MongoPetRepository implements PetRepository {
    * @throws {StorageUnavailable}
    */
   async list({ status, after = 0n, limit }: PetQuery): Promise<readonly Pet[]> {
-    const filter = { ...(status !== undefined && { status }), ...petIds({ after }) };
-    const options = {
-      projection: PET_FIELDS,
-      ...page(limit),
-      // Without the hint, the planner may scan all pets by id if many of the first ones have the status.
-      ...(status !== undefined && { hint: STATUS_INDEX.name }),
-    } as const;
-    const found = await this.#read(() => this.#pets.find(filter, options).toArray());
-    return parseStoredPage(found, after, toPet);
+    const query = { status, after, limit };
+    return this.#read(() => this.#reader.page(query));
   }
 
   #read<T>(read: () => Promise<T>, isMiss?: (result: T) => boolean): Promise<T> {
@@ -132,7 +121,9 @@ export class MongoPetRepository implements PetRepository {
    */
   async #insertDocument(document: PetDocument): Promise<PetDocument> {
     try {
-      await this.#pets.insertOne(document);
+      const rejected = await this.#inserts.add(document);
+      // Alone, because the driver does not pass on which index has rejected a document of several.
+      if (rejected.has(document)) await this.#pets.insertOne(document);
       return document;
     } catch (error) {
       const field = duplicateField(error);
@@ -145,10 +136,31 @@ export class MongoPetRepository implements PetRepository {
     }
   }
 
+  /** @returns the documents that the server has rejected; all others are durable */
+  async #insertAll(documents: readonly PetDocument[]): Promise<ReadonlySet<PetDocument>> {
+    const [first] = documents;
+    if (first !== undefined && documents.length === 1) {
+      await this.#pets.insertOne(first);
+      return NONE;
+    }
+    try {
+      await this.#pets.insertMany(documents, { ordered: false });
+      return NONE;
+    } catch (error) {
+      const rejected = rejectedIndexes(error);
+      if (rejected.length === 0) throw error;
+      return new Set(rejected.map((index) => documents[index]!));
+    }
+  }
+
   /** A majority read: a primary that is about to step down may lose a document that only it has. */
   #durable(filter: Filter<PetDocument>): Promise<PetDocument | null> {
     return this.#pets.findOne(filter);
   }
+}
+
+function isUndefined(result: unknown): boolean {
+  return result === undefined;
 }
 
 function isNull(result: unknown): boolean {

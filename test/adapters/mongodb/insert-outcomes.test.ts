@@ -1,19 +1,24 @@
 import { MongoServerError, UUID } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { MongoPetRepository } from '../../../src/adapters/mongodb/pet-repository.ts';
+import { IdempotencyKeyReused } from '../../../src/application/pets/errors.ts';
+import type { PetRepository } from '../../../src/application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { newPet } from '../../../src/domain/pet.ts';
+import { newPet, type Pet } from '../../../src/domain/pet.ts';
+import { idempotencyFor, inOrderOfId } from '../../support/archived-pets.ts';
 import { failCommand, failPoint } from '../../support/fail-point.ts';
 import {
   addressOf,
   freshDatabase,
   openClient,
   openRepository,
+  type TestDatabase,
   throughPort,
   WEAK,
   withOptions,
 } from '../../support/mongo-database.ts';
 import { sharedMongo, startMongo } from '../../support/mongodb.ts';
+import { numbers } from '../../support/numbers.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
@@ -116,12 +121,20 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
       const { url, db, pets } = await freshDatabase(mongo);
       const { repository } = await openRepository(url);
 
-      const inserting = Array.from({ length: 50 }, () => repository.insert(rex));
-      await db.client.db('admin').command({ replSetStepDown: 1, force: true, secondaryCatchUpPeriodSecs: 0 });
-      const stored = await Promise.all(inserting);
+      const stepDown = { replSetStepDown: 1, force: true, secondaryCatchUpPeriodSecs: 0 };
+      const steppedDown = new AbortController();
+      const ids: bigint[] = [];
+      const insert = async () => ids.push((await repository.insert(rex)).id);
+      const inserting = numbers(50).map(async () => {
+        while (!steppedDown.signal.aborted) await insert();
+        await insert();
+      });
+      await db.client.db('admin').command(stepDown);
+      steppedDown.abort();
+      await Promise.all(inserting);
 
-      expect(new Set(stored.map(({ id }) => id)).size).toBe(50);
-      expect(await pets.countDocuments()).toBe(50);
+      expect(new Set(ids).size).toBe(ids.length);
+      expect(await pets.countDocuments()).toBe(ids.length);
     });
 
     it('when the server freezes temporarily', async () => {
@@ -213,28 +226,36 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
     ]);
   });
 
-  it('is not acknowledged before a majority has it, even if a retry finds it', async () => {
-    const { url, db, pets } = await freshDatabase(mongo);
-    const { proxy, throughProxy } = await proxied(url);
-    const { repository, sent } = await openRepository(withOptions(throughProxy, { wtimeoutMS: 100 }));
-    const release = await holding(proxy, 'insert', () => repository.insert(rex));
-    // Freezes the majority commit point: new writes could still be rolled back.
-    const moveOn = await failPoint(db, 'disableSnapshotting', 'alwaysOn');
-    let settled = false;
-    const outcome = release.outcome.finally(() => {
-      settled = true;
-    });
-    release.go();
+  it.each([1, 5])(
+    'is not acknowledged before a majority has it, even if a retry finds it: %i at once',
+    async (count) => {
+      const { url, db, pets } = await freshDatabase(mongo);
+      const { proxy, throughProxy } = await proxied(url);
+      const { repository, sent } = await openRepository(withOptions(throughProxy, { wtimeoutMS: 100 }));
+      const release = await holding(proxy, 'insert', () => insertRexes(repository, count));
+      // Freezes the majority commit point: new writes could still be rolled back.
+      const moveOn = await failPoint(db, 'disableSnapshotting', 'alwaysOn');
+      let settled = false;
+      const outcome = release.outcome.finally(() => {
+        settled = true;
+      });
+      release.go();
 
-    // The document exists, a second attempt has found it, and a majority read does not show it yet.
-    await expect.poll(() => sent('insert') >= 3 && sent('find') >= 2, { timeout: 10_000 }).toBe(true);
-    expect(await pets.countDocuments({}, { readConcern: { level: 'local' } })).toBe(1);
-    expect(settled).toBe(false);
-    await moveOn();
+      // The documents exist, second attempts have found them, and majority reads do not show them yet.
+      await expect.poll(() => sent('insert') >= 3 && sent('find') >= 2, { timeout: 10_000 }).toBe(true);
+      expect(await pets.countDocuments({}, { readConcern: { level: 'local' } })).toBe(count);
+      expect(settled).toBe(false);
+      await moveOn();
 
-    const stored = await outcome;
-    expect(await pets.find().toArray()).toMatchObject([{ _id: stored.id, name: 'Rex' }]);
-  });
+      const ids = (await outcome).map(({ id }) => id);
+      expect(
+        await pets
+          .find()
+          .map(({ _id }) => _id)
+          .toArray(),
+      ).toStrictEqual(ids);
+    },
+  );
 
   describe('rejects at once with the error itself, because it is a bug and not an outage', () => {
     it('when the server rejects the command', async () => {
@@ -277,6 +298,147 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
     });
   });
 
+  describe('that shares a command with others stores exactly one pet for each', () => {
+    const COUNT = 20;
+    const ids = numbers(COUNT).map((n) => BigInt(n + 1));
+    const stranger = { name: 'Tom', categoryId: 8n, status: 'sold' } as const;
+    const byId = (stored: readonly Pet[]) => inOrderOfId(stored).map(({ id }) => id);
+    const idsIn = (pets: TestDatabase['pets']) =>
+      pets
+        .find({}, { sort: { _id: 1 } })
+        .map(({ _id }) => _id)
+        .toArray();
+
+    it('with four commands in all, and each caller gets its own pet', async () => {
+      const { url, pets } = await freshDatabase(mongo);
+      const { repository, sent } = await openRepository(url);
+
+      const news = ids.map((id) => newPet({ name: `pet ${id}`, categoryId: id }));
+      const stored = await Promise.all(news.map((pet) => repository.insert(pet)));
+
+      expect(stored).toStrictEqual(news.map((pet, n) => ({ id: ids[n], ...pet })));
+      expect(await pets.find({}, { projection: { op: 0 }, sort: { _id: 1 } }).toArray()).toStrictEqual(
+        stored.map(({ id, ...pet }) => ({ _id: id, ...pet })),
+      );
+      expect([sent('findAndModify'), sent('insert'), sent('find')]).toStrictEqual([2, 2, 0]);
+    });
+
+    it.each([true, false])(
+      'when the connection is lost before the write (retryWrites=%s)',
+      async (retryWrites) => {
+        const { url, db, pets } = await freshDatabase(mongo);
+        const { repository } = await openRepository(withOptions(url, { retryWrites }));
+        await failCommand(db, 'insert', { times: 3 }, { closeConnection: true });
+
+        const stored = await insertRexes(repository, COUNT);
+
+        expect(byId(stored)).toStrictEqual(ids);
+        expect(await idsIn(pets)).toStrictEqual(ids);
+      },
+    );
+
+    it.each([true, false])('when the reply is lost (retryWrites=%s)', async (retryWrites) => {
+      const { url, pets } = await freshDatabase(mongo);
+      const { proxy, throughProxy } = await proxied(url);
+      const { repository } = await openRepository(withOptions(throughProxy, { retryWrites }));
+      proxy.loseReplies('insert', 3);
+
+      const stored = await insertRexes(repository, COUNT);
+
+      expect(proxy.repliesToLose).toBe(0);
+      expect(byId(stored)).toStrictEqual(ids);
+      expect(await idsIn(pets)).toStrictEqual(ids);
+    });
+
+    it.each([1, 2])('when the write concern times out %i times', async (times) => {
+      const { url, db, pets } = await freshDatabase(mongo);
+      const { repository } = await openRepository(url);
+      await failCommand(db, 'insert', { times }, { writeConcernError: TIMED_OUT });
+
+      const stored = await insertRexes(repository, COUNT);
+
+      expect(byId(stored)).toStrictEqual(ids);
+      expect(await idsIn(pets)).toStrictEqual(ids);
+    });
+
+    it.each([true, false])(
+      'beside strangers with some of the ids, which stay (write concern timeout: %s)',
+      async (timesOut) => {
+        const { url, db, pets } = await freshDatabase(mongo);
+        const { repository } = await openRepository(url);
+        await pets.insertMany([2n, 5n, 20n].map((_id) => ({ _id, ...stranger })));
+        if (timesOut) await failCommand(db, 'insert', { times: 1 }, { writeConcernError: TIMED_OUT });
+
+        const stored = await insertRexes(repository, COUNT);
+
+        const taken = new Set([2n, 5n, 20n]);
+        const expected = [...ids.filter((id) => !taken.has(id)), 21n, 22n, 23n];
+        expect(byId(stored)).toStrictEqual(expected);
+        expect(await pets.countDocuments(stranger)).toBe(3);
+        expect(await pets.countDocuments({ name: 'Rex' })).toBe(COUNT);
+      },
+    );
+
+    it('or rejects it, if only this one is invalid or breaks a unique index of the operator', async () => {
+      const { url, pets } = await freshDatabase(mongo);
+      await pets.createIndex({ name: 1 }, { unique: true }, {});
+      const { repository } = await openRepository(url);
+
+      const names = ['a', '', 'b', 'a', 'c'];
+      const outcomes = await Promise.allSettled(names.map((name) => repository.insert({ ...rex, name })));
+
+      expect(outcomes).toMatchObject([
+        { status: 'fulfilled', value: { id: 1n, name: 'a' } },
+        { status: 'rejected', reason: expect.toSatisfy(isServerError(121)) },
+        { status: 'fulfilled', value: { id: 3n, name: 'b' } },
+        { status: 'rejected', reason: expect.toSatisfy(isServerError(11_000)) },
+        { status: 'fulfilled', value: { id: 5n, name: 'c' } },
+      ]);
+      expect(await idsIn(pets)).toStrictEqual([1n, 3n, 5n]);
+    });
+
+    it('or replays one with the same idempotency key', async () => {
+      const { url, pets } = await freshDatabase(mongo);
+      const { repository } = await openRepository(url);
+      const earlier = await repository.insertOnce(rex, idempotencyFor('earlier'));
+      const other = { ...idempotencyFor('a'), fingerprint: 'f'.repeat(64) };
+
+      const outcomes = await Promise.allSettled([
+        repository.insertOnce(rex, idempotencyFor('a')),
+        repository.insert(rex),
+        repository.insertOnce(rex, idempotencyFor('earlier')),
+        repository.insertOnce(rex, idempotencyFor('a')),
+        repository.insertOnce(rex, other),
+        repository.insertOnce(rex, idempotencyFor('c')),
+      ]);
+
+      const a = { id: 2n, ...rex };
+      expect(outcomes).toStrictEqual([
+        { status: 'fulfilled', value: { pet: a, replayed: false } },
+        { status: 'fulfilled', value: { id: 3n, ...rex } },
+        { status: 'fulfilled', value: { pet: earlier.pet, replayed: true } },
+        { status: 'fulfilled', value: { pet: a, replayed: true } },
+        { status: 'rejected', reason: new IdempotencyKeyReused() },
+        { status: 'fulfilled', value: { pet: { id: 7n, ...rex }, replayed: false } },
+      ]);
+      expect(await idsIn(pets)).toStrictEqual([1n, 2n, 3n, 7n]);
+    });
+
+    it('or rejects them all at once, if the server rejects the command', async () => {
+      const { url, db, pets } = await freshDatabase(mongo);
+      const { repository, sent } = await openRepository(url);
+      await failCommand(db, 'insert', 'alwaysOn', { errorCode: BAD_VALUE });
+
+      const outcomes = await Promise.allSettled(ids.map(() => repository.insert(rex)));
+
+      const reason = expect.toSatisfy(isServerError(BAD_VALUE));
+      expect(outcomes).toMatchObject(ids.map(() => ({ status: 'rejected', reason })));
+      // The first alone, the others together.
+      expect(sent('insert')).toBe(2);
+      expect(await pets.countDocuments()).toBe(0);
+    });
+  });
+
   it('is unavailable when the failure persists, with the cause', async () => {
     const { url, db } = await freshDatabase(mongo);
     const { repository } = await openRepository(url, 500);
@@ -291,6 +453,10 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
 
 function isServerError(code: number): (error: unknown) => boolean {
   return (error) => error instanceof MongoServerError && error.code === code;
+}
+
+function insertRexes(repository: PetRepository, count: number): Promise<Pet[]> {
+  return Promise.all(numbers(count).map(() => repository.insert(rex)));
 }
 
 function causes(error: unknown): unknown[] {

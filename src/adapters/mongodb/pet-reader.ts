@@ -1,0 +1,74 @@
+import { type Collection, type Filter, type FindOptions, type Long } from 'mongodb';
+import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
+import type { PetQuery } from '../../application/ports/pet-repository.ts';
+import type { Pet } from '../../domain/pet.ts';
+import { Batcher } from './batcher.ts';
+import { decodePet, petIdIn } from './pet-bytes.ts';
+import { page, PET_FIELDS, petIds } from './pet-document.ts';
+import { STATUS_INDEX } from './schema/collection-plans.ts';
+import type { PetDocument } from './schema/collections.ts';
+import { toBigInt } from './schema/long.ts';
+
+type Found = ReadonlyMap<bigint | undefined, Uint8Array>;
+type PageQuery = PetQuery & { readonly after: bigint };
+
+/** Reads pets. Calls share round trips, see {@link Batcher}. It does not retry: it rejects with the driver's errors. */
+export class PetReader {
+  readonly #pets: Collection<PetDocument>;
+  readonly #lookups = new Batcher((ids: readonly Long[]) => this.#findAll(ids));
+  /** By query, while a call waits for it. */
+  readonly #pages = new Map<string, Batcher<PageQuery, readonly Pet[]>>();
+
+  constructor(pets: Collection<PetDocument>) {
+    this.#pets = pets;
+  }
+
+  /** @returns the pet as bytes for {@link decodePet} */
+  async find(id: Long): Promise<Uint8Array | undefined> {
+    const found = await this.#lookups.add(id);
+    return found.get(toBigInt(id));
+  }
+
+  /**
+   * Identical queries share a round trip and its result, which is frozen.
+   *
+   * @throws {DamagedPet}
+   */
+  async page(query: PageQuery): Promise<readonly Pet[]> {
+    const key = `${query.status} ${query.after} ${query.limit}`;
+    let batcher = this.#pages.get(key);
+    if (batcher === undefined) {
+      batcher = new Batcher(([first = query]) => this.#readPage(first));
+      this.#pages.set(key, batcher);
+    }
+    try {
+      return await batcher.add(query);
+    } finally {
+      if (batcher.isIdle) this.#pages.delete(key);
+    }
+  }
+
+  async #findAll(ids: readonly Long[]): Promise<Found> {
+    const options = { batchSize: ids.length, singleBatch: true };
+    const [first] = ids;
+    // The server takes 0.34 ms to find one id, and 0.38 ms to find one in a list of one.
+    const filter = { _id: first !== undefined && ids.length === 1 ? first : { $in: [...ids] } };
+    const found = await this.#findBytes(filter, options);
+    return new Map(found.map((bytes) => [petIdIn(bytes), bytes]));
+  }
+
+  async #readPage({ status, after, limit }: PageQuery): Promise<readonly Pet[]> {
+    const filter = { ...(status !== undefined && { status }), ...petIds({ after }) };
+    // Without the hint, the planner may scan all pets by id if many of the first ones have the status.
+    const hint = status !== undefined && { hint: STATUS_INDEX.name };
+    const found = await this.#findBytes(filter, { ...page(limit), ...hint });
+    return Object.freeze(parseStoredPage(found, after, decodePet));
+  }
+
+  /** @returns the documents as bytes, to decode one by one */
+  async #findBytes(filter: Filter<PetDocument>, options: FindOptions): Promise<readonly Uint8Array[]> {
+    const cursor = this.#pets.find(filter, { projection: PET_FIELDS, ...options, raw: true });
+    const found: readonly unknown[] = await cursor.toArray();
+    return found as readonly Uint8Array[];
+  }
+}

@@ -1,0 +1,113 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Batcher } from '../../../src/adapters/mongodb/batcher.ts';
+import { numbers } from '../../support/numbers.ts';
+
+type RoundTrip = { readonly items: readonly number[] } & PromiseWithResolvers<string>;
+
+describe('a batcher', () => {
+  let roundTrips: RoundTrip[];
+  let batcher: Batcher<number, string>;
+  const sent = () => roundTrips.map(({ items }) => items);
+
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    roundTrips = [];
+    batcher = new Batcher((items) => {
+      const roundTrip = { items: [...items], ...Promise.withResolvers<string>() };
+      roundTrips.push(roundTrip);
+      return roundTrip.promise;
+    });
+  });
+
+  it('sends a single call at once', async () => {
+    const reply = batcher.add(1);
+    await Promise.resolve();
+
+    expect(sent()).toStrictEqual([[1]]);
+    roundTrips[0]!.resolve('pong');
+    expect(await reply).toBe('pong');
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('sends calls that are made in one go together', async () => {
+    const replies = numbers(50).map((n) => batcher.add(n));
+    await turn();
+
+    expect(sent()).toStrictEqual([numbers(50)]);
+    roundTrips[0]!.resolve('pong');
+    expect(await Promise.all(replies)).toStrictEqual(numbers(50).map(() => 'pong'));
+  });
+
+  it('collects calls during a round trip, and sends them together when it returns', async () => {
+    const first = batcher.add(1);
+    await turn();
+    const later = [batcher.add(2), batcher.add(3)];
+    await turn();
+    later.push(batcher.add(4));
+    await turn();
+
+    expect(sent()).toStrictEqual([[1]]);
+    roundTrips[0]!.resolve('first');
+    expect(await first).toBe('first');
+    await turn();
+    expect(sent()).toStrictEqual([[1], [2, 3, 4]]);
+    roundTrips[1]!.resolve('second');
+    expect(await Promise.all(later)).toStrictEqual(['second', 'second', 'second']);
+  });
+
+  it('does not wait longer than 5 ms for a round trip', async () => {
+    void batcher.add(1);
+    await turn();
+    void batcher.add(2);
+    await turn();
+    vi.advanceTimersByTime(4);
+    await turn();
+    expect(sent()).toStrictEqual([[1]]);
+
+    vi.advanceTimersByTime(1);
+    await turn();
+    expect(sent()).toStrictEqual([[1], [2]]);
+
+    // The late reply of the first does not send what waits for the second.
+    void batcher.add(3);
+    roundTrips[0]!.resolve('late');
+    await turn();
+    expect(sent()).toStrictEqual([[1], [2]]);
+  });
+
+  it('rejects the calls of a failed round trip only, and sends the next', async () => {
+    const failing = [batcher.add(1), batcher.add(2)];
+    await turn();
+    const next = batcher.add(3);
+    const failure = new Error('connection lost');
+    roundTrips[0]!.reject(failure);
+
+    for (const call of failing) await expect(call).rejects.toBe(failure);
+    await turn();
+    expect(sent()).toStrictEqual([[1, 2], [3]]);
+    roundTrips[1]!.resolve('pong');
+    expect(await next).toBe('pong');
+  });
+
+  it('sends at most a thousand calls together, and a thousand more beside them', async () => {
+    for (const n of numbers(2_001)) void batcher.add(n);
+    await turn();
+
+    expect(sent().map(({ length }) => length)).toStrictEqual([1_000, 1_000, 1]);
+    expect(sent().flat()).toStrictEqual(numbers(2_001));
+  });
+
+  it('is idle when nothing waits and nothing is under way', async () => {
+    expect(batcher.isIdle).toBe(true);
+    const reply = batcher.add(1);
+    expect(batcher.isIdle).toBe(false);
+    await turn();
+    expect(batcher.isIdle).toBe(false);
+    roundTrips[0]!.resolve('pong');
+    await reply;
+    await turn();
+    expect(batcher.isIdle).toBe(true);
+  });
+});

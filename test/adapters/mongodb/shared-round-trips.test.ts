@@ -1,0 +1,205 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { BSON, Long } from 'mongodb';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { DamagedPet } from '../../../src/application/pets/errors.ts';
+import { newPet, type Pet } from '../../../src/domain/pet.ts';
+import {
+  addressOf,
+  databasePool,
+  openRepository,
+  type TestDatabase,
+  throughPort,
+} from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+import { numbers } from '../../support/numbers.ts';
+import { TcpProxy } from '../../support/tcp-proxy.ts';
+
+const rex = newPet({ name: 'Rex', categoryId: 7n });
+
+const mongo = await sharedMongo();
+const emptyDatabase = databasePool(() => mongo!);
+const leftOut = mongo === undefined ? ' (left out: no server)' : '';
+
+/** Stores pets with the ids from 1 to `count`. */
+async function fill({ pets }: TestDatabase, count: number): Promise<Pet[]> {
+  const stored = numbers(count).map((n) => ({ id: BigInt(n + 1), ...rex, name: `pet ${n}` }));
+  await pets.insertMany(stored.map(({ id, ...pet }) => ({ _id: id, ...pet })));
+  return stored;
+}
+
+/** Stores a pet whose name is not UTF-8. No driver sends that, so the command is written to a socket. */
+async function storeInvalidText({ url, db }: TestDatabase, id: bigint): Promise<void> {
+  const { host, port } = addressOf(url);
+  const pet = { _id: Long.fromBigInt(id), name: 'R~x', categoryId: Long.fromNumber(7), status: 'available' };
+  const command = Buffer.from(BSON.serialize({ insert: 'pets', documents: [pet], $db: db.databaseName }));
+  command[command.indexOf('R~x') + 1] = 0xff;
+  // https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/#op_msg
+  const header = Buffer.alloc(21);
+  header.writeInt32LE(header.length + command.length, 0);
+  header.writeInt32LE(2013, 12);
+  const socket = connect(port, host);
+  socket.end(Buffer.concat([header, command]));
+  await once(socket, 'data');
+  socket.destroy();
+}
+
+describe.skipIf(mongo === undefined)(`pets that are looked up at once in MongoDB${leftOut}`, () => {
+  it('cost one command for 100 calls, and each caller gets its own pet', async () => {
+    const database = await emptyDatabase();
+    const stored = await fill(database, 100);
+    const { repository, sent } = await openRepository(database.url);
+
+    const found = await Promise.all(stored.map(({ id }) => repository.findById(id)));
+
+    expect(found).toStrictEqual(stored);
+    expect(sent('find')).toBe(1);
+  });
+
+  it('are found for every caller of the same one', async () => {
+    const database = await emptyDatabase();
+    const [pet] = await fill(database, 3);
+    const { repository, sent } = await openRepository(database.url);
+
+    const found = await Promise.all(numbers(50).map(() => repository.findById(1n)));
+
+    expect(found).toStrictEqual(numbers(50).map(() => pet));
+    expect(sent('find')).toBe(1);
+  });
+
+  it('are found beside those that are not there', async () => {
+    const database = await emptyDatabase();
+    const [first, second] = await fill(database, 2);
+    const { repository } = await openRepository(database.url);
+
+    const ids = [1n, 3n, -1n, 0n, 2n, 2n ** 63n - 1n];
+    const found = await Promise.all(ids.map((id) => repository.findById(id)));
+
+    expect(found).toStrictEqual([first, undefined, undefined, undefined, second, undefined]);
+  });
+
+  it('are found beside a damaged one, which fails only for those who ask for it', async () => {
+    const database = await emptyDatabase();
+    const stored = await fill(database, 5);
+    await database.pets.updateOne(
+      { _id: 2n },
+      { $set: { status: 'sole' } },
+      { bypassDocumentValidation: true },
+    );
+    await database.pets.deleteOne({ _id: 4n });
+    await storeInvalidText(database, 4n);
+    const { repository, sent } = await openRepository(database.url);
+
+    const outcomes = await Promise.allSettled([1n, 2n, 3n, 4n, 5n, 2n].map((id) => repository.findById(id)));
+
+    const damagedStatus = new DamagedPet(2n, 'status must be one of available, pending, sold');
+    expect(outcomes).toStrictEqual([
+      { status: 'fulfilled', value: stored[0] },
+      { status: 'rejected', reason: damagedStatus },
+      { status: 'fulfilled', value: stored[2] },
+      { status: 'rejected', reason: new DamagedPet(4n, 'text must be UTF-8') },
+      { status: 'fulfilled', value: stored[4] },
+      { status: 'rejected', reason: damagedStatus },
+    ]);
+    expect(sent('find')).toBe(1);
+  });
+
+  it('are found while an earlier query does not return', async () => {
+    const database = await emptyDatabase();
+    await fill(database, 1);
+    const proxy = await new TcpProxy(addressOf(database.url)).listen();
+    onTestFinished(() => proxy.close());
+    const { repository } = await openRepository(throughPort(database.url, proxy.port));
+    const held = proxy.hold('find');
+    const early = repository.findById(1n);
+    const release = await held;
+    await database.pets.insertOne({ _id: 2n, ...rex });
+
+    expect(await repository.findById(2n)).toStrictEqual({ id: 2n, ...rex });
+    release();
+    expect(await early).toMatchObject({ id: 1n });
+  });
+});
+
+describe.skipIf(mongo === undefined)(`lists that are asked for at once in MongoDB${leftOut}`, () => {
+  it('share a command if they are identical', async () => {
+    const database = await emptyDatabase();
+    const stored = await fill(database, 30);
+    const { repository, sent } = await openRepository(database.url);
+
+    const queries = numbers(50).map((n) => (n % 2 === 0 ? { limit: 10 } : { limit: 10, after: 5n }));
+    const pages = await Promise.all(queries.map((query) => repository.list(query)));
+
+    expect(pages).toStrictEqual(
+      queries.map(({ after = 0n }) => stored.slice(Number(after), Number(after) + 10)),
+    );
+    expect(sent('find')).toBe(2);
+  });
+
+  it('share nothing if they differ', async () => {
+    const database = await emptyDatabase();
+    await fill(database, 30);
+    const { repository, sent } = await openRepository(database.url);
+
+    const queries = [{ limit: 10 }, { limit: 11 }, { limit: 10, after: 1n }] as const;
+    const all = [...queries, ...queries.map((query) => ({ ...query, status: 'sold' as const }))];
+    const pages = await Promise.all(all.map((query) => repository.list(query)));
+
+    expect(pages.map(({ length }) => length)).toStrictEqual([10, 11, 10, 0, 0, 0]);
+    expect(sent('find')).toBe(6);
+  });
+
+  it('contain every pet that was stored before the call, while other calls are under way', async () => {
+    const { url, pets } = await emptyDatabase();
+    const { repository } = await openRepository(url);
+    const done = new AbortController();
+    const busy = numbers(8).map(async () => {
+      while (!done.signal.aborted) await repository.list({ limit: 200 });
+    });
+    const missed: bigint[] = [];
+
+    for (let id = 1n; id <= 150n; id++) {
+      await pets.insertOne({ _id: id, ...rex }, { writeConcern: { w: 'majority' } });
+      const page = await repository.list({ limit: 200 });
+      if (page.at(-1)?.id !== id) missed.push(id);
+    }
+    done.abort();
+    await Promise.all(busy);
+
+    expect(missed).toStrictEqual([]);
+  });
+
+  it('return while an earlier one does not', async () => {
+    const database = await emptyDatabase();
+    const stored = await fill(database, 3);
+    const proxy = await new TcpProxy(addressOf(database.url)).listen();
+    onTestFinished(() => proxy.close());
+    const { repository } = await openRepository(throughPort(database.url, proxy.port));
+    const held = proxy.hold('find');
+    const early = repository.list({ limit: 10 });
+    const release = await held;
+
+    expect(await repository.list({ limit: 10 })).toStrictEqual(stored);
+    release();
+    expect(await early).toStrictEqual(stored);
+  });
+
+  it('fail for all who ask for a damaged pet, and for no one else', async () => {
+    const database = await emptyDatabase();
+    const stored = await fill(database, 4);
+    await database.pets.deleteOne({ _id: 3n });
+    await storeInvalidText(database, 3n);
+    const { repository } = await openRepository(database.url);
+
+    const queries = [{ limit: 2 }, { limit: 3 }, { limit: 3 }, { limit: 9, after: 3n }];
+    const outcomes = await Promise.allSettled(queries.map((query) => repository.list(query)));
+
+    const reason = new DamagedPet(3n, 'text must be UTF-8', stored.slice(0, 2));
+    expect(outcomes).toStrictEqual([
+      { status: 'fulfilled', value: stored.slice(0, 2) },
+      { status: 'rejected', reason },
+      { status: 'rejected', reason },
+      { status: 'fulfilled', value: stored.slice(3) },
+    ]);
+  });
+});
