@@ -9,23 +9,36 @@ import { toBigInt, toLong } from './schema/long.ts';
 
 const MAX_ATTEMPTS = 4;
 
+/** Half of what an insert may take: after an update that got lost, there is time for another. */
+const ALLOCATION_TIMEOUT_MS = 5_000;
+
 type Waiter = PromiseWithResolvers<bigint> & { readonly deadline: Deadline };
 
 /**
  * Allocates pet ids from a counter document that all processes share. At most one update of the counter is in flight.
  * Callers that arrive during an update share the next one, which allocates exactly one id for each of them. No id is
  * kept for later: ids ascend with time across processes.
+ *
+ * An update whose answer does not come is abandoned, and its ids are never used. The driver has been seen to wait forever
+ * for an update whose connection was reset: without the limit, all later inserts would wait with it.
  */
 export class IdAllocator {
   readonly #counters: Collection<CounterDocument>;
   readonly #pets: Collection<PetDocument>;
   #waiters: Waiter[] = [];
+  readonly #timeoutMs: number;
   #isServing = false;
   #isBehind = false;
 
-  constructor(counters: Collection<CounterDocument>, pets: Collection<PetDocument>) {
+  /** @param timeoutMs how long an update may take before another one is sent. Default: 5 s. */
+  constructor(
+    counters: Collection<CounterDocument>,
+    pets: Collection<PetDocument>,
+    timeoutMs = ALLOCATION_TIMEOUT_MS,
+  ) {
     this.#counters = counters;
     this.#pets = pets;
+    this.#timeoutMs = timeoutMs;
   }
 
   /**
@@ -58,14 +71,25 @@ export class IdAllocator {
           if (deadline.hasPassed) reject(new StorageUnavailable('no pet id was allocated in time'));
         }
         if (served.length === 0) continue;
-        const ids = await this.#allocate(served.length);
-        for (const id of ids) served.shift()?.resolve(id);
+        for (const id of await this.#allocateInTime(served.length)) served.shift()?.resolve(id);
         this.#waiters.unshift(...served);
       } catch (error) {
         for (const { reject } of served) reject(error);
       }
     }
     this.#isServing = false;
+  }
+
+  /** @returns no id if the update is abandoned */
+  async #allocateInTime(wanted: number): Promise<readonly bigint[]> {
+    const allocation = this.#allocate(wanted);
+    const abandoned = Promise.withResolvers<readonly bigint[]>();
+    const timer = setTimeout(() => abandoned.resolve([]), this.#timeoutMs);
+    try {
+      return await Promise.race([allocation, abandoned.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** @returns 1 to `wanted` ids: fewer than `wanted` only when the range is nearly exhausted */

@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import { Decimal128, type Document, Double, Int32, MaxKey, MinKey } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { Deadline } from '../../../src/adapters/mongodb/connection/deadline.ts';
+import { IdAllocator } from '../../../src/adapters/mongodb/id-allocator.ts';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
+import { countersOf, petsOf } from '../../../src/adapters/mongodb/schema/collections.ts';
 import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { MAX_PET_ID, newPet } from '../../../src/domain/pet.ts';
@@ -59,6 +62,27 @@ describe.skipIf(mongo === undefined)(
         1, 1, 0, 0,
       ]);
       expect(upserts).not.toContain(true);
+    });
+
+    it('is updated again when the driver never settles an update', async () => {
+      const { url, counters, pets } = await emptyDatabase();
+      const { client } = await openRepository(url);
+      const db = client.db();
+      const collection = countersOf(db);
+      const update = collection.findOneAndUpdate.bind(collection) as (...args: unknown[]) => unknown;
+      const lost = Promise.withResolvers<never>();
+      let updates = 0;
+      Object.assign(collection, {
+        findOneAndUpdate: (...args: unknown[]) => (++updates === 1 ? lost.promise : update(...args)),
+      });
+      const ids = new IdAllocator(collection, petsOf(db), 20);
+
+      const allocated = await Promise.all([ids.next(new Deadline(10_000)), ids.next(new Deadline(10_000))]);
+
+      expect(allocated.toSorted()).toStrictEqual([1n, 2n]);
+      expect(updates).toBe(2);
+      expect(await counters.findOne({ _id: 'pets' })).toMatchObject({ last: 2n });
+      expect(await pets.countDocuments()).toBe(0);
     });
 
     it('allocates no id for inserts that have timed out, and stores nothing for them', async () => {
