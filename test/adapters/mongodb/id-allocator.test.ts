@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { Decimal128, type Document, Double, Int32, MaxKey, MinKey } from 'mongodb';
+import { Decimal128, type Document, Double, Int32, Long, MaxKey, MinKey } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Deadline } from '../../../src/adapters/mongodb/connection/deadline.ts';
 import { IdAllocator } from '../../../src/adapters/mongodb/id-allocator.ts';
@@ -62,6 +62,16 @@ describe.skipIf(mongo === undefined)(
         1, 1, 0, 0,
       ]);
       expect(upserts).not.toContain(true);
+    });
+
+    it('can be raised by an operator after a restore, as docs/storage.md shows', async () => {
+      const { url, counters } = await emptyDatabase();
+      const { repository } = await openRepository(url);
+      await repository.insert(rex);
+
+      await counters.updateOne({ _id: 'pets' }, { $inc: { last: Long.fromString('1000000000000') } });
+
+      expect((await repository.insert(rex)).id).toBe(1_000_000_000_002n);
     });
 
     it('is updated again when the driver never settles an update', async () => {

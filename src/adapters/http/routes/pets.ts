@@ -53,7 +53,7 @@ export function petsRoutes(dependencies: Dependencies): Router<State> {
     }
   });
 
-  // Authenticates again after the body, which may take longer to arrive than a revocation takes to apply.
+  // Authenticates again after waiting for a body, which may take longer to arrive than a revocation takes to apply.
   const body = [requireJson, refuseQuery, readBody(authenticate)] as const;
   router.post('/v1/pets', requireScope('pets:write'), ...body, async (ctx) => {
     const { headers, requestId } = ctx.state;
