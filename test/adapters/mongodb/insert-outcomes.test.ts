@@ -251,7 +251,7 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
       const ids = (await outcome).map(({ id }) => id);
       expect(
         await pets
-          .find()
+          .find({}, { sort: { _id: 1 } })
           .map(({ _id }) => _id)
           .toArray(),
       ).toStrictEqual(ids);
