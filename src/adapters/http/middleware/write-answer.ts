@@ -42,7 +42,7 @@ function bodyOf(ctx: ParameterizedContext<State>): string | undefined {
   if (status === 204) return undefined;
   const json: string | undefined = typeof body === 'string' ? body : JSON.stringify(body ?? undefined);
   if (json === undefined)
-    throw new Error(`the route ${ctx['routerPath'] as string | undefined} gave no answer`);
+    throw new Error(`the route ${ctx.state.route} gave no answer`);
   return json;
 }
 
