@@ -61,6 +61,35 @@ describe('any other number is a double', () => {
   });
 });
 
+describe('text without a number that a double could change takes a shorter way, with the same result', () => {
+  const bigints = (_key: string, value: unknown) => (typeof value === 'number' ? BigInt(value) : value);
+
+  test.each([
+    '7',
+    '-0',
+    '[-0,999999999999999,-999999999999999]',
+    '{"name":"Rex","categoryId":7,"status":"sold"}',
+    '{"a":[1,[2,{"b":3}],null,true,"4"],"":5,"a b":{}}',
+    '{"a":1,"a":2}',
+    '{"__proto__":1,"constructor":2,"toString":3}',
+  ])('%s', (text) => {
+    expect(parseJson(text)).toStrictEqual(JSON.parse(text, bigints));
+  });
+
+  test('__proto__ is a field like any other', () => {
+    const value = parseJson('{"__proto__":1}') as object;
+    expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+    expect(Object.entries(value)).toStrictEqual([['__proto__', 1n]]);
+  });
+
+  test('unless a number has 16 digits, a fraction or an exponent', () => {
+    expect(parseJson('[9007199254740993,1]')).toStrictEqual([9007199254740993n, 1n]);
+    expect(parseJson('[1.5,1]')).toStrictEqual([1.5, 1n]);
+    expect(parseJson('[1,1e3]')).toStrictEqual([1n, 1000n]);
+    expect(parseJson('[1E-1,1]')).toStrictEqual([0.1, 1n]);
+  });
+});
+
 test('everything else is parsed as by JSON.parse', () => {
   const text = '{"a":[true,false,null,"7","1e3",{}],"b":{"":"x"},"c":[],"\\u0064":"\\ud83d\\udc15"}';
   expect(parseJson(text)).toStrictEqual(JSON.parse(text));

@@ -11,5 +11,5 @@ export const SUNSET = new Date(`${SUNSET_DATE}T00:00:00Z`);
 export const SUNSET_HEADER = SUNSET.toUTCString();
 
 export function isSunset(now: Date): boolean {
-  return now >= SUNSET;
+  return now.getTime() >= SUNSET.getTime();
 }

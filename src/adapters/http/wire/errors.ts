@@ -36,7 +36,11 @@ export class RequestRefused extends Error {
   readonly headers: Headers;
 
   constructor(code: ErrorCode, message: string, headers: Headers = {}) {
+    // No log shows the stack of a refusal, and collecting it takes 6 us of CPU.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(message);
+    Error.stackTraceLimit = stackTraceLimit;
     this.name = 'RequestRefused';
     this.code = code;
     this.headers = headers;
