@@ -41,8 +41,7 @@ function bodyOf(ctx: ParameterizedContext<State>): string | undefined {
   const { body, status } = ctx;
   if (status === 204) return undefined;
   const json: string | undefined = typeof body === 'string' ? body : JSON.stringify(body ?? undefined);
-  if (json === undefined)
-    throw new Error(`the route ${ctx.state.route} gave no answer`);
+  if (json === undefined) throw new Error(`the route ${ctx.state.route} gave no answer`);
   return json;
 }
 
