@@ -19,22 +19,28 @@ declare global {
  */
 export function parseJson(text: string): unknown {
   // A reviver takes 4 us of CPU for a pet, a tenth of a create in memory.
-  if (!HARD_NUMBER.test(text)) return withBigInts(JSON.parse(text));
+  if (!NESTED_OR_INEXACT.test(text)) return withBigInts(JSON.parse(text));
   return JSON.parse(text, (_key, value, { source }) =>
     typeof value === 'number' && source !== undefined ? (int64(source) ?? value) : value,
   );
 }
 
-/** In text without a match, every number is an integer of at most 15 digits, which a double holds exactly. */
-const HARD_NUMBER = /\d(?:[.eE]|\d{15})/;
+/**
+ * Text without a match is flat: a `[` or `{` comes first or not at all. Its numbers are integers of at most 15 digits,
+ * which a double holds exactly.
+ */
+const NESTED_OR_INEXACT = /.[[{]|\d(?:[.eE]|\d{15})/s;
 
-/** Replaces every number by a `bigint`. */
+/** Replaces the numbers in a flat value by `bigint`s. */
 function withBigInts(value: unknown): unknown {
   if (typeof value === 'number') return BigInt(value);
   if (typeof value !== 'object' || value === null) return value;
-  const container = value as Record<string, unknown>;
-  for (const key of Object.keys(container)) container[key] = withBigInts(container[key]);
-  return container;
+  const fields = value as Record<string, unknown>;
+  for (const key of Object.keys(fields)) {
+    const field = fields[key];
+    if (typeof field === 'number') fields[key] = BigInt(field);
+  }
+  return value;
 }
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;

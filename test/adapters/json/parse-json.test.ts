@@ -61,7 +61,7 @@ describe('any other number is a double', () => {
   });
 });
 
-describe('text without a number that a double could change takes a shorter way, with the same result', () => {
+describe('flat text without a number that a double could change is parsed in another way, with the same result', () => {
   const bigints = (_key: string, value: unknown) => (typeof value === 'number' ? BigInt(value) : value);
 
   test.each([
@@ -69,7 +69,11 @@ describe('text without a number that a double could change takes a shorter way, 
     '-0',
     '[-0,999999999999999,-999999999999999]',
     '{"name":"Rex","categoryId":7,"status":"sold"}',
+    '{"a":1,"b":null,"c":true,"d":"4","":5}',
+    ' {"a":1}',
+    '[1,2,"3"]',
     '{"a":[1,[2,{"b":3}],null,true,"4"],"":5,"a b":{}}',
+    '[{"a":1}]',
     '{"a":1,"a":2}',
     '{"__proto__":1,"constructor":2,"toString":3}',
   ])('%s', (text) => {

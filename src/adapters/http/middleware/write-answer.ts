@@ -2,6 +2,7 @@ import type { Middleware, ParameterizedContext } from 'koa';
 import type { RequestLog } from '../wire/request-log.ts';
 import { answerHeaders } from '../wire/answer-headers.ts';
 import { errorAnswer, errorJson, RequestRefused } from '../wire/errors.ts';
+import { AnswerBatch } from './answer-batch.ts';
 import type { State } from './state.ts';
 
 /** Longer bodies are encoded here. Node would hold up to three bytes for each character while a slow client reads. */
@@ -16,6 +17,7 @@ const LARGE_BODY_CHARS = 16 * 1024;
  * answer is such a failure: the client gets 500.
  */
 export function writeAnswer(log: Pick<RequestLog, 'failed'>): Middleware<State> {
+  const batch = new AnswerBatch();
   return async (ctx, next) => {
     ctx.state.headers = {};
     let json: string | undefined;
@@ -32,7 +34,7 @@ export function writeAnswer(log: Pick<RequestLog, 'failed'>): Middleware<State> 
       Object.assign(ctx.state.headers, answer.headers);
       json = errorJson(answer);
     }
-    if (!ctx.headerSent) write(ctx, json);
+    if (!ctx.headerSent) batch.end(ctx.res, writeHead(ctx, json));
   };
 }
 
@@ -45,8 +47,12 @@ function bodyOf(ctx: ParameterizedContext<State>): string | undefined {
   return json;
 }
 
-function write({ res, state, status }: ParameterizedContext<State>, json: string | undefined): void {
+/** @returns the body in the form in which it takes the least memory */
+function writeHead(
+  { res, state, status }: ParameterizedContext<State>,
+  json: string | undefined,
+): string | Buffer | undefined {
   const body = json !== undefined && json.length > LARGE_BODY_CHARS ? Buffer.from(json) : json;
   res.writeHead(status, Object.assign(answerHeaders(state.requestId, body), state.headers));
-  res.end(body);
+  return body;
 }
