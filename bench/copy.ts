@@ -69,7 +69,7 @@ async function insertMany(url: string): Promise<number> {
 async function copy(from: string, to: string): Promise<{ rate: number; memoryMib: number[] }> {
   await migrate(to);
   const start = performance.now();
-  const args = [join(ROOT, 'src/main/main.ts'), 'copy', '--from', from, '--to', to];
+  const args = [join(ROOT, 'bin/petstore.js'), 'copy', '--from', from, '--to', to];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
   const exit = once(child, 'exit');
   const memoryMib: number[] = [];

@@ -41,7 +41,7 @@ if (!['', 'memory', 'sqlite', 'mongodb', 'start', 'growth'].includes(only)) {
 
 const PLAN = quick
   ? { rounds: 1, warmUpMs: 200, measureMs: 300, latencyMs: 600 }
-  : { rounds: Number(values.rounds), warmUpMs: 1_000, measureMs: 1_200, latencyMs: 5_000 };
+  : { rounds: Number(values.rounds), warmUpMs: 1_500, measureMs: 1_000, latencyMs: 5_000 };
 const QUICK = ['list-20', 'get', 'create', MIXED];
 const workloads = WORKLOADS.filter(({ name }) => !quick || QUICK.includes(name));
 

@@ -122,7 +122,7 @@ function ratio(pairs: readonly (readonly [Figures, Figures])[], figure: keyof Fi
 async function main(rounds: number, DATABASE_URL: string): Promise<void> {
   const created = await promisify(execFile)(
     process.execPath,
-    [join(ROOT, 'src/main/main.ts'), 'keys', 'create', '--label', 'bench', '--expires', '1d'],
+    [join(ROOT, 'bin/petstore.js'), 'keys', 'create', '--label', 'bench', '--expires', '1d'],
     { env: { ...process.env, DATABASE_URL } },
   );
   const key = created.stdout.trim();

@@ -23,7 +23,7 @@ export const RAW = 'raw node:http';
 export const SAME_FEATURES = 'Fastify, same features';
 
 const CONTESTANTS: readonly Contestant[] = [
-  { name: OURS, program: 'src/main/main.ts', paging: 'cursor' },
+  { name: OURS, program: 'bin/petstore.js', paging: 'cursor' },
   { name: RAW, program: 'bench/peers/raw.js', paging: 'after' },
   { name: 'Fastify, bare', program: 'bench/peers/fastify-bare.js', paging: 'after' },
   { name: SAME_FEATURES, program: 'bench/peers/fastify-features.js', paging: 'cursor' },

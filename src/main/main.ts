@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { Interrupted } from './interrupted.ts';
 import { run } from './command-line/run.ts';
 import { STORAGES } from './storages.ts';

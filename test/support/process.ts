@@ -8,7 +8,7 @@ import { waitFor } from './wait-for.ts';
 export const ROOT = resolve(import.meta.dirname, '../..');
 
 /** The arguments for `process.execPath` that run the service. A command or an option may follow. */
-export const SERVICE = ['src/main/main.ts'] as const;
+export const SERVICE = ['bin/petstore.js'] as const;
 
 export type Ended = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
 

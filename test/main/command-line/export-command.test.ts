@@ -138,7 +138,7 @@ describe('export', () => {
 
   it('fails in one line when the reader of its output is gone', async () => {
     const { url } = await sqliteWith(PETS);
-    const script = `"$0" src/main/main.ts export --from "$1" | head -1 >/dev/null; exit "\${PIPESTATUS[0]}"`;
+    const script = `"$0" bin/petstore.js export --from "$1" | head -1 >/dev/null; exit "\${PIPESTATUS[0]}"`;
     const program = run('bash', ['-c', script, process.execPath, url]);
     expect(await program.ended).toStrictEqual({ code: 1, signal: null });
     expect(program.stderr).toBe('petstore: standard output cannot be written: write EPIPE\n');
