@@ -161,6 +161,8 @@ async function migrateUnlessServiceDid(db: DatabaseSync, opened: DisposableStack
 async function prepareForWrites(db: DatabaseSync): Promise<void> {
   await retryWhileBusy(() => refuseTruncated(db));
   await retryWhileBusy(() => makeDurable(db));
+  // 16 MiB at most, instead of 2. A filtered page among a million pets takes 20 us instead of 24.
+  db.exec('PRAGMA cache_size = -16384');
 }
 
 async function refuseOtherVersion(db: DatabaseSync): Promise<void> {
