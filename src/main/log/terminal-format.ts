@@ -1,5 +1,30 @@
-/** Turns a JSON log line into text for a terminal. Loads pino-pretty on demand: most services have no terminal. */
+/** A request's line of the log: RequestRecord of the HTTP adapter, as JSON. */
+type RequestLine = {
+  readonly level: number;
+  readonly time: number;
+  readonly msg: string;
+  readonly method?: string;
+  readonly route?: string;
+  readonly status?: number;
+  readonly durationMs?: number;
+  readonly keyLabel?: string;
+  readonly requestId: string;
+  readonly aborted?: true;
+};
+
+/** Turns a JSON log line into a line for a terminal. Loads pino-pretty on demand: most services have no terminal. */
 export async function terminalFormat(): Promise<(line: string) => string> {
   const { prettyFactory } = await import('pino-pretty');
-  return prettyFactory({});
+  const pretty = prettyFactory({ singleLine: true });
+  return (line) => {
+    const record = JSON.parse(line) as RequestLine;
+    return pretty(record.msg === 'request' ? inBrief(record) : record);
+  };
+}
+
+function inBrief({ method, route, status, durationMs, ...rest }: RequestLine): object {
+  const { level, time, keyLabel, requestId, aborted } = rest;
+  const words = [method ?? 'not HTTP', route ?? 'no route', status ?? 'no answer'];
+  if (durationMs !== undefined) words.push(`${durationMs} ms`);
+  return { level, time, msg: words.join(' '), keyLabel, requestId, aborted };
 }

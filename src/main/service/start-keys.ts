@@ -7,6 +7,8 @@ import type { ApiKeyRepository } from '../../application/ports/api-key-repositor
 import { apiKeyState } from '../../domain/api-key.ts';
 import { type Config, InvalidConfig } from '../config/config.ts';
 
+type Log = Readonly<Record<'info' | 'warn', (message: string) => void>>;
+
 export type StartKeys = {
   /** The keys in addition to those in the storage. */
   readonly known: readonly KnownKey[];
@@ -24,14 +26,16 @@ export type StartKeys = {
 export async function startKeys(
   { apiKeys, host, storage }: Pick<Config, 'apiKeys' | 'host' | 'storage'>,
   stored: Pick<ApiKeyRepository, 'list'>,
-  { now, warn }: { readonly now: () => Date; readonly warn: (message: string) => void },
+  { now, log }: { readonly now: () => Date; readonly log: Log },
 ): Promise<StartKeys> {
   if (apiKeys !== undefined) return { known: apiKeys.map(knownKey) };
   const keys = await stored.list();
   if (keys.length > 0) {
     // No new key here: it would undo what an operator has revoked or let expire.
     if (keys.every((key) => key instanceof DamagedApiKey || apiKeyState(key, now()) !== 'active')) {
-      warn(`no API key is valid now; run: ${CREATE_KEY}`);
+      log.warn(`no API key is valid now; run: ${CREATE_KEY}`);
+    } else {
+      log.info(`the API keys are in the storage, which knows only their digests; for another one run: ${CREATE_KEY}`);
     }
     return { known: [] };
   }

@@ -59,7 +59,7 @@ async function startOn(
   { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits }: StartOptions,
 ): Promise<Service> {
   const { pets, keys, probe, limiter } = storage;
-  const { known, made } = await startKeys(config, keys, { now, warn: (message) => log.warn(message) });
+  const { known, made } = await startKeys(config, keys, { now, log });
   const resolve = compose({
     pets,
     keys,

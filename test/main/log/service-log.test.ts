@@ -111,13 +111,15 @@ describe('the log', () => {
     async () => {
       const { terminal, url } = await onTerminal();
       await ask(`${url}/livez`);
-      await terminal.printed(/"\/livez"/);
+      await ask(`${url}/nowhere`);
+      await terminal.printed(/no route/);
       terminal.write('\u0003');
       expect(await terminal.ended).toStrictEqual({ code: 0, signal: null });
       const text = stripVTControlCharacters(terminal.stdout).replaceAll('\r\n', '\n');
       expect(text).toMatch(/^\[[\d:.]+\] INFO: listening on http:.*\n/m);
-      expect(text).toMatch(/^\[[\d:.]+\] INFO: request\n +requestId: "[\da-f-]{36}"\n +method: "GET"\n/m);
-      expect(text).toMatch(/^\^C\[[\d:.]+\] INFO: shutting down\n +reason: "SIGINT"\n/m);
+      expect(text).toMatch(/^\[[\d:.]+\] INFO: GET \/livez 200 [\d.]+ ms \{"requestId":"[\da-f-]{36}"\}\n/m);
+      expect(text).toMatch(/^\[[\d:.]+\] INFO: GET no route 404 [\d.]+ ms \{"requestId":"[\da-f-]{36}"\}\n/m);
+      expect(text).toMatch(/^\^C\[[\d:.]+\] INFO: shutting down \{"reason":"SIGINT"\}\n/m);
       expect(text).toMatch(/^\[[\d:.]+\] INFO: stopped\n/m);
     },
   );

@@ -21,7 +21,8 @@ function digest(key: string): Buffer {
 }
 
 async function withoutKeys(env: Record<string, string>): Promise<StartKeys> {
-  return startKeys(readConfig(env), NOBODY, { now, warn: (message) => expect.fail(message) });
+  const fail = (message: string) => expect.fail(message);
+  return startKeys(readConfig(env), NOBODY, { now, log: { info: fail, warn: fail } });
 }
 
 /** A storage with a key. */
@@ -114,16 +115,20 @@ describe('without a key anywhere', () => {
 
 describe('with a key in the storage, in any state', () => {
   it.each(['127.0.0.1', '0.0.0.0'])('no key is made, and none is required: HOST=%s', async (HOST) => {
-    const warnings: string[] = [];
-    const warn = (message: string) => void warnings.push(message);
+    const lines: string[] = [];
+    const log = {
+      info: (message: string) => void lines.push(`info: ${message}`),
+      warn: (message: string) => void lines.push(`warn: ${message}`),
+    };
 
-    const active = await startKeys(readConfig({ HOST }), await withKey({ revoked: false }), { now, warn });
-    expect([active, warnings]).toStrictEqual([{ known: [] }, []]);
+    const active = await startKeys(readConfig({ HOST }), await withKey({ revoked: false }), { now, log });
+    const revoked = await startKeys(readConfig({ HOST }), await withKey({ revoked: true }), { now, log });
 
-    const revoked = await startKeys(readConfig({ HOST }), await withKey({ revoked: true }), { now, warn });
-    expect(revoked).toStrictEqual({ known: [] });
-    expect(warnings).toStrictEqual([
-      'no API key is valid now; run: npm run petstore -- keys create --label NAME',
+    expect([active, revoked]).toStrictEqual([{ known: [] }, { known: [] }]);
+    expect(lines).toStrictEqual([
+      'info: the API keys are in the storage, which knows only their digests; ' +
+        'for another one run: npm run petstore -- keys create --label NAME',
+      'warn: no API key is valid now; run: npm run petstore -- keys create --label NAME',
     ]);
   });
 });

@@ -22,10 +22,8 @@ export function dispatch(...routers: readonly Router<State>[]): Middleware<State
     const { path, method } = ctx;
     const route = routes.find(({ layer }) => layer.methods.includes(method) && layer.match(path));
     if (route === undefined) {
-      answerWithoutRoute(
-        ctx,
-        routes.map(({ layer }) => layer).filter((layer) => layer.match(path)),
-      );
+      const at = (place: string) => routes.map(({ layer }) => layer).filter((layer) => layer.match(place));
+      answerWithoutRoute(ctx, at(path), path.endsWith('/') ? at(path.slice(0, -1))[0] : undefined);
       return undefined;
     }
     const { layer, handle } = route;
@@ -35,11 +33,11 @@ export function dispatch(...routers: readonly Router<State>[]): Middleware<State
   };
 }
 
-function answerWithoutRoute(ctx: Context, layers: readonly Layer[]): void {
+function answerWithoutRoute(ctx: Context, layers: readonly Layer[], meant: Layer | undefined): void {
   const methods = layers.flatMap((layer) => layer.methods);
   // `OPTIONS *` asks about the whole service: RFC 9110, section 9.3.7.
   if (ctx.path === '*') methods.push('GET', 'HEAD', 'POST');
-  if (methods.length === 0) throw routeNotFound();
+  if (methods.length === 0) throw routeNotFound(meant?.path.toString());
   const allow = [...new Set([...methods, 'OPTIONS'])].toSorted().join(', ');
   if (ctx.method !== 'OPTIONS') throw methodNotAllowed(allow);
   ctx.state.headers['Allow'] = allow;

@@ -16,10 +16,17 @@ import { MAX_URL_BYTES } from '../wire/limits.ts';
 import { hangUp } from './hang-up.ts';
 
 /** An error of Node's HTTP parser or its timers. */
-type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
+export type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
 
 /** A request line whose URL is longer than the limit. */
 const LONG_URL = new RegExp(String.raw`(?:^|\n)[A-Z-]+ [^ \r\n]{${MAX_URL_BYTES + 1}}`);
+
+/** The first byte of a TLS handshake: RFC 8446, section 5.1. */
+const TLS_HANDSHAKE = 0x16;
+
+export function isTls({ rawPacket }: ClientError): boolean {
+  return rawPacket?.[0] === TLS_HANDSHAKE;
+}
 
 /** Connections whose input Node's parser has given up on. */
 const broken = new WeakSet<Duplex>();

@@ -3,7 +3,7 @@ import type { RequestListener, Server } from 'node:http';
 import type { RequestLog } from '../wire/request-log.ts';
 import { SERVER_LIMITS, type ServerLimits } from '../wire/limits.ts';
 import { answerConnect } from './answer-connect.ts';
-import { answerBrokenRequest, refuseAmbiguous } from './broken-request.ts';
+import { answerBrokenRequest, type ClientError, isTls, refuseAmbiguous } from './broken-request.ts';
 import { closeServer } from './close-server.ts';
 import { Connections } from './connections.ts';
 import { createLimitedServer } from './create-limited-server.ts';
@@ -94,8 +94,13 @@ function dispatch(server: Server, connections: Connections, log: RequestLog): vo
     connection?.discardInput();
     answerConnect(request, socket, connection?.latest, onRequest);
   });
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+  let hasSeenTls = false;
+  server.on('clientError', (error: ClientError, socket) => {
     const connection = connections.of(socket);
+    if (!hasSeenTls && connection?.latest === undefined && isTls(error)) {
+      hasSeenTls = true;
+      log.connectionTrouble({ kind: 'tls' });
+    }
     // A request is not late while the server does not read it.
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection?.hasPendingInput) return;
     connection?.discardInput();

@@ -105,8 +105,10 @@ export function scopeChallenge(scope: Scope): string {
   return `${REALM}, error="insufficient_scope", scope="${scope}"`;
 }
 
-export function routeNotFound(): RequestRefused {
-  return new RequestRefused('ROUTE_NOT_FOUND', 'there is nothing at this path');
+/** @param meant the pattern of a route whose path differs only by the slash at the end */
+export function routeNotFound(meant?: string): RequestRefused {
+  const hint = meant === undefined ? '' : `; ${meant} has no slash at its end`;
+  return new RequestRefused('ROUTE_NOT_FOUND', `there is nothing at this path${hint}`);
 }
 
 /** @param allow the value of the `Allow` header */

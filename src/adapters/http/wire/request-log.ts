@@ -42,7 +42,9 @@ export type ConnectionTrouble =
   | { readonly kind: 'refused'; readonly connections: number }
   /** The process has no file descriptor left. How many connections that costs is unknown. */
   | { readonly kind: 'no-descriptors' }
-  | { readonly kind: 'descriptors-again' };
+  | { readonly kind: 'descriptors-again' }
+  /** A client began with a TLS handshake. Reported once. */
+  | { readonly kind: 'tls' };
 
 /** Receives the reports of the HTTP adapter. */
 export interface RequestLog {
