@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 import type { Middleware } from 'koa';
 import bodyParser from 'koa-bodyparser';
+import { jsonErrorPlace } from '../../json/json-error-place.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { MAX_BODY_BYTES } from '../wire/limits.ts';
 import {
@@ -163,7 +164,7 @@ function parsed(text: string): unknown {
   try {
     return parseJson(text);
   } catch (error) {
-    if (error instanceof SyntaxError) throw bodyNotJson();
+    if (error instanceof SyntaxError) throw bodyNotJson(jsonErrorPlace(text, error));
     if (error instanceof RangeError) throw bodyTooDeep();
     throw error;
   }

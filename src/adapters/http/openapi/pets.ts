@@ -116,7 +116,7 @@ export function createPet(): JsonObject {
       400: failure(
         [
           thrownBy(() => parse(NewPet, { name: '', status: 'asleep' }, 'body')),
-          bodyNotJson(),
+          bodyNotJson({ line: 1, column: 15 }),
           invalidIdempotencyKey(),
         ],
         LIMITED,

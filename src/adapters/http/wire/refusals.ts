@@ -1,3 +1,4 @@
+import type { Place } from '../../json/json-error-place.ts';
 import type { Allowance } from '../../../application/ports/rate-limiter.ts';
 import type { RateLimit, Scope } from '../../../domain/api-key.ts';
 import { SUNSET_DATE } from './deprecation.ts';
@@ -54,8 +55,8 @@ export function bodyNotUtf8(): RequestRefused {
   return new RequestRefused('MALFORMED_JSON', 'the body is not UTF-8');
 }
 
-export function bodyNotJson(): RequestRefused {
-  return new RequestRefused('MALFORMED_JSON', 'the body is not JSON');
+export function bodyNotJson({ line, column }: Place): RequestRefused {
+  return new RequestRefused('MALFORMED_JSON', `the body is not JSON: see line ${line}, column ${column}`);
 }
 
 export function bodyTooDeep(): RequestRefused {

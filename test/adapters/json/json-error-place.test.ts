@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { jsonErrorPlace, type Place } from '../../../src/adapters/json/json-error-place.ts';
+
+function placeOf(text: string): Place {
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    return jsonErrorPlace(text, error as SyntaxError);
+  }
+  throw new Error('this is JSON');
+}
+
+test.each<readonly [string, number, number]>([
+  ['{"name": "Rex"', 1, 15],
+  ['{"name": "Rex",\n "categoryId": 7,\n}', 3, 1],
+  ['{"name": "Rex",\r\n "categoryId" 7}', 2, 15],
+  ['{name: "Rex"}', 1, 2],
+  ["{'name': 1}", 1, 2],
+  ['{"name": Rex, "categoryId": 7}', 1, 10],
+  ['{"name": "Rex", "status": True}', 1, 27],
+  ['{"name": "a,[:b", "categoryId": }', 1, 33],
+  ['{"name": "a\\"", "categoryId": ,}', 1, 31],
+  ['[1, 2, ]', 1, 8],
+  ['[[], [,]]', 1, 7],
+  ['{"categoryId": 01}', 1, 17],
+  ['{"categoryId": +1}', 1, 16],
+  ['{"categoryId": .5}', 1, 16],
+  ['{"categoryId": -}', 1, 17],
+  ['{"categoryId": NaN}', 1, 16],
+  ['{"name": "Re\nx"}', 1, 13],
+  ['{"name": "\\x"}', 1, 12],
+  ['{"name": "Rex', 1, 14],
+  ['{} {}', 1, 4],
+  ['nul', 1, 1],
+  ['<html>', 1, 1],
+  ['\n\n  #', 3, 3],
+  [' ', 1, 2],
+])('%j: line %i, column %i', (text, line, column) => {
+  expect(placeOf(text)).toStrictEqual({ line, column });
+});
+
+test('takes linear time', () => {
+  const text = `[${'"\\\\",'.repeat(20_000)}x]`;
+  expect(placeOf(text)).toStrictEqual({ line: 1, column: text.length - 1 });
+});
