@@ -1,10 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
-
-// Processes share compiled code, which halves the CPU time of a start of the service.
-// https://nodejs.org/api/module.html#module-compile-cache
-process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.cache/compiled');
 
 /** Files whose tests leave no state in their process. They share processes, which saves their imports. */
 const SHARED = [

@@ -56,7 +56,7 @@ export type Running = {
   watchLoop(): void;
   /** Only with `watchLoop`: the 99th percentile of the delay of the event loop since then, in milliseconds. */
   loopDelayMs(): Promise<number>;
-  stop(): Promise<void>;
+  stop(signal?: NodeJS.Signals): Promise<void>;
 };
 
 /**
@@ -88,8 +88,8 @@ export async function start(
   });
   const ended = once(child, 'exit');
   const ending = afterDeath(['kill', '-KILL', `${child.pid}`]);
-  const stop = async () => {
-    child.kill('SIGKILL');
+  const stop = async (signal: NodeJS.Signals = 'SIGKILL') => {
+    child.kill(signal);
     await ended;
     ending.cancel();
   };

@@ -118,7 +118,7 @@ function startSection(starts: readonly StartResult[]): string {
   return `## Start and size
 
 Time from the start of the process to its first answer, in milliseconds, and resident memory when idle, in MiB. The
-database exists already.
+database and the compiled sources of the service exist already: a first start has made them.
 
 ${table(['storage', 'contestant', 'first answer', 'memory'], rows)}`;
 }

@@ -111,7 +111,7 @@ function killGroup(leader: number): void {
 }
 
 /** What a program gets of this process's environment. No setting of the developer decides a test. */
-const PASSED_ON = ['PATH', 'HOME', 'NODE_COMPILE_CACHE'];
+const PASSED_ON = ['PATH', 'HOME'];
 
 /**
  * Starts a program in the project's root directory, with `env` and {@link PASSED_ON} as its environment. The program

@@ -10,7 +10,7 @@ import { writeAnswer } from './middleware/write-answer.ts';
 /**
  * A Koa application that identifies and logs every request and writes every answer.
  *
- * It bypasses Koa in two places. Each figure is the CPU time saved, of 38 us for a list of 20 pets in memory.
+ * It bypasses Koa in two places. Each figure is the CPU time saved. A list of 20 pets in memory takes 26 us.
  */
 export function koaApp(log: RequestLog): Koa<State> {
   const app = new Koa<State>();
