@@ -35,7 +35,9 @@ export async function startKeys(
     if (keys.every((key) => key instanceof DamagedApiKey || apiKeyState(key, now()) !== 'active')) {
       log.warn(`no API key is valid now; run: ${CREATE_KEY}`);
     } else {
-      log.info(`the API keys are in the storage, which knows only their digests; for another one run: ${CREATE_KEY}`);
+      log.info(
+        `the API keys are in the storage, which knows only their digests; for another one run: ${CREATE_KEY}`,
+      );
     }
     return { known: [] };
   }

@@ -120,7 +120,7 @@ describe('the log', () => {
       expect(text).toMatch(/^\[[\d:.]+\] INFO: GET \/livez 200 [\d.]+ ms \{"requestId":"[\da-f-]{36}"\}\n/m);
       expect(text).toMatch(/^\[[\d:.]+\] INFO: GET no route 404 [\d.]+ ms \{"requestId":"[\da-f-]{36}"\}\n/m);
       expect(text).toMatch(/^\^C\[[\d:.]+\] INFO: shutting down \{"reason":"SIGINT"\}\n/m);
-      expect(text).toMatch(/^\[[\d:.]+\] INFO: stopped\n/m);
+      expect(text).toMatch(/^\[[\d:.]+\] INFO: stopped \{"cutOff":0\}\n/m);
     },
   );
 

@@ -316,7 +316,7 @@ describe('a request in the body of another one is not processed', () => {
     [
       'a POST that is not JSON',
       post(`Content-Length: ${SIZE}\r\n`) + SMUGGLED,
-      problem(400, 'MALFORMED_JSON', 'the body is not JSON'),
+      problem(400, 'MALFORMED_JSON', 'the body is not JSON: see line 1, column 1'),
     ],
   ])('%s', async (_, bytes, expected) => {
     await expectExactly(bytes + REFUSED_LAST, [expected, UNAUTHENTICATED]);

@@ -107,7 +107,7 @@ const CAUSES: Readonly<
   >
 > = {
   INVALID_ARGUMENT: (operation, operationId) => INVALID[operationId]!(operation),
-  MALFORMED_JSON: (operation) => ask(operation, { body: '{' }),
+  MALFORMED_JSON: (operation) => ask(operation, { body: '{"name": "Rex"' }),
   INVALID_CURSOR: (operation) => ask({ ...operation, path: '/v1/pets?cursor=page-2' }),
   INVALID_IDEMPOTENCY_KEY: (operation) => ask(operation, { headers: { 'idempotency-key': 'x'.repeat(256) } }),
   UNAUTHENTICATED: (operation) => ask(operation, { headers: { authorization: 'Bearer wrong' } }),

@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { problem, success, whole } from '../../../support/answer.ts';
 import { type Api, KEY, startApi } from '../../../support/http.ts';
 import { HeldPetRepository, petBody } from '../../../support/pets.ts';
-import { RecordingLog } from '../../../support/recording-log.ts';
 
 const OK = success(200, '{"status":"ok"}');
 const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
@@ -56,11 +55,10 @@ describe('input that is not HTTP is answered in JSON, and the connection is clos
   });
 
   test('the first start of a TLS handshake is reported, and no other input is', async () => {
-    const log = new RecordingLog();
-    await using api = await startApi({ log });
+    await using api = await startApi();
     const hello = Buffer.from('16030100f5010000f10303', 'hex');
     for (const bytes of ['rubbish\r\n\r\n', hello, hello]) await api.raw(bytes);
-    expect(log.troubles).toStrictEqual([{ kind: 'tls' }]);
+    expect(api.log.troubles).toStrictEqual([{ kind: 'tls' }]);
   });
 
   test('is answered once, even if more of it arrives', async () => {
