@@ -30,7 +30,7 @@ type Document = { readonly servers: Servers; readonly paths: Readonly<Record<str
 
 const DOCUMENT_ID = 'openapi.json';
 
-const document = openApiDocument() as Document;
+const document = openApiDocument('') as Document;
 
 // `parseExactly` checks int64 before a number becomes a double.
 const ajv = new Ajv({ strict: false, allErrors: true, formats: { int64: true, 'uri-reference': true } });

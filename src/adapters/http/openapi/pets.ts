@@ -16,7 +16,7 @@ import {
   type SharedFailure,
   sharedFailures,
 } from './answers.ts';
-import { DEPRECATED, LIMITED } from './headers.ts';
+import { DEPRECATED, LIMITED, NEXT_PAGE } from './headers.ts';
 import { type JsonObject, parameter, schemaRef } from './schemas.ts';
 
 const API: readonly SharedFailure[] = ['Unauthorized', 'RateLimited', 'Internal'];
@@ -28,7 +28,7 @@ const IDEMPOTENCY_KEY: JsonObject = {
   in: 'header',
   description:
     `Makes the request safe to repeat: 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters of your choice, ` +
-    'such as a UUID, bare or in double quotes. Double quotes also allow spaces and escaped quotes.',
+    'such as the UUID `8e03978e-40d5-43dd-bc93-6894a57f9324`, bare or in double quotes. Double quotes also allow spaces and escaped quotes.',
   required: false,
   // No example: a tool that fills it in would send the same key for every animal.
   schema: { type: 'string', pattern: `^[!#-~]{1,${MAX_IDEMPOTENCY_KEY_LENGTH}}$` },
@@ -53,7 +53,7 @@ export function listPets(): JsonObject {
         'A page of animals; an empty array when there are none.',
         schemaRef('Pets'),
         { page: [REX, MIA].map(json), none: [] },
-        { Link: 'NextPage', ...LIMITED },
+        { ...NEXT_PAGE, ...LIMITED },
       ),
       400: failure(
         [
@@ -64,8 +64,8 @@ export function listPets(): JsonObject {
       ),
       503: failure(
         [new StorageUnavailable('no answer')],
-        { 'Retry-After': 'Retry-After', Link: 'NextPage', ...LIMITED },
-        'When the first animal of the page is damaged, `Link` carries the URL of the page after that animal.',
+        { 'Retry-After': 'Retry-After', ...NEXT_PAGE, ...LIMITED },
+        'When the first animal of the page is damaged, `Link` and `Next-Cursor` lead to the page after that animal.',
       ),
       ...sharedFailures(['MayNotRead', 'PetsMethodNotAllowed', ...API, ...EARLY_WITHOUT_BODY]),
     },
