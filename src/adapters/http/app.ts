@@ -55,7 +55,12 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   if (corsOrigins.length > 0) app.use(answerPreflight(corsOrigins));
   app.use(authenticated);
   app.use(limitRate(limiter, rateLimit, log));
-  const pets = petsRoutes({ ...dependencies, authenticate: authenticated, baseUrl: base, basePath: pathOf(publicUrl) });
+  const pets = petsRoutes({
+    ...dependencies,
+    authenticate: authenticated,
+    baseUrl: base,
+    basePath: pathOf(publicUrl),
+  });
   app.use(dispatch(pets, systemRoutes({ ...dependencies, baseUrl: base })));
   return listener(app, log);
 }

@@ -5,10 +5,11 @@ import { componentSchemas, type JsonObject } from './schemas.ts';
 
 const API_VERSION = '1.0.0';
 
-const DESCRIPTION =
+const description = (base: string) =>
   'A catalogue of animals: list them, add one, get one. Every request carries an API key, as ' +
-  '`Authorization: Bearer <API_KEY>`. Every error is exactly `{code, message, status}`. The page of the service at ' +
-  '`/docs` says what applies to every operation: authentication, limits, errors and compatibility.';
+  '`Authorization: Bearer <API_KEY>`. Every error is exactly `{code, message, status}`.\n\n' +
+  `The rules of every operation are at [${base}/docs](${base}/docs#rules): authentication, requests, limits, rate ` +
+  'limits, browsers, answers, errors and compatibility.';
 
 const API_KEY: JsonObject = {
   type: 'http',
@@ -47,12 +48,15 @@ export function openApiDocument(base: string): JsonObject {
     info: {
       title: 'Petstore',
       version: API_VERSION,
-      description: DESCRIPTION,
+      description: description(base),
       contact: { name: 'The Petstore maintainers' },
       license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     },
     servers: [{ url: `${base}/v1`, description: 'Version 1 of the API.' }],
-    externalDocs: { url: `${base}/docs`, description: 'The rules of the API, and its operations to try.' },
+    externalDocs: {
+      url: `${base}/docs`,
+      description: 'The rules of the API, and a form for each operation.',
+    },
     ...described,
   };
 }

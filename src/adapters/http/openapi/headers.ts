@@ -65,8 +65,8 @@ const HEADERS = {
     example: rateLimitLeft(NOTHING_LEFT),
   },
   Location: {
-    description: `The path of the new animal. Absent from ${SUNSET_DATE} on, when getPet is removed.`,
-    schema: text({ format: 'uri-reference', pattern: '/v1/pets/[0-9]+$' }),
+    description: `The path of the new animal, below the path of the server. Absent from ${SUNSET_DATE} on, when getPet is removed.`,
+    schema: text({ format: 'uri-reference', pattern: '^(/[^?#]*)?/v1/pets/[1-9][0-9]*$' }),
     example: '/v1/pets/42',
   },
   'Idempotent-Replayed': {
@@ -75,7 +75,8 @@ const HEADERS = {
     example: 'true',
   },
   'Next-Cursor': {
-    description: 'The `cursor` of the next page, for clients that do not parse `Link`. Absent on the last page.',
+    description:
+      'The `cursor` of the next page, for clients that do not parse `Link`. Absent on the last page.',
     schema: text({ pattern: CURSOR_PATTERN }),
     example: encodeCursor(43n),
   },
@@ -106,9 +107,7 @@ const HEADERS = {
 /** The headers of a response: their names on the wire, and the names of their components. */
 export type ResponseHeaders = Readonly<Record<string, keyof typeof HEADERS>>;
 
-export const ALWAYS: ResponseHeaders = {
-  'X-Request-Id': 'X-Request-Id',
-};
+export const ALWAYS: ResponseHeaders = { 'X-Request-Id': 'X-Request-Id' };
 
 /** Headers of a page when another one follows. */
 export const NEXT_PAGE: ResponseHeaders = { Link: 'NextPage', 'Next-Cursor': 'Next-Cursor' };

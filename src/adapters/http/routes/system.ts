@@ -17,8 +17,12 @@ const OK = { status: 'ok' };
 export function systemRoutes({ probe, isDraining, baseUrl }: Dependencies): Router<State> {
   const router = new Router<State>({ strict: true, sensitive: true });
 
+  /** The document, as JSON, for the latest base that a request asked for. Nearly always there is only one. */
+  let document: { readonly base: string; readonly json: string } | undefined;
   router.get('/openapi.json', (ctx) => {
-    ctx.body = openApiDocument(baseUrl(ctx.req));
+    const base = baseUrl(ctx.req);
+    if (document?.base !== base) document = { base, json: JSON.stringify(openApiDocument(base)) };
+    ctx.body = document.json;
   });
 
   /** The process is up. Never touches the storage: restarting the process would not repair it. */

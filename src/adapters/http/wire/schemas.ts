@@ -61,7 +61,7 @@ const CategoryId = v.pipe(
   }),
 );
 
-/** The body of createPet. Other fields are accepted and ignored. */
+/** The body of createPet. Other fields are accepted and not stored. */
 export const NewPet = v.pipe(
   v.object(
     { name: PetName, categoryId: CategoryId, status: v.optional(PetStatus, DEFAULT_PET_STATUS) },
@@ -69,7 +69,8 @@ export const NewPet = v.pipe(
   ),
   v.metadata({
     description:
-      'An animal to add. None of these fields may be `null`. Other fields are accepted and not stored, including `id`.',
+      `An animal to add. Without a \`status\` it is \`${DEFAULT_PET_STATUS}\`. None of these fields may be \`null\`. ` +
+      'The service accepts other fields and does not store them. That includes `id` and a misspelt `status`.',
   }),
 );
 
