@@ -27,6 +27,9 @@ function answer(changes: Partial<SeenResponse>, headers: SeenResponse['headers']
   };
 }
 
+const HTML = 'text/html; charset=utf-8';
+const WAY = '{"api":"http://a/v1","docs":"http://a/docs","openapi":"http://a/openapi.json"}';
+
 const REX_ANSWER = { path: '/v1/pets/1', body: REX };
 const DEPRECATED = {
   deprecation: '@1795132800',
@@ -105,6 +108,14 @@ describe('what conforms', () => {
     ],
     ['readiness', answer({ path: '/readyz', body: '{"status":"ok"}' })],
     ['no readiness', answer({ path: '/readyz', ...error(503, 'UNAVAILABLE') }, { 'retry-after': '2' })],
+    [
+      'the page',
+      answer(
+        { path: '/docs', body: '<!doctype html>' },
+        { 'content-type': HTML, 'content-security-policy': 'x' },
+      ),
+    ],
+    ['the way to the page', answer({ path: '/', status: 302, body: WAY }, { location: '/api/docs' })],
     ['the head of the document', answer({ method: 'HEAD', path: '/openapi.json' })],
     ['a long URL of the document', answer({ path: '/openapi.json?x', ...error(414, 'URI_TOO_LONG') })],
   ])('%s', (_name, response) => {
@@ -140,6 +151,35 @@ describe('what does not conform', () => {
       'listPets does not answer 405',
     ],
     ['success at an unknown path', answer({ path: '/v1/cats' }), '200 is not documented'],
+    [
+      'a page in JSON',
+      answer({ path: '/docs/docs.js', body: '{}' }),
+      'content-type is application/json; charset=utf-8',
+    ],
+    [
+      'a page without a policy',
+      answer({ path: '/docs', body: '<!doctype html>' }, { 'content-type': HTML }),
+      'Content-Security-Policy is missing',
+    ],
+    [
+      'a page in a cache',
+      answer(
+        { path: '/docs?x', body: '<!doctype html>' },
+        { 'content-type': HTML, 'content-security-policy': 'x', 'cache-control': 'public' },
+      ),
+      'cache-control is public',
+    ],
+    [
+      'an error in HTML',
+      answer({ path: '/docs', ...error(500, 'INTERNAL') }, { 'content-type': HTML }),
+      `content-type is ${HTML}`,
+    ],
+    ['a way to nowhere', answer({ path: '/', status: 302, body: WAY }), 'Location is wrong'],
+    [
+      'another way',
+      answer({ path: '/livez', status: 302, body: WAY }, { location: '/docs' }),
+      '302 is not documented',
+    ],
     [
       'another health',
       answer({ path: '/livez', body: '{"status":"bad"}' }),

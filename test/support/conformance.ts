@@ -53,8 +53,28 @@ const EARLY_CODES = [
   'INTERNAL',
 ];
 
-/** The paths outside `/v1`, which the document leaves out: the body of 200, and the codes of errors. */
-const SYSTEM: Readonly<Record<string, { readonly body: RegExp; readonly codes: readonly string[] }>> = {
+type SystemPath = {
+  readonly body: RegExp;
+  /** The codes of its errors. */
+  readonly codes: readonly string[];
+  /** Its media type, unless it is JSON. */
+  readonly type?: RegExp;
+};
+
+const page = (type: string, body: RegExp): SystemPath => ({
+  body,
+  codes: EARLY_CODES,
+  type: new RegExp(`^text/${type}; charset=utf-8$`),
+});
+
+/** The paths outside `/v1`, which the document leaves out. */
+const SYSTEM: Readonly<Record<string, SystemPath>> = {
+  '/': { body: /^\{"api":"[^"]+\/v1","docs":"[^"]+\/docs","openapi":"[^"]+"\}$/, codes: EARLY_CODES },
+  '/docs': page('html', /^<!doctype html>/),
+  '/docs/swagger-ui.css': page('css', /./),
+  '/docs/swagger-ui-bundle.js': page('javascript', /./),
+  '/docs/docs.css': page('css', /./),
+  '/docs/docs.js': page('javascript', /./),
   '/livez': { body: /^\{"status":"ok"\}$/, codes: EARLY_CODES },
   '/readyz': { body: /^\{"status":"ok"\}$/, codes: [...EARLY_CODES, 'UNAVAILABLE'] },
   '/openapi.json': { body: /^\{"openapi":"3\.0\.3",/, codes: EARLY_CODES },
@@ -77,7 +97,8 @@ function nonconformities(response: SeenResponse): string[] {
   const { status, headers, body } = response;
   const problems = framing(response);
   problems.push(...rateLimitProblems(response), ...corsProblems(response));
-  const json = body === '' ? undefined : parseExactly(body, problems);
+  const isPage = response.status === 200 && SYSTEM[pathOf(response.path)]?.type !== undefined;
+  const json = body === '' || isPage ? undefined : parseExactly(body, problems);
   const operation = operationOf(response);
   const documented = operation === undefined ? undefined : resolve(operation.responses[status]);
   if (operation === undefined) problems.push(...outsideOfTheDocument(response));
@@ -98,7 +119,7 @@ function nonconformities(response: SeenResponse): string[] {
 }
 
 /** The rules for every response, including those that the document does not describe. */
-function framing({ method, status, headers, body }: SeenResponse): string[] {
+function framing({ method, path, status, headers, body }: SeenResponse): string[] {
   const problems: string[] = [];
   const must = (name: string, allowed: RegExp) => {
     const value = textOf(headers[name]);
@@ -107,14 +128,16 @@ function framing({ method, status, headers, body }: SeenResponse): string[] {
   };
   must('x-request-id', /^[\w.-]{1,64}$/);
   must('x-content-type-options', /^nosniff$/);
-  must('cache-control', /^no-store$/);
+  const pageType = status === 200 ? SYSTEM[pathOf(path)]?.type : undefined;
+  const isImmutable = pageType !== undefined && pathOf(path) !== '/docs' && path.includes('?');
+  must('cache-control', isImmutable ? /^(no-store|public, max-age=31536000, immutable)$/ : /^no-store$/);
   if (headers['transfer-encoding'] !== undefined) problems.push('transfer-encoding is present');
   if (status === 204) {
     for (const name of ['content-type', 'content-length']) {
       if (headers[name] !== undefined) problems.push(`${name} is present`);
     }
   } else {
-    must('content-type', /^application\/json; charset=utf-8$/);
+    must('content-type', pageType ?? /^application\/json; charset=utf-8$/);
     must('content-length', method === 'HEAD' ? /^\d+$/ : new RegExp(`^${Buffer.byteLength(body)}$`));
   }
   const bodiless = status === 204 || method === 'HEAD';
@@ -173,8 +196,13 @@ function outsideOfTheDocument(response: SeenResponse): string[] {
     const { code } = JSON.parse(body || '{}') as { readonly code?: string };
     if (code !== undefined && !system.codes.includes(code)) problems.push(`${path} does not answer ${code}`);
     if (status === 503 && headers['retry-after'] === undefined) problems.push('Retry-After is missing');
-  } else if (system !== undefined && status === 200) {
+  } else if (system !== undefined && (status === 200 || (status === 302 && pathOf(path) === '/'))) {
     if (method === 'GET' && !system.body.test(body)) problems.push('the body is not that of this path');
+    if (status === 302 && textOf(headers['location'])?.endsWith('/docs') !== true)
+      problems.push('Location is wrong');
+    if (pathOf(path) === '/docs' && headers['content-security-policy'] === undefined) {
+      problems.push('Content-Security-Policy is missing');
+    }
   } else if (status < 400 && !(method === 'OPTIONS' && status === 204))
     problems.push(`${status} is not documented`);
   const isPreflight = headers['access-control-allow-methods'] !== undefined;
@@ -211,7 +239,7 @@ function operationOf({ method, path }: SeenResponse): Operation | undefined {
 
 /** The path of a request target. */
 function pathOf(target: string): string {
-  return target.replace(/^https?:\/\/[^/?]*/i, '').split('?')[0]!;
+  return target.replace(/^https?:\/\/[^/?]*/i, '').split('?')[0] || '/';
 }
 
 function resolve<T extends object>(node: T | Ref | undefined): T | undefined {

@@ -12,10 +12,8 @@ async function page(api: Api, path: string): Promise<Page> {
   expect(status).toBe(200);
   const ids = (JSON.parse(body) as { id: number }[]).map(({ id }) => id);
   const link = headers['link'];
-  if (link === undefined) {
-    expect(headers).not.toHaveProperty('next-cursor');
-    return { ids, next: undefined };
-  }
+  expect('next-cursor' in headers).toBe('link' in headers);
+  if (link === undefined) return { ids, next: undefined };
   const [, base, target] = /^<(http:\/\/[^/]+)(\/v1\/pets\?[^>]+)>; rel="next"$/.exec(String(link)) ?? [];
   expect(base).toBe(api.url);
   expect(target).toMatch(new RegExp(`[&]cursor=${String(headers['next-cursor'])}$`));

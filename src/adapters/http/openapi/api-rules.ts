@@ -146,10 +146,12 @@ export function apiRules(): string {
 }
 
 function table([head = [], ...rows]: Rows): string {
-  const row = (cells: readonly string[], tag: string) =>
-    `<tr>${cells.map((cell) => `<${tag}>${inline(cell)}</${tag}>`).join('')}</tr>`;
-  const body = rows.map((cells) => row(cells, 'td')).join('\n');
-  return `<table>\n<thead>${row(head, 'th')}</thead>\n<tbody>\n${body}\n</tbody>\n</table>`;
+  const body = rows.map((cells) => tableRow(cells, 'td')).join('\n');
+  return `<table>\n<thead>${tableRow(head, 'th')}</thead>\n<tbody>\n${body}\n</tbody>\n</table>`;
+}
+
+function tableRow(cells: readonly string[], tag: 'td' | 'th'): string {
+  return `<tr>${cells.map((cell) => `<${tag}>${inline(cell)}</${tag}>`).join('')}</tr>`;
 }
 
 /** Text as HTML. Backticks mark code. */
