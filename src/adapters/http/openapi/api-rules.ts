@@ -47,7 +47,7 @@ const SECTIONS: readonly Section[] = [
             'with `Allow`.',
           'An undocumented or repeated query parameter answers `400`: a typo never silently returns everything.',
           'A body is JSON in UTF-8. Fields that the service does not know are accepted and not stored: a misspelt ' +
-            '`status` is not an error. `Accept` is ignored: every answer is JSON.',
+            '`status` is not an error. `Accept` is ignored: the answer is JSON.',
           `Integers of format int64 are exact from ${INT64_MIN} to ${INT64_MAX}.`,
           'An error reports all problems of a request at once. A refused request changes nothing.',
         ],
@@ -97,7 +97,7 @@ const SECTIONS: readonly Section[] = [
   {
     title: 'Answers',
     content: [
-      'Every answer with a body is `application/json; charset=utf-8` with `Content-Length`. Every answer has ' +
+      'Every answer under `/v1` with a body is `application/json; charset=utf-8` with `Content-Length`. Each has ' +
         '`X-Request-Id`, `X-Content-Type-Options: nosniff` and `Cache-Control: no-store`. Quote the request id when ' +
         'you report a problem. You may send your own `X-Request-Id`: ' +
         `1 to ${MAX_REQUEST_ID_LENGTH} of the characters \`A-Z a-z 0-9 _ . -\`. The service replaces any other.`,

@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
+import { createServer, request as httpRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import axe, { type AxeResults } from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
@@ -17,8 +20,45 @@ let browser: Browser | undefined;
 
 afterAll(async () => await browser?.close());
 
-type Visit = {
+type Started = {
   readonly api: Api;
+  /** Where the service is for browsers. */
+  readonly base: string;
+};
+
+async function start(publicUrl?: string): Promise<Started> {
+  const api = await startApi({ publicUrl });
+  onTestFinished(() => api.close());
+  return { api, base: api.url };
+}
+
+/** Starts the service behind a proxy that serves it below a path. */
+async function startBelowPath(): Promise<Started> {
+  const proxy = createServer(({ method, headers, url = '' }, outgoing) => {
+    if (!url.startsWith('/shop/')) {
+      outgoing.writeHead(404).end();
+      return;
+    }
+    const path = url.slice('/shop'.length);
+    const onwards = httpRequest({ host: '127.0.0.1', port: api.port, method, headers, path });
+    onwards.on('response', (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(outgoing);
+    });
+    onwards.end();
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  const base = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/shop`;
+  const api: Api = await startApi({ publicUrl: base });
+  onTestFinished(async () => {
+    proxy.closeAllConnections();
+    proxy.close();
+    await api.close();
+  });
+  return { api, base };
+}
+
+type Visit = Started & {
   readonly page: Page;
   /** What the console says of problems, violations of the Content-Security-Policy included. */
   readonly problems: string[];
@@ -28,21 +68,22 @@ type Visit = {
   readonly transferred: () => Promise<number>;
 };
 
-type Options = { readonly path?: string; readonly viewport?: typeof LAPTOP };
+type Options = {
+  readonly path?: string;
+  readonly viewport?: typeof LAPTOP;
+  readonly service?: () => Promise<Started>;
+};
 
 /** Opens the page of a new service, and waits for the first operation. */
 async function visit(
   context: TestContext,
-  { path = '/docs', viewport = LAPTOP }: Options = {},
+  { path = '/docs', viewport = LAPTOP, service = start }: Options = {},
 ): Promise<Visit> {
   browser ??= await startChromium(context);
-  const api = await startApi();
+  const { api, base } = await service();
   const page = await browser.newPage({ viewport });
   page.setDefaultTimeout(5_000);
-  onTestFinished(async () => {
-    await page.close();
-    await api.close();
-  });
+  onTestFinished(() => page.close());
   const problems: string[] = [];
   const urls: string[] = [];
   const sizes: Promise<number>[] = [];
@@ -55,16 +96,16 @@ async function visit(
     const size = request.sizes().then((it) => it.responseHeadersSize + it.responseBodySize);
     sizes.push(size);
   });
-  await page.goto(api.url + path);
+  await page.goto(base + path);
   await page.locator('#operations-animals-listPets').waitFor();
   const transferred = async () => (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
-  return { api, page, problems, urls, transferred };
+  return { api, base, page, problems, urls, transferred };
 }
 
 /** What of a visit must always hold. */
-function expectQuiet({ api, problems, urls }: Visit): void {
+function expectQuiet({ base, problems, urls }: Visit): void {
   expect(problems).toStrictEqual([]);
-  expect(urls.filter((url) => !url.startsWith(`${api.url}/`) && !url.startsWith('data:'))).toStrictEqual([]);
+  expect(urls.filter((url) => !url.startsWith(`${base}/`) && !url.startsWith('data:'))).toStrictEqual([]);
 }
 
 /** Presses Tab until the element has the focus. */
@@ -159,7 +200,6 @@ describe('the docs page in a browser', { timeout: PRESSES_MS }, () => {
     const first = await execute(page, 'listPets');
     expect(first).toMatchObject({ status: 200, cursor: 'v1.0000000000000001' });
     expect(first.body).toContain('"name": "Rex"');
-    await screenshot(page, 'docs-list');
 
     await tabTo(page, `${block('listPets')} .opblock-summary-control`, 'Shift+Tab');
     await type(page, `${block('listPets')} [data-param-name="cursor"] input`, first.cursor ?? '');
@@ -167,6 +207,8 @@ describe('the docs page in a browser', { timeout: PRESSES_MS }, () => {
     expect(second).toMatchObject({ status: 200, cursor: undefined });
     expect(second.body).toContain('"name": "Mia"');
     expect(second.body).toContain(`"categoryId": ${MAX},`);
+    await page.locator(`${block('listPets')} .live-responses-table`).scrollIntoViewIfNeeded();
+    await screenshot(page, 'docs-list');
     expectQuiet(visited);
 
     await press(page, `${block('getPet')} .opblock-summary-control`);
@@ -187,6 +229,30 @@ describe('the docs page in a browser', { timeout: PRESSES_MS }, () => {
     await page.waitForFunction(
       `document.querySelector('${block('getPet')}').getBoundingClientRect().top < innerHeight`,
     );
+    expectQuiet(visited);
+  });
+
+  test('works below the path of PUBLIC_URL, behind a proxy', async (context) => {
+    const visited = await visit(context, { path: '/', service: startBelowPath });
+    const { page, base } = visited;
+    expect(page.url()).toBe(`${base}/docs`);
+    await authorize(visited);
+    await press(page, `${block('listPets')} .opblock-summary-control`);
+    await type(page, `${block('listPets')} [data-param-name="limit"] input`, '1');
+    expect(await execute(page, 'listPets')).toMatchObject({
+      status: 200,
+      url: `${base}/v1/pets?limit=1&cursor=v1.0000000000000000`,
+    });
+    expectQuiet(visited);
+  });
+
+  test('calls the service that serves it, even if PUBLIC_URL is elsewhere', async (context) => {
+    const visited = await visit(context, { service: () => start('https://petstore.example') });
+    const { page, base } = visited;
+    await authorize(visited);
+    await press(page, `${block('listPets')} .opblock-summary-control`);
+    await type(page, `${block('listPets')} [data-param-name="limit"] input`, '1');
+    expect((await execute(page, 'listPets')).url).toMatch(`${base}/v1/pets?limit=1`);
     expectQuiet(visited);
   });
 
