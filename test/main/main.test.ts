@@ -62,7 +62,8 @@ describe('the key made at start', () => {
     await service.ended;
     expect(service.stderr).toBe(
       '\nThere is no API key yet, so one was made for this run. Try:\n\n' +
-        `  curl -H 'Authorization: Bearer ${key}' '${url}/v1/pets'\n\n`,
+        `  curl -H 'Authorization: Bearer ${key}' '${url}/v1/pets'\n\n` +
+        `Or paste the key into the page of the API:\n\n  ${url}/docs\n\n`,
     );
     expect(service.log.map(({ msg, keyLabel }) => [msg, keyLabel])).toContainEqual(['request', 'start']);
     expect(service.stdout).not.toContain(key);

@@ -27,6 +27,9 @@ function answer(changes: Partial<SeenResponse>, headers: SeenResponse['headers']
   };
 }
 
+const HTML = 'text/html; charset=utf-8';
+const WAY = '{"api":"http://a/v1","docs":"http://a/docs","openapi":"http://a/openapi.json"}';
+
 const REX_ANSWER = { path: '/v1/pets/1', body: REX };
 const DEPRECATED = {
   deprecation: '@1795132800',
@@ -68,7 +71,13 @@ describe('what conforms', () => {
     ['a page', answer({ path: '/v1/pets?limit=1' })],
     [
       'a page with more behind it',
-      answer({}, { link: '<http://a:1/v1/pets?limit=1&cursor=v1.MQ>; rel="next"' }),
+      answer(
+        {},
+        {
+          link: '<http://a:1/v1/pets?limit=1&cursor=v1.MQ>; rel="next"',
+          'next-cursor': 'v1.0000000000000001',
+        },
+      ),
     ],
     ['the absolute form of a target', answer({ path: 'http://a:1/v1/pets?x=/y' })],
     ['a pet that was added', answer({ method: 'POST', status: 201, body: REX }, { location: '/v1/pets/1' })],
@@ -98,6 +107,17 @@ describe('what conforms', () => {
       answer({ method: 'OPTIONS', status: 204 }, { ...CORS, 'access-control-allow-methods': 'GET' }),
     ],
     ['readiness', answer({ path: '/readyz', body: '{"status":"ok"}' })],
+    ['no readiness', answer({ path: '/readyz', ...error(503, 'UNAVAILABLE') }, { 'retry-after': '2' })],
+    [
+      'the page',
+      answer(
+        { path: '/docs', body: '<!doctype html>' },
+        { 'content-type': HTML, 'content-security-policy': 'x' },
+      ),
+    ],
+    ['the way to the page', answer({ path: '/', status: 302, body: WAY }, { location: '/api/docs' })],
+    ['the head of the document', answer({ method: 'HEAD', path: '/openapi.json' })],
+    ['a long URL of the document', answer({ path: '/openapi.json?x', ...error(414, 'URI_TOO_LONG') })],
   ])('%s', (_name, response) => {
     expect(problemsOf(response)).toEqual([]);
   });
@@ -131,6 +151,61 @@ describe('what does not conform', () => {
       'listPets does not answer 405',
     ],
     ['success at an unknown path', answer({ path: '/v1/cats' }), '200 is not documented'],
+    [
+      'a page in JSON',
+      answer({ path: '/docs/docs.js', body: '{}' }),
+      'content-type is application/json; charset=utf-8',
+    ],
+    [
+      'a page without a policy',
+      answer({ path: '/docs', body: '<!doctype html>' }, { 'content-type': HTML }),
+      'Content-Security-Policy is missing',
+    ],
+    [
+      'a page in a cache',
+      answer(
+        { path: '/docs?x', body: '<!doctype html>' },
+        { 'content-type': HTML, 'content-security-policy': 'x', 'cache-control': 'public' },
+      ),
+      'cache-control is public',
+    ],
+    [
+      'an error in HTML',
+      answer({ path: '/docs', ...error(500, 'INTERNAL') }, { 'content-type': HTML }),
+      `content-type is ${HTML}`,
+    ],
+    ['a way to nowhere', answer({ path: '/', status: 302, body: WAY }), 'Location is wrong'],
+    [
+      'another way',
+      answer({ path: '/livez', status: 302, body: WAY }, { location: '/docs' }),
+      '302 is not documented',
+    ],
+    [
+      'another health',
+      answer({ path: '/livez', body: '{"status":"bad"}' }),
+      'the body is not that of this path',
+    ],
+    ['no document', answer({ path: '/openapi.json', body: '{}' }), 'the body is not that of this path'],
+    [
+      'health that looks at the storage',
+      answer({ path: '/livez', ...error(503, 'UNAVAILABLE') }, { 'retry-after': '2' }),
+      '/livez does not answer UNAVAILABLE',
+    ],
+    [
+      'health for a key',
+      answer({ path: '/readyz', ...error(403, 'PERMISSION_DENIED') }),
+      '/readyz does not answer PERMISSION_DENIED',
+    ],
+    [
+      'no readiness and no time to wait',
+      answer({ path: '/readyz', ...error(503, 'UNAVAILABLE') }),
+      'Retry-After is missing',
+    ],
+    [
+      'health created',
+      answer({ path: '/livez', status: 201, body: '{"status":"ok"}' }),
+      '201 is not documented',
+    ],
     [
       'another method without Allow',
       answer({ method: 'PUT', ...error(405, 'METHOD_NOT_ALLOWED') }),
@@ -320,7 +395,7 @@ describe('what does not conform', () => {
     const bad = answer({ path: '/v1/pets?limit=3', body: '{}' }, { 'cache-control': undefined });
     expect(() => expectConforms(bad)).toThrow(
       'GET /v1/pets?limit=3 200 breaks the contract:\n' +
-        '- cache-control is missing\n- Cache-Control is missing\n- the body must be array',
+        '- cache-control is missing\n- the body must be array',
     );
   });
 });

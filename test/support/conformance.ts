@@ -24,23 +24,61 @@ type Operation = {
   readonly operationId: string;
   readonly responses: Readonly<Record<string, Documented | Ref>>;
 };
-type Servers = readonly { readonly url: string }[];
-type PathItem = { readonly servers?: Servers } & Readonly<Record<string, unknown>>;
-type Document = { readonly servers: Servers; readonly paths: Readonly<Record<string, PathItem>> };
+type PathItem = Readonly<Record<string, unknown>>;
+type Document = {
+  readonly servers: readonly [{ readonly url: string }];
+  readonly paths: Readonly<Record<string, PathItem>>;
+};
 
 const DOCUMENT_ID = 'openapi.json';
 
-const document = openApiDocument() as Document;
+const document = openApiDocument('') as Document;
 
 // `parseExactly` checks int64 before a number becomes a double.
 const ajv = new Ajv({ strict: false, allErrors: true, formats: { int64: true, 'uri-reference': true } });
 ajv.addSchema(document, DOCUMENT_ID);
 
 const routes = Object.entries(document.paths).map(([template, item]) => {
-  const [server] = item.servers ?? document.servers;
-  const path = `${server!.url.replace(/\/$/, '')}${template}`;
-  return { item, pattern: new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`) };
+  const path = `${document.servers[0].url}${template}`;
+  return { item, pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) };
 });
+
+/** What any operation outside `/v1` may answer besides success. */
+const EARLY_CODES = [
+  'INVALID_ARGUMENT',
+  'REQUEST_TIMEOUT',
+  'PAYLOAD_TOO_LARGE',
+  'URI_TOO_LONG',
+  'HEADERS_TOO_LARGE',
+  'INTERNAL',
+];
+
+type SystemPath = {
+  readonly body: RegExp;
+  /** The codes of its errors. */
+  readonly codes: readonly string[];
+  /** Its media type, unless it is JSON. */
+  readonly type?: RegExp;
+};
+
+const page = (type: string, body: RegExp): SystemPath => ({
+  body,
+  codes: EARLY_CODES,
+  type: new RegExp(`^text/${type}; charset=utf-8$`),
+});
+
+/** The paths outside `/v1`, which the document leaves out. */
+const SYSTEM: Readonly<Record<string, SystemPath>> = {
+  '/': { body: /^\{"api":"[^"]+\/v1","docs":"[^"]+\/docs","openapi":"[^"]+"\}$/, codes: EARLY_CODES },
+  '/docs': page('html', /^<!doctype html>/),
+  '/docs/swagger-ui.css': page('css', /./),
+  '/docs/swagger-ui-bundle.js': page('javascript', /./),
+  '/docs/docs.css': page('css', /./),
+  '/docs/docs.js': page('javascript', /./),
+  '/livez': { body: /^\{"status":"ok"\}$/, codes: EARLY_CODES },
+  '/readyz': { body: /^\{"status":"ok"\}$/, codes: [...EARLY_CODES, 'UNAVAILABLE'] },
+  '/openapi.json': { body: /^\{"openapi":"3\.0\.3",/, codes: EARLY_CODES },
+};
 
 /**
  * Checks a response against the OpenAPI document and against the rules for every response.
@@ -59,7 +97,8 @@ function nonconformities(response: SeenResponse): string[] {
   const { status, headers, body } = response;
   const problems = framing(response);
   problems.push(...rateLimitProblems(response), ...corsProblems(response));
-  const json = body === '' ? undefined : parseExactly(body, problems);
+  const isPage = response.status === 200 && SYSTEM[pathOf(response.path)]?.type !== undefined;
+  const json = body === '' || isPage ? undefined : parseExactly(body, problems);
   const operation = operationOf(response);
   const documented = operation === undefined ? undefined : resolve(operation.responses[status]);
   if (operation === undefined) problems.push(...outsideOfTheDocument(response));
@@ -80,7 +119,7 @@ function nonconformities(response: SeenResponse): string[] {
 }
 
 /** The rules for every response, including those that the document does not describe. */
-function framing({ method, status, headers, body }: SeenResponse): string[] {
+function framing({ method, path, status, headers, body }: SeenResponse): string[] {
   const problems: string[] = [];
   const must = (name: string, allowed: RegExp) => {
     const value = textOf(headers[name]);
@@ -89,14 +128,16 @@ function framing({ method, status, headers, body }: SeenResponse): string[] {
   };
   must('x-request-id', /^[\w.-]{1,64}$/);
   must('x-content-type-options', /^nosniff$/);
-  must('cache-control', /^no-store$/);
+  const pageType = status === 200 ? SYSTEM[pathOf(path)]?.type : undefined;
+  const isImmutable = pageType !== undefined && pathOf(path) !== '/docs' && path.includes('?');
+  must('cache-control', isImmutable ? /^(no-store|public, max-age=31536000, immutable)$/ : /^no-store$/);
   if (headers['transfer-encoding'] !== undefined) problems.push('transfer-encoding is present');
   if (status === 204) {
     for (const name of ['content-type', 'content-length']) {
       if (headers[name] !== undefined) problems.push(`${name} is present`);
     }
   } else {
-    must('content-type', /^application\/json; charset=utf-8$/);
+    must('content-type', pageType ?? /^application\/json; charset=utf-8$/);
     must('content-length', method === 'HEAD' ? /^\d+$/ : new RegExp(`^${Buffer.byteLength(body)}$`));
   }
   const bodiless = status === 204 || method === 'HEAD';
@@ -146,10 +187,24 @@ function corsProblems({ headers }: SeenResponse): string[] {
   return problems;
 }
 
-/** An unknown path, or a method that a path does not support: only errors and OPTIONS are right. */
-function outsideOfTheDocument({ method, status, headers }: SeenResponse): string[] {
+/** A path outside `/v1`, an unknown path, or a method that a path does not support. */
+function outsideOfTheDocument(response: SeenResponse): string[] {
+  const { method, path, status, headers, body } = response;
+  const system = method === 'GET' || method === 'HEAD' ? SYSTEM[pathOf(path)] : undefined;
   const problems: string[] = [];
-  if (status < 400 && !(method === 'OPTIONS' && status === 204)) problems.push(`${status} is not documented`);
+  if (system !== undefined && status >= 400) {
+    const { code } = JSON.parse(body || '{}') as { readonly code?: string };
+    if (code !== undefined && !system.codes.includes(code)) problems.push(`${path} does not answer ${code}`);
+    if (status === 503 && headers['retry-after'] === undefined) problems.push('Retry-After is missing');
+  } else if (system !== undefined && (status === 200 || (status === 302 && pathOf(path) === '/'))) {
+    if (method === 'GET' && !system.body.test(body)) problems.push('the body is not that of this path');
+    if (status === 302 && textOf(headers['location'])?.endsWith('/docs') !== true)
+      problems.push('Location is wrong');
+    if (pathOf(path) === '/docs' && headers['content-security-policy'] === undefined) {
+      problems.push('Content-Security-Policy is missing');
+    }
+  } else if (status < 400 && !(method === 'OPTIONS' && status === 204))
+    problems.push(`${status} is not documented`);
   const isPreflight = headers['access-control-allow-methods'] !== undefined;
   if (((status === 204 && !isPreflight) || status === 405) && headers['allow'] === undefined)
     problems.push('Allow is missing');
@@ -177,9 +232,14 @@ function errorProblems(body: unknown, status: number, media: Media | undefined):
 }
 
 function operationOf({ method, path }: SeenResponse): Operation | undefined {
-  const [pathname = ''] = path.replace(/^https?:\/\/[^/?]*/i, '').split('?');
+  const pathname = pathOf(path);
   const route = routes.find(({ pattern }) => pattern.test(pathname));
   return route?.item[method === 'HEAD' ? 'get' : method.toLowerCase()] as Operation | undefined;
+}
+
+/** The path of a request target. */
+function pathOf(target: string): string {
+  return target.replace(/^https?:\/\/[^/?]*/i, '').split('?')[0] || '/';
 }
 
 function resolve<T extends object>(node: T | Ref | undefined): T | undefined {

@@ -27,7 +27,8 @@ export async function findMongod(): Promise<string> {
   return binary;
 }
 
-async function onPath(command: string): Promise<string | undefined> {
+/** The path of an executable, or `undefined`. */
+export async function onPath(command: string): Promise<string | undefined> {
   for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
     if (folder !== '' && (await isExecutable(join(folder, command)))) return join(folder, command);
   }

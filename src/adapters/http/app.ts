@@ -14,6 +14,7 @@ import { limitRate } from './middleware/limit-rate.ts';
 import { baseUrl, checkForwarded, checkLength, checkTarget } from './middleware/request-target.ts';
 import type { RequestLog } from './wire/request-log.ts';
 import { dispatch } from './routes/dispatch.ts';
+import { docsRoutes } from './routes/docs.ts';
 import { petsRoutes } from './routes/pets.ts';
 import { systemRoutes } from './routes/system.ts';
 
@@ -55,7 +56,12 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   if (corsOrigins.length > 0) app.use(answerPreflight(corsOrigins));
   app.use(authenticated);
   app.use(limitRate(limiter, rateLimit, log));
-  const pets = petsRoutes({ ...dependencies, authenticate: authenticated, baseUrl: base });
-  app.use(dispatch(pets, systemRoutes(dependencies)));
+  const urls = { baseUrl: base, basePath: pathOf(publicUrl) };
+  const pets = petsRoutes({ ...dependencies, ...urls, authenticate: authenticated });
+  app.use(dispatch(pets, systemRoutes({ ...dependencies, ...urls }), docsRoutes(urls)));
   return listener(app, log);
+}
+
+function pathOf(publicUrl = ''): string {
+  return URL.parse(publicUrl)?.pathname.replace(/\/$/, '') ?? '';
 }

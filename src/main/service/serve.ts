@@ -58,7 +58,8 @@ export async function serve(config: Config, interruption: AbortSignal): Promise<
     const lasting = config.storage.persistent ? `To create a lasting key:\n\n  ${CREATE_KEY}\n\n` : '';
     standardError.write(
       `\nThere is no API key yet, so one was made for this run. Try:\n\n` +
-        `  curl -H 'Authorization: Bearer ${madeKey}' '${url}/v1/pets'\n\n${lasting}`,
+        `  curl -H 'Authorization: Bearer ${madeKey}' '${url}/v1/pets'\n\n` +
+        `Or paste the key into the page of the API:\n\n  ${url}/docs\n\n${lasting}`,
     );
     standardError.flush();
   });

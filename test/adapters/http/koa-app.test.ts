@@ -72,6 +72,14 @@ test.each<readonly [string, Handler, ReturnType<typeof expected>]>([
     (ctx) => void (ctx.body = ['é'.repeat(20_000)]),
     expected(200, `["${'é'.repeat(20_000)}"]`),
   ],
+  [
+    'bytes of its own type',
+    (ctx) => {
+      ctx.body = Buffer.from('<p>é</p>');
+      Object.assign(ctx.state.headers, { 'Content-Type': 'text/html', 'Cache-Control': 'private' });
+    },
+    expected(200, '<p>é</p>', { 'content-type': 'text/html', 'cache-control': 'private' }),
+  ],
 ])('a handler says what the answer is, as in any Koa application: %s', async (_, handler, answer) => {
   expect(await answerOf(handler)).toStrictEqual({ ...answer, failures: [] });
 });

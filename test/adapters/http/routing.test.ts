@@ -19,7 +19,6 @@ function deprecation(api: Api, path: string): Record<string, string> {
 
 describe('one canonical path', () => {
   test.each([
-    '/',
     '/v1',
     '/v1/',
     '/v1/Pets',
@@ -39,6 +38,11 @@ describe('one canonical path', () => {
     '/LIVEZ',
     '/metrics',
     '/favicon.ico',
+    '/docs/',
+    '/Docs',
+    '/docs/index.html',
+    '/docs/docs.js/',
+    '/docs/../openapi.json.map',
     '/.env',
   ])('GET %s: 404', async (path) => {
     await using api = await startApi();
@@ -75,6 +79,9 @@ describe.each([
   ['/livez', READ, ['POST', ...OTHERS]],
   ['/readyz', READ, ['POST', 'TRACE']],
   ['/openapi.json', READ, ['POST', 'QUERY']],
+  ['/', READ, ['POST', ...OTHERS]],
+  ['/docs', READ, ['POST', ...OTHERS]],
+  ['/docs/docs.js', READ, ['POST', 'DELETE']],
 ])('%s allows %s', (path, allow, methods) => {
   test.each(methods)('%s: 405', async (method) => {
     await using api = await startApi();
@@ -119,7 +126,15 @@ describe('targets that are not a path', () => {
     ['GET *', problem(405, 'METHOD_NOT_ALLOWED', `this path allows ${PETS}`, { allow: PETS })],
     ['GET http://petstore.example/v1/pets', success(200, '[]')],
     ['GET HTTP://other.example:8080/v1/pets?limit=1', success(200, '[]')],
-    ['GET http://petstore.example', NOT_FOUND],
+    [
+      'GET http://petstore.example',
+      success(
+        200,
+        '{"api":"http://petstore.example/v1","docs":"http://petstore.example/docs",' +
+          '"openapi":"http://petstore.example/openapi.json"}',
+        { vary: 'Accept' },
+      ),
+    ],
     ['GET http://[::1/v1/pets', bad('the request target is not a URL')],
     ['GET http://user@petstore.example/v1/pets', bad('the request must have one valid Host header')],
     ['GET http:///v1/pets', bad('the request must have one valid Host header')],

@@ -10,8 +10,8 @@ const LARGE_BODY_CHARS = 16 * 1024;
 
 /**
  * Writes every answer, in one `writeHead`. The middleware after it sets the answer as in any Koa application:
- * `ctx.status`, `ctx.body` (JSON text or a value for `JSON.stringify`), and headers in `ctx.state.headers` or with
- * `ctx.set`.
+ * `ctx.status`, `ctx.body` (JSON text, a value for `JSON.stringify`, or a Buffer with its own `Content-Type`), and
+ * headers in `ctx.state.headers` or with `ctx.set`.
  *
  * Anything thrown becomes an error answer. A failure that is not the client's fault is logged. A handler that gives no
  * answer is such a failure: the client gets 500.
@@ -20,10 +20,10 @@ export function writeAnswer(log: Pick<RequestLog, 'failed'>): Middleware<State> 
   const batch = new AnswerBatch();
   return async (ctx, next) => {
     ctx.state.headers = {};
-    let json: string | undefined;
+    let body: string | Buffer | undefined;
     try {
       await next();
-      json = bodyOf(ctx);
+      body = bodyOf(ctx);
     } catch (error) {
       const answer = errorAnswer(error);
       // A request that timed out has its answer already. That is why reading its body fails.
@@ -32,17 +32,18 @@ export function writeAnswer(log: Pick<RequestLog, 'failed'>): Middleware<State> 
       }
       ctx.status = answer.status;
       Object.assign(ctx.state.headers, answer.headers);
-      json = errorJson(answer);
+      body = errorJson(answer);
     }
-    if (!ctx.headerSent) batch.end(ctx.res, writeHead(ctx, json));
+    if (!ctx.headerSent) batch.end(ctx.res, writeHead(ctx, body));
   };
 }
 
 /** @throws {Error} when no handler has given an answer, or when JSON cannot express the body */
-function bodyOf(ctx: ParameterizedContext<State>): string | undefined {
+function bodyOf(ctx: ParameterizedContext<State>): string | Buffer | undefined {
   const { body, status } = ctx;
   if (status === 204) return undefined;
-  const json: string | undefined = typeof body === 'string' ? body : JSON.stringify(body ?? undefined);
+  if (typeof body === 'string' || Buffer.isBuffer(body)) return body;
+  const json: string | undefined = JSON.stringify(body ?? undefined);
   if (json === undefined) throw new Error(`the route ${ctx.state.route} gave no answer`);
   return json;
 }
@@ -50,9 +51,9 @@ function bodyOf(ctx: ParameterizedContext<State>): string | undefined {
 /** @returns the body in the form in which it takes the least memory */
 function writeHead(
   { res, state, status }: ParameterizedContext<State>,
-  json: string | undefined,
+  body: string | Buffer | undefined,
 ): string | Buffer | undefined {
-  const body = json !== undefined && json.length > LARGE_BODY_CHARS ? Buffer.from(json) : json;
-  res.writeHead(status, Object.assign(answerHeaders(state.requestId, body), state.headers));
-  return body;
+  const sent = typeof body === 'string' && body.length > LARGE_BODY_CHARS ? Buffer.from(body) : body;
+  res.writeHead(status, Object.assign(answerHeaders(state.requestId, sent), state.headers));
+  return sent;
 }

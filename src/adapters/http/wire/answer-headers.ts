@@ -1,11 +1,11 @@
 /** Header fields by name. */
 export type Headers = Readonly<Record<string, string>>;
 
-/** The fixed headers of every answer. */
+/** The headers of every answer, unless its route says otherwise: browsers may keep the files of the docs page. */
 export const ANSWER_HEADERS = { 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' } as const;
 
 /**
- * The headers of an answer with this JSON body. The record is new for every call, and the caller may add to it.
+ * The headers of an answer with this body, as JSON. The record is new for every call, and the caller may change it.
  *
  * @param body absent from an answer without content, such as 204
  */

@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { apiRules } from './api-rules.ts';
+
+/** A file of the docs page, as it is sent. */
+export type PageFile = {
+  /** The media type. */
+  readonly type: string;
+  readonly bytes: Buffer;
+  readonly gzipped: Buffer;
+  /** Names the content. Part of the URL: browsers may keep the file for ever. */
+  readonly version: string;
+};
+
+const CSS = 'text/css; charset=utf-8';
+const JAVASCRIPT = 'text/javascript; charset=utf-8';
+
+/** What the page loads, by name. */
+const FILES = {
+  'swagger-ui.css': { type: CSS, locate: () => import.meta.resolve('swagger-ui-dist/swagger-ui.css') },
+  'swagger-ui-bundle.js': {
+    type: JAVASCRIPT,
+    locate: () => import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js'),
+  },
+  'docs.css': { type: CSS, locate: () => import.meta.resolve('./page/docs.css') },
+  'docs.js': { type: JAVASCRIPT, locate: () => import.meta.resolve('./page/docs.js') },
+};
+
+export type FileName = keyof typeof FILES;
+export const FILE_NAMES = Object.keys(FILES) as readonly FileName[];
+
+export type DocsPage = { readonly page: PageFile; readonly files: Readonly<Record<FileName, PageFile>> };
+
+/**
+ * Reads and compresses the interactive page of the API and its files.
+ *
+ * @throws {Error} when a file cannot be read
+ */
+export async function loadDocsPage(): Promise<DocsPage> {
+  const loaded = FILE_NAMES.map(async (name) => {
+    const { type, locate } = FILES[name];
+    return [name, await pageFile(type, await readFile(new URL(locate())))] as const;
+  });
+  const files = Object.fromEntries(await Promise.all(loaded)) as Record<FileName, PageFile>;
+  const html = pageHtml((name) => `docs/${name}?${files[name].version}`);
+  return { page: await pageFile('text/html; charset=utf-8', Buffer.from(html)), files };
+}
+
+async function pageFile(type: string, bytes: Buffer): Promise<PageFile> {
+  const version = createHash('sha256').update(bytes).digest('base64url').slice(0, 12);
+  return { type, bytes, gzipped: await promisify(gzip)(bytes), version };
+}
+
+const ICON =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><text y="13" font-size="13">🐾</text></svg>';
+
+/** URLs are relative: a proxy may serve the page below a path. */
+function pageHtml(urlOf: (name: FileName) => string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Petstore API</title>
+<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(ICON)}">
+<link rel="stylesheet" href="${urlOf('swagger-ui.css')}">
+<link rel="stylesheet" href="${urlOf('docs.css')}">
+<script src="${urlOf('swagger-ui-bundle.js')}" defer></script>
+<script src="${urlOf('docs.js')}" type="module"></script>
+</head>
+<body>
+<header>
+<h1>Petstore API</h1>
+<p>A catalogue of animals: list them, add one, get one. Press Authorize and paste an API key to try the operations.
+Below them are <a href="#rules">the rules</a>. Programs read <a href="openapi.json">openapi.json</a>.</p>
+</header>
+<div id="swagger-ui"><noscript>The operations need JavaScript. They are all in openapi.json.</noscript></div>
+<section class="rules" id="rules" aria-labelledby="rules-title">
+<h2 id="rules-title">Rules of every operation</h2>
+${apiRules()}
+</section>
+</body>
+</html>
+`;
+}

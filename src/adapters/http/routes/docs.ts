@@ -1,0 +1,77 @@
+import Router from '@koa/router';
+import type { ParameterizedContext } from 'koa';
+import type { IncomingMessage } from 'node:http';
+import type { State } from '../middleware/state.ts';
+import { type DocsPage, FILE_NAMES, loadDocsPage, type PageFile } from '../openapi/docs-page.ts';
+
+type Dependencies = {
+  readonly baseUrl: (request: IncomingMessage) => string;
+  /** The path of `PUBLIC_URL`, without a trailing slash. Empty if it has none. */
+  readonly basePath: string;
+};
+
+const PAGE_HEADERS = {
+  // The page runs and loads only what this service serves. Swagger UI draws its icons from data URLs.
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'Referrer-Policy': 'no-referrer',
+};
+
+/** The way to the docs page, and the page with its files. They need no API key. */
+export function docsRoutes({ baseUrl, basePath }: Dependencies): Router<State> {
+  const router = new Router<State>({ strict: true, sensitive: true });
+
+  /** Tells a program where everything is, and sends a person to the page. */
+  router.get('/', (ctx) => {
+    const base = baseUrl(ctx.req);
+    varyBy(ctx, 'Accept');
+    ctx.body = { api: `${base}/v1`, docs: `${base}/docs`, openapi: `${base}/openapi.json` };
+    if (ctx.accepts('json', 'html') !== 'html') return;
+    ctx.status = 302;
+    ctx.state.headers['Location'] = `${basePath}/docs`;
+  });
+
+  /** Read at the first request. */
+  let docs: Promise<DocsPage> | undefined;
+  const load = async () => {
+    try {
+      return await (docs ??= loadDocsPage());
+    } catch (error) {
+      // The next request tries again.
+      docs = undefined;
+      throw error;
+    }
+  };
+
+  router.get('/docs', async (ctx) => {
+    const { page } = await load();
+    Object.assign(ctx.state.headers, PAGE_HEADERS);
+    sendFile(ctx, page);
+  });
+
+  for (const name of FILE_NAMES) {
+    router.get(`/docs/${name}`, async (ctx) => {
+      const file = (await load()).files[name];
+      if (ctx.querystring === file.version) {
+        ctx.state.headers['Cache-Control'] = 'public, max-age=31536000, immutable';
+      }
+      sendFile(ctx, file);
+    });
+  }
+
+  return router;
+}
+
+function sendFile(ctx: ParameterizedContext<State>, { type, bytes, gzipped }: PageFile): void {
+  const { headers } = ctx.state;
+  headers['Content-Type'] = type;
+  varyBy(ctx, 'Accept-Encoding');
+  const isGzipped = ctx.acceptsEncodings('gzip', 'identity') === 'gzip';
+  if (isGzipped) headers['Content-Encoding'] = 'gzip';
+  ctx.body = isGzipped ? gzipped : bytes;
+}
+
+function varyBy({ state: { headers } }: ParameterizedContext<State>, name: string): void {
+  headers['Vary'] = headers['Vary'] === undefined ? name : `${headers['Vary']}, ${name}`;
+}

@@ -1,0 +1,148 @@
+import { readFile } from 'node:fs/promises';
+import { request } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { success, whole } from '../../support/answer.ts';
+import { type Api, startApi } from '../../support/http.ts';
+
+const ANONYMOUS = { authorization: undefined };
+const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
+
+/** The URLs of the files that the page loads. */
+async function filesOf(api: Api): Promise<readonly string[]> {
+  const { body } = await api.get('/docs', ANONYMOUS);
+  return Array.from(body.matchAll(/(?:src|href)="(docs\/[^"]+)"/g), ([, url]) => `/${url}`);
+}
+
+/** The bytes of an answer to a client that accepts these content codings. */
+async function bytesOf(api: Api, path: string, codings: string) {
+  const sent = request(api.url + path, { headers: { 'accept-encoding': codings } }).end();
+  const { promise, resolve, reject } = Promise.withResolvers<{
+    coding: unknown;
+    length: unknown;
+    bytes: Buffer;
+  }>();
+  sent.on('error', reject);
+  sent.on('response', (response) => {
+    const { 'content-encoding': coding, 'content-length': length } = response.headers;
+    buffer(response).then((bytes) => resolve({ coding, length, bytes }), reject);
+  });
+  return await promise;
+}
+
+describe('/', () => {
+  const way = (base: string) => `{"api":"${base}/v1","docs":"${base}/docs","openapi":"${base}/openapi.json"}`;
+
+  test.each([
+    ['that says nothing', {}],
+    ['that takes anything', { accept: '*/*' }],
+    ['that wants JSON', { accept: 'application/json' }],
+    ['that prefers JSON', { accept: 'text/html;q=0.5, application/json' }],
+    ['that wants neither', { accept: 'text/plain' }],
+  ])('tells a program %s where everything is', async (_, headers) => {
+    await using api = await startApi();
+    expect(whole(await api.get('/', { ...ANONYMOUS, ...headers }))).toStrictEqual(
+      success(200, way(api.url), { vary: 'Accept' }),
+    );
+  });
+
+  test('sends a person to the page', async () => {
+    await using api = await startApi();
+    expect(whole(await api.get('/', { ...ANONYMOUS, ...BROWSER }))).toStrictEqual(
+      success(302, way(api.url), { vary: 'Accept', location: '/docs' }),
+    );
+  });
+
+  test('leads below the path of PUBLIC_URL', async () => {
+    const publicUrl = 'https://petstore.example/api';
+    await using api = await startApi({ publicUrl });
+    expect(whole(await api.get('/', BROWSER))).toStrictEqual(
+      success(302, way(publicUrl), { vary: 'Accept', location: '/api/docs' }),
+    );
+  });
+
+  test('says that the answer depends on the origin too', async () => {
+    await using api = await startApi({ corsOrigins: ['https://shop.example'] });
+    expect((await api.get('/')).headers['vary']).toBe('Origin, Accept');
+  });
+});
+
+describe('/docs', () => {
+  test('is a page that runs and loads only what the service serves', async () => {
+    await using api = await startApi();
+    const { status, headers, body } = await api.get('/docs', { ...ANONYMOUS, ...BROWSER });
+    expect(status).toBe(200);
+    expect(headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-store',
+      'content-security-policy':
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      'referrer-policy': 'no-referrer',
+      vary: 'Accept-Encoding',
+    });
+    expect(body).not.toMatch(/<script(?![^>]* src=")|<style| style=| on\w+=|(?:src|href)="(?:https?:)?\/\//);
+    expect(body).toContain('<h3>Authentication</h3>');
+  });
+
+  // A proxy may serve the page below a path.
+  test('has relative URLs only', async () => {
+    await using api = await startApi({ publicUrl: 'https://petstore.example/api' });
+    const { body } = await api.get('/docs');
+    const urls = Array.from(body.matchAll(/(?:src|href)="([^"]*)"/g), ([, url]) => url);
+    expect(urls.length).toBeGreaterThan(5);
+    expect(urls.filter((url) => !/^(docs\/|#|openapi\.json$|data:)/.test(url ?? ''))).toStrictEqual([]);
+  });
+
+  test('loads files that browsers may keep for ever, because their URL names their content', async () => {
+    await using api = await startApi();
+    const files = await filesOf(api);
+    expect(files.map((path) => path.split('?')[0])).toStrictEqual([
+      '/docs/swagger-ui.css',
+      '/docs/docs.css',
+      '/docs/swagger-ui-bundle.js',
+      '/docs/docs.js',
+    ]);
+    for (const path of files) {
+      const { status, headers } = await api.get(path, ANONYMOUS);
+      expect([status, headers['cache-control']]).toStrictEqual([200, 'public, max-age=31536000, immutable']);
+      // Another version of the service wrote the page.
+      for (const other of [path.split('?')[0]!, `${path}x`]) {
+        expect((await api.get(other)).headers['cache-control']).toBe('no-store');
+      }
+    }
+  });
+
+  test('serves its files as they are on disk', async () => {
+    await using api = await startApi();
+    const source = new URL('../../../src/adapters/http/openapi/page/docs.js', import.meta.url);
+    expect((await api.get('/docs/docs.js')).body).toBe(await readFile(source, 'utf8'));
+  });
+
+  test.each([
+    ['gzip, deflate, br, zstd', 'gzip'],
+    ['gzip', 'gzip'],
+    ['br', undefined],
+    ['identity', undefined],
+    ['gzip;q=0', undefined],
+  ])('to a client that accepts %j: %s', async (codings, expected) => {
+    await using api = await startApi();
+    for (const path of ['/docs', ...(await filesOf(api))]) {
+      const { body } = await api.get(path);
+      const { coding, length, bytes } = await bytesOf(api, path, codings);
+      expect([coding, length]).toStrictEqual([expected, String(bytes.length)]);
+      expect((coding === 'gzip' ? gunzipSync(bytes) : bytes).toString() === body, path).toBe(true);
+    }
+  });
+
+  test('stays JSON when it fails', async () => {
+    await using api = await startApi();
+    for (const path of ['/docs/nothing', '/docs/']) {
+      expect(await api.get(path, BROWSER)).toMatchObject({
+        status: 404,
+        headers: { 'content-type': 'application/json; charset=utf-8' },
+      });
+    }
+  });
+});

@@ -1,0 +1,316 @@
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { createServer, request as httpRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import axe, { type AxeResults } from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, describe, expect, onTestFinished, test, type TestContext } from 'vitest';
+import { startChromium } from '../../../../support/chromium.ts';
+import { type Api, startApi } from '../../../../support/http.ts';
+import { ROOT } from '../../../../support/process.ts';
+
+const LAPTOP = { width: 1366, height: 768 };
+const PHONE = { width: 390, height: 844 };
+/** How long many presses of Tab may take on a busy machine. */
+const PRESSES_MS = 60_000;
+const MAX = '9223372036854775807';
+
+let browser: Browser | undefined;
+
+afterAll(async () => await browser?.close());
+
+type Started = {
+  readonly api: Api;
+  /** Where the service is for browsers. */
+  readonly base: string;
+};
+
+async function start(publicUrl?: string): Promise<Started> {
+  const api = await startApi({ publicUrl });
+  onTestFinished(() => api.close());
+  return { api, base: api.url };
+}
+
+/** Starts the service behind a proxy that serves it below a path. */
+async function startBelowPath(): Promise<Started> {
+  const proxy = createServer(({ method, headers, url = '' }, outgoing) => {
+    if (!url.startsWith('/shop/')) {
+      outgoing.writeHead(404).end();
+      return;
+    }
+    const path = url.slice('/shop'.length);
+    const onwards = httpRequest({ host: '127.0.0.1', port: api.port, method, headers, path });
+    onwards.on('response', (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(outgoing);
+    });
+    onwards.end();
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  const base = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/shop`;
+  const api: Api = await startApi({ publicUrl: base });
+  onTestFinished(async () => {
+    proxy.closeAllConnections();
+    proxy.close();
+    await api.close();
+  });
+  return { api, base };
+}
+
+type Visit = Started & {
+  readonly page: Page;
+  /** What the console says of problems, violations of the Content-Security-Policy included. */
+  readonly problems: string[];
+  /** The URLs of all requests. */
+  readonly urls: string[];
+  /** The bytes that the service has sent: headers and bodies, as compressed. */
+  readonly transferred: () => Promise<number>;
+};
+
+type Options = {
+  readonly path?: string;
+  readonly viewport?: typeof LAPTOP;
+  readonly service?: () => Promise<Started>;
+};
+
+/** Opens the page of a new service, and waits for the first operation. */
+async function visit(
+  context: TestContext,
+  { path = '/docs', viewport = LAPTOP, service = start }: Options = {},
+): Promise<Visit> {
+  browser ??= await startChromium(context);
+  const { api, base } = await service();
+  const page = await browser.newPage({ viewport });
+  page.setDefaultTimeout(5_000);
+  onTestFinished(() => page.close());
+  const problems: string[] = [];
+  const urls: string[] = [];
+  const sizes: Promise<number>[] = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) problems.push(message.text());
+  });
+  page.on('pageerror', (error) => problems.push(String(error)));
+  page.on('request', (request) => urls.push(request.url()));
+  page.on('requestfinished', (request) => {
+    const size = request.sizes().then((it) => it.responseHeadersSize + it.responseBodySize);
+    sizes.push(size);
+  });
+  await page.goto(base + path);
+  await page.locator('#operations-animals-listPets').waitFor();
+  const transferred = async () => (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+  return { api, base, page, problems, urls, transferred };
+}
+
+/** What of a visit must always hold. */
+function expectQuiet({ base, problems, urls }: Visit): void {
+  expect(problems).toStrictEqual([]);
+  expect(urls.filter((url) => !url.startsWith(`${base}/`) && !url.startsWith('data:'))).toStrictEqual([]);
+}
+
+/** Presses Tab until the element has the focus. */
+async function tabTo(page: Page, selector: string, key = 'Tab'): Promise<void> {
+  for (let presses = 0; presses < 200; presses++) {
+    await page.keyboard.press(key);
+    const found = await page.evaluate(`document.activeElement.matches(${JSON.stringify(selector)})`);
+    if (found === true) return;
+  }
+  throw new Error(`no ${key} leads to ${selector}`);
+}
+
+async function press(page: Page, selector: string): Promise<void> {
+  await tabTo(page, selector);
+  await page.keyboard.press('Enter');
+}
+
+/** Replaces the text of a field. */
+async function type(page: Page, selector: string, text: string): Promise<void> {
+  await tabTo(page, selector);
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.insertText(text);
+}
+
+const block = (operation: string) => `#operations-animals-${operation}`;
+
+/** Executes an operation with the keyboard, and returns status, headers and body as the page shows them. */
+async function execute(page: Page, operation: string) {
+  const [response] = await Promise.all([
+    page.waitForResponse((answer) => answer.url().includes('/v1/pets'), { timeout: PRESSES_MS }),
+    press(page, `${block(operation)} .execute`),
+  ]);
+  const shown = page.locator(`${block(operation)} .live-responses-table .response`);
+  await shown.locator('.response-col_status', { hasText: String(response.status()) }).waitFor();
+  const [body = '', headers = ''] = await shown.locator('pre').allInnerTexts();
+  const cursor = /next-cursor: (\S+)/.exec(headers)?.[1];
+  return {
+    status: response.status(),
+    sent: response.request().postData(),
+    url: response.url(),
+    body,
+    cursor,
+  };
+}
+
+async function authorize({ page, api }: Visit): Promise<void> {
+  await press(page, '.auth-wrapper .authorize');
+  await type(page, '.auth-container input', api.key);
+  await page.keyboard.press('Enter');
+  await press(page, '.btn-done');
+}
+
+/** What axe-core calls serious or critical. */
+async function seriousFindings(page: Page): Promise<readonly (readonly [string, readonly string[]])[]> {
+  await page.evaluate(axe.source);
+  const { violations } = (await page.evaluate('axe.run()')) as AxeResults;
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => [
+      id,
+      nodes.map(({ html, target }) => `${target.join(' ')}: ${html.slice(0, 100)}`),
+    ]);
+}
+
+/** For the README, if `WRITE_SCREENSHOTS` is set. */
+async function screenshot(page: Page, name: string): Promise<void> {
+  if (process.env['WRITE_SCREENSHOTS'] === undefined) return;
+  const folder = join(ROOT, 'docs/screenshots');
+  await mkdir(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`) });
+}
+
+describe('the docs page in a browser', { timeout: PRESSES_MS }, () => {
+  test('with the keyboard only: authorize, create, list, next page, get, an error', async (context) => {
+    const visited = await visit(context);
+    const { page } = visited;
+    await authorize(visited);
+
+    await press(page, `${block('createPet')} .opblock-summary-control`);
+    for (const name of ['Rex', 'Mia']) {
+      await type(page, `${block('createPet')} .body-param__text`, `{"name":"${name}","categoryId":${MAX}}`);
+      const created = await execute(page, 'createPet');
+      expect(created).toMatchObject({ status: 201, sent: `{"name":"${name}","categoryId":${MAX}}` });
+      expect(created.body).toContain(`"categoryId": ${MAX},`);
+      await tabTo(page, `${block('createPet')} .opblock-summary-control`, 'Shift+Tab');
+    }
+    await page.keyboard.press('Enter');
+
+    await tabTo(page, `${block('listPets')} .opblock-summary-control`, 'Shift+Tab');
+    await page.keyboard.press('Enter');
+    await type(page, `${block('listPets')} [data-param-name="limit"] input`, '1');
+    const first = await execute(page, 'listPets');
+    expect(first).toMatchObject({ status: 200, cursor: 'v1.0000000000000001' });
+    expect(first.body).toContain('"name": "Rex"');
+
+    await tabTo(page, `${block('listPets')} .opblock-summary-control`, 'Shift+Tab');
+    await type(page, `${block('listPets')} [data-param-name="cursor"] input`, first.cursor ?? '');
+    const second = await execute(page, 'listPets');
+    expect(second).toMatchObject({ status: 200, cursor: undefined });
+    expect(second.body).toContain('"name": "Mia"');
+    expect(second.body).toContain(`"categoryId": ${MAX},`);
+    await page.locator(`${block('listPets')} .live-responses-table`).scrollIntoViewIfNeeded();
+    await screenshot(page, 'docs-list');
+    expectQuiet(visited);
+
+    await press(page, `${block('getPet')} .opblock-summary-control`);
+    await type(page, `${block('getPet')} [data-param-name="petId"] input`, MAX);
+    const missing = await execute(page, 'getPet');
+    expect(missing).toMatchObject({ status: 404, url: `${visited.api.url}/v1/pets/${MAX}` });
+    expect(missing.body).toContain('"code": "PET_NOT_FOUND"');
+    // Browsers log an answer of 404.
+    expect(visited.problems.splice(0)).toStrictEqual([expect.stringContaining('404 (Not Found)')]);
+    expectQuiet(visited);
+  });
+
+  test('opens at the operation that the Deprecation of an answer links to', async (context) => {
+    const visited = await visit(context, { path: '/docs#getPet' });
+    const { page } = visited;
+    await page.locator(`${block('getPet')} .execute`).waitFor();
+    expect(await page.locator('.execute').count()).toBe(1);
+    await page.waitForFunction(
+      `document.querySelector('${block('getPet')}').getBoundingClientRect().top < innerHeight`,
+    );
+    expectQuiet(visited);
+  });
+
+  test('works below the path of PUBLIC_URL, behind a proxy', async (context) => {
+    const visited = await visit(context, { path: '/', service: startBelowPath });
+    const { page, base } = visited;
+    expect(page.url()).toBe(`${base}/docs`);
+    await authorize(visited);
+    await press(page, `${block('listPets')} .opblock-summary-control`);
+    await type(page, `${block('listPets')} [data-param-name="limit"] input`, '1');
+    expect(await execute(page, 'listPets')).toMatchObject({
+      status: 200,
+      url: `${base}/v1/pets?limit=1&cursor=v1.0000000000000000`,
+    });
+    expectQuiet(visited);
+  });
+
+  test('calls the service that serves it, even if PUBLIC_URL is elsewhere', async (context) => {
+    const visited = await visit(context, { service: () => start('https://petstore.example') });
+    const { page, base } = visited;
+    await authorize(visited);
+    await press(page, `${block('listPets')} .opblock-summary-control`);
+    await type(page, `${block('listPets')} [data-param-name="limit"] input`, '1');
+    expect((await execute(page, 'listPets')).url).toMatch(`${base}/v1/pets?limit=1`);
+    expectQuiet(visited);
+  });
+
+  test('opens the operation when the link is followed on the page', async (context) => {
+    const visited = await visit(context);
+    await visited.page.evaluate("location.hash = 'getPet'");
+    await visited.page.locator(`${block('getPet')} .execute`).waitFor();
+    expectQuiet(visited);
+  });
+
+  test('a link to a section of the rules leads there', async (context) => {
+    const visited = await visit(context, { path: '/docs#errors' });
+    await visited.page.waitForFunction(
+      "Math.abs(document.getElementById('errors').getBoundingClientRect().top) < innerHeight",
+    );
+    expect(await visited.page.locator('#errors h3').innerText()).toBe('Errors');
+    expectQuiet(visited);
+  });
+
+  test('shows the first operation without scrolling on a laptop, in less than 1.5 MB', async (context) => {
+    const visited = await visit(context);
+    const box = await visited.page.locator(block('listPets')).boundingBox();
+    expect(box!.y + box!.height).toBeLessThan(LAPTOP.height);
+    expect(await visited.transferred()).toBeLessThan(1_500_000);
+    await screenshot(visited.page, 'docs');
+    expectQuiet(visited);
+  });
+
+  test('fits on a phone', async (context) => {
+    const visited = await visit(context, { viewport: PHONE });
+    const { page } = visited;
+    await page.locator(`${block('listPets')} .opblock-summary-control`).click();
+    await page.locator(`${block('listPets')} .execute`).waitFor();
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(PHONE.width);
+    await screenshot(page, 'docs-phone');
+    expectQuiet(visited);
+  });
+
+  test('is accessible: axe finds nothing serious', async (context) => {
+    const visited = await visit(context);
+    const { page } = visited;
+    expect(await seriousFindings(page)).toStrictEqual([]);
+    await press(page, '.auth-wrapper .authorize');
+    expect(await seriousFindings(page)).toStrictEqual([]);
+    await type(page, '.auth-container input', visited.api.key);
+    await page.keyboard.press('Enter');
+    expect(await seriousFindings(page)).toStrictEqual([]);
+    await press(page, '.btn-done');
+    const fields = [
+      ['listPets', '[data-param-name="limit"] input', '1'],
+      ['createPet', '.body-param__text', '{"name":"Rex","categoryId":7}'],
+      ['getPet', '[data-param-name="petId"] input', '1'],
+    ] as const;
+    for (const [operation, field, value] of fields) {
+      await press(page, `${block(operation)} .opblock-summary-control`);
+      await type(page, `${block(operation)} ${field}`, value);
+      await execute(page, operation);
+    }
+    expect(await seriousFindings(page)).toStrictEqual([]);
+  });
+});

@@ -1,0 +1,24 @@
+import { type Browser, chromium } from 'playwright-core';
+import type { TestContext } from 'vitest';
+import { onPath } from './mongod-binary.ts';
+
+const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'];
+
+const MISSING = `no Chromium: set CHROMIUM_BIN, or put one of ${NAMES.join(', ')} on PATH`;
+
+/**
+ * Starts a headless Chromium: `CHROMIUM_BIN` or one on PATH. Without one, the test is skipped, or fails if `CI` is true.
+ *
+ * @throws {Error} when `CI` is true and there is none, or when it does not start
+ */
+export async function startChromium({ skip }: Pick<TestContext, 'skip'>): Promise<Browser> {
+  const onPaths = await Promise.all(NAMES.map(onPath));
+  const executablePath = process.env['CHROMIUM_BIN'] || onPaths.find((path) => path !== undefined);
+  if (executablePath === undefined) {
+    if (process.env['CI'] === 'true') throw new Error(MISSING);
+    return skip(MISSING);
+  }
+  // Without the sandbox it also runs as root. It opens pages of the tests only.
+  const args = ['--no-sandbox', '--disable-quic', '--disable-background-networking'];
+  return await chromium.launch({ executablePath, args });
+}
