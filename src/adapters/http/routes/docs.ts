@@ -32,17 +32,9 @@ export function docsRoutes({ baseUrl, basePath }: Dependencies): Router<State> {
     ctx.state.headers['Location'] = `${basePath}/docs`;
   });
 
-  /** Read at the first request. */
-  let docs: Promise<DocsPage> | undefined;
-  const load = async () => {
-    try {
-      return await (docs ??= loadDocsPage());
-    } catch (error) {
-      // The next request tries again.
-      docs = undefined;
-      throw error;
-    }
-  };
+  /** Read by the first request. If that fails, the next one tries again. */
+  let docs: DocsPage | undefined;
+  const load = async () => (docs ??= await loadDocsPage());
 
   router.get('/docs', async (ctx) => {
     const { page } = await load();

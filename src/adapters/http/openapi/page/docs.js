@@ -54,7 +54,7 @@ function nameFields() {
 }
 
 const root = document.getElementById('swagger-ui');
-new MutationObserver(() => nameFields(root)).observe(root, { childList: true, subtree: true });
+new MutationObserver(nameFields).observe(root, { childList: true, subtree: true });
 
 const response = await fetch('openapi.json');
 const spec = await response.json();
