@@ -87,8 +87,6 @@ export class Connection {
     if (earlier?.headersSent && !earlier.shouldKeepAlive) return;
     this.#undoCloseAfterLatest();
     this.#latest = response;
-    // Node has dropped the bytes that came with the offer of another protocol. Without them, the rest is meaningless.
-    if (offersUpgrade(request)) this.#input.clear();
     if (this.#options.isDraining()) this.closeAfterLatest();
     if (maxBodyBytes(request) > 0) response.once('finish', () => limitDiscardedBody(request));
     if (this.#waiting.length === 0 && (earlier === undefined || earlier.writableFinished)) {
@@ -120,7 +118,11 @@ export class Connection {
 
   /** Parses the input up to the first request that has to wait for an answer. */
   #parseOn(): void {
-    while (!this.#input.isEmpty && this.#mayParse()) this.#input.parsePortion();
+    while (!this.#input.isEmpty && this.#mayParse()) {
+      this.#input.parsePortion();
+      // Node drops the bytes after a request that offers another protocol. Without them, the rest is meaningless.
+      if (this.#latest?.req.complete && offersUpgrade(this.#latest.req)) this.#input.clear();
+    }
     if (this.#input.isEmpty) this.#input.resume();
     else this.#hold(this.#latest);
   }

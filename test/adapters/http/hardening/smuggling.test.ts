@@ -266,6 +266,11 @@ describe('an odd request with one meaning is accepted, and the next one begins w
     ['zeros as the last size', post(TE) + CHUNKED.replace('\r\n0\r\n', '\r\n0000\r\n')],
     ['extensions', post(TE) + CHUNKED.replace(HEX, `${HEX};a;b=c;d="e;f"`)],
     ['an offer to upgrade', post(`Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: ${L}\r\n`) + BODY],
+    [
+      'an offer to upgrade with long headers',
+      post(`X-Long: ${'x'.repeat(300)}\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: ${L}\r\n`) +
+        BODY,
+    ],
     ['Host among the trailers', post(TE) + trailers('Host: evil.example\r\n')],
     ['Content-Type among the trailers', post(TE) + trailers('Content-Type: text/plain\r\n')],
   ])('%s', async (_, bytes) => {
@@ -429,6 +434,19 @@ describe('an offer to upgrade is not accepted', () => {
     await connection.send(LAST);
     expect(whole(await connection.answer())).toStrictEqual(OK);
     await connection.closed();
+  });
+
+  test.each(offers)('%s: what follows its body is not processed', async (_, headers) => {
+    for (const padding of ['', `X-Long: ${'x'.repeat(300)}\r\n`]) {
+      await using api = await startApi();
+      const connection = await api.connect();
+      await connection.send(post(`${padding}${headers}Content-Length: ${L}\r\n`) + BODY + SMUGGLED);
+      expect(whole(await connection.answer())).toStrictEqual(CREATED);
+      await connection.send(REFUSED_LAST);
+      expect(whole(await connection.answer())).toStrictEqual(UNAUTHENTICATED);
+      await connection.closed();
+      expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
+    }
   });
 
   // It would belong to the other protocol. Node drops what arrived together with the offer.
