@@ -1,16 +1,6 @@
-/** A request's line of the log: RequestRecord of the HTTP adapter, as JSON. */
-type RequestLine = {
-  readonly level: number;
-  readonly time: number;
-  readonly msg: string;
-  readonly method?: string;
-  readonly route?: string;
-  readonly status?: number;
-  readonly durationMs?: number;
-  readonly keyLabel?: string;
-  readonly requestId: string;
-  readonly aborted?: true;
-};
+import type { RequestRecord } from '../../adapters/http/wire/request-log.ts';
+
+type RequestLine = RequestRecord & { readonly level: number; readonly time: number; readonly msg: string };
 
 /** Turns a JSON log line into a line for a terminal. Loads pino-pretty on demand: most services have no terminal. */
 export async function terminalFormat(): Promise<(line: string) => string> {
