@@ -87,6 +87,7 @@ app.get(
     const filter = wanted === undefined ? '' : `&status=${wanted}`;
     const url = `http://${request.headers.host}/v1/pets?limit=${limit}${filter}&cursor=${next}`;
     reply.header('Link', `<${url}>; rel="next"`);
+    reply.header('Next-Cursor', next);
     return pets;
   },
 );
