@@ -12,7 +12,7 @@ import { runService } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 
 const PET = '{"name":"Rex","categoryId":9223372036854775807}';
-const SEE_HELP = 'see npm run petstore -- backup --help';
+const SEE_HELP = 'see petstore backup --help';
 
 /** A database with a key, and the URL of a copy of a backup elsewhere. */
 async function setUp() {
@@ -128,6 +128,7 @@ describe('a backup', () => {
   });
 
   it('needs a name', async () => {
-    await refused(['backup'], `FILE is missing; ${SEE_HELP}`, { code: USAGE });
+    await refused(['backup'], `missing required argument 'FILE'; ${SEE_HELP}`, { code: USAGE });
+    await refused(['backup', '-'], `a backup needs the name of a file; ${SEE_HELP}`, { code: USAGE });
   });
 });

@@ -94,7 +94,7 @@ describe('without a key anywhere', () => {
       await expect(withoutKeys({ HOST })).rejects.toThrow(
         new InvalidConfig([
           'there is no API key yet, and others can reach the service when HOST is not a loopback address; ' +
-            'run: npm run petstore -- keys create --label NAME',
+            'run: npx petstore keys create --label NAME',
         ]),
       );
       expect(await withoutKeys({ HOST, API_KEYS: KEY })).toMatchObject({
@@ -122,8 +122,6 @@ describe('with a key in the storage, in any state', () => {
 
     const revoked = await startKeys(readConfig({ HOST }), await withKey({ revoked: true }), { now, warn });
     expect(revoked).toStrictEqual({ known: [] });
-    expect(warnings).toStrictEqual([
-      'no API key is valid now; run: npm run petstore -- keys create --label NAME',
-    ]);
+    expect(warnings).toStrictEqual(['no API key is valid now; run: npx petstore keys create --label NAME']);
   });
 });
