@@ -75,20 +75,35 @@ describe('an old Node in a clone', () => {
 });
 
 test('compiled sources are kept for the next start', async () => {
-  const petstore = runService({}, ['--help']);
+  // This variable would choose another directory.
+  const petstore = runService({ NODE_COMPILE_CACHE: '' }, ['--help']);
   expect(await petstore.ended).toStrictEqual({ code: 0, signal: null });
 
   const kept = await readdir(join(ROOT, 'node_modules/.cache/petstore'), { recursive: true });
   expect(kept.length).toBeGreaterThan(10);
 });
 
-test('npm start runs the service and nothing else', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'petstore-npm-'));
-  onTestFinished(() => rm(directory, { recursive: true }));
-  const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
-  // npm takes --to for itself. What is left must not import into the default database.
-  const npm = run('npm', ['start', 'import', 'examples/pets.ndjson', '--to', 'sqlite:elsewhere.db'], env);
-  expect((await npm.ended).code).toBe(2);
-  expect(npm.stderr).toContain('petstore: npm took --to for an option of its own; run npx petstore instead');
-  expect(await readdir(directory)).toStrictEqual([]);
+test.each([['start'], ['exec', 'petstore']])(
+  'npm %s writes nothing when it takes --to for itself',
+  async (...npm) => {
+    const directory = await mkdtemp(join(tmpdir(), 'petstore-npm-'));
+    onTestFinished(() => rm(directory, { recursive: true }));
+    const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
+    const program = run(
+      'npm',
+      [...npm, 'import', 'examples/pets.ndjson', '--to', 'sqlite:elsewhere.db'],
+      env,
+    );
+    expect((await program.ended).code).toBe(2);
+    expect(program.stderr).toContain(
+      'petstore: npm took --to for an option of its own; run npx petstore instead',
+    );
+    expect(await readdir(directory)).toStrictEqual([]);
+  },
+);
+
+test('npx petstore runs in a clone and gets every option', async () => {
+  const program = run('npx', ['petstore', 'export', '--from', 'sqlite:/nonexistent/petstore.db']);
+  expect((await program.ended).code).toBe(1);
+  expect(program.stderr).toContain('petstore: there is no SQLite file /nonexistent/petstore.db\n');
 });

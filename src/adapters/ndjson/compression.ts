@@ -5,6 +5,7 @@ import {
   createGzip,
   createZstdCompress,
   createZstdDecompress,
+  constants,
   type Gunzip,
   type Gzip,
   type ZstdCompress,
@@ -20,8 +21,13 @@ export type Compression = {
 
 const BY_ENDING: ReadonlyMap<string, Compression> = new Map([
   ['.gz', { name: 'gzip', compress: createGzip, decompress: createGunzip }],
-  ['.zst', { name: 'zstd', compress: createZstdCompress, decompress: createZstdDecompress }],
+  ['.zst', { name: 'zstd', compress: checkedZstd, decompress: createZstdDecompress }],
 ]);
+
+/** With a checksum, as gzip has one. */
+function checkedZstd(): ZstdCompress {
+  return createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } });
+}
 
 /** The format that the ending of a file's name stands for; `undefined` for a plain file. */
 export function compressionOf(path: string): Compression | undefined {
@@ -57,8 +63,8 @@ export async function* decompressed(
     throw new Undecompressible(`is not a complete ${name} file: ${error.message}`, error);
   }
   if (sizeBytes === 0) throw new Undecompressible(`is not a complete ${name} file: it is empty`);
-  // Node stops silently at the end of the first zstd frame: https://github.com/nodejs/node/issues/64741
+  // Node ignores what follows the compressed data and is no such data itself.
   if (output.bytesWritten !== sizeBytes) {
-    throw new Undecompressible(`has more behind the end of its ${name} data; decompress it first`);
+    throw new Undecompressible(`has something else behind its ${name} data`);
   }
 }

@@ -12,7 +12,7 @@ export type Asked =
 
 const ENV_FILE = 'read variables from this file, such as .env; the variables of the environment win';
 
-const ENVIRONMENT = `
+const environment = () => `
 Variables and their defaults; an empty variable counts as not set:
 ${describeVariables()}
 
@@ -33,7 +33,7 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Asked 
     .version(packageJson.version, '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show this help')
     .helpCommand('help [COMMAND]', 'show the help of a command')
-    .addHelpText('after', ENVIRONMENT)
+    .addHelpText('after', environment)
     .exitOverride()
     .configureOutput({
       writeOut: (part) => void (text += part),
@@ -69,7 +69,7 @@ function define(program: Program, ask: (asked: Asked) => void): void {
     for (const [flags, meaning] of Object.entries(definition.options ?? {})) {
       command.addOption(option(flags, meaning));
     }
-    if (name === 'serve') command.addHelpText('after', ENVIRONMENT);
+    if (name === 'serve') command.addHelpText('after', environment);
     const { load } = definition;
     if (load === undefined) continue;
     command.addOption(option('--env-file <FILE>', ENV_FILE)).action(() => {

@@ -15,7 +15,8 @@ export function refuseSwallowed(
 ): void {
   const swallowed = OPTIONS.find(
     (name) =>
-      env[`npm_config_${name.replaceAll('-', '_')}`] !== undefined &&
+      // npm completes --to to an option of its own, --token-description.
+      Object.keys(env).some((key) => key.startsWith(`npm_config_${name.replaceAll('-', '_')}`)) &&
       !argv.some((word) => word === `--${name}` || word.startsWith(`--${name}=`)),
   );
   if (swallowed === undefined) return;

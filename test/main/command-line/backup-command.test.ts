@@ -102,6 +102,12 @@ describe('a backup', () => {
     expect((await readdir(dirname(path))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
   });
 
+  it('answers programs in JSON', async () => {
+    const { DATABASE_URL, backup } = await setUp();
+    const { stdout } = await succeeds(['backup', backup, '--json'], { DATABASE_URL });
+    expect(JSON.parse(stdout)).toStrictEqual({ file: backup });
+  });
+
   it('overwrites no file', async () => {
     const { url, path } = await sqliteWith([]);
     await refused(['backup', '--from', url, path], `${path} exists; choose another FILE`);

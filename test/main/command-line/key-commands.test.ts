@@ -336,7 +336,7 @@ describe('petstore keys', () => {
         ] as const,
     ),
     [['rotate', '0123456789abcdef', '--overlap', 'long'], '--overlap must be a duration such as 24h or 0s'],
-    [['create', '--label', 'x', '--json=1'], "unknown option '--json=…'"],
+    [['create', '--label', 'x', '--json=1'], "unknown option '--json=…' (Did you mean --json?)"],
     [['create', '--label', 'x', '--overlap', '1h'], "unknown option '--overlap'"],
     [['create', '--label'], "option '--label <LABEL>' argument missing"],
     [['create', '--label', '--json'], '--label lacks its value'],

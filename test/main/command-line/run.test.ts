@@ -34,7 +34,7 @@ describe('the general command line', () => {
   it('wraps its help to the width of the terminal', async () => {
     let help = '';
     const stdout: Io['stdout'] = {
-      columns: 60,
+      columns: 80,
       write(text, callback) {
         help += text;
         if (callback !== undefined) setImmediate(callback);
@@ -42,7 +42,7 @@ describe('the general command line', () => {
     };
     await succeeds(['export', '--help'], {}, { stdout });
     expect(help.length).toBeGreaterThan(500);
-    expect(help.split('\n').filter((line) => line.length > 60)).toStrictEqual([]);
+    expect(help.split('\n').filter((line) => line.length > 80)).toStrictEqual([]);
   });
 
   it.each([['--version'], ['-V']])('tells its version: %s', async (...args) => {
@@ -85,13 +85,13 @@ describe('the general command line', () => {
     await refused(args, message, { code: USAGE });
   });
 
-  it.each(['to', 'rate-limit'])('does nothing when npm has taken --%s from it', async (option) => {
+  it.each([
+    ['to', 'npm_config_token_description'],
+    ['rate-limit', 'npm_config_rate_limit'],
+  ])('does nothing when npm has taken --%s from it', async (option, variable) => {
     // What the program gets from: npm exec petstore import FILE --to URL
     const directory = await testDirectory();
-    const env = {
-      DATABASE_URL: `sqlite:${directory}/petstore.db`,
-      [`npm_config_${option.replace('-', '_')}`]: 'x',
-    };
+    const env = { DATABASE_URL: `sqlite:${directory}/petstore.db`, [variable]: 'x' };
     await refused(
       ['import', 'examples/pets.ndjson'],
       `npm took --${option} for an option of its own; run npx petstore instead; see petstore import --help`,
@@ -104,6 +104,11 @@ describe('the general command line', () => {
     const { url } = await sqliteWith([]);
     const { stderr } = await succeeds(['export', `--from=${url}`], { npm_config_from: 'x' });
     expect(stderr).toBe('exported 0 pets\n');
+  });
+
+  it('refuses to migrate a URL of another storage', async () => {
+    const message = 'URL must be mongodb://HOST/DATABASE to migrate; see petstore migrate --help';
+    await refused(['migrate', 'sqlite:a.db'], message, { code: USAGE });
   });
 
   it('refuses to migrate memory', async () => {
