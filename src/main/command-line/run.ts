@@ -1,9 +1,9 @@
 import { Interrupted } from '../interrupted.ts';
 import type { Command, Given } from './command.ts';
-import { commandNameOf } from './commands.ts';
+import { commandNameOf, COMMANDS } from './commands.ts';
 import { withEnvFile } from './env-file.ts';
 import { explain } from './failures.ts';
-import { parseCommandLine } from './parse-command-line.ts';
+import type { Asked } from './parse-command-line.ts';
 import { refuseSwallowed } from './refuse-swallowed.ts';
 import { type Io, Session } from './session.ts';
 
@@ -21,7 +21,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number | und
   let session = new Session(io);
   try {
     refuseSwallowed(argv, io.env);
-    const asked = parseCommandLine(argv, io.stdout.columns);
+    const asked = await parse(argv, io.stdout.columns);
     if ('text' in asked) {
       await session.print(asked.text);
       return 0;
@@ -36,6 +36,15 @@ export async function run(argv: readonly string[], io: Io): Promise<number | und
     for (const line of lines) session.note(`petstore: ${line}`);
     return exitCode;
   }
+}
+
+/** The service starts without the parser. */
+async function parse(argv: readonly string[], columns: number | undefined): Promise<Asked> {
+  if (argv.length === 0 || (argv.length === 1 && argv[0] === 'serve')) {
+    return { load: COMMANDS.serve.load, given: { options: {}, json: false, positionals: [] } };
+  }
+  const { parseCommandLine } = await import('./parse-command-line.ts');
+  return parseCommandLine(argv, columns);
 }
 
 async function obey(command: Command, given: Given, session: Session): Promise<number | undefined> {

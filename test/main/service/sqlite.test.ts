@@ -1,10 +1,12 @@
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { ask, KEY } from '../../support/client.ts';
 import { runService } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
+import { silentLog } from '../../support/sqlite.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
 const PET = '{"name":"Rex","categoryId":-9223372036854775808,"status":"sold"}';
@@ -69,7 +71,8 @@ describe('a service with its pets in a SQLite file', () => {
     'does not start where no directory can be created: %s',
     async (file, { skip }) => {
       if (process.platform !== 'linux') skip('only Linux has /proc');
-      const starting = startService({ DATABASE_URL: `sqlite:${file}` });
+      // A URL with a missing directory is refused earlier, unless it is the default.
+      const starting = openSqliteStorage(file, silentLog);
       await expect(starting).rejects.toThrow(StorageSetupError);
       await expect(starting).rejects.toThrow(
         /^the SQLite file \S+ cannot be opened: ENOENT: no such file or directory, mkdir '\S+'$/,
