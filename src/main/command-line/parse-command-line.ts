@@ -13,7 +13,7 @@ export type Asked =
 const ENV_FILE = 'read variables from this file, such as .env; the variables of the environment win';
 
 const environment = () => `
-Variables and their defaults; an empty one counts as not set. Every command takes --env-file FILE to read them from a file:
+Variables and their defaults; an empty one counts as not set; --env-file FILE reads them from a file:
 ${describeVariables()}
 
 In a clone, npx petstore runs this command. Exit codes: 0 done, 1 failed or refused, 2 wrong command line.
