@@ -37,7 +37,7 @@ function bash(command: string, env: Record<string, string> = {}): Program {
 async function npmStart(command: string, env: Record<string, string> = {}): Promise<Program> {
   const directory = await mkdtemp(join(tmpdir(), 'petstore-readme-'));
   onTestFinished(() => rm(directory, { recursive: true }));
-  const DATABASE_URL = `sqlite:${directory}/data/petstore.db`;
+  const DATABASE_URL = `sqlite:${directory}/petstore.db`;
   const program = bash(`exec ${command.trim()}`, { PORT: '0', DATABASE_URL, ...env });
   onTestFinished(async () => {
     program.signal('SIGTERM');
@@ -147,7 +147,7 @@ describe('README', () => {
     expect(program.stdout).toContain('copied 300 pets\n');
     const examples = await readFile(join(ROOT, 'examples/pets.ndjson'), 'utf8');
     expect(await readFile(`${directory}/pets.ndjson`, 'utf8')).toBe(examples);
-    const restored = bash(`npm run -s petstore -- export --from sqlite:${directory}/petstore-backup.db`);
+    const restored = bash(`npx petstore export --from sqlite:${directory}/petstore-backup.db`);
     expect(await restored.ended, restored.stderr).toStrictEqual({ code: 0, signal: null });
     expect(restored.stdout).toBe(examples);
   });

@@ -18,6 +18,8 @@ const exitCode = await run(process.argv.slice(2), {
   env: process.env,
   stdout: process.stdout,
   stderr: process.stderr,
+  // Opened on use only.
+  stdin: () => process.stdin,
   signal: interruption.signal,
   storages: STORAGES,
 });

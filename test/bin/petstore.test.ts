@@ -1,24 +1,109 @@
-import { readdir } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { ROOT, run, runService, SERVICE } from '../support/process.ts';
 
-test('an old Node is told what to do', async () => {
-  const old = 'Object.defineProperty(process, "version", { value: "v20.20.2" })';
-  const petstore = run(process.execPath, [`--import=data:text/javascript,${old}`, ...SERVICE, '--version']);
+const OLD = 'Object.defineProperty(process, "version", { value: "v20.20.2" })';
+const PRETENDS_TO_BE_OLD = `--import=data:text/javascript,${encodeURIComponent(OLD)}`;
+
+test('an old Node is told what to do when there is no other', async () => {
+  const petstore = run(process.execPath, [PRETENDS_TO_BE_OLD, ...SERVICE, '--version']);
 
   expect(await petstore.ended).toStrictEqual({ code: 1, signal: null });
   expect(petstore.stdout).toBe('');
   expect(petstore.stderr).toBe(
     'petstore: needs Node 26 or later, and this is v20.20.2. ' +
-      'In a clone, `npm ci` installs one, and `npm start` uses it.\n',
+      'In a clone, `npm ci` installs one on Linux and on Macs with Apple silicon.\n',
   );
 });
 
+describe('an old Node in a clone', () => {
+  /** A clone whose own Node is this one, reached through a script: the launcher sees a Node that is not its own. */
+  async function clone(): Promise<string> {
+    const directory = await mkdtemp(join(tmpdir(), 'petstore-clone-'));
+    onTestFinished(() => rm(directory, { recursive: true }));
+    for (const folder of ['bin', 'node_modules/.bin'])
+      await mkdir(join(directory, folder), { recursive: true });
+    await copyFile(join(ROOT, 'bin/petstore.js'), join(directory, 'bin/petstore.js'));
+    await writeFile(join(directory, 'package.json'), '{"type":"module"}');
+    await symlink(join(ROOT, 'src'), join(directory, 'src'));
+    const node = join(directory, 'node_modules/.bin/node');
+    await writeFile(node, `#!/bin/sh\nexec '${process.execPath}' "$@"\n`);
+    await chmod(node, 0o755);
+    return join(directory, 'bin/petstore.js');
+  }
+
+  const runOld = async (args: readonly string[], env = {}) =>
+    run(process.execPath, [PRETENDS_TO_BE_OLD, await clone(), ...args], {
+      PORT: '0',
+      DATABASE_URL: 'memory:',
+      ...env,
+    });
+
+  test("runs the clone's own Node, which gets the arguments, the input and the output", async () => {
+    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+    const petstore = await runOld(['--version']);
+    expect(await petstore.ended).toStrictEqual({ code: 0, signal: null });
+    expect([petstore.stdout, petstore.stderr]).toStrictEqual([`${version}\n`, '']);
+  });
+
+  test('ends with its exit code', async () => {
+    const petstore = await runOld(['exprot']);
+    expect(await petstore.ended).toStrictEqual({ code: 2, signal: null });
+    expect(petstore.stderr).toContain("unknown command 'exprot'");
+  });
+
+  test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+    'passes %s on, and waits for the drain',
+    async (signal) => {
+      const petstore = await runOld([]);
+      await petstore.url();
+      petstore.signal(signal);
+      expect(await petstore.ended).toStrictEqual({ code: 0, signal: null });
+      expect(petstore.log.map(({ msg }) => msg)).toContain('stopped');
+    },
+  );
+
+  test('is ended by the signal that has ended the service', async () => {
+    const petstore = await runOld([]);
+    await petstore.url();
+    const children = await readFile(`/proc/${petstore.pid}/task/${petstore.pid}/children`, 'utf8');
+    process.kill(Number(children), 'SIGKILL');
+    expect(await petstore.ended).toStrictEqual({ code: null, signal: 'SIGKILL' });
+  });
+});
+
 test('compiled sources are kept for the next start', async () => {
-  const petstore = runService({}, ['--help']);
+  // This variable would choose another directory.
+  const petstore = runService({ NODE_COMPILE_CACHE: '' }, ['--help']);
   expect(await petstore.ended).toStrictEqual({ code: 0, signal: null });
 
   const kept = await readdir(join(ROOT, 'node_modules/.cache/petstore'), { recursive: true });
   expect(kept.length).toBeGreaterThan(10);
+});
+
+test.each([['start'], ['exec', 'petstore']])(
+  'npm %s writes nothing when it takes --to for itself',
+  async (...npm) => {
+    const directory = await mkdtemp(join(tmpdir(), 'petstore-npm-'));
+    onTestFinished(() => rm(directory, { recursive: true }));
+    const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
+    const program = run(
+      'npm',
+      [...npm, 'import', 'examples/pets.ndjson', '--to', 'sqlite:elsewhere.db'],
+      env,
+    );
+    expect((await program.ended).code).toBe(2);
+    expect(program.stderr).toContain(
+      'petstore: npm took --to for an option of its own; run npx petstore instead',
+    );
+    expect(await readdir(directory)).toStrictEqual([]);
+  },
+);
+
+test('npx petstore runs in a clone and gets every option', async () => {
+  const program = run('npx', ['petstore', 'export', '--from', 'sqlite:/nonexistent/petstore.db']);
+  expect((await program.ended).code).toBe(1);
+  expect(program.stderr).toContain('petstore: there is no SQLite file /nonexistent/petstore.db\n');
 });

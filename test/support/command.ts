@@ -14,16 +14,17 @@ export class Command {
   #stdout = '';
   #stderr = '';
 
-  /** @param others take the place of the streams that `stdout` and `stderr` show, and of the storages */
+  /** @param others take the place of the streams that `stdout` and `stderr` show, of the empty input, and of the storages */
   constructor(
     args: readonly string[],
     env: Env,
-    others: Partial<Pick<Io, 'stdout' | 'stderr' | 'storages'>> = {},
+    others: Partial<Pick<Io, 'stdout' | 'stderr' | 'stdin' | 'storages'>> = {},
   ) {
     this.ended = run(args, {
       env: { PORT: '0', DATABASE_URL: 'memory:', ...env },
       stdout: streamOf((text) => (this.#stdout += text)),
       stderr: streamOf((text) => (this.#stderr += text)),
+      stdin: () => inputOf(''),
       signal: this.#interruption.signal,
       storages: STORAGES,
       ...others,
@@ -53,9 +54,19 @@ function streamOf(take: (text: string) => void): Io['stdout'] {
   };
 }
 
+/** Standard input with this text, in small pieces. */
+export async function* inputOf(text: string | Uint8Array): AsyncGenerator<Uint8Array> {
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; at += 1000) yield bytes.subarray(at, at + 1000);
+}
+
 /** Runs a command that must exit with 0. */
-export async function succeeds(args: readonly string[], env: Env = {}): Promise<Command> {
-  const command = new Command(args, env);
+export async function succeeds(
+  args: readonly string[],
+  env: Env = {},
+  others: ConstructorParameters<typeof Command>[2] = {},
+): Promise<Command> {
+  const command = new Command(args, env, others);
   expect(await command.ended, command.stderr).toBe(0);
   return command;
 }

@@ -17,19 +17,18 @@ export class LineTooLong extends Error {
 }
 
 /**
- * Reads the lines of the first `sizeBytes` of a file, in batches and without their line feeds. Holds at most a block
- * and a line in memory. The text after the last line feed is a line, unless it is empty.
+ * The lines of a text, in batches and without their line feeds. Holds at most a block and a line in memory. The text
+ * after the last line feed is a line, unless it is empty.
  *
  * @throws {LineTooLong} when a line has more than `maxLineBytes`
  */
 export async function* linesOf(
-  file: FileHandle,
-  sizeBytes: number,
+  blocks: AsyncIterable<Buffer>,
   maxLineBytes: number,
 ): AsyncGenerator<readonly Buffer[]> {
   let rest: Buffer = Buffer.alloc(0);
   let before = 0;
-  for await (const block of blocksOf(file, sizeBytes)) {
+  for await (const block of blocks) {
     const bytes = rest.length === 0 ? block : Buffer.concat([rest, block]);
     const lines: Buffer[] = [];
     let start = 0;

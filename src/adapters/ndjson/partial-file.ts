@@ -1,8 +1,10 @@
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, open, readlink, realpath, rename, stat } from 'node:fs/promises';
+import { type FileHandle, lstat, open, readlink, realpath, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import type { Delivered } from '../../application/moving/resume-export.ts';
+import { type Compression, compressionOf } from './compression.ts';
 import { blocksOf, LF } from './lines.ts';
 import { PartialLock, undefinedIfAbsent } from './partial-lock.ts';
 import { PetFileError } from './pet-file-error.ts';
@@ -15,24 +17,38 @@ const NEW_MODE = 0o600;
 const FLAGS =
   constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
+const COMPRESSED_FLAGS =
+  constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
 /**
  * A file of pets while it is being written. Its name is `PATH.partial` until it is complete, so `PATH` is always a
- * complete file. Only one process at a time can write it.
+ * complete file. Only one process at a time can write it. It is plain text, which another run can continue: a `PATH`
+ * that ends in `.gz` or `.zst` is compressed when all pets are there.
  */
 export class PartialFile {
   readonly path: string;
   readonly #target: string;
   readonly #file: FileHandle;
   readonly #lock: PartialLock;
+  readonly #compression: Compression | undefined;
   /** The size that our own writes should have left. */
   #sizeBytes: number;
 
-  private constructor(target: string, file: FileHandle, lock: PartialLock, sizeBytes: number) {
+  private constructor(
+    target: string,
+    file: FileHandle,
+    opened: {
+      readonly lock: PartialLock;
+      readonly sizeBytes: number;
+      readonly compression: Compression | undefined;
+    },
+  ) {
     this.path = partialOf(target);
     this.#target = target;
     this.#file = file;
-    this.#lock = lock;
-    this.#sizeBytes = sizeBytes;
+    this.#lock = opened.lock;
+    this.#sizeBytes = opened.sizeBytes;
+    this.#compression = opened.compression;
   }
 
   /**
@@ -52,12 +68,18 @@ export class PartialFile {
         }
       }
       // For a missing directory, this error is clearer than the one of SQLite below.
-      await stat(dirname(target));
+      if ((await stat(dirname(target)).catch(undefinedIfAbsent)) === undefined) {
+        throw new PetFileError(
+          path,
+          undefined,
+          `cannot be written: there is no directory ${dirname(target)}`,
+        );
+      }
       const lock = await PartialLock.take(partial);
       try {
         const file = await open(partial, FLAGS, NEW_MODE);
-        const { size } = await file.stat();
-        return new PartialFile(target, file, lock, size);
+        const { size: sizeBytes } = await file.stat();
+        return new PartialFile(target, file, { lock, sizeBytes, compression: compressionOf(path) });
       } catch (error) {
         await lock.release();
         throw error;
@@ -119,17 +141,25 @@ export class PartialFile {
   }
 
   /**
-   * Renames the file to `PATH`, durably. Keeps the permissions of an older file of that name.
+   * Renames the file to `PATH`, durably, or writes `PATH` compressed. Keeps the permissions of an older `PATH`.
    *
-   * @throws {PetFileError} when the file cannot be renamed, or another program has changed it
+   * @throws {PetFileError} when `PATH` cannot be written, or another program has changed the file
    */
   async complete(): Promise<void> {
     await attempt(this.#target, async () => {
       const older = await stat(this.#target).catch(undefinedIfAbsent);
-      await this.#file.chmod(older === undefined ? NEW_MODE : older.mode & 0o777);
-      await this.#file.sync();
-      await this.#refuseChanged();
-      await rename(this.path, this.#target);
+      const mode = older === undefined ? NEW_MODE : older.mode & 0o777;
+      if (this.#compression === undefined) {
+        await this.#file.chmod(mode);
+        await this.#file.sync();
+        await this.#refuseChanged();
+        await rename(this.path, this.#target);
+      } else {
+        const compressed = await this.#compress(this.#compression, mode);
+        await this.#refuseChanged();
+        await rename(compressed, this.#target);
+        await unlink(this.path);
+      }
       const directory = await open(dirname(this.#target));
       await directory.sync();
       await directory.close();
@@ -139,6 +169,30 @@ export class PartialFile {
   async close(): Promise<void> {
     await this.#file.close();
     await this.#lock.release();
+  }
+
+  /** @returns the path of a compressed copy that is on the disk */
+  async #compress({ compress }: Compression, mode: number): Promise<string> {
+    const path = `${this.path}.compressed`;
+    const copy = await open(path, COMPRESSED_FLAGS, NEW_MODE);
+    try {
+      await pipeline(
+        blocksOf(this.#file, this.#sizeBytes),
+        compress(),
+        async (blocks: AsyncIterable<Buffer>) => {
+          for await (const block of blocks) await copy.appendFile(block);
+        },
+      );
+      await copy.chmod(mode);
+      await copy.sync();
+      return path;
+    } catch (error) {
+      // Without the room for a copy, the user needs every byte.
+      await unlink(path);
+      throw error;
+    } finally {
+      await copy.close();
+    }
   }
 
   /** Another program may have removed the lock or written without one. Then the file never becomes `PATH`. */

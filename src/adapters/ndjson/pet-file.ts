@@ -1,29 +1,58 @@
+import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import { type FileHandle, open, stat, unlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import type { PetSource, Survey } from '../../application/ports/pet-source.ts';
 import type { OnProgress } from '../../application/ports/progress.ts';
+import { type Compression, compressionOf, decompressed, Undecompressible } from './compression.ts';
 import { PetFileError } from './pet-file-error.ts';
-import { LineTooLong, linesOf } from './lines.ts';
+import { blocksOf, LineTooLong, linesOf } from './lines.ts';
 import { parsePetLine } from './pet-line.ts';
 
 /** A pet takes at most about 4,000 bytes, even when every character of its name is escaped. */
 export const MAX_LINE_BYTES = 65_536;
 
-/** Strict. A byte order mark is kept, so a first line that starts with one is not JSON. */
+/** What Windows writes at the start of a text. */
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
+
+/** Strict. A byte order mark is kept, so a later line that starts with one is not JSON. */
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A file of pets: one JSON object per line, in ascending order of id. */
+/** A file of pets: one JSON object per line, in ascending order of id. Its name may end in `.gz` or `.zst`. */
 export class PetFile implements PetSource {
   readonly #path: string;
   readonly #file: FileHandle;
   /** The size of the file when it was opened. */
   readonly #sizeBytes: number;
+  readonly #compression: Compression | undefined;
+  #survey: Promise<Survey> | undefined;
 
   private constructor(path: string, file: FileHandle, sizeBytes: number) {
     this.#path = path;
     this.#file = file;
     this.#sizeBytes = sizeBytes;
+    this.#compression = compressionOf(path);
+  }
+
+  /**
+   * Keeps standard input in a file, because an import reads it twice. The file has no name, so the operating system
+   * removes it with the process.
+   *
+   * @throws {PetFileError} when the file cannot be written
+   */
+  static async keep(input: AsyncIterable<Uint8Array>): Promise<PetFile> {
+    const path = join(tmpdir(), `petstore-${randomUUID()}`);
+    try {
+      const file = await open(path, 'wx+', 0o600);
+      await unlink(path);
+      for await (const block of input) await file.appendFile(block);
+      return new PetFile('standard input', file, (await file.stat()).size);
+    } catch (error) {
+      if (!(error instanceof Error && 'syscall' in error)) throw error;
+      throw new PetFileError('standard input', undefined, `cannot be kept in ${tmpdir()}: ${error.message}`);
+    }
   }
 
   /** @throws {PetFileError} when the file cannot be opened or is not a regular file */
@@ -38,17 +67,26 @@ export class PetFile implements PetSource {
       }
     } catch (error) {
       if (!(error instanceof Error && 'code' in error)) throw error;
-      throw new PetFileError(path, undefined, `cannot be opened: ${error.message}`);
+      const problem = error.code === 'ENOENT' ? 'does not exist' : `cannot be opened: ${error.message}`;
+      throw new PetFileError(path, undefined, problem);
     }
     throw new PetFileError(
       path,
       undefined,
-      'is not a regular file; an import reads it twice, first to check all of it',
+      'is not a regular file; an import reads it twice, first to check all of it; use - for standard input',
     );
   }
 
-  /** @throws {PetFileError} naming the first bad line */
-  async survey(onProgress: OnProgress): Promise<Survey> {
+  /**
+   * Checks the file once, however often it is called: every later read checks each line again.
+   *
+   * @throws {PetFileError} naming the first bad line
+   */
+  survey(onProgress: OnProgress): Promise<Survey> {
+    return (this.#survey ??= this.#check(onProgress));
+  }
+
+  async #check(onProgress: OnProgress): Promise<Survey> {
     let count = 0;
     let lastId = 0n;
     for await (const pets of this.#pets()) {
@@ -80,11 +118,11 @@ export class PetFile implements PetSource {
     let line = 0;
     let lastId = 0n;
     try {
-      for await (const lines of linesOf(this.#file, this.#sizeBytes, MAX_LINE_BYTES)) {
+      for await (const lines of linesOf(this.#blocks(), MAX_LINE_BYTES)) {
         const pets: ArchivedPet[] = [];
         for (const bytes of lines) {
           line++;
-          const pet = parsePetLine(this.#decode(bytes, line));
+          const pet = parsePetLine(this.#decode(line === 1 ? unmarked(bytes) : bytes, line));
           if (typeof pet === 'string') throw new PetFileError(this.#path, line, pet);
           if (pet.id <= lastId) throw new PetFileError(this.#path, line, misplaced(pet.id, lastId));
           lastId = pet.id;
@@ -94,9 +132,17 @@ export class PetFile implements PetSource {
       }
       await this.#refuseLonger();
     } catch (error) {
+      if (error instanceof Undecompressible) throw new PetFileError(this.#path, undefined, error.message);
       if (!(error instanceof LineTooLong)) throw error;
       throw new PetFileError(this.#path, error.before + 1, `is longer than ${MAX_LINE_BYTES} bytes`);
     }
+  }
+
+  #blocks(): AsyncGenerator<Buffer> {
+    const blocks = blocksOf(this.#file, this.#sizeBytes);
+    return this.#compression === undefined
+      ? blocks
+      : decompressed(blocks, this.#sizeBytes, this.#compression);
   }
 
   async #refuseLonger(): Promise<void> {
@@ -112,6 +158,11 @@ export class PetFile implements PetSource {
       throw new PetFileError(this.#path, line, 'is not UTF-8');
     }
   }
+}
+
+function unmarked(bytes: Buffer): Buffer {
+  const { length } = BYTE_ORDER_MARK;
+  return bytes.subarray(0, length).equals(BYTE_ORDER_MARK) ? bytes.subarray(length) : bytes;
 }
 
 function misplaced(id: bigint, last: bigint): string {

@@ -1,7 +1,10 @@
 import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { PersistentStorage, StorageKind } from '../../application/ports/storage.ts';
+
+/** The path of the default database. Its directory is created on use. */
+export const DEFAULT_SQLITE_PATH = './data/petstore.db';
 
 /** Pets and API keys in a SQLite file. */
 export const sqliteStorage: StorageKind = {
@@ -18,27 +21,65 @@ function sqliteFile(path: string): PersistentStorage {
   return {
     persistent: true,
     async openForService({ log }) {
+      refuseMistyped(path);
       const { openSqliteStorage } = await import('./open.ts');
       return openSqliteStorage(path, log);
     },
     async openForReading() {
+      refuseMissing(path);
       const { openSqliteForReading } = await import('./open.ts');
       return openSqliteForReading(path);
     },
     async openForWriting() {
+      refuseMistyped(path);
       const { openSqliteStorage } = await import('./open.ts');
       return openSqliteStorage(path);
     },
     async openKeys({ mayCreate }) {
-      if (!mayCreate && !existsSync(path)) {
-        throw new StorageSetupError(`there is no SQLite file ${resolve(path)}`);
-      }
+      if (mayCreate) refuseMistyped(path);
+      else refuseMissing(path);
       const { openSqliteKeys } = await import('./open.ts');
       return openSqliteKeys(path);
     },
     async backUp(target, onProgress) {
+      refuseMissing(path);
       const { backUp } = await import('./backup.ts');
       await backUp(path, target, onProgress);
     },
   };
+}
+
+/** @throws {StorageSetupError} */
+function refuseMissing(path: string): void {
+  refuseAmbiguous(path);
+  if (!existsSync(path)) throw new StorageSetupError(`there is no SQLite file ${resolve(path)}`);
+}
+
+/**
+ * Refuses to create a database where a typing error is likely.
+ *
+ * @throws {StorageSetupError}
+ */
+function refuseMistyped(path: string): void {
+  refuseAmbiguous(path);
+  const directory = dirname(resolve(path));
+  if (path !== DEFAULT_SQLITE_PATH && !existsSync(directory)) {
+    throw new StorageSetupError(
+      `there is no directory ${directory} for the SQLite file; correct the path or create the directory`,
+    );
+  }
+}
+
+/**
+ * After `sqlite:///`, some programs expect a relative path and others an absolute one. `:memory:` would be a file.
+ *
+ * @throws {StorageSetupError}
+ */
+function refuseAmbiguous(path: string): void {
+  if (path.startsWith('//')) {
+    throw new StorageSetupError(
+      `sqlite:${path} is ambiguous; write sqlite:relative/path.db or sqlite:/absolute/path.db`,
+    );
+  }
+  if (path === ':memory:') throw new StorageSetupError('sqlite::memory: is not a file; write memory:');
 }

@@ -1,7 +1,7 @@
 import type { Session } from './session.ts';
 
 /** An option with a value. */
-export type OptionName = 'from' | 'to' | 'label' | 'scopes' | 'expires' | 'rate-limit' | 'overlap';
+export type OptionName = 'from' | 'to' | 'label' | 'scopes' | 'expires' | 'rateLimit' | 'overlap' | 'envFile';
 
 /** A command line, parsed. */
 export type Given = {
@@ -11,15 +11,6 @@ export type Given = {
 };
 
 export type Command = {
-  /** As users type it. */
-  readonly name: string;
-  /** The answer to `--help`. Default: the general help. */
-  readonly usage?: string;
-  /** All but `--help`, which every command has. */
-  readonly options: readonly OptionName[];
-  /** Whether it takes `--json`. */
-  readonly json?: boolean;
-  readonly maxPositionals: number;
   /** Whether it keeps running after `run` and handles interruptions itself, like the service, which drains first. */
   readonly lasts?: boolean;
   run(given: Given, session: Session): Promise<void>;

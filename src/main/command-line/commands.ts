@@ -1,36 +1,153 @@
+import { DEFAULT_EXPIRES, DEFAULT_OVERLAP } from './key-options.ts';
 import type { Command } from './command.ts';
 
-/** Each command is loaded on use: the service starts without the code of the others. */
-const COMMANDS = {
-  serve: async () => (await import('./serve-command.ts')).serveCommand,
-  migrate: async () => (await import('./migrate-command.ts')).migrateCommand,
-  backup: async () => (await import('./backup-command.ts')).backupCommand,
-  export: async () => (await import('./export-command.ts')).exportCommand,
-  import: async () => (await import('./import-command.ts')).importCommand,
-  copy: async () => (await import('./copy-command.ts')).copyCommand,
-  keys: async () => (await import('./key-commands.ts')).keysCommand,
-  'keys create': async () => (await import('./key-commands.ts')).createCommand,
-  'keys list': async () => (await import('./key-commands.ts')).listCommand,
-  'keys show': async () => (await import('./key-commands.ts')).showCommand,
-  'keys revoke': async () => (await import('./key-commands.ts')).revokeCommand,
-  'keys rotate': async () => (await import('./key-commands.ts')).rotateCommand,
-} satisfies Readonly<Record<string, () => Promise<Command>>>;
+/** A command as users see it. */
+export type Definition = {
+  /** Its line in the list of commands. */
+  readonly summary: string;
+  /** The start of its help. Default: the summary. */
+  readonly description?: string;
+  /** What each argument means: `<REQUIRED>` or `[OPTIONAL]`. */
+  readonly arguments?: Readonly<Record<string, string>>;
+  /** What each option means, besides `--env-file` and `--help`, which all have. `--name <VALUE>` takes a value. */
+  readonly options?: Readonly<Record<string, string>>;
+  /** Loads the command. Absent from a group of commands. */
+  readonly load?: () => Promise<Command>;
+};
 
-type Found = { readonly command: Command; readonly args: readonly string[] };
+const JSON_OPTION = { '--json': 'write the answer as JSON' } as const;
+const FROM = 'sqlite:PATH or mongodb://HOST/DATABASE (default: DATABASE_URL)';
+const TO = 'sqlite:PATH, which no service may use at the same time, or mongodb://HOST/DATABASE';
+const EXPIRES = `how long the new key is valid: 365d, 12h or never (default: ${DEFAULT_EXPIRES})`;
+const KEY_ID = 'the part of a key between its underscores';
 
-/** @returns `undefined` when there is no such command; `serve` when the command line names none */
-export async function findCommand(argv: readonly string[]): Promise<Found | undefined> {
-  const [first = '', second = ''] = argv;
-  if (first === '' || first.startsWith('-')) return { command: await COMMANDS.serve(), args: argv };
-  for (const [name, words] of [
-    [`${first} ${second}`, 2],
-    [first, 1],
-  ] as const) {
-    if (isCommand(name)) return { command: await COMMANDS[name](), args: argv.slice(words) };
-  }
-  return undefined;
+/** By name. The name of a command in a group begins with the name of the group, which comes before it here. */
+export const COMMANDS = {
+  serve: {
+    summary: 'run the service (the default command)',
+    load: async () => (await import('./serve-command.ts')).serveCommand,
+  },
+  keys: {
+    summary: 'create, list, rotate and revoke API keys',
+    description:
+      'Manages API keys. The keys are stored beside the pets, in DATABASE_URL. Services may use that storage.',
+  },
+  'keys create': {
+    summary: 'create a key',
+    description:
+      'Creates a key and writes it to standard output, once: only its SHA-256 is stored. ' +
+      'Nothing else goes to standard output: KEY=$(petstore keys create --label NAME)',
+    options: {
+      '--label <LABEL>': 'what the key is for; required',
+      '--scopes <SCOPES>': 'pets:read, pets:write or both, separated by a comma (default: both)',
+      '--expires <DURATION>': EXPIRES,
+      '--rate-limit <LIMIT>': 'a limit for this key in place of RATE_LIMIT, such as 600/60s',
+      '--json': 'write JSON; the key itself is the property "key"',
+    },
+    load: async () => (await import('./key-commands.ts')).createCommand,
+  },
+  'keys list': {
+    summary: 'list all keys, the revoked and expired ones included',
+    options: JSON_OPTION,
+    load: async () => (await import('./key-commands.ts')).listCommand,
+  },
+  'keys show': {
+    summary: 'show one key',
+    arguments: { '<ID>': KEY_ID },
+    options: JSON_OPTION,
+    load: async () => (await import('./key-commands.ts')).showCommand,
+  },
+  'keys revoke': {
+    summary: 'revoke a key for good: every service refuses it within 10 seconds',
+    arguments: { '<ID>': KEY_ID },
+    options: JSON_OPTION,
+    load: async () => (await import('./key-commands.ts')).revokeCommand,
+  },
+  'keys rotate': {
+    summary: 'replace a key: create one with the same rights and let the old one expire',
+    arguments: { '<ID>': KEY_ID },
+    options: {
+      '--overlap <DURATION>': `how long the old key stays valid: 24h, 0s (default: ${DEFAULT_OVERLAP})`,
+      '--expires <DURATION>': EXPIRES,
+      '--json': 'write JSON; the new key itself is the property "key"',
+    },
+    load: async () => (await import('./key-commands.ts')).rotateCommand,
+  },
+  migrate: {
+    summary: 'create or update the schema of a MongoDB database',
+    arguments: { '[URL]': 'mongodb://HOST/DATABASE (default: DATABASE_URL)' },
+    options: JSON_OPTION,
+    load: async () => (await import('./migrate-command.ts')).migrateCommand,
+  },
+  backup: {
+    summary: 'copy a SQLite database to a file, even while a service uses it',
+    description:
+      'Copies a SQLite database to FILE: pets, API keys and idempotency keys. A service may use the database at the ' +
+      'same time. FILE contains every pet acknowledged before the start. To restore, start a service on a copy of ' +
+      'FILE under a new name. For MongoDB use mongodump --oplog or snapshots of its volumes.',
+    arguments: {
+      '<FILE>':
+        'must not exist. It is written as FILE.partial and renamed when it is complete and checked. ' +
+        'Only its owner can read it. After an interruption there is no FILE',
+    },
+    options: { '--from <URL>': 'sqlite:PATH (default: DATABASE_URL)', ...JSON_OPTION },
+    load: async () => (await import('./backup-command.ts')).backupCommand,
+  },
+  export: {
+    summary: 'write all pets to a file or to standard output',
+    description:
+      'Writes every pet as a line of JSON (NDJSON), in ascending order of id. Services may use the storage: every pet ' +
+      'acknowledged before the start is written. Later ones may be missing. API keys are not exported.',
+    arguments: {
+      '[FILE]':
+        'absent or -: standard output. A name that ends in .gz or .zst is compressed. FILE is written as FILE.partial ' +
+        'and gets its name when it is complete. It replaces an older FILE and takes over its permissions; a new FILE ' +
+        'is readable by its owner only. After an interruption, the same command continues FILE.partial. It refuses a ' +
+        'FILE.partial that belongs to another export',
+    },
+    options: { '--from <URL>': FROM, '--json': 'write the number of pets as JSON; only with a FILE' },
+    load: async () => (await import('./export-command.ts')).exportCommand,
+  },
+  import: {
+    summary: 'read pets from a file or from standard input',
+    description:
+      'Copies the pets of FILE, as export has written it, into a storage. Pets keep their ids, and the storage never ' +
+      'gives these ids to new pets. FILE and the pets in the storage are checked first: on any error, nothing is ' +
+      'written. After an interruption, run the same command again to continue.',
+    arguments: {
+      '<FILE>':
+        'one JSON object per line, in ascending order of id: ' +
+        '{"id":1,"name":"Rex","categoryId":7,"status":"available"}. ' +
+        'A name that ends in .gz or .zst is decompressed. -: standard input, which is kept in a temporary file',
+    },
+    options: { '--to <URL>': `${TO} (default: DATABASE_URL)`, ...JSON_OPTION },
+    load: async () => (await import('./import-command.ts')).importCommand,
+  },
+  copy: {
+    summary: 'copy all pets and API keys to another storage',
+    description:
+      'Copies all pets and API keys from one storage to another. Pets keep their ids, and the target never gives ' +
+      'these ids to new pets. API keys stay valid: clients need no new ones. To copy pets without keys, use export ' +
+      'and import. The target may already contain pets and keys. If one of them conflicts with the source, nothing ' +
+      'is written. After an interruption, run the same command again to continue.',
+    options: {
+      '--from <URL>':
+        'required: sqlite:PATH or mongodb://HOST/DATABASE. Services may use it: every pet acknowledged before the ' +
+        'start is copied. Later ones may be missing, so stop the services before the last copy',
+      '--to <URL>': `required: ${TO}`,
+      ...JSON_OPTION,
+    },
+    load: async () => (await import('./copy-command.ts')).copyCommand,
+  },
+} satisfies Readonly<Record<string, Definition>>;
+
+export type CommandName = keyof typeof COMMANDS;
+
+/** The name of the command at the start of a command line; `undefined` when there is none. */
+export function commandNameOf([first = '', second = '']: readonly string[]): CommandName | undefined {
+  return [`${first} ${second}`, first].find(isCommandName);
 }
 
-function isCommand(name: string): name is keyof typeof COMMANDS {
+function isCommandName(name: string): name is CommandName {
   return Object.hasOwn(COMMANDS, name);
 }

@@ -11,3 +11,8 @@ export function copiedText(done: 'copied' | 'imported', { count, before, others 
   const strange = others > 0 ? `; the target also has ${countText(others, 'other pet')}` : '';
   return `${done} ${countText(count, 'pet')}${known}${strange}\n`;
 }
+
+/** {@link copiedText} for programs. */
+export function copiedJson({ count, before, others }: Copied): Record<string, number> {
+  return { count, alreadyThere: before, others };
+}

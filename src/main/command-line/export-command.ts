@@ -4,33 +4,21 @@ import type { Command } from './command.ts';
 import { storageOf } from './command-storage.ts';
 import { countText } from './count-text.ts';
 import type { Session } from './session.ts';
-
-const USAGE = `Usage: npm run petstore -- export [--from URL] [FILE]
-
-Writes every pet as a line of JSON (NDJSON), in ascending order of id, to FILE or to standard output. Services may use
-the storage: every pet acknowledged before the start is written. Later ones may be missing. API keys are not exported.
-
-  --from URL   sqlite:PATH or mongodb://HOST/DATABASE (default: DATABASE_URL)
-  FILE         is written as FILE.partial and renamed when it is complete. It replaces an older FILE and takes over its
-               permissions; a new FILE is readable by its owner only. After an interruption, the same command continues
-               FILE.partial. It refuses a FILE.partial that belongs to another export.
-`;
+import { UsageError } from './usage-error.ts';
 
 export const exportCommand: Command = {
-  name: 'export',
-  usage: USAGE,
-  options: ['from'],
-  maxPositionals: 1,
-  async run({ options: { from }, positionals: [file] }, session) {
+  async run(given, session) {
+    const [file = '-'] = given.positionals;
+    const isPiped = file === '-';
+    if (isPiped && given.json) throw new UsageError('--json needs a FILE: standard output holds the pets');
     await using opened = new AsyncDisposableStack();
-    const storage = await storageOf('--from', from, session).openForReading();
+    const storage = await storageOf('--from', given.options.from, session).openForReading();
     opened.adopt(storage, (source) => source.close());
     const resolve = compose({ sourceArchive: storage.archive });
-    const count = await (file === undefined
-      ? toStandardOutput(resolve, session)
-      : toFile(resolve, file, session));
+    const pets = await (isPiped ? toStandardOutput(resolve, session) : toFile(resolve, file, session));
+    if (given.json) await session.print(`${JSON.stringify({ file, pets })}\n`);
     // Not to standard output, which may hold the export.
-    session.note(`exported ${countText(count, 'pet')}`);
+    else session.note(`exported ${countText(pets, 'pet')}`);
   },
 };
 

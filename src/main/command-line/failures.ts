@@ -4,7 +4,7 @@ import type { ArchiveError } from '../../application/moving/errors.ts';
 import type { PetError } from '../../application/pets/errors.ts';
 import type { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { InvalidConfig } from '../config/config.ts';
-import type { OutputError } from './output-error.ts';
+import { OutputError } from './output-error.ts';
 import type { UsageError } from './usage-error.ts';
 
 /** What a command can fail with, except for bugs. The message is one line and holds no secrets. */
@@ -21,6 +21,8 @@ type Failure =
 
 const FAILED = 1;
 const WRONG_USAGE = 2;
+/** 128 + SIGPIPE: what shells report for a program that a reader such as `head` has left. */
+const READER_GONE = 141;
 
 /** A new kind of failure fails to compile until it is listed. */
 const EXIT_CODES: ReadonlyMap<unknown, number> = new Map(
@@ -51,16 +53,17 @@ const EXIT_CODES: ReadonlyMap<unknown, number> = new Map(
 export type Explanation = { readonly lines: readonly string[]; readonly exitCode: number };
 
 /**
- * A problem that an operator can fix takes one line. A bug shows its stack.
+ * A problem that an operator can fix takes one line. A bug shows its stack. A reader that is gone is no problem.
  *
- * @param help the arguments that print the help of the command
+ * @param help the command line that prints the help of the command
  */
 export function explain(error: unknown, help: string): Explanation {
   if (!(error instanceof Error)) return { lines: [String(error)], exitCode: FAILED };
   if (error instanceof InvalidConfig) return { lines: error.problems, exitCode: FAILED };
+  if (error instanceof OutputError && error.isReaderGone) return { lines: [], exitCode: READER_GONE };
   const exitCode = 'kind' in error ? EXIT_CODES.get(error.kind) : undefined;
   if (exitCode === WRONG_USAGE) {
-    return { lines: [`${oneLine(error)}; see npm run petstore -- ${help}`], exitCode };
+    return { lines: [`${oneLine(error)}; see ${help}`], exitCode };
   }
   if (exitCode !== undefined) return { lines: [oneLine(error)], exitCode };
   if ('syscall' in error && (error.syscall === 'listen' || error.syscall === 'getaddrinfo')) {

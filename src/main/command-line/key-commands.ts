@@ -5,59 +5,15 @@ import type { ApiKeyRepository } from '../../application/ports/api-key-repositor
 import { newApiKey } from '../../domain/api-key.ts';
 import { compose, type Resolve } from '../compose.ts';
 import { openCommandLog } from '../log/command-log.ts';
+import { answer } from './answer.ts';
 import { AuditedApiKeys } from './audited-keys.ts';
 import type { Command, Given } from './command.ts';
 import { configuredStorage } from './command-storage.ts';
-import {
-  DEFAULT_EXPIRES,
-  DEFAULT_OVERLAP,
-  expiryOf,
-  idOf,
-  labelOf,
-  overlapMsOf,
-  rateLimitOf,
-  scopesOf,
-} from './key-options.ts';
+import { expiryOf, idOf, labelOf, overlapMsOf, rateLimitOf, scopesOf } from './key-options.ts';
 import { keyJson, keyLines, keyTable } from './key-report.ts';
 import type { Session } from './session.ts';
-import { UsageError } from './usage-error.ts';
-
-const USAGE = `Usage: npm run petstore -- keys COMMAND [--json]
-
-  create --label LABEL     create a key and write it to standard output, once: only its SHA-256 is stored
-      --scopes SCOPES      pets:read, pets:write or both, separated by a comma (default: both)
-      --expires DURATION   how long the key is valid: 365d, 12h or never (default: ${DEFAULT_EXPIRES})
-      --rate-limit LIMIT   a limit for this key in place of RATE_LIMIT, such as 600/60s
-  list                     list all keys, the revoked and expired ones included
-  show ID                  show one key
-  revoke ID                revoke a key for good: every service refuses it within 10 seconds
-  rotate ID                replace a key: create one with the same rights and let the old one expire
-      --overlap DURATION   how long the old key stays valid: 24h, 0s (default: ${DEFAULT_OVERLAP})
-      --expires DURATION   how long the new key is valid, as above
-
-ID is the part of a key between its underscores. The keys are stored beside the pets, in DATABASE_URL. Services may use
-that storage. create and rotate write nothing but the key to standard output:
-KEY=$(npm run -s petstore -- keys create …)
-
-  --json   write JSON; a new key itself is the property "key"
-`;
-
-/** `keys` without one of the commands below. */
-export const keysCommand: Command = {
-  name: 'keys',
-  usage: USAGE,
-  options: [],
-  json: true,
-  maxPositionals: Infinity,
-  async run() {
-    throw new UsageError('the command must be create, list, show, revoke or rotate');
-  },
-};
 
 export const createCommand: Command = {
-  ...keysCommand,
-  options: ['label', 'scopes', 'expires', 'rate-limit'],
-  maxPositionals: 0,
   async run(given, session) {
     const now = new Date();
     const draft = {
@@ -75,8 +31,6 @@ export const createCommand: Command = {
 };
 
 export const listCommand: Command = {
-  ...keysCommand,
-  maxPositionals: 0,
   async run(given, session) {
     const now = new Date();
     await withKeys(session, async (keys) => {
@@ -90,8 +44,6 @@ export const listCommand: Command = {
 };
 
 export const showCommand: Command = {
-  ...keysCommand,
-  maxPositionals: 1,
   async run(given, session) {
     const id = idOf(given);
     const now = new Date();
@@ -104,8 +56,6 @@ export const showCommand: Command = {
 };
 
 export const revokeCommand: Command = {
-  ...keysCommand,
-  maxPositionals: 1,
   async run(given, session) {
     const id = idOf(given);
     const now = new Date();
@@ -118,9 +68,6 @@ export const revokeCommand: Command = {
 };
 
 export const rotateCommand: Command = {
-  ...keysCommand,
-  options: ['overlap', 'expires'],
-  maxPositionals: 1,
   async run(given, session) {
     const id = idOf(given);
     const now = new Date();
@@ -130,11 +77,6 @@ export const rotateCommand: Command = {
     );
   },
 };
-
-/** Prints the text, or the value as JSON with `--json`. */
-async function answer({ json }: Given, session: Session, text: string, value: unknown): Promise<void> {
-  await session.print(json ? `${JSON.stringify(value)}\n` : text);
-}
 
 /** Prints the token of a new key, which is stored nowhere. An ID on the command line names the replaced key. */
 function handOver(given: Given, session: Session, now: Date): HandOver {

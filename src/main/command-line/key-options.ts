@@ -40,10 +40,9 @@ export function expiryOf({ options: { expires = DEFAULT_EXPIRES } }: Given, now:
   return new Date(now.getTime() + ms);
 }
 
-export function rateLimitOf({ options }: Given): RateLimit | undefined {
-  const text = options['rate-limit'];
-  if (text === undefined) return undefined;
-  const limit = parseRateLimit(text);
+export function rateLimitOf({ options: { rateLimit } }: Given): RateLimit | undefined {
+  if (rateLimit === undefined) return undefined;
+  const limit = parseRateLimit(rateLimit);
   if (limit === undefined) throw new UsageError(`--rate-limit ${RATE_LIMIT_FORM}`);
   return limit;
 }

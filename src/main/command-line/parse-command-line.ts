@@ -1,39 +1,113 @@
-import { parseArgs } from 'node:util';
+import { Command as Program, CommanderError, Option } from 'commander';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { describeVariables } from '../config/variables.ts';
 import type { Command, Given } from './command.ts';
+import { commandNameOf, COMMANDS, type Definition } from './commands.ts';
 import { UsageError } from './usage-error.ts';
 
+/** What a command line asks for: a command, or a text such as the help. */
+export type Asked =
+  | { readonly load: () => Promise<Command>; readonly given: Given }
+  | { readonly text: string };
+
+const ENV_FILE = 'read variables from this file, such as .env; the variables of the environment win';
+
+const environment = () => `
+Variables and their defaults; an empty one counts as not set; --env-file FILE reads them from a file:
+${describeVariables()}
+
+In a clone, npx petstore runs this command. Exit codes: 0 done, 1 failed or refused, 2 wrong command line.
+`;
+
 /**
- * @returns the arguments after the name of the command, or `help`
+ * Without the name of a command, `serve` is meant.
+ *
+ * @param columns the width of the help
  * @throws {UsageError}
  */
-export function parseCommandLine(args: readonly string[], command: Command): Given | 'help' {
-  const { values, positionals, tokens } = parse(args, command);
-  const { help, json, ...options } = values;
-  if (help === true) return 'help';
-  const names = tokens.flatMap((token) => (token.kind === 'option' ? token.name : []));
-  const repeated = names.find((name, index) => names.indexOf(name) < index);
-  if (repeated !== undefined) throw new UsageError(`--${repeated} is given more than once`);
-  if (positionals.length > command.maxPositionals) throw new UsageError('too many arguments');
-  return { options, json: json === true, positionals };
+export function parseCommandLine(argv: readonly string[], columns = 120): Asked {
+  const asked: Asked[] = [];
+  let text = '';
+  const program = new Program('petstore')
+    .description('A pet catalogue with a JSON HTTP API.')
+    .version(packageJson.version, '-V, --version', 'show the version')
+    .helpOption('-h, --help', 'show this help')
+    .helpCommand('help [COMMAND]', 'show the help of a command')
+    .addHelpText('after', environment)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (part) => void (text += part),
+      // Its errors become UsageErrors.
+      outputError: () => {},
+      writeErr: () => {},
+      getOutHelpWidth: () => columns,
+      getOutHasColors: () => false,
+    });
+  define(program, (command) => void asked.push(command));
+  const isStart =
+    argv[0] === undefined || (argv[0].startsWith('-') && !/^(-h|--help|-V|--version)$/.test(argv[0]));
+  try {
+    program.parse(isStart ? ['serve', ...argv] : argv, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode !== 0) throw new UsageError(problemOf(error, argv));
+  }
+  return asked[0] ?? { text };
 }
 
-function parse(args: readonly string[], command: Command) {
-  try {
-    return parseArgs({
-      args: [...args],
-      tokens: true,
-      options: {
-        help: { type: 'boolean', short: 'h' },
-        ...(command.json && { json: { type: 'boolean' } as const }),
-        ...Object.fromEntries(command.options.map((name) => [name, { type: 'string' } as const])),
-      },
-      allowPositionals: true,
+/** Adds all commands. `ask` gets the one that a command line names. */
+function define(program: Program, ask: (asked: Asked) => void): void {
+  const groups = new Map<string, Program>();
+  for (const [name, definition] of Object.entries<Definition>(COMMANDS)) {
+    const [last = '', group] = name.split(' ').toReversed();
+    const command = (groups.get(group ?? '') ?? program)
+      .command(last)
+      .summary(definition.summary)
+      .description(definition.description ?? capitalised(definition.summary));
+    groups.set(name, command);
+    for (const [form, meaning] of Object.entries(definition.arguments ?? {})) command.argument(form, meaning);
+    for (const [flags, meaning] of Object.entries(definition.options ?? {})) {
+      command.addOption(option(flags, meaning));
+    }
+    if (name === 'serve') command.addHelpText('after', environment);
+    const { load } = definition;
+    if (load === undefined) continue;
+    command.addOption(option('--env-file <FILE>', ENV_FILE)).action(() => {
+      const { json = false, ...options } = command.opts<Given['options'] & { json?: boolean }>();
+      ask({ load, given: { options, json, positionals: command.args } });
     });
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error)) throw error;
-    const isValue = error.code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE';
-    throw new UsageError(
-      isValue ? 'an option lacks its value or has one that it does not take' : 'unknown option',
-    );
   }
+}
+
+/** An option that may be given once. */
+function option(flags: string, meaning: string): Option {
+  const made = new Option(flags, meaning);
+  if (!made.required) return made;
+  return made.argParser((value: string, before: string | undefined) => {
+    if (before !== undefined) throw new UsageError(`${made.long} is given more than once`);
+    if (value.startsWith('--')) throw new UsageError(`${made.long} lacks its value`);
+    return value;
+  });
+}
+
+/** One line, with the suggestion. Names words and options, but no value of an option, which may be a secret. */
+function problemOf({ code, message }: CommanderError, argv: readonly string[]): string {
+  if (code === 'commander.help') return `the command must be one of ${namesBeside(argv).join(', ')}`;
+  if (code === 'commander.excessArguments') return 'too many arguments';
+  return message
+    .replace(/^error: /, '')
+    .replace(/^(unknown option '[^=]+)=.*'/s, "$1=…'")
+    .replace(/\n/, ' ');
+}
+
+/** The commands of the group that the command line names, or those without a group. */
+function namesBeside(argv: readonly string[]): readonly string[] {
+  const group = commandNameOf(argv);
+  const names = Object.keys(COMMANDS);
+  if (group === undefined) return names.filter((name) => !name.includes(' '));
+  return names.filter((name) => name.startsWith(`${group} `)).map((name) => name.slice(group.length + 1));
+}
+
+function capitalised(summary: string): string {
+  return summary.charAt(0).toUpperCase() + summary.slice(1);
 }

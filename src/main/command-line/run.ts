@@ -1,11 +1,11 @@
-import type { Command } from './command.ts';
-import { findCommand } from './commands.ts';
-import { explain } from './failures.ts';
 import { Interrupted } from '../interrupted.ts';
-import { parseCommandLine } from './parse-command-line.ts';
+import type { Command, Given } from './command.ts';
+import { commandNameOf, COMMANDS } from './commands.ts';
+import { withEnvFile } from './env-file.ts';
+import { explain } from './failures.ts';
+import type { Asked } from './parse-command-line.ts';
+import { refuseSwallowed } from './refuse-swallowed.ts';
 import { type Io, Session } from './session.ts';
-import { usage } from './usage.ts';
-import { UsageError } from './usage-error.ts';
 
 /** How long an interrupted command may take to close what it opened. A storage that hangs is then abandoned. */
 const UNWIND_MS = 1_000;
@@ -18,36 +18,41 @@ const UNWIND_MS = 1_000;
  *   `undefined` for the service, which ends the process itself
  */
 export async function run(argv: readonly string[], io: Io): Promise<number | undefined> {
-  const session = new Session(io);
-  let help = '--help';
+  let session = new Session(io);
   try {
-    const found = await findCommand(argv);
-    if (found === undefined) throw new UsageError('unknown command');
-    const { command, args } = found;
-    if (command.usage !== undefined) help = `${command.name} --help`;
-    return await obey(command, args, session);
+    refuseSwallowed(argv, io.env);
+    const asked = await parse(argv, io.stdout.columns);
+    if ('text' in asked) {
+      await session.print(asked.text);
+      return 0;
+    }
+    const { envFile } = asked.given.options;
+    if (envFile !== undefined) session = new Session({ ...io, env: withEnvFile(io.env, envFile) });
+    return await obey(await asked.load(), asked.given, session);
   } catch (error) {
     if (error instanceof Interrupted) return error.exitCode;
+    const help = ['petstore', commandNameOf(argv), '--help'].filter(Boolean).join(' ');
     const { lines, exitCode } = explain(error, help);
     for (const line of lines) session.note(`petstore: ${line}`);
     return exitCode;
   }
 }
 
-async function obey(
-  command: Command,
-  args: readonly string[],
-  session: Session,
-): Promise<number | undefined> {
-  const given = parseCommandLine(args, command);
-  if (given === 'help') {
-    await session.print(command.usage ?? usage());
-  } else if (command.lasts) {
+/** The service starts without the parser. */
+async function parse(argv: readonly string[], columns: number | undefined): Promise<Asked> {
+  if (argv.length === 0 || (argv.length === 1 && argv[0] === 'serve')) {
+    return { load: COMMANDS.serve.load, given: { options: {}, json: false, positionals: [] } };
+  }
+  const { parseCommandLine } = await import('./parse-command-line.ts');
+  return parseCommandLine(argv, columns);
+}
+
+async function obey(command: Command, given: Given, session: Session): Promise<number | undefined> {
+  if (command.lasts) {
     await command.run(given, session);
     return undefined;
-  } else {
-    await untilInterrupted(session, () => command.run(given, session));
   }
+  await untilInterrupted(session, () => command.run(given, session));
   return 0;
 }
 

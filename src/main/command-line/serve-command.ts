@@ -3,9 +3,6 @@ import { serve } from '../service/serve.ts';
 import type { Command } from './command.ts';
 
 export const serveCommand: Command = {
-  name: 'serve',
-  options: [],
-  maxPositionals: 0,
   lasts: true,
   run: (_given, { env, signal, storages }) => serve(readConfig(env, storages), signal),
 };

@@ -13,6 +13,7 @@ export type Io = {
   /** For the answer of a command, and nothing else. */
   readonly stdout: Output;
   readonly stderr: Output;
+  readonly stdin: () => AsyncIterable<Uint8Array>;
   /** Aborted with an {@link Interrupted}. */
   readonly signal: AbortSignal;
   /** The storages that a URL can name. */
@@ -23,6 +24,7 @@ export type Io = {
 export class Session {
   readonly env: Io['env'];
   readonly stderr: Output;
+  readonly stdin: Io['stdin'];
   readonly signal: AbortSignal;
   readonly storages: Io['storages'];
   /** How to continue, shown to the user after an interruption. */
@@ -30,9 +32,10 @@ export class Session {
   readonly #stdout: Output;
   readonly #progress: ProgressReport;
 
-  constructor({ env, stdout, stderr, signal, storages }: Io) {
+  constructor({ env, stdout, stderr, stdin, signal, storages }: Io) {
     this.env = env;
     this.stderr = stderr;
+    this.stdin = stdin;
     this.signal = signal;
     this.storages = storages;
     this.#stdout = stdout;

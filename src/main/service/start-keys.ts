@@ -57,7 +57,7 @@ export async function startKeys(
 export const MADE_KEY_LABEL = 'start';
 
 /** The command that creates a key in the storage. */
-export const CREATE_KEY = 'npm run petstore -- keys create --label NAME';
+export const CREATE_KEY = 'npx petstore keys create --label NAME';
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));

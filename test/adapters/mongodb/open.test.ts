@@ -5,7 +5,7 @@ import { newPet } from '../../../src/domain/pet.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 
-const MIGRATE = 'run: npm run petstore -- migrate';
+const MIGRATE = 'run: npx petstore migrate';
 const mongo = await sharedMongo();
 
 /** The line that the operator sees. */

@@ -1,6 +1,7 @@
 import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
 import { MAX_LINE_BYTES, PetFile } from '../../../src/adapters/ndjson/pet-file.ts';
@@ -8,10 +9,13 @@ import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { anArchivedPet, archivedPets, idempotencyFor } from '../../support/archived-pets.ts';
 
-async function file(content: string | Uint8Array): Promise<{ path: string; pets: PetFile }> {
+async function file(
+  content: string | Uint8Array,
+  ending = 'ndjson',
+): Promise<{ path: string; pets: PetFile }> {
   const directory = await mkdtemp(join(tmpdir(), 'petstore-ndjson-'));
   onTestFinished(async () => rm(directory, { recursive: true }));
-  const path = join(directory, 'pets.ndjson');
+  const path = join(directory, `pets.${ending}`);
   await writeFile(path, content);
   const pets = await PetFile.open(path);
   onTestFinished(() => pets.close());
@@ -70,6 +74,76 @@ describe('a file of pets', () => {
   });
 });
 
+describe('a file from another system', () => {
+  it('may begin with a byte order mark, which is no part of the first pet', async () => {
+    const [first, second] = [anArchivedPet({ id: 1n, name: '\ufeffRex' }), anArchivedPet({ id: 2n })];
+    expect(await read(`\ufeff${petLines([first, second])}`)).toStrictEqual([first, second]);
+    await expect(read(`\ufeff\ufeff${petLines([first])}`)).rejects.toThrow(':1: is not JSON');
+  });
+});
+
+describe.each([
+  ['gz', gzipSync],
+  ['zst', zstdCompressSync],
+])('a compressed file: .%s', (ending, compress) => {
+  const PETS = archivedPets(20_000);
+  const lines = Buffer.from(petLines(PETS));
+
+  it('can be surveyed and read repeatedly, in bounded batches', async () => {
+    const { pets } = await file(compress(lines), ending);
+    const survey = { count: 20_000, greatestId: PETS.at(-1)!.id, lastId: PETS.at(-1)!.id };
+    expect(await pets.survey(ignore)).toStrictEqual(survey);
+    for (let n = 0; n < 2; n++) {
+      const batches = await Array.fromAsync(pets.read(0n));
+      expect(batches.flat()).toStrictEqual(PETS);
+      expect(Math.max(...batches.map(({ length }) => length))).toBeLessThan(1500);
+    }
+  });
+
+  it('can be left early', async () => {
+    const { pets } = await file(compress(lines), ending);
+    for await (const batch of pets.read(0n)) {
+      expect(batch[0]).toStrictEqual(PETS[0]);
+      break;
+    }
+    await pets.close();
+  });
+
+  it.each([
+    ['is plain text', lines],
+    ['is empty', Buffer.alloc(0)],
+    ['lacks its end', compress(lines).subarray(0, -1)],
+    ['lacks a large part', compress(lines).subarray(0, 20_000)],
+  ])('is refused when it %s', async (_, content) => {
+    const { path, pets } = await file(content, ending);
+    await expect(pets.survey(ignore)).rejects.toMatchObject({
+      kind: 'pet-file',
+      message: expect.stringMatching(
+        new RegExp(`^${RegExp.escape(path)} is not a complete (gzip|zstd) file`),
+      ),
+    });
+  });
+
+  it.each([1, 100, 10_000, 19_999])('may have several parts: cut after %i pets', async (cut) => {
+    const parts = [PETS.slice(0, cut), PETS.slice(cut)].map((part) => compress(petLines(part)));
+    const { pets } = await file(Buffer.concat(parts), ending);
+    expect((await Array.fromAsync(pets.read(0n))).flat()).toStrictEqual(PETS);
+  });
+
+  it.each([
+    ['is damaged', compress(lines).fill(0, 1000, 1100)],
+    ['has something else behind it', Buffer.concat([compress(lines), Buffer.from('something else')])],
+  ])('is refused when it %s', async (_, content) => {
+    const { pets } = await file(content, ending);
+    await expect(pets.survey(ignore)).rejects.toMatchObject({ kind: 'pet-file' });
+  });
+
+  it('has its wrong line named', async () => {
+    const { path, pets } = await file(compress(`${petLines(PETS.slice(0, 2))}{}\n`), ending);
+    await expect(pets.survey(ignore)).rejects.toThrow(`${path}:3: id is required`);
+  });
+});
+
 describe('a bad file', () => {
   const REX = '{"id":3,"name":"Rex","categoryId":7,"status":"sold"}';
   const with_ = (fields: string) => `{"id":4,"name":"Tom","categoryId":7${fields}}`;
@@ -79,6 +153,7 @@ describe('a bad file', () => {
     ['is not JSON', '{"id":4'],
     ['is not JSON', 'id,name'],
     ['is not JSON', '\ufeff{"id":4,"name":"Tom","categoryId":7}'],
+    ['is not JSON', '{"id":4,"name":"Tom","categoryId":7}\ufeff'],
     ['is empty', ''],
     ['is empty', '  \r'],
     ['is nested too deeply', '['.repeat(30_000) + ']'.repeat(30_000)],
@@ -160,7 +235,7 @@ describe('a bad file', () => {
   });
 
   it.each([
-    ['/nonexistent/pets.ndjson', /^\/nonexistent\/pets\.ndjson cannot be opened: ENOENT/],
+    ['/nonexistent/pets.ndjson', /^\/nonexistent\/pets\.ndjson does not exist$/],
     [tmpdir(), /is not a regular file; an import reads it twice/],
     ['/dev/null', /is not a regular file; an import reads it twice/],
   ])('cannot be opened: %s', async (path, message) => {

@@ -12,7 +12,7 @@ import { runService } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 
 const PET = '{"name":"Rex","categoryId":9223372036854775807}';
-const SEE_HELP = 'see npm run petstore -- backup --help';
+const SEE_HELP = 'see petstore backup --help';
 
 /** A database with a key, and the URL of a copy of a backup elsewhere. */
 async function setUp() {
@@ -102,6 +102,12 @@ describe('a backup', () => {
     expect((await readdir(dirname(path))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
   });
 
+  it('answers programs in JSON', async () => {
+    const { DATABASE_URL, backup } = await setUp();
+    const { stdout } = await succeeds(['backup', backup, '--json'], { DATABASE_URL });
+    expect(JSON.parse(stdout)).toStrictEqual({ file: backup });
+  });
+
   it('overwrites no file', async () => {
     const { url, path } = await sqliteWith([]);
     await refused(['backup', '--from', url, path], `${path} exists; choose another FILE`);
@@ -128,6 +134,7 @@ describe('a backup', () => {
   });
 
   it('needs a name', async () => {
-    await refused(['backup'], `FILE is missing; ${SEE_HELP}`, { code: USAGE });
+    await refused(['backup'], `missing required argument 'FILE'; ${SEE_HELP}`, { code: USAGE });
+    await refused(['backup', '-'], `a backup needs the name of a file; ${SEE_HELP}`, { code: USAGE });
   });
 });

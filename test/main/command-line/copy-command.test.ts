@@ -20,6 +20,13 @@ const LAST = PETS.at(-1)!.id;
 const mongo = await sharedMongo();
 
 describe('copy', () => {
+  it('answers programs in JSON', async () => {
+    const [source, target] = [await sqliteWith(PETS), await sqliteWith(PETS.slice(0, 2))];
+    await insertKey(source.path, aKey(1));
+    const { stdout } = await succeeds(['copy', '--from', source.url, '--to', target.url, '--json']);
+    expect(stdout).toBe('{"pets":{"count":5200,"alreadyThere":2,"others":0},"apiKeys":1}\n');
+  });
+
   it('copies no pet when the target has another key under an id of the source', async () => {
     const [source, target] = [await sqliteWith(PETS), await sqliteWith([])];
     const key = aKey(1);
@@ -279,7 +286,7 @@ describe.skipIf(mongo === undefined)(
       const { url: from } = await sqliteWith(PETS);
       await refused(
         ['copy', '--from', from, '--to', url],
-        /^petstore: the database "\S+" has no petstore schema; run: npm run petstore -- migrate\n$/,
+        /^petstore: the database "\S+" has no petstore schema; run: npx petstore migrate\n$/,
       );
     });
   },

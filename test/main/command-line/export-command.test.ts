@@ -1,12 +1,13 @@
 import { chmod, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { fileWith, sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
-import { refused, succeeds } from '../../support/command.ts';
+import { refused, succeeds, USAGE } from '../../support/command.ts';
 import { run, runService } from '../../support/process.ts';
 import { silentLog } from '../../support/sqlite.ts';
 
@@ -136,19 +137,54 @@ describe('export', () => {
     expect(await readdir(directory)).toStrictEqual([name]);
   });
 
-  it('fails in one line when the reader of its output is gone', async () => {
+  it('ends silently, like other programs, when head has read enough', async () => {
     const { url } = await sqliteWith(PETS);
-    const script = `"$0" bin/petstore.js export --from "$1" | head -1 >/dev/null; exit "\${PIPESTATUS[0]}"`;
+    const script = `"$0" bin/petstore.js export - --from "$1" | head -1; exit "\${PIPESTATUS[0]}"`;
     const program = run('bash', ['-c', script, process.execPath, url]);
-    expect(await program.ended).toStrictEqual({ code: 1, signal: null });
-    expect(program.stderr).toBe('petstore: standard output cannot be written: write EPIPE\n');
+    expect(await program.ended).toStrictEqual({ code: 141, signal: null });
+    expect([program.stdout, program.stderr]).toStrictEqual([petLines(PETS.slice(0, 1)), '']);
+  });
+
+  it('writes to standard output when the file is -', async () => {
+    const { url } = await sqliteWith(PETS.slice(0, 3));
+    const program = await succeeds(['export', '-', '--from', url]);
+    expect([program.stdout, program.stderr]).toStrictEqual([petLines(PETS.slice(0, 3)), 'exported 3 pets\n']);
+  });
+
+  it('answers programs in JSON when it writes a file', async () => {
+    const { url } = await sqliteWith(PETS.slice(0, 3));
+    const file = join(await testDirectory(), 'pets.ndjson');
+    const program = await succeeds(['export', file, '--from', url, '--json']);
+    expect(JSON.parse(program.stdout)).toStrictEqual({ file, pets: 3 });
+    expect(program.stderr).toBe('');
+    await refused(
+      ['export', '--json', '--from', url],
+      '--json needs a FILE: standard output holds the pets; see petstore export --help',
+      { code: USAGE },
+    );
+  });
+
+  it.each([
+    ['gz', gunzipSync],
+    ['zst', zstdDecompressSync],
+  ])('compresses a file by its ending and continues it: .%s', async (ending, decompress) => {
+    const { url } = await sqliteWith(PETS);
+    const path = join(await testDirectory(), `pets.ndjson.${ending}`);
+    await writeFile(path, 'older', { mode: 0o640 });
+    await writeFile(`${path}.partial`, petLines(PETS.slice(0, 2000)));
+    await writeFile(`${path}.partial.compressed`, 'what kill -9 left');
+    const program = await succeeds(['export', path, '--from', url]);
+    expect(program.stderr).toBe(`continuing ${path}.partial after 2000 pets\nexported 5200 pets\n`);
+    expect(decompress(await readFile(path)).toString()).toBe(petLines(PETS));
+    expect((await stat(path)).mode & 0o777).toBe(0o640);
+    expect(await readdir(join(path, '..'))).toStrictEqual([`pets.ndjson.${ending}`]);
   });
 
   it('fails in one line when the file cannot be created', async () => {
     const { url } = await sqliteWith(PETS);
     await refused(
       ['export', '--from', url, '/nonexistent/pets.ndjson'],
-      /^petstore: \/nonexistent\/pets\.ndjson cannot be written: ENOENT[^\n]*\n$/,
+      '/nonexistent/pets.ndjson cannot be written: there is no directory /nonexistent',
     );
     const directory = await testDirectory();
     await refused(['export', '--from', url, directory], `${directory} is not a regular file`);

@@ -1,5 +1,7 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
@@ -7,7 +9,7 @@ import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { everythingIn, fileWith, opened, sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { ask, KEY } from '../../support/client.ts';
-import { refused, succeeds } from '../../support/command.ts';
+import { Command, inputOf, refused, succeeds } from '../../support/command.ts';
 import { ROOT, run, runService } from '../../support/process.ts';
 import { silentLog } from '../../support/sqlite.ts';
 import { startService } from '../../support/service.ts';
@@ -17,7 +19,7 @@ const LAST = PETS.at(-1)!.id;
 
 describe('import', () => {
   it('imports the examples', async () => {
-    const url = `sqlite:${join(await testDirectory(), 'data', 'petstore.db')}`;
+    const url = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
     const program = await succeeds(['import', 'examples/pets.ndjson'], { DATABASE_URL: url });
     expect([program.stdout, program.stderr]).toStrictEqual(['imported 300 pets\n', '']);
     const text = await readFile(join(ROOT, 'examples/pets.ndjson'), 'utf8');
@@ -94,6 +96,93 @@ describe('import', () => {
   });
 });
 
+describe('import of a file that is refused', () => {
+  it.each([
+    ['is missing', 'missing.ndjson', 'does not exist'],
+    ['is wrong', 'wrong.ndjson', ':1: is not JSON'],
+    ['is not compressed', 'wrong.ndjson.gz', ' is not a complete gzip file: incorrect header check'],
+  ])('leaves no database behind: it %s', async (_, name, problem) => {
+    const directory = await testDirectory();
+    const path = join(directory, name);
+    const files = problem === 'does not exist' ? [] : [name];
+    for (const file of files) await writeFile(join(directory, file), 'not a pet');
+    const separator = files.length === 0 ? ' ' : '';
+    await refused(
+      ['import', path, '--to', `sqlite:${directory}/petstore.db`],
+      `${path}${separator}${problem}`,
+    );
+    expect(await readdir(directory)).toStrictEqual(files);
+  });
+
+  it('makes no catalogue in a directory that does not exist', async () => {
+    const directory = await testDirectory();
+    await refused(
+      ['import', 'examples/pets.ndjson', '--to', `sqlite:${directory}/dta/petstore.db`],
+      `there is no directory ${directory}/dta for the SQLite file; correct the path or create the directory`,
+    );
+    expect(await readdir(directory)).toStrictEqual([]);
+  });
+});
+
+describe('import from standard input', () => {
+  it('reads pets to the end and keeps no file', async () => {
+    const { url } = await sqliteWith([]);
+    const kept = async () => (await readdir(tmpdir())).filter((name) => /^petstore-[0-9a-f]{8}-/.test(name));
+    const before = await kept();
+    const program = await succeeds(
+      ['import', '-', '--to', url],
+      {},
+      { stdin: () => inputOf(petLines(PETS)) },
+    );
+    expect([program.stdout, program.stderr]).toStrictEqual(['imported 5200 pets\n', '']);
+    expect(await everythingIn(url)).toStrictEqual(PETS);
+    expect(await kept()).toStrictEqual(before);
+  });
+
+  it('names the wrong line, and leaves no database behind', async () => {
+    const directory = await testDirectory();
+    const command = new Command(
+      ['import', '-', '--to', `sqlite:${directory}/petstore.db`],
+      {},
+      { stdin: () => inputOf(`${petLines(PETS.slice(0, 2))}{`) },
+    );
+    expect(await command.ended).toBe(1);
+    expect([command.stdout, command.stderr]).toStrictEqual(['', 'petstore: standard input:3: is not JSON\n']);
+    expect(await readdir(directory)).toStrictEqual([]);
+  });
+
+  it('takes what export writes, through a pipe', async () => {
+    const source = await sqliteWith(PETS);
+    const target = await sqliteWith([]);
+    const script = `set -o pipefail; "$0" bin/petstore.js export - --from "$1" | "$0" bin/petstore.js import - --to "$2"`;
+    const program = run('bash', ['-c', script, process.execPath, source.url, target.url]);
+    expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
+    expect([program.stdout, program.stderr]).toStrictEqual(['imported 5200 pets\n', 'exported 5200 pets\n']);
+    expect(await everythingIn(target.url)).toStrictEqual(PETS);
+  });
+});
+
+describe('import for programs', () => {
+  it('answers in JSON', async () => {
+    const { url } = await sqliteWith([PETS[0]!, anArchivedPet({ id: 4n })]);
+    const { stdout } = await succeeds(['import', await fileWith(petLines(PETS)), '--to', url, '--json']);
+    expect(stdout).toBe('{"count":5200,"alreadyThere":1,"others":1}\n');
+  });
+});
+
+describe('import of a compressed file', () => {
+  it.each([
+    ['gz', gzipSync],
+    ['zst', zstdCompressSync],
+  ])('decompresses it by its ending: .%s', async (ending, compress) => {
+    const { url } = await sqliteWith([]);
+    const path = join(await testDirectory(), `pets.ndjson.${ending}`);
+    await writeFile(path, compress(petLines(PETS)));
+    expect((await succeeds(['import', path, '--to', url])).stdout).toBe('imported 5200 pets\n');
+    expect(await everythingIn(url)).toStrictEqual(PETS);
+  });
+});
+
 describe('import of anything but a file', () => {
   it('refuses pipes, devices and directories', async () => {
     const { url } = await sqliteWith([]);
@@ -103,7 +192,7 @@ describe('import of anything but a file', () => {
     for (const path of [pipe, '/dev/zero', directory]) {
       await refused(
         ['import', path, '--to', url],
-        `${path} is not a regular file; an import reads it twice, first to check all of it`,
+        `${path} is not a regular file; an import reads it twice, first to check all of it; use - for standard input`,
       );
     }
   });

@@ -162,7 +162,7 @@ describe('the first start', () => {
   it('on an empty file shows how to create a lasting key; the next start makes no key', async () => {
     const env = await sqlite();
     const first = runService(env);
-    const hint = /^To create a lasting key:\n\n  npm run petstore -- keys create --label NAME\n\n/m;
+    const hint = /^To create a lasting key:\n\n  npx petstore keys create --label NAME\n\n/m;
     await first.printed(hint, 'stderr');
     const { key } = await created(env, '--label', 'NAME');
     expect((await ask(`${await first.url()}/v1/pets`, { key })).status).toBe(200);
@@ -182,7 +182,7 @@ describe('the first start', () => {
     expect(await first.ended).toStrictEqual({ code: 1, signal: null });
     expect(first.stderr).toBe(
       'petstore: there is no API key yet, and others can reach the service when HOST is not a loopback address; ' +
-        'run: npm run petstore -- keys create --label NAME\n',
+        'run: npx petstore keys create --label NAME\n',
     );
     const { key } = await created(env, '--label', 'NAME');
     const url = (await startService(env)).url.replace('0.0.0.0', '127.0.0.1');
@@ -336,22 +336,24 @@ describe('petstore keys', () => {
         ] as const,
     ),
     [['rotate', '0123456789abcdef', '--overlap', 'long'], '--overlap must be a duration such as 24h or 0s'],
-    [['create', '--label', 'x', '--json=1'], 'an option lacks its value or has one that it does not take'],
-    [['create', '--label', 'x', '--overlap', '1h'], 'unknown option'],
-    [['create', '--label'], 'an option lacks its value or has one that it does not take'],
+    [['create', '--label', 'x', '--json=1'], "unknown option '--json=…' (Did you mean --json?)"],
+    [['create', '--label', 'x', '--overlap', '1h'], "unknown option '--overlap'"],
+    [['create', '--label'], "option '--label <LABEL>' argument missing"],
+    [['create', '--label', '--json'], '--label lacks its value'],
     [
       ['create', '--label', 'x', '--scopes', 'pets:read', '--scopes', 'pets:write'],
       '--scopes is given more than once',
     ],
     [['create', 'x', '--label', 'x'], 'too many arguments'],
     [['revoke', '0123456789abcdef', '0123456789abcdef'], 'too many arguments'],
-    [[], 'the command must be create, list, show, revoke or rotate'],
-    [['delete'], 'the command must be create, list, show, revoke or rotate'],
-    [['toString'], 'the command must be create, list, show, revoke or rotate'],
+    [[], 'the command must be one of create, list, show, revoke, rotate'],
+    [['delete'], "unknown command 'delete'"],
+    [['toString'], "unknown command 'toString'"],
   ] as const)('refuses %j in one line with exit code 2, and creates nothing', async (args, problem) => {
     const directory = await testDirectory();
     const told = await refused({ DATABASE_URL: `sqlite:${directory}/petstore.db` }, args);
-    expect(told).toBe(`petstore: ${problem}; see npm run petstore -- keys --help\n`);
+    const command = /^(create|revoke|rotate)$/.test(args[0] ?? '') ? `keys ${args[0]}` : 'keys';
+    expect(told).toBe(`petstore: ${problem}; see petstore ${command} --help\n`);
     expect(await readdir(directory)).toStrictEqual([]);
   });
 
@@ -366,9 +368,11 @@ describe('petstore keys', () => {
     const told = await refused(env, [name, key]);
     expect(told).toBe(
       'petstore: ID must be the 16 hexadecimal digits between the underscores of a key, as in keys list; ' +
-        'see npm run petstore -- keys --help\n',
+        `see petstore keys ${name} --help\n`,
     );
-    expect(await refused(env, [name])).toBe(told);
+    expect(await refused(env, [name])).toBe(
+      `petstore: missing required argument 'ID'; see petstore keys ${name} --help\n`,
+    );
   });
 
   it.each(['show', 'revoke', 'rotate'])('%s reports a missing key', async (name) => {
@@ -391,7 +395,7 @@ describe('petstore keys', () => {
   it('explains why keys in memory cannot be managed', async () => {
     expect(await refused({ DATABASE_URL: 'memory:' }, ['list'])).toBe(
       'petstore: DATABASE_URL is memory:, which no other process can reach; set API_KEYS for the service instead; ' +
-        'see npm run petstore -- keys --help\n',
+        'see petstore keys list --help\n',
     );
   });
 
@@ -415,18 +419,25 @@ describe('petstore keys', () => {
   it.skipIf(mongo === undefined)('names the command that creates a missing schema', async () => {
     const { url, db } = await freshDatabase(mongo!, { migrated: false });
     expect(await refused({ DATABASE_URL: url }, ['list'], FAILED)).toBe(
-      `petstore: the database "${db.databaseName}" has no petstore schema; run: npm run petstore -- migrate\n`,
+      `petstore: the database "${db.databaseName}" has no petstore schema; run: npx petstore migrate\n`,
     );
   });
 
-  it.each([['--help'], ['-h'], ['create', '--help'], ['rotate', '-h']])(
-    'explains itself: %s',
-    async (...args) => {
-      const { stdout, stderr } = await keys({}, ...args);
-      for (const word of ['create', 'list', 'show', 'revoke', 'rotate', '--json', '--scopes', '--overlap']) {
-        expect(stdout).toContain(word);
-      }
-      expect(stderr).toBe('');
-    },
-  );
+  it.each([['--help'], ['-h']])('explains itself: %s', async (...args) => {
+    const { stdout, stderr } = await keys({}, ...args);
+    for (const word of ['create', 'list', 'show', 'revoke', 'rotate']) {
+      expect(stdout).toMatch(new RegExp(`^ {2}${word} .* {2,}\\S`, 'm'));
+    }
+    expect(stderr).toBe('');
+  });
+
+  it.each([
+    ['create', ['--label', '--scopes', '--expires', '--rate-limit', '--json', '--env-file']],
+    ['rotate', ['ID', '--overlap', '--expires', '--json', '--env-file']],
+  ])('explains %s', async (name, words) => {
+    const { stdout, stderr } = await keys({}, name, '--help');
+    expect(stdout).toMatch(new RegExp(`^Usage: petstore keys ${name} `));
+    for (const word of words) expect(stdout).toMatch(new RegExp(`^ {2}${word} .* {2,}\\S`, 'm'));
+    expect(stderr).toBe('');
+  });
 });

@@ -1,36 +1,114 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { Io } from '../../../src/main/command-line/session.ts';
+import { sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { Command, FAILED, refused, succeeds, USAGE } from '../../support/command.ts';
+import { ROOT } from '../../support/process.ts';
 
 describe('the general command line', () => {
-  it.each([['--help'], ['-h'], ['migrate', '--help']])('explains itself: %s', async (...args) => {
+  it.each([['--help'], ['-h'], ['help']])('explains itself: %s', async (...args) => {
     const help = await succeeds(args, { PORT: 'wrong' });
     expect(help.stderr).toBe('');
-    for (const line of [
-      /^ {2}npm start {2,}\S/m,
-      /^ {2}npm run petstore -- migrate {2,}\S/m,
-      /^ {2}npm run petstore -- backup {2,}\S/m,
-      /^ {2}PORT +3000 +\S/m,
-      /^ {2}API_KEYS +none +\S/m,
-      /^ {2}SHUTDOWN_TIMEOUT +25s +\S/m,
-    ]) {
-      expect(help.stdout).toMatch(line);
+    expect(help.stdout).toMatch(/^Usage: petstore /);
+    for (const command of ['serve', 'keys', 'migrate', 'backup', 'export', 'import', 'copy', 'help']) {
+      expect(help.stdout).toMatch(new RegExp(`^ {2}${command}\\b.* {2,}\\S`, 'm'));
     }
   });
 
+  it.each([['--help'], ['serve', '--help'], ['help', 'serve']])(
+    'lists the variables: %s',
+    async (...args) => {
+      const { stdout } = await succeeds(args);
+      for (const line of [
+        /^ {2}PORT +3000 +\S/m,
+        /^ {2}API_KEYS +none +\S/m,
+        /^ {2}SHUTDOWN_TIMEOUT +25s +\S/m,
+      ]) {
+        expect(stdout).toMatch(line);
+      }
+    },
+  );
+
+  it('wraps its help to the width of the terminal', async () => {
+    let help = '';
+    const stdout: Io['stdout'] = {
+      columns: 80,
+      write(text, callback) {
+        help += text;
+        if (callback !== undefined) setImmediate(callback);
+      },
+    };
+    await succeeds(['export', '--help'], {}, { stdout });
+    expect(help.length).toBeGreaterThan(500);
+    expect(help.split('\n').filter((line) => line.length > 80)).toStrictEqual([]);
+  });
+
+  it.each([['--version'], ['-V']])('tells its version: %s', async (...args) => {
+    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+    const { stdout, stderr } = await succeeds(args);
+    expect([stdout, stderr]).toStrictEqual([`${version}\n`, '']);
+  });
+
   it.each([
-    ['an unknown command', ['hunter2'], 'unknown command'],
-    ['an argument too many', ['migrate', 'hunter2'], 'too many arguments'],
-    ['the name of an object property', ['toString'], 'unknown command'],
-    ['an unknown option', ['--port=hunter2'], 'unknown option'],
+    ['an unknown command', ['hunter2'], "unknown command 'hunter2'; see petstore --help"],
+    [
+      'a misspelt command',
+      ['exprot'],
+      "unknown command 'exprot' (Did you mean export?); see petstore --help",
+    ],
+    [
+      'a misspelt command of a group',
+      ['keys', 'lsit'],
+      "unknown command 'lsit' (Did you mean list?); see petstore keys --help",
+    ],
+    ['an argument too many', ['migrate', 'a', 'b'], 'too many arguments; see petstore migrate --help'],
+    ['the name of an object property', ['toString'], "unknown command 'toString'; see petstore --help"],
+    ['an unknown option', ['--port=hunter2'], "unknown option '--port=…'; see petstore --help"],
+    [
+      'a misspelt option',
+      ['export', '--form', 'sqlite:a.db'],
+      "unknown option '--form' (Did you mean --from?); see petstore export --help",
+    ],
     [
       'a value for an option that takes none',
       ['--help=hunter2'],
-      'an option lacks its value or has one that it does not take',
+      "unknown option '--help=…'; see petstore --help",
     ],
-  ])('refuses %s in one line', async (_what, args, problem) => {
-    await refused(args, `${problem}; see npm run petstore -- --help`, { code: USAGE });
+    [
+      'help for an unknown command',
+      ['help', 'hunter2'],
+      'the command must be one of serve, keys, migrate, backup, export, import, copy; see petstore --help',
+    ],
+  ])('refuses %s in one line', async (_what, args, message) => {
+    await refused(args, message, { code: USAGE });
+  });
+
+  it.each([
+    ['to', 'npm_config_token_description'],
+    ['rate-limit', 'npm_config_rate_limit'],
+  ])('does nothing when npm has taken --%s from it', async (option, variable) => {
+    // What the program gets from: npm exec petstore import FILE --to URL
+    const directory = await testDirectory();
+    const env = { DATABASE_URL: `sqlite:${directory}/petstore.db`, [variable]: 'x' };
+    await refused(
+      ['import', 'examples/pets.ndjson'],
+      `npm took --${option} for an option of its own; run npx petstore instead; see petstore import --help`,
+      { env, code: USAGE },
+    );
+    expect(await readdir(directory)).toStrictEqual([]);
+  });
+
+  it('works when npm has left it its options', async () => {
+    const { url } = await sqliteWith([]);
+    const { stderr } = await succeeds(['export', `--from=${url}`], { npm_config_from: 'x' });
+    expect(stderr).toBe('exported 0 pets\n');
+  });
+
+  it('refuses to migrate a URL of another storage', async () => {
+    const message = 'URL must be mongodb://HOST/DATABASE to migrate; see petstore migrate --help';
+    await refused(['migrate', 'sqlite:a.db'], message, { code: USAGE });
   });
 
   it('refuses to migrate memory', async () => {
@@ -52,31 +130,25 @@ describe('the general command line', () => {
 describe('the command line of a command', () => {
   it.each(['backup', 'export', 'import', 'copy'])('explains %s', async (command) => {
     const help = await succeeds([command, '--help']);
-    expect(help.stdout).toMatch(new RegExp(`^Usage: npm run petstore -- ${command} .*\n\n`));
+    expect(help.stdout).toMatch(new RegExp(`^Usage: petstore ${command} .*\n\n`));
     expect(help.stderr).toBe('');
   });
 
   it.each([
-    [['import'], 'FILE is missing; see npm run petstore -- import --help'],
-    [['import', 'a', 'b'], 'too many arguments; see npm run petstore -- import --help'],
-    [['copy', 'a', '--from', 'memory:'], 'too many arguments; see npm run petstore -- copy --help'],
-    [
-      ['copy', '--from', 'sqlite:a.db'],
-      '--from and --to are both required; see npm run petstore -- copy --help',
-    ],
-    [['export', '--to', 'sqlite:a.db'], 'unknown option; see npm run petstore -- export --help'],
-    [
-      ['export', '--from'],
-      'an option lacks its value or has one that it does not take; see npm run petstore -- export --help',
-    ],
+    [['import'], "missing required argument 'FILE'; see petstore import --help"],
+    [['import', 'a', 'b'], 'too many arguments; see petstore import --help'],
+    [['copy', 'a', '--from', 'memory:'], 'too many arguments; see petstore copy --help'],
+    [['copy', '--from', 'sqlite:a.db'], '--from and --to are both required; see petstore copy --help'],
+    [['export', '--to', 'sqlite:a.db'], "unknown option '--to'; see petstore export --help"],
+    [['export', '--from'], "option '--from <URL>' argument missing; see petstore export --help"],
     [
       ['export', '--from', 'postgres://me:secret@x/y'],
-      '--from must be sqlite:PATH or mongodb://HOST/DATABASE; see npm run petstore -- export --help',
+      '--from must be sqlite:PATH or mongodb://HOST/DATABASE; see petstore export --help',
     ],
     [
       ['export', '--from', 'memory:'],
       '--from is memory:, which no other process can reach; use a persistent storage; ' +
-        'see npm run petstore -- export --help',
+        'see petstore export --help',
     ],
   ])('refuses %s', async (args, message) => {
     await refused(args, message, { code: USAGE });
@@ -85,7 +157,7 @@ describe('the command line of a command', () => {
   it('names DATABASE_URL when it refuses its value', async () => {
     await refused(
       ['export'],
-      'DATABASE_URL must be sqlite:PATH or mongodb://HOST/DATABASE; see npm run petstore -- export --help',
+      'DATABASE_URL must be sqlite:PATH or mongodb://HOST/DATABASE; see petstore export --help',
       {
         env: { DATABASE_URL: 'hunter2' },
         code: USAGE,
@@ -105,8 +177,43 @@ describe('the command line of a command', () => {
     const directory = await testDirectory();
     await refused(
       ['export', '--from', `sqlite:${directory}/petstore.db`],
-      /^petstore: the SQLite file \S+ cannot be opened[^\n]*\n$/,
+      `there is no SQLite file ${directory}/petstore.db`,
     );
     expect(await readdir(directory)).toStrictEqual([]);
+  });
+});
+
+describe('--env-file', () => {
+  async function envFile(text: string): Promise<string> {
+    const path = join(await testDirectory(), '.env');
+    await writeFile(path, text);
+    return path;
+  }
+
+  it('sets variables that the environment leaves out or leaves empty', async () => {
+    const { url } = await sqliteWith([]);
+    const path = await envFile(`# For development\nDATABASE_URL="${url}"\n`);
+    const { stdout } = await succeeds(['keys', 'list', '--json', '--env-file', path], { DATABASE_URL: '' });
+    expect(stdout).toBe('[]\n');
+  });
+
+  it('changes no variable of the environment', async () => {
+    const { url: DATABASE_URL } = await sqliteWith([]);
+    const path = await envFile('DATABASE_URL=sqlite:/nonexistent/petstore.db\n');
+    expect((await succeeds(['keys', 'list', '--json', `--env-file=${path}`], { DATABASE_URL })).stdout).toBe(
+      '[]\n',
+    );
+  });
+
+  it('configures the service', async () => {
+    const path = await envFile('PORT=http\nHOST=127.0.0.1\n');
+    await refused(['--env-file', path], 'PORT must be an integer from 0 to 65535', { env: { PORT: '' } });
+  });
+
+  it('must exist', async () => {
+    await refused(
+      ['export', '--env-file', '/nonexistent/.env'],
+      'the file of --env-file does not exist: /nonexistent/.env',
+    );
   });
 });

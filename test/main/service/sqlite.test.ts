@@ -1,10 +1,12 @@
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { ask, KEY } from '../../support/client.ts';
 import { runService } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
+import { silentLog } from '../../support/sqlite.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
 const PET = '{"name":"Rex","categoryId":-9223372036854775808,"status":"sold"}';
@@ -28,8 +30,8 @@ async function expectPetKept(DATABASE_URL: string): Promise<void> {
 }
 
 describe('a service with its pets in a SQLite file', () => {
-  it('creates the file and its directory', async () => {
-    const { url } = await startService({ DATABASE_URL: `sqlite:${await testDirectory()}/data/pets.db` });
+  it('creates the file', async () => {
+    const { url } = await startService({ DATABASE_URL: `sqlite:${await testDirectory()}/pets.db` });
     expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200 });
     expect(await ask(`${url}/v1/pets`)).toMatchObject({ status: 200, body: '[]' });
   });
@@ -69,7 +71,8 @@ describe('a service with its pets in a SQLite file', () => {
     'does not start where no directory can be created: %s',
     async (file, { skip }) => {
       if (process.platform !== 'linux') skip('only Linux has /proc');
-      const starting = startService({ DATABASE_URL: `sqlite:${file}` });
+      // A URL with a missing directory is refused earlier, unless it is the default.
+      const starting = openSqliteStorage(file, silentLog);
       await expect(starting).rejects.toThrow(StorageSetupError);
       await expect(starting).rejects.toThrow(
         /^the SQLite file \S+ cannot be opened: ENOENT: no such file or directory, mkdir '\S+'$/,

@@ -95,7 +95,7 @@ describe('without a key anywhere', () => {
       await expect(withoutKeys({ HOST })).rejects.toThrow(
         new InvalidConfig([
           'there is no API key yet, and others can reach the service when HOST is not a loopback address; ' +
-            'run: npm run petstore -- keys create --label NAME',
+            'run: npx petstore keys create --label NAME',
         ]),
       );
       expect(await withoutKeys({ HOST, API_KEYS: KEY })).toMatchObject({
@@ -127,8 +127,8 @@ describe('with a key in the storage, in any state', () => {
     expect([active, revoked]).toStrictEqual([{ known: [] }, { known: [] }]);
     expect(lines).toStrictEqual([
       'info: the API keys are in the storage, which knows only their digests; ' +
-        'for another one run: npm run petstore -- keys create --label NAME',
-      'warn: no API key is valid now; run: npm run petstore -- keys create --label NAME',
+        'for another one run: npx petstore keys create --label NAME',
+      'warn: no API key is valid now; run: npx petstore keys create --label NAME',
     ]);
   });
 });

@@ -183,7 +183,7 @@ describe.skipIf(mongo === undefined)(`a service with its pets in MongoDB${leftOu
 
     await expect(startService({ DATABASE_URL })).rejects.toThrow(
       new StorageSetupError(
-        `the database "${db.databaseName}" has no petstore schema; run: npm run petstore -- migrate`,
+        `the database "${db.databaseName}" has no petstore schema; run: npx petstore migrate`,
       ),
     );
 

@@ -5,7 +5,7 @@ import { versionsOf } from './collections.ts';
 export const SCHEMA_VERSION = 3;
 
 /** Ends every message about a schema that a migration repairs. */
-export const MIGRATE_HINT = 'run: npm run petstore -- migrate';
+export const MIGRATE_HINT = 'run: npx petstore migrate';
 
 /** @returns `undefined` for a database that was never migrated */
 export async function readVersion(db: Db): Promise<number | undefined> {

@@ -11,7 +11,7 @@ import { sharedMongo, startMongo } from '../../../support/mongodb.ts';
 const mongo = await sharedMongo();
 const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
-const MIGRATE = 'run: npm run petstore -- migrate';
+const MIGRATE = 'run: npx petstore migrate';
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 const pet = { name: 'Rex', categoryId: 7n, status: 'sold' };
 

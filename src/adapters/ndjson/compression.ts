@@ -1,0 +1,70 @@
+import { extname } from 'node:path';
+import { pipeline } from 'node:stream';
+import {
+  createGunzip,
+  createGzip,
+  createZstdCompress,
+  createZstdDecompress,
+  constants,
+  type Gunzip,
+  type Gzip,
+  type ZstdCompress,
+  type ZstdDecompress,
+} from 'node:zlib';
+
+/** A format of compressed files. */
+export type Compression = {
+  readonly name: string;
+  readonly compress: () => Gzip | ZstdCompress;
+  readonly decompress: () => Gunzip | ZstdDecompress;
+};
+
+const BY_ENDING: ReadonlyMap<string, Compression> = new Map([
+  ['.gz', { name: 'gzip', compress: createGzip, decompress: createGunzip }],
+  ['.zst', { name: 'zstd', compress: checkedZstd, decompress: createZstdDecompress }],
+]);
+
+/** With a checksum, as gzip has one. */
+function checkedZstd(): ZstdCompress {
+  return createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } });
+}
+
+/** The format that the ending of a file's name stands for; `undefined` for a plain file. */
+export function compressionOf(path: string): Compression | undefined {
+  return BY_ENDING.get(extname(path));
+}
+
+/** A compressed file cannot be read. The message completes a sentence that begins with its name. */
+export class Undecompressible extends Error {
+  constructor(problem: string, cause?: Error) {
+    super(problem, { cause });
+    this.name = 'Undecompressible';
+  }
+}
+
+/**
+ * Inflates a file.
+ *
+ * @param sizeBytes of the blocks together
+ * @throws {Undecompressible} when the file is damaged, incomplete, or of another format
+ */
+export async function* decompressed(
+  blocks: AsyncIterable<Buffer>,
+  sizeBytes: number,
+  { name, decompress }: Compression,
+): AsyncGenerator<Buffer> {
+  const output = decompress();
+  // An error of either side also ends the loop below.
+  pipeline(blocks, output, () => {});
+  try {
+    for await (const block of output) yield block as Buffer;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && /^(Z_|ZSTD_)/.test(String(error.code)))) throw error;
+    throw new Undecompressible(`is not a complete ${name} file: ${error.message}`, error);
+  }
+  if (sizeBytes === 0) throw new Undecompressible(`is not a complete ${name} file: it is empty`);
+  // Node ignores what follows the compressed data and is no such data itself.
+  if (output.bytesWritten !== sizeBytes) {
+    throw new Undecompressible(`has something else behind its ${name} data`);
+  }
+}

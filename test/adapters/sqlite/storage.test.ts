@@ -1,0 +1,92 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { DEFAULT_SQLITE_PATH, sqliteStorage } from '../../../src/adapters/sqlite/storage.ts';
+import type { PersistentStorage } from '../../../src/application/ports/storage.ts';
+import { silentLog } from '../../support/sqlite.ts';
+import { testDirectory } from '../../support/test-directory.ts';
+
+type Way = readonly [string, (storage: PersistentStorage) => Promise<{ close(): Promise<void> }>];
+
+const CREATING: readonly Way[] = [
+  ['a service', (storage) => storage.openForService({ log: silentLog, autoMigrate: false })],
+  ['a command that writes pets', (storage) => storage.openForWriting()],
+  ['a command that creates a key', (storage) => storage.openKeys({ mayCreate: true })],
+];
+const READING: readonly Way[] = [
+  ['a command that reads pets', (storage) => storage.openForReading()],
+  ['a command that lists keys', (storage) => storage.openKeys({ mayCreate: false })],
+  [
+    'a backup',
+    async (storage) => {
+      await storage.backUp!('backup.db', () => {});
+      return { close: async () => {} };
+    },
+  ],
+];
+
+function storageAt(url: string): PersistentStorage {
+  return sqliteStorage.parseUrl(url) as PersistentStorage;
+}
+
+/** Makes a new directory the working directory of this process. */
+async function enterDirectory(): Promise<string> {
+  const directory = await testDirectory();
+  const before = process.cwd();
+  process.chdir(directory);
+  onTestFinished(() => process.chdir(before));
+  return directory;
+}
+
+describe.each(CREATING)('the URL of a database that %s may create', (_, open) => {
+  it('must be in a directory that exists', async () => {
+    const directory = await testDirectory();
+    await expect(open(storageAt(`sqlite:${directory}/dta/petstore.db`))).rejects.toMatchObject({
+      kind: 'storage-setup',
+      message: `there is no directory ${directory}/dta for the SQLite file; correct the path or create the directory`,
+    });
+    expect(await readdir(directory)).toStrictEqual([]);
+
+    await mkdir(join(directory, 'dta'));
+    const storage = await open(storageAt(`sqlite:${directory}/dta/petstore.db`));
+    await storage.close();
+    expect(existsSync(join(directory, 'dta/petstore.db'))).toBe(true);
+  });
+
+  it('is created with its directory when it is the default', async () => {
+    const directory = await enterDirectory();
+    const storage = await open(storageAt(`sqlite:${DEFAULT_SQLITE_PATH}`));
+    await storage.close();
+    expect(existsSync(join(directory, 'data/petstore.db'))).toBe(true);
+  });
+});
+
+describe.each(READING)('the URL of a database for %s', (_, open) => {
+  it('must name a file that exists', async () => {
+    const directory = await enterDirectory();
+    await expect(open(storageAt('sqlite:mistyped.db'))).rejects.toMatchObject({
+      kind: 'storage-setup',
+      message: `there is no SQLite file ${directory}/mistyped.db`,
+    });
+    expect(await readdir(directory)).toStrictEqual([]);
+  });
+});
+
+describe.each([...CREATING, ...READING])('an ambiguous URL for %s', (_, open) => {
+  it.each([
+    [
+      'sqlite://relative.db',
+      'sqlite://relative.db is ambiguous; write sqlite:relative/path.db or sqlite:/absolute/path.db',
+    ],
+    [
+      'sqlite:///petstore.db',
+      'sqlite:///petstore.db is ambiguous; write sqlite:relative/path.db or sqlite:/absolute/path.db',
+    ],
+    ['sqlite::memory:', 'sqlite::memory: is not a file; write memory:'],
+  ])('is refused: %s', async (url, message) => {
+    const directory = await enterDirectory();
+    await expect(open(storageAt(url))).rejects.toMatchObject({ kind: 'storage-setup', message });
+    expect(await readdir(directory)).toStrictEqual([]);
+  });
+});

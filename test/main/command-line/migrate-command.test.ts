@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest';
+import { succeeds } from '../../support/command.ts';
+import { freshDatabase } from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+
+const mongo = await sharedMongo();
+
+describe.skipIf(mongo === undefined)('migrate', () => {
+  it('migrates the database of DATABASE_URL, and says so to people', async () => {
+    const { url: DATABASE_URL, db } = await freshDatabase(mongo!, { migrated: false });
+    const first = await succeeds(['migrate'], { DATABASE_URL });
+    expect(first.stdout).toMatch(
+      new RegExp(`^the database "${db.databaseName}" has schema version \\d+ \\(before: none\\)\\n$`),
+    );
+    const again = await succeeds(['migrate'], { DATABASE_URL });
+    expect(again.stdout).toBe(first.stdout.replace('before: none', 'as before'));
+  });
+
+  it('migrates another database by its URL, and answers programs in JSON', async () => {
+    const { url, db } = await freshDatabase(mongo!, { migrated: false });
+    const { stdout } = await succeeds(['migrate', url, '--json']);
+    expect(JSON.parse(stdout)).toStrictEqual({
+      database: db.databaseName,
+      from: null,
+      to: expect.any(Number),
+    });
+  });
+});
