@@ -68,7 +68,13 @@ describe('what conforms', () => {
     ['a page', answer({ path: '/v1/pets?limit=1' })],
     [
       'a page with more behind it',
-      answer({}, { link: '<http://a:1/v1/pets?limit=1&cursor=v1.MQ>; rel="next"' }),
+      answer(
+        {},
+        {
+          link: '<http://a:1/v1/pets?limit=1&cursor=v1.MQ>; rel="next"',
+          'next-cursor': 'v1.0000000000000001',
+        },
+      ),
     ],
     ['the absolute form of a target', answer({ path: 'http://a:1/v1/pets?x=/y' })],
     ['a pet that was added', answer({ method: 'POST', status: 201, body: REX }, { location: '/v1/pets/1' })],
@@ -98,6 +104,9 @@ describe('what conforms', () => {
       answer({ method: 'OPTIONS', status: 204 }, { ...CORS, 'access-control-allow-methods': 'GET' }),
     ],
     ['readiness', answer({ path: '/readyz', body: '{"status":"ok"}' })],
+    ['no readiness', answer({ path: '/readyz', ...error(503, 'UNAVAILABLE') }, { 'retry-after': '2' })],
+    ['the head of the document', answer({ method: 'HEAD', path: '/openapi.json' })],
+    ['a long URL of the document', answer({ path: '/openapi.json?x', ...error(414, 'URI_TOO_LONG') })],
   ])('%s', (_name, response) => {
     expect(problemsOf(response)).toEqual([]);
   });
@@ -131,6 +140,32 @@ describe('what does not conform', () => {
       'listPets does not answer 405',
     ],
     ['success at an unknown path', answer({ path: '/v1/cats' }), '200 is not documented'],
+    [
+      'another health',
+      answer({ path: '/livez', body: '{"status":"bad"}' }),
+      'the body is not that of this path',
+    ],
+    ['no document', answer({ path: '/openapi.json', body: '{}' }), 'the body is not that of this path'],
+    [
+      'health that looks at the storage',
+      answer({ path: '/livez', ...error(503, 'UNAVAILABLE') }, { 'retry-after': '2' }),
+      '/livez does not answer UNAVAILABLE',
+    ],
+    [
+      'health for a key',
+      answer({ path: '/readyz', ...error(403, 'PERMISSION_DENIED') }),
+      '/readyz does not answer PERMISSION_DENIED',
+    ],
+    [
+      'no readiness and no time to wait',
+      answer({ path: '/readyz', ...error(503, 'UNAVAILABLE') }),
+      'Retry-After is missing',
+    ],
+    [
+      'health created',
+      answer({ path: '/livez', status: 201, body: '{"status":"ok"}' }),
+      '201 is not documented',
+    ],
     [
       'another method without Allow',
       answer({ method: 'PUT', ...error(405, 'METHOD_NOT_ALLOWED') }),
@@ -320,7 +355,7 @@ describe('what does not conform', () => {
     const bad = answer({ path: '/v1/pets?limit=3', body: '{}' }, { 'cache-control': undefined });
     expect(() => expectConforms(bad)).toThrow(
       'GET /v1/pets?limit=3 200 breaks the contract:\n' +
-        '- cache-control is missing\n- Cache-Control is missing\n- the body must be array',
+        '- cache-control is missing\n- the body must be array',
     );
   });
 });

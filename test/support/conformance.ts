@@ -24,23 +24,41 @@ type Operation = {
   readonly operationId: string;
   readonly responses: Readonly<Record<string, Documented | Ref>>;
 };
-type Servers = readonly { readonly url: string }[];
-type PathItem = { readonly servers?: Servers } & Readonly<Record<string, unknown>>;
-type Document = { readonly servers: Servers; readonly paths: Readonly<Record<string, PathItem>> };
+type PathItem = Readonly<Record<string, unknown>>;
+type Document = {
+  readonly servers: readonly [{ readonly url: string }];
+  readonly paths: Readonly<Record<string, PathItem>>;
+};
 
 const DOCUMENT_ID = 'openapi.json';
 
-const document = openApiDocument() as Document;
+const document = openApiDocument('') as Document;
 
 // `parseExactly` checks int64 before a number becomes a double.
 const ajv = new Ajv({ strict: false, allErrors: true, formats: { int64: true, 'uri-reference': true } });
 ajv.addSchema(document, DOCUMENT_ID);
 
 const routes = Object.entries(document.paths).map(([template, item]) => {
-  const [server] = item.servers ?? document.servers;
-  const path = `${server!.url.replace(/\/$/, '')}${template}`;
-  return { item, pattern: new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`) };
+  const path = `${document.servers[0].url}${template}`;
+  return { item, pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) };
 });
+
+/** What any operation outside `/v1` may answer besides success. */
+const EARLY_CODES = [
+  'INVALID_ARGUMENT',
+  'REQUEST_TIMEOUT',
+  'PAYLOAD_TOO_LARGE',
+  'URI_TOO_LONG',
+  'HEADERS_TOO_LARGE',
+  'INTERNAL',
+];
+
+/** The paths outside `/v1`, which the document leaves out: the body of 200, and the codes of errors. */
+const SYSTEM: Readonly<Record<string, { readonly body: RegExp; readonly codes: readonly string[] }>> = {
+  '/livez': { body: /^\{"status":"ok"\}$/, codes: EARLY_CODES },
+  '/readyz': { body: /^\{"status":"ok"\}$/, codes: [...EARLY_CODES, 'UNAVAILABLE'] },
+  '/openapi.json': { body: /^\{"openapi":"3\.0\.3",/, codes: EARLY_CODES },
+};
 
 /**
  * Checks a response against the OpenAPI document and against the rules for every response.
@@ -146,10 +164,19 @@ function corsProblems({ headers }: SeenResponse): string[] {
   return problems;
 }
 
-/** An unknown path, or a method that a path does not support: only errors and OPTIONS are right. */
-function outsideOfTheDocument({ method, status, headers }: SeenResponse): string[] {
+/** A path outside `/v1`, an unknown path, or a method that a path does not support. */
+function outsideOfTheDocument(response: SeenResponse): string[] {
+  const { method, path, status, headers, body } = response;
+  const system = method === 'GET' || method === 'HEAD' ? SYSTEM[pathOf(path)] : undefined;
   const problems: string[] = [];
-  if (status < 400 && !(method === 'OPTIONS' && status === 204)) problems.push(`${status} is not documented`);
+  if (system !== undefined && status >= 400) {
+    const { code } = JSON.parse(body || '{}') as { readonly code?: string };
+    if (code !== undefined && !system.codes.includes(code)) problems.push(`${path} does not answer ${code}`);
+    if (status === 503 && headers['retry-after'] === undefined) problems.push('Retry-After is missing');
+  } else if (system !== undefined && status === 200) {
+    if (method === 'GET' && !system.body.test(body)) problems.push('the body is not that of this path');
+  } else if (status < 400 && !(method === 'OPTIONS' && status === 204))
+    problems.push(`${status} is not documented`);
   const isPreflight = headers['access-control-allow-methods'] !== undefined;
   if (((status === 204 && !isPreflight) || status === 405) && headers['allow'] === undefined)
     problems.push('Allow is missing');
@@ -177,9 +204,14 @@ function errorProblems(body: unknown, status: number, media: Media | undefined):
 }
 
 function operationOf({ method, path }: SeenResponse): Operation | undefined {
-  const [pathname = ''] = path.replace(/^https?:\/\/[^/?]*/i, '').split('?');
+  const pathname = pathOf(path);
   const route = routes.find(({ pattern }) => pattern.test(pathname));
   return route?.item[method === 'HEAD' ? 'get' : method.toLowerCase()] as Operation | undefined;
+}
+
+/** The path of a request target. */
+function pathOf(target: string): string {
+  return target.replace(/^https?:\/\/[^/?]*/i, '').split('?')[0]!;
 }
 
 function resolve<T extends object>(node: T | Ref | undefined): T | undefined {

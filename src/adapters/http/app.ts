@@ -55,7 +55,16 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   if (corsOrigins.length > 0) app.use(answerPreflight(corsOrigins));
   app.use(authenticated);
   app.use(limitRate(limiter, rateLimit, log));
-  const pets = petsRoutes({ ...dependencies, authenticate: authenticated, baseUrl: base });
-  app.use(dispatch(pets, systemRoutes(dependencies)));
+  const pets = petsRoutes({
+    ...dependencies,
+    authenticate: authenticated,
+    baseUrl: base,
+    basePath: pathOf(publicUrl),
+  });
+  app.use(dispatch(pets, systemRoutes({ ...dependencies, baseUrl: base })));
   return listener(app, log);
+}
+
+function pathOf(publicUrl = ''): string {
+  return URL.parse(publicUrl)?.pathname.replace(/\/$/, '') ?? '';
 }

@@ -10,8 +10,8 @@ const ORIGINS = [SHOP, ADMIN];
 const VARY = { vary: 'Origin' };
 
 const EXPOSED =
-  'Link, Location, Deprecation, Sunset, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id, ' +
-  'Idempotent-Replayed, WWW-Authenticate';
+  'Link, Next-Cursor, Location, Deprecation, Sunset, RateLimit, RateLimit-Policy, Retry-After, ' +
+  'X-Request-Id, Idempotent-Replayed, WWW-Authenticate';
 
 function readable(origin: string): Record<string, string> {
   return { ...VARY, 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED };

@@ -32,9 +32,10 @@ function json(id: number, name: string): string {
   return `{"id":${id},"name":"${name}","categoryId":7,"status":"available"}`;
 }
 
-function next(query: string, after: number): { link: string } {
+function next(query: string, after: number): { link: string; 'next-cursor': string } {
   const cursor = `v1.${after.toString(16).padStart(16, '0')}`;
-  return { link: `<https://petstore.example/v1/pets?${query}&cursor=${cursor}>; rel="next"` };
+  const link = `<https://petstore.example/v1/pets?${query}&cursor=${cursor}>; rel="next"`;
+  return { link, 'next-cursor': cursor };
 }
 
 describe('a damaged pet', () => {

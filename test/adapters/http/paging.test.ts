@@ -12,9 +12,13 @@ async function page(api: Api, path: string): Promise<Page> {
   expect(status).toBe(200);
   const ids = (JSON.parse(body) as { id: number }[]).map(({ id }) => id);
   const link = headers['link'];
-  if (link === undefined) return { ids, next: undefined };
+  if (link === undefined) {
+    expect(headers).not.toHaveProperty('next-cursor');
+    return { ids, next: undefined };
+  }
   const [, base, target] = /^<(http:\/\/[^/]+)(\/v1\/pets\?[^>]+)>; rel="next"$/.exec(String(link)) ?? [];
   expect(base).toBe(api.url);
+  expect(target).toMatch(new RegExp(`[&]cursor=${String(headers['next-cursor'])}$`));
   return { ids, next: target };
 }
 
@@ -148,6 +152,33 @@ describe('the URL of the next page', () => {
   });
 });
 
+describe('Next-Cursor', () => {
+  test('is the cursor of the next page, for clients that do not parse Link', async () => {
+    const { api } = await apiWith(3);
+    await using _ = api;
+    const first = await api.get('/v1/pets?limit=2');
+    expect(first.headers['next-cursor']).toBe('v1.0000000000000002');
+    const { body, headers } = await api.get(`/v1/pets?cursor=${String(first.headers['next-cursor'])}`);
+    expect(JSON.parse(body)).toMatchObject([{ id: 3 }]);
+    expect(headers).not.toHaveProperty('next-cursor');
+  });
+
+  test('is also in the answer to HEAD', async () => {
+    const { api } = await apiWith(2);
+    await using _ = api;
+    const { headers } = await api.request('HEAD', '/v1/pets?limit=1');
+    expect(headers['next-cursor']).toBe('v1.0000000000000001');
+  });
+});
+
+test('the cursor of the document is that of the beginning, with any limit and filter', async () => {
+  const { api } = await apiWith(4);
+  await using _ = api;
+  const cursor = 'cursor=v1.0000000000000000';
+  expect(await page(api, `/v1/pets?${cursor}`)).toMatchObject({ ids: [1, 2, 3, 4] });
+  expect(await page(api, `/v1/pets?status=sold&limit=1&${cursor}`)).toMatchObject({ ids: [2] });
+});
+
 describe('a cursor that this service never issued: 400', () => {
   test.each([
     ['empty', ''],
@@ -168,7 +199,11 @@ describe('a cursor that this service never issued: 400', () => {
   ])('%s', async (_, cursor) => {
     await using api = await startApi();
     expect(whole(await api.get(`/v1/pets?cursor=${cursor}`))).toStrictEqual(
-      problem(400, 'INVALID_CURSOR', 'cursor must be a cursor from the Link header of an earlier page'),
+      problem(
+        400,
+        'INVALID_CURSOR',
+        'cursor must be a cursor from the Next-Cursor or Link header of an earlier page',
+      ),
     );
   });
 

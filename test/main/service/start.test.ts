@@ -55,6 +55,10 @@ describe('a service with its pets in memory', () => {
     expect(headers['link']).toMatch(
       /^<https:\/\/petstore\.example\/api\/v1\/pets\?limit=1&cursor=[^>]+>; rel="next"$/,
     );
+    const created = await ask(`${url}/v1/pets`, { body: PET });
+    expect(created.headers['location']).toBe('/api/v1/pets/3');
+    const { body } = await ask(`${url}/openapi.json`);
+    expect(JSON.parse(body)).toMatchObject({ servers: [{ url: 'https://petstore.example/api/v1' }] });
   });
 
   it('writes its requests to the given log', async () => {

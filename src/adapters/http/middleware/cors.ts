@@ -7,6 +7,7 @@ import type { State } from './state.ts';
  */
 const EXPOSED_HEADERS = [
   'Link',
+  'Next-Cursor',
   'Location',
   'Deprecation',
   'Sunset',

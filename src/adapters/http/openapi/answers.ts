@@ -79,10 +79,6 @@ const SHARED = {
     headers: { 'WWW-Authenticate': 'WriteScope', ...LIMITED },
   },
   MethodNotAllowed: {
-    errors: [methodNotAllowed('GET, HEAD, OPTIONS')],
-    headers: { Allow: 'Allow', ...LIMITED },
-  },
-  PetsMethodNotAllowed: {
     errors: [methodNotAllowed('GET, HEAD, OPTIONS, POST')],
     headers: { Allow: 'Allow', ...LIMITED },
   },

@@ -1,7 +1,6 @@
 import type { Scope } from '../../../domain/api-key.ts';
 import { PET_STATUSES } from '../../../domain/pet.ts';
-import { ANSWER_HEADERS } from '../wire/answer-headers.ts';
-import { encodeCursor } from '../wire/cursor.ts';
+import { CURSOR_PATTERN, encodeCursor } from '../wire/cursor.ts';
 import { DEPRECATION, SUNSET_HEADER, SUNSET_DATE } from '../wire/deprecation.ts';
 import { RETRY_AFTER } from '../wire/errors.ts';
 import { rateLimitLeft, rateLimitPolicy } from '../wire/rate-limit.ts';
@@ -21,7 +20,7 @@ const missingScope = (scope: Scope) => ({
 export const RATE_LIMIT = { requests: 600, seconds: 60 };
 export const NOTHING_LEFT = { remaining: 0, resetSeconds: 30 };
 
-/** Every response header except those of CORS, and `Content-Type`, which OpenAPI describes as the media type. */
+/** The response headers that belong to the API, not those of HTTP servers in general. */
 const HEADERS = {
   'X-Request-Id': {
     description:
@@ -29,20 +28,6 @@ const HEADERS = {
     required: true,
     schema: text({ pattern: REQUEST_ID_PATTERN }),
     example: 'f0c1ab6e-5a3c-4a43-9d0f-6f1d4c0d7b1e',
-  },
-  'X-Content-Type-Options': {
-    description: 'Browsers must not guess another media type than `Content-Type`.',
-    ...exactly(ANSWER_HEADERS['X-Content-Type-Options']),
-  },
-  'Cache-Control': {
-    description: 'Caches must not store the response.',
-    ...exactly(ANSWER_HEADERS['Cache-Control']),
-  },
-  'Content-Length': {
-    description: 'The length of the body in bytes.',
-    required: true,
-    schema: { type: 'integer', minimum: 0 },
-    example: 118,
   },
   'WWW-Authenticate': {
     description:
@@ -80,14 +65,20 @@ const HEADERS = {
     example: rateLimitLeft(NOTHING_LEFT),
   },
   Location: {
-    description: `The path of the new animal. Absent from ${SUNSET_DATE} on, when getPet is removed.`,
-    schema: text({ format: 'uri-reference', pattern: '^/v1/pets/-?[0-9]+$' }),
+    description: `The path of the new animal, below the path of the server. Absent from ${SUNSET_DATE} on, when getPet is removed.`,
+    schema: text({ format: 'uri-reference', pattern: '^(/[^?#]*)?/v1/pets/[1-9][0-9]*$' }),
     example: '/v1/pets/42',
   },
   'Idempotent-Replayed': {
     description: 'Present when an earlier request with the same `Idempotency-Key` added the animal.',
     schema: text({ enum: ['true'] }),
     example: 'true',
+  },
+  'Next-Cursor': {
+    description:
+      'The `cursor` of the next page, for clients that do not parse `Link`. Absent on the last page.',
+    schema: text({ pattern: CURSOR_PATTERN }),
+    example: encodeCursor(43n),
   },
   NextPage: {
     description:
@@ -116,12 +107,10 @@ const HEADERS = {
 /** The headers of a response: their names on the wire, and the names of their components. */
 export type ResponseHeaders = Readonly<Record<string, keyof typeof HEADERS>>;
 
-export const ALWAYS: ResponseHeaders = {
-  'X-Request-Id': 'X-Request-Id',
-  'X-Content-Type-Options': 'X-Content-Type-Options',
-  'Cache-Control': 'Cache-Control',
-  'Content-Length': 'Content-Length',
-};
+export const ALWAYS: ResponseHeaders = { 'X-Request-Id': 'X-Request-Id' };
+
+/** Headers of a page when another one follows. */
+export const NEXT_PAGE: ResponseHeaders = { Link: 'NextPage', 'Next-Cursor': 'Next-Cursor' };
 
 /** Headers of every answer of a deprecated operation, except when the service could not parse the path. */
 export const DEPRECATED: ResponseHeaders = {

@@ -6,7 +6,13 @@ import { newPet, type Pet, storedPet } from '../../../domain/pet.ts';
 import { petJson } from '../../json/pet-json.ts';
 import { SUNSET_DATE } from '../wire/deprecation.ts';
 import { MAX_BODY_BYTES, MAX_IDEMPOTENCY_KEY_LENGTH } from '../wire/limits.ts';
-import { bodyNotJson, gone, invalidIdempotencyKey, unsupportedMediaType } from '../wire/refusals.ts';
+import {
+  bodyNotJson,
+  gone,
+  invalidIdempotencyKey,
+  methodNotAllowed,
+  unsupportedMediaType,
+} from '../wire/refusals.ts';
 import { NewPet, PageQuery, parse, PetId } from '../wire/schemas.ts';
 import {
   EARLY_WITH_BODY,
@@ -16,7 +22,7 @@ import {
   type SharedFailure,
   sharedFailures,
 } from './answers.ts';
-import { DEPRECATED, LIMITED } from './headers.ts';
+import { DEPRECATED, LIMITED, NEXT_PAGE } from './headers.ts';
 import { type JsonObject, parameter, schemaRef } from './schemas.ts';
 
 const API: readonly SharedFailure[] = ['Unauthorized', 'RateLimited', 'Internal'];
@@ -28,7 +34,8 @@ const IDEMPOTENCY_KEY: JsonObject = {
   in: 'header',
   description:
     `Makes the request safe to repeat: 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters of your choice, ` +
-    'such as a UUID, bare or in double quotes. Double quotes also allow spaces and escaped quotes.',
+    'such as the UUID `8e03978e-40d5-43dd-bc93-6894a57f9324`, bare or in double quotes. Double quotes also allow ' +
+    'spaces and escaped quotes. Use a new key for each animal.',
   required: false,
   // No example: a tool that fills it in would send the same key for every animal.
   schema: { type: 'string', pattern: `^[!#-~]{1,${MAX_IDEMPOTENCY_KEY_LENGTH}}$` },
@@ -43,8 +50,9 @@ export function listPets(): JsonObject {
       NEEDS('pets:read') +
       `Returns up to \`limit\` animals in ascending order of id. \`limit\` is from ${PAGE_SIZE_MIN} to ` +
       `${PAGE_SIZE_MAX}, by default ${PAGE_SIZE_DEFAULT}. When more animals follow, the \`Link\` header carries the ` +
-      'URL of the next page; follow it until it is absent. Such a walk returns every animal that existed when the ' +
-      'walk began exactly once, even while animals are added. A page never skips an animal whose stored record is ' +
+      'URL of the next page, and `Next-Cursor` carries its `cursor`. Follow one of them until it is absent. Such a ' +
+      'walk returns every animal that existed when the walk began exactly once, even while animals are added. A ' +
+      'page never skips an animal whose stored record is ' +
       'damaged: the page ends before that animal, and the next page answers `503`.\n\n' +
       'Each parameter may occur once. Any other parameter is refused.',
     parameters: Object.entries(PageQuery.entries).map(([name, schema]) => parameter('query', name, schema)),
@@ -53,7 +61,7 @@ export function listPets(): JsonObject {
         'A page of animals; an empty array when there are none.',
         schemaRef('Pets'),
         { page: [REX, MIA].map(json), none: [] },
-        { Link: 'NextPage', ...LIMITED },
+        { ...NEXT_PAGE, ...LIMITED },
       ),
       400: failure(
         [
@@ -64,10 +72,10 @@ export function listPets(): JsonObject {
       ),
       503: failure(
         [new StorageUnavailable('no answer')],
-        { 'Retry-After': 'Retry-After', Link: 'NextPage', ...LIMITED },
-        'When the first animal of the page is damaged, `Link` carries the URL of the page after that animal.',
+        { 'Retry-After': 'Retry-After', ...NEXT_PAGE, ...LIMITED },
+        'When the first animal of the page is damaged, `Link` and `Next-Cursor` lead to the page after that animal.',
       ),
-      ...sharedFailures(['MayNotRead', 'PetsMethodNotAllowed', ...API, ...EARLY_WITHOUT_BODY]),
+      ...sharedFailures(['MayNotRead', 'MethodNotAllowed', ...API, ...EARLY_WITHOUT_BODY]),
     },
   };
 }
@@ -123,7 +131,7 @@ export function createPet(): JsonObject {
       ),
       415: failure([unsupportedMediaType()], LIMITED),
       422: failure([new IdempotencyKeyReused()], LIMITED),
-      ...sharedFailures(['MayNotWrite', 'PetsMethodNotAllowed', 'Unavailable', ...API, ...EARLY_WITH_BODY]),
+      ...sharedFailures(['MayNotWrite', 'MethodNotAllowed', 'Unavailable', ...API, ...EARLY_WITH_BODY]),
     },
   };
 }
@@ -147,8 +155,9 @@ export function getPet(): JsonObject {
       200: response('The animal.', schemaRef('Pet'), { pet: json(REX) }, headers),
       400: failure([thrownBy(() => parse(PetId, '042', 'petId'))], LIMITED),
       404: failure([new PetNotFound(REX.id)], headers),
+      405: failure([methodNotAllowed('GET, HEAD, OPTIONS')], { Allow: 'Allow', ...headers }),
       410: failure([gone()], headers),
-      ...sharedFailures(['MayNotRead', 'MethodNotAllowed', 'Unavailable', ...API], DEPRECATED),
+      ...sharedFailures(['MayNotRead', 'Unavailable', ...API], DEPRECATED),
       ...sharedFailures(EARLY_WITHOUT_BODY),
     },
   };

@@ -20,13 +20,11 @@ const CONFIG = {
         // Without bounds: tools that read numbers as doubles would round them.
         return { type: 'integer', format: 'int64' };
       case 'optional': {
-        const initial = v.parse(valibotSchema, undefined);
-        // OpenAPI 3.0 ignores everything beside a `$ref`.
         const { $ref, default: _, ...rest } = jsonSchema;
-        return {
-          ...($ref === undefined ? rest : { allOf: [{ $ref }] }),
-          ...(initial === undefined ? {} : { default: initial }),
-        } as typeof jsonSchema;
+        // OpenAPI 3.0 ignores everything beside a `$ref`. A default would also make generated types require the field.
+        if ($ref !== undefined) return { $ref };
+        const initial = v.parse(valibotSchema, undefined);
+        return (initial === undefined ? rest : { ...rest, default: initial }) as typeof jsonSchema;
       }
       default:
         return undefined;

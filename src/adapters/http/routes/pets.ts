@@ -24,13 +24,15 @@ type Dependencies = {
   readonly getPet: GetPet;
   readonly authenticate: Middleware<State>;
   readonly baseUrl: (request: IncomingMessage) => string;
+  /** The path of `PUBLIC_URL`, without a trailing slash. Empty if it has none. */
+  readonly basePath: string;
   readonly now: () => Date;
   readonly log: Pick<RequestLog, 'petCreated'>;
 };
 
 /** The routes under `/v1/pets`. Paths are case-sensitive and have no trailing slash. */
 export function petsRoutes(dependencies: Dependencies): Router<State> {
-  const { listPets, createPet, getPet, authenticate, baseUrl, now, log } = dependencies;
+  const { listPets, createPet, getPet, authenticate, baseUrl, basePath, now, log } = dependencies;
   const router = new Router<State>({ strict: true, sensitive: true });
   const pageQuery = queryParser(PageQuery);
 
@@ -39,8 +41,10 @@ export function petsRoutes(dependencies: Dependencies): Router<State> {
     const after = cursor === undefined ? undefined : decodeCursor(cursor);
     const linkNext = (id: bigint) => {
       const filter = status === undefined ? '' : `&status=${status}`;
-      const url = `${baseUrl(ctx.req)}/v1/pets?limit=${limit}${filter}&cursor=${encodeCursor(id)}`;
+      const next = encodeCursor(id);
+      const url = `${baseUrl(ctx.req)}/v1/pets?limit=${limit}${filter}&cursor=${next}`;
       ctx.state.headers['Link'] = `<${url}>; rel="next"`;
+      ctx.state.headers['Next-Cursor'] = next;
     };
     try {
       const { pets, next } = await listPets.execute({ limit, status, after });
@@ -63,7 +67,7 @@ export function petsRoutes(dependencies: Dependencies): Router<State> {
     const { pet, replayed } = await createPet.execute(draft, once);
     // Logged before the answer: the pet exists even if the client never learns of it.
     log.petCreated({ requestId, petId: pet.id, keyId: caller.id, keyLabel: caller.label, replayed });
-    if (!isSunset(now())) headers['Location'] = `/v1/pets/${pet.id}`;
+    if (!isSunset(now())) headers['Location'] = `${basePath}/v1/pets/${pet.id}`;
     if (replayed) headers['Idempotent-Replayed'] = 'true';
     ctx.status = 201;
     ctx.body = petJson(pet);

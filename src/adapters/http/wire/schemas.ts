@@ -9,7 +9,7 @@ import {
   PET_NAME_PATTERN,
   petNameProblem,
 } from '../../../domain/pet-name.ts';
-import { CURSOR_PATTERN, decodeCursor } from './cursor.ts';
+import { CURSOR_PATTERN, decodeCursor, encodeCursor } from './cursor.ts';
 import { ERROR_STATUS, errorAnswer } from './errors.ts';
 import { invalidValues } from './refusals.ts';
 
@@ -22,7 +22,7 @@ const LIMIT = `must be an integer from ${PAGE_SIZE_MIN} to ${PAGE_SIZE_MAX} in p
 const PET_ID = 'must be an int64 in canonical decimal digits';
 const REQUIRED = 'is required';
 const ONCE = 'must be given only once';
-const CURSOR = 'must be a cursor from the Link header of an earlier page';
+const CURSOR = 'must be a cursor from the Next-Cursor or Link header of an earlier page';
 
 export const PetStatus = v.pipe(
   v.picklist(PET_STATUSES, STATUS),
@@ -61,7 +61,7 @@ const CategoryId = v.pipe(
   }),
 );
 
-/** The body of createPet. Other fields are accepted and ignored. */
+/** The body of createPet. Other fields are accepted and not stored. */
 export const NewPet = v.pipe(
   v.object(
     { name: PetName, categoryId: CategoryId, status: v.optional(PetStatus, DEFAULT_PET_STATUS) },
@@ -69,8 +69,8 @@ export const NewPet = v.pipe(
   ),
   v.metadata({
     description:
-      'An animal to add. None of these fields may be `null`. Other fields are accepted and ignored, including `id`.',
-    additionalProperties: true,
+      `An animal to add. Without a \`status\` it is \`${DEFAULT_PET_STATUS}\`. None of these fields may be \`null\`. ` +
+      'The service accepts other fields and does not store them. That includes `id` and a misspelt `status`.',
   }),
 );
 
@@ -162,8 +162,10 @@ const Cursor = v.pipe(
   v.check((cursor) => decodeCursor(cursor) !== undefined, CURSOR),
   v.metadata({
     description:
-      'Where the page begins. Opaque: follow the URL in the `Link` header of the previous page. Never expires.',
+      'Where the page begins: the `Next-Cursor` of the previous page. Opaque. Never expires. The example is the ' +
+      'beginning of the catalogue.',
     pattern: CURSOR_PATTERN,
+    example: encodeCursor(0n),
   }),
 );
 

@@ -173,7 +173,7 @@ describe('with a public URL, no link is made from the request', () => {
     const body = petBody();
     const content = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
     const [created] = await send(api, `${prefix.replace('GET', 'POST')}/v1/pets`, headers + content, body);
-    expect(created).toMatchObject({ status: 201, headers: { location: '/v1/pets/3' } });
+    expect(created).toMatchObject({ status: 201, headers: { location: '/api/v1/pets/3' } });
     for (const answer of [list, get, created]) expect(JSON.stringify(answer)).not.toContain('evil');
   });
 });

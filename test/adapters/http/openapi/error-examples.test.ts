@@ -1,8 +1,5 @@
-import Router from '@koa/router';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import openApi from '../../../../openapi.json' with { type: 'json' };
-import { koaApp, listener } from '../../../../src/adapters/http/koa-app.ts';
-import { listen } from '../../../../src/adapters/http/server/listen.ts';
 import type { ErrorCode } from '../../../../src/adapters/http/wire/errors.ts';
 import {
   MAX_BODY_BYTES,
@@ -13,7 +10,6 @@ import { InMemoryTokenVerifier, knownKey } from '../../../../src/adapters/memory
 import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
 import { type Api, KEY, startApi } from '../../../support/http.ts';
 import { FailingPetRepository, petBody } from '../../../support/pets.ts';
-import { RecordingLog } from '../../../support/recording-log.ts';
 
 type Operation = { readonly method: string; readonly path: string };
 type Answer = { readonly status: number; readonly body: string };
@@ -23,9 +19,6 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   listPets: { method: 'GET', path: '/v1/pets' },
   createPet: { method: 'POST', path: '/v1/pets' },
   getPet: { method: 'GET', path: '/v1/pets/42' },
-  isAlive: { method: 'GET', path: '/livez' },
-  isReady: { method: 'GET', path: '/readyz' },
-  getOpenApi: { method: 'GET', path: '/openapi.json' },
 };
 
 type Response = {
@@ -77,27 +70,11 @@ async function askRaw(bytes: string, options: Parameters<typeof startApi>[0] = {
   return await connection.answer();
 }
 
-/** No request makes these routes fail, so a route that fails takes their place. */
-async function askBroken({ path }: Operation): Promise<Answer> {
-  const log = new RecordingLog();
-  const app = koaApp(log);
-  const router = new Router<never>();
-  router.get(path, () => Promise.reject(A_BUG));
-  app.use(router.routes());
-  const server = await listen(listener(app, log), { host: '127.0.0.1', port: 0, log });
-  onTestFinished(async () => void (await server.drain(0)));
-  const response = await fetch(`http://127.0.0.1:${server.port}${path}`);
-  return { status: response.status, body: await response.text() };
-}
-
 /** A request that breaks a rule of this operation. */
 const INVALID: Readonly<Record<string, (operation: Operation) => Promise<Answer>>> = {
   listPets: (operation) => ask({ ...operation, path: '/v1/pets?limit=101&page=2' }),
   createPet: (operation) => ask(operation, { body: '{"name":"","status":"asleep"}' }),
   getPet: (operation) => ask({ ...operation, path: '/v1/pets/042' }),
-  isAlive: ({ path }) => askRaw(`GET ${path} HTTP/1.1\r\n\r\n`),
-  isReady: ({ path }) => askRaw(`GET ${path} HTTP/1.1\r\n\r\n`),
-  getOpenApi: ({ path }) => askRaw(`GET ${path} HTTP/1.1\r\n\r\n`),
 };
 
 const CAUSES: Readonly<
@@ -147,20 +124,8 @@ const CAUSES: Readonly<
       },
     ),
   HEADERS_TOO_LARGE: (operation) => ask(operation, { headers: { 'x-long': 'x'.repeat(MAX_HEADERS_BYTES) } }),
-  INTERNAL: (operation, operationId) =>
-    ['isAlive', 'getOpenApi'].includes(operationId)
-      ? askBroken(operation)
-      : ask(
-          operation,
-          {},
-          { pets: new FailingPetRepository(A_BUG), probe: { check: () => Promise.reject(A_BUG) } },
-        ),
-  UNAVAILABLE: (operation) =>
-    ask(
-      operation,
-      {},
-      { pets: new FailingPetRepository(AWAY), probe: { check: () => Promise.reject(AWAY) } },
-    ),
+  INTERNAL: (operation) => ask(operation, {}, { pets: new FailingPetRepository(A_BUG) }),
+  UNAVAILABLE: (operation) => ask(operation, {}, { pets: new FailingPetRepository(AWAY) }),
 };
 
 test.each(EXAMPLES)(

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import { apiRules } from '../../../../src/adapters/http/openapi/api-rules.ts';
+import { ERROR_STATUS } from '../../../../src/adapters/http/wire/errors.ts';
+import {
+  MAX_BODY_BYTES,
+  MAX_HEADERS_BYTES,
+  MAX_URL_BYTES,
+  SERVER_LIMITS,
+} from '../../../../src/adapters/http/wire/limits.ts';
+import { SCOPES } from '../../../../src/domain/api-key.ts';
+
+const rules = apiRules();
+
+const row = (...cells: readonly string[]) => `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
+
+describe('the rules on the page', () => {
+  it('have a section for each subject', () => {
+    const sections = Array.from(rules.matchAll(/<section id="([\w-]+)">\n<h3>/g), ([, id]) => id);
+    expect(sections).toEqual([
+      'authentication',
+      'requests',
+      'limits',
+      'rate-limits',
+      'browsers',
+      'answers',
+      'errors',
+      'compatibility',
+    ]);
+  });
+
+  it('are those of the limits', () => {
+    expect(rules).toContain(row('URL', `${MAX_URL_BYTES / 1024} KiB`, '<code>414</code>'));
+    expect(rules).toContain(
+      row('Request line and headers', `${MAX_HEADERS_BYTES / 1024} KiB`, '<code>431</code>'),
+    );
+    expect(rules).toContain(
+      row('Body, as sent and after decompression', `${MAX_BODY_BYTES / 1024} KiB`, '<code>413</code>'),
+    );
+    expect(rules).toContain(
+      `last header has arrived</td><td>${SERVER_LIMITS.headersTimeoutMs / 1000} s</td>`,
+    );
+    expect(rules).toContain(
+      `whole request has arrived</td><td>${SERVER_LIMITS.requestTimeoutMs / 1000} s</td>`,
+    );
+  });
+
+  it.each(SCOPES)('name the scope %s', (scope) => {
+    expect(rules).toMatch(new RegExp(`<tr><td><code>${scope}</code></td><td>[^<]+</td></tr>`));
+  });
+
+  it.each(Object.entries(ERROR_STATUS))('name the code %s', (code, status) => {
+    expect(rules).toMatch(new RegExp(`<tr><td>${status}</td><td><code>${code}</code></td><td>.+</td></tr>`));
+  });
+
+  it('say that a misspelt field is accepted', () => {
+    expect(rules).toContain('a misspelt <code>status</code> is not an error');
+  });
+
+  it('escape what is not HTML', () => {
+    expect(rules).toContain('<code>Authorization: Bearer &lt;API_KEY></code>');
+    expect(rules).not.toMatch(/`|<API/);
+  });
+});
