@@ -86,7 +86,7 @@ export const GENERATORS: Readonly<Record<string, Generator>> = {
   },
   'oapi-codegen': {
     needs: ['go'],
-    generate: 'go tool oapi-codegen -config oapi-codegen.yaml openapi.json',
+    generate: 'mkdir -p petstore && go tool oapi-codegen -config oapi-codegen.yaml openapi.json',
     ...GO,
   },
   'openapi-generator-go': {

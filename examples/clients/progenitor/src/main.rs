@@ -1,7 +1,7 @@
 use std::env;
 use std::time::Duration;
 
-use progenitor_client::Error;
+use progenitor::progenitor_client::Error;
 use reqwest::header::{AUTHORIZATION, HeaderMap};
 use types::{NewPet, Pet, PetStatus};
 
