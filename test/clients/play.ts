@@ -34,5 +34,5 @@ export async function play(name: string, { generate, compile, run, output }: Gen
   const env = { ...ENV, PETSTORE_URL: `${proxy.url}/v1`, PETSTORE_KEY: API_KEY };
   const printed = await shell(run, { cwd, env, timeoutMs: RUN_TIMEOUT_MS });
   strictEqual(printed, output ?? TRANSCRIPT);
-  deepStrictEqual(await service.requests(), REQUESTS);
+  deepStrictEqual(await service.stop(), REQUESTS);
 }

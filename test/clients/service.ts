@@ -5,8 +5,12 @@ import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 export type LoggedService = AsyncDisposable & {
   readonly url: string;
-  /** Method and status of the requests that matched a route under `/v1`, in the order of their answers. */
-  readonly requests: () => Promise<readonly string[]>;
+  /**
+   * Stops the service, which completes its log.
+   *
+   * @returns method and status of the requests that matched a route under `/v1`, in the order of their answers
+   */
+  readonly stop: () => Promise<readonly string[]>;
 };
 
 /** The service as its users run it, with no pets, in memory. */
@@ -16,7 +20,8 @@ export async function startService(): Promise<LoggedService> {
   const service = await ServiceProcess.start({ DATABASE_URL: 'memory:', LOG_LEVEL: 'info' }, { logPath });
   return {
     url: service.url,
-    async requests() {
+    async stop() {
+      await service.terminate();
       const lines = (await readFile(logPath, 'utf8')).trim().split('\n');
       return lines
         .map((line) => JSON.parse(line))

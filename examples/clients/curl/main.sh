@@ -16,9 +16,9 @@ create() {
 list() {
   local page cursor=''
   while
-    page="$(call --get "$api/pets" --data limit=2 ${cursor:+--data "cursor=$cursor"} --write-out '\n%header{next-cursor}')"
-    echo "${page%$'\n'*}"
-    cursor="${page##*$'\n'}"
+    page="$(call --get "$api/pets" --data limit=2 ${cursor:+--data "cursor=$cursor"} --write-out '\ncursor=%header{next-cursor}')"
+    echo "${page%$'\n'cursor=*}"
+    cursor="${page##*cursor=}"
     [[ -n "$cursor" ]]
   do :; done
 }
