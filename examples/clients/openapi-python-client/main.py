@@ -50,7 +50,7 @@ def create(pet: NewPet, idempotency_key: str | None = None) -> Pet:
 
 def list_all(status: PetStatus | Unset = UNSET) -> Iterator[Pet]:
     """Every animal, in ascending order of id."""
-    cursor: str | Unset = UNSET
+    cursor: str | Unset | None = UNSET
     while cursor is not None:
         answer = list_pets.sync_detailed(client=client, limit=PAGE_SIZE, status=status, cursor=cursor)
         if isinstance(answer.parsed, Error):

@@ -1,11 +1,13 @@
 use std::env;
 use std::time::Duration;
 
-use progenitor::progenitor_client::Error;
+use petstore::types::{self, NewPet, Pet, PetStatus};
+use petstore::{Client, Error};
 use reqwest::header::{AUTHORIZATION, HeaderMap};
-use types::{NewPet, Pet, PetStatus};
 
-progenitor::generate_api!(spec = "openapi.json", interface = Builder);
+mod petstore {
+    progenitor::generate_api!(spec = "openapi.json", interface = Builder);
+}
 
 type Refusal = Error<types::Error>;
 
