@@ -18,7 +18,8 @@ const PETS = [
   '4 Ada 4 available',
   '5 Kit 5 available',
 ];
-const REFUSED = '422 IDEMPOTENCY_KEY_REUSED the idempotency key has been used for something else; use a new one';
+const REFUSED =
+  '422 IDEMPOTENCY_KEY_REUSED the idempotency key has been used for something else; use a new one';
 
 /** What every program prints: the animals that it adds, those that it lists, and how an addition is refused. */
 export const TRANSCRIPT = [

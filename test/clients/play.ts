@@ -13,7 +13,12 @@ const BUILD_TIMEOUT_MS = 900_000;
 const RUN_TIMEOUT_MS = 60_000;
 
 /** What reaches the service: the answer of the first POST is lost, and the client sends it again. */
-const REQUESTS = ['POST 201', ...Array<string>(5).fill('POST 201'), ...Array<string>(3).fill('GET 200'), 'POST 422'];
+const REQUESTS = [
+  'POST 201',
+  ...Array<string>(5).fill('POST 201'),
+  ...Array<string>(3).fill('GET 200'),
+  'POST 422',
+];
 
 /**
  * Generates a client, compiles it together with its example, and runs that against a service.

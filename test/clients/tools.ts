@@ -53,7 +53,9 @@ const PACKAGES: Readonly<Partial<Record<Tool, Package>>> = {
 
 /** The programs of these tools that this machine lacks. */
 export async function missingPrograms(tools: readonly Tool[]): Promise<readonly string[]> {
-  const missing = tools.flatMap((tool) => PROGRAMS[tool]).map(async (name) => ((await isOnPath(name)) ? [] : [name]));
+  const missing = tools
+    .flatMap((tool) => PROGRAMS[tool])
+    .map(async (name) => ((await isOnPath(name)) ? [] : [name]));
   return (await Promise.all(missing)).flat();
 }
 

@@ -8,7 +8,7 @@ call() { curl --silent --show-error --header "Authorization: Bearer $PETSTORE_KE
 # create IDEMPOTENCY_KEY PET: adds an animal. Sends the same key with every attempt, so the service adds one animal.
 # curl tries again after a lost connection, 408, 429 and 5xx. It waits as long as Retry-After says.
 create() {
-  call "$api/pets" --retry 4 --retry-all-errors 2>/dev/null \
+  call "$api/pets" --retry 4 --retry-all-errors \
     --header "Idempotency-Key: $1" --json "$2" --write-out '\n'
 }
 
@@ -16,7 +16,8 @@ create() {
 list() {
   local page cursor=''
   while
-    page="$(call --get "$api/pets" --data limit=2 ${cursor:+--data "cursor=$cursor"} --write-out '\ncursor=%header{next-cursor}')"
+    page="$(call --get "$api/pets" --data limit=2 ${cursor:+--data "cursor=$cursor"} \
+      --write-out '\ncursor=%header{next-cursor}')"
     echo "${page%$'\n'cursor=*}"
     cursor="${page##*cursor=}"
     [[ -n "$cursor" ]]

@@ -10,7 +10,10 @@ declare global {
   // In Node 22 and in browsers, but not yet in TypeScript's library.
   interface JSON {
     rawJSON(text: string): object;
-    parse(text: string, revive: (key: string, value: unknown, context: { source: string }) => unknown): unknown;
+    parse(
+      text: string,
+      revive: (key: string, value: unknown, context: { source: string }) => unknown,
+    ): unknown;
   }
 }
 

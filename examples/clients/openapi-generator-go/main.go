@@ -16,7 +16,7 @@ import (
 
 const maxAttempts = 5
 
-func create(ctx context.Context, api petstore.AnimalsAPI, pet petstore.PetToAdd, key string) (*petstore.Pet, error) {
+func create(ctx context.Context, api *petstore.AnimalsAPIService, pet petstore.PetToAdd, key string) (*petstore.Pet, error) {
 	for attempt := 1; ; attempt++ {
 		created, response, err := api.CreatePet(ctx).PetToAdd(pet).IdempotencyKey(key).Execute()
 		isTemporary := response == nil || response.StatusCode == 429 || response.StatusCode == 503
@@ -27,7 +27,7 @@ func create(ctx context.Context, api petstore.AnimalsAPI, pet petstore.PetToAdd,
 	}
 }
 
-func list(ctx context.Context, api petstore.AnimalsAPI) ([]petstore.Pet, error) {
+func list(ctx context.Context, api *petstore.AnimalsAPIService) ([]petstore.Pet, error) {
 	var all []petstore.Pet
 	request := api.ListPets(ctx).Limit(2)
 	for {

@@ -16,7 +16,8 @@ async function create(pet: NewPet, idempotencyKey: string = crypto.randomUUID())
       if (answer.status === 201) return answer.data;
       throw new Refused(answer.data);
     } catch (error) {
-      const isTemporary = error instanceof Refused ? [429, 503].includes(error.answer.status) : error instanceof TypeError;
+      const isTemporary =
+        error instanceof Refused ? [429, 503].includes(error.answer.status) : error instanceof TypeError;
       if (attempt === MAX_ATTEMPTS || !isTemporary) throw error;
       await setTimeout(1000);
     }

@@ -1,11 +1,22 @@
 import { setTimeout } from 'node:timers/promises';
-import { AnimalsApi, Configuration, FetchError, type ModelError, type NewPet, type Pet, ResponseError } from './client';
+import {
+  AnimalsApi,
+  Configuration,
+  FetchError,
+  type ModelError,
+  type NewPet,
+  type Pet,
+  ResponseError,
+} from './client';
 
 declare global {
   // In Node 22 and in browsers, but not yet in TypeScript's library.
   interface JSON {
     rawJSON(text: string): object;
-    parse(text: string, revive: (key: string, value: unknown, context: { source: string }) => unknown): unknown;
+    parse(
+      text: string,
+      revive: (key: string, value: unknown, context: { source: string }) => unknown,
+    ): unknown;
   }
   interface BigInt {
     toJSON(): object;
@@ -40,7 +51,9 @@ async function create(newPet: NewPet, idempotencyKey: string = crypto.randomUUID
       return await api.createPet({ newPet, idempotencyKey });
     } catch (error) {
       const isTemporary =
-        error instanceof ResponseError ? [429, 503].includes(error.response.status) : error instanceof FetchError;
+        error instanceof ResponseError
+          ? [429, 503].includes(error.response.status)
+          : error instanceof FetchError;
       if (attempt === MAX_ATTEMPTS || !isTemporary) throw error;
       await setTimeout(1000);
     }

@@ -1,4 +1,5 @@
 import java.io.IOException;
+import java.net.http.HttpClient;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -24,6 +25,8 @@ public final class Main {
   private final AnimalsApi api;
 
   private Main(String url, String key) {
+    // By default, Java offers to upgrade to HTTP/2. Over http://, the body of a POST can get lost with that offer.
+    client.setHttpClientBuilder(HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1));
     client.updateBaseUri(url);
     client.setRequestInterceptor(request -> request.header("Authorization", "Bearer " + key));
     api = new AnimalsApi(client);
