@@ -18,14 +18,13 @@ const PETS = [
   '4 Ada 4 available',
   '5 Kit 5 available',
 ];
-const REFUSED =
-  '422 IDEMPOTENCY_KEY_REUSED the idempotency key has been used for something else; use a new one';
+const REUSED = 'the idempotency key has been used for something else; use a new one';
 
 /** What every program prints: the animals that it adds, those that it lists, and how an addition is refused. */
 export const TRANSCRIPT = [
   ...PETS.map((pet) => `created ${pet}`),
   ...PETS.map((pet) => `listed ${pet}`),
-  `refused ${REFUSED}`,
+  `refused 422 IDEMPOTENCY_KEY_REUSED ${REUSED}`,
 ]
   .map((line) => `${line}\n`)
   .join('');
@@ -44,7 +43,7 @@ const CURL_OUTPUT = [
   `[${BODIES.slice(0, 2).join(',')}]`,
   `[${BODIES.slice(2, 4).join(',')}]`,
   `[${BODIES.slice(4).join(',')}]`,
-  '{"code":"IDEMPOTENCY_KEY_REUSED","message":"the idempotency key has been used for something else; use a new one","status":422}',
+  JSON.stringify({ code: 'IDEMPOTENCY_KEY_REUSED', message: REUSED, status: 422 }),
 ]
   .map((line) => `${line}\n`)
   .join('');

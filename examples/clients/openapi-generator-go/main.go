@@ -16,7 +16,9 @@ import (
 
 const maxAttempts = 5
 
-func create(ctx context.Context, api *petstore.AnimalsAPIService, pet petstore.PetToAdd, key string) (*petstore.Pet, error) {
+func create(
+	ctx context.Context, api *petstore.AnimalsAPIService, pet petstore.PetToAdd, key string,
+) (*petstore.Pet, error) {
 	for attempt := 1; ; attempt++ {
 		created, response, err := api.CreatePet(ctx).PetToAdd(pet).IdempotencyKey(key).Execute()
 		isTemporary := response == nil || response.StatusCode == 429 || response.StatusCode == 503
