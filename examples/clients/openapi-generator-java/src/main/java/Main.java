@@ -25,7 +25,8 @@ public final class Main {
   private final AnimalsApi api;
 
   private Main(String url, String key) {
-    // By default, Java offers to upgrade to HTTP/2. Over http://, the body of a POST can get lost with that offer.
+    // By default, Java offers to upgrade to HTTP/2 over http://. The service does not read a body that arrives together
+    // with such an offer.
     client.setHttpClientBuilder(HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1));
     client.updateBaseUri(url);
     client.setRequestInterceptor(request -> request.header("Authorization", "Bearer " + key));
