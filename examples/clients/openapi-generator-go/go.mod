@@ -1,0 +1,3 @@
+module example.com/petstore-example
+
+go 1.26

@@ -1,0 +1,111 @@
+import type { Tool } from './tools.ts';
+
+/** A client generator. Its folder in `examples/clients` has its configuration and the program that uses the client. */
+export type Generator = {
+  readonly needs: readonly Tool[];
+  /** Generates the client from the `openapi.json` in the folder. A command line, run in the folder. */
+  readonly generate?: string;
+  readonly compile?: string;
+  readonly run: string;
+  /** What the program prints. {@link TRANSCRIPT} by default. */
+  readonly output?: string;
+};
+
+const PETS = [
+  '1 Rex 9223372036854775807 available',
+  '2 Mia 2 sold',
+  '3 Tom 3 available',
+  '4 Ada 4 available',
+  '5 Kit 5 available',
+];
+const REUSED = 'the idempotency key has been used for something else; use a new one';
+
+/** What every program prints: the animals that it adds, those that it lists, and how an addition is refused. */
+export const TRANSCRIPT = [
+  ...PETS.map((pet) => `created ${pet}`),
+  ...PETS.map((pet) => `listed ${pet}`),
+  `refused 422 IDEMPOTENCY_KEY_REUSED ${REUSED}`,
+]
+  .map((line) => `${line}\n`)
+  .join('');
+
+const BODIES = [
+  '{"id":1,"name":"Rex","categoryId":9223372036854775807,"status":"available"}',
+  '{"id":2,"name":"Mia","categoryId":2,"status":"sold"}',
+  '{"id":3,"name":"Tom","categoryId":3,"status":"available"}',
+  '{"id":4,"name":"Ada","categoryId":4,"status":"available"}',
+  '{"id":5,"name":"Kit","categoryId":5,"status":"available"}',
+];
+
+/** What curl prints: the bodies of the answers as they are. */
+const CURL_OUTPUT = [
+  ...BODIES,
+  `[${BODIES.slice(0, 2).join(',')}]`,
+  `[${BODIES.slice(2, 4).join(',')}]`,
+  `[${BODIES.slice(4).join(',')}]`,
+  JSON.stringify({ code: 'IDEMPOTENCY_KEY_REUSED', message: REUSED, status: 422 }),
+]
+  .map((line) => `${line}\n`)
+  .join('');
+
+const TYPESCRIPT = {
+  compile:
+    'tsc --noEmit --strict --target esnext --module esnext --moduleResolution bundler --types node ' +
+    '--allowImportingTsExtensions main.ts && esbuild main.ts --bundle --platform=node --format=esm --outfile=main.mjs',
+  run: 'node main.mjs',
+} as const;
+
+const PYTHON = { compile: 'mypy --strict-equality main.py', run: 'python main.py' } as const;
+const GO = { compile: 'go vet . && go build -o main .', run: './main' } as const;
+
+export const GENERATORS: Readonly<Record<string, Generator>> = {
+  curl: { needs: ['curl'], run: 'bash main.sh', output: CURL_OUTPUT },
+  'openapi-fetch': { needs: ['npm'], generate: 'node generate.mjs', ...TYPESCRIPT },
+  'hey-api': { needs: ['npm'], generate: 'openapi-ts', ...TYPESCRIPT },
+  orval: { needs: ['npm'], generate: 'orval', ...TYPESCRIPT },
+  'typescript-fetch': {
+    needs: ['npm', 'python', 'java'],
+    generate:
+      'openapi-generator-cli generate -g typescript-fetch -i openapi.json -o client ' +
+      '--type-mappings=long=bigint --language-specific-primitives=bigint',
+    ...TYPESCRIPT,
+  },
+  'openapi-python-client': {
+    needs: ['python'],
+    generate:
+      'openapi-python-client generate --path openapi.json --config config.yaml --meta none ' +
+      '--output-path petstore_client',
+    ...PYTHON,
+  },
+  'openapi-generator-python': {
+    needs: ['python', 'java'],
+    generate:
+      'openapi-generator-cli generate -g python -i openapi.json -o . --package-name petstore_client ' +
+      '--global-property=apis,models,supportingFiles,apiTests=false,modelTests=false,apiDocs=false,modelDocs=false',
+    ...PYTHON,
+  },
+  'oapi-codegen': {
+    needs: ['go'],
+    generate: 'mkdir -p petstore && go tool oapi-codegen -config oapi-codegen.yaml openapi.json',
+    ...GO,
+  },
+  'openapi-generator-go': {
+    needs: ['python', 'java', 'go'],
+    generate:
+      'openapi-generator-cli generate -g go -i openapi.json -o petstore --model-name-mappings=NewPet=PetToAdd ' +
+      '--additional-properties=packageName=petstore,withGoMod=false ' +
+      '--global-property=apis,models,supportingFiles,apiTests=false,modelTests=false,apiDocs=false,modelDocs=false',
+    ...GO,
+  },
+  'openapi-generator-java': {
+    needs: ['java', 'mvn'],
+    generate: 'mvn --quiet --batch-mode generate-sources',
+    compile: 'mvn --quiet --batch-mode package',
+    run: 'java -cp "target/classes:target/libraries/*" Main',
+  },
+  progenitor: {
+    needs: ['cargo'],
+    compile: 'cargo build --quiet --locked',
+    run: '"$CARGO_TARGET_DIR/debug/petstore-example"',
+  },
+};

@@ -1,0 +1,93 @@
+import { access, constants, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { shell } from './shell.ts';
+
+/** What a generator needs. `npm` and `python` stand for the pinned packages in this folder. */
+export type Tool = 'npm' | 'python' | 'curl' | 'java' | 'mvn' | 'go' | 'cargo';
+
+const CACHE = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'petstore-clients');
+const INSTALL_TIMEOUT_MS = 600_000;
+
+/** Where clients are generated and compiled. Below the packages, where Node finds them. */
+export const WORK = join(CACHE, 'work');
+
+/** The environment of every command. */
+export const ENV: Readonly<Record<string, string>> = {
+  PATH: [
+    dirname(process.execPath),
+    join(CACHE, 'node_modules/.bin'),
+    join(CACHE, 'python/bin'),
+    process.env['PATH'],
+  ].join(delimiter),
+  CARGO_TARGET_DIR: join(CACHE, 'cargo-target'),
+  NO_COLOR: '1',
+};
+
+/** The programs that a tool consists of. */
+const PROGRAMS = {
+  npm: ['npm'],
+  python: ['python3'],
+  curl: ['curl'],
+  java: ['java'],
+  mvn: ['mvn'],
+  go: ['go'],
+  cargo: ['cargo', 'cc'],
+} satisfies Record<Tool, readonly string[]>;
+
+type Package = { readonly files: readonly [string, ...string[]]; readonly install: string };
+
+/** Installs the packages that this folder pins. */
+const PACKAGES: Readonly<Partial<Record<Tool, Package>>> = {
+  npm: {
+    files: ['package-lock.json', 'package.json'],
+    install: 'npm ci --ignore-scripts --no-audit --no-fund',
+  },
+  python: {
+    files: ['requirements.txt'],
+    install:
+      'rm -rf python && python3 -m venv python && ' +
+      'python/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt',
+  },
+};
+
+/** The programs of these tools that this machine lacks. */
+export async function missingPrograms(tools: readonly Tool[]): Promise<readonly string[]> {
+  const missing = tools
+    .flatMap((tool) => PROGRAMS[tool])
+    .map(async (name) => ((await isOnPath(name)) ? [] : [name]));
+  return (await Promise.all(missing)).flat();
+}
+
+async function isOnPath(name: string): Promise<boolean> {
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  const found = folders.map((folder) =>
+    access(join(folder, name), constants.X_OK).then(
+      () => true,
+      () => false,
+    ),
+  );
+  return (await Promise.all(found)).includes(true);
+}
+
+/** Installs the pinned packages of these tools into the cache, unless they are there already. */
+export async function install(tools: ReadonlySet<Tool>): Promise<void> {
+  await mkdir(WORK, { recursive: true });
+  for (const tool of tools) {
+    const wanted = PACKAGES[tool];
+    if (wanted !== undefined) await installPackages(tool, wanted);
+  }
+}
+
+async function installPackages(tool: Tool, wanted: Package): Promise<void> {
+  const [lock] = wanted.files;
+  const pinned = await readFile(join(import.meta.dirname, lock), 'utf8');
+  const mark = join(CACHE, `installed-${lock}`);
+  const installed = await readFile(mark, 'utf8').catch(() => undefined);
+  if (installed === pinned) return;
+  console.log(`installing the ${tool} packages into ${CACHE}`);
+  await rm(mark, { force: true });
+  for (const file of wanted.files) await cp(join(import.meta.dirname, file), join(CACHE, file));
+  await shell(wanted.install, { cwd: CACHE, env: ENV, timeoutMs: INSTALL_TIMEOUT_MS });
+  await writeFile(mark, pinned);
+}
