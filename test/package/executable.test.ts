@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => directory.remove());
 
 describe('the executable', () => {
-  journeys(() => executable, '');
+  journeys(() => ({ program: executable, path: '', name: executable }));
 
   test('comes with the licenses of Node and of all packages', () => {
     for (const name of ['Node.js', 'koa', 'mongodb', 'swagger-ui-dist']) {

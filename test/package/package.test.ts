@@ -4,8 +4,9 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
-import { KEY } from '../support/client.ts';
+import { ask, KEY } from '../support/client.ts';
 import { ROOT, run } from '../support/process.ts';
+import { damage, fileOfVersion1 } from '../support/sqlite.ts';
 import { type TemporaryDirectory, temporaryDirectory } from '../support/temporary-directory.ts';
 import { journeys } from './journeys.ts';
 
@@ -37,7 +38,7 @@ beforeAll(async () => {
 afterAll(() => directory.remove());
 
 describe('the npm package', () => {
-  journeys(() => program, NODE_PATH);
+  journeys(() => ({ program, path: NODE_PATH, name: 'npx petstore' }));
 
   test('is complete, and contains nothing else', async () => {
     const files = await filesOf(installed);
@@ -105,6 +106,21 @@ describe('the npm package', () => {
     expect(packages).not.toContain('mongodb');
     expect(packages).not.toContain('commander');
     expect(packages).not.toContain('pino-pretty');
+  });
+
+  test('names the source of an error, if Node is told to use source maps', async () => {
+    const file = await fileOfVersion1([{ id: 1n, name: 'Rex', categoryId: 7n, status: 'sold' }]);
+    damage(file, "UPDATE pets SET status = 'secret'");
+    const service = run(program, [], {
+      PATH: NODE_PATH,
+      PORT: '0',
+      API_KEYS: KEY,
+      DATABASE_URL: `sqlite:${file}`,
+      NODE_OPTIONS: '--enable-source-maps',
+    });
+    expect(await ask(`${await service.url()}/v1/pets/1`)).toMatchObject({ status: 503 });
+    const { err } = await service.logged('failure');
+    expect(err).toMatchObject({ stack: expect.stringMatching(/^ +at .*petstore\/src\/\S+\.ts:\d+:\d+\)$/m) });
   });
 
   test('tells an old Node what to do', async () => {
