@@ -3,7 +3,7 @@ import type { History } from './history.ts';
 import type { MongoStore } from './mongodb-store.ts';
 import type { Scenario } from './scenario.ts';
 
-const ROUNDS = { short: 2, full: 10 } as const;
+const ROUNDS = { short: 1, full: 10 } as const;
 
 /** Longer than the balancer needs to notice that an instance is not ready. */
 const SHUTDOWN_DELAY = '1s';

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
+import { Agent } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { programOf } from '../../../src/main/service/start-workers.ts';
+import { ask as askOnce } from '../../failure/ask.ts';
 import { ask, connect, KEY, silentServer, stalledCreate } from '../../support/client.ts';
 import { Fifo } from '../../support/fifo.ts';
 import { freshDatabase, type TestDatabase } from '../../support/mongo-database.ts';
@@ -295,6 +297,30 @@ describe.skipIf(mongo === undefined)(`a worker that ends${leftOut}`, LONG, () =>
       [2, 1],
     ]);
     expect((await ask(`${url}/v1/pets`)).status).toBe(200);
+  });
+
+  it('loses no request on a new connection when it drains', async () => {
+    const RESTARTS = 4;
+    const { service } = await runWorkers();
+    const url = await service.url();
+    const agent = new Agent({ keepAlive: false });
+    const statuses = new Map<unknown, number>();
+    let restarting = true;
+    const clients = Array.from({ length: 8 }, async () => {
+      while (restarting) {
+        const outcome = await askOnce(`${url}/livez`, { agent }).then(({ status }) => status, String);
+        statuses.set(outcome, (statuses.get(outcome) ?? 0) + 1);
+      }
+    });
+    for (let restart = 0; restart < RESTARTS; restart++) {
+      const pids = await workersOf(service, 2 + restart);
+      process.kill(pids[restart]!, 'SIGTERM');
+    }
+    await workersOf(service, 2 + RESTARTS);
+    restarting = false;
+    await Promise.all(clients);
+    expect([...statuses.keys()]).toStrictEqual([200]);
+    expect(statuses.get(200)).toBeGreaterThan(100);
   });
 
   it('is replaced after pauses that double while the replacements cannot start', async () => {
