@@ -15,6 +15,7 @@ function mongodbDatabase(url: string): PersistentStorage {
   };
   return {
     persistent: true,
+    shared: true,
     async openForService({ autoMigrate }) {
       const { openMongoStorage } = await import('./open.ts');
       return openMongoStorage(url, { autoMigrate });

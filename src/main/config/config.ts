@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import * as v from 'valibot';
 import type { Storage, StorageKind } from '../../application/ports/storage.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
@@ -20,7 +21,12 @@ export type Config = {
   /** The limit of an API key without its own. `undefined`: no limit. */
   readonly rateLimit: RateLimit | undefined;
   readonly maxConnections: number;
+  /** How many processes serve. More than one only on a storage that services can share. */
+  readonly workers: number;
   readonly logLevel: Variables['LOG_LEVEL'];
+  /** How long the service goes on accepting requests after the signal to stop. */
+  readonly shutdownDelayMs: number;
+  /** How long requests in flight may take after that. */
   readonly shutdownTimeoutMs: number;
 };
 
@@ -51,10 +57,17 @@ export function readConfig(
     const problems = issues.map(({ path, message }) => `${String(path?.[0].key)} ${message}`);
     throw new InvalidConfig([...new Set(problems)]);
   }
+  const storage = output.DATABASE_URL;
+  // `auto` is refused on every machine alike, however many cores it has.
+  if (output.WORKERS !== 1 && !(storage.persistent && storage.shared)) {
+    throw new InvalidConfig([
+      'WORKERS must be 1 unless services can share the storage in DATABASE_URL, which MongoDB allows',
+    ]);
+  }
   return {
     host: output.HOST,
     port: output.PORT,
-    storage: output.DATABASE_URL,
+    storage,
     autoMigrate: output.AUTO_MIGRATE,
     apiKeys: output.API_KEYS,
     publicUrl: output.PUBLIC_URL,
@@ -62,7 +75,9 @@ export function readConfig(
     corsOrigins: output.CORS_ORIGINS ?? [],
     rateLimit: output.RATE_LIMIT,
     maxConnections: output.MAX_CONNECTIONS,
+    workers: output.WORKERS === 'auto' ? availableParallelism() : output.WORKERS,
     logLevel: output.LOG_LEVEL,
+    shutdownDelayMs: output.SHUTDOWN_DELAY,
     shutdownTimeoutMs: output.SHUTDOWN_TIMEOUT,
   };
 }

@@ -10,11 +10,14 @@ import { type Config, InvalidConfig } from '../config/config.ts';
 
 type Log = Readonly<Record<'info' | 'warn', (message: string) => void>>;
 
+/** An API key that the service has made for itself. */
+export type MadeKey = Omit<MintedKey, 'digest'>;
+
 export type StartKeys = {
   /** The keys in addition to those in the storage. */
   readonly known: readonly KnownKey[];
   /** The key that was made for this start. Shown only to the person who started the service. */
-  readonly made?: Omit<MintedKey, 'digest'>;
+  readonly made?: MadeKey;
 };
 
 /**
@@ -52,6 +55,16 @@ export async function startKeys(
   }
   const { id, token } = mintKey();
   return { known: [knownKey({ id, label: MADE_KEY_LABEL, token })], made: { id, token } };
+}
+
+/**
+ * The same keys for a further process of the service.
+ *
+ * @param made what {@link startKeys} has made for the first process
+ */
+export function sameStartKeys({ apiKeys }: Pick<Config, 'apiKeys'>, made: MadeKey | undefined): StartKeys {
+  const keys = apiKeys ?? (made === undefined ? [] : [{ ...made, label: MADE_KEY_LABEL }]);
+  return { known: keys.map(knownKey) };
 }
 
 /** The label of the key that was made for this start. */

@@ -7,13 +7,13 @@ import { compose } from '../compose.ts';
 import type { Config } from '../config/config.ts';
 import { auditLog } from '../log/audit-log.ts';
 import { requestLog } from '../log/request-log.ts';
-import { MADE_KEY_LABEL, startKeys } from './start-keys.ts';
+import { MADE_KEY_LABEL, type MadeKey, type StartKeys, startKeys } from './start-keys.ts';
 
 export type Service = {
   /** Where it listens, such as `http://127.0.0.1:3000`. */
   readonly url: string;
   /** The API key that was made for this start, if one was. */
-  readonly madeKey: string | undefined;
+  readonly madeKey: MadeKey | undefined;
   /** Drains and closes; safe to call again. Resolves with the number of connections that had to be cut off. */
   stop(): Promise<number>;
 };
@@ -25,6 +25,8 @@ export type StartOptions = {
   readonly recordUsesEveryMs?: number;
   /** `SERVER_LIMITS` by default. */
   readonly limits?: Partial<ServerLimits>;
+  /** The keys in addition to those in the storage. By default `startKeys` decides. */
+  readonly keys?: StartKeys;
 };
 
 /** More often than the repository writes one key's use, to show a first use soon. */
@@ -56,10 +58,10 @@ async function startOn(
   storage: ServiceStorage,
   config: Config,
   log: Logger,
-  { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits }: StartOptions,
+  { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits, keys: given }: StartOptions,
 ): Promise<Service> {
   const { pets, keys, probe, limiter } = storage;
-  const { known, made } = await startKeys(config, keys, { now, log });
+  const { known, made } = given ?? (await startKeys(config, keys, { now, log }));
   const resolve = compose({
     pets,
     keys,
@@ -83,7 +85,7 @@ async function startOn(
   };
   const recording = setInterval(() => void recordUses(), recordUsesEveryMs);
   const stop = async () => {
-    const cutOff = await server.drain(config.shutdownTimeoutMs);
+    const cutOff = await server.drain(config.shutdownTimeoutMs, config.shutdownDelayMs);
     clearInterval(recording);
     // A storage that does not answer does not delay the stop.
     await Promise.race([recordUses(), sleep(LAST_USES_MS, undefined, { ref: false })]);
@@ -96,7 +98,7 @@ async function startOn(
   let stopped: Promise<number> | undefined;
   return {
     url: urlOf(config.host, server),
-    madeKey: made?.token,
+    madeKey: made,
     stop: () => (stopped ??= stop()),
   };
 }

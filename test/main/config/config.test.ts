@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { type Config, InvalidConfig, readConfig } from '../../../src/main/config/config.ts';
 import { describeVariables } from '../../../src/main/config/variables.ts';
@@ -13,7 +14,9 @@ const DEFAULTS = {
   corsOrigins: [],
   rateLimit: undefined,
   maxConnections: 10_000,
+  workers: 1,
   logLevel: 'info',
+  shutdownDelayMs: 0,
   shutdownTimeoutMs: 25_000,
 };
 
@@ -33,7 +36,9 @@ const ALLOWED = {
   RATE_LIMIT:
     'must be requests/time, such as 600/60s or 10000/1h: 1 to 1000000000 requests in whole seconds, minutes or hours up to 24h',
   MAX_CONNECTIONS: 'must be an integer from 1 to 1000000',
+  WORKERS: 'must be auto or an integer from 1 to 256',
   LOG_LEVEL: 'must be one of trace, debug, info, warn, error, fatal, silent',
+  SHUTDOWN_DELAY: 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m',
   SHUTDOWN_TIMEOUT: 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m',
 };
 
@@ -47,7 +52,9 @@ const FIELDS = {
   CORS_ORIGINS: 'corsOrigins',
   RATE_LIMIT: 'rateLimit',
   MAX_CONNECTIONS: 'maxConnections',
+  WORKERS: 'workers',
   LOG_LEVEL: 'logLevel',
+  SHUTDOWN_DELAY: 'shutdownDelayMs',
   SHUTDOWN_TIMEOUT: 'shutdownTimeoutMs',
 } satisfies Record<string, keyof Config | 'persistent'>;
 
@@ -107,8 +114,11 @@ describe('the configuration', () => {
     ['RATE_LIMIT', '50/5m', { requests: 50, seconds: 300 }],
     ['MAX_CONNECTIONS', '1', 1],
     ['MAX_CONNECTIONS', '1000000', 1_000_000],
+    ['WORKERS', '1', 1],
     ['LOG_LEVEL', 'trace', 'trace'],
     ['LOG_LEVEL', 'silent', 'silent'],
+    ['SHUTDOWN_DELAY', '0s', 0],
+    ['SHUTDOWN_DELAY', '10s', 10_000],
     ['SHUTDOWN_TIMEOUT', '0s', 0],
     ['SHUTDOWN_TIMEOUT', '500ms', 500],
     ['SHUTDOWN_TIMEOUT', '25s', 25_000],
@@ -120,6 +130,26 @@ describe('the configuration', () => {
     const name = FIELDS[variable];
     expect(read({ [variable]: text })).toStrictEqual({ ...DEFAULTS, [name]: value });
   });
+
+  it.each([
+    ['2', 2],
+    ['256', 256],
+    ['auto', availableParallelism()],
+  ])('takes WORKERS=%s on a storage that services share', (WORKERS, workers) => {
+    const DATABASE_URL = 'mongodb://localhost/petstore';
+    expect(read({ DATABASE_URL, WORKERS })).toStrictEqual({ ...DEFAULTS, workers });
+  });
+
+  it.each(['memory:', 'sqlite:/var/lib/pets.db', ''])(
+    'refuses WORKERS=2 and WORKERS=auto on "%s"',
+    (DATABASE_URL) => {
+      for (const WORKERS of ['2', 'auto']) {
+        expect(problemsOf({ DATABASE_URL, WORKERS })).toStrictEqual([
+          'WORKERS must be 1 unless services can share the storage in DATABASE_URL, which MongoDB allows',
+        ]);
+      }
+    },
+  );
 
   it.each([
     ['one key', KEY, [{ label: 'key-1', token: KEY }]],
@@ -226,6 +256,9 @@ describe('the configuration', () => {
     ...['0', '-1', '+1', '01', '1.0', '1e3', '1000001', '9999999', '10000000', ' 1', 'none'].map(
       (text) => ['MAX_CONNECTIONS', text] as const,
     ),
+    ...['0', '-1', '+2', '02', '2.0', '257', '1000', ' 2', 'Auto', 'all'].map(
+      (text) => ['WORKERS', text] as const,
+    ),
     ...['Info', 'warning', 'none', '30'].map((text) => ['LOG_LEVEL', text] as const),
     ...[
       '25',
@@ -242,7 +275,7 @@ describe('the configuration', () => {
       '1 s',
       '1s ',
       '1e2s',
-    ].map((text) => ['SHUTDOWN_TIMEOUT', text] as const),
+    ].flatMap((text) => [['SHUTDOWN_DELAY', text] as const, ['SHUTDOWN_TIMEOUT', text] as const]),
   ] as const)('refuses %s=%j in a line that says what it may be', (name, text) => {
     expect(problemsOf({ [name]: text })).toStrictEqual([`${name} ${ALLOWED[name]}`]);
   });
@@ -259,7 +292,9 @@ describe('the configuration', () => {
       CORS_ORIGINS: 'anybody',
       RATE_LIMIT: 'many',
       MAX_CONNECTIONS: 'enough',
+      WORKERS: 'some',
       LOG_LEVEL: 'loud',
+      SHUTDOWN_DELAY: 'later',
       SHUTDOWN_TIMEOUT: 'soon',
     };
     const lines = Object.entries(ALLOWED).map(([name, allowed]) => `${name} ${allowed}`);
@@ -280,7 +315,9 @@ describe('the configuration', () => {
       CORS_ORIGINS: secret,
       RATE_LIMIT: secret,
       MAX_CONNECTIONS: secret,
+      WORKERS: secret,
       LOG_LEVEL: secret,
+      SHUTDOWN_DELAY: secret,
       SHUTDOWN_TIMEOUT: secret,
     });
     expect(problems).toHaveLength(Object.keys(ALLOWED).length);
@@ -303,7 +340,9 @@ describe('the description of the variables', () => {
       ['CORS_ORIGINS', 'none'],
       ['RATE_LIMIT', 'none'],
       ['MAX_CONNECTIONS', '10000'],
+      ['WORKERS', '1'],
       ['LOG_LEVEL', 'info'],
+      ['SHUTDOWN_DELAY', '0s'],
       ['SHUTDOWN_TIMEOUT', '25s'],
     ]);
   });
