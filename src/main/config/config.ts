@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import type { Storage, StorageKind } from '../../application/ports/storage.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 import { STORAGES } from '../storages.ts';
+import { readTracing, type TracingConfig } from './tracing.ts';
 import { type Variables, variables } from './variables.ts';
 
 /** The configuration of the service, from its environment. */
@@ -22,6 +23,8 @@ export type Config = {
   readonly maxConnections: number;
   readonly logLevel: Variables['LOG_LEVEL'];
   readonly shutdownTimeoutMs: number;
+  /** `undefined`: traces are off. */
+  readonly tracing: TracingConfig | undefined;
 };
 
 /** The environment is invalid. Has one printable line for each invalid variable. */
@@ -37,7 +40,7 @@ export class InvalidConfig extends Error {
 }
 
 /**
- * Reads the variables of the service. An empty one counts as absent.
+ * Reads the variables of the service and of OpenTelemetry. An empty one counts as absent.
  *
  * @throws {InvalidConfig} naming every invalid variable and its rule, but never its value, which may be a secret
  */
@@ -45,11 +48,14 @@ export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,
   storages: readonly StorageKind[] = STORAGES,
 ): Config {
-  const given = Object.entries(environment).filter(([, value]) => value !== undefined && value !== '');
-  const { success, output, issues } = v.safeParse(variables(storages), Object.fromEntries(given));
-  if (!success) {
-    const problems = issues.map(({ path, message }) => `${String(path?.[0].key)} ${message}`);
-    throw new InvalidConfig([...new Set(problems)]);
+  const given = Object.fromEntries(
+    Object.entries(environment).filter((entry): entry is [string, string] => Boolean(entry[1])),
+  );
+  const { success, output, issues = [] } = v.safeParse(variables(storages), given);
+  const { tracing, problems } = readTracing(given);
+  if (!success || problems.length > 0) {
+    const others = issues.map(({ path, message }) => `${String(path?.[0].key)} ${message}`);
+    throw new InvalidConfig([...new Set([...others, ...problems])]);
   }
   return {
     host: output.HOST,
@@ -64,5 +70,6 @@ export function readConfig(
     maxConnections: output.MAX_CONNECTIONS,
     logLevel: output.LOG_LEVEL,
     shutdownTimeoutMs: output.SHUTDOWN_TIMEOUT,
+    tracing,
   };
 }

@@ -28,7 +28,11 @@ export async function serve(config: Config, interruption: AbortSignal): Promise<
     // The service does not listen yet: nothing is in flight, and every step of a start can be repeated.
     if (stopped === undefined) process.exit();
     log.flush();
-    stopped.then((cutOff) => log.info({ cutOff }, 'stopped'), crash);
+    stopped.then((cutOff) => {
+      log.info({ cutOff }, 'stopped');
+      // An export to a receiver of traces that hangs would keep the process alive.
+      if (config.tracing !== undefined) process.exit();
+    }, crash);
     setTimeout(() => {
       log.fatal('still not stopped, giving up');
       process.exit(1);

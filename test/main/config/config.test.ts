@@ -15,6 +15,7 @@ const DEFAULTS = {
   maxConnections: 10_000,
   logLevel: 'info',
   shutdownTimeoutMs: 25_000,
+  tracing: undefined,
 };
 
 const KEY = '0123456789abcdef';
