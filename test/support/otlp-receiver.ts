@@ -1,5 +1,11 @@
 import { EventEmitter, once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
@@ -19,7 +25,7 @@ type Options = {
   readonly answer?: (response: ServerResponse) => void;
 };
 
-/** A receiver of OTLP over HTTP, in protobuf or JSON. It stops when the running test ends. */
+/** A receiver of OTLP over HTTP. It stops when the running test ends. */
 export class OtlpReceiver {
   readonly port: number;
   readonly url: string;
@@ -29,16 +35,20 @@ export class OtlpReceiver {
   private constructor(server: Server, answer: (response: ServerResponse) => void) {
     ({ port: this.port } = server.address() as AddressInfo);
     this.url = `http://127.0.0.1:${this.port}`;
-    server.on('request', async (request, response) => {
+    const receive = async (request: IncomingMessage, response: ServerResponse) => {
       const { url: path, headers } = request;
-      const spans = decodeSpans(headers['content-type'], await buffer(request));
+      const spans = decodeSpans(await buffer(request));
       this.exports.push({ path, headers, spans });
       answer(response);
       this.#news.emit('export');
-    });
+    };
+    server.on('request', (request, response) => void receive(request, response));
   }
 
-  static async start({ port = 0, answer = (response) => response.end() }: Options = {}): Promise<OtlpReceiver> {
+  static async start({
+    port = 0,
+    answer = (response) => response.end(),
+  }: Options = {}): Promise<OtlpReceiver> {
     const server = createServer().listen(port, '127.0.0.1');
     onTestFinished(() => {
       server.close();

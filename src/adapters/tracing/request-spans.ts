@@ -25,9 +25,18 @@ export type RequestOutcome = {
 };
 
 /** RFC 9110, section 9, RFC 5789 and QUERY. The conventions call every other method `_OTHER`. */
-const METHODS = new Set(
-  ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH', 'QUERY'],
-);
+const METHODS = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'DELETE',
+  'CONNECT',
+  'OPTIONS',
+  'TRACE',
+  'PATCH',
+  'QUERY',
+]);
 
 /**
  * The spans of requests: https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server-span

@@ -3,7 +3,6 @@ import { DEFAULT_DATABASE_URL } from './variables.ts';
 
 type Given = Readonly<Record<string, string>>;
 
-const PROTOCOLS = ['http/protobuf', 'http/json'] as const;
 const SAMPLERS = [
   'always_on',
   'always_off',
@@ -15,7 +14,6 @@ const SAMPLERS = [
 
 /** How spans are made and sent. */
 export type TracingConfig = {
-  readonly protocol: (typeof PROTOCOLS)[number];
   /** Whether a request continues the trace that its `traceparent` names. */
   readonly readsTraceparent: boolean;
   readonly sampler: (typeof SAMPLERS)[number];
@@ -40,7 +38,6 @@ export type TracingConfig = {
   readonly variables: Given;
 };
 
-const PROTOCOL = `must be ${PROTOCOLS.join(' or ')}; grpc is not supported`;
 const ENDPOINT = 'must be an http or https URL, such as http://localhost:4318';
 const PROPAGATORS = 'must be tracecontext, baggage or both, comma-separated, or none';
 const RATIO = 'must be a number from 0 to 1';
@@ -49,7 +46,7 @@ const Endpoint = v.pipe(
   v.string(),
   v.check((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), ENDPOINT),
 );
-const Protocol = v.picklist(PROTOCOLS, PROTOCOL);
+const Protocol = v.optional(v.literal('http/protobuf', 'must be http/protobuf'));
 
 const Propagators = v.pipe(
   v.string(),
@@ -57,12 +54,7 @@ const Propagators = v.pipe(
   v.array(v.picklist(['tracecontext', 'baggage', 'none'], PROPAGATORS)),
 );
 
-const Ratio = v.pipe(
-  v.string(),
-  v.regex(/^\d*\.?\d+$/, RATIO),
-  v.transform(Number),
-  v.maxValue(1, RATIO),
-);
+const Ratio = v.pipe(v.string(), v.regex(/^\d*\.?\d+$/, RATIO), v.transform(Number), v.maxValue(1, RATIO));
 
 function integer(min: number, initial: number) {
   const rule = `must be an integer from ${min} to 1000000000`;
@@ -81,8 +73,8 @@ const Variables = v.object({
   OTEL_TRACES_EXPORTER: v.optional(v.literal('otlp', 'must be otlp or none')),
   OTEL_EXPORTER_OTLP_ENDPOINT: v.optional(Endpoint),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: v.optional(Endpoint),
-  OTEL_EXPORTER_OTLP_PROTOCOL: v.optional(Protocol, 'http/protobuf'),
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: v.optional(Protocol),
+  OTEL_EXPORTER_OTLP_PROTOCOL: Protocol,
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: Protocol,
   OTEL_PROPAGATORS: v.optional(Propagators, 'tracecontext,baggage'),
   OTEL_TRACES_SAMPLER: v.optional(
     v.picklist(SAMPLERS, `must be one of ${SAMPLERS.join(', ')}`),
@@ -115,7 +107,6 @@ export function readTracing(given: Given): {
     return { tracing: undefined, problems };
   }
   const tracing = {
-    protocol: output.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? output.OTEL_EXPORTER_OTLP_PROTOCOL,
     readsTraceparent: output.OTEL_PROPAGATORS.includes('tracecontext'),
     sampler: output.OTEL_TRACES_SAMPLER,
     samplerRatio: output.OTEL_TRACES_SAMPLER_ARG,

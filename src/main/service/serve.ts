@@ -28,15 +28,16 @@ export async function serve(config: Config, interruption: AbortSignal): Promise<
     // The service does not listen yet: nothing is in flight, and every step of a start can be repeated.
     if (stopped === undefined) process.exit();
     log.flush();
-    stopped.then((cutOff) => {
-      log.info({ cutOff }, 'stopped');
-      // An export to a receiver of traces that hangs would keep the process alive.
-      if (config.tracing !== undefined) process.exit();
-    }, crash);
+    stopped.then(onStopped, crash);
     setTimeout(() => {
       log.fatal('still not stopped, giving up');
       process.exit(1);
     }, config.shutdownTimeoutMs + CLOSE_MS).unref();
+  };
+  const onStopped = (cutOff: number) => {
+    log.info({ cutOff }, 'stopped');
+    // An export to a receiver of traces that hangs would keep the process alive.
+    if (config.tracing !== undefined) process.exit();
   };
   const crash = (err: unknown) => {
     log.fatal({ err }, 'stopping because of a bug');

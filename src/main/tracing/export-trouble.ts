@@ -51,7 +51,6 @@ export class ExportTrouble {
 
   /** Takes the messages of the SDK. It warns when its queue was full; {@link watch} knows the rest. */
   get sdkLog(): DiagLogger {
-    const ignore = () => {};
     const warn = (message: string) => {
       const [, dropped] = /^Dropped (\d+) spans/.exec(message) ?? [];
       if (dropped !== undefined) this.lost(Number(dropped), 'more spans wait than OTEL_BSP_MAX_QUEUE_SIZE');
@@ -65,3 +64,5 @@ function reasonOf(error: (Error & { readonly code?: unknown }) | undefined): str
   // An error for several addresses has no message of its own.
   return [error?.message, error?.code].filter(Boolean).join(', ') || 'unknown';
 }
+
+function ignore(): void {}

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { context, diag, type DiagLogger, DiagLogLevel } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import {
   defaultResource,
   detectResources,
@@ -16,7 +17,6 @@ import {
   BatchSpanProcessor,
   ParentBasedSampler,
   type Sampler,
-  type SpanExporter,
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
@@ -42,24 +42,13 @@ const SAMPLERS = {
   parentbased_traceidratio: (ratio) => new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
 } satisfies Record<TracingConfig['sampler'], (ratio: number) => Sampler>;
 
-const EXPORTERS = {
-  'http/protobuf': async () => {
-    const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-proto');
-    return new OTLPTraceExporter();
-  },
-  'http/json': async () => {
-    const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-http');
-    return new OTLPTraceExporter();
-  },
-} satisfies Record<TracingConfig['protocol'], () => Promise<SpanExporter>>;
-
 /** Starts the SDK, which sends spans until {@link Tracing.stop}. One at a time in a process. */
-export async function openTracing(config: TracingConfig, log: Logger): Promise<Tracing> {
+export function openTracing(config: TracingConfig, log: Logger): Tracing {
   const { sampler, samplerRatio, maxAttributeChars, batch } = config;
   // The SDK reads the variables of the exporter and of the resource itself, but not from --env-file.
   Object.assign(process.env, config.variables);
   setSdkLog({ ...SILENT, warn: (message) => log.warn(message) });
-  const exporter = await EXPORTERS[config.protocol]();
+  const exporter = new OTLPTraceExporter();
   const resource = resourceOf();
   const trouble = new ExportTrouble(log);
   setSdkLog(trouble.sdkLog);

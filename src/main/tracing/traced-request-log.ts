@@ -11,8 +11,6 @@ import { requestLog } from '../log/request-log.ts';
  */
 export function tracedRequestLog(log: Logger, spans: RequestSpans): RequestLog {
   const lines = requestLog(log.child({}, { formatters: { log: withTraceIds } }));
-  // A report that belongs to no request may come while the context of one is active.
-  const withoutTrace = (report: () => void) => context.with(ROOT_CONTEXT, report);
   return {
     answered: (record, request) => {
       spans.end(request, record);
@@ -26,6 +24,11 @@ export function tracedRequestLog(log: Logger, spans: RequestSpans): RequestLog {
     connectionTrouble: (trouble) => withoutTrace(() => lines.connectionTrouble(trouble)),
     notLimited: (error, requestId) => lines.notLimited(error, requestId),
   };
+}
+
+/** For a report that belongs to no request. It may come while the context of one is active. */
+function withoutTrace(report: () => void): void {
+  context.with(ROOT_CONTEXT, report);
 }
 
 function withTraceIds(fields: object): object {

@@ -62,7 +62,11 @@ async function spansOf(work: () => Promise<unknown>) {
   });
 }
 
-const CALLS: [name: string, collection: string | undefined, call: (storage: ServiceStorage) => Promise<unknown>][] = [
+const CALLS: [
+  name: string,
+  collection: string | undefined,
+  call: (storage: ServiceStorage) => Promise<unknown>,
+][] = [
   ['insert', 'pets', ({ pets }) => pets.insert(PET)],
   ['insertOnce', 'pets', ({ pets }) => pets.insertOnce(PET, ONCE)],
   ['findById', 'pets', ({ pets }) => pets.findById(1n)],
@@ -122,7 +126,7 @@ describe('a call to the storage', () => {
 });
 
 describe('a call that rejects', () => {
-  const UNSET = { status: { code: 0 }, attributes: expect.not.objectContaining({ 'error.type': expect.anything() }) };
+  const UNSET = { status: { code: 0 }, attributes: { 'error.type': undefined } };
 
   it.each<[string, unknown, object]>([
     [
@@ -151,7 +155,7 @@ describe('a call that rejects', () => {
     ["a client's mistake", new IdempotencyKeyReused(), UNSET],
   ])('because of %s says so, and rejects with the same error', async (_, error, expected) => {
     const storage = memory();
-    // oxlint-disable-next-line typescript/only-throw-error, typescript/prefer-promise-reject-errors
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors
     storage.pets.findById = () => Promise.reject(error);
     const { pets } = traceStorage(storage, tracer, 'sqlite');
     const getPet = traceUseCase(tracer, 'GetPet', new GetPet(pets));

@@ -5,7 +5,6 @@ import { readTracing } from '../../../src/main/config/tracing.ts';
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' };
 
 const DEFAULTS = {
-  protocol: 'http/protobuf',
   readsTraceparent: true,
   sampler: 'parentbased_always_on',
   samplerRatio: 1,
@@ -48,11 +47,7 @@ describe('traces are off with', () => {
 });
 
 it.each<[Record<string, string>, object]>([
-  [{ OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }, { protocol: 'http/json' }],
-  [
-    { OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
-    { protocol: 'http/json' },
-  ],
+  [{ OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, {}],
   [{ OTEL_PROPAGATORS: 'none' }, { readsTraceparent: false }],
   [{ OTEL_PROPAGATORS: 'baggage' }, { readsTraceparent: false }],
   [{ OTEL_PROPAGATORS: 'baggage, tracecontext' }, { readsTraceparent: true }],
@@ -89,9 +84,13 @@ it.each([
 describe('an invalid variable is refused:', () => {
   it.each<[name: string, value: string, rule: string]>([
     ['OTEL_TRACES_EXPORTER', 'console', 'must be otlp or none'],
-    ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', 'must be http/protobuf or http/json; grpc is not supported'],
-    ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'grpc', 'must be http/protobuf or http/json; grpc is not supported'],
-    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector', 'must be an http or https URL, such as http://localhost:4318'],
+    ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', 'must be http/protobuf'],
+    ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'grpc', 'must be http/protobuf'],
+    [
+      'OTEL_EXPORTER_OTLP_ENDPOINT',
+      'collector',
+      'must be an http or https URL, such as http://localhost:4318',
+    ],
     [
       'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
       'ftp://collector.example',
@@ -121,7 +120,7 @@ describe('an invalid variable is refused:', () => {
     expect(() => readConfig(environment)).toThrow(
       new InvalidConfig([
         'PORT must be an integer from 0 to 65535',
-        'OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf or http/json; grpc is not supported',
+        'OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf',
       ]),
     );
   });

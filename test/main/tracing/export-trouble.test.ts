@@ -72,7 +72,11 @@ it('counts the spans that the queue of the SDK had no room for, and ignores its 
 
 it.each([
   ['its message', new Error('Unauthorized'), 'Unauthorized'],
-  ['its code too', Object.assign(new Error('Unauthorized'), { code: 401, data: 'secret' }), 'Unauthorized, 401'],
+  [
+    'its code too',
+    Object.assign(new Error('Unauthorized'), { code: 401, data: 'secret' }),
+    'Unauthorized, 401',
+  ],
   ['its code alone', Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }), 'ECONNREFUSED'],
   ['nothing', undefined, 'unknown'],
 ])('gives the reason of a failed export by %s', async (_, error, reason) => {

@@ -105,7 +105,9 @@ it('spans beyond the queue are dropped while the receiver is slow', async () => 
   await receiver.count(6);
   held[1]?.end();
   await list('later');
-  expect(await service.logged(LOST)).toMatchObject({ reason: 'more spans wait than OTEL_BSP_MAX_QUEUE_SIZE' });
+  expect(await service.logged(LOST)).toMatchObject({
+    reason: 'more spans wait than OTEL_BSP_MAX_QUEUE_SIZE',
+  });
   const spans = await receiver.count(9);
   const ids = spans.flatMap(({ attributes }) => attributes['http.response.header.x-request-id'] ?? []);
   expect(ids).toStrictEqual(['sent', 'queued', 'later']);
