@@ -1,10 +1,23 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { ROOT_CONTEXT } from '@opentelemetry/api';
+import { context, ROOT_CONTEXT, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
-import { expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { RequestSpans } from '../../../src/adapters/tracing/request-spans.ts';
+
+beforeAll(() => {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+});
+afterAll(() => context.disable());
+
+/** The context of another request. On a connection that pipelines, it may be active when the next request begins. */
+const OTHER = trace.setSpanContext(ROOT_CONTEXT, {
+  traceId: '0af7651916cd43dd8448eb211c80319c',
+  spanId: 'b7ad6b7169203331',
+  traceFlags: 1,
+});
 
 const OUTCOME = { requestId: 'r1', route: undefined, status: 200, keyId: undefined };
 
@@ -23,7 +36,9 @@ async function spanOf({ path = '/', base = 'http://petstore.example', outcome = 
     spans.end(request, { ...OUTCOME, ...outcome });
     response.end();
   };
-  const server = createServer(spans.around(handle, () => base)).listen(0, '127.0.0.1');
+  const listener = spans.around(handle, () => base);
+  const server = createServer((...request) => context.with(OTHER, () => listener(...request)));
+  server.listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -34,6 +49,7 @@ async function spanOf({ path = '/', base = 'http://petstore.example', outcome = 
   response.resume();
   const [span, ...rest] = exporter.getFinishedSpans();
   expect(rest).toStrictEqual([]);
+  expect(span?.parentSpanContext).toBeUndefined();
   return { name: span?.name, status: span?.status, attributes: span?.attributes };
 }
 

@@ -7,7 +7,7 @@ import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-reposito
 import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.ts';
 import { traceStorage } from '../../../src/adapters/tracing/trace-storage.ts';
 import { traceUseCase } from '../../../src/adapters/tracing/trace-use-case.ts';
-import { DamagedPet, IdempotencyKeyReused } from '../../../src/application/pets/errors.ts';
+import { DamagedPet, IdempotencyKeyReused, PetNotFound } from '../../../src/application/pets/errors.ts';
 import { GetPet } from '../../../src/application/pets/get-pet.ts';
 import type { ServiceStorage } from '../../../src/application/ports/storage.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
@@ -126,52 +126,58 @@ describe('a call to the storage', () => {
 });
 
 describe('a call that rejects', () => {
-  const UNSET = { status: { code: 0 }, attributes: { 'error.type': undefined } };
+  const UNSET = { status: { code: 0 }, errorType: undefined };
+
+  /** The spans of getPet, with the storage and the use case in them. */
+  async function failures(storage: ServiceStorage) {
+    const { pets } = traceStorage(storage, tracer, 'sqlite');
+    const getPet = traceUseCase(tracer, 'GetPet', new GetPet(pets));
+    const spans = await spansOf(() => getPet.execute(7n));
+    return {
+      spans: spans.map(({ name, status, attributes }) => ({
+        name,
+        status,
+        errorType: attributes['error.type'],
+      })),
+      error: await outcome(() => getPet.execute(7n)),
+    };
+  }
 
   it.each<[string, unknown, object]>([
     [
       'an outage',
       new StorageUnavailable('no primary'),
-      { status: { code: 2, message: 'no primary' }, attributes: { 'error.type': 'storage-unavailable' } },
+      { status: { code: 2, message: 'no primary' }, errorType: 'storage-unavailable' },
     ],
     [
       'a damaged record',
       new DamagedPet(7n, 'name must be text'),
       {
         status: { code: 2, message: 'the pet with the id 7 is damaged in the storage: name must be text' },
-        attributes: { 'error.type': 'damaged-pet' },
+        errorType: 'damaged-pet',
       },
     ],
-    [
-      'a bug',
-      new TypeError('boom'),
-      { status: { code: 2, message: 'boom' }, attributes: { 'error.type': 'TypeError' } },
-    ],
-    [
-      'a thrown string',
-      'boom',
-      { status: { code: 2, message: 'boom' }, attributes: { 'error.type': '_OTHER' } },
-    ],
+    ['a bug', new TypeError('boom'), { status: { code: 2, message: 'boom' }, errorType: 'TypeError' }],
+    ['a thrown string', 'boom', { status: { code: 2, message: 'boom' }, errorType: '_OTHER' }],
     ["a client's mistake", new IdempotencyKeyReused(), UNSET],
   ])('because of %s says so, and rejects with the same error', async (_, error, expected) => {
     const storage = memory();
     // oxlint-disable-next-line typescript/prefer-promise-reject-errors
     storage.pets.findById = () => Promise.reject(error);
-    const { pets } = traceStorage(storage, tracer, 'sqlite');
-    const getPet = traceUseCase(tracer, 'GetPet', new GetPet(pets));
-    expect(await spansOf(() => getPet.execute(7n))).toMatchObject([
+    const found = await failures(storage);
+    expect(found.spans).toStrictEqual([
       { name: 'findById pets', ...expected },
       { name: 'GetPet', ...expected },
     ]);
-    expect(await outcome(() => getPet.execute(7n))).toBe(error);
+    expect(found.error).toBe(error);
   });
 
   it('because a pet does not exist is no failure', async () => {
-    const { pets } = traceStorage(memory(), tracer, 'sqlite');
-    const getPet = traceUseCase(tracer, 'GetPet', new GetPet(pets));
-    expect(await spansOf(() => getPet.execute(7n))).toMatchObject([
-      { name: 'findById pets', ...UNSET, isBelowRequest: false },
-      { name: 'GetPet', ...UNSET, isBelowRequest: true },
+    const found = await failures(memory());
+    expect(found.spans).toStrictEqual([
+      { name: 'findById pets', ...UNSET },
+      { name: 'GetPet', ...UNSET },
     ]);
+    expect(found.error).toStrictEqual(new PetNotFound(7n));
   });
 });

@@ -121,6 +121,8 @@ it('a request without a caller begins a trace of its own', async () => {
   await ask(`${run.url}/v1/pets`);
   await ask(`${run.url}/v1/pets`, { headers: { traceparent: 'not a traceparent' } });
   const spans = await run.receiver.count(6);
+  const names = ['list pets', 'ListPets', 'GET /v1/pets'];
+  expect(spans.map(({ name }) => name)).toStrictEqual([...names, ...names]);
   const requests = spans.filter(({ kind }) => kind === SERVER);
   expect(requests).toMatchObject([
     { parentSpanId: undefined, traceId: expect.stringMatching(TRACE_ID) },
@@ -208,6 +210,8 @@ it("a client's mistake is no error, and a span has no query, key or body", async
     ['HTTP', 405, '/v1/pets', '_OTHER', 'LINK'],
   ]);
   expect(receiver.spans.map(({ status }) => status)).toStrictEqual(receiver.spans.map(() => UNSET));
+  const first = receiver.spans.filter(({ traceId }) => traceId === requests[0]?.traceId);
+  expect(first.map(({ name }) => name)).toStrictEqual(['findById pets', 'GetPet', 'GET /v1/pets/:petId']);
   const lookup = receiver.spans.find(({ name }) => name === 'findById api_keys');
   expect(lookup).toMatchObject({ parentSpanId: requests[3]?.spanId });
   expect(JSON.stringify(receiver.spans)).not.toMatch(new RegExp(`secret|${KEY}|${token}`));
