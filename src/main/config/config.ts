@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import type { Storage, StorageKind } from '../../application/ports/storage.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 import { STORAGES } from '../storages.ts';
+import { readTracing, type TracingConfig } from './tracing.ts';
 import { type Variables, variables } from './variables.ts';
 
 /** The configuration of the service, from its environment. */
@@ -28,6 +29,8 @@ export type Config = {
   readonly shutdownDelayMs: number;
   /** How long requests in flight may take after that. */
   readonly shutdownTimeoutMs: number;
+  /** `undefined`: traces are off. */
+  readonly tracing: TracingConfig | undefined;
 };
 
 /** The environment is invalid. Has one printable line for each invalid variable. */
@@ -43,7 +46,7 @@ export class InvalidConfig extends Error {
 }
 
 /**
- * Reads the variables of the service. An empty one counts as absent.
+ * Reads the variables of the service and of OpenTelemetry. An empty one counts as absent.
  *
  * @throws {InvalidConfig} naming every invalid variable and its rule, but never its value, which may be a secret
  */
@@ -51,11 +54,14 @@ export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,
   storages: readonly StorageKind[] = STORAGES,
 ): Config {
-  const given = Object.entries(environment).filter(([, value]) => value !== undefined && value !== '');
-  const { success, output, issues } = v.safeParse(variables(storages), Object.fromEntries(given));
-  if (!success) {
-    const problems = issues.map(({ path, message }) => `${String(path?.[0].key)} ${message}`);
-    throw new InvalidConfig([...new Set(problems)]);
+  const given = Object.fromEntries(
+    Object.entries(environment).filter((entry): entry is [string, string] => Boolean(entry[1])),
+  );
+  const { success, output, issues = [] } = v.safeParse(variables(storages), given);
+  const { tracing, problems } = readTracing(given);
+  if (!success || problems.length > 0) {
+    const others = issues.map(({ path, message }) => `${String(path?.[0].key)} ${message}`);
+    throw new InvalidConfig([...new Set([...others, ...problems])]);
   }
   const storage = output.DATABASE_URL;
   // `auto` is refused on every machine alike, however many cores it has.
@@ -79,5 +85,6 @@ export function readConfig(
     logLevel: output.LOG_LEVEL,
     shutdownDelayMs: output.SHUTDOWN_DELAY,
     shutdownTimeoutMs: output.SHUTDOWN_TIMEOUT,
+    tracing,
   };
 }

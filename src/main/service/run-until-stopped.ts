@@ -7,7 +7,7 @@ import type { Service } from './start.ts';
 const CLOSE_MS = 3_000;
 
 type Options = {
-  readonly config: Pick<Config, 'shutdownDelayMs' | 'shutdownTimeoutMs'>;
+  readonly config: Pick<Config, 'shutdownDelayMs' | 'shutdownTimeoutMs' | 'tracing'>;
   readonly log: Logger;
   /** Aborted with an {@link Interrupted}, or with a text for the log. */
   readonly interruption: AbortSignal;
@@ -35,7 +35,7 @@ export async function runUntilStopped(
     // The service does not listen yet: nothing is in flight, and every step of a start can be repeated.
     if (stopped === undefined) process.exit();
     log.flush();
-    stopped.then((cutOff) => log.info({ cutOff }, 'stopped'), crash);
+    stopped.then(onStopped, crash);
     setTimeout(
       () => {
         log.fatal('still not stopped, giving up');
@@ -43,6 +43,11 @@ export async function runUntilStopped(
       },
       config.shutdownDelayMs + config.shutdownTimeoutMs + CLOSE_MS,
     ).unref();
+  };
+  const onStopped = (cutOff: number) => {
+    log.info({ cutOff }, 'stopped');
+    // An export to a receiver of traces that hangs would keep the process alive.
+    if (config.tracing !== undefined) process.exit();
   };
   const crash = (err: unknown) => {
     log.fatal({ err }, 'stopping because of a bug');

@@ -6,7 +6,7 @@ import type { ServiceStorage } from '../../application/ports/storage.ts';
 import { compose } from '../compose.ts';
 import type { Config } from '../config/config.ts';
 import { auditLog } from '../log/audit-log.ts';
-import { requestLog } from '../log/request-log.ts';
+import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
 import { MADE_KEY_LABEL, type MadeKey, type StartKeys, startKeys } from './start-keys.ts';
 
 export type Service = {
@@ -60,7 +60,8 @@ async function startOn(
   log: Logger,
   { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits, keys: given }: StartOptions,
 ): Promise<Service> {
-  const { pets, keys, probe, limiter } = storage;
+  const tracing = await tracingOf(config, log);
+  const { pets, keys, probe, limiter } = tracing.storage(storage);
   const { known, made } = given ?? (await startKeys(config, keys, { now, log }));
   const resolve = compose({
     pets,
@@ -69,7 +70,8 @@ async function startOn(
     ...(limiter !== undefined && { limiter }),
     settings: config,
     knownKeys: known,
-    log: requestLog(log),
+    log: tracing.requestLog(log),
+    tracing,
     now,
     isDraining: () => server.isDraining,
   });
@@ -88,7 +90,8 @@ async function startOn(
     const cutOff = await server.drain(config.shutdownTimeoutMs, config.shutdownDelayMs);
     clearInterval(recording);
     // A storage that does not answer does not delay the stop.
-    await Promise.race([recordUses(), sleep(LAST_USES_MS, undefined, { ref: false })]);
+    const usesRecorded = Promise.race([recordUses(), sleep(LAST_USES_MS, undefined, { ref: false })]);
+    await Promise.all([usesRecorded, tracing.stop()]);
     await storage.close();
     return cutOff;
   };
@@ -101,6 +104,13 @@ async function startOn(
     madeKey: made,
     stop: () => (stopped ??= stop()),
   };
+}
+
+/** The SDK of OpenTelemetry is loaded only if traces are on. */
+async function tracingOf({ tracing }: Config, log: Logger): Promise<Tracing> {
+  if (tracing === undefined) return NO_TRACING;
+  const { openTracing } = await import('../tracing/open-tracing.ts');
+  return openTracing(tracing, log);
 }
 
 function urlOf(host: string, { port }: HttpServer): string {

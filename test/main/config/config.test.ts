@@ -18,6 +18,7 @@ const DEFAULTS = {
   logLevel: 'info',
   shutdownDelayMs: 0,
   shutdownTimeoutMs: 25_000,
+  tracing: undefined,
 };
 
 const KEY = '0123456789abcdef';
