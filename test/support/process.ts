@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import { resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { afterDeath } from './after-death.ts';
+import { PEM_FILES, SPEAKS_TLS } from './tls/pem-files.ts';
 import { waitFor } from './wait-for.ts';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
@@ -132,7 +133,10 @@ export function run(command: string, args: readonly string[], env: Record<string
   return program;
 }
 
+const TLS_ENV = SPEAKS_TLS ? { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key } : {};
+
 /** Runs the service: on a free port and with its pets in memory, unless `env` says otherwise. */
 export function runService(env: Record<string, string> = {}, args: readonly string[] = []): Program {
-  return run(process.execPath, [...SERVICE, ...args], { PORT: '0', DATABASE_URL: 'memory:', ...env });
+  const initial = { PORT: '0', DATABASE_URL: 'memory:', ...TLS_ENV };
+  return run(process.execPath, [...SERVICE, ...args], { ...initial, ...env });
 }

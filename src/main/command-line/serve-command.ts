@@ -4,5 +4,5 @@ import type { Command } from './command.ts';
 
 export const serveCommand: Command = {
   lasts: true,
-  run: (_given, { env, signal, storages }) => serve(readConfig(env, storages), signal),
+  run: (_given, session) => serve(readConfig(session.env, session.storages), session),
 };

@@ -20,9 +20,13 @@ export type Config = {
   /** The limit of an API key without its own. `undefined`: no limit. */
   readonly rateLimit: RateLimit | undefined;
   readonly maxConnections: number;
+  /** The PEM files of the certificate and its key. `undefined`: plain HTTP. */
+  readonly tls: TlsFiles | undefined;
   readonly logLevel: Variables['LOG_LEVEL'];
   readonly shutdownTimeoutMs: number;
 };
+
+export type TlsFiles = { readonly certFile: string; readonly keyFile: string };
 
 /** The environment is invalid. Has one printable line for each invalid variable. */
 export class InvalidConfig extends Error {
@@ -51,6 +55,7 @@ export function readConfig(
     const problems = issues.map(({ path, message }) => `${String(path?.[0].key)} ${message}`);
     throw new InvalidConfig([...new Set(problems)]);
   }
+  const { TLS_CERT: certFile, TLS_KEY: keyFile } = output;
   return {
     host: output.HOST,
     port: output.PORT,
@@ -62,6 +67,7 @@ export function readConfig(
     corsOrigins: output.CORS_ORIGINS ?? [],
     rateLimit: output.RATE_LIMIT,
     maxConnections: output.MAX_CONNECTIONS,
+    tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
     logLevel: output.LOG_LEVEL,
     shutdownTimeoutMs: output.SHUTDOWN_TIMEOUT,
   };

@@ -20,6 +20,7 @@ const LABELS = 'must have a different label for each key';
 const CORS_ORIGINS =
   'must be comma-separated origins, each a scheme, a host and an optional port, such as https://shop.example';
 const MAX_CONNECTIONS = 'must be an integer from 1 to 1000000';
+const TLS_PAIR = 'and TLS_KEY must be set together';
 const DURATION = 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m';
 
 const Flag = v.pipe(
@@ -106,7 +107,7 @@ export function variables(storages: readonly StorageKind[]) {
     v.transform((url) => parseDatabaseUrl(url, storages)),
     v.custom<NonNullable<ReturnType<typeof parseDatabaseUrl>>>((storage) => storage !== undefined, rule),
   );
-  return v.object({
+  const each = v.object({
     HOST: v.optional(v.string(), '127.0.0.1'),
     PORT: v.optional(Port, '3000'),
     DATABASE_URL: v.optional(DatabaseUrl, DEFAULT_DATABASE_URL),
@@ -117,9 +118,18 @@ export function variables(storages: readonly StorageKind[]) {
     CORS_ORIGINS: v.optional(CorsOrigins),
     RATE_LIMIT: v.optional(RateLimit),
     MAX_CONNECTIONS: v.optional(MaxConnections, String(SERVER_LIMITS.maxConnections)),
+    TLS_CERT: v.optional(v.string()),
+    TLS_KEY: v.optional(v.string()),
     LOG_LEVEL: v.optional(v.picklist(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`), 'info'),
     SHUTDOWN_TIMEOUT: v.optional(DurationMs, '25s'),
   });
+  const isPair = ({ TLS_CERT, TLS_KEY }: { readonly TLS_CERT?: string; readonly TLS_KEY?: string }) =>
+    (TLS_CERT === undefined) === (TLS_KEY === undefined);
+  // A partial check runs even if other variables are invalid.
+  return v.pipe(
+    each,
+    v.forward(v.partialCheck([['TLS_CERT'], ['TLS_KEY']], isPair, TLS_PAIR), ['TLS_CERT']),
+  );
 }
 
 export type Variables = v.InferOutput<ReturnType<typeof variables>>;
@@ -136,6 +146,8 @@ const HELP = {
   CORS_ORIGINS: 'comma-separated origins whose pages may use the API in a browser',
   RATE_LIMIT: 'how many requests a key may send, such as 600/60s; a key can have its own limit',
   MAX_CONNECTIONS: 'how many connections may be open at once; the service closes further ones',
+  TLS_CERT: 'a PEM file with the certificate and its chain: the service then speaks HTTPS; read again on SIGHUP',
+  TLS_KEY: 'a PEM file with the private key of TLS_CERT, not encrypted',
   LOG_LEVEL: LOG_LEVELS.join(', '),
   SHUTDOWN_TIMEOUT: 'how long requests in flight may take at shutdown: 500ms, 25s, 2m',
 } satisfies Record<keyof Variables, string>;

@@ -2,7 +2,10 @@ import { CREATE_KEY } from './start-keys.ts';
 import type { Config } from '../config/config.ts';
 import { Interrupted } from '../interrupted.ts';
 import { openServiceLog, openStandardError } from '../log/service-log.ts';
+import type { Io } from '../command-line/session.ts';
 import { type Service, start } from './start.ts';
+
+type Signals = Pick<Io, 'signal' | 'onHangUp'>;
 
 /** How long the process may take to close the storage after `SHUTDOWN_TIMEOUT`. */
 const CLOSE_MS = 3_000;
@@ -10,10 +13,12 @@ const CLOSE_MS = 3_000;
 /**
  * Starts the service, which runs until an interruption or a bug ends it.
  *
- * @param interruption aborted with an {@link Interrupted}
+ * With TLS, a hang-up (SIGHUP) makes it read its certificate again. Without TLS there is nothing to read again, and a
+ * hang-up interrupts: the terminal that the service was started in has closed.
+ *
  * @throws what `start` throws
  */
-export async function serve(config: Config, interruption: AbortSignal): Promise<void> {
+export async function serve(config: Config, { signal, onHangUp }: Signals): Promise<void> {
   const standardError = openStandardError();
   const log = await openServiceLog(config, standardError);
   let service: Service | undefined = undefined;
@@ -40,25 +45,32 @@ export async function serve(config: Config, interruption: AbortSignal): Promise<
     stop('bug');
   };
   const onAbort = () => {
-    const reason: unknown = interruption.reason;
+    const reason: unknown = signal.reason;
     stop(reason instanceof Interrupted ? reason.signal : String(reason));
   };
-  if (interruption.aborted) onAbort();
-  interruption.addEventListener('abort', onAbort);
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort);
   // Unhandled rejections arrive here too.
   process.on('uncaughtException', crash);
 
-  service = await start(config, log);
+  const starting = start(config, log);
+  if (config.tls !== undefined) {
+    // After the start, if it succeeds.
+    onHangUp(() => void starting.then(({ renewCertificate }) => renewCertificate?.(), () => undefined));
+  }
+  service = await starting;
   log.info({ url: service.url }, `listening on ${service.url}`);
   const { url, madeKey } = service;
   // Flushed at once, because scripts wait for this line.
   log.flush(() => {
     if (madeKey === undefined) return;
     // A key never goes into the log.
+    // Few certificates are for the loopback address, which is the only one that a key is made for.
+    const insecure = config.tls === undefined ? '' : '--insecure ';
     const lasting = config.storage.persistent ? `To create a lasting key:\n\n  ${CREATE_KEY}\n\n` : '';
     standardError.write(
       `\nThere is no API key yet, so one was made for this run. Try:\n\n` +
-        `  curl -H 'Authorization: Bearer ${madeKey}' '${url}/v1/pets'\n\n` +
+        `  curl ${insecure}-H 'Authorization: Bearer ${madeKey}' '${url}/v1/pets'\n\n` +
         `Or paste the key into the page of the API:\n\n  ${url}/docs\n\n${lasting}`,
     );
     standardError.flush();

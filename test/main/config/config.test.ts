@@ -13,6 +13,7 @@ const DEFAULTS = {
   corsOrigins: [],
   rateLimit: undefined,
   maxConnections: 10_000,
+  tls: undefined,
   logLevel: 'info',
   shutdownTimeoutMs: 25_000,
 };
@@ -119,6 +120,17 @@ describe('the configuration', () => {
   ] as const)('takes %s=%s', (variable, text, value) => {
     const name = FIELDS[variable];
     expect(read({ [variable]: text })).toStrictEqual({ ...DEFAULTS, [name]: value });
+  });
+
+  it('takes TLS_CERT and TLS_KEY together', () => {
+    expect(read({ TLS_CERT: 'cert.pem', TLS_KEY: 'key.pem' })).toStrictEqual({
+      ...DEFAULTS,
+      tls: { certFile: 'cert.pem', keyFile: 'key.pem' },
+    });
+    const problem = 'TLS_CERT and TLS_KEY must be set together';
+    expect(problemsOf({ TLS_CERT: 'cert.pem' })).toStrictEqual([problem]);
+    expect(problemsOf({ TLS_KEY: 'key.pem', TLS_CERT: '' })).toStrictEqual([problem]);
+    expect(problemsOf({ TLS_KEY: 'key.pem', PORT: 'http' })).toStrictEqual([`PORT ${ALLOWED.PORT}`, problem]);
   });
 
   it.each([
@@ -303,6 +315,8 @@ describe('the description of the variables', () => {
       ['CORS_ORIGINS', 'none'],
       ['RATE_LIMIT', 'none'],
       ['MAX_CONNECTIONS', '10000'],
+      ['TLS_CERT', 'none'],
+      ['TLS_KEY', 'none'],
       ['LOG_LEVEL', 'info'],
       ['SHUTDOWN_TIMEOUT', '25s'],
     ]);

@@ -18,7 +18,7 @@ export const MAX_DISCARDED_BYTES = 1024 * 1024;
 
 /** Limits of the server: how long a client may take, and how much memory its requests and answers may use. */
 export type ServerLimits = {
-  /** Time for all headers of a request, in milliseconds. Default: 10 s. */
+  /** Time for all headers of a request, and for a TLS handshake before it, in milliseconds. Default: 10 s. */
   readonly headersTimeoutMs: number;
   /** Time for the whole request, in milliseconds. Default: 30 s. */
   readonly requestTimeoutMs: number;
