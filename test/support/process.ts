@@ -133,10 +133,14 @@ export function run(command: string, args: readonly string[], env: Record<string
   return program;
 }
 
-const TLS_ENV = SPEAKS_TLS ? { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key } : {};
+/** A free port, and pets in memory. */
+export const SERVICE_ENV: Readonly<Record<string, string>> = {
+  PORT: '0',
+  DATABASE_URL: 'memory:',
+  ...(SPEAKS_TLS && { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key }),
+};
 
-/** Runs the service: on a free port and with its pets in memory, unless `env` says otherwise. */
+/** Runs the service: with {@link SERVICE_ENV}, unless `env` says otherwise. */
 export function runService(env: Record<string, string> = {}, args: readonly string[] = []): Program {
-  const initial = { PORT: '0', DATABASE_URL: 'memory:', ...TLS_ENV };
-  return run(process.execPath, [...SERVICE, ...args], { ...initial, ...env });
+  return run(process.execPath, [...SERVICE, ...args], { ...SERVICE_ENV, ...env });
 }

@@ -36,7 +36,7 @@ export class RawConnection {
     });
   }
 
-  /** With TLS, the handshake is over: it may have failed, which ends the connection. */
+  /** With TLS, the handshake is over on both sides: it may have failed, which ends the connection. */
   static async open(port: number, { tls = SPEAKS_TLS } = {}): Promise<RawConnection> {
     // Half-open: the test decides when its side ends.
     const tcp = connect({ host: '127.0.0.1', port, allowHalfOpen: true, noDelay: true });
@@ -44,7 +44,8 @@ export class RawConnection {
     if (!tls) return new RawConnection(tcp, tcp);
     const socket = startTls({ socket: tcp, ca: ROOT_CERT });
     const connection = new RawConnection(socket, tcp);
-    await new Promise((resolve) => void socket.once('secureConnect', resolve).once('close', resolve));
+    // In TLS 1.3 the server ends the handshake last, and sends a session then.
+    await new Promise((resolve) => void socket.once('session', resolve).once('close', resolve));
     return connection;
   }
 

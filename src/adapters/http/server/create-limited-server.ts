@@ -46,12 +46,12 @@ export async function createLimitedServer(
 
 async function createTlsServer(
   options: ServerOptions,
-  limits: ServerLimits,
+  { handshakeTimeoutMs }: ServerLimits,
   { cert, key }: TlsPair,
 ): Promise<TlsServer> {
   // Loaded on demand: a start without TLS does not wait for it.
   const https = await import('node:https');
-  const server = https.createServer({ ...options, cert, key, handshakeTimeout: limits.headersTimeoutMs });
+  const server = https.createServer({ ...options, cert, key, handshakeTimeout: handshakeTimeoutMs });
   // As Node's HTTP server does. Not before, because a client that closes its side in the handshake has left.
   server.on('secureConnection', (socket) => {
     socket.allowHalfOpen = true;

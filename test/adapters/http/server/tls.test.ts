@@ -84,7 +84,7 @@ describe('a server with a certificate', () => {
 });
 
 describe('a client that does not shake hands', () => {
-  const limits = { headersTimeoutMs: 100 };
+  const limits = { handshakeTimeoutMs: 100 };
 
   test('is disconnected when it sends nothing', async () => {
     await using api = await startApi({ speaksTls: true, limits });
