@@ -11,6 +11,9 @@ const SHARED = [
   'support',
 ].map((folder) => `test/${folder}/**/*.test.ts`);
 
+/** What a client sends, and how: all of it over TLS again. */
+const OVER_TLS = ['test/adapters/http/{server,hardening}/**/*.test.ts', 'test/adapters/http/body.test.ts'];
+
 export default defineConfig({
   test: {
     globalSetup: ['test/support/mongodb-global-setup.ts'],
@@ -21,6 +24,7 @@ export default defineConfig({
     projects: [
       { extends: true, test: { name: 'isolated', include: ['test/**/*.test.ts'], exclude: SHARED } },
       { extends: true, test: { name: 'shared', include: SHARED, isolate: false } },
+      { extends: true, test: { name: 'tls', include: OVER_TLS, isolate: false, env: { TEST_TLS: 'true' } } },
     ],
     // A test without an assertion proves nothing.
     expect: { requireAssertions: true },

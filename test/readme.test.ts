@@ -161,6 +161,7 @@ describe('README', () => {
     expect(pairs(rows)).toStrictEqual(pairs(help));
   });
 
+  // Those of the section "TLS" run in test/main/service/tls.test.ts.
   it('has all commands of the documents, in the sections that the tests above run', async () => {
     // npm run test:clients runs those of docs/clients.md.
     const exclude = ['docs/clients.md'];
@@ -172,7 +173,7 @@ describe('README', () => {
       .flatMap(blocksOf)
       .filter(({ language }) => language === 'sh')
       .map(({ section }) => section);
-    const executed = ['Petstore', 'A tour', 'Keys', 'Storage', 'Moving pets and backups'];
+    const executed = ['Petstore', 'A tour', 'Keys', 'Storage', 'Moving pets and backups', 'TLS'];
     expect([...new Set(sections)]).toStrictEqual(executed);
   });
 });

@@ -10,9 +10,11 @@ for (const output of [process.stdout, process.stderr]) output.on('error', () => 
 
 // Handled from the start: signals have no default action for the first process of a container.
 const interruption = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(signal, () => interruption.abort(new Interrupted(signal)));
-}
+const interrupt = (signal: Interrupted['signal']) => interruption.abort(new Interrupted(signal));
+let onHangUp = () => interrupt('SIGHUP');
+process.on('SIGINT', () => interrupt('SIGINT'));
+process.on('SIGTERM', () => interrupt('SIGTERM'));
+process.on('SIGHUP', () => onHangUp());
 
 void run(process.argv.slice(2), {
   env: process.env,
@@ -21,6 +23,9 @@ void run(process.argv.slice(2), {
   // Opened on use only.
   stdin: () => process.stdin,
   signal: interruption.signal,
+  onHangUp: (listener) => {
+    onHangUp = listener;
+  },
   storages: STORAGES,
 }).then(end);
 

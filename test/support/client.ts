@@ -39,7 +39,8 @@ export async function ask(url: string, request: Request = {}): Promise<Answer> {
 }
 
 export function connect(url: string): Promise<RawConnection> {
-  return RawConnection.open(Number(new URL(url).port));
+  const { protocol, port } = new URL(url);
+  return RawConnection.open(Number(port), { tls: protocol === 'https:' });
 }
 
 const PET = '{"name":"Rex","categoryId":9223372036854775807}';

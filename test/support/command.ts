@@ -26,6 +26,7 @@ export class Command {
       stderr: streamOf((text) => (this.#stderr += text)),
       stdin: () => inputOf(''),
       signal: this.#interruption.signal,
+      onHangUp: () => undefined,
       storages: STORAGES,
       ...others,
     });

@@ -1,4 +1,5 @@
 import { Agent, request as httpRequest } from 'node:http';
+import { Agent as TlsAgent, request as httpsRequest } from 'node:https';
 import { type HttpServer, listen } from '../../src/adapters/http/server/listen.ts';
 import type { ServerLimits } from '../../src/adapters/http/wire/limits.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
@@ -8,11 +9,13 @@ import type { Answer } from './answer.ts';
 import { expectConforms } from './conformance.ts';
 import { RawConnection } from './raw-connection.ts';
 import { RecordingLog } from './recording-log.ts';
+import { PAIR, ROOT_CERT, SPEAKS_TLS } from './tls/pem-files.ts';
 
 /** Parts and settings that take the place of those that a test has by default. */
 type ApiOptions = Partial<Parts> &
   Partial<Parts['settings']> & {
     readonly limits?: Partial<ServerLimits>;
+    readonly speaksTls?: boolean;
   };
 
 /** A value of `undefined` takes the header out that would be there by default. */
@@ -36,13 +39,16 @@ export class Api implements AsyncDisposable {
   readonly key = KEY;
   readonly log: RecordingLog;
   readonly server: HttpServer;
-  readonly #agent = new Agent({ keepAlive: true });
+  readonly #agent: Agent;
   readonly #connections: RawConnection[] = [];
+  readonly #speaksTls: boolean;
 
-  constructor(server: HttpServer, log: RecordingLog) {
+  constructor(server: HttpServer, log: RecordingLog, speaksTls: boolean) {
     this.server = server;
     this.port = server.port;
-    this.url = `http://127.0.0.1:${server.port}`;
+    this.url = `${speaksTls ? 'https' : 'http'}://127.0.0.1:${server.port}`;
+    this.#speaksTls = speaksTls;
+    this.#agent = speaksTls ? new TlsAgent({ keepAlive: true, ca: ROOT_CERT }) : new Agent({ keepAlive: true });
     this.log = log;
   }
 
@@ -51,7 +57,7 @@ export class Api implements AsyncDisposable {
     const given = { authorization: `Bearer ${this.key}`, ...headers };
     const sent = Object.entries(given).filter(([, value]) => value !== undefined);
     const answer = await new Promise<Answer>((resolve, reject) => {
-      const request = httpRequest(
+      const request = (this.#speaksTls ? httpsRequest : httpRequest)(
         {
           host: '127.0.0.1',
           port: this.port,
@@ -59,6 +65,8 @@ export class Api implements AsyncDisposable {
           path,
           headers: Object.fromEntries(sent) as Record<string, string>,
           agent: this.#agent,
+          // For TLS, whatever the Host header says.
+          servername: 'localhost',
         },
         (response) => {
           const chunks: Buffer[] = [];
@@ -92,7 +100,7 @@ export class Api implements AsyncDisposable {
   }
 
   async connect(): Promise<RawConnection> {
-    const connection = await RawConnection.open(this.port);
+    const connection = await RawConnection.open(this.port, { tls: this.#speaksTls });
     this.#connections.push(connection);
     return connection;
   }
@@ -126,7 +134,8 @@ export class Api implements AsyncDisposable {
 }
 
 export async function startApi(options: ApiOptions = {}): Promise<Api> {
-  const { publicUrl, rateLimit, trustProxy = false, corsOrigins = [], limits = {}, ...parts } = options;
+  const { publicUrl, rateLimit, trustProxy = false, corsOrigins = [], limits = {}, ...others } = options;
+  const { speaksTls = SPEAKS_TLS, ...parts } = others;
   const log = new RecordingLog();
   const resolve = compose({
     pets: new InMemoryPetRepository(),
@@ -138,6 +147,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     isDraining: () => server.isDraining,
     ...parts,
   });
-  const server: HttpServer = await listen(resolve('app'), { host: '127.0.0.1', port: 0, log, limits });
-  return new Api(server, log);
+  const tls = speaksTls ? PAIR : undefined;
+  const server: HttpServer = await listen(resolve('app'), { host: '127.0.0.1', port: 0, log, limits, tls });
+  return new Api(server, log, speaksTls);
 }

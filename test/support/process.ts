@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import { resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { afterDeath } from './after-death.ts';
+import { PEM_FILES, SPEAKS_TLS } from './tls/pem-files.ts';
 import { waitFor } from './wait-for.ts';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
@@ -137,7 +138,14 @@ export function run(
   return program;
 }
 
-/** Runs the service: on a free port and with its pets in memory, unless `env` says otherwise. */
+/** A free port, and pets in memory. */
+export const SERVICE_ENV: Readonly<Record<string, string>> = {
+  PORT: '0',
+  DATABASE_URL: 'memory:',
+  ...(SPEAKS_TLS && { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key }),
+};
+
+/** Runs the service: with {@link SERVICE_ENV}, unless `env` says otherwise. */
 export function runService(env: Record<string, string> = {}, args: readonly string[] = []): Program {
-  return run(process.execPath, [...SERVICE, ...args], { PORT: '0', DATABASE_URL: 'memory:', ...env });
+  return run(process.execPath, [...SERVICE, ...args], { ...SERVICE_ENV, ...env });
 }

@@ -1,13 +1,17 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { connect as startTls } from 'node:tls';
 import type { Answer } from './answer.ts';
 import { expectConforms } from './conformance.ts';
+import { ROOT_CERT, SPEAKS_TLS } from './tls/pem-files.ts';
 
 const REQUEST_LINE = /([A-Z-]+) (\S+) HTTP\/1\.[01]\r\n/g;
 
 /** A client that sends any bytes, and checks every answer strictly. */
 export class RawConnection {
+  /** A TLS socket, or {@link #tcp}. */
   readonly #socket: Socket;
+  readonly #tcp: Socket;
   #sent = '';
   #received = Buffer.alloc(0);
   #answers = 0;
@@ -15,8 +19,9 @@ export class RawConnection {
   #ended = false;
   #wake = () => {};
 
-  private constructor(socket: Socket) {
+  private constructor(socket: Socket, tcp: Socket) {
     this.#socket = socket;
+    this.#tcp = tcp;
     const end = () => {
       this.#ended = true;
       this.#wake();
@@ -31,11 +36,17 @@ export class RawConnection {
     });
   }
 
-  static async open(port: number): Promise<RawConnection> {
+  /** With TLS, the handshake is over on both sides: it may have failed, which ends the connection. */
+  static async open(port: number, { tls = SPEAKS_TLS } = {}): Promise<RawConnection> {
     // Half-open: the test decides when its side ends.
-    const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true, noDelay: true });
-    await once(socket, 'connect');
-    return new RawConnection(socket);
+    const tcp = connect({ host: '127.0.0.1', port, allowHalfOpen: true, noDelay: true });
+    await once(tcp, 'connect');
+    if (!tls) return new RawConnection(tcp, tcp);
+    const socket = startTls({ socket: tcp, ca: ROOT_CERT });
+    const connection = new RawConnection(socket, tcp);
+    // In TLS 1.3 the server ends the handshake last, and sends a session then.
+    await new Promise((resolve) => void socket.once('session', resolve).once('close', resolve));
+    return connection;
   }
 
   /** Resolves when the operating system has the bytes. */
@@ -62,7 +73,7 @@ export class RawConnection {
 
   /** Resets the connection (RST). */
   abort(): void {
-    this.#socket.resetAndDestroy();
+    this.#tcp.resetAndDestroy();
   }
 
   /** The next whole answer, checked; `undefined` when the server closes the connection instead. */

@@ -5,12 +5,12 @@ import { explain } from './failures.ts';
 
 export const serveCommand: Command = {
   lasts: true,
-  async run(_given, { env, signal, storages }) {
-    const config = readConfig(env, storages);
+  async run(_given, session) {
+    const config = readConfig(session.env, session.storages);
     // The primary process and its workers run the same command. A service in one process loads neither module.
     const isWorker = config.workers > 1 && (await import('node:cluster')).default.isWorker;
-    if (!isWorker) return serve(config, signal);
+    if (!isWorker) return serve(config, session);
     const { work } = await import('../service/work.ts');
-    await work(config, signal, (error) => explain(error, 'petstore serve --help').lines);
+    await work(config, session, (error) => explain(error, 'petstore serve --help').lines);
   },
 };

@@ -16,6 +16,8 @@ export type Io = {
   readonly stdin: () => AsyncIterable<Uint8Array>;
   /** Aborted with an {@link Interrupted}. */
   readonly signal: AbortSignal;
+  /** Calls the listener on each SIGHUP from now on. Until then, SIGHUP interrupts. */
+  readonly onHangUp: (listener: () => void) => void;
   /** The storages that a URL can name. */
   readonly storages: readonly StorageKind[];
 };
@@ -26,17 +28,19 @@ export class Session {
   readonly stderr: Output;
   readonly stdin: Io['stdin'];
   readonly signal: AbortSignal;
+  readonly onHangUp: Io['onHangUp'];
   readonly storages: Io['storages'];
   /** How to continue, shown to the user after an interruption. */
   hint: string | undefined;
   readonly #stdout: Output;
   readonly #progress: ProgressReport;
 
-  constructor({ env, stdout, stderr, stdin, signal, storages }: Io) {
+  constructor({ env, stdout, stderr, stdin, signal, onHangUp, storages }: Io) {
     this.env = env;
     this.stderr = stderr;
     this.stdin = stdin;
     this.signal = signal;
+    this.onHangUp = onHangUp;
     this.storages = storages;
     this.#stdout = stdout;
     this.#progress = new ProgressReport(stderr);

@@ -24,6 +24,8 @@ export type Config = {
   readonly maxConnections: number;
   /** How many processes serve. More than one only on a storage that services can share. */
   readonly workers: number;
+  /** The PEM files of the certificate and its key. `undefined`: plain HTTP. */
+  readonly tls: TlsFiles | undefined;
   readonly logLevel: Variables['LOG_LEVEL'];
   /** How long the service goes on accepting requests after the signal to stop. */
   readonly shutdownDelayMs: number;
@@ -32,6 +34,8 @@ export type Config = {
   /** `undefined`: traces are off. */
   readonly tracing: TracingConfig | undefined;
 };
+
+export type TlsFiles = { readonly certFile: string; readonly keyFile: string };
 
 /** The environment is invalid. Has one printable line for each invalid variable. */
 export class InvalidConfig extends Error {
@@ -70,6 +74,7 @@ export function readConfig(
       'WORKERS must be 1 unless services can share the storage in DATABASE_URL, which MongoDB allows',
     ]);
   }
+  const { TLS_CERT: certFile, TLS_KEY: keyFile } = output;
   return {
     host: output.HOST,
     port: output.PORT,
@@ -82,6 +87,7 @@ export function readConfig(
     rateLimit: output.RATE_LIMIT,
     maxConnections: output.MAX_CONNECTIONS,
     workers: output.WORKERS === 'auto' ? availableParallelism() : output.WORKERS,
+    tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
     logLevel: output.LOG_LEVEL,
     shutdownDelayMs: output.SHUTDOWN_DELAY,
     shutdownTimeoutMs: output.SHUTDOWN_TIMEOUT,

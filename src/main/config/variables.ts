@@ -21,6 +21,7 @@ const CORS_ORIGINS =
   'must be comma-separated origins, each a scheme, a host and an optional port, such as https://shop.example';
 const MAX_CONNECTIONS = 'must be an integer from 1 to 1000000';
 const WORKERS = 'must be auto or an integer from 1 to 256';
+const TLS_PAIR = 'and TLS_KEY must be set together';
 const DURATION = 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m';
 
 const Flag = v.pipe(
@@ -114,7 +115,7 @@ export function variables(storages: readonly StorageKind[]) {
     v.transform((url) => parseDatabaseUrl(url, storages)),
     v.custom<NonNullable<ReturnType<typeof parseDatabaseUrl>>>((storage) => storage !== undefined, rule),
   );
-  return v.object({
+  const each = v.object({
     HOST: v.optional(v.string(), '127.0.0.1'),
     PORT: v.optional(Port, '3000'),
     DATABASE_URL: v.optional(DatabaseUrl, DEFAULT_DATABASE_URL),
@@ -126,10 +127,19 @@ export function variables(storages: readonly StorageKind[]) {
     RATE_LIMIT: v.optional(RateLimit),
     MAX_CONNECTIONS: v.optional(MaxConnections, String(SERVER_LIMITS.maxConnections)),
     WORKERS: v.optional(Workers, '1'),
+    TLS_CERT: v.optional(v.string()),
+    TLS_KEY: v.optional(v.string()),
     LOG_LEVEL: v.optional(v.picklist(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`), 'info'),
     SHUTDOWN_DELAY: v.optional(DurationMs, '0s'),
     SHUTDOWN_TIMEOUT: v.optional(DurationMs, '25s'),
   });
+  const isPair = ({ TLS_CERT, TLS_KEY }: { readonly TLS_CERT?: string; readonly TLS_KEY?: string }) =>
+    (TLS_CERT === undefined) === (TLS_KEY === undefined);
+  // A partial check runs even if other variables are invalid.
+  return v.pipe(
+    each,
+    v.forward(v.partialCheck([['TLS_CERT'], ['TLS_KEY']], isPair, TLS_PAIR), ['TLS_CERT']),
+  );
 }
 
 export type Variables = v.InferOutput<ReturnType<typeof variables>>;
@@ -147,6 +157,8 @@ const HELP = {
   RATE_LIMIT: 'how many requests a key may send, such as 600/60s; a key can have its own limit',
   MAX_CONNECTIONS: 'how many connections may be open at once; the service closes further ones',
   WORKERS: 'how many processes share the port; auto: one for each core. More than 1 needs MongoDB',
+  TLS_CERT: 'a PEM file with the certificate and its chain: the service then speaks HTTPS; read again on SIGHUP',
+  TLS_KEY: 'a PEM file with the private key of TLS_CERT, not encrypted',
   LOG_LEVEL: LOG_LEVELS.join(', '),
   SHUTDOWN_DELAY: 'how long the service still accepts requests at shutdown, while /readyz answers 503',
   SHUTDOWN_TIMEOUT: 'how long requests in flight may take at shutdown: 500ms, 25s, 2m',

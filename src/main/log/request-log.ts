@@ -8,7 +8,9 @@ const CONNECTION_TROUBLES = {
   refused: 'connections refused: as many as MAX_CONNECTIONS are open',
   'no-descriptors': 'out of file descriptors: new connections are closed without an answer',
   'descriptors-again': 'file descriptors are available again',
-  tls: 'a client speaks TLS, but this port speaks plain HTTP: use http:// in its URL, or a proxy that ends TLS',
+  tls: 'a client speaks TLS, but this port speaks plain HTTP: use http:// in its URL, or set TLS_CERT and TLS_KEY',
+  'not-tls': 'a client speaks plain HTTP, but this port speaks TLS: use https:// in its URL',
+  handshake: 'TLS handshakes failed: these clients cannot connect, or are no TLS clients',
 } satisfies Record<ConnectionTrouble['kind'], string>;
 
 /** Writes the HTTP adapter's reports as log lines. The only text from a client in them is the request id. */

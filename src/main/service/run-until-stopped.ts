@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Io } from '../command-line/session.ts';
 import type { Config } from '../config/config.ts';
 import { Interrupted } from '../interrupted.ts';
 import type { Service } from './start.ts';
@@ -6,22 +7,27 @@ import type { Service } from './start.ts';
 /** How long the process may take to close the storage after `SHUTDOWN_DELAY` and `SHUTDOWN_TIMEOUT`. */
 const CLOSE_MS = 3_000;
 
+/** `signal` is aborted with an {@link Interrupted}, or with a text for the log. */
+export type Signals = Pick<Io, 'signal' | 'onHangUp'>;
+
 type Options = {
-  readonly config: Pick<Config, 'shutdownDelayMs' | 'shutdownTimeoutMs' | 'tracing'>;
+  readonly config: Pick<Config, 'shutdownDelayMs' | 'shutdownTimeoutMs' | 'tls' | 'tracing'>;
   readonly log: Logger;
-  /** Aborted with an {@link Interrupted}, or with a text for the log. */
-  readonly interruption: AbortSignal;
+  readonly signals: Signals;
 };
 
 /**
  * Starts a service, and stops it at an interruption or a bug. Then nothing keeps the process alive.
+ *
+ * With TLS, a hang-up (SIGHUP) makes it read its certificate again. Without TLS there is nothing to read again, and a
+ * hang-up interrupts: the terminal that the service was started in has closed.
  *
  * @returns the service, when it listens
  * @throws what `start` throws
  */
 export async function runUntilStopped(
   start: () => Promise<Service>,
-  { config, log, interruption }: Options,
+  { config, log, signals: { signal, onHangUp } }: Options,
 ): Promise<Service> {
   let service: Service | undefined = undefined;
   let stopping = false;
@@ -55,14 +61,19 @@ export async function runUntilStopped(
     stop('bug');
   };
   const onAbort = () => {
-    const reason: unknown = interruption.reason;
+    const reason: unknown = signal.reason;
     stop(reason instanceof Interrupted ? reason.signal : String(reason));
   };
-  if (interruption.aborted) onAbort();
-  interruption.addEventListener('abort', onAbort);
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort);
   // Unhandled rejections arrive here too.
   process.on('uncaughtException', crash);
 
-  service = await start();
+  const starting = start();
+  if (config.tls !== undefined) {
+    // After the start, if it succeeds.
+    onHangUp(() => void starting.then(({ renewCertificate }) => renewCertificate?.(), () => undefined));
+  }
+  service = await starting;
   return service;
 }

@@ -30,7 +30,8 @@ export async function startWorkers(
   const pool = new WorkerPool(count, log, (line) => output.write(line));
   try {
     const { url, madeKey } = await pool.start();
-    return { url, madeKey, stop: () => pool.stop() };
+    const renewCertificate = async () => pool.signal('SIGHUP');
+    return { url, madeKey, renewCertificate, stop: () => pool.stop() };
   } catch (error) {
     await pool.stop();
     throw error;
@@ -53,7 +54,7 @@ class WorkerPool {
     cluster.schedulingPolicy = cluster.SCHED_RR;
     cluster.setupPrimary({ ...programOf(process.argv), stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
     process.once('exit', () => {
-      for (const worker of this.#running) worker.kill('SIGKILL');
+      this.signal('SIGKILL');
     });
   }
 
@@ -69,6 +70,10 @@ class WorkerPool {
     return listening;
   }
 
+  signal(signal: Parameters<WorkerProcess['kill']>[0]): void {
+    for (const worker of this.#running) worker.kill(signal);
+  }
+
   /** Safe to call again. Resolves with the number of connections that had to be cut off. */
   stop(): Promise<number> {
     return (this.#stopped ??= this.#stop());
@@ -77,7 +82,7 @@ class WorkerPool {
   async #stop(): Promise<number> {
     for (const pause of this.#pauses) clearTimeout(pause);
     const running = [...this.#running];
-    for (const worker of running) worker.kill('SIGTERM');
+    this.signal('SIGTERM');
     const ends = await Promise.all(running.map(({ ended }) => ended));
     if (ends.some(({ code }) => code !== 0)) process.exitCode = 1;
     return ends.reduce((sum, { cutOff }) => sum + cutOff, 0);

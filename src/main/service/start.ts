@@ -7,13 +7,17 @@ import { compose } from '../compose.ts';
 import type { Config } from '../config/config.ts';
 import { auditLog } from '../log/audit-log.ts';
 import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
+import { certificateRenewal } from './certificate-renewal.ts';
+import { type Certificate, expiryWarning, readCertificate } from './certificate.ts';
 import { MADE_KEY_LABEL, type MadeKey, type StartKeys, startKeys } from './start-keys.ts';
 
 export type Service = {
-  /** Where it listens, such as `http://127.0.0.1:3000`. */
+  /** Where it listens, such as `http://127.0.0.1:3000`. With TLS it begins with `https:`. */
   readonly url: string;
   /** The API key that was made for this start, if one was. */
   readonly madeKey: MadeKey | undefined;
+  /** Reads `TLS_CERT` and `TLS_KEY` again. `undefined` without TLS. */
+  readonly renewCertificate: (() => Promise<void>) | undefined;
   /** Drains and closes; safe to call again. Resolves with the number of connections that had to be cut off. */
   stop(): Promise<number>;
 };
@@ -40,14 +44,15 @@ const LAST_USES_MS = 1_000;
  *
  * @throws {StorageSetupError}
  * @throws {StorageUnavailable}
- * @throws {InvalidConfig} when the service has no API key and others could reach it
+ * @throws {InvalidConfig} when the service has no API key and others could reach it, or cannot use its certificate
  * @throws {NodeJS.ErrnoException} when it cannot listen
  */
 export async function start(config: Config, log: Logger, options: StartOptions = {}): Promise<Service> {
   const warn = (message: string) => log.warn(message);
+  const certificate = config.tls && (await readCertificate(config.tls));
   const storage = await config.storage.openForService({ log: { warn }, autoMigrate: config.autoMigrate });
   try {
-    return await startOn(storage, config, log, options);
+    return await startOn(storage, config, certificate, log, options);
   } catch (error) {
     await storage.close();
     throw error;
@@ -57,6 +62,7 @@ export async function start(config: Config, log: Logger, options: StartOptions =
 async function startOn(
   storage: ServiceStorage,
   config: Config,
+  certificate: Certificate | undefined,
   log: Logger,
   { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits, keys: given }: StartOptions,
 ): Promise<Service> {
@@ -79,6 +85,7 @@ async function startOn(
     host: config.host,
     port: config.port,
     log: resolve('log'),
+    tls: certificate,
     limits: { maxConnections: config.maxConnections, ...limits },
   });
   const recordUses = async () => {
@@ -95,12 +102,15 @@ async function startOn(
     await storage.close();
     return cutOff;
   };
+  const warning = certificate && expiryWarning(certificate, now());
+  if (warning !== undefined) log.warn(warning);
   if (made !== undefined) {
     auditLog(log).info({ audit: 'key.made', keyId: made.id, keyLabel: MADE_KEY_LABEL }, 'audit');
   }
   let stopped: Promise<number> | undefined;
   return {
-    url: urlOf(config.host, server),
+    url: urlOf(config, server),
+    renewCertificate: config.tls && certificateRenewal(config.tls, server, { now, log }),
     madeKey: made,
     stop: () => (stopped ??= stop()),
   };
@@ -113,6 +123,7 @@ async function tracingOf({ tracing }: Config, log: Logger): Promise<Tracing> {
   return openTracing(tracing, log);
 }
 
-function urlOf(host: string, { port }: HttpServer): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+function urlOf({ host, tls }: Config, { port }: HttpServer): string {
+  const scheme = tls === undefined ? 'http' : 'https';
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import { once } from 'node:events';
 import type { Config } from '../config/config.ts';
 import { openServiceLog, openStandardError } from '../log/service-log.ts';
-import { runUntilStopped } from './run-until-stopped.ts';
+import { runUntilStopped, type Signals } from './run-until-stopped.ts';
 import { start } from './start.ts';
 import { sameStartKeys } from './start-keys.ts';
 import type { Orders, Report } from './worker-messages.ts';
@@ -11,12 +11,11 @@ import type { Orders, Report } from './worker-messages.ts';
  * Runs the service in this process, which is a worker. It ends like the service in a single process; also when the
  * primary process dies. Everything else it reports to the primary process, its failure to start included.
  *
- * @param interruption aborted with an {@link Interrupted}
  * @param problemsIn explains a failure to start, each problem as one printable text
  */
 export async function work(
   config: Config,
-  interruption: AbortSignal,
+  { signal, onHangUp }: Signals,
   problemsIn: (error: unknown) => readonly string[],
 ): Promise<void> {
   const { worker } = cluster;
@@ -44,7 +43,7 @@ export async function work(
     const { url, madeKey } = await runUntilStopped(startHere, {
       config,
       log,
-      interruption: AbortSignal.any([interruption, orphaned.signal]),
+      signals: { signal: AbortSignal.any([signal, orphaned.signal]), onHangUp },
     });
     report({ kind: 'listening', url, ...(madeKey && { madeKey }) });
   } catch (error) {

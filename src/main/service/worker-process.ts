@@ -24,7 +24,7 @@ export type WorkerProcess = {
   readonly listening: Promise<Listening>;
   /** Resolves when it has ended and its last line is written. */
   readonly ended: Promise<WorkerEnd>;
-  kill(signal: 'SIGTERM' | 'SIGKILL'): void;
+  kill(signal: 'SIGTERM' | 'SIGKILL' | 'SIGHUP'): void;
 };
 
 /**

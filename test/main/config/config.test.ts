@@ -15,6 +15,7 @@ const DEFAULTS = {
   rateLimit: undefined,
   maxConnections: 10_000,
   workers: 1,
+  tls: undefined,
   logLevel: 'info',
   shutdownDelayMs: 0,
   shutdownTimeoutMs: 25_000,
@@ -130,6 +131,17 @@ describe('the configuration', () => {
   ] as const)('takes %s=%s', (variable, text, value) => {
     const name = FIELDS[variable];
     expect(read({ [variable]: text })).toStrictEqual({ ...DEFAULTS, [name]: value });
+  });
+
+  it('takes TLS_CERT and TLS_KEY together', () => {
+    expect(read({ TLS_CERT: 'cert.pem', TLS_KEY: 'key.pem' })).toStrictEqual({
+      ...DEFAULTS,
+      tls: { certFile: 'cert.pem', keyFile: 'key.pem' },
+    });
+    const problem = 'TLS_CERT and TLS_KEY must be set together';
+    expect(problemsOf({ TLS_CERT: 'cert.pem' })).toStrictEqual([problem]);
+    expect(problemsOf({ TLS_KEY: 'key.pem', TLS_CERT: '' })).toStrictEqual([problem]);
+    expect(problemsOf({ TLS_KEY: 'key.pem', PORT: 'http' })).toStrictEqual([`PORT ${ALLOWED.PORT}`, problem]);
   });
 
   it.each([
@@ -342,6 +354,8 @@ describe('the description of the variables', () => {
       ['RATE_LIMIT', 'none'],
       ['MAX_CONNECTIONS', '10000'],
       ['WORKERS', '1'],
+      ['TLS_CERT', 'none'],
+      ['TLS_KEY', 'none'],
       ['LOG_LEVEL', 'info'],
       ['SHUTDOWN_DELAY', '0s'],
       ['SHUTDOWN_TIMEOUT', '25s'],

@@ -47,9 +47,9 @@ export function baseUrl(
   trustProxy: boolean,
 ): (request: IncomingMessage) => string {
   if (publicUrl !== undefined) return () => publicUrl;
-  if (!trustProxy) return (request) => `http://${authority(request)}`;
+  if (!trustProxy) return (request) => `${scheme(request)}://${authority(request)}`;
   return (request) => {
-    const { proto = 'http', host = authority(request) } = forwarded(request);
+    const { proto = scheme(request), host = authority(request) } = forwarded(request);
     return `${proto.toLowerCase()}://${host}`;
   };
 }
@@ -64,6 +64,10 @@ function forwarded({ headers }: IncomingMessage): Forwarded {
 /** The last value of a list. Node joins several headers into one list. */
 function last(header: string | string[] | undefined): string | undefined {
   return header === undefined ? undefined : String(header).split(',').at(-1)!.trim();
+}
+
+function scheme({ socket }: IncomingMessage): 'http' | 'https' {
+  return 'encrypted' in socket ? 'https' : 'http';
 }
 
 function authority({ headers: { host }, socket, url = '' }: IncomingMessage): string {

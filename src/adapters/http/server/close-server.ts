@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import { Server as TcpServer } from 'node:net';
 import type { Connection } from './connection.ts';
 import type { Connections } from './connections.ts';
+import type { Handshakes } from './handshakes.ts';
 
 /**
  * How long idle connections stay open at the beginning of a drain, in milliseconds. A request already on its way over
@@ -15,12 +16,14 @@ const SWEEP_INTERVAL_MS = 50;
 /**
  * Stops accepting connections, finishes every request in progress, and then closes the connections.
  *
+ * @param handshakes those of a TLS server
  * @param timeoutMs when to cut off the connections that are left, in milliseconds from now
  * @returns how many connections were cut off
  */
 export async function closeServer(
   server: Server,
   connections: Connections,
+  handshakes: Handshakes | undefined,
   timeoutMs: number,
 ): Promise<number> {
   // Not http.Server's `close`, which closes idle connections at once and stops checking for late requests.
@@ -30,6 +33,7 @@ export async function closeServer(
   const graceEndsMs = performance.now() + IDLE_GRACE_MS;
   const sweep = setInterval(() => {
     if (performance.now() < graceEndsMs) return;
+    handshakes?.closeAll();
     // To Node, a connection is idle while its client still reads the answer. Closing it would cut the answer short.
     if (!connections.all().some(({ isBacklogged }) => isBacklogged)) server.closeIdleConnections();
   }, SWEEP_INTERVAL_MS);
@@ -44,6 +48,7 @@ export async function closeServer(
   const timer = setTimeout(() => {
     cut(connections.all().filter(({ isBacklogged }) => isBacklogged));
     // Closing an idle connection does not count as cutting it off.
+    handshakes?.closeAll();
     server.closeIdleConnections();
     cut(connections.all());
   }, timeoutMs);

@@ -1,12 +1,24 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerOptions } from 'node:http';
+import type { Server as TlsServer } from 'node:https';
 import type { ServerLimits } from '../wire/limits.ts';
 
 /** How often Node checks for late requests, in milliseconds. A timeout may come this much after its limit. */
 const TIMEOUT_CHECK_MS = 500;
 
-/** Node's HTTP server, with its limits set and the answers that it would write itself turned off. */
-export function createLimitedServer(limits: ServerLimits): Server {
-  const server = createServer({
+/** A certificate with its chain, the server's own first, and its private key. Both are in PEM form. */
+export type TlsPair = { readonly cert: string; readonly key: string };
+
+/**
+ * Node's HTTP server, with its limits set and the answers that it would write itself turned off.
+ *
+ * @param tls makes it an HTTPS server
+ * @throws {Error} if the pair is malformed
+ */
+export async function createLimitedServer(
+  limits: ServerLimits,
+  tls: TlsPair | undefined,
+): Promise<Server | TlsServer> {
+  const options: ServerOptions = {
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
@@ -18,7 +30,8 @@ export function createLimitedServer(limits: ServerLimits): Server {
     optimizeEmptyRequests: true,
     // Node would answer 400 without a body. The application answers it instead.
     requireHostHeader: false,
-  });
+  };
+  const server = tls === undefined ? createServer(options) : await createTlsServer(options, limits, tls);
   // Otherwise, a client that never reads its answer would keep the connection and the answer in memory for ever.
   server.timeout = limits.idleTimeoutMs;
   server.maxConnections = limits.maxConnections;
@@ -31,6 +44,21 @@ export function createLimitedServer(limits: ServerLimits): Server {
     httpAllowHalfOpen: true,
     // While all workers of a cluster are full, a connection would go back and forth between them and the primary.
     dropMaxConnection: true,
+  });
+  return server;
+}
+
+async function createTlsServer(
+  options: ServerOptions,
+  { handshakeTimeoutMs }: ServerLimits,
+  { cert, key }: TlsPair,
+): Promise<TlsServer> {
+  // Loaded on demand: a start without TLS does not wait for it.
+  const https = await import('node:https');
+  const server = https.createServer({ ...options, cert, key, handshakeTimeout: handshakeTimeoutMs });
+  // As Node's HTTP server does. Not before, because a client that closes its side in the handshake has left.
+  server.on('secureConnection', (socket) => {
+    socket.allowHalfOpen = true;
   });
   return server;
 }

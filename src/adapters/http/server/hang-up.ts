@@ -10,6 +10,16 @@ const LINGER_MS = 1_000;
 export function hangUp(socket: Duplex, lastWords?: string): void {
   if (socket.writableEnded) return;
   socket.end(lastWords);
+  // See `destroyLater`. What arrives is dropped.
+  if ('encrypted' in socket) socket.resume();
+  destroyLater(socket);
+}
+
+/**
+ * Closes all of the connection in a second. For a TLS socket that must stay paused: once its own side has ended, it
+ * reads on and keeps everything in memory. That was 400 MB within that second in Node 26.10.
+ */
+export function destroyLater(socket: Duplex): void {
   const timer = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once('close', () => clearTimeout(timer));
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { MAX_DISCARDED_BYTES } from '../wire/limits.ts';
-import { hangUp } from './hang-up.ts';
+import { destroyLater, hangUp } from './hang-up.ts';
 
 /**
  * Hangs up on a client that keeps sending a body after its request was answered without it. Node discards such a
@@ -17,7 +17,8 @@ export function limitDiscardedBody(request: IncomingMessage): void {
       // Both must be paused: a flowing request resumes its socket, and vice versa.
       request.pause();
       socket.pause();
-      hangUp(socket);
+      if ('encrypted' in socket) destroyLater(socket);
+      else hangUp(socket);
     }
   };
   socket.on('data', count);

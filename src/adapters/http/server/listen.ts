@@ -1,12 +1,14 @@
 import { once } from 'node:events';
 import type { RequestListener, Server } from 'node:http';
+import type { Socket } from 'node:net';
 import type { RequestLog } from '../wire/request-log.ts';
 import { SERVER_LIMITS, type ServerLimits } from '../wire/limits.ts';
 import { answerConnect } from './answer-connect.ts';
 import { answerBrokenRequest, type ClientError, isTls, refuseAmbiguous } from './broken-request.ts';
 import { closeServer } from './close-server.ts';
 import { Connections } from './connections.ts';
-import { createLimitedServer } from './create-limited-server.ts';
+import { createLimitedServer, type TlsPair } from './create-limited-server.ts';
+import { Handshakes } from './handshakes.ts';
 import { isAmbiguous } from './is-ambiguous.ts';
 import { throttleCounts } from './throttle-counts.ts';
 import { watchDescriptors } from './watch-descriptors.ts';
@@ -31,6 +33,12 @@ export type HttpServer = {
    * @returns how many connections were cut off
    */
   drain(timeoutMs: number, acceptForMs?: number): Promise<number>;
+  /**
+   * Uses another certificate for new connections. Does nothing on a server without TLS.
+   *
+   * @throws {Error} if the pair is malformed. New connections then get the certificate from before
+   */
+  renewCertificate(pair: TlsPair): void;
 };
 
 export type ListenOptions = {
@@ -38,19 +46,22 @@ export type ListenOptions = {
   /** 0 takes a free port. */
   readonly port: number;
   readonly log: RequestLog;
+  /** Serves HTTPS with this certificate. Default: plain HTTP. */
+  readonly tls?: TlsPair | undefined;
   /** Default: {@link SERVER_LIMITS}. */
   readonly limits?: Partial<ServerLimits>;
 };
 
 /**
- * Serves HTTP: `handle` gets the requests of each connection one at a time, in their order.
+ * Serves HTTP/1.1, over TLS if there is a certificate: `handle` gets the requests of each connection one at a time, in their order.
  *
  * @throws {NodeJS.ErrnoException} if the address cannot be bound, such as `EADDRINUSE`
+ * @throws {Error} if the pair of `tls` is malformed
  */
 export async function listen(handle: RequestListener, options: ListenOptions): Promise<HttpServer> {
-  const { host, port, log } = options;
+  const { host, port, log, tls } = options;
   const limits = { ...SERVER_LIMITS, ...options.limits };
-  const server = createLimitedServer(limits);
+  const server = await createLimitedServer(limits, tls);
   const connections = new Connections({
     handle: (request, response) => {
       if (isAmbiguous(request)) refuseAmbiguous(response, log);
@@ -60,6 +71,7 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
     onCutOff: throttleCounts((count) => log.connectionTrouble({ kind: 'cut-off', connections: count })),
   });
   dispatch(server, connections, log);
+  const handshakes = 'setSecureContext' in server ? new Handshakes(server, log) : undefined;
 
   server.listen({ host, port, backlog: BACKLOG_CONNECTIONS });
   await once(server, 'listening');
@@ -78,7 +90,10 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
       connections.drain();
       if (acceptForMs > 0) await new Promise((resolve) => setTimeout(resolve, acceptForMs));
       stopWatching();
-      return closeServer(server, connections, timeoutMs);
+      return closeServer(server, connections, handshakes, timeoutMs);
+    },
+    renewCertificate: (pair) => {
+      if ('setSecureContext' in server) server.setSecureContext(pair);
     },
   };
 }
@@ -87,7 +102,9 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
 function dispatch(server: Server, connections: Connections, log: RequestLog): void {
   const onRequest: RequestListener = (request, response) =>
     connections.of(request.socket)?.accept(request, response);
-  server.on('connection', (socket) => connections.add(socket));
+  // Without TLS, Node's HTTP server takes over a socket at once, otherwise after the handshake.
+  const begin = 'setSecureContext' in server ? 'secureConnection' : 'connection';
+  server.on(begin, (socket: Socket) => connections.add(socket));
   server.on('request', onRequest);
   // Node would answer 417 without a body. RFC 9110, section 10.1.1, allows a server to ignore unknown expectations.
   server.on('checkExpectation', onRequest);
@@ -100,14 +117,19 @@ function dispatch(server: Server, connections: Connections, log: RequestLog): vo
   let hasSeenTls = false;
   server.on('clientError', (error: ClientError, socket) => {
     const connection = connections.of(socket);
-    if (!hasSeenTls && connection?.latest === undefined && isTls(error)) {
+    // The TLS handshake has failed.
+    if (connection === undefined) {
+      socket.destroy();
+      return;
+    }
+    if (!hasSeenTls && connection.latest === undefined && isTls(error)) {
       hasSeenTls = true;
       log.connectionTrouble({ kind: 'tls' });
     }
     // A request is not late while the server does not read it.
-    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection?.hasPendingInput) return;
-    connection?.discardInput();
-    answerBrokenRequest(error, socket, connection?.latest, log);
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection.hasPendingInput) return;
+    connection.discardInput();
+    answerBrokenRequest(error, socket, connection.latest, log);
   });
   // Beyond `maxConnections`.
   const onRefused = throttleCounts((count) => log.connectionTrouble({ kind: 'refused', connections: count }));

@@ -35,8 +35,11 @@ export class UnparsedInput {
     this.#parseEnd = socket.listeners('end').at(-1) as () => void;
     socket.off('data', this.#parse).off('end', this.#parseEnd);
     socket.on('data', (bytes: Buffer) => {
-      this.#bytes = this.#bytes === undefined ? bytes : Buffer.concat([this.#bytes, bytes]);
+      const all = this.#bytes === undefined ? bytes : Buffer.concat([this.#bytes, bytes]);
+      this.#bytes = all;
       onData(bytes.length);
+      // Small buffers, and those of TLS, are parts of a pool. A part that waits would keep all of the pool in memory.
+      if (all.buffer.byteLength > all.length) this.#leavePool(all.buffer);
     });
     socket.on('end', () => {
       if (this.isEmpty) this.#parseEnd();
@@ -54,6 +57,13 @@ export class UnparsedInput {
   /** How much memory the input takes, in bytes. A buffer counts in full until all of it is parsed. */
   get heldBytes(): number {
     return (this.#bytes?.buffer.byteLength ?? 0) + this.#socket.readableLength;
+  }
+
+  #leavePool(pool: ArrayBufferLike): void {
+    if (this.#bytes?.buffer !== pool) return;
+    const copy = Buffer.allocUnsafeSlow(this.#bytes.length);
+    this.#bytes.copy(copy);
+    this.#bytes = copy;
   }
 
   /** Parses about 256 bytes, up to the end of a request's headers. */

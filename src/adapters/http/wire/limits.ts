@@ -18,6 +18,8 @@ export const MAX_DISCARDED_BYTES = 1024 * 1024;
 
 /** Limits of the server: how long a client may take, and how much memory its requests and answers may use. */
 export type ServerLimits = {
+  /** Time for a TLS handshake, in milliseconds. Default: 10 s. */
+  readonly handshakeTimeoutMs: number;
   /** Time for all headers of a request, in milliseconds. Default: 10 s. */
   readonly headersTimeoutMs: number;
   /** Time for the whole request, in milliseconds. Default: 30 s. */
@@ -41,6 +43,7 @@ export type ServerLimits = {
 };
 
 export const SERVER_LIMITS: ServerLimits = {
+  handshakeTimeoutMs: 10_000,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   // Longer than the 60 s of common load balancers. If the service hung up first, their next request could be lost.

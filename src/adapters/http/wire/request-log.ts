@@ -44,8 +44,12 @@ export type ConnectionTrouble =
   /** The process has no file descriptor left. How many connections that costs is unknown. */
   | { readonly kind: 'no-descriptors' }
   | { readonly kind: 'descriptors-again' }
-  /** A client began with a TLS handshake. Reported once. */
-  | { readonly kind: 'tls' };
+  /** A client began with a TLS handshake on a plain port. Reported once. */
+  | { readonly kind: 'tls' }
+  /** A client began with a plain request on a TLS port. Reported once. */
+  | { readonly kind: 'not-tls' }
+  /** TLS handshakes failed. `reason` is the code of the last failure. */
+  | { readonly kind: 'handshake'; readonly connections: number; readonly reason: string };
 
 /** Receives the reports of the HTTP adapter. */
 export interface RequestLog {

@@ -134,7 +134,7 @@ describe('Host gets into Link only as a name or an address, with or without a po
     const host = 'x'.repeat(15_000);
     const [answer] = await send(api, 'GET /v1/pets?limit=1', `Host: ${host}\r\n`);
     expect(answer?.headers['link']).toBe(
-      `<http://${host}/v1/pets?limit=1&cursor=v1.0000000000000001>; rel="next"`,
+      `<${new URL(api.url).protocol}//${host}/v1/pets?limit=1&cursor=v1.0000000000000001>; rel="next"`,
     );
   });
 });

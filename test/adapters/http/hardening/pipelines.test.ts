@@ -161,6 +161,24 @@ describe('when connections hold more memory than the limit', () => {
     expect(api.log.failures).toStrictEqual([]);
   });
 
+  test('a small request that waits counts with its own size only', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets, limits: { maxHeldBytes: 500_000 } });
+    const connections = await Promise.all(Array.from({ length: 20 }, () => api.connect()));
+    for (const connection of connections) {
+      await connection.send(LIST);
+      await connection.send(LIST + LIST);
+    }
+    await pets.calls(20);
+    // Longer than the service takes to measure the memory.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    pets.release();
+    for (const connection of connections) {
+      for (let i = 0; i < 3; i++) expect(whole(await connection.answer())).toStrictEqual(EMPTY);
+    }
+    expect(api.log.troubles).toStrictEqual([]);
+  });
+
   test('incomplete bodies count', async () => {
     await using api = await startApi({ limits: { maxHeldBytes: 100_000 } });
     const connections = await Promise.all([api.connect(), api.connect()]);

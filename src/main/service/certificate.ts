@@ -1,0 +1,74 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { getSystemErrorMessage } from 'node:util';
+import type { TlsPair } from '../../adapters/http/server/create-limited-server.ts';
+import { InvalidConfig, type TlsFiles } from '../config/config.ts';
+
+/** The certificate of the service, with its key. */
+export type Certificate = TlsPair & { readonly validFrom: Date; readonly validTo: Date };
+
+type Variable = 'TLS_CERT' | 'TLS_KEY';
+
+/** How long before its end a certificate counts as about to expire, in milliseconds: 14 days. */
+const NEAR_END_MS = 14 * 24 * 3_600_000;
+
+/**
+ * Reads the certificate and its key, and checks that a server can use them.
+ *
+ * @throws {InvalidConfig} when a file cannot be read or used. Has no contents and no path: each may be a secret
+ */
+export async function readCertificate({ certFile, keyFile }: TlsFiles): Promise<Certificate> {
+  const files = [
+    read('TLS_CERT', certFile, 'has no certificate in PEM form', (pem) => new X509Certificate(pem)),
+    read('TLS_KEY', keyFile, 'has no private key in PEM form', (pem) => createPrivateKey(pem)),
+  ] as const;
+  const problems = (await Promise.allSettled(files)).flatMap((file) =>
+    file.status === 'rejected' && file.reason instanceof InvalidConfig ? file.reason.problems : [],
+  );
+  if (problems.length > 0) throw new InvalidConfig(problems);
+  const [{ pem: cert, parsed: first }, { pem: key, parsed: privateKey }] = await Promise.all(files);
+  if (!first.checkPrivateKey(privateKey)) {
+    throw new InvalidConfig(['TLS_KEY is not the key of the first certificate in TLS_CERT']);
+  }
+  // Finds, for example, a broken chain and a key that is too short.
+  const { createSecureContext } = await import('node:tls');
+  usable('TLS_CERT', 'cannot be used', () => createSecureContext({ cert, key }));
+  return { cert, key, validFrom: first.validFromDate, validTo: first.validToDate };
+}
+
+/** What is wrong with the time for which the certificate is valid, or soon will be. */
+export function expiryWarning({ validFrom, validTo }: Certificate, now: Date): string | undefined {
+  if (validTo < now) return `the certificate in TLS_CERT expired on ${validTo.toISOString()}`;
+  if (validFrom > now) return `the certificate in TLS_CERT is not valid before ${validFrom.toISOString()}`;
+  if (validTo.getTime() - now.getTime() > NEAR_END_MS) return undefined;
+  return `the certificate in TLS_CERT expires on ${validTo.toISOString()}`;
+}
+
+/** @throws {InvalidConfig} */
+async function read<T>(
+  variable: Variable,
+  file: string,
+  problem: string,
+  parse: (pem: string) => T,
+): Promise<{ readonly pem: string; readonly parsed: T }> {
+  const pem = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.errno === undefined) throw error;
+    throw new InvalidConfig([`${variable} cannot be read: ${getSystemErrorMessage(error.errno)}`]);
+  });
+  return { pem, parsed: usable(variable, problem, () => parse(pem)) };
+}
+
+/** @throws {InvalidConfig} with OpenSSL's reason, which is one of its own texts */
+function usable<T>(variable: Variable, problem: string, make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error;
+    // OpenSSL asked for a passphrase.
+    if (error.code === 'ERR_OSSL_CRYPTO_INTERRUPTED_OR_CANCELLED') {
+      throw new InvalidConfig([`${variable} is encrypted; the service needs the key without a passphrase`]);
+    }
+    const reason = 'reason' in error && typeof error.reason === 'string' ? error.reason : String(error.code);
+    throw new InvalidConfig([`${variable} ${problem}: ${reason}`]);
+  }
+}

@@ -1,0 +1,231 @@
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { success, whole } from '../../../support/answer.ts';
+import { type Api, KEY, startApi } from '../../../support/http.ts';
+import { HeldPetRepository, petBody } from '../../../support/pets.ts';
+import { PAIR, RENEWED_PAIR, ROOT_CERT } from '../../../support/tls/pem-files.ts';
+
+const OK = success(200, '{"status":"ok"}');
+const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
+const LIST = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
+
+/** Longer than any drain here takes. */
+const TIMEOUT_MS = 10_000;
+
+/** A TCP connection on which the test does all of the talking. */
+async function dial({ port }: Api): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port });
+  onTestFinished(() => void socket.destroy());
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** A TLS connection, after its handshake. Rejects when that fails. */
+async function handshake({ port }: Api, options: ConnectionOptions = {}): Promise<TLSSocket> {
+  const socket = connectTls({ host: '127.0.0.1', port, ca: ROOT_CERT, ...options });
+  onTestFinished(() => void socket.destroy());
+  await once(socket, 'secureConnect');
+  return socket;
+}
+
+/** The certificate that a new connection gets. */
+async function certificate(api: Api): Promise<string | undefined> {
+  const socket = await handshake(api);
+  return socket.getPeerX509Certificate()?.fingerprint256;
+}
+
+const OLD = new X509Certificate(PAIR.cert).fingerprint256;
+const NEW = new X509Certificate(RENEWED_PAIR.cert).fingerprint256;
+
+describe('a server with a certificate', () => {
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)('speaks %s', async (version) => {
+    await using api = await startApi({ speaksTls: true });
+    const socket = await handshake(api, { minVersion: version, maxVersion: version });
+    expect(socket.getProtocol()).toBe(version);
+  });
+
+  test('refuses TLS 1.1', async () => {
+    await using api = await startApi({ speaksTls: true });
+    const old = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
+    await expect(handshake(api, old)).rejects.toThrow(/alert protocol version/);
+  });
+
+  test.each([[['h2', 'http/1.1']], [['http/1.1']]])('chooses HTTP/1.1 from %j', async (ALPNProtocols) => {
+    await using api = await startApi({ speaksTls: true });
+    expect((await handshake(api, { ALPNProtocols })).alpnProtocol).toBe('http/1.1');
+  });
+
+  test('refuses a client that speaks HTTP/2 only', async () => {
+    await using api = await startApi({ speaksTls: true });
+    await expect(handshake(api, { ALPNProtocols: ['h2'] })).rejects.toThrow(/no application protocol/);
+  });
+
+  test('says https in its URLs', async () => {
+    await using api = await startApi({ speaksTls: true });
+    for (let i = 0; i < 2; i++) await api.post(petBody());
+    const host = api.url.replace('https://', '');
+    const { headers } = await api.get('/v1/pets?limit=1', { host });
+    expect(headers['link']).toMatch(new RegExp(`^<${api.url}/v1/pets\\?limit=1&cursor=[^>]+>; rel="next"$`));
+    const { body } = await api.get('/openapi.json', { host });
+    expect(JSON.parse(body)).toMatchObject({ servers: [{ url: `${api.url}/v1` }] });
+  });
+
+  test('says https in its URLs behind a proxy that does not say how it was asked', async () => {
+    await using api = await startApi({ speaksTls: true, trustProxy: true });
+    const { headers } = await api.get('/v1/pets/1', { host: 'a.example' });
+    expect(headers['link']).toBe('<https://a.example/docs#getPet>; rel="deprecation"; type="text/html"');
+    const plain = await api.get('/v1/pets/1', { host: 'a.example', 'x-forwarded-proto': 'http' });
+    expect(plain.headers['link']).toMatch(/^<http:\/\/a\.example\//);
+  });
+});
+
+describe('a client that does not shake hands', () => {
+  const limits = { handshakeTimeoutMs: 100 };
+
+  test('is disconnected when it sends nothing', async () => {
+    await using api = await startApi({ speaksTls: true, limits });
+    const socket = await dial(api);
+    await once(socket, 'close');
+    expect(await api.log.trouble(0)).toStrictEqual({
+      kind: 'handshake',
+      connections: 1,
+      reason: 'ERR_TLS_HANDSHAKE_TIMEOUT',
+    });
+  });
+
+  test('is disconnected when it never completes what it sends', async () => {
+    await using api = await startApi({ speaksTls: true, limits });
+    const socket = await dial(api);
+    // The header of a record with 16 KiB, in which a ClientHello begins.
+    socket.write(Buffer.from('1603014000010003f7fc0303', 'hex'));
+    const drip = setInterval(() => socket.write('x'), 10);
+    await once(socket, 'close');
+    clearInterval(drip);
+    expect(await api.log.trouble(0)).toMatchObject({ reason: 'ERR_TLS_HANDSHAKE_TIMEOUT' });
+  });
+
+  test.each(['GET / HTTP/1.1\r\nHost: x\r\n\r\n', 'POST /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n'])(
+    'is disconnected when it speaks plain HTTP, and the log says so once: %j',
+    async (bytes) => {
+      await using api = await startApi({ speaksTls: true });
+      for (let i = 0; i < 2; i++) {
+        const socket = await dial(api);
+        socket.write(bytes);
+        await once(socket, 'close');
+      }
+      expect(await api.log.trouble(0)).toStrictEqual({ kind: 'not-tls' });
+      expect(whole(await api.get('/livez'))).toStrictEqual(OK);
+      expect(api.log.troubles).toHaveLength(1);
+    },
+  );
+
+  test('is disconnected when it sends anything else, and the log counts it', async () => {
+    await using api = await startApi({ speaksTls: true });
+    const socket = await dial(api);
+    socket.write('rubbish\r\n\r\n');
+    await once(socket, 'close');
+    expect(await api.log.trouble(0)).toStrictEqual({
+      kind: 'handshake',
+      connections: 1,
+      reason: 'ERR_SSL_WRONG_VERSION_NUMBER',
+    });
+    expect(whole(await api.get('/livez'))).toStrictEqual(OK);
+    expect(await api.log.record(0)).toMatchObject({ route: '/livez' });
+  });
+
+  test('is not reported when it leaves, as a health check of the port does', async () => {
+    await using api = await startApi({ speaksTls: true });
+    const [ended, reset] = [await dial(api), await dial(api)];
+    ended.end();
+    reset.resetAndDestroy();
+    await once(ended, 'close');
+    expect(whole(await api.get('/livez'))).toStrictEqual(OK);
+    expect(api.log.troubles).toStrictEqual([]);
+  });
+
+  test('counts for the limit of connections', async () => {
+    await using api = await startApi({ speaksTls: true, limits: { maxConnections: 2 } });
+    const silent = [await dial(api), await dial(api)];
+    await expect(handshake(api)).rejects.toThrow(/disconnected/);
+    expect(await api.log.trouble(0)).toStrictEqual({ kind: 'refused', connections: 1 });
+    for (const socket of silent) socket.destroy();
+  });
+});
+
+describe('a drain', () => {
+  test('does not wait for a client that does not shake hands', async () => {
+    await using api = await startApi({ speaksTls: true });
+    const silent = await dial(api);
+    // Connections are accepted in order, so the server knows the one before.
+    await api.get('/livez');
+    const [cutOff] = await Promise.all([api.drain(TIMEOUT_MS), once(silent, 'close')]);
+    expect(cutOff).toBe(0);
+  });
+
+  test('does not wait for it at the timeout either', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ speaksTls: true, pets });
+    const silent = await dial(api);
+    const waiting = await api.connect();
+    await waiting.send(LIST);
+    await pets.calls(1);
+    const [cutOff] = await Promise.all([api.drain(50), once(silent, 'close')]);
+    expect(cutOff).toBe(1);
+  });
+
+  test('answers a client whose handshake was in progress', async () => {
+    await using api = await startApi({ speaksTls: true });
+    const tcp = await dial(api);
+    await api.get('/livez');
+    const drained = api.drain(TIMEOUT_MS);
+    const socket = connectTls({ socket: tcp, ca: ROOT_CERT });
+    socket.write(LIVEZ);
+    const [bytes] = (await once(socket, 'data')) as [Buffer];
+    expect(bytes.toString()).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*Connection: close\r\n/);
+    expect(await drained).toBe(0);
+  });
+});
+
+describe('another certificate', () => {
+  test('is for new connections; those before it go on', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ speaksTls: true, pets });
+    expect(await certificate(api)).toBe(OLD);
+    const connection = await api.connect();
+    await connection.send(LIST);
+    await pets.calls(1);
+
+    api.server.renewCertificate(RENEWED_PAIR);
+
+    expect(await certificate(api)).toBe(NEW);
+    pets.release();
+    expect(whole(await connection.answer())).toStrictEqual(success(200, '[]'));
+    await connection.send(LIVEZ);
+    expect(whole(await connection.answer())).toStrictEqual(OK);
+    expect(api.log.troubles).toStrictEqual([]);
+  });
+
+  test('is not used when it is malformed', async () => {
+    await using api = await startApi({ speaksTls: true });
+    expect(() => api.server.renewCertificate({ cert: 'x', key: PAIR.key })).toThrow(Error);
+    expect(() => api.server.renewCertificate({ cert: RENEWED_PAIR.cert, key: PAIR.key })).toThrow(
+      /key values mismatch/,
+    );
+    expect(await certificate(api)).toBe(OLD);
+  });
+
+  test('replaces one that a client remembers a session of', async () => {
+    await using api = await startApi({ speaksTls: true });
+    const first = await handshake(api, { maxVersion: 'TLSv1.2' });
+    const session = first.getSession();
+    expect((await handshake(api, { maxVersion: 'TLSv1.2', session })).isSessionReused()).toBe(true);
+    api.server.renewCertificate(RENEWED_PAIR);
+    const again = await handshake(api, { maxVersion: 'TLSv1.2', session });
+    expect(again.isSessionReused()).toBe(false);
+    expect(again.getPeerX509Certificate()?.fingerprint256).toBe(NEW);
+  });
+});

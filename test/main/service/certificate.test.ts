@@ -1,0 +1,116 @@
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { InvalidConfig } from '../../../src/main/config/config.ts';
+import { type Certificate, expiryWarning, readCertificate } from '../../../src/main/service/certificate.ts';
+import { testDirectory } from '../../support/test-directory.ts';
+import { PAIR, PEM_FILES } from '../../support/tls/pem-files.ts';
+
+const { cert, key, encryptedKey, renewedKey, expiredCert } = PEM_FILES;
+
+async function problemsOf(certFile: string, keyFile: string): Promise<readonly string[]> {
+  const error: unknown = await readCertificate({ certFile, keyFile }).catch((reason: unknown) => reason);
+  if (error instanceof InvalidConfig) return error.problems;
+  throw new Error('the certificate was accepted, or a bug was found', { cause: error });
+}
+
+async function fileWith(text: string): Promise<string> {
+  const file = join(await testDirectory(), 'file.pem');
+  await writeFile(file, text);
+  return file;
+}
+
+describe('the certificate and its key', () => {
+  it('are read from two files', async () => {
+    expect(await readCertificate({ certFile: cert, keyFile: key })).toStrictEqual({
+      ...PAIR,
+      validFrom: expect.any(Date),
+      validTo: expect.any(Date),
+    });
+  });
+
+  it('may be in one file', async () => {
+    const both = PAIR.key + PAIR.cert;
+    const file = await fileWith(both);
+    expect(await readCertificate({ certFile: file, keyFile: file })).toMatchObject({ cert: both, key: both });
+  });
+
+  it.each([
+    ['a file that does not exist', 'no/such.pem', 'TLS_CERT cannot be read: no such file or directory'],
+    ['a directory', 'test', 'TLS_CERT cannot be read: illegal operation on a directory'],
+    ['another file', 'package.json', 'TLS_CERT has no certificate in PEM form: no start line'],
+    ['a key', key, 'TLS_CERT has no certificate in PEM form: no start line'],
+  ])('are refused when TLS_CERT is %s', async (_, file, problem) => {
+    expect(await problemsOf(file, key)).toStrictEqual([problem]);
+  });
+
+  it.each([
+    ['a file that does not exist', 'no/such.pem', 'TLS_KEY cannot be read: no such file or directory'],
+    ['a certificate', cert, 'TLS_KEY has no private key in PEM form: unsupported'],
+    ['encrypted', encryptedKey, 'TLS_KEY is encrypted; the service needs the key without a passphrase'],
+    [
+      'the key of another certificate',
+      renewedKey,
+      'TLS_KEY is not the key of the first certificate in TLS_CERT',
+    ],
+  ])('are refused when TLS_KEY is %s', async (_, file, problem) => {
+    expect(await problemsOf(cert, file)).toStrictEqual([problem]);
+  });
+
+  it('are refused with a line for each file', async () => {
+    expect(await problemsOf('no/such.pem', 'package.json')).toStrictEqual([
+      'TLS_CERT cannot be read: no such file or directory',
+      'TLS_KEY has no private key in PEM form: unsupported',
+    ]);
+  });
+
+  it('are refused when the second certificate of the chain is broken', async () => {
+    const chain = await readFile(cert, 'utf8');
+    const file = await fileWith(chain.trimEnd().slice(0, -40));
+    expect(await problemsOf(file, key)).toStrictEqual(['TLS_CERT cannot be used: bad end line']);
+  });
+
+  it('are refused without their contents and path: each may be a secret', async () => {
+    const secret = await fileWith('-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----\n');
+    for (const files of [[secret, secret] as const, ['/hunter2', '/hunter2'] as const]) {
+      const problems = await problemsOf(...files);
+      expect(problems).toHaveLength(2);
+      expect(problems.join('\n')).not.toMatch(/hunter2|file\.pem/);
+    }
+  });
+
+  it('may be expired', async () => {
+    const { validTo } = await readCertificate({ certFile: expiredCert, keyFile: key });
+    expect(validTo.getTime()).toBeLessThan(Date.now());
+  });
+
+  it('are read again from the same files', async () => {
+    const directory = await testDirectory();
+    const files = { certFile: join(directory, 'cert.pem'), keyFile: join(directory, 'key.pem') };
+    await copyFile(cert, files.certFile);
+    await copyFile(key, files.keyFile);
+    expect(await readCertificate(files)).toMatchObject(PAIR);
+    await copyFile(PEM_FILES.renewedCert, files.certFile);
+    await copyFile(renewedKey, files.keyFile);
+    expect((await readCertificate(files)).cert).toBe(await readFile(PEM_FILES.renewedCert, 'utf8'));
+  });
+});
+
+describe('the warning about the time of a certificate', () => {
+  const certificate: Certificate = {
+    ...PAIR,
+    validFrom: new Date('2026-01-01T00:00:00Z'),
+    validTo: new Date('2026-04-01T00:00:00Z'),
+  };
+
+  it.each([
+    ['2025-12-31T23:59:59Z', 'the certificate in TLS_CERT is not valid before 2026-01-01T00:00:00.000Z'],
+    ['2026-01-01T00:00:00Z', undefined],
+    ['2026-03-17T23:59:59Z', undefined],
+    ['2026-03-18T00:00:00Z', 'the certificate in TLS_CERT expires on 2026-04-01T00:00:00.000Z'],
+    ['2026-04-01T00:00:00Z', 'the certificate in TLS_CERT expires on 2026-04-01T00:00:00.000Z'],
+    ['2026-04-01T00:00:01Z', 'the certificate in TLS_CERT expired on 2026-04-01T00:00:00.000Z'],
+  ])('at %s: %s', (now, warning) => {
+    expect(expiryWarning(certificate, new Date(now))).toBe(warning);
+  });
+});

@@ -1,0 +1,179 @@
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { copyFile, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
+import { type Program, ROOT, run, runService } from '../../support/process.ts';
+import { RawConnection } from '../../support/raw-connection.ts';
+import { testDirectory } from '../../support/test-directory.ts';
+import { PEM_FILES, ROOT_CERT } from '../../support/tls/pem-files.ts';
+
+const TLS = { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key };
+const DONE = { code: 0, signal: null };
+const READ_AGAIN = 'TLS_CERT and TLS_KEY were read again, for new connections';
+const REFUSED = 'TLS_CERT and TLS_KEY were read again and refused; the old pair stays in use';
+
+/** A service whose certificate and key are copies, and a function that replaces them. */
+async function started() {
+  const directory = await testDirectory();
+  const [TLS_CERT, TLS_KEY] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
+  const replace = async (cert: string, key: string) => {
+    await copyFile(cert, TLS_CERT);
+    await copyFile(key, TLS_KEY);
+  };
+  await replace(PEM_FILES.cert, PEM_FILES.key);
+  const service = runService({ API_KEYS: KEY, TLS_CERT, TLS_KEY });
+  return { service, url: await service.url(), replace };
+}
+
+/** The certificate that a new connection gets. */
+async function certificate(url: string): Promise<string | undefined> {
+  const socket = connectTls({ host: '127.0.0.1', port: Number(new URL(url).port), ca: ROOT_CERT });
+  onTestFinished(() => void socket.destroy());
+  await once(socket, 'secureConnect');
+  return socket.getPeerX509Certificate()?.subject;
+}
+
+const subjectOf = async (file: string) => new X509Certificate(await readFile(file)).subject;
+const OLD = await subjectOf(PEM_FILES.cert);
+const NEW = await subjectOf(PEM_FILES.renewedCert);
+
+const messages = ({ log }: Program) => log.map(({ msg }) => msg);
+
+describe('a service with a certificate', () => {
+  it('says https in the line of its start, and answers there', async () => {
+    const service = runService({ API_KEYS: KEY, ...TLS });
+    const url = await service.url();
+    expect(url).toMatch(/^https:\/\/127\.0\.0\.1:[1-9]\d+$/);
+    expect(messages(service)).toStrictEqual([`listening on ${url}`]);
+    const curl = run('curl', ['--silent', '--show-error', '--cacert', PEM_FILES.root, `${url}/readyz`]);
+    expect(await curl.ended, curl.stderr).toStrictEqual(DONE);
+    expect(curl.stdout).toBe('{"status":"ok"}');
+    expect(service.stderr).toBe('');
+  });
+
+  it('prints a first request that works without a certificate for the loopback address', async () => {
+    const service = runService(TLS);
+    const [line] = await service.printed(/curl --insecure -H .*$/m, 'stderr');
+    const curl = run('bash', ['-c', `${line} --silent --show-error`]);
+    expect(await curl.ended, curl.stderr).toStrictEqual(DONE);
+    expect(curl.stdout).toBe('[]');
+  });
+
+  it('warns of a certificate that has expired', async () => {
+    const service = runService({ API_KEYS: KEY, ...TLS, TLS_CERT: PEM_FILES.expiredCert });
+    await service.url();
+    expect(service.log[0]).toMatchObject({
+      level: 40,
+      msg: expect.stringMatching(/^the certificate in TLS_CERT expired on \d{4}-\d\d-\d\dT/),
+    });
+  });
+
+  it.each([
+    [{ TLS_CERT: PEM_FILES.cert }, ['TLS_CERT and TLS_KEY must be set together']],
+    [{ TLS_KEY: PEM_FILES.key }, ['TLS_CERT and TLS_KEY must be set together']],
+    [
+      { TLS_CERT: '/no/cert', TLS_KEY: PEM_FILES.encryptedKey },
+      [
+        'TLS_CERT cannot be read: no such file or directory',
+        'TLS_KEY is encrypted; the service needs the key without a passphrase',
+      ],
+    ],
+    [
+      { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.renewedKey },
+      ['TLS_KEY is not the key of the first certificate in TLS_CERT'],
+    ],
+  ])('does not start with %j', async (env, problems) => {
+    const service = runService({ API_KEYS: KEY, TLS_CERT: '', TLS_KEY: '', ...env });
+    expect(await service.ended).toStrictEqual({ code: 1, signal: null });
+    expect(service.stderr).toBe(problems.map((problem) => `petstore: ${problem}\n`).join(''));
+    expect(service.stdout).toBe('');
+  });
+
+  it('says in the log that a client speaks plain HTTP', async () => {
+    const service = runService({ API_KEYS: KEY, ...TLS });
+    const connection = await RawConnection.open(Number(new URL(await service.url()).port), { tls: false });
+    await connection.send('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+    await connection.closed();
+    expect(
+      await service.logged('a client speaks plain HTTP, but this port speaks TLS: use https:// in its URL'),
+    ).toMatchObject({ level: 40 });
+  });
+});
+
+describe('SIGHUP, with a certificate', () => {
+  it('reads it again for new connections, and lets a request in flight finish', async () => {
+    const { service, url, replace } = await started();
+    expect(await certificate(url)).toBe(OLD);
+    const { complete } = await stalledCreate(url);
+
+    await replace(PEM_FILES.renewedCert, PEM_FILES.renewedKey);
+    expect(await certificate(url)).toBe(OLD);
+    service.signal('SIGHUP');
+    expect(await service.logged(READ_AGAIN)).toMatchObject({ level: 30, validTo: expect.any(String) });
+    expect(await certificate(url)).toBe(NEW);
+
+    // Its connection says `Connection: close` in a drain only.
+    service.signal('SIGTERM');
+    await service.logged('shutting down');
+    expect(await complete()).toStrictEqual(CREATED);
+    expect(await service.ended).toStrictEqual(DONE);
+    expect(service.log.find(({ msg }) => msg === 'shutting down')).toMatchObject({ reason: 'SIGTERM' });
+  });
+
+  it('refuses a broken pair, and the service goes on with the old one', async () => {
+    const { service, url, replace } = await started();
+    await replace(PEM_FILES.renewedCert, PEM_FILES.key);
+    service.signal('SIGHUP');
+    expect(await service.logged(REFUSED)).toMatchObject({
+      level: 50,
+      problems: ['TLS_KEY is not the key of the first certificate in TLS_CERT'],
+    });
+    expect(await certificate(url)).toBe(OLD);
+
+    await replace(PEM_FILES.renewedCert, PEM_FILES.renewedKey);
+    service.signal('SIGHUP');
+    await service.logged(READ_AGAIN);
+    expect(await certificate(url)).toBe(NEW);
+    expect(service.hasEnded).toBe(false);
+  });
+
+  it('warns when the new certificate has expired', async () => {
+    const { service, replace } = await started();
+    await replace(PEM_FILES.expiredCert, PEM_FILES.key);
+    service.signal('SIGHUP');
+    expect(await service.logged(/the certificate in TLS_CERT expired on [^"]*/)).toMatchObject({ level: 40 });
+  });
+
+  it('does not end a start that is waiting for the storage', async () => {
+    const { port, asked } = await silentServer();
+    const service = runService({ DATABASE_URL: `mongodb://127.0.0.1:${port}/petstore`, ...TLS });
+    await asked;
+    service.signal('SIGHUP');
+    service.signal('SIGTERM');
+    expect(await service.ended).toStrictEqual(DONE);
+    expect(service.log).toMatchObject([{ msg: 'shutting down', reason: 'SIGTERM' }]);
+  });
+});
+
+it('is made and used by the commands of docs/operations.md', async ({ skip }) => {
+  const openssl = run('openssl', ['version']);
+  const found = await openssl.ended.catch(() => undefined);
+  if (found?.code !== 0) {
+    skip('there is no openssl');
+    return;
+  }
+  const document = await readFile(join(ROOT, 'docs/operations.md'), 'utf8');
+  const directory = await testDirectory();
+  const [, text = ''] = /^```sh\n(openssl .*?)^```$/ms.exec(document) ?? [];
+  const commands = text.replaceAll(/\b(cert|key)\.pem/g, `${directory}/$1.pem`).replace('npm', 'exec npm');
+  const service = run('bash', ['-euo', 'pipefail', '-c', commands], { PORT: '0', DATABASE_URL: 'memory:' });
+  const [, url = ''] = await service.printed(/'(https:\S+)\/v1\/pets'/, 'stderr');
+  const curl = run('curl', ['--silent', '--show-error', '--cacert', `${directory}/cert.pem`, `${url}/livez`]);
+  expect(await curl.ended, curl.stderr).toStrictEqual(DONE);
+  expect(curl.stdout).toBe('{"status":"ok"}');
+  service.signal('SIGTERM');
+  expect((await service.ended).signal).toBeNull();
+});
