@@ -24,7 +24,7 @@ const ROLES = {
   // For `migrate`.
   petstoreMigrator: {
     pets: ['find', 'createCollection', 'collMod', 'listIndexes', 'createIndex', 'dropIndex'],
-    counters: ['find', 'insert', 'update'],
+    counters: ['insert', 'update'],
     api_keys: ['find', 'createCollection', 'collMod'],
     // `remove`: counts that share a key are removed before the unique index is built.
     rate_limits: ['find', 'remove', 'createCollection', 'collMod', 'listIndexes', 'createIndex', 'dropIndex'],
