@@ -18,7 +18,7 @@ WORKDIR /petstore
 COPY --from=build /build/dist ./
 COPY deploy/docker/is-alive.js ./
 COPY deploy/docker/keep-compiled-code.js /tmp/
-RUN mkdir -p node_modules/.cache data && chown -R 1000:1000 node_modules data
+RUN mkdir -p node_modules/.cache /tmp/data && chown -R 1000:1000 node_modules
 USER 1000:1000
 RUN node /tmp/keep-compiled-code.js && chmod -R a+rX,go-w node_modules
 
@@ -35,7 +35,7 @@ LABEL org.opencontainers.image.title="petstore" \
 WORKDIR /petstore
 # Belongs to root: the service cannot change its own code.
 COPY --from=compiled --chown=0:0 /petstore ./
-COPY --from=compiled --chown=1000:1000 /petstore/data ./data
+COPY --from=compiled --chown=1000:1000 /tmp/data ./data
 ENV NODE_ENV=production HOST=0.0.0.0
 # The numbers, because Kubernetes cannot tell whether a name is root.
 USER 1000:1000

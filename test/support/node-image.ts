@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { docker, removeLater } from './docker.ts';
@@ -63,6 +63,7 @@ async function makeRoot(root: string, busybox: string): Promise<void> {
     await mkdir(dirname(join(root, to)), { recursive: true });
     await cp(from, join(root, to), { recursive: true, dereference: true });
   };
+  await chmod(root, 0o755);
   await put(process.execPath, '/usr/local/bin/node');
   const { stdout: modules } = await runFile('npm', ['root', '--global']);
   await put(join(modules.trim(), 'npm'), '/usr/local/lib/node_modules/npm');
@@ -78,7 +79,8 @@ async function makeRoot(root: string, busybox: string): Promise<void> {
   const glibc = dirname(paths.find((path) => path.endsWith('/libc.so.6')) ?? '/lib');
   for (const name of ['librt.so.1', 'libutil.so.1', 'libresolv.so.2']) await put(join(glibc, name));
   await put(CERTIFICATES);
-  await mkdir(join(root, 'tmp'), { mode: 0o1777 });
+  await mkdir(join(root, 'tmp'));
+  await chmod(join(root, 'tmp'), 0o1777);
   await mkdir(join(root, 'root'));
   await writeFile(join(root, 'etc/passwd'), 'root:x:0:0::/root:/bin/sh\nnode:x:1000:1000::/tmp:/bin/sh\n');
 }
