@@ -21,14 +21,24 @@ const last = join(folder, 'mongodb', 'env');
 if (!existsSync(last)) makeSecrets();
 
 function makeSecrets() {
-  const [root, service, migrator, key] = Array.from({ length: 4 }, () => randomBytes(24).toString('base64url'));
-  const urlOf = (user, password) => `mongodb://${user}:${password}@${HOSTS}/petstore?replicaSet=petstore`;
-
+  const [root, service, migrator, key] = Array.from({ length: 4 }, () =>
+    randomBytes(24).toString('base64url'),
+  );
   write('mongodb/keyfile', MONGODB_UID, randomBytes(756).toString('base64'));
   write('service/env', SERVICE_UID, `DATABASE_URL=${urlOf('petstore', service)}\nAPI_KEYS=compose=${key}\n`);
   write('migrator/env', SERVICE_UID, `DATABASE_URL=${urlOf('petstore-migrator', migrator)}\n`);
   const passwords = { ROOT_PASSWORD: root, SERVICE_PASSWORD: service, MIGRATOR_PASSWORD: migrator };
-  write('mongodb/env', MONGODB_UID, Object.entries(passwords).map((entry) => `${entry.join('=')}\n`).join(''));
+  write(
+    'mongodb/env',
+    MONGODB_UID,
+    Object.entries(passwords)
+      .map((entry) => `${entry.join('=')}\n`)
+      .join(''),
+  );
+}
+
+function urlOf(user, password) {
+  return `mongodb://${user}:${password}@${HOSTS}/petstore?replicaSet=petstore`;
 }
 
 /** Readable by one user only. mongod refuses a key file that others can read. */

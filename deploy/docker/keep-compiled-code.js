@@ -13,7 +13,10 @@ const STARTS = [
 for (const { url, exitCode } of STARTS) {
   const env = {
     ...process.env,
-    ...{ HOST: '127.0.0.1', PORT: '0', DATABASE_URL: url, API_KEYS: 'a-key-for-this-start-only' },
+    HOST: '127.0.0.1',
+    PORT: '0',
+    DATABASE_URL: url,
+    API_KEYS: 'a-key-for-this-start-only',
   };
   const service = spawn(process.execPath, ['bin/petstore.js', 'serve'], {
     env,

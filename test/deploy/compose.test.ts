@@ -61,7 +61,10 @@ describe('compose.yaml', () => {
     const known = Array.from(describeVariables().matchAll(/^ {2}([A-Z_]+) /gm), ([, name]) => name);
     for (const name of ['petstore-1', 'petstore-2', 'migrate']) {
       const set = Object.keys(services[name]?.environment ?? {});
-      expect(set.filter((variable) => !known.includes(variable)), name).toStrictEqual([]);
+      expect(
+        set.filter((variable) => !known.includes(variable)),
+        name,
+      ).toStrictEqual([]);
     }
   });
 
@@ -92,13 +95,13 @@ describe('make-secrets.js', () => {
         }),
       ),
     );
-    const owners = [...files].map(([name, { uid, mode }]) => [name, uid, mode] as const);
-    expect(owners.toSorted()).toStrictEqual([
-      ['migrator/env', 1000, 0o400],
-      ['mongodb/env', 999, 0o400],
-      ['mongodb/keyfile', 999, 0o400],
-      ['service/env', 1000, 0o400],
-    ]);
+    const rights = [...files].map(([name, { uid, mode }]) => [name, { uid, mode }] as const);
+    expect(Object.fromEntries(rights)).toStrictEqual({
+      'migrator/env': { uid: 1000, mode: 0o400 },
+      'mongodb/env': { uid: 999, mode: 0o400 },
+      'mongodb/keyfile': { uid: 999, mode: 0o400 },
+      'service/env': { uid: 1000, mode: 0o400 },
+    });
 
     const envOf = (name: string) => ({ ...parseEnv(contentOf(name)) });
     const contentOf = (name: string) => files.get(name)?.content ?? '';

@@ -12,7 +12,7 @@ const WHEEL = {
 };
 const DEFINITIONS = `/v${VERSION}-local-strict/_definitions.json`;
 
-type Manifest = { readonly apiVersion: string; readonly kind: string };
+type Manifest = { readonly apiVersion: string; readonly kind: string; readonly spec?: unknown };
 
 type Definition = {
   readonly 'x-kubernetes-group-version-kind'?: readonly {
@@ -50,8 +50,8 @@ export async function kubernetesSchemas(): Promise<Schemas> {
       if (!validate) return [`Kubernetes ${VERSION} has no ${manifest.kind} in ${manifest.apiVersion}`];
       if (validate(manifest)) return [];
       return (validate.errors ?? []).map(({ instancePath, message, params }) => {
-        const field: unknown = params['additionalProperty'];
-        return `${instancePath} ${message}${field === undefined ? '' : ` (${String(field)})`}`;
+        const { additionalProperty: field } = params as { readonly additionalProperty?: string };
+        return `${instancePath} ${message}${field === undefined ? '' : ` (${field})`}`;
       });
     },
   };

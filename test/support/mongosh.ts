@@ -15,12 +15,14 @@ if (isMainThread) {
   const [uri = '', script = ''] = process.argv.slice(2);
   const { port1: requests, port2 } = new MessageChannel();
   const settled = new Int32Array(new SharedArrayBuffer(4));
-  const workerData = { uri, port: port2, settled };
-  const worker = new Worker(new URL(import.meta.url), { workerData, transferList: [port2] });
+  const worker = new Worker(new URL(import.meta.url), {
+    workerData: { uri, port: port2, settled },
+    transferList: [port2],
+  });
 
   const call = (database: string, command: Document): Document => {
     Atomics.store(settled, 0, 0);
-    requests.postMessage({ database, command });
+    requests.postMessage({ database, command }, []);
     Atomics.wait(settled, 0, 0);
     const outcome = receiveMessageOnPort(requests)?.message as Outcome;
     if ('reply' in outcome) return outcome.reply;
