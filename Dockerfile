@@ -1,0 +1,49 @@
+# The service and Node, without npm packages or sources of its own:
+#
+#   docker build --tag petstore .
+#   docker buildx build --platform linux/amd64,linux/arm64 --tag registry.example/petstore:1.0.0 --push .
+#
+# NODE_IMAGE: Node 26 with npm and a shell, on glibc or musl.
+ARG NODE_IMAGE=node:26-slim
+
+# JavaScript is the same everywhere, so this stage runs on the platform of this machine and is never emulated.
+FROM --platform=${BUILDPLATFORM} ${NODE_IMAGE} AS build
+WORKDIR /build
+COPY . .
+RUN npm ci && npm run build
+
+# Compiled code is kept per processor and user, so this stage has those of the last one.
+FROM ${NODE_IMAGE} AS compiled
+WORKDIR /petstore
+COPY --from=build /build/dist ./
+COPY deploy/docker/is-alive.js ./
+COPY deploy/docker/keep-compiled-code.js /tmp/
+RUN mkdir -p node_modules/.cache /tmp/data && chown -R 1000:1000 node_modules
+USER 1000:1000
+RUN node /tmp/keep-compiled-code.js && chmod -R a+rX,go-w node_modules
+
+FROM ${NODE_IMAGE}
+ARG VERSION=unknown
+ARG REVISION=unknown
+ARG CREATED=unknown
+LABEL org.opencontainers.image.title="petstore" \
+  org.opencontainers.image.description="A catalogue of animals behind a JSON HTTP API" \
+  org.opencontainers.image.licenses="MIT" \
+  org.opencontainers.image.version="${VERSION}" \
+  org.opencontainers.image.revision="${REVISION}" \
+  org.opencontainers.image.created="${CREATED}"
+WORKDIR /petstore
+# Belongs to root: the service cannot change its own code.
+COPY --from=compiled --chown=0:0 /petstore ./
+COPY --from=compiled --chown=1000:1000 /tmp/data ./data
+ENV NODE_ENV=production HOST=0.0.0.0
+# The numbers, because Kubernetes cannot tell whether a name is root.
+USER 1000:1000
+# The SQLite database of the default DATABASE_URL. Nothing else is written: the root file system may be read-only.
+VOLUME /petstore/data
+EXPOSE 3000
+STOPSIGNAL SIGTERM
+# Not /readyz: an orchestrator that restarts what is unhealthy would not repair the storage.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD ["node", "is-alive.js"]
+ENTRYPOINT ["node", "bin/petstore.js"]
+CMD ["serve"]

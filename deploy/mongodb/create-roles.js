@@ -1,0 +1,54 @@
+/**
+ * Makes two roles with nothing but the privileges that the service and its migration need, and a user with each. A
+ * script for mongosh, for a user who may make roles and users:
+ *
+ *   SERVICE_PASSWORD=… MIGRATOR_PASSWORD=… mongosh 'mongodb://root@HOST/?replicaSet=…' create-roles.js
+ *
+ * `PETSTORE_DATABASE` names the database (default: petstore). Roles and users are in that database, so that its
+ * connection strings need no `authSource`: mongodb://petstore:PASSWORD@HOST/petstore. The script can be repeated: it
+ * then sets the privileges and the passwords again.
+ */
+const { SERVICE_PASSWORD, MIGRATOR_PASSWORD, PETSTORE_DATABASE = 'petstore' } = process.env;
+if (!SERVICE_PASSWORD || !MIGRATOR_PASSWORD) throw new Error('set SERVICE_PASSWORD and MIGRATOR_PASSWORD');
+
+/** The actions of a role on each collection. */
+const ROLES = {
+  // For `serve`, `keys`, `export`, `import` and `copy`. It deletes nothing, and changes no pet.
+  petstoreService: {
+    pets: ['find', 'insert', 'listIndexes'],
+    counters: ['find', 'insert', 'update'],
+    api_keys: ['find', 'insert', 'update'],
+    rate_limits: ['find', 'insert', 'update', 'listIndexes'],
+    schema: ['find'],
+  },
+  // For `migrate`.
+  petstoreMigrator: {
+    pets: ['find', 'createCollection', 'collMod', 'listIndexes', 'createIndex', 'dropIndex'],
+    counters: ['insert', 'update'],
+    api_keys: ['find', 'createCollection', 'collMod'],
+    // `remove`: counts that share a key are removed before the unique index is built.
+    rate_limits: ['find', 'remove', 'createCollection', 'collMod', 'listIndexes', 'createIndex', 'dropIndex'],
+    schema: ['find', 'insert', 'update'],
+  },
+};
+
+const USERS = [
+  { user: 'petstore', pwd: SERVICE_PASSWORD, role: 'petstoreService' },
+  { user: 'petstore-migrator', pwd: MIGRATOR_PASSWORD, role: 'petstoreMigrator' },
+];
+
+const database = db.getSiblingDB(PETSTORE_DATABASE);
+
+for (const [role, actionsByCollection] of Object.entries(ROLES)) {
+  const privileges = Object.entries(actionsByCollection).map(([collection, actions]) => {
+    return { resource: { db: PETSTORE_DATABASE, collection }, actions };
+  });
+  const exists = database.runCommand({ rolesInfo: role }).roles.length > 0;
+  database.runCommand({ [exists ? 'updateRole' : 'createRole']: role, privileges, roles: [] });
+}
+
+for (const { user, pwd, role } of USERS) {
+  const exists = database.runCommand({ usersInfo: user }).users.length > 0;
+  database.runCommand({ [exists ? 'updateUser' : 'createUser']: user, pwd, roles: [role] });
+  print(`the user ${user} of the database ${PETSTORE_DATABASE} has the role ${role}`);
+}

