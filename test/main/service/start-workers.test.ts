@@ -396,6 +396,20 @@ describe.skipIf(mongo === undefined)(`the end of two workers${leftOut}`, LONG, (
     expect(await service.ended).toStrictEqual(FAILED);
   });
 
+  it('does not wait for a worker that hangs', async () => {
+    const { service } = await runWorkers({
+      SHUTDOWN_TIMEOUT: '0s',
+      NODE_OPTIONS: preload("process.on('SIGUSR2', () => { for (;;); });"),
+    });
+    await service.url();
+    const [first] = await workersOf(service);
+    process.kill(first!, 'SIGUSR2');
+    service.signal('SIGTERM');
+    // The worker is gone as well: it shares the standard error.
+    expect(await service.ended).toStrictEqual(FAILED);
+    expect(service.log.at(-1)).toMatchObject({ level: 60, msg: 'still not stopped, giving up' });
+  });
+
   it('comes when the primary process is killed, after the requests in flight', async () => {
     const { service } = await runWorkers();
     const stalled = await service.url().then((url) => eachWorker(() => stalledCreate(url)));
