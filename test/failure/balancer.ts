@@ -1,31 +1,49 @@
 import { once } from 'node:events';
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import {
+  type AddressInfo,
+  connect,
+  createServer as createTcpServer,
+  type Server,
+  type Socket,
+} from 'node:net';
 import { ask } from './ask.ts';
 import { until } from './until.ts';
 
 /** How often an instance is probed, and how many failed probes in a row take it out. One good probe brings it back. */
-export const PROBE = { everyMs: 100, failures: 3, timeoutMs: 1_000 } as const;
+const PROBE = { everyMs: 100, failures: 3, timeoutMs: 1_000 } as const;
 
 /** They belong to one connection: RFC 9110, section 7.6.1. */
 const HOP_BY_HOP = ['connection', 'keep-alive', 'transfer-encoding'];
 
+/** What is given to instances in turn: requests, or whole connections with all of their requests. */
+export type Unit = 'requests' | 'connections';
+
 type Instance = { readonly url: string; readonly agent: Agent; failedProbes: number };
 
 /**
- * A reverse proxy on loopback that gives requests to instances in turn. It retries nothing, and it knows no more about an
- * instance than what `/readyz` says. Every other request goes over a connection that it keeps open, the others over new
- * ones.
+ * A proxy on loopback in front of several instances. It retries nothing, and it knows no more about an instance than what
+ * `/readyz` says. Of requests, every other one goes over a connection that it keeps open, the others over new ones.
  */
 export class Balancer implements AsyncDisposable {
-  /** The requests that got no answer from an instance, each with the reason. */
+  /** Why requests or connections did not get through. */
   readonly failures: string[] = [];
   readonly #instances: readonly Instance[];
-  readonly #server = createServer((incoming, outgoing) => this.#forward(incoming, outgoing));
+  readonly #server: Server;
+  readonly #clients = new Set<Socket>();
   readonly #probing: NodeJS.Timeout;
   #forwarded = 0;
 
-  private constructor(urls: readonly string[]) {
+  private constructor(urls: readonly string[], unit: Unit) {
+    this.#server =
+      unit === 'requests'
+        ? createServer((incoming, outgoing) => this.#forward(incoming, outgoing))
+        : createTcpServer({ allowHalfOpen: true }, (client) => this.#join(client));
+    this.#server.on('connection', (client: Socket) => {
+      this.#clients.add(client);
+      client.on('close', () => this.#clients.delete(client));
+    });
+
     this.#instances = urls.map((url) => ({
       url,
       agent: new Agent({ keepAlive: true }),
@@ -37,8 +55,8 @@ export class Balancer implements AsyncDisposable {
   }
 
   /** Resolves when every instance gets requests. */
-  static async start(urls: readonly string[]): Promise<Balancer> {
-    const balancer = new Balancer(urls);
+  static async start(urls: readonly string[], unit: Unit): Promise<Balancer> {
+    const balancer = new Balancer(urls, unit);
     balancer.#server.listen(0, '127.0.0.1');
     await once(balancer.#server, 'listening');
     for (const url of urls) await balancer.includes(url);
@@ -49,6 +67,7 @@ export class Balancer implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
+  /** How many requests or connections it has forwarded. */
   get forwarded(): number {
     return this.#forwarded;
   }
@@ -65,6 +84,24 @@ export class Balancer implements AsyncDisposable {
   async #probe(instance: Instance): Promise<void> {
     const answer = await ask(`${instance.url}/readyz`, { timeoutMs: PROBE.timeoutMs }).catch(() => undefined);
     instance.failedProbes = answer?.status === 200 ? 0 : instance.failedProbes + 1;
+  }
+
+  #join(client: Socket): void {
+    const instance = this.#ready[this.#forwarded++ % this.#ready.length];
+    if (instance === undefined) {
+      this.failures.push('no instance is ready');
+      client.destroy();
+      return;
+    }
+    const { hostname, port } = new URL(instance.url);
+    const server = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+    // The client sees a broken connection break.
+    server.on('error', (error) => {
+      this.failures.push(`${instance.url}: ${error.message}`);
+      client.resetAndDestroy();
+    });
+    client.on('error', () => server.destroy());
+    client.pipe(server).pipe(client);
   }
 
   #forward(incoming: IncomingMessage, outgoing: ServerResponse): void {
@@ -96,7 +133,7 @@ export class Balancer implements AsyncDisposable {
     clearInterval(this.#probing);
     const closed = once(this.#server, 'close');
     this.#server.close();
-    this.#server.closeAllConnections();
+    for (const client of this.#clients) client.destroy();
     for (const { agent } of this.#instances) agent.destroy();
     await closed;
   }

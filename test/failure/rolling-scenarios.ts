@@ -1,4 +1,4 @@
-import { Balancer } from './balancer.ts';
+import { Balancer, type Unit } from './balancer.ts';
 import type { History } from './history.ts';
 import type { MongoStore } from './mongodb-store.ts';
 import type { Scenario } from './scenario.ts';
@@ -9,9 +9,9 @@ const ROUNDS = { short: 1, full: 10 } as const;
 const SHUTDOWN_DELAY = '1s';
 
 /** Restarts two instances behind a balancer, one after the other, under constant load. No request may fail. */
-function rollingRestarts(workers: number): Scenario<MongoStore> {
+function rollingRestarts(workers: number, unit: Unit): Scenario<MongoStore> {
   return {
-    name: `MongoDB: rolling restarts, WORKERS=${workers}`,
+    name: `MongoDB: rolling restarts, WORKERS=${workers}, proxy for ${unit}`,
     async play(stage, { set, database }) {
       const env = {
         DATABASE_URL: set.url(database),
@@ -20,7 +20,10 @@ function rollingRestarts(workers: number): Scenario<MongoStore> {
         SHUTDOWN_DELAY,
       };
       const instances = [await stage.service(env), await stage.service(env)];
-      const balancer = await Balancer.start(instances.map(({ url }) => url));
+      const balancer = await Balancer.start(
+        instances.map(({ url }) => url),
+        unit,
+      );
       stage.owned.use(balancer);
       const load = await stage.load([balancer], { patienceMs: 0 });
       let restarts = 0;
@@ -40,7 +43,7 @@ function rollingRestarts(workers: number): Scenario<MongoStore> {
       const failed = failedRequests(load.history);
       stage.bar('failed requests', failed, 0, '');
       stage.notes.push(
-        `${balancer.forwarded} requests during ${restarts} restarts, ${failed} of them failed`,
+        `${restarts} restarts, ${balancer.forwarded} ${unit} forwarded, ${failed} requests failed`,
         ...balancer.failures.slice(0, 5),
       );
     },
@@ -57,4 +60,8 @@ function failedRequests({ creates, gets, wrong }: History): number {
   );
 }
 
-export const ROLLING_SCENARIOS: readonly Scenario<MongoStore>[] = [rollingRestarts(1), rollingRestarts(2)];
+export const ROLLING_SCENARIOS: readonly Scenario<MongoStore>[] = [
+  rollingRestarts(1, 'requests'),
+  rollingRestarts(2, 'requests'),
+  { ...rollingRestarts(2, 'connections'), onlyInFull: true },
+];

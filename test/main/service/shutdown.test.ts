@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { connect, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
+import { ask, connect, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
 import { type Program, runService } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 
@@ -106,6 +106,18 @@ describe('while it drains', () => {
     });
     await Promise.all([alive.closed(), ready.closed()]);
     expect(await stopping).toBe(0);
+  });
+
+  it('accepts requests for SHUTDOWN_DELAY, and is not ready meanwhile', async () => {
+    const service = runService({ API_KEYS: KEY, SHUTDOWN_DELAY: '3s', SHUTDOWN_TIMEOUT: '0s' });
+    const url = await service.url();
+    service.signal('SIGTERM');
+    await service.logged('shutting down');
+    expect(await ask(`${url}/readyz`)).toMatchObject({ status: 503, headers: { connection: 'close' } });
+    expect(await ask(`${url}/v1/pets`)).toMatchObject({ status: 200, headers: { connection: 'close' } });
+    expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+    expect(service.log.at(-1)).toMatchObject({ msg: 'stopped', cutOff: 0 });
+    await expect(connect(url)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
   it('waits no longer than SHUTDOWN_TIMEOUT for a stubborn client', async () => {
