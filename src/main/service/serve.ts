@@ -56,7 +56,13 @@ export async function serve(config: Config, { signal, onHangUp }: Signals): Prom
   const starting = start(config, log);
   if (config.tls !== undefined) {
     // After the start, if it succeeds.
-    onHangUp(() => void starting.then(({ renewCertificate }) => renewCertificate?.(), () => undefined));
+    onHangUp(
+      () =>
+        void starting.then(
+          ({ renewCertificate }) => renewCertificate?.(),
+          () => undefined,
+        ),
+    );
   }
   service = await starting;
   log.info({ url: service.url }, `listening on ${service.url}`);
