@@ -48,7 +48,9 @@ export class Api implements AsyncDisposable {
     this.port = server.port;
     this.url = `${speaksTls ? 'https' : 'http'}://127.0.0.1:${server.port}`;
     this.#speaksTls = speaksTls;
-    this.#agent = speaksTls ? new TlsAgent({ keepAlive: true, ca: ROOT_CERT }) : new Agent({ keepAlive: true });
+    this.#agent = speaksTls
+      ? new TlsAgent({ keepAlive: true, ca: ROOT_CERT })
+      : new Agent({ keepAlive: true });
     this.log = log;
   }
 

@@ -136,10 +136,7 @@ export function variables(storages: readonly StorageKind[]) {
   const isPair = ({ TLS_CERT, TLS_KEY }: { readonly TLS_CERT?: string; readonly TLS_KEY?: string }) =>
     (TLS_CERT === undefined) === (TLS_KEY === undefined);
   // A partial check runs even if other variables are invalid.
-  return v.pipe(
-    each,
-    v.forward(v.partialCheck([['TLS_CERT'], ['TLS_KEY']], isPair, TLS_PAIR), ['TLS_CERT']),
-  );
+  return v.pipe(each, v.forward(v.partialCheck([['TLS_CERT'], ['TLS_KEY']], isPair, TLS_PAIR), ['TLS_CERT']));
 }
 
 export type Variables = v.InferOutput<ReturnType<typeof variables>>;
@@ -157,7 +154,8 @@ const HELP = {
   RATE_LIMIT: 'how many requests a key may send, such as 600/60s; a key can have its own limit',
   MAX_CONNECTIONS: 'how many connections may be open at once; the service closes further ones',
   WORKERS: 'how many processes share the port; auto: one for each core. More than 1 needs MongoDB',
-  TLS_CERT: 'a PEM file with the certificate and its chain: the service then speaks HTTPS; read again on SIGHUP',
+  TLS_CERT:
+    'a PEM file with the certificate and its chain: the service then speaks HTTPS; read again on SIGHUP',
   TLS_KEY: 'a PEM file with the private key of TLS_CERT, not encrypted',
   LOG_LEVEL: LOG_LEVELS.join(', '),
   SHUTDOWN_DELAY: 'how long the service still accepts requests at shutdown, while /readyz answers 503',

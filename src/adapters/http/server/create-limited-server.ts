@@ -1,6 +1,7 @@
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { ServerLimits } from '../wire/limits.ts';
+import { writeInPortions } from './write-in-portions.ts';
 
 /** How often Node checks for late requests, in milliseconds. A timeout may come this much after its limit. */
 const TIMEOUT_CHECK_MS = 500;
@@ -59,6 +60,7 @@ async function createTlsServer(
   // As Node's HTTP server does. Not before, because a client that closes its side in the handshake has left.
   server.on('secureConnection', (socket) => {
     socket.allowHalfOpen = true;
+    writeInPortions(socket);
   });
   return server;
 }
