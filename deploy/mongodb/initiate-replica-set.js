@@ -4,39 +4,33 @@
  *   REPLICA_SET=petstore MEMBERS=mongo-1:27017,mongo-2:27017,mongo-3:27017 ROOT_PASSWORD=… \
  *     mongosh 'mongodb://127.0.0.1:27017/?directConnection=true' initiate-replica-set.js
  *
- * mongod allows both without a login, because it still has no user and the connection comes from its own machine. The
- * script can be repeated: it leaves a replica set and a user alone that exist.
+ * mongod allows this without a login, because it still has no user and the connection comes from its own machine. Only a
+ * primary can make a user, so the other members join after that. The script can be repeated: it leaves alone what exists.
  */
 const { REPLICA_SET, MEMBERS, ROOT_PASSWORD } = process.env;
 if (!REPLICA_SET || !MEMBERS || !ROOT_PASSWORD) throw new Error('set REPLICA_SET, MEMBERS and ROOT_PASSWORD');
 
 const TIMEOUT_MS = 120_000;
-const RETRY_INTERVAL_MS = 500;
+const RETRY_INTERVAL_MS = 200;
 
-const NODE_NOT_FOUND = 74;
 const UNAUTHORIZED = 13;
 
 const admin = db.getSiblingDB('admin');
+const [first, ...others] = MEMBERS.split(',');
+const hello = () => admin.runCommand({ hello: 1 });
 
-function waitFor(what, ask) {
+/** Repeats `attempt` until it returns true. It may fail meanwhile: another member has not started, or still joins. */
+function waitFor(what, attempt) {
   const deadline = Date.now() + TIMEOUT_MS;
-  while (!ask()) {
-    if (Date.now() > deadline) throw new Error(`${what}: not within ${TIMEOUT_MS} ms`);
+  for (;;) {
+    let problem = 'not yet';
+    try {
+      if (attempt()) return;
+    } catch (error) {
+      problem = error.message;
+    }
+    if (Date.now() > deadline) throw new Error(`${what}: not within ${TIMEOUT_MS} ms: ${problem}`);
     sleep(RETRY_INTERVAL_MS);
-  }
-}
-
-/** Whether the replica set exists now. */
-function initiate() {
-  if (admin.runCommand({ hello: 1 }).setName === REPLICA_SET) return true;
-  const members = MEMBERS.split(',').map((host, _id) => ({ _id, host }));
-  try {
-    admin.runCommand({ replSetInitiate: { _id: REPLICA_SET, members } });
-    return true;
-  } catch (error) {
-    // Another member has not started yet.
-    if (error.code !== NODE_NOT_FOUND) throw error;
-    return false;
   }
 }
 
@@ -50,8 +44,26 @@ function createRoot() {
   }
 }
 
-waitFor('the members answer', initiate);
-waitFor('a primary', () => admin.runCommand({ hello: 1 }).primary !== undefined);
-// The first primary is this member. Later, another one may be the primary, and root exists.
-if (admin.runCommand({ hello: 1 }).isWritablePrimary) createRoot();
-print(`the replica set ${REPLICA_SET} has a primary`);
+/** One member at a time: https://www.mongodb.com/docs/manual/reference/command/replSetReconfig/ */
+function addMember(host) {
+  const { config } = admin.runCommand({ replSetGetConfig: 1 });
+  if (config.members.some((member) => member.host === host)) return true;
+  const _id = Math.max(...config.members.map((member) => member._id)) + 1;
+  const members = [...config.members, { _id, host }];
+  admin.runCommand({ replSetReconfig: { ...config, version: config.version + 1, members } });
+  print(`added ${host}`);
+  return true;
+}
+
+if (hello().setName === undefined) {
+  admin.runCommand({ replSetInitiate: { _id: REPLICA_SET, members: [{ _id: 0, host: first }] } });
+}
+waitFor('a primary', () => {
+  const { primary, me, isWritablePrimary } = hello();
+  // A new primary takes a moment until it takes writes.
+  return isWritablePrimary || (primary !== undefined && primary !== me);
+});
+if (hello().isWritablePrimary) createRoot();
+admin.auth('root', ROOT_PASSWORD);
+for (const host of others) waitFor(`${host} joins`, () => addMember(host));
+print(`the replica set ${REPLICA_SET} has the members ${MEMBERS}`);

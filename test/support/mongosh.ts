@@ -1,15 +1,20 @@
 /**
- * Stands in for mongosh, which is no small package: runs a script with the few globals that ours use. As in mongosh,
- * calls wait for their results and throw the server's errors.
+ * Stands in for mongosh, which is 150 MB: runs a script with the few globals that ours use. As in mongosh, calls wait for
+ * their results and throw the server's errors.
  *
  *   node test/support/mongosh.ts URI SCRIPT
  */
 import { readFileSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
 import { isMainThread, MessageChannel, receiveMessageOnPort, Worker, workerData } from 'node:worker_threads';
-import { type Document, MongoClient } from 'mongodb';
+import { BSON, type Document, MongoClient, type MongoClientOptions } from 'mongodb';
 
-type Outcome = { readonly reply: Document } | { readonly message: string; readonly code: unknown };
+/** Commands and replies cross the threads as text, because BSON's types would arrive as plain objects. */
+const { EJSON } = BSON;
+
+type Call = { readonly database: string; readonly command: string };
+type Login = { readonly auth: NonNullable<MongoClientOptions['auth']> };
+type Outcome = { readonly reply: string } | { readonly message: string; readonly code: unknown };
 
 if (isMainThread) {
   const [uri = '', script = ''] = process.argv.slice(2);
@@ -20,17 +25,18 @@ if (isMainThread) {
     transferList: [port2],
   });
 
-  const call = (database: string, command: Document): Document => {
+  const ask = (request: Call | Login): Document => {
     Atomics.store(settled, 0, 0);
-    requests.postMessage({ database, command }, []);
+    requests.postMessage(request, []);
     Atomics.wait(settled, 0, 0);
     const outcome = receiveMessageOnPort(requests)?.message as Outcome;
-    if ('reply' in outcome) return outcome.reply;
+    if ('reply' in outcome) return EJSON.parse(outcome.reply);
     throw Object.assign(new Error(outcome.message), { code: outcome.code });
   };
-  const databaseOf = (name: string) => ({
+  const databaseOf = (database: string) => ({
     getSiblingDB: databaseOf,
-    runCommand: (command: Document) => call(name, command),
+    runCommand: (command: Document) => ask({ database, command: EJSON.stringify(command) }),
+    auth: (username: string, password: string) => ask({ auth: { username, password } }),
   });
   const sleep = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
   const globals = { db: databaseOf('test'), print: console.log, sleep, process: { env: process.env } };
@@ -41,16 +47,18 @@ if (isMainThread) {
   }
 } else {
   const { uri, port, settled } = workerData;
-  const client = new MongoClient(uri);
-  port.on('message', async ({ database, command }: { database: string; command: Document }) => {
-    const outcome: Outcome = await client
-      .db(database)
-      .command(command)
-      .then(
-        // Without the types of BSON, which another thread would get as plain objects.
-        (reply) => ({ reply: JSON.parse(JSON.stringify(reply)) }),
-        ({ message, code }) => ({ message, code }),
-      );
+  let client = new MongoClient(uri);
+  const answer = async (request: Call | Login): Promise<Document> => {
+    if ('command' in request) return client.db(request.database).command(EJSON.parse(request.command));
+    await client.close();
+    client = new MongoClient(uri, request);
+    return client.db('admin').command({ ping: 1 });
+  };
+  port.on('message', async (request: Call | Login) => {
+    const outcome: Outcome = await answer(request).then(
+      (reply) => ({ reply: EJSON.stringify(reply) }),
+      ({ message, code }) => ({ message, code }),
+    );
     port.postMessage(outcome);
     Atomics.store(settled, 0, 1);
     Atomics.notify(settled, 0);
