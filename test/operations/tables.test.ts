@@ -19,7 +19,7 @@ async function readSources(): Promise<readonly string[]> {
   const texts = paths.map((path) => readFile(join(ROOT, path), 'utf8'));
   return (await Promise.all(texts)).map((text) =>
     text
-      .replaceAll(/\/\*\*?.*?\*\/|^ *\/\/.*$/gms, '')
+      .replaceAll(/\/\*\*?.*?\*\/|^ *\/\/[^\n]*$/gms, '')
       .replaceAll(/\$\{[^{}]*\}/g, '…')
       .replaceAll(/['`]/g, '"')
       .replaceAll(/" \+\s+"/g, ''),
