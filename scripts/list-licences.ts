@@ -3,21 +3,9 @@
  *
  *   node scripts/list-licences.ts > docs/licences.md
  */
-import { readFileSync } from 'node:fs';
+import { productionLock } from './production-lock.ts';
 
-type LockedPackage = {
-  readonly version: string;
-  readonly license?: string;
-  readonly dev?: true;
-  readonly optional?: true;
-  readonly devOptional?: true;
-};
-
-const lock = JSON.parse(readFileSync(new URL('../package-lock.json', import.meta.url), 'utf8'));
-const packages = Object.entries<LockedPackage>(lock.packages).filter(
-  // The first entry is this package. The optional ones are Node itself, and types for libraries.
-  ([path, { dev, optional, devOptional }]) => path !== '' && !dev && !optional && !devOptional,
-);
+const [, ...packages] = Object.entries(productionLock().lock.packages);
 const byLicence = Object.groupBy(packages, ([, { license = 'not declared' }]) => license);
 const rows = Object.entries(byLicence).toSorted(([a], [b]) => (a < b ? -1 : 1));
 

@@ -8,10 +8,8 @@ const ALLOWED = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'M
 
 type Bom = {
   readonly bomFormat: string;
-  readonly metadata: { readonly component: { readonly name: string; readonly version: string } };
+  readonly metadata: { readonly component: unknown };
   readonly components: readonly {
-    readonly name: string;
-    readonly version: string;
     readonly purl: string;
     readonly hashes: readonly { readonly alg: string; readonly content: string }[];
     readonly licenses: readonly { readonly license: { readonly id: string } }[];
@@ -44,12 +42,15 @@ describe('the software bill of materials', () => {
   it('has the production dependencies, each with its hash and the licence that the documents list', async () => {
     const bom = JSON.parse(await output('npm', ['run', '--silent', 'sbom'])) as Bom;
 
-    const { name, version } = bom.metadata.component;
-    expect([bom.bomFormat, name, version]).toStrictEqual(['CycloneDX', packageJson.name, packageJson.version]);
+    const { name, version } = packageJson;
+    expect([bom.bomFormat, bom.metadata.component]).toMatchObject([
+      'CycloneDX',
+      { type: 'application', name, purl: `pkg:npm/${name}@${version}` },
+    ]);
     const listed = rows.flatMap(({ licence, packages }) => packages.map((one) => `${one}: ${licence}`));
-    const found = bom.components.map(({ purl, licenses }) => {
-      const [, known = ''] = /^pkg:npm\/(.*)$/.exec(decodeURIComponent(purl)) ?? [];
-      return `${known.replace(/@([^@]*)$/, ' $1')}: ${licenses.map(({ license }) => license.id).join()}`;
+    const found = bom.components.map((component) => {
+      const [, known = '', found = ''] = /^pkg:npm\/(.*)@(.*)$/.exec(decodeURIComponent(component.purl)) ?? [];
+      return `${known} ${found}: ${component.licenses.map(({ license }) => license.id).join()}`;
     });
     expect(found.toSorted()).toStrictEqual(listed.toSorted());
     expect(bom.components.filter(({ hashes }) => hashes[0]?.alg !== 'SHA-512')).toStrictEqual([]);

@@ -21,7 +21,7 @@ const workflows = await Promise.all(
 
 /** The sections of the releases, the newest first. */
 const releases = Array.from(
-  changelog.matchAll(/^## \[(.*?)\](?: - (.*))?\n(.*?)(?=^## |$(?![\s\S]))/gms),
+  changelog.matchAll(/^## \[(.*?)\](?: - (\S*))?\n(.*?)(?=^## \[|$(?![\s\S]))/gms),
   ([, version = '', date, text = '']) => ({ version, date, text }),
 );
 
