@@ -34,7 +34,9 @@ describe('the licences', () => {
   });
 
   it('are all allowed', () => {
-    expect(rows.map(({ licence }) => licence).filter((licence) => !ALLOWED.includes(licence))).toStrictEqual([]);
+    expect(rows.map(({ licence }) => licence).filter((licence) => !ALLOWED.includes(licence))).toStrictEqual(
+      [],
+    );
   });
 });
 
@@ -49,7 +51,8 @@ describe('the software bill of materials', () => {
     ]);
     const listed = rows.flatMap(({ licence, packages }) => packages.map((one) => `${one}: ${licence}`));
     const found = bom.components.map((component) => {
-      const [, known = '', found = ''] = /^pkg:npm\/(.*)@(.*)$/.exec(decodeURIComponent(component.purl)) ?? [];
+      const [, known = '', found = ''] =
+        /^pkg:npm\/(.*)@(.*)$/.exec(decodeURIComponent(component.purl)) ?? [];
       return `${known} ${found}: ${component.licenses.map(({ license }) => license.id).join()}`;
     });
     expect(found.toSorted()).toStrictEqual(listed.toSorted());

@@ -67,8 +67,12 @@ describe('the changelog', () => {
 
 describe('the workflows', () => {
   it('pin every action by the hash of a commit, with its version beside it', () => {
-    const uses = workflows.flatMap(([, text]) => Array.from(text.matchAll(/uses: (.*)$/gm), ([, used]) => used));
-    expect(uses.filter((used) => !/^(\.\/\S+|\S+@[0-9a-f]{40} # v\d+\.\d+\.\d+)$/.test(used!))).toStrictEqual([]);
+    const uses = workflows.flatMap(([, text]) =>
+      Array.from(text.matchAll(/uses: (.*)$/gm), ([, used]) => used),
+    );
+    expect(uses.filter((used) => !/^(\.\/\S+|\S+@[0-9a-f]{40} # v\d+\.\d+\.\d+)$/.test(used!))).toStrictEqual(
+      [],
+    );
   });
 
   it('call scripts of the package that exist', () => {
@@ -79,7 +83,10 @@ describe('the workflows', () => {
   });
 
   it('make the notes of a release of its section in the changelog', async () => {
-    const [, command = ''] = /run: (sed .*CHANGELOG\.md) > notes\.md/.exec(new Map(workflows).get('.github/workflows/release.yaml')!) ?? [];
+    const [, command = ''] =
+      /run: (sed .*CHANGELOG\.md) > notes\.md/.exec(
+        new Map(workflows).get('.github/workflows/release.yaml')!,
+      ) ?? [];
     const program = run('bash', ['-euc', command], { GITHUB_REF_NAME: 'v1.0.0' });
     expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
     expect(program.stdout).toBe(releases.find(({ version }) => version === '1.0.0')!.text);
@@ -88,7 +95,8 @@ describe('the workflows', () => {
   it('are valid for actionlint', GO_BUILD, async ({ skip }) => {
     const paths = workflows.map(([path]) => path);
     const own = await onPath('actionlint');
-    if (own === undefined && (await onPath('go')) === undefined) skip('neither actionlint nor go is on the PATH');
+    if (own === undefined && (await onPath('go')) === undefined)
+      skip('neither actionlint nor go is on the PATH');
     const program = own === undefined ? run('go', ['run', ACTIONLINT, ...paths]) : run(own, paths);
     expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
     expect(program.stdout).toBe('');

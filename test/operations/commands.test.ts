@@ -1,7 +1,9 @@
-import { chmod, copyFile, glob, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, glob, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { emptyClone } from '../support/clone.ts';
+import { succeeds } from '../support/command.ts';
+import { readDocument } from '../support/document.ts';
 import { onPath } from '../support/mongod-binary.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
 import { sharedMongo, startMongo } from '../support/mongodb.ts';
@@ -11,8 +13,9 @@ import { bash, blockOf, BLOCKS } from './page.ts';
 /** Each command starts npm and Node, which takes seconds on a busy machine. */
 const MANY_COMMANDS = { timeout: 60_000 } as const;
 
-/** The pets of `examples/pets.ndjson`. */
-const EXAMPLES = 300;
+const EXAMPLES = await readDocument('examples/pets.ndjson');
+const LAST_EXAMPLE_ID = Number(/"id":(\d+).*\n$/.exec(EXAMPLES)![1]);
+const IMPORT = ['import', join(ROOT, 'examples/pets.ndjson')];
 
 /** How many ids a restored storage skips. */
 const SKIPPED_IDS = 1e12;
@@ -21,10 +24,19 @@ const mongo = await sharedMongo();
 const leftOut = mongo === undefined ? ' (left out: no MongoDB)' : '';
 
 /** Runs commands that must succeed. Resolves with their standard output. */
-async function succeed(commands: string, env: Readonly<Record<string, string>>, cwd: string): Promise<string> {
+async function succeed(
+  commands: string,
+  env: Readonly<Record<string, string>>,
+  cwd: string,
+): Promise<string> {
   const program = bash(commands, env, cwd);
   expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
   return program.stdout;
+}
+
+/** Creates a key in a storage. */
+async function createKey(DATABASE_URL: string): Promise<string> {
+  return (await succeeds(['keys', 'create', '--label', 'till-3'], { DATABASE_URL })).stdout.trim();
 }
 
 /** The URL of a service that a program starts. */
@@ -55,7 +67,7 @@ function clientOf(url: string, key: string) {
 describe('the commands for SQLite', () => {
   it('back up beside a service, rotate a key, and restore on another machine', MANY_COMMANDS, async () => {
     const clone = await emptyClone();
-    const key = (await succeed('npx petstore keys create --label till-3', {}, clone)).trim();
+    const key = await createKey(`sqlite:${clone}/data/petstore.db`);
     const url = await urlOf(bash('npm start', {}, clone));
     const client = clientOf(url, key);
     await client.add('Rex');
@@ -84,18 +96,18 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
   it('back up to a SQLite file and restore from it', MANY_COMMANDS, async () => {
     const clone = await emptyClone();
     const { url: DATABASE_URL } = await freshDatabase(mongo!);
-    await succeed('npx petstore import examples/pets.ndjson', { DATABASE_URL }, clone);
-    const key = (await succeed('npx petstore keys create --label till-3', { DATABASE_URL }, clone)).trim();
+    await succeeds(IMPORT, { DATABASE_URL });
+    const key = await createKey(DATABASE_URL);
 
     const copied = await succeed(blockOf('Back up', 2), { DATABASE_URL }, clone);
     const { url: target } = await freshDatabase(mongo!, { migrated: false });
     const service = bash(blockOf('Restore', 2), { DATABASE_URL: target }, clone);
     const client = clientOf(await urlOf(service), key);
 
-    expect(copied).toContain(`copied ${EXAMPLES} pets\ncopied 1 API key\n`);
-    expect(service.stdout).toContain(`copied ${EXAMPLES} pets\ncopied 1 API key\n`);
+    expect(copied).toContain(`copied 300 pets\ncopied 1 API key\n`);
+    expect(service.stdout).toContain(`copied 300 pets\ncopied 1 API key\n`);
     expect(await client.names()).toHaveLength(20);
-    expect(await client.add('Lora')).toBe(EXAMPLES + SKIPPED_IDS + 1);
+    expect(await client.add('Lora')).toBe(LAST_EXAMPLE_ID + SKIPPED_IDS + 1);
   });
 
   it('dump a replica set and restore it', MANY_COMMANDS, async ({ skip, onTestFinished }) => {
@@ -109,31 +121,30 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
       DATABASE_URL: url('petstore'),
       MONGODB_URL: url(''),
     })) as [Record<string, string>, Record<string, string>];
-    await succeed('npx petstore migrate && npx petstore import examples/pets.ndjson', before, clone);
+    await succeeds(['migrate'], before);
+    await succeeds(IMPORT, before);
 
     await succeed(blockOf('Back up', 1), before, clone);
     await succeed(blockOf('Restore', 1), after, clone);
 
-    const restored = await succeed('npx petstore export', after, clone);
-    expect(restored).toBe(await readFile(join(ROOT, 'examples/pets.ndjson'), 'utf8'));
+    expect((await succeeds(['export'], after)).stdout).toBe(EXAMPLES);
   });
 
   it('move from SQLite to MongoDB, and again for the rest', MANY_COMMANDS, async () => {
     const clone = await emptyClone();
     const { url: MONGODB_URL } = await freshDatabase(mongo!, { migrated: false });
     const env = { MONGODB_URL, DATABASE_URL: 'sqlite:./data/petstore.db' };
-    await succeed('npx petstore import examples/pets.ndjson', env, clone);
+    await succeeds(IMPORT, { DATABASE_URL: `sqlite:${clone}/data/petstore.db` });
 
     const first = await succeed(blockOf('Move'), env, clone);
     const second = await succeed(blockOf('Move'), env, clone);
 
-    expect(first).toContain(`copied ${EXAMPLES} pets\n`);
-    expect(second).toContain(`copied ${EXAMPLES} pets, ${EXAMPLES} of which were there already\n`);
+    expect(first).toContain('copied 300 pets\n');
+    expect(second).toContain('copied 300 pets; 300 of them were already there\n');
   });
 
   it('upgrade storages of the first schema version', MANY_COMMANDS, async () => {
     const clone = await emptyClone();
-    await mkdir(join(clone, 'data'));
     const oldest = join(ROOT, 'test/adapters/sqlite/schema-versions/1.db');
     await copyFile(oldest, join(clone, 'data/petstore.db'));
     const { url: MONGODB_URL, db } = await freshDatabase(mongo!, { migrated: false });
@@ -175,7 +186,10 @@ describe('the commands for containers', () => {
     const list = await succeed(blockOf('Keys in containers', 1), env, clone);
 
     expect(first).toMatch(/^pets_[0-9a-f]{16}_\w{49}$/m);
-    const states = Array.from(list.matchAll(/^[0-9a-f]{16} +(\w+) .* (\S+)$/gm), ([, state, label]) => [state, label]);
+    const states = Array.from(list.matchAll(/^[0-9a-f]{16} +(\w+) .* (\S+)$/gm), ([, state, label]) => [
+      state,
+      label,
+    ]);
     expect(states.toSorted()).toStrictEqual([
       ['active', 'first'],
       ['active', 'till-3'],
@@ -189,7 +203,15 @@ describe('docs/operations.md', () => {
   it('has no commands but those that a test runs', () => {
     const sections = BLOCKS.filter(({ language }) => ['sh', 'js', 'yaml'].includes(language));
     // Those after "Upgrade" run in lose-a-member.test.ts.
-    const executed = ['Keys in containers', 'Rotate keys', 'Back up', 'Restore', 'Move', 'Upgrade', 'Lose a member'];
+    const executed = [
+      'Keys in containers',
+      'Rotate keys',
+      'Back up',
+      'Restore',
+      'Move',
+      'Upgrade',
+      'Lose a member',
+    ];
     expect([...new Set(sections.map(({ section }) => section))]).toStrictEqual(executed);
   });
 });

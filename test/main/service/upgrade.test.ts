@@ -50,7 +50,10 @@ function versionsUpTo(last: number): readonly number[] {
 type Stored = { readonly idempotencyKeys: boolean; readonly apiKeys: boolean };
 
 /** Checks that a service on a storage of an earlier version has everything that was stored there. */
-async function expectEverythingKept(DATABASE_URL: string, { idempotencyKeys, apiKeys }: Stored): Promise<void> {
+async function expectEverythingKept(
+  DATABASE_URL: string,
+  { idempotencyKeys, apiKeys }: Stored,
+): Promise<void> {
   const label = apiKeys ? 'shop' : hash('sha256', KEY);
   const service = await startService({ DATABASE_URL, API_KEYS: `${label}=${KEY}` });
   const url = `${service.url}/v1/pets`;
@@ -77,7 +80,13 @@ async function expectEverythingKept(DATABASE_URL: string, { idempotencyKeys, api
   });
   const stored = [
     { label: 'reader', state: 'active', scopes: ['pets:read'], expires: false, rateLimit: '600/60s' },
-    { label: 'till-3', state: 'revoked', scopes: ['pets:read', 'pets:write'], expires: true, rateLimit: null },
+    {
+      label: 'till-3',
+      state: 'revoked',
+      scopes: ['pets:read', 'pets:write'],
+      expires: true,
+      rateLimit: null,
+    },
   ];
   expect(keys).toStrictEqual(apiKeys ? stored : []);
 }
@@ -120,7 +129,11 @@ describe.skipIf(mongo === undefined).each(versionsUpTo(MONGODB_VERSION))(
 
       const { stdout } = await succeeds(['migrate', url, '--json']);
 
-      expect(JSON.parse(stdout)).toStrictEqual({ database: db.databaseName, from: version, to: MONGODB_VERSION });
+      expect(JSON.parse(stdout)).toStrictEqual({
+        database: db.databaseName,
+        from: version,
+        to: MONGODB_VERSION,
+      });
       await expectEverythingKept(url, stored);
     });
 
