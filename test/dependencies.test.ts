@@ -51,9 +51,9 @@ describe('the software bill of materials', () => {
     ]);
     const listed = rows.flatMap(({ licence, packages }) => packages.map((one) => `${one}: ${licence}`));
     const found = bom.components.map((component) => {
-      const [, known = '', found = ''] =
+      const [, id = '', installed = ''] =
         /^pkg:npm\/(.*)@(.*)$/.exec(decodeURIComponent(component.purl)) ?? [];
-      return `${known} ${found}: ${component.licenses.map(({ license }) => license.id).join()}`;
+      return `${id} ${installed}: ${component.licenses.map(({ license }) => license.id).join()}`;
     });
     expect(found.toSorted()).toStrictEqual(listed.toSorted());
     expect(bom.components.filter(({ hashes }) => hashes[0]?.alg !== 'SHA-512')).toStrictEqual([]);

@@ -48,7 +48,7 @@ it.skipIf(none)(
     const ready = async () => (await fetch(`${service.url}/readyz`)).status;
     const states = async (client: MongoClient) => {
       const lines = (await mongosh(client, STATUS)) as readonly string[];
-      return [...lines].map((line) => line.split(' ')[1]).toSorted();
+      return Array.from(lines, (line) => line.split(' ')[1]).join();
     };
 
     const first = await set.primary();
@@ -56,8 +56,8 @@ it.skipIf(none)(
     await add('Rex');
     await first.start();
     const primary = await set.primary();
-    const whole = ['PRIMARY', 'SECONDARY', 'SECONDARY'];
-    await until('a whole replica set', async () => `${await states(primary.client)}` === `${whole}`);
+    const whole = /^(SECONDARY,)*PRIMARY(,SECONDARY)*$/;
+    await until('a whole replica set', async () => whole.test(await states(primary.client)));
     await set.whole();
 
     const [second, third] = await set.secondaries();
@@ -72,7 +72,7 @@ it.skipIf(none)(
     await mongosh(primary.client, SKIP_IDS);
 
     expect(await add('Lora')).toBe(id + 1e12 + 1);
-    expect(await states(primary.client)).toStrictEqual(['PRIMARY']);
+    expect(await states(primary.client)).toBe('PRIMARY');
     const pets = await fetch(`${service.url}/v1/pets`, { headers: AUTHORIZATION });
     const names = ((await pets.json()) as { name: string }[]).map(({ name }) => name);
     expect(names).toStrictEqual(['Rex', 'Mitzi', 'Hansi', 'Lora']);

@@ -92,10 +92,10 @@ describe('what each 5xx means', () => {
     const forms = codes.flatMap(([code, status]) => {
       const form = new RegExp(`(?:RequestRefused\\(|code:)\\s*"${code}",\\s*(?:message:\\s*)?"([^"]*)"`, 'g');
       return sources.flatMap((source) =>
-        Array.from(source.matchAll(form), ([, message]) => [`\`${code}\`, ${status}`, message]),
+        Array.from(source.matchAll(form), ([, message]) => `\`${code}\`, ${status}: ${message}`),
       );
     });
-    const documented = tableOf(page, 'What each 5xx means').map(([code, message]) => [code, message]);
+    const documented = tableOf(page, 'What each 5xx means').map(([code, message]) => `${code}: ${message}`);
     expect(documented.toSorted()).toStrictEqual(forms.toSorted());
   });
 });
