@@ -66,6 +66,7 @@ it.skipIf(none)(
     await second!.start();
     await add('Mitzi');
     await second!.kill();
+    await until('a service that is not ready', async () => (await ready()) === 503);
 
     await mongosh(primary.client, ALONE);
     const id = await add('Hansi');
