@@ -13,6 +13,8 @@ const START_MS = 20_000;
 export type Contestant = {
   readonly name: string;
   readonly program: string;
+  /** Whether the program runs without Node. */
+  readonly isExecutable?: boolean;
   readonly paging: Paging;
   /** Only on this storage. On all when absent. */
   readonly only?: string;
@@ -73,7 +75,8 @@ export async function start(
   const preload = watchLoop ? ['--import', './bench/harness/watch-loop.ts'] : [];
   const started = performance.now();
   // taskset becomes the program, so its process id and its channel are the program's.
-  const child = spawn('taskset', ['-c', '0', process.execPath, ...preload, contestant.program], {
+  const node = contestant.isExecutable ? [] : [process.execPath, ...preload];
+  const child = spawn('taskset', ['-c', '0', ...node, contestant.program], {
     cwd: ROOT,
     env: {
       PATH: process.env['PATH'],

@@ -114,10 +114,8 @@ function killGroup(leader: number): void {
 const PASSED_ON = ['PATH', 'HOME'];
 
 /**
- * Starts a program with `env` and {@link PASSED_ON} as its environment. The program and its descendants are killed when
- * the running test ends.
- *
- * @param cwd the project's root directory by default
+ * Starts a program with `env` and {@link PASSED_ON} as its environment, by default in the project's root directory. The
+ * program and its descendants are killed when the running test ends.
  */
 export function run(
   command: string,

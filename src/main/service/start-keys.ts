@@ -1,4 +1,5 @@
 import { isIPv4 } from 'node:net';
+import { isSea } from 'node:sea';
 import { type KnownKey, knownKey } from '../../adapters/memory/token-verifier.ts';
 import { mintKey } from '../../adapters/tokens/token.ts';
 import type { MintedKey } from '../../application/keys/create-key.ts';
@@ -56,8 +57,8 @@ export async function startKeys(
 /** The label of the key that was made for this start. */
 export const MADE_KEY_LABEL = 'start';
 
-/** The command that creates a key in the storage. */
-export const CREATE_KEY = 'npx petstore keys create --label NAME';
+/** The command that creates a key in the storage. A single executable is named as it was called. */
+export const CREATE_KEY = `${isSea() ? process.argv0 : 'npx petstore'} keys create --label NAME`;
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
