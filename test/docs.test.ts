@@ -6,7 +6,7 @@ import { ROOT } from './support/process.ts';
 const MAX_LINE_LENGTH = 120;
 
 const paths = await Array.fromAsync(
-  glob(['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/*.md'], { cwd: ROOT }),
+  glob(['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/*.md'], { cwd: ROOT }),
 );
 const documents = new Map(
   await Promise.all(

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { describeVariables } from '../src/main/config/variables.ts';
+import { type Block, blocksOf, readDocument } from './support/document.ts';
 import { freshDatabase } from './support/mongo-database.ts';
 import { sharedMongo } from './support/mongodb.ts';
 import { type Program, ROOT, run } from './support/process.ts';
@@ -10,19 +11,8 @@ import { type Program, ROOT, run } from './support/process.ts';
 /** Each command starts npm and Node, which takes seconds on a busy machine. */
 const MANY_COMMANDS = { timeout: 60_000 } as const;
 
-type Block = { readonly section: string; readonly language: string; readonly text: string };
-
-const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
+const readme = await readDocument('README.md');
 const blocks = blocksOf(readme);
-
-/** The code blocks of a document, each with the heading above it. */
-function blocksOf(document: string): readonly Block[] {
-  return document.split(/^#+ /m).flatMap((part) => {
-    const section = part.slice(0, part.indexOf('\n'));
-    const found = part.matchAll(/^```(\w+)\n(.*?)^```$/gms);
-    return Array.from(found, ([, language = '', text = '']) => ({ section, language, text }));
-  });
-}
 
 function commands(section: string): readonly Block[] {
   return blocks.filter((block) => block.section === section && block.language === 'sh');
@@ -109,7 +99,7 @@ describe('README', () => {
     const steps = commands('Keys').map(({ text }) => text);
     const program = bash([...steps, 'echo "$key $new_key"'].join('\n'), { DATABASE_URL });
     expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
-    const operations = await readFile(join(ROOT, 'docs/operations.md'), 'utf8');
+    const operations = await readDocument('docs/operations.md');
     const form = new RegExp(/`\\b(pets_.*)\\b`/.exec(operations)![1]!, 'g');
     const [key, newKey] = program.stdout.match(form) ?? [];
     expect(program.stdout).toMatch(
@@ -161,19 +151,17 @@ describe('README', () => {
     expect(pairs(rows)).toStrictEqual(pairs(help));
   });
 
-  // Those of the section "TLS" run in test/main/service/tls.test.ts.
   it('has all commands of the documents, in the sections that the tests above run', async () => {
-    // npm run test:clients runs those of docs/clients.md.
-    const exclude = ['docs/clients.md'];
-    const others = Array.fromAsync(
-      glob(['CONTRIBUTING.md', 'SECURITY.md', 'docs/*.md'], { cwd: ROOT, exclude }),
-    );
-    const documents = (await others).map(async (path) => readFile(join(ROOT, path), 'utf8'));
+    const others = Array.fromAsync(glob(['CONTRIBUTING.md', 'SECURITY.md', 'docs/*.md'], { cwd: ROOT }));
+    // The tests in test/operations, and npm run test:clients, run the commands of these.
+    const elsewhere = ['docs/operations.md', 'docs/clients.md'];
+    const paths = (await others).filter((path) => !elsewhere.includes(path));
+    const documents = paths.map(readDocument);
     const sections = [readme, ...(await Promise.all(documents))]
       .flatMap(blocksOf)
       .filter(({ language }) => language === 'sh')
       .map(({ section }) => section);
-    const executed = ['Petstore', 'A tour', 'Keys', 'Storage', 'Moving pets and backups', 'TLS'];
+    const executed = ['Petstore', 'A tour', 'Keys', 'Storage', 'Moving pets and backups'];
     expect([...new Set(sections)]).toStrictEqual(executed);
   });
 });

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import packageJson from '../package.json' with { type: 'json' };
+import { readDocument, tableOf } from './support/document.ts';
+import { run } from './support/process.ts';
+
+/** Licences that ask for no more than to be named. */
+const ALLOWED = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT'];
+
+type Bom = {
+  readonly bomFormat: string;
+  readonly metadata: { readonly component: unknown };
+  readonly components: readonly {
+    readonly purl: string;
+    readonly hashes: readonly { readonly alg: string; readonly content: string }[];
+    readonly licenses: readonly { readonly license: { readonly id: string } }[];
+  }[];
+};
+
+const page = await readDocument('docs/licences.md');
+const rows = tableOf(page, 'Licences').map(([licence = '', packages = '']) => ({
+  licence,
+  packages: packages.split(', '),
+}));
+
+async function output(command: string, args: readonly string[]): Promise<string> {
+  const program = run(command, args);
+  expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
+  return program.stdout;
+}
+
+describe('the licences', () => {
+  it('are listed as `npm run licences` lists them', async () => {
+    expect(await output(process.execPath, ['scripts/list-licences.ts'])).toBe(page);
+  });
+
+  it('are all allowed', () => {
+    expect(rows.map(({ licence }) => licence).filter((licence) => !ALLOWED.includes(licence))).toStrictEqual(
+      [],
+    );
+  });
+});
+
+describe('the software bill of materials', () => {
+  it('has the production dependencies, each with its hash and the licence that the documents list', async () => {
+    const bom = JSON.parse(await output('npm', ['run', '--silent', 'sbom'])) as Bom;
+
+    const { name, version } = packageJson;
+    expect([bom.bomFormat, bom.metadata.component]).toMatchObject([
+      'CycloneDX',
+      { type: 'application', name, purl: `pkg:npm/${name}@${version}` },
+    ]);
+    const listed = rows.flatMap(({ licence, packages }) => packages.map((one) => `${one}: ${licence}`));
+    const found = bom.components.map((component) => {
+      const [, id = '', installed = ''] =
+        /^pkg:npm\/(.*)@(.*)$/.exec(decodeURIComponent(component.purl)) ?? [];
+      return `${id} ${installed}: ${component.licenses.map(({ license }) => license.id).join()}`;
+    });
+    expect(found.toSorted()).toStrictEqual(listed.toSorted());
+    expect(bom.components.filter(({ hashes }) => hashes[0]?.alg !== 'SHA-512')).toStrictEqual([]);
+  });
+});

@@ -1,0 +1,150 @@
+import { hash } from 'node:crypto';
+import { copyFile, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { BSON, type CreateCollectionOptions, type Db, type Document } from 'mongodb';
+import { describe, expect, it } from 'vitest';
+import { SCHEMA_VERSION as MONGODB_VERSION } from '../../../src/adapters/mongodb/schema/schema-version.ts';
+import { SCHEMA_VERSION as SQLITE_VERSION } from '../../../src/adapters/sqlite/schema.ts';
+import { succeeds } from '../../support/command.ts';
+import { ask } from '../../support/client.ts';
+import { freshDatabase } from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+import { ROOT } from '../../support/process.ts';
+import { startService } from '../../support/service.ts';
+import { newFile } from '../../support/sqlite.ts';
+
+/*
+ * What the services of every schema version have stored, by running them. A new version needs one more file.
+ *
+ * | storage | version | commit | pets with an idempotency key | API keys |
+ * |---|---|---|---|---|
+ * | SQLite | 1 | 85924c5 | 2 | |
+ * | SQLite | 2 | dc384c2 | 2 | a reader, and a revoked one |
+ * | MongoDB | 1 | 742252d | | |
+ * | MongoDB | 2 | 85924c5 | 2 | |
+ * | MongoDB | 3 | dc384c2 | 2 | a reader, and a revoked one |
+ *
+ * The pets were added over HTTP, the keys with the command line. A fourth pet was removed from the storage afterwards:
+ * its id must not be given again. In the first two commits, the id of a key in API_KEYS was its SHA-256. Since then it
+ * is the label.
+ */
+const SQLITE_FILES = join(ROOT, 'test/adapters/sqlite/schema-versions');
+const MONGODB_FILES = join(ROOT, 'test/adapters/mongodb/schema-versions');
+
+const KEY = 'the-key-of-the-fixtures';
+
+const MITZI = '{"name":"Mitzi 🐈","categoryId":9223372036854775807,"status":"pending"}';
+const PETS = [
+  '{"id":1,"name":"Rex","categoryId":7,"status":"available"}',
+  `{"id":2,${MITZI.slice(1)}`,
+  '{"id":3,"name":" e\u0301 ","categoryId":-9223372036854775808,"status":"sold"}',
+];
+
+const mongo = await sharedMongo();
+const leftOut = mongo === undefined ? ' (left out: no MongoDB)' : '';
+
+function versionsUpTo(last: number): readonly number[] {
+  return Array.from({ length: last }, (_, index) => index + 1);
+}
+
+type Stored = { readonly idempotencyKeys: boolean; readonly apiKeys: boolean };
+
+/** Checks that a service on a storage of an earlier version has everything that was stored there. */
+async function expectEverythingKept(
+  DATABASE_URL: string,
+  { idempotencyKeys, apiKeys }: Stored,
+): Promise<void> {
+  const keyLabel = apiKeys ? 'shop' : hash('sha256', KEY);
+  const service = await startService({ DATABASE_URL, API_KEYS: `${keyLabel}=${KEY}` });
+  const url = `${service.url}/v1/pets`;
+  expect((await ask(url, { key: KEY })).body).toBe(`[${PETS.join()}]`);
+
+  const added = await ask(url, { key: KEY, body: '{"name":"Lora","categoryId":7}' });
+  expect(added.body).toBe('{"id":5,"name":"Lora","categoryId":7,"status":"available"}');
+
+  const headers = { 'idempotency-key': 'mitzi-1' };
+  const again = await ask(url, { key: KEY, body: MITZI, headers });
+  expect([again.status, again.headers['idempotent-replayed'], again.body]).toStrictEqual(
+    idempotencyKeys ? [201, 'true', PETS[1]] : [201, undefined, `{"id":6,${MITZI.slice(1)}`],
+  );
+  const other = await ask(url, { key: KEY, body: '{"name":"Tom","categoryId":7}', headers });
+  expect(other.status).toBe(422);
+
+  const { stdout } = await succeeds(['keys', 'list', '--json'], { DATABASE_URL });
+  const keys = (JSON.parse(stdout) as Document[]).map(({ label, state, scopes, expiresAt, rateLimit }) => {
+    return { label, state, scopes, expires: expiresAt !== null, rateLimit };
+  });
+  const stored = [
+    { label: 'reader', state: 'active', scopes: ['pets:read'], expires: false, rateLimit: '600/60s' },
+    {
+      label: 'till-3',
+      state: 'revoked',
+      scopes: ['pets:read', 'pets:write'],
+      expires: true,
+      rateLimit: null,
+    },
+  ];
+  expect(keys).toStrictEqual(apiKeys ? stored : []);
+}
+
+describe.each(versionsUpTo(SQLITE_VERSION))('a SQLite file of schema version %i', (version) => {
+  it('is migrated by the start of a service, which has everything that was stored', async () => {
+    const file = await newFile();
+    await copyFile(join(SQLITE_FILES, `${version}.db`), file);
+
+    await expectEverythingKept(`sqlite:${file}`, { idempotencyKeys: true, apiKeys: version >= 2 });
+  });
+});
+
+type StoredCollection = {
+  readonly name: string;
+  readonly options: CreateCollectionOptions;
+  readonly indexes: readonly Document[];
+  readonly documents: readonly Document[];
+};
+
+async function storedCollections(version: number): Promise<readonly StoredCollection[]> {
+  const text = await readFile(join(MONGODB_FILES, `${version}.json`), 'utf8');
+  return BSON.EJSON.parse(text, { relaxed: false }) as StoredCollection[];
+}
+
+async function store(db: Db, { name, options, indexes, documents }: StoredCollection): Promise<void> {
+  const collection = await db.createCollection(name, options);
+  if (indexes.length > 0) await db.command({ createIndexes: name, indexes });
+  if (documents.length > 0) await collection.insertMany([...documents]);
+}
+
+describe.skipIf(mongo === undefined).each(versionsUpTo(MONGODB_VERSION))(
+  `a MongoDB database of schema version %i${leftOut}`,
+  (version) => {
+    const stored = { idempotencyKeys: version >= 2, apiKeys: version >= 3 };
+
+    it('is migrated by petstore migrate, and a service has everything that was stored', async () => {
+      const { db, url } = await freshDatabase(mongo!, { migrated: false });
+      for (const collection of await storedCollections(version)) await store(db, collection);
+
+      const { stdout } = await succeeds(['migrate', url, '--json']);
+
+      expect(JSON.parse(stdout)).toStrictEqual({
+        database: db.databaseName,
+        from: version,
+        to: MONGODB_VERSION,
+      });
+      await expectEverythingKept(url, stored);
+    });
+
+    it('may get pets from a service of that version after the migration', async () => {
+      const { db, url } = await freshDatabase(mongo!, { migrated: false });
+      const late: Document[] = [];
+      for (const collection of await storedCollections(version)) {
+        if (collection.name === 'pets') late.push(...collection.documents);
+        await store(db, { ...collection, documents: collection.name === 'pets' ? [] : collection.documents });
+      }
+      await succeeds(['migrate', url]);
+
+      await db.collection('pets').insertMany(late);
+
+      await expectEverythingKept(url, stored);
+    });
+  },
+);

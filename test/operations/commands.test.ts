@@ -1,0 +1,220 @@
+import { chmod, copyFile, glob, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { emptyClone } from '../support/clone.ts';
+import { succeeds } from '../support/command.ts';
+import { readDocument } from '../support/document.ts';
+import { onPath } from '../support/mongod-binary.ts';
+import { freshDatabase } from '../support/mongo-database.ts';
+import { sharedMongo, startMongo } from '../support/mongodb.ts';
+import { type Program, ROOT } from '../support/process.ts';
+import { bash, blockOf, BLOCKS } from './page.ts';
+
+/** Each command starts npm and Node, which takes seconds on a busy machine. */
+const MANY_COMMANDS = { timeout: 60_000 } as const;
+
+const EXAMPLES = await readDocument('examples/pets.ndjson');
+const LAST_EXAMPLE_ID = Number(/"id":(\d+).*\n$/.exec(EXAMPLES)![1]);
+const IMPORT = ['import', join(ROOT, 'examples/pets.ndjson')];
+
+/** How many ids a restored storage skips. */
+const SKIPPED_IDS = 1e12;
+
+const mongo = await sharedMongo();
+const leftOut = mongo === undefined ? ' (left out: no MongoDB)' : '';
+
+/** Runs commands that must succeed. Resolves with their standard output. */
+async function succeed(
+  commands: string,
+  env: Readonly<Record<string, string>>,
+  cwd: string,
+): Promise<string> {
+  const program = bash(commands, env, cwd);
+  expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
+  return program.stdout;
+}
+
+/** Creates a key in a storage. */
+async function createKey(DATABASE_URL: string): Promise<string> {
+  return (await succeeds(['keys', 'create', '--label', 'till-3'], { DATABASE_URL })).stdout.trim();
+}
+
+/** The URL of a service that a program starts. */
+async function urlOf(program: Program): Promise<string> {
+  const [, url = ''] = await program.printed(/"url":"(http:[^"]+)"/);
+  return url;
+}
+
+/** The variables for a MongoDB server that the running test has for itself. */
+async function serverOfItsOwn() {
+  const { url, stop } = await startMongo({ setParameters: {} });
+  onTestFinished(stop);
+  return { DATABASE_URL: url('petstore'), MONGODB_URL: url('') };
+}
+
+/** A client with an API key. */
+function clientOf(url: string, key: string) {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  return {
+    add: async (name: string): Promise<number> => {
+      const body = JSON.stringify({ name, categoryId: 7 });
+      const response = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body });
+      expect(response.status).toBe(201);
+      return ((await response.json()) as { id: number }).id;
+    },
+    names: async (): Promise<readonly string[]> => {
+      const response = await fetch(`${url}/v1/pets`, { headers });
+      expect(response.status).toBe(200);
+      return ((await response.json()) as { name: string }[]).map(({ name }) => name);
+    },
+    status: async (): Promise<number> => (await fetch(`${url}/v1/pets`, { headers })).status,
+  };
+}
+
+describe('the commands for SQLite', () => {
+  it('back up beside a service, rotate a key, and restore on another machine', MANY_COMMANDS, async () => {
+    const clone = await emptyClone();
+    const key = await createKey(`sqlite:${clone}/data/petstore.db`);
+    const url = await urlOf(bash('npm start', {}, clone));
+    const client = clientOf(url, key);
+    await client.add('Rex');
+    await client.add('Mitzi');
+
+    await succeed(blockOf('Back up', 0), {}, clone);
+    await client.add('Hansi');
+    const [file = ''] = await Array.fromAsync(glob('backups/petstore-*.db', { cwd: clone }));
+    const backup = join(clone, file);
+    const checked = await succeed(blockOf('Back up', 3), { backup: file }, clone);
+    const rotated = await succeed(blockOf('Rotate keys'), { id: key.split('_')[1]! }, clone);
+
+    expect(checked.trim()).toBe('2');
+    const [newKey = ''] = rotated.match(/^pets_.*$/m) ?? [];
+    expect(newKey).not.toBe(key);
+    expect([await client.status(), await clientOf(url, newKey).status()]).toStrictEqual([200, 200]);
+
+    const other = await emptyClone();
+    const restored = clientOf(await urlOf(bash(blockOf('Restore', 0), { backup }, other)), key);
+    expect(await restored.names()).toStrictEqual(['Rex', 'Mitzi']);
+    expect(await restored.add('Lora')).toBe(2 + SKIPPED_IDS + 1);
+  });
+});
+
+describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () => {
+  it('back up to a SQLite file and restore from it', MANY_COMMANDS, async () => {
+    const clone = await emptyClone();
+    const { url: DATABASE_URL } = await freshDatabase(mongo!);
+    await succeeds(IMPORT, { DATABASE_URL });
+    const key = await createKey(DATABASE_URL);
+
+    const copied = await succeed(blockOf('Back up', 2), { DATABASE_URL }, clone);
+    const { url: target } = await freshDatabase(mongo!, { migrated: false });
+    const service = bash(blockOf('Restore', 2), { DATABASE_URL: target }, clone);
+    const client = clientOf(await urlOf(service), key);
+
+    expect(copied).toContain(`copied 300 pets\ncopied 1 API key\n`);
+    expect(service.stdout).toContain(`copied 300 pets\ncopied 1 API key\n`);
+    expect(await client.names()).toHaveLength(20);
+    expect(await client.add('Lora')).toBe(LAST_EXAMPLE_ID + SKIPPED_IDS + 1);
+  });
+
+  it('dump a replica set and restore it', MANY_COMMANDS, async ({ skip }) => {
+    if ((await onPath('mongodump')) === undefined || (await onPath('mongorestore')) === undefined) {
+      skip('mongodump and mongorestore are not on the PATH');
+    }
+    const clone = await emptyClone();
+    const before = await serverOfItsOwn();
+    const after = await serverOfItsOwn();
+    await succeeds(['migrate'], before);
+    await succeeds(IMPORT, before);
+
+    await succeed(blockOf('Back up', 1), before, clone);
+    await succeed(blockOf('Restore', 1), after, clone);
+
+    expect((await succeeds(['export'], after)).stdout).toBe(EXAMPLES);
+  });
+
+  it('move from SQLite to MongoDB, and again for the rest', MANY_COMMANDS, async () => {
+    const clone = await emptyClone();
+    const { url: MONGODB_URL } = await freshDatabase(mongo!, { migrated: false });
+    const env = { MONGODB_URL, DATABASE_URL: 'sqlite:./data/petstore.db' };
+    await succeeds(IMPORT, { DATABASE_URL: `sqlite:${clone}/data/petstore.db` });
+
+    const first = await succeed(blockOf('Move'), env, clone);
+    const second = await succeed(blockOf('Move'), env, clone);
+
+    expect(first).toContain('copied 300 pets\n');
+    expect(second).toContain('copied 300 pets; 300 of them were already there\n');
+  });
+
+  it('upgrade storages of the first schema version', MANY_COMMANDS, async () => {
+    const clone = await emptyClone();
+    const oldest = join(ROOT, 'test/adapters/sqlite/schema-versions/1.db');
+    await copyFile(oldest, join(clone, 'data/petstore.db'));
+    const { url: MONGODB_URL, db } = await freshDatabase(mongo!, { migrated: false });
+
+    const done = await succeed(blockOf('Upgrade'), { MONGODB_URL }, clone);
+
+    expect(done).toBe(
+      `backed up to before-1.0.0.db\nthe database "${db.databaseName}" has schema version 3 (before: none)\n`,
+    );
+  });
+});
+
+/** Runs here what it would run in a container. There is no cluster and no image in this test. */
+const STAND_INS = {
+  docker: '#!/bin/sh\n[ "$1" = exec ] && shift 2 && exec "$@"\n',
+  kubectl: `#!/bin/sh
+case "$1" in
+  exec) while [ "$1" != -- ]; do shift; done; shift; exec "$@" ;;
+  create) exec node bin/petstore.js $(sed -n 's/.*args: \\[\\(.*\\)\\]/\\1/p' "$3" | tr -d ,) >job.log 2>&1 ;;
+  logs) cat job.log ;;
+  wait | delete) ;;
+  *) exit 1 ;;
+esac
+`,
+};
+
+describe('the commands for containers', () => {
+  it('create the first key in a Job, and others in a container', MANY_COMMANDS, async () => {
+    const clone = await emptyClone();
+    for (const [name, script] of Object.entries(STAND_INS)) {
+      await writeFile(join(clone, name), script);
+      await chmod(join(clone, name), 0o755);
+    }
+    const env = { PATH: `${clone}:${process.env['PATH']}` };
+    await writeFile(join(clone, 'first-key.yaml'), blockOf('Keys in containers', 0, 'yaml'));
+
+    const first = await succeed(blockOf('Keys in containers', 2), env, clone);
+    await succeed(blockOf('Keys in containers', 0), env, clone);
+    const list = await succeed(blockOf('Keys in containers', 1), env, clone);
+
+    expect(first).toMatch(/^pets_[0-9a-f]{16}_\w{49}$/m);
+    const lines = Array.from(
+      list.matchAll(/^[0-9a-f]{16} +(\w+) .* (\S+)$/gm),
+      ([, state, label]) => `${state} ${label}`,
+    );
+    expect(lines.toSorted()).toStrictEqual([
+      'active first',
+      'active till-3',
+      'active till-3',
+      'expired first',
+    ]);
+  });
+});
+
+describe('docs/operations.md', () => {
+  it('has no commands but those that a test runs', () => {
+    const sections = BLOCKS.filter(({ language }) => ['sh', 'js', 'yaml'].includes(language));
+    // Those after "Upgrade" run in lose-a-member.test.ts.
+    const executed = [
+      'Keys in containers',
+      'Rotate keys',
+      'Back up',
+      'Restore',
+      'Move',
+      'Upgrade',
+      'Lose a member',
+    ];
+    expect([...new Set(sections.map(({ section }) => section))]).toStrictEqual(executed);
+  });
+});

@@ -1,0 +1,84 @@
+import { runInNewContext } from 'node:vm';
+import { Long, type MongoClient } from 'mongodb';
+import { expect, it, onTestFinished } from 'vitest';
+import { migrate } from '../../src/adapters/mongodb/migrate.ts';
+import { ReplicaSet } from '../failure/replica-set.ts';
+import { AUTHORIZATION, ServiceProcess } from '../failure/service-process.ts';
+import { until } from '../failure/until.ts';
+import { sharedMongo } from '../support/mongodb.ts';
+import { blockOf } from './page.ts';
+
+/** Runs a block of the page with the globals of mongosh that it uses. */
+async function mongosh(client: MongoClient, block: string): Promise<unknown> {
+  const db = {
+    adminCommand: (command: object) => client.db('admin').command(command),
+    getSiblingDB: (name: string) => ({ counters: client.db(name).collection('counters') }),
+  };
+  const statements = block.startsWith('const ') ? block : `return ${block}`;
+  return runInNewContext(`(async () => { ${statements} })()`, { db, Long: Long.fromString });
+}
+
+const STATUS = blockOf('Lose a member', 0, 'js');
+const ALONE = blockOf('Lose a member', 1, 'js');
+const SKIP_IDS = blockOf('Lose a member', 2, 'js');
+
+// Only processes can be killed and started again.
+const none = (await sharedMongo())?.kind !== 'process';
+
+it.skipIf(none)(
+  `a replica set loses one member, two members, and two for good${none ? ' (left out: no mongod process)' : ''}`,
+  { timeout: 60_000 },
+  async () => {
+    const set = await ReplicaSet.start();
+    onTestFinished(() => set[Symbol.asyncDispose]());
+    const url = set.url('petstore');
+    await migrate(url);
+    const service = await ServiceProcess.start({ DATABASE_URL: url });
+    onTestFinished(() => service.kill());
+    const add = async (name: string) => {
+      const headers = { ...AUTHORIZATION, 'content-type': 'application/json', 'idempotency-key': name };
+      const body = JSON.stringify({ name, categoryId: 7 });
+      // Clients repeat what they get a 503 for.
+      return until(`an answer of 201 for ${name}`, async () => {
+        const response = await fetch(`${service.url}/v1/pets`, { method: 'POST', headers, body });
+        const { id } = (await response.json()) as { id: number };
+        return response.status === 201 && id;
+      });
+    };
+    const ready = async () => (await fetch(`${service.url}/readyz`)).status;
+    const states = async (client: MongoClient) => {
+      const lines = (await mongosh(client, STATUS)) as readonly string[];
+      return Array.from(lines, (line) => line.split(' ')[1]).join();
+    };
+
+    // Not the primary, which the failure suite kills: in the first minute of a replica set, its secondaries may refuse
+    // to replicate from each other ("too stale to use candidate as a sync source"), and then no write is confirmed.
+    const primary = await set.primary();
+    const [first] = await set.secondaries();
+    await first!.kill();
+    await add('Rex');
+    await first!.start();
+    const whole = /^(SECONDARY,)*PRIMARY(,SECONDARY)*$/;
+    await until('a whole replica set', async () => whole.test(await states(primary.client)));
+    await set.whole();
+
+    const [second, third] = await set.secondaries();
+    await Promise.all([second!.kill(), third!.kill()]);
+    await until('a service that is not ready', async () => (await ready()) === 503);
+    await second!.start();
+    await add('Mitzi');
+    await second!.kill();
+    await until('a service that is not ready', async () => (await ready()) === 503);
+
+    await mongosh(primary.client, ALONE);
+    const id = await add('Hansi');
+    await mongosh(primary.client, SKIP_IDS);
+
+    expect(await add('Lora')).toBe(id + 1e12 + 1);
+    expect(await states(primary.client)).toBe('PRIMARY');
+    const pets = await fetch(`${service.url}/v1/pets`, { headers: AUTHORIZATION });
+    const names = ((await pets.json()) as { name: string }[]).map(({ name }) => name);
+    expect(names).toStrictEqual(['Rex', 'Mitzi', 'Hansi', 'Lora']);
+    expect(await ready()).toBe(200);
+  },
+);

@@ -1,0 +1,124 @@
+import { glob, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ERROR_STATUS } from '../../src/adapters/http/wire/errors.ts';
+import { readDocument, tableOf } from '../support/document.ts';
+import { ROOT } from '../support/process.ts';
+
+const page = await readDocument('docs/operations.md');
+const sources = await readSources();
+
+/** Calls whose message comes from a call that is found elsewhere. */
+const PASSED_ON = ['log.warn(message)'];
+
+type Line = { readonly level: string; readonly message: string };
+
+/** The sources of the service without comments, and with each text in one piece: quoted by ", with … for values. */
+async function readSources(): Promise<readonly string[]> {
+  const paths = await Array.fromAsync(glob('src/**/*.ts', { cwd: ROOT }));
+  const texts = paths.map((path) => readFile(join(ROOT, path), 'utf8'));
+  return (await Promise.all(texts)).map((text) =>
+    text
+      .replaceAll(/\/\*\*?.*?\*\/|^ *\/\/[^\n]*$/gms, '')
+      .replaceAll(/\$\{[^{}]*\}/g, '…')
+      .replaceAll(/['`]/g, '"')
+      .replaceAll(/" \+\s+"/g, ''),
+  );
+}
+
+/** The text of a call, from its name to its closing parenthesis. */
+function callAt(source: string, start: number): string {
+  let depth = 0;
+  for (let end = source.indexOf('(', start); end < source.length; end++) {
+    if (source[end] === '(') depth++;
+    if (source[end] === ')' && --depth === 0) return source.slice(start, end + 1);
+  }
+  throw new Error(`a call without an end: ${source.slice(start, start + 80)}`);
+}
+
+/** The last text in a call is the message, unless that is an entry of a table in the same file. */
+function messagesOf(call: string, source: string): readonly string[] {
+  const table = /\b([A-Z][A-Z_]+)\[\w+\]\s*\)$/.exec(call)?.[1];
+  if (table === undefined) return Array.from(call.matchAll(/"([^"]*)"/g), ([, text = '']) => text).slice(-1);
+  const [, entries = ''] = new RegExp(`const ${table} = \\{(.*?)^\\}`, 'ms').exec(source) ?? [];
+  return Array.from(entries.matchAll(/: "([^"]*)"/g), ([, text = '']) => text);
+}
+
+function loggedLines(): readonly Line[] {
+  return sources.flatMap((source) => {
+    const calls = source.matchAll(/\b(?:log|audit)(?:\.(info|warn|error|fatal)|\[level\])\(/gi);
+    return Array.from(calls).flatMap(({ index, 1: level }) => {
+      const call = callAt(source, index);
+      if (PASSED_ON.includes(call)) return [];
+      const levels = level === undefined ? ['warn', 'error'] : [level];
+      const messages = messagesOf(call, source);
+      if (messages.length === 0) throw new Error(`no message is found in ${call}`);
+      return levels.flatMap((one) => messages.map((message) => ({ level: one, message })));
+    });
+  });
+}
+
+/** Whether a documented text is what a text of the sources becomes. */
+function fits(documented: string, message: string): boolean {
+  const parts = message.split('…').map((part) => RegExp.escape(part));
+  return new RegExp(`^${parts.join('.*')}$`).test(documented);
+}
+
+describe('what each log line means', () => {
+  const rows = tableOf(page, 'What each log line means').flatMap(([level = '', lines = '']) =>
+    Array.from(lines.matchAll(/`([^`]+)`/g), ([, message = '']): Line => ({ level, message })),
+  );
+
+  it('has every message that the sources log, with its level', () => {
+    const missing = loggedLines().filter(
+      (line) => !rows.some((row) => row.level === line.level && fits(row.message, line.message)),
+    );
+    expect(missing).toStrictEqual([]);
+  });
+
+  it('has no message that the sources do not have', () => {
+    const all = sources.join('\n');
+    const stale = rows.filter(({ message }) => {
+      const [longest = ''] = message.split('…').toSorted((a, b) => b.length - a.length);
+      return !all.includes(longest);
+    });
+    expect(stale).toStrictEqual([]);
+  });
+});
+
+describe('what each 5xx means', () => {
+  it('has every code and message', () => {
+    const codes = Object.entries(ERROR_STATUS).filter(([, status]) => status >= 500);
+    const forms = codes.flatMap(([code, status]) => {
+      const form = new RegExp(`(?:RequestRefused\\(|code:)\\s*"${code}",\\s*(?:message:\\s*)?"([^"]*)"`, 'g');
+      return sources.flatMap((source) =>
+        Array.from(source.matchAll(form), ([, message]) => `\`${code}\`, ${status}: ${message}`),
+      );
+    });
+    const documented = tableOf(page, 'What each 5xx means').map(([code, message]) => `${code}: ${message}`);
+    expect(documented.toSorted()).toStrictEqual(forms.toSorted());
+  });
+});
+
+describe('capacity', () => {
+  it('has the figures of bench/results.md', async () => {
+    const results = await readDocument('bench/results.md');
+    const storages = tableOf(results, 'Start and size').filter(([, contestant]) => contestant === 'petstore');
+    const expected = storages.map(([storage = '', , , memory]) => {
+      const [, text = ''] = results.split(new RegExp(`^## ${storage}, .*$`, 'im'));
+      const [, throughput = ''] = text.split('\n## ')[0]!.split(/^Requests a second.*$/m);
+      const figures = (workload: string) => {
+        const row = new RegExp(`^\\| ${workload} \\| ([^|]+) \\|`, 'm').exec(throughput)?.[1] ?? '';
+        return row.trim().split(' / ');
+      };
+      const [rate, , p99] = figures('90 % reads, half of peak');
+      const peaks = ['list-20', 'get', 'create'].map((workload) => figures(workload)[0]);
+      return [storage, ...peaks, rate, p99, memory];
+    });
+    const documented = tableOf(page, 'Capacity').map(([storage = '', ...figures]) => [
+      storage.toLowerCase(),
+      ...figures,
+    ]);
+    expect(documented).toStrictEqual(expected);
+  });
+});

@@ -1,0 +1,104 @@
+import { glob, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import packageJson from '../package.json' with { type: 'json' };
+import { SCHEMA_VERSION as MONGODB_VERSION } from '../src/adapters/mongodb/schema/schema-version.ts';
+import { SCHEMA_VERSION as SQLITE_VERSION } from '../src/adapters/sqlite/schema.ts';
+import { readDocument } from './support/document.ts';
+import { onPath } from './support/mongod-binary.ts';
+import { ROOT, run } from './support/process.ts';
+
+/** Pinned like the other tools. The Go command fetches it once, and builds it. */
+const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.7';
+const GO_BUILD = { timeout: 120_000 } as const;
+
+const changelog = await readDocument('CHANGELOG.md');
+const workflows = await Promise.all(
+  (await Array.fromAsync(glob('.github/workflows/*.yaml', { cwd: ROOT }))).map(
+    async (path) => [path, await readFile(join(ROOT, path), 'utf8')] as const,
+  ),
+);
+
+/** The sections of the releases, the newest first. */
+const releases = Array.from(
+  changelog.matchAll(/^## \[(.*?)\](?: - (\S*))?\n(.*?)(?=^## \[|$(?![\s\S]))/gms),
+  ([, version = '', date, text = '']) => ({ version, date, text }),
+);
+
+/** For versions of numbers below a thousand. */
+function rank(version: string): number {
+  return version.split('.').reduce((sum, part) => sum * 1_000 + Number(part), 0);
+}
+
+// https://keepachangelog.com/en/1.1.0/
+describe('the changelog', () => {
+  it('begins with what is not released, then has each release with its date, the newest first', () => {
+    const [unreleased, ...released] = releases;
+    expect(unreleased).toMatchObject({ version: 'Unreleased', date: undefined });
+    for (const { version, date = '' } of released) {
+      expect(version).toMatch(/^(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}$/);
+      expect(new Date(date).toISOString().slice(0, 10)).toBe(date);
+    }
+    const versions = released.map(({ version }) => version);
+    expect(versions).toStrictEqual([...new Set(versions)].toSorted((a, b) => rank(b) - rank(a)));
+    const dates = released.map(({ date = '' }) => date);
+    expect(dates).toStrictEqual(dates.toSorted().toReversed());
+  });
+
+  it('sorts changes into the six kinds, each at most once a release, and leaves none empty', () => {
+    const kinds = ['Added', 'Changed', 'Deprecated', 'Removed', 'Fixed', 'Security'];
+    for (const { version, text } of releases) {
+      const [, ...parts] = text.split(/^### /m);
+      const found = parts.map((part) => part.slice(0, part.indexOf('\n')));
+      expect(found, version).toStrictEqual(kinds.filter((kind) => found.includes(kind)));
+      for (const part of parts) expect(part, version).toMatch(/^\w+\n\n(- .*(\n {2}.*)*\n)+\n?$/);
+    }
+  });
+
+  it('has the version of the package', () => {
+    expect(releases.map(({ version }) => version)).toContain(packageJson.version);
+  });
+
+  it('names the schema versions of this build', () => {
+    const [, versions] = /^Schema versions: (.*?)\./m.exec(releases.map(({ text }) => text).join('\n')) ?? [];
+    expect(versions).toBe(`SQLite ${SQLITE_VERSION}, MongoDB ${MONGODB_VERSION}`);
+  });
+});
+
+describe('the workflows', () => {
+  it('pin every action by the hash of a commit, with its version beside it', () => {
+    const uses = workflows.flatMap(([, text]) =>
+      Array.from(text.matchAll(/uses: (.*)$/gm), ([, used]) => used),
+    );
+    expect(uses.filter((used) => !/^(\.\/\S+|\S+@[0-9a-f]{40} # v\d+\.\d+\.\d+)$/.test(used!))).toStrictEqual(
+      [],
+    );
+  });
+
+  it('call scripts of the package that exist', () => {
+    const scripts = workflows.flatMap(([, text]) =>
+      Array.from(text.matchAll(/npm run (?:--silent )?([\w:-]+)/g), ([, script = '']) => script),
+    );
+    expect(scripts.filter((script) => !Object.hasOwn(packageJson.scripts, script))).toStrictEqual([]);
+  });
+
+  it('make the notes of a release of its section in the changelog', async () => {
+    const [, command = ''] =
+      /run: (sed .*CHANGELOG\.md) > notes\.md/.exec(
+        new Map(workflows).get('.github/workflows/release.yaml')!,
+      ) ?? [];
+    const program = run('bash', ['-euc', command], { GITHUB_REF_NAME: 'v1.0.0' });
+    expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
+    expect(program.stdout).toBe(releases.find(({ version }) => version === '1.0.0')!.text);
+  });
+
+  it('are valid for actionlint', GO_BUILD, async ({ skip }) => {
+    const [command, ...args] =
+      (await onPath('actionlint')) === undefined ? ['go', 'run', ACTIONLINT] : ['actionlint'];
+    if ((await onPath(command)) === undefined) skip('neither actionlint nor go is on the PATH');
+    const found = run(command, [...args, '-version']);
+    if ((await found.ended).code !== 0) skip(`actionlint cannot be fetched: ${found.stderr}`);
+    const program = run(command, [...args, ...workflows.map(([path]) => path)]);
+    expect(await program.ended, program.stdout).toStrictEqual({ code: 0, signal: null });
+  });
+});
