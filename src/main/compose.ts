@@ -25,7 +25,7 @@ import type { PetRepository } from '../application/ports/pet-repository.ts';
 import type { PetSource } from '../application/ports/pet-source.ts';
 import type { RateLimiter } from '../application/ports/rate-limiter.ts';
 import type { StorageProbe } from '../application/ports/storage-probe.ts';
-import type { TokenVerifier } from '../application/ports/token-verifier.ts';
+import type { TokenRefusal, TokenVerifier } from '../application/ports/token-verifier.ts';
 import type { Config } from './config/config.ts';
 
 /** Everything that the service and the commands are made of. Each name is a token of the container. */
@@ -45,6 +45,8 @@ export type Parts = {
   knownKeys: readonly KnownKey[];
   log: RequestLog;
   isDraining: () => boolean;
+  /** Told about each token that the verifier of stored keys refuses. */
+  onTokenRefused: (reason: TokenRefusal) => void;
 
   // What the container makes from them. A given part replaces the one made here.
   now: () => Date;
@@ -69,11 +71,15 @@ export type Parts = {
 /** Makes a part on first use, and returns the same one from then on. */
 export type Resolve = <Name extends keyof Parts>(name: Name) => Parts[Name];
 
+/** Takes a part, and returns one that takes its place, such as one that measures it. */
+export type Around = { readonly [Name in keyof Parts]?: (part: Parts[Name]) => Parts[Name] };
+
 type Factories = { readonly [Name in keyof Parts]?: (resolve: Resolve) => Parts[Name] };
 
 const FACTORIES = {
   now: () => () => new Date(),
   mint: () => mintKey,
+  onTokenRefused: () => () => {},
 
   listPets: (resolve) => new ListPets(resolve('pets')),
   createPet: (resolve) => new CreatePet(resolve('pets')),
@@ -90,7 +96,8 @@ const FACTORIES = {
   resumeExport: (resolve) => new ResumeExport(resolve('sourceArchive')),
 
   limiter: () => new InMemoryRateLimiter(),
-  storedTokens: (resolve) => new StoredTokenVerifier(resolve('keys'), resolve('now')),
+  storedTokens: (resolve) =>
+    new StoredTokenVerifier(resolve('keys'), resolve('now'), resolve('onTokenRefused')),
   tokens: (resolve) => {
     const known = resolve('knownKeys');
     const stored = resolve('storedTokens');
@@ -121,14 +128,20 @@ const FACTORIES = {
  * command and for the tests.
  *
  * @param given what the caller has opened or chosen. Resolving a part that is neither given nor made here throws
+ * @param around goes around parts that are given or made here
  */
-export function compose(given: Partial<Parts>): Resolve {
+export function compose(given: Partial<Parts>, around: Around = {}): Resolve {
   const root = container.createChildContainer();
   const resolve: Resolve = (name) => root.resolve(name);
+  const wrappers: Readonly<Record<string, ((part: never) => unknown) | undefined>> = around;
+  const wrap = (name: string, part: unknown) => {
+    const wrapper = wrappers[name];
+    return wrapper === undefined ? part : wrapper(part as never);
+  };
   for (const [name, make] of Object.entries<(resolve: Resolve) => unknown>(FACTORIES)) {
-    root.register(name, { useFactory: instanceCachingFactory(() => make(resolve)) });
+    root.register(name, { useFactory: instanceCachingFactory(() => wrap(name, make(resolve))) });
   }
   // The container resolves what was registered last.
-  for (const [name, part] of Object.entries(given)) root.register(name, { useValue: part });
+  for (const [name, part] of Object.entries(given)) root.register(name, { useValue: wrap(name, part) });
   return resolve;
 }

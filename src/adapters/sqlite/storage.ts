@@ -20,10 +20,10 @@ export const sqliteStorage: StorageKind = {
 function sqliteFile(path: string): PersistentStorage {
   return {
     persistent: true,
-    async openForService({ log }) {
+    async openForService({ log, meter }) {
       refuseMistyped(path);
       const { openSqliteStorage } = await import('./open.ts');
-      return openSqliteStorage(path, log);
+      return openSqliteStorage(path, log, meter);
     },
     async openForReading() {
       refuseMissing(path);

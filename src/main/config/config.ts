@@ -20,6 +20,9 @@ export type Config = {
   /** The limit of an API key without its own. `undefined`: no limit. */
   readonly rateLimit: RateLimit | undefined;
   readonly maxConnections: number;
+  readonly metricsHost: string;
+  /** 0 takes a free port. `undefined`: nothing is measured. */
+  readonly metricsPort: number | undefined;
   readonly logLevel: Variables['LOG_LEVEL'];
   readonly shutdownTimeoutMs: number;
 };
@@ -62,6 +65,8 @@ export function readConfig(
     corsOrigins: output.CORS_ORIGINS ?? [],
     rateLimit: output.RATE_LIMIT,
     maxConnections: output.MAX_CONNECTIONS,
+    metricsHost: output.METRICS_HOST,
+    metricsPort: output.METRICS_PORT,
     logLevel: output.LOG_LEVEL,
     shutdownTimeoutMs: output.SHUTDOWN_TIMEOUT,
   };

@@ -117,6 +117,8 @@ export function variables(storages: readonly StorageKind[]) {
     CORS_ORIGINS: v.optional(CorsOrigins),
     RATE_LIMIT: v.optional(RateLimit),
     MAX_CONNECTIONS: v.optional(MaxConnections, String(SERVER_LIMITS.maxConnections)),
+    METRICS_HOST: v.optional(v.string(), '127.0.0.1'),
+    METRICS_PORT: v.optional(Port),
     LOG_LEVEL: v.optional(v.picklist(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`), 'info'),
     SHUTDOWN_TIMEOUT: v.optional(DurationMs, '25s'),
   });
@@ -136,6 +138,8 @@ const HELP = {
   CORS_ORIGINS: 'comma-separated origins whose pages may use the API in a browser',
   RATE_LIMIT: 'how many requests a key may send, such as 600/60s; a key can have its own limit',
   MAX_CONNECTIONS: 'how many connections may be open at once; the service closes further ones',
+  METRICS_HOST: 'the address for /metrics, which needs no key',
+  METRICS_PORT: 'the port for /metrics, for Prometheus; 0 takes a free one, and the log says which',
   LOG_LEVEL: LOG_LEVELS.join(', '),
   SHUTDOWN_TIMEOUT: 'how long requests in flight may take at shutdown: 500ms, 25s, 2m',
 } satisfies Record<keyof Variables, string>;

@@ -49,8 +49,9 @@ export async function serve(config: Config, interruption: AbortSignal): Promise<
   process.on('uncaughtException', crash);
 
   service = await start(config, log);
-  log.info({ url: service.url }, `listening on ${service.url}`);
-  const { url, madeKey } = service;
+  const { url, metricsUrl, madeKey } = service;
+  log.info({ url }, `listening on ${url}`);
+  if (metricsUrl !== undefined) log.info({ metricsUrl }, `metrics at ${metricsUrl}`);
   // Flushed at once, because scripts wait for this line.
   log.flush(() => {
     if (madeKey === undefined) return;

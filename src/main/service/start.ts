@@ -2,16 +2,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type HttpServer, listen } from '../../adapters/http/server/listen.ts';
 import type { ServerLimits } from '../../adapters/http/wire/limits.ts';
+import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import type { ServiceStorage } from '../../application/ports/storage.ts';
 import { compose } from '../compose.ts';
 import type { Config } from '../config/config.ts';
 import { auditLog } from '../log/audit-log.ts';
 import { requestLog } from '../log/request-log.ts';
+import { listenForMetrics } from './listen-for-metrics.ts';
+import { loadMetrics, measuring } from './measure.ts';
 import { MADE_KEY_LABEL, startKeys } from './start-keys.ts';
 
 export type Service = {
   /** Where it listens, such as `http://127.0.0.1:3000`. */
   readonly url: string;
+  /** Where its metrics are, if they are on. */
+  readonly metricsUrl: string | undefined;
   /** The API key that was made for this start, if one was. */
   readonly madeKey: string | undefined;
   /** Drains and closes; safe to call again. Resolves with the number of connections that had to be cut off. */
@@ -33,34 +38,60 @@ const RECORD_USES_EVERY_MS = 10_000;
 /** How long a stop waits for the last uses to be written. */
 const LAST_USES_MS = 1_000;
 
+/** How long the last scrape may take at a stop. */
+const LAST_SCRAPE_MS = 200;
+
 /**
- * Opens the storage, wires the adapters and listens. Closes what it opened when a later step fails.
+ * Opens the storage, wires the adapters and listens. Closes what it opened when a later step fails. Metrics are served
+ * from before the storage is opened until after it is closed.
  *
  * @throws {StorageSetupError}
  * @throws {StorageUnavailable}
- * @throws {InvalidConfig} when the service has no API key and others could reach it
+ * @throws {InvalidConfig} when the service has no API key and others could reach it, or when it cannot serve metrics
  * @throws {NodeJS.ErrnoException} when it cannot listen
  */
 export async function start(config: Config, log: Logger, options: StartOptions = {}): Promise<Service> {
-  const warn = (message: string) => log.warn(message);
-  const storage = await config.storage.openForService({ log: { warn }, autoMigrate: config.autoMigrate });
-  try {
-    return await startOn(storage, config, log, options);
-  } catch (error) {
-    await storage.close();
-    throw error;
+  await using opening = new AsyncDisposableStack();
+  const metrics = config.metricsPort === undefined ? undefined : await loadMetrics();
+  let metricsUrl: string | undefined;
+  if (metrics !== undefined) {
+    const server = await listenForMetrics(metrics.text, config, log);
+    opening.defer(async () => void (await server.drain(LAST_SCRAPE_MS)));
+    metricsUrl = `${urlOf(config.metricsHost, server)}/metrics`;
   }
+  const warn = (message: string) => log.warn(message);
+  const storage = await config.storage.openForService({
+    log: { warn },
+    autoMigrate: config.autoMigrate,
+    ...(metrics !== undefined && { meter: metrics.meter }),
+  });
+  opening.defer(() => storage.close());
+  const { drain, ...service } = await startOn(storage, config, log, { ...options, metrics });
+  const opened = opening.move();
+  const stop = async () => {
+    const cutOff = await drain();
+    await opened.disposeAsync();
+    return cutOff;
+  };
+  let stopped: Promise<number> | undefined;
+  return { ...service, metricsUrl, stop: () => (stopped ??= stop()) };
 }
+
+type Started = Pick<Service, 'url' | 'madeKey'> & {
+  /** Ends what uses the storage. Resolves with the number of connections that had to be cut off. */
+  drain(): Promise<number>;
+};
 
 async function startOn(
   storage: ServiceStorage,
   config: Config,
   log: Logger,
-  { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits }: StartOptions,
-): Promise<Service> {
+  options: StartOptions & { readonly metrics: Metrics | undefined },
+): Promise<Started> {
+  const { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits, metrics } = options;
   const { pets, keys, probe, limiter } = storage;
   const { known, made } = await startKeys(config, keys, { now, log });
-  const resolve = compose({
+  const given = {
     pets,
     keys,
     probe,
@@ -70,7 +101,11 @@ async function startOn(
     log: requestLog(log),
     now,
     isDraining: () => server.isDraining,
-  });
+  };
+  const resolve =
+    metrics === undefined
+      ? compose(given)
+      : compose({ ...given, onTokenRefused: metrics.onTokenRefused }, measuring(metrics));
   const server: HttpServer = await listen(resolve('app'), {
     host: config.host,
     port: config.port,
@@ -82,23 +117,17 @@ async function startOn(
     await stored.recordUses().catch((err: unknown) => log.warn({ err }, 'the use of keys was not recorded'));
   };
   const recording = setInterval(() => void recordUses(), recordUsesEveryMs);
-  const stop = async () => {
+  const drain = async () => {
     const cutOff = await server.drain(config.shutdownTimeoutMs);
     clearInterval(recording);
     // A storage that does not answer does not delay the stop.
     await Promise.race([recordUses(), sleep(LAST_USES_MS, undefined, { ref: false })]);
-    await storage.close();
     return cutOff;
   };
   if (made !== undefined) {
     auditLog(log).info({ audit: 'key.made', keyId: made.id, keyLabel: MADE_KEY_LABEL }, 'audit');
   }
-  let stopped: Promise<number> | undefined;
-  return {
-    url: urlOf(config.host, server),
-    madeKey: made?.token,
-    stop: () => (stopped ??= stop()),
-  };
+  return { url: urlOf(config.host, server), madeKey: made?.token, drain };
 }
 
 function urlOf(host: string, { port }: HttpServer): string {

@@ -13,6 +13,8 @@ const DEFAULTS = {
   corsOrigins: [],
   rateLimit: undefined,
   maxConnections: 10_000,
+  metricsHost: '127.0.0.1',
+  metricsPort: undefined,
   logLevel: 'info',
   shutdownTimeoutMs: 25_000,
 };
@@ -33,6 +35,7 @@ const ALLOWED = {
   RATE_LIMIT:
     'must be requests/time, such as 600/60s or 10000/1h: 1 to 1000000000 requests in whole seconds, minutes or hours up to 24h',
   MAX_CONNECTIONS: 'must be an integer from 1 to 1000000',
+  METRICS_PORT: 'must be an integer from 0 to 65535',
   LOG_LEVEL: 'must be one of trace, debug, info, warn, error, fatal, silent',
   SHUTDOWN_TIMEOUT: 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m',
 };
@@ -47,6 +50,8 @@ const FIELDS = {
   CORS_ORIGINS: 'corsOrigins',
   RATE_LIMIT: 'rateLimit',
   MAX_CONNECTIONS: 'maxConnections',
+  METRICS_HOST: 'metricsHost',
+  METRICS_PORT: 'metricsPort',
   LOG_LEVEL: 'logLevel',
   SHUTDOWN_TIMEOUT: 'shutdownTimeoutMs',
 } satisfies Record<string, keyof Config | 'persistent'>;
@@ -73,7 +78,7 @@ describe('the configuration', () => {
   });
 
   it('treats an empty variable as absent, and ignores other variables', () => {
-    const empty = Object.fromEntries([...Object.keys(ALLOWED), 'HOST'].map((name) => [name, '']));
+    const empty = Object.fromEntries([...Object.keys(ALLOWED), 'HOST', 'METRICS_HOST'].map((name) => [name, '']));
     expect(read({ ...empty, HOME: '/root', PATH: undefined })).toStrictEqual(DEFAULTS);
   });
 
@@ -107,6 +112,9 @@ describe('the configuration', () => {
     ['RATE_LIMIT', '50/5m', { requests: 50, seconds: 300 }],
     ['MAX_CONNECTIONS', '1', 1],
     ['MAX_CONNECTIONS', '1000000', 1_000_000],
+    ['METRICS_HOST', '0.0.0.0', '0.0.0.0'],
+    ['METRICS_PORT', '0', 0],
+    ['METRICS_PORT', '9464', 9464],
     ['LOG_LEVEL', 'trace', 'trace'],
     ['LOG_LEVEL', 'silent', 'silent'],
     ['SHUTDOWN_TIMEOUT', '0s', 0],
@@ -226,6 +234,7 @@ describe('the configuration', () => {
     ...['0', '-1', '+1', '01', '1.0', '1e3', '1000001', '9999999', '10000000', ' 1', 'none'].map(
       (text) => ['MAX_CONNECTIONS', text] as const,
     ),
+    ...['on', '-1', '080', '65536', ' 80'].map((text) => ['METRICS_PORT', text] as const),
     ...['Info', 'warning', 'none', '30'].map((text) => ['LOG_LEVEL', text] as const),
     ...[
       '25',
@@ -259,6 +268,7 @@ describe('the configuration', () => {
       CORS_ORIGINS: 'anybody',
       RATE_LIMIT: 'many',
       MAX_CONNECTIONS: 'enough',
+      METRICS_PORT: 'grafana',
       LOG_LEVEL: 'loud',
       SHUTDOWN_TIMEOUT: 'soon',
     };
@@ -280,6 +290,7 @@ describe('the configuration', () => {
       CORS_ORIGINS: secret,
       RATE_LIMIT: secret,
       MAX_CONNECTIONS: secret,
+      METRICS_PORT: secret,
       LOG_LEVEL: secret,
       SHUTDOWN_TIMEOUT: secret,
     });
@@ -303,6 +314,8 @@ describe('the description of the variables', () => {
       ['CORS_ORIGINS', 'none'],
       ['RATE_LIMIT', 'none'],
       ['MAX_CONNECTIONS', '10000'],
+      ['METRICS_HOST', '127.0.0.1'],
+      ['METRICS_PORT', 'none'],
       ['LOG_LEVEL', 'info'],
       ['SHUTDOWN_TIMEOUT', '25s'],
     ]);
