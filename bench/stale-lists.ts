@@ -49,7 +49,9 @@ async function afterChangeMs(): Promise<number> {
 async function untilProofMs(): Promise<number> {
   await set.whole();
   const watched = await connect(url, { monitorCommands: true });
-  const repository = new MongoPetRepository(watched.db(), new ConfirmedReads(watched.db()), { timeoutMs: 1_000 });
+  const repository = new MongoPetRepository(watched.db(), new ConfirmedReads(watched.db()), {
+    timeoutMs: 1_000,
+  });
   await repository.list({ limit: 20 });
   let demanded = false;
   watched.on(

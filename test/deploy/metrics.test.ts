@@ -43,7 +43,9 @@ type Use = { readonly name: string; readonly labels: readonly string[] };
 
 /** The metrics of an expression, each with the labels that the expression selects it by or keeps of it. */
 function usesOf(expression: string): readonly Use[] {
-  const grouped = Array.from(expression.matchAll(/\bby \(([^)]*)\)/g), ([, list = '']) => list.split(/, */)).flat();
+  const grouped = Array.from(expression.matchAll(/\bby \(([^)]*)\)/g), ([, list = '']) =>
+    list.split(/, */),
+  ).flat();
   const names = expression
     .replaceAll(/\bby \([^)]*\)/g, ' ')
     .matchAll(/\b([a-zA-Z_:][\w:]*)(?:\{([^}]*)\})?(?![\w:]*\s*\()/g);
@@ -126,10 +128,10 @@ describe('the alert rules', () => {
     expect(DURATION_BUCKETS).toContain(0.25);
   });
 
-  it.each([
+  it.for([
     ['check rules', ALERTS],
     ['test rules', ALERT_TESTS],
-  ])('pass promtool: %s', async (command, file, { skip }) => {
+  ] as const)('pass promtool: %s', async ([command, file], { skip }) => {
     if (!hasPromtool()) skip('there is no promtool, which is in the package prometheus of Debian');
     const promtool = run('promtool', [...command.split(' '), file]);
     expect(await promtool.ended, `${promtool.stdout}${promtool.stderr}`).toStrictEqual({

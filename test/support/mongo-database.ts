@@ -93,11 +93,7 @@ export async function openClient(url: string, overrides: MongoClientOptions = {}
 }
 
 /** A repository with its own client, after its first read: the primary is confirmed. */
-export async function openRepository(
-  url: string,
-  timeoutMs?: number,
-  overrides: MongoClientOptions = {},
-) {
+export async function openRepository(url: string, timeoutMs?: number, overrides: MongoClientOptions = {}) {
   const { client, db, reads, commands, sent } = await openClient(url, overrides);
   await new MongoPetRepository(db, reads).list({ limit: 1 });
   commands.length = 0;

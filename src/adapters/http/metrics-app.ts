@@ -18,8 +18,8 @@ const TEXT_FORMAT = 'text/plain; version=0.0.4; charset=utf-8';
 export function createMetricsApp(text: () => Promise<string>, log: RequestLog): RequestListener {
   const router = new Router<State>({ strict: true, sensitive: true });
   router.get('/metrics', async (ctx) => {
-    ctx.state.headers['Content-Type'] = TEXT_FORMAT;
     ctx.body = await text();
+    ctx.state.headers['Content-Type'] = TEXT_FORMAT;
   });
   const app = koaApp(log);
   app.use(checkTarget);

@@ -1,4 +1,4 @@
-import type { MetricObjectWithValues, MetricValueWithName, Registry } from 'prom-client';
+import type { MetricValueWithName, Registry } from 'prom-client';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -67,13 +67,8 @@ export class Histogram {
     return series;
   }
 
-  async get(): Promise<MetricObjectWithValues<MetricValueWithName<string>>> {
-    return {
-      name: this.name,
-      help: this.#help,
-      type: 'histogram' as MetricObjectWithValues<MetricValueWithName<string>>['type'],
-      aggregator: 'sum',
-      values: this.#series.flatMap((series) => series.values(this.name)),
-    };
+  async get() {
+    const values = this.#series.flatMap((series) => series.values(this.name));
+    return { name: this.name, help: this.#help, type: 'histogram', values, aggregator: 'sum' };
   }
 }

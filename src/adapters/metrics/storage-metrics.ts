@@ -148,11 +148,7 @@ export class StorageMetrics implements StorageMeter {
       'Updates of the shared counter of pet ids. 0 if the storage has none.',
       () => this.#allocations,
     );
-    count(
-      'petstore_allocated_ids_total',
-      'Pet ids that these updates reserved.',
-      () => this.#allocatedIds,
-    );
+    count('petstore_allocated_ids_total', 'Pet ids that these updates reserved.', () => this.#allocatedIds);
     figure(
       'petstore_storage_connections',
       'Open connections to the storage. 0 if it has no pool.',

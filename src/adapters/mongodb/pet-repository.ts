@@ -43,11 +43,7 @@ export class MongoPetRepository implements PetRepository {
   readonly #timeoutMs: number;
   readonly #meter: StorageMeter | undefined;
 
-  constructor(
-    db: Db,
-    reads: ConfirmedReads,
-    { timeoutMs = CALL_TIMEOUT_MS, meter }: MongoPetOptions = {},
-  ) {
+  constructor(db: Db, reads: ConfirmedReads, { timeoutMs = CALL_TIMEOUT_MS, meter }: MongoPetOptions = {}) {
     this.#pets = petsOf(db);
     this.#reader = new PetReader(this.#pets);
     this.#ids = new IdAllocator(countersOf(db), this.#pets, { meter });

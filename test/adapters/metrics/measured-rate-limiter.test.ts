@@ -30,8 +30,8 @@ describe('a measured rate limiter', () => {
       'petstore_rate_limit_decisions_total{decision="limited"}': 3,
       'petstore_rate_limit_decisions_total{decision="failed"}': 1,
     });
-    expect(
-      values.get('petstore_storage_failures_total{operation="count_request",kind="unavailable"}'),
-    ).toBe(1);
+    expect(values.get('petstore_storage_failures_total{operation="count_request",kind="unavailable"}')).toBe(
+      1,
+    );
   });
 });

@@ -45,9 +45,7 @@ describe('an operation of a storage', () => {
   it('does not fail when it says no', async () => {
     const { storage, series } = measured();
     const refusal = new IdempotencyKeyReused();
-    await expect(
-      storage.measure('insert_pet_once', () => Promise.reject(refusal)),
-    ).rejects.toBe(refusal);
+    await expect(storage.measure('insert_pet_once', () => Promise.reject(refusal))).rejects.toBe(refusal);
     expect(nonZero(await series(), 'petstore_storage_failures_total')).toStrictEqual({});
   });
 

@@ -62,9 +62,11 @@ describe('group commit', () => {
   });
 
   it('reports nothing when a commit fails', async () => {
-    const { queue, reports } = await metered();
+    const { file, queue, reports } = await metered(20);
+    const other = otherConnection(file);
+    other.exec('BEGIN IMMEDIATE');
 
-    await expect(queue.add({ ...rex, categoryId: 2n ** 64n })).rejects.toThrow();
+    await expect(queue.add(rex)).rejects.toThrow(StorageUnavailable);
 
     expect(reports).toStrictEqual([]);
   });
@@ -314,15 +316,15 @@ async function opened(deadlineMs?: number): Promise<{ file: string; db: Database
   return { file, db, queue: new InsertQueue(db, unguardedWrite, { timeoutMs: deadlineMs }) };
 }
 
-async function metered(): Promise<{ queue: InsertQueue; reports: number[] }> {
-  const { db } = await newDatabase();
+async function metered(deadlineMs?: number) {
+  const { file, db } = await newDatabase();
   const reports: number[] = [];
   const meter: StorageMeter = {
     insertsCommitted: (inserts) => reports.push(inserts),
     idsAllocated: (ids) => reports.push(-ids),
     connection: () => reports.push(NaN),
   };
-  return { queue: new InsertQueue(db, unguardedWrite, { meter }), reports };
+  return { file, queue: new InsertQueue(db, unguardedWrite, { timeoutMs: deadlineMs, meter }), reports };
 }
 
 /** The kernel refuses to let this process write a file beyond this size. */

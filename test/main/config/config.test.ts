@@ -78,7 +78,9 @@ describe('the configuration', () => {
   });
 
   it('treats an empty variable as absent, and ignores other variables', () => {
-    const empty = Object.fromEntries([...Object.keys(ALLOWED), 'HOST', 'METRICS_HOST'].map((name) => [name, '']));
+    const empty = Object.fromEntries(
+      [...Object.keys(ALLOWED), 'HOST', 'METRICS_HOST'].map((name) => [name, '']),
+    );
     expect(read({ ...empty, HOME: '/root', PATH: undefined })).toStrictEqual(DEFAULTS);
   });
 

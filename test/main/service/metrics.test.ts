@@ -1,3 +1,5 @@
+import { createConnection } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
@@ -114,29 +116,29 @@ describe('the metrics of a service', () => {
 
   it('do not grow with what clients send', async () => {
     const { url, metricsUrl } = await startService({ ...ON, LOG_LEVEL: 'silent' });
-    const { port } = new URL(url);
-    const visit = async (n: number) => {
-      const connection = await connect(`http://127.0.0.1:${port}`);
-      const method = ['GET', 'PROPFIND', 'QUERY', 'M-SEARCH', 'DELETE', `X${n}`][n % 6]!;
-      await connection.send(
-        `${method} /v1/pets${n % 2 === 0 ? '' : `/${n}`}/${n} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n` +
-          `Authorization: Bearer key-number-${n}-of-many\r\nX-Request-Id: ${n}\r\n\r\n`,
-      );
-      await connection.closed();
+    const send = async (requests: string) => {
+      const socket = createConnection(Number(new URL(url).port), '127.0.0.1');
+      socket.write(requests);
+      return text(socket);
     };
-    const pipelined = async (n: number) => {
-      const connection = await connect(`http://127.0.0.1:${port}`);
-      const line = (i: number) =>
-        `${['GET', 'PROPFIND', 'PURGE', 'DELETE'][i % 4]} /${n}/${i}?${i} HTTP/1.1\r\nHost: x\r\n\r\n`;
-      const lines = Array.from({ length: 1_000 }, (_, i) => line(i));
-      await connection.send(`${lines.join('')}GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
-      await connection.closed();
+    const last = (n: number) => 'Host: x\r\nConnection: close\r\n' + `X-Request-Id: ${n}\r\n\r\n`;
+    const visit = async (n: number) => {
+      const method = ['GET', 'PROPFIND', 'QUERY', 'M-SEARCH', 'DELETE', 'NONSENSE'][n % 6]!;
+      const path = `/v1/pets${n % 2 === 0 ? '' : `/${n}`}/${n}`;
+      const key = `Authorization: Bearer key-number-${n}-of-many\r\n`;
+      expect(await send(`${method} ${path} HTTP/1.1\r\n${key}${last(n)}`)).toMatch(/^HTTP\/1.1 40[01] /);
+    };
+    const pipeline = async (n: number) => {
+      const line = (i: number) => `${['GET', 'PROPFIND', 'PURGE', 'DELETE'][i % 4]} /${n}/${i}?${i} HTTP/1.1`;
+      const requests = Array.from({ length: 1_000 }, (_, i) => `${line(i)}\r\nHost: x\r\n\r\n`);
+      const answers = await send(`${requests.join('')}GET /last HTTP/1.1\r\n${last(n)}`);
+      expect(answers.match(/HTTP\/1.1 404 /g)).toHaveLength(1_001);
     };
     for (let n = 0; n < 12; n++) await visit(n);
-    await pipelined(0);
+    await pipeline(0);
     const before = await scrape(metricsUrl);
     for (let n = 12; n < 100; n++) await visit(n);
-    for (let n = 1; n < 10; n++) await pipelined(n);
+    for (let n = 1; n < 10; n++) await pipeline(n);
     const after = await scrape(metricsUrl);
     const names = (series: typeof after) =>
       [...series.keys()].filter((name) => /^(?:http|petstore)_/.test(name));
@@ -146,12 +148,22 @@ describe('the metrics of a service', () => {
   });
 
   it('have requests in flight while they are', async () => {
-    const { url, metricsUrl } = await startService(ON);
+    const { url, metricsUrl, stop } = await startService(ON);
+    const inFlight = async () => (await scrape(metricsUrl)).get('http_requests_in_flight');
     const { complete } = await stalledCreate(url);
-    expect((await scrape(metricsUrl)).get('http_requests_in_flight')).toBe(1);
-    const aborted = await stalledCreate(url);
-    expect((await scrape(metricsUrl)).get('http_requests_in_flight')).toBe(2);
-    void aborted;
+    expect(await inFlight()).toBe(1);
+    const aborted = await connect(url);
+    const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nExpect: 100-continue\r\n`;
+    await aborted.send(`${head}Content-Type: application/json\r\nContent-Length: 30\r\n\r\n`);
+    expect((await aborted.answer()).status).toBe(100);
+    expect(await inFlight()).toBe(2);
+
+    aborted.abort();
+    await expect.poll(inFlight).toBe(1);
+    expect(nonZero(await scrape(metricsUrl), 'http_request_duration_seconds_count')).toStrictEqual({
+      [requests('POST', '/v1/pets', 'none')]: 1,
+    });
+    void stop();
     expect((await complete()).status).toBe(201);
   });
 });
@@ -266,9 +278,9 @@ describe.skipIf(mongo === undefined)(`the metrics of a service with MongoDB${lef
     expect((await ask(`${url}/readyz`)).status).toBe(503);
     const away = await scrape(metricsUrl);
     expect(away.get('petstore_storage_ready')).toBe(0);
-    expect(
-      away.get('petstore_storage_failures_total{operation="check",kind="unavailable"}'),
-    ).toBeGreaterThan(0);
+    expect(away.get('petstore_storage_failures_total{operation="check",kind="unavailable"}')).toBeGreaterThan(
+      0,
+    );
     expect(away.get(requests('GET', '/readyz', '5xx'))).toBe(1);
   });
 });
