@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -9,6 +9,7 @@ import { ask } from '../support/client.ts';
 import { scrape } from '../support/metrics.ts';
 import { ROOT, run } from '../support/process.ts';
 import { startService } from '../support/service.ts';
+import { testDirectory } from '../support/test-directory.ts';
 
 const DASHBOARD = 'deploy/grafana/petstore.json';
 const ALERTS = 'deploy/prometheus/alerts.yaml';
@@ -86,6 +87,16 @@ function expectToExist(uses: readonly Use[], metrics: Metrics): void {
   }
 }
 
+const NO_PROMTOOL = 'there is no promtool, which is in the package prometheus of Debian';
+
+async function expectToPass(command: string, file: string): Promise<void> {
+  const promtool = run('promtool', [...command.split(' '), file]);
+  expect(await promtool.ended, `${promtool.stdout}${promtool.stderr}`).toStrictEqual({
+    code: 0,
+    signal: null,
+  });
+}
+
 function hasPromtool(): boolean {
   const { error } = spawnSync('promtool', ['--version']);
   return error === undefined;
@@ -115,6 +126,21 @@ describe('the dashboard', () => {
   });
 });
 
+describe('the expressions of the dashboard', () => {
+  it('pass promtool', async ({ skip }) => {
+    if (!hasPromtool()) skip(NO_PROMTOOL);
+    const expressions = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+    const rules = expressions.map((expr, index) => ({
+      record: `dashboard:${index}`,
+      expr: expr.replaceAll('$__rate_interval', '5m').replaceAll('$', ''),
+    }));
+    // JSON is YAML.
+    const file = join(await testDirectory(), 'rules.yaml');
+    await writeFile(file, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }));
+    await expectToPass('check rules', file);
+  });
+});
+
 describe('the alert rules', () => {
   it('ask for metrics that exist', async () => {
     const metrics = await existing();
@@ -132,11 +158,7 @@ describe('the alert rules', () => {
     ['check rules', ALERTS],
     ['test rules', ALERT_TESTS],
   ] as const)('pass promtool: %s', async ([command, file], { skip }) => {
-    if (!hasPromtool()) skip('there is no promtool, which is in the package prometheus of Debian');
-    const promtool = run('promtool', [...command.split(' '), file]);
-    expect(await promtool.ended, `${promtool.stdout}${promtool.stderr}`).toStrictEqual({
-      code: 0,
-      signal: null,
-    });
+    if (!hasPromtool()) skip(NO_PROMTOOL);
+    await expectToPass(command, file);
   });
 });

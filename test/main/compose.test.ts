@@ -119,7 +119,7 @@ describe('the composition root', () => {
     const resolve = compose(given, {
       pets: (pets) => ({
         insert: (pet) => pets.insert({ ...pet, name: `not ${pet.name}` }),
-        insertOnce: (...once) => pets.insertOnce(...once),
+        insertOnce: (pet, idempotency) => pets.insertOnce(pet, idempotency),
         findById: (id) => pets.findById(id),
         list: (query) => pets.list(query),
       }),

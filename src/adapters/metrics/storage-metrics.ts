@@ -94,19 +94,23 @@ export class StorageMetrics implements StorageMeter {
     this.#expose(registry);
   }
 
-  /** Runs an operation, and takes its time. Rejects as it does. */
-  async measure<T>(operation: Operation, run: () => Promise<T>): Promise<T> {
-    const started = performance.now();
+  /** Runs an operation, and takes its time. Resolves and rejects as it does. Not async: that would cost one more promise. */
+  measure<T>(operation: Operation, run: () => Promise<T>): Promise<T> {
+    const startedMs = performance.now();
     const { durations, failures } = this.#operations[operation];
-    try {
-      return await run();
-    } catch (error) {
-      const kind = failureKind(error);
-      if (kind !== undefined) failures[kind]++;
-      throw error;
-    } finally {
-      durations.observe((performance.now() - started) / 1_000);
-    }
+    const end = () => durations.observe((performance.now() - startedMs) / 1_000);
+    return run().then(
+      (result) => {
+        end();
+        return result;
+      },
+      (error: unknown) => {
+        end();
+        const kind = failureKind(error);
+        if (kind !== undefined) failures[kind]++;
+        throw error;
+      },
+    );
   }
 
   idsAllocated(ids: number): void {

@@ -79,7 +79,7 @@ export async function start(config: Config, log: Logger, options: StartOptions =
 
 type Started = Pick<Service, 'url' | 'madeKey'> & {
   /** Ends what uses the storage. Resolves with the number of connections that had to be cut off. */
-  drain(): Promise<number>;
+  readonly drain: () => Promise<number>;
 };
 
 async function startOn(

@@ -116,12 +116,12 @@ describe('the metrics of a service', () => {
 
   it('do not grow with what clients send', async () => {
     const { url, metricsUrl } = await startService({ ...ON, LOG_LEVEL: 'silent' });
-    const send = async (requests: string) => {
+    const send = async (bytes: string) => {
       const socket = createConnection(Number(new URL(url).port), '127.0.0.1');
-      socket.write(requests);
+      socket.write(bytes);
       return text(socket);
     };
-    const last = (n: number) => 'Host: x\r\nConnection: close\r\n' + `X-Request-Id: ${n}\r\n\r\n`;
+    const last = (n: number) => `Host: x\r\nConnection: close\r\nX-Request-Id: ${n}\r\n\r\n`;
     const visit = async (n: number) => {
       const method = ['GET', 'PROPFIND', 'QUERY', 'M-SEARCH', 'DELETE', 'NONSENSE'][n % 6]!;
       const path = `/v1/pets${n % 2 === 0 ? '' : `/${n}`}/${n}`;
@@ -130,8 +130,8 @@ describe('the metrics of a service', () => {
     };
     const pipeline = async (n: number) => {
       const line = (i: number) => `${['GET', 'PROPFIND', 'PURGE', 'DELETE'][i % 4]} /${n}/${i}?${i} HTTP/1.1`;
-      const requests = Array.from({ length: 1_000 }, (_, i) => `${line(i)}\r\nHost: x\r\n\r\n`);
-      const answers = await send(`${requests.join('')}GET /last HTTP/1.1\r\n${last(n)}`);
+      const lines = Array.from({ length: 1_000 }, (_, i) => `${line(i)}\r\nHost: x\r\n\r\n`);
+      const answers = await send(`${lines.join('')}GET /last HTTP/1.1\r\n${last(n)}`);
       expect(answers.match(/HTTP\/1.1 404 /g)).toHaveLength(1_001);
     };
     for (let n = 0; n < 12; n++) await visit(n);
@@ -161,7 +161,7 @@ describe('the metrics of a service', () => {
     aborted.abort();
     await expect.poll(inFlight).toBe(1);
     expect(nonZero(await scrape(metricsUrl), 'http_request_duration_seconds_count')).toStrictEqual({
-      [requests('POST', '/v1/pets', 'none')]: 1,
+      [requests('POST', '/v1/pets', '4xx')]: 1,
     });
     void stop();
     expect((await complete()).status).toBe(201);
