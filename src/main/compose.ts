@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import type { RequestListener } from 'node:http';
 import { container, instanceCachingFactory } from 'tsyringe';
 import { createApp } from '../adapters/http/app.ts';
+import { baseUrl } from '../adapters/http/middleware/request-target.ts';
 import type { RequestLog } from '../adapters/http/wire/request-log.ts';
 import { InMemoryRateLimiter } from '../adapters/memory/rate-limiter.ts';
 import { InMemoryTokenVerifier, type KnownKey } from '../adapters/memory/token-verifier.ts';
@@ -27,6 +28,7 @@ import type { RateLimiter } from '../application/ports/rate-limiter.ts';
 import type { StorageProbe } from '../application/ports/storage-probe.ts';
 import type { TokenRefusal, TokenVerifier } from '../application/ports/token-verifier.ts';
 import type { Config } from './config/config.ts';
+import { NO_TRACING, type Tracing } from './tracing/tracing.ts';
 
 /** Everything that the service and the commands are made of. Each name is a token of the container. */
 export type Parts = {
@@ -49,15 +51,16 @@ export type Parts = {
   onTokenRefused: (reason: TokenRefusal) => void;
 
   // What the container makes from them. A given part replaces the one made here.
+  tracing: Pick<Tracing, 'useCase' | 'requests'>;
   now: () => Date;
   mint: () => MintedKey;
   source: PetSource;
   limiter: RateLimiter;
   storedTokens: StoredTokenVerifier;
   tokens: TokenVerifier;
-  listPets: ListPets;
-  createPet: CreatePet;
-  getPet: GetPet;
+  listPets: Pick<ListPets, 'execute'>;
+  createPet: Pick<CreatePet, 'execute'>;
+  getPet: Pick<GetPet, 'execute'>;
   createKey: CreateKey;
   revokeKey: RevokeKey;
   rotateKey: RotateKey;
@@ -77,13 +80,14 @@ export type Around = { readonly [Name in keyof Parts]?: (part: Parts[Name]) => P
 type Factories = { readonly [Name in keyof Parts]?: (resolve: Resolve) => Parts[Name] };
 
 const FACTORIES = {
+  tracing: () => NO_TRACING,
   now: () => () => new Date(),
   mint: () => mintKey,
   onTokenRefused: () => () => {},
 
-  listPets: (resolve) => new ListPets(resolve('pets')),
-  createPet: (resolve) => new CreatePet(resolve('pets')),
-  getPet: (resolve) => new GetPet(resolve('pets')),
+  listPets: (resolve) => resolve('tracing').useCase('ListPets', new ListPets(resolve('pets'))),
+  createPet: (resolve) => resolve('tracing').useCase('CreatePet', new CreatePet(resolve('pets'))),
+  getPet: (resolve) => resolve('tracing').useCase('GetPet', new GetPet(resolve('pets'))),
 
   createKey: (resolve) => new CreateKey(resolve('keys'), resolve('mint'), resolve('now')),
   revokeKey: (resolve) => new RevokeKey(resolve('keys'), resolve('now')),
@@ -105,7 +109,7 @@ const FACTORIES = {
   },
   app: (resolve) => {
     const { publicUrl, trustProxy, corsOrigins, rateLimit } = resolve('settings');
-    return createApp({
+    const app = createApp({
       publicUrl,
       trustProxy,
       corsOrigins,
@@ -120,6 +124,7 @@ const FACTORIES = {
       now: resolve('now'),
       isDraining: resolve('isDraining'),
     });
+    return resolve('tracing').requests(app, baseUrl(publicUrl, trustProxy));
   },
 } satisfies Factories;
 

@@ -14,7 +14,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => interruption.abort(new Interrupted(signal)));
 }
 
-const exitCode = await run(process.argv.slice(2), {
+void run(process.argv.slice(2), {
   env: process.env,
   stdout: process.stdout,
   stderr: process.stderr,
@@ -22,9 +22,11 @@ const exitCode = await run(process.argv.slice(2), {
   stdin: () => process.stdin,
   signal: interruption.signal,
   storages: STORAGES,
-});
+}).then(end);
 
-if (exitCode !== undefined) {
+/** @param exitCode `undefined` for the service, which goes on */
+function end(exitCode: number | undefined): void {
+  if (exitCode === undefined) return;
   process.exitCode = exitCode;
   // An interrupted command may have abandoned a storage that hangs.
   if (interruption.signal.aborted) process.exit();

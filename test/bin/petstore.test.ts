@@ -25,8 +25,9 @@ describe('an old Node in a clone', () => {
     onTestFinished(() => rm(directory, { recursive: true }));
     for (const folder of ['bin', 'node_modules/.bin'])
       await mkdir(join(directory, folder), { recursive: true });
-    await copyFile(join(ROOT, 'bin/petstore.js'), join(directory, 'bin/petstore.js'));
-    await writeFile(join(directory, 'package.json'), '{"type":"module"}');
+    for (const file of ['bin/petstore.js', 'package.json']) {
+      await copyFile(join(ROOT, file), join(directory, file));
+    }
     await symlink(join(ROOT, 'src'), join(directory, 'src'));
     const node = join(directory, 'node_modules/.bin/node');
     await writeFile(node, `#!/bin/sh\nexec '${process.execPath}' "$@"\n`);

@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { GENERATORS } from './generators.ts';
 import { play } from './play.ts';
@@ -47,11 +48,15 @@ async function main(): Promise<void> {
   const possible = trials.filter((trial) => missing.get(trial)?.length === 0);
   await install(new Set(possible.flatMap(({ needs }) => needs)));
 
-  for (const trial of trials) {
-    const lacks = missing.get(trial) ?? [];
-    if (lacks.length === 0) await attempt(trial);
-    else leaveOut(trial, lacks);
-  }
+  const waiting = trials.values();
+  const lane = async () => {
+    for (const trial of waiting) {
+      const lacks = missing.get(trial) ?? [];
+      if (lacks.length === 0) await attempt(trial);
+      else leaveOut(trial, lacks);
+    }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, lane));
   console.log(`\n${counts.passed} passed, ${counts.failed} failed, ${counts['left out']} skipped`);
   if (values.report !== undefined) await writeFile(values.report, JSON.stringify(report()));
   // A run without a passed trial proves nothing.

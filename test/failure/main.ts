@@ -14,6 +14,7 @@ import { surveyMembers } from './mongodb-store.ts';
 import { page } from './page.ts';
 import { ReplicaSet } from './replica-set.ts';
 import { line, tables } from './results.ts';
+import { ROLLING_SCENARIOS } from './rolling-scenarios.ts';
 import { perform, type Result } from './scenario.ts';
 import { SQLITE_FILE_SCENARIOS } from './sqlite-file-scenarios.ts';
 import { SQLITE_SCENARIOS } from './sqlite-scenarios.ts';
@@ -63,7 +64,13 @@ async function playSqlite(histories: string): Promise<void> {
 
 async function playMongo(histories: string): Promise<void> {
   let set: ReplicaSet | undefined;
-  const all = [...MONGODB_SCENARIOS, ...READS_SCENARIOS, ...NETWORK_SCENARIOS, ...AWAY_SCENARIOS];
+  const all = [
+    ...MONGODB_SCENARIOS,
+    ...READS_SCENARIOS,
+    ...NETWORK_SCENARIOS,
+    ...AWAY_SCENARIOS,
+    ...ROLLING_SCENARIOS,
+  ];
   for (const [index, scenario] of all.filter(wanted).entries()) {
     set ??= await ReplicaSet.start();
     const store = { set, database: `pets_${index}` };

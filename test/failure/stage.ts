@@ -43,7 +43,10 @@ export class Stage implements AsyncDisposable {
   }
 
   /** Starts a load. Resolves when the first pets are acknowledged. */
-  async load(services: readonly ServiceProcess[], options: Partial<LoadOptions> = {}): Promise<Load> {
+  async load(
+    services: readonly Pick<ServiceProcess, 'url'>[],
+    options: Partial<LoadOptions> = {},
+  ): Promise<Load> {
     const load = new Load(
       services.map(({ url }) => url),
       options,

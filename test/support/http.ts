@@ -110,8 +110,8 @@ export class Api implements AsyncDisposable {
   }
 
   /** Stops it in an orderly way, as `main` does. */
-  drain(timeoutMs: number): Promise<number> {
-    return this.server.drain(timeoutMs);
+  drain(timeoutMs: number, acceptForMs?: number): Promise<number> {
+    return this.server.drain(timeoutMs, acceptForMs);
   }
 
   async close(): Promise<void> {

@@ -114,12 +114,17 @@ function killGroup(leader: number): void {
 const PASSED_ON = ['PATH', 'HOME'];
 
 /**
- * Starts a program in the project's root directory, with `env` and {@link PASSED_ON} as its environment. The program
- * and its descendants are killed when the running test ends.
+ * Starts a program with `env` and {@link PASSED_ON} as its environment, by default in the project's root directory. The
+ * program and its descendants are killed when the running test ends.
  */
-export function run(command: string, args: readonly string[], env: Record<string, string> = {}): Program {
+export function run(
+  command: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+  cwd: string = ROOT,
+): Program {
   const child = spawn(command, args, {
-    cwd: ROOT,
+    cwd,
     detached: true,
     env: { ...Object.fromEntries(PASSED_ON.map((name) => [name, process.env[name]])), ...env },
   });

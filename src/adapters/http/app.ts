@@ -20,9 +20,9 @@ import { systemRoutes } from './routes/system.ts';
 
 /** What the HTTP API depends on. */
 export type AppDependencies = {
-  readonly listPets: ListPets;
-  readonly createPet: CreatePet;
-  readonly getPet: GetPet;
+  readonly listPets: Pick<ListPets, 'execute'>;
+  readonly createPet: Pick<CreatePet, 'execute'>;
+  readonly getPet: Pick<GetPet, 'execute'>;
   readonly tokens: TokenVerifier;
   readonly limiter: RateLimiter;
   /** The limit of an API key without its own. `undefined`: no limit. */

@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { AggregatorRegistry, collectDefaultMetrics, Registry } from 'prom-client';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
 import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
@@ -33,9 +33,18 @@ export type Metrics = {
  * Also measures the process from now on: its event loop, its memory and its garbage collection.
  *
  * @param deprecatedRoute the pattern of the route whose calls are counted by key
+ * @param worker the number of this process if it is a worker of `node:cluster`. Each of its series then has the number
+ *   as a label, and `textOfWorkers` in the primary process has them. Without the label, the sum over the workers would
+ *   fall when one of them ends, and Prometheus would take that for a restart of all.
  */
-export function createMetrics(deprecatedRoute: string): Metrics {
+export function createMetrics(deprecatedRoute: string, worker?: number): Metrics {
   const registry = new Registry();
+  if (worker !== undefined) {
+    registry.setDefaultLabels({ worker: String(worker) });
+    AggregatorRegistry.setRegistries([registry]);
+    // It answers the primary process from now on.
+    void new AggregatorRegistry();
+  }
   const requests = new RequestMetrics(registry, deprecatedRoute);
   const storage = new StorageMetrics(registry);
   const verifications = new VerificationMetrics(registry);

@@ -15,6 +15,7 @@ function mongodbDatabase(url: string): PersistentStorage {
   };
   return {
     persistent: true,
+    shared: true,
     async openForService(options) {
       const { openMongoStorage } = await import('./open.ts');
       return openMongoStorage(url, options);

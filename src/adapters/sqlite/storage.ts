@@ -20,6 +20,7 @@ export const sqliteStorage: StorageKind = {
 function sqliteFile(path: string): PersistentStorage {
   return {
     persistent: true,
+    shared: false,
     async openForService({ log, meter }) {
       refuseMistyped(path);
       const { openSqliteStorage } = await import('./open.ts');

@@ -53,6 +53,9 @@ export type EphemeralStorage = {
 export type PersistentStorage = {
   readonly persistent: true;
 
+  /** Whether several services may use it at once. */
+  readonly shared: boolean;
+
   /**
    * @throws {StorageSetupError}
    * @throws {StorageUnavailable}

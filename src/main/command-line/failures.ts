@@ -5,6 +5,7 @@ import type { PetError } from '../../application/pets/errors.ts';
 import type { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { InvalidConfig } from '../config/config.ts';
 import { OutputError } from './output-error.ts';
+import { WorkerStartError } from '../service/worker-start-error.ts';
 import type { UsageError } from './usage-error.ts';
 
 /** What a command can fail with, except for bugs. The message is one line and holds no secrets. */
@@ -17,7 +18,8 @@ type Failure =
   | PetFileError
   | StorageSetupError
   | StorageUnavailable
-  | UsageError;
+  | UsageError
+  | WorkerStartError;
 
 const FAILED = 1;
 const WRONG_USAGE = 2;
@@ -47,8 +49,12 @@ const EXIT_CODES: ReadonlyMap<unknown, number> = new Map(
     'storage-setup': FAILED,
     'storage-unavailable': FAILED,
     usage: WRONG_USAGE,
+    'worker-start': FAILED,
   } satisfies Record<Failure['kind'], number>),
 );
+
+/** Where an address fails. Workers report `bind`. */
+const LISTEN_CALLS = new Set(['listen', 'bind', 'getaddrinfo']);
 
 export type Explanation = { readonly lines: readonly string[]; readonly exitCode: number };
 
@@ -59,14 +65,15 @@ export type Explanation = { readonly lines: readonly string[]; readonly exitCode
  */
 export function explain(error: unknown, help: string): Explanation {
   if (!(error instanceof Error)) return { lines: [String(error)], exitCode: FAILED };
-  if (error instanceof InvalidConfig) return { lines: error.problems, exitCode: FAILED };
+  if (error instanceof InvalidConfig || error instanceof WorkerStartError)
+    return { lines: error.problems, exitCode: FAILED };
   if (error instanceof OutputError && error.isReaderGone) return { lines: [], exitCode: READER_GONE };
   const exitCode = 'kind' in error ? EXIT_CODES.get(error.kind) : undefined;
   if (exitCode === WRONG_USAGE) {
     return { lines: [`${oneLine(error)}; see ${help}`], exitCode };
   }
   if (exitCode !== undefined) return { lines: [oneLine(error)], exitCode };
-  if ('syscall' in error && (error.syscall === 'listen' || error.syscall === 'getaddrinfo')) {
+  if ('syscall' in error && LISTEN_CALLS.has(String(error.syscall))) {
     return { lines: [`cannot listen on HOST and PORT: ${oneLine(error)}`], exitCode: FAILED };
   }
   return { lines: [error.stack ?? error.message], exitCode: FAILED };

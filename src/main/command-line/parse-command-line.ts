@@ -90,13 +90,17 @@ function option(flags: string, meaning: string): Option {
   });
 }
 
-/** One line, with the suggestion. Names words and options, but no value of an option, which may be a secret. */
+/**
+ * One line, with the suggestion. Names words and options, but no value of an option, which may be a secret. No word of
+ * ours has more than 20 characters, so a longer one may be an API key: only its start is named.
+ */
 function problemOf({ code, message }: CommanderError, argv: readonly string[]): string {
   if (code === 'commander.help') return `the command must be one of ${namesBeside(argv).join(', ')}`;
   if (code === 'commander.excessArguments') return 'too many arguments';
   return message
     .replace(/^error: /, '')
     .replace(/^(unknown option '[^=]+)=.*'/s, "$1=…'")
+    .replace(/'([^']{20})[^']+'/, "'$1…'")
     .replace(/\n/, ' ');
 }
 

@@ -1,7 +1,9 @@
+import { availableParallelism } from 'node:os';
 import * as v from 'valibot';
 import type { Storage, StorageKind } from '../../application/ports/storage.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 import { STORAGES } from '../storages.ts';
+import { readTracing, type TracingConfig } from './tracing.ts';
 import { type Variables, variables } from './variables.ts';
 
 /** The configuration of the service, from its environment. */
@@ -23,8 +25,15 @@ export type Config = {
   readonly metricsHost: string;
   /** 0 takes a free port. `undefined`: nothing is measured. */
   readonly metricsPort: number | undefined;
+  /** How many processes serve. More than one only on a storage that services can share. */
+  readonly workers: number;
   readonly logLevel: Variables['LOG_LEVEL'];
+  /** How long the service goes on accepting requests after the signal to stop. */
+  readonly shutdownDelayMs: number;
+  /** How long requests in flight may take after that. */
   readonly shutdownTimeoutMs: number;
+  /** `undefined`: traces are off. */
+  readonly tracing: TracingConfig | undefined;
 };
 
 /** The environment is invalid. Has one printable line for each invalid variable. */
@@ -40,7 +49,7 @@ export class InvalidConfig extends Error {
 }
 
 /**
- * Reads the variables of the service. An empty one counts as absent.
+ * Reads the variables of the service and of OpenTelemetry. An empty one counts as absent.
  *
  * @throws {InvalidConfig} naming every invalid variable and its rule, but never its value, which may be a secret
  */
@@ -48,16 +57,26 @@ export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,
   storages: readonly StorageKind[] = STORAGES,
 ): Config {
-  const given = Object.entries(environment).filter(([, value]) => value !== undefined && value !== '');
-  const { success, output, issues } = v.safeParse(variables(storages), Object.fromEntries(given));
-  if (!success) {
-    const problems = issues.map(({ path, message }) => `${String(path?.[0].key)} ${message}`);
-    throw new InvalidConfig([...new Set(problems)]);
+  const given = Object.fromEntries(
+    Object.entries(environment).filter((entry): entry is [string, string] => Boolean(entry[1])),
+  );
+  const { success, output, issues = [] } = v.safeParse(variables(storages), given);
+  const { tracing, problems } = readTracing(given);
+  if (!success || problems.length > 0) {
+    const others = issues.map(({ path, message }) => `${String(path?.[0].key)} ${message}`);
+    throw new InvalidConfig([...new Set([...others, ...problems])]);
+  }
+  const storage = output.DATABASE_URL;
+  // `auto` is refused on every machine alike, however many cores it has.
+  if (output.WORKERS !== 1 && !(storage.persistent && storage.shared)) {
+    throw new InvalidConfig([
+      'WORKERS must be 1 unless services can share the storage in DATABASE_URL, which MongoDB allows',
+    ]);
   }
   return {
     host: output.HOST,
     port: output.PORT,
-    storage: output.DATABASE_URL,
+    storage,
     autoMigrate: output.AUTO_MIGRATE,
     apiKeys: output.API_KEYS,
     publicUrl: output.PUBLIC_URL,
@@ -67,7 +86,10 @@ export function readConfig(
     maxConnections: output.MAX_CONNECTIONS,
     metricsHost: output.METRICS_HOST,
     metricsPort: output.METRICS_PORT,
+    workers: output.WORKERS === 'auto' ? availableParallelism() : output.WORKERS,
     logLevel: output.LOG_LEVEL,
+    shutdownDelayMs: output.SHUTDOWN_DELAY,
     shutdownTimeoutMs: output.SHUTDOWN_TIMEOUT,
+    tracing,
   };
 }

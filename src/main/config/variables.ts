@@ -20,6 +20,7 @@ const LABELS = 'must have a different label for each key';
 const CORS_ORIGINS =
   'must be comma-separated origins, each a scheme, a host and an optional port, such as https://shop.example';
 const MAX_CONNECTIONS = 'must be an integer from 1 to 1000000';
+const WORKERS = 'must be auto or an integer from 1 to 256';
 const DURATION = 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m';
 
 const Flag = v.pipe(
@@ -47,6 +48,13 @@ const MaxConnections = v.pipe(
   v.regex(/^[1-9]\d{0,6}$/, MAX_CONNECTIONS),
   v.transform(Number),
   v.maxValue(1_000_000, MAX_CONNECTIONS),
+);
+
+const Workers = v.pipe(
+  v.string(),
+  v.regex(/^(?:auto|[1-9]\d{0,2})$/, WORKERS),
+  v.transform((text) => (text === 'auto' ? text : Number(text))),
+  v.check((workers) => workers === 'auto' || workers <= 256, WORKERS),
 );
 
 const RateLimit = v.pipe(
@@ -119,7 +127,9 @@ export function variables(storages: readonly StorageKind[]) {
     MAX_CONNECTIONS: v.optional(MaxConnections, String(SERVER_LIMITS.maxConnections)),
     METRICS_HOST: v.optional(v.string(), '127.0.0.1'),
     METRICS_PORT: v.optional(Port),
+    WORKERS: v.optional(Workers, '1'),
     LOG_LEVEL: v.optional(v.picklist(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`), 'info'),
+    SHUTDOWN_DELAY: v.optional(DurationMs, '0s'),
     SHUTDOWN_TIMEOUT: v.optional(DurationMs, '25s'),
   });
 }
@@ -140,7 +150,9 @@ const HELP = {
   MAX_CONNECTIONS: 'how many connections may be open at once; the service closes further ones',
   METRICS_HOST: 'the address for /metrics, which needs no key',
   METRICS_PORT: 'the port for /metrics, for Prometheus; 0 takes a free one, and the log says which',
+  WORKERS: 'how many processes share the port; auto: one for each core. More than 1 needs MongoDB',
   LOG_LEVEL: LOG_LEVELS.join(', '),
+  SHUTDOWN_DELAY: 'how long the service still accepts requests at shutdown, while /readyz answers 503',
   SHUTDOWN_TIMEOUT: 'how long requests in flight may take at shutdown: 500ms, 25s, 2m',
 } satisfies Record<keyof Variables, string>;
 

@@ -6,22 +6,30 @@ import { auditLog } from './audit-log.ts';
 import { BoundedOutput } from './bounded-output.ts';
 import { terminalFormat } from './terminal-format.ts';
 
+export type ServiceLog = {
+  readonly log: Logger;
+  /** Where the lines of `log` go. Takes the lines of other processes too. */
+  readonly output: BoundedOutput;
+};
+
 /**
  * The service's log on standard output: JSON lines, or text if standard output is a terminal. When the process exits,
  * the log and standard error write what they still hold, as far as their readers take it.
  *
  * @param standardError receives the number of lost log lines at exit
+ * @param fields of every line. None by default
  */
 export async function openServiceLog(
   { logLevel }: Pick<Config, 'logLevel'>,
   standardError: BoundedOutput,
-): Promise<Logger> {
+  fields: Readonly<Record<string, unknown>> | null = null,
+): Promise<ServiceLog> {
   const isTerminal = isatty(1);
   const output = new BoundedOutput(nonBlocking(1), {
     ...(isTerminal && { format: await terminalFormat() }),
     onRoom: (dropped) => audit.warn(dropped, 'log lines were dropped'),
   });
-  const log = pino({ level: logLevel, base: null }, output);
+  const log = pino({ level: logLevel, base: fields }, output);
   // Reports at every level, because audit lines are logged at every level.
   const audit = auditLog(log);
   process.once('exit', () => {
@@ -32,7 +40,7 @@ export async function openServiceLog(
     }
     standardError.end();
   });
-  return log;
+  return { log, output };
 }
 
 /** The service's standard error. Like the log, it never makes the service wait for its reader. */

@@ -7,6 +7,8 @@ export async function terminalFormat(): Promise<(line: string) => string> {
   const { prettyFactory } = await import('pino-pretty');
   const pretty = prettyFactory({ singleLine: true });
   return (line) => {
+    // Something that a worker wrote past its log.
+    if (!line.startsWith('{')) return line;
     const record = JSON.parse(line) as RequestLine;
     return pretty(record.msg === 'request' ? inBrief(record) : record);
   };

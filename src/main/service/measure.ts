@@ -2,10 +2,14 @@ import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import { DEPRECATED_ROUTE } from '../../adapters/http/wire/deprecation.ts';
 import type { Around } from '../compose.ts';
 
-/** Loads and creates the metrics of this process. A service without them does not load prom-client. */
-export async function loadMetrics(): Promise<Metrics> {
+/**
+ * Loads and creates the metrics of this process. A service without them does not load prom-client.
+ *
+ * @param worker the number of the worker that this process is, if it is one
+ */
+export async function loadMetrics(worker: number | undefined): Promise<Metrics> {
   const { createMetrics } = await import('../../adapters/metrics/create-metrics.ts');
-  return createMetrics(DEPRECATED_ROUTE);
+  return createMetrics(DEPRECATED_ROUTE, worker);
 }
 
 /** What the metrics put around the parts of the service. */
@@ -18,9 +22,9 @@ export function measuring({ pets, keys, limiter, tokens, probe, requests }: Metr
     probe,
     log: (log) => ({
       ...log,
-      answered(request) {
-        log.answered(request);
-        requests.answered(request);
+      answered(record, request) {
+        log.answered(record, request);
+        requests.answered(record);
       },
     }),
     app: (handle) => (request, response) => {

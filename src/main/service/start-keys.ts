@@ -1,4 +1,5 @@
 import { isIPv4 } from 'node:net';
+import { isSea } from 'node:sea';
 import { type KnownKey, knownKey } from '../../adapters/memory/token-verifier.ts';
 import { mintKey } from '../../adapters/tokens/token.ts';
 import type { MintedKey } from '../../application/keys/create-key.ts';
@@ -9,11 +10,14 @@ import { type Config, InvalidConfig } from '../config/config.ts';
 
 type Log = Readonly<Record<'info' | 'warn', (message: string) => void>>;
 
+/** An API key that the service has made for itself. */
+export type MadeKey = Omit<MintedKey, 'digest'>;
+
 export type StartKeys = {
   /** The keys in addition to those in the storage. */
   readonly known: readonly KnownKey[];
   /** The key that was made for this start. Shown only to the person who started the service. */
-  readonly made?: Omit<MintedKey, 'digest'>;
+  readonly made?: MadeKey;
 };
 
 /**
@@ -53,11 +57,21 @@ export async function startKeys(
   return { known: [knownKey({ id, label: MADE_KEY_LABEL, token })], made: { id, token } };
 }
 
+/**
+ * The same keys for a further process of the service.
+ *
+ * @param made what {@link startKeys} has made for the first process
+ */
+export function sameStartKeys({ apiKeys }: Pick<Config, 'apiKeys'>, made: MadeKey | undefined): StartKeys {
+  const keys = apiKeys ?? (made === undefined ? [] : [{ ...made, label: MADE_KEY_LABEL }]);
+  return { known: keys.map(knownKey) };
+}
+
 /** The label of the key that was made for this start. */
 export const MADE_KEY_LABEL = 'start';
 
-/** The command that creates a key in the storage. */
-export const CREATE_KEY = 'npx petstore keys create --label NAME';
+/** The command that creates a key in the storage. A single executable is named as it was called. */
+export const CREATE_KEY = `${isSea() ? process.argv0 : 'npx petstore'} keys create --label NAME`;
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));

@@ -7,18 +7,19 @@ import type { ServiceStorage } from '../../application/ports/storage.ts';
 import { compose } from '../compose.ts';
 import type { Config } from '../config/config.ts';
 import { auditLog } from '../log/audit-log.ts';
-import { requestLog } from '../log/request-log.ts';
-import { listenForMetrics } from './listen-for-metrics.ts';
+import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
 import { loadMetrics, measuring } from './measure.ts';
-import { MADE_KEY_LABEL, startKeys } from './start-keys.ts';
+import { serveMetrics } from './serve-metrics.ts';
+import { urlOf } from './url-of.ts';
+import { MADE_KEY_LABEL, type MadeKey, type StartKeys, startKeys } from './start-keys.ts';
 
 export type Service = {
   /** Where it listens, such as `http://127.0.0.1:3000`. */
   readonly url: string;
-  /** Where its metrics are, if they are on. */
-  readonly metricsUrl: string | undefined;
+  /** Where its metrics are, if it serves them. */
+  readonly metricsUrl?: string | undefined;
   /** The API key that was made for this start, if one was. */
-  readonly madeKey: string | undefined;
+  readonly madeKey: MadeKey | undefined;
   /** Drains and closes; safe to call again. Resolves with the number of connections that had to be cut off. */
   stop(): Promise<number>;
 };
@@ -30,6 +31,10 @@ export type StartOptions = {
   readonly recordUsesEveryMs?: number;
   /** `SERVER_LIMITS` by default. */
   readonly limits?: Partial<ServerLimits>;
+  /** The keys in addition to those in the storage. By default `startKeys` decides. */
+  readonly keys?: StartKeys;
+  /** The number of the worker that this process is. Its metrics then go to the primary process, which serves them. */
+  readonly worker?: number;
 };
 
 /** More often than the repository writes one key's use, to show a first use soon. */
@@ -37,9 +42,6 @@ const RECORD_USES_EVERY_MS = 10_000;
 
 /** How long a stop waits for the last uses to be written. */
 const LAST_USES_MS = 1_000;
-
-/** How long the last scrape may take at a stop. */
-const LAST_SCRAPE_MS = 200;
 
 /**
  * Opens the storage, wires the adapters and listens. Closes what it opened when a later step fails. Metrics are served
@@ -52,12 +54,11 @@ const LAST_SCRAPE_MS = 200;
  */
 export async function start(config: Config, log: Logger, options: StartOptions = {}): Promise<Service> {
   await using opening = new AsyncDisposableStack();
-  const metrics = config.metricsPort === undefined ? undefined : await loadMetrics();
+  const metrics = config.metricsPort === undefined ? undefined : await loadMetrics(options.worker);
   let metricsUrl: string | undefined;
-  if (metrics !== undefined) {
-    const server = await listenForMetrics(metrics.text, config, log);
-    opening.defer(async () => void (await server.drain(LAST_SCRAPE_MS)));
-    metricsUrl = `${urlOf(config.metricsHost, server)}/metrics`;
+  if (metrics !== undefined && options.worker === undefined) {
+    const served = opening.use(await serveMetrics(metrics.text, config, log));
+    metricsUrl = served.url;
   }
   const warn = (message: string) => log.warn(message);
   const storage = await config.storage.openForService({
@@ -89,8 +90,9 @@ async function startOn(
   options: StartOptions & { readonly metrics: Metrics | undefined },
 ): Promise<Started> {
   const { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits, metrics } = options;
-  const { pets, keys, probe, limiter } = storage;
-  const { known, made } = await startKeys(config, keys, { now, log });
+  const tracing = await tracingOf(config, log);
+  const { pets, keys, probe, limiter } = tracing.storage(storage);
+  const { known, made } = options.keys ?? (await startKeys(config, keys, { now, log }));
   const given = {
     pets,
     keys,
@@ -98,7 +100,8 @@ async function startOn(
     ...(limiter !== undefined && { limiter }),
     settings: config,
     knownKeys: known,
-    log: requestLog(log),
+    log: tracing.requestLog(log),
+    tracing,
     now,
     isDraining: () => server.isDraining,
   };
@@ -118,18 +121,22 @@ async function startOn(
   };
   const recording = setInterval(() => void recordUses(), recordUsesEveryMs);
   const drain = async () => {
-    const cutOff = await server.drain(config.shutdownTimeoutMs);
+    const cutOff = await server.drain(config.shutdownTimeoutMs, config.shutdownDelayMs);
     clearInterval(recording);
     // A storage that does not answer does not delay the stop.
-    await Promise.race([recordUses(), sleep(LAST_USES_MS, undefined, { ref: false })]);
+    const usesRecorded = Promise.race([recordUses(), sleep(LAST_USES_MS, undefined, { ref: false })]);
+    await Promise.all([usesRecorded, tracing.stop()]);
     return cutOff;
   };
   if (made !== undefined) {
     auditLog(log).info({ audit: 'key.made', keyId: made.id, keyLabel: MADE_KEY_LABEL }, 'audit');
   }
-  return { url: urlOf(config.host, server), madeKey: made?.token, drain };
+  return { url: urlOf(config.host, server), madeKey: made, drain };
 }
 
-function urlOf(host: string, { port }: HttpServer): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+/** The SDK of OpenTelemetry is loaded only if traces are on. */
+async function tracingOf({ tracing }: Config, log: Logger): Promise<Tracing> {
+  if (tracing === undefined) return NO_TRACING;
+  const { openTracing } = await import('../tracing/open-tracing.ts');
+  return openTracing(tracing, log);
 }

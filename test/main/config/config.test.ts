@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { type Config, InvalidConfig, readConfig } from '../../../src/main/config/config.ts';
 import { describeVariables } from '../../../src/main/config/variables.ts';
@@ -15,8 +16,11 @@ const DEFAULTS = {
   maxConnections: 10_000,
   metricsHost: '127.0.0.1',
   metricsPort: undefined,
+  workers: 1,
   logLevel: 'info',
+  shutdownDelayMs: 0,
   shutdownTimeoutMs: 25_000,
+  tracing: undefined,
 };
 
 const KEY = '0123456789abcdef';
@@ -36,7 +40,9 @@ const ALLOWED = {
     'must be requests/time, such as 600/60s or 10000/1h: 1 to 1000000000 requests in whole seconds, minutes or hours up to 24h',
   MAX_CONNECTIONS: 'must be an integer from 1 to 1000000',
   METRICS_PORT: 'must be an integer from 0 to 65535',
+  WORKERS: 'must be auto or an integer from 1 to 256',
   LOG_LEVEL: 'must be one of trace, debug, info, warn, error, fatal, silent',
+  SHUTDOWN_DELAY: 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m',
   SHUTDOWN_TIMEOUT: 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m',
 };
 
@@ -52,7 +58,9 @@ const FIELDS = {
   MAX_CONNECTIONS: 'maxConnections',
   METRICS_HOST: 'metricsHost',
   METRICS_PORT: 'metricsPort',
+  WORKERS: 'workers',
   LOG_LEVEL: 'logLevel',
+  SHUTDOWN_DELAY: 'shutdownDelayMs',
   SHUTDOWN_TIMEOUT: 'shutdownTimeoutMs',
 } satisfies Record<string, keyof Config | 'persistent'>;
 
@@ -117,8 +125,11 @@ describe('the configuration', () => {
     ['METRICS_HOST', '0.0.0.0', '0.0.0.0'],
     ['METRICS_PORT', '0', 0],
     ['METRICS_PORT', '9464', 9464],
+    ['WORKERS', '1', 1],
     ['LOG_LEVEL', 'trace', 'trace'],
     ['LOG_LEVEL', 'silent', 'silent'],
+    ['SHUTDOWN_DELAY', '0s', 0],
+    ['SHUTDOWN_DELAY', '10s', 10_000],
     ['SHUTDOWN_TIMEOUT', '0s', 0],
     ['SHUTDOWN_TIMEOUT', '500ms', 500],
     ['SHUTDOWN_TIMEOUT', '25s', 25_000],
@@ -130,6 +141,26 @@ describe('the configuration', () => {
     const name = FIELDS[variable];
     expect(read({ [variable]: text })).toStrictEqual({ ...DEFAULTS, [name]: value });
   });
+
+  it.each([
+    ['2', 2],
+    ['256', 256],
+    ['auto', availableParallelism()],
+  ])('takes WORKERS=%s on a storage that services share', (WORKERS, workers) => {
+    const DATABASE_URL = 'mongodb://localhost/petstore';
+    expect(read({ DATABASE_URL, WORKERS })).toStrictEqual({ ...DEFAULTS, workers });
+  });
+
+  it.each(['memory:', 'sqlite:/var/lib/pets.db', ''])(
+    'refuses WORKERS=2 and WORKERS=auto on "%s"',
+    (DATABASE_URL) => {
+      for (const WORKERS of ['2', 'auto']) {
+        expect(problemsOf({ DATABASE_URL, WORKERS })).toStrictEqual([
+          'WORKERS must be 1 unless services can share the storage in DATABASE_URL, which MongoDB allows',
+        ]);
+      }
+    },
+  );
 
   it.each([
     ['one key', KEY, [{ label: 'key-1', token: KEY }]],
@@ -237,6 +268,9 @@ describe('the configuration', () => {
       (text) => ['MAX_CONNECTIONS', text] as const,
     ),
     ...['on', '-1', '080', '65536', ' 80'].map((text) => ['METRICS_PORT', text] as const),
+    ...['0', '-1', '+2', '02', '2.0', '257', '1000', ' 2', 'Auto', 'all'].map(
+      (text) => ['WORKERS', text] as const,
+    ),
     ...['Info', 'warning', 'none', '30'].map((text) => ['LOG_LEVEL', text] as const),
     ...[
       '25',
@@ -253,7 +287,7 @@ describe('the configuration', () => {
       '1 s',
       '1s ',
       '1e2s',
-    ].map((text) => ['SHUTDOWN_TIMEOUT', text] as const),
+    ].flatMap((text) => [['SHUTDOWN_DELAY', text] as const, ['SHUTDOWN_TIMEOUT', text] as const]),
   ] as const)('refuses %s=%j in a line that says what it may be', (name, text) => {
     expect(problemsOf({ [name]: text })).toStrictEqual([`${name} ${ALLOWED[name]}`]);
   });
@@ -271,7 +305,9 @@ describe('the configuration', () => {
       RATE_LIMIT: 'many',
       MAX_CONNECTIONS: 'enough',
       METRICS_PORT: 'grafana',
+      WORKERS: 'some',
       LOG_LEVEL: 'loud',
+      SHUTDOWN_DELAY: 'later',
       SHUTDOWN_TIMEOUT: 'soon',
     };
     const lines = Object.entries(ALLOWED).map(([name, allowed]) => `${name} ${allowed}`);
@@ -293,7 +329,9 @@ describe('the configuration', () => {
       RATE_LIMIT: secret,
       MAX_CONNECTIONS: secret,
       METRICS_PORT: secret,
+      WORKERS: secret,
       LOG_LEVEL: secret,
+      SHUTDOWN_DELAY: secret,
       SHUTDOWN_TIMEOUT: secret,
     });
     expect(problems).toHaveLength(Object.keys(ALLOWED).length);
@@ -318,7 +356,9 @@ describe('the description of the variables', () => {
       ['MAX_CONNECTIONS', '10000'],
       ['METRICS_HOST', '127.0.0.1'],
       ['METRICS_PORT', 'none'],
+      ['WORKERS', '1'],
       ['LOG_LEVEL', 'info'],
+      ['SHUTDOWN_DELAY', '0s'],
       ['SHUTDOWN_TIMEOUT', '25s'],
     ]);
   });

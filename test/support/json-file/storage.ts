@@ -19,6 +19,7 @@ function storageIn(file: JsonFile): PersistentStorage {
   const pets = new JsonPetRepository(file);
   return {
     persistent: true,
+    shared: false,
     async openForService() {
       return { pets, keys, probe: { check: async () => void file.read() }, close };
     },

@@ -8,7 +8,7 @@ export function logRequest(log: Pick<RequestLog, 'answered'>): Middleware<State>
     const started = performance.now();
     const { req, res, state } = ctx;
     res.once('close', () => {
-      log.answered({
+      const record = {
         requestId: state.requestId,
         method: req.method,
         route: state.route,
@@ -16,8 +16,9 @@ export function logRequest(log: Pick<RequestLog, 'answered'>): Middleware<State>
         durationMs: Math.round((performance.now() - started) * 1000) / 1000,
         keyId: state.caller?.id,
         keyLabel: state.caller?.label,
-        aborted: res.writableFinished ? undefined : true,
-      });
+        aborted: res.writableFinished ? undefined : (true as const),
+      };
+      log.answered(record, req);
     });
     return next();
   };

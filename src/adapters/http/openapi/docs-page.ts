@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { getAsset, isSea } from 'node:sea';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { apiRules } from './api-rules.ts';
@@ -17,19 +19,16 @@ export type PageFile = {
 const CSS = 'text/css; charset=utf-8';
 const JAVASCRIPT = 'text/javascript; charset=utf-8';
 
-/** What the page loads, by name. */
-const FILES = {
-  'swagger-ui.css': { type: CSS, locate: () => import.meta.resolve('swagger-ui-dist/swagger-ui.css') },
-  'swagger-ui-bundle.js': {
-    type: JAVASCRIPT,
-    locate: () => import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js'),
-  },
-  'docs.css': { type: CSS, locate: () => import.meta.resolve('./page/docs.css') },
-  'docs.js': { type: JAVASCRIPT, locate: () => import.meta.resolve('./page/docs.js') },
+/** The media types of what the page loads, by name. */
+const TYPES = {
+  'swagger-ui.css': CSS,
+  'swagger-ui-bundle.js': JAVASCRIPT,
+  'docs.css': CSS,
+  'docs.js': JAVASCRIPT,
 };
 
-export type FileName = keyof typeof FILES;
-export const FILE_NAMES = Object.keys(FILES) as readonly FileName[];
+export type FileName = keyof typeof TYPES;
+export const FILE_NAMES = Object.keys(TYPES) as readonly FileName[];
 
 export type DocsPage = { readonly page: PageFile; readonly files: Readonly<Record<FileName, PageFile>> };
 
@@ -39,13 +38,18 @@ export type DocsPage = { readonly page: PageFile; readonly files: Readonly<Recor
  * @throws {Error} when a file cannot be read
  */
 export async function loadDocsPage(): Promise<DocsPage> {
-  const loaded = FILE_NAMES.map(async (name) => {
-    const { type, locate } = FILES[name];
-    return [name, await pageFile(type, await readFile(new URL(locate())))] as const;
-  });
+  const loaded = FILE_NAMES.map(
+    async (name) => [name, await pageFile(TYPES[name], await read(name))] as const,
+  );
   const files = Object.fromEntries(await Promise.all(loaded)) as Record<FileName, PageFile>;
   const html = pageHtml((name) => `docs/${name}?${files[name].version}`);
   return { page: await pageFile('text/html; charset=utf-8', Buffer.from(html)), files };
+}
+
+/** The package.json says where the files are, in a clone and in the npm package. The single executable contains them. */
+async function read(name: FileName): Promise<Buffer> {
+  if (isSea()) return Buffer.from(getAsset(name));
+  return readFile(createRequire(import.meta.url).resolve(`#page/${name}`));
 }
 
 async function pageFile(type: string, bytes: Buffer): Promise<PageFile> {

@@ -19,9 +19,9 @@ import { queryParser } from '../wire/query.ts';
 import { NewPet, PageQuery, PetId, parse } from '../wire/schemas.ts';
 
 type Dependencies = {
-  readonly listPets: ListPets;
-  readonly createPet: CreatePet;
-  readonly getPet: GetPet;
+  readonly listPets: Pick<ListPets, 'execute'>;
+  readonly createPet: Pick<CreatePet, 'execute'>;
+  readonly getPet: Pick<GetPet, 'execute'>;
   readonly authenticate: Middleware<State>;
   readonly baseUrl: (request: IncomingMessage) => string;
   /** The path of `PUBLIC_URL`, without a trailing slash. Empty if it has none. */

@@ -25,8 +25,12 @@ export function createLimitedServer(limits: ServerLimits): Server {
   // `maxHeaderSize` limits the headers. Beyond Node's default limit of their number, it drops headers silently.
   server.maxHeadersCount = 0;
 
-  // A client may close its side once it has sent its request. Node would then hang up without an answer. The types
-  // lack this property: https://github.com/nodejs/node/blob/v26.0.0/lib/_http_server.js
-  Object.assign(server, { httpAllowHalfOpen: true });
+  Object.assign(server, {
+    // The types lack these properties: https://github.com/nodejs/node/blob/v26.0.0/lib/_http_server.js and net.js
+    // A client may close its side once it has sent its request. Node would then hang up without an answer.
+    httpAllowHalfOpen: true,
+    // While all workers of a cluster are full, a connection would go back and forth between them and the primary.
+    dropMaxConnection: true,
+  });
   return server;
 }

@@ -26,9 +26,11 @@ export type HttpServer = {
    * Stops accepting connections, finishes every request in progress, and closes each connection after its last answer.
    * Cuts off the connections that are still open after `timeoutMs` milliseconds.
    *
+   * @param acceptForMs for how many milliseconds more it accepts connections and requests. Every answer then says
+   *   already that it is the last on its connection. `timeoutMs` begins after that. 0 by default
    * @returns how many connections were cut off
    */
-  drain(timeoutMs: number): Promise<number>;
+  drain(timeoutMs: number, acceptForMs?: number): Promise<number>;
 };
 
 export type ListenOptions = {
@@ -72,9 +74,10 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
     get isDraining() {
       return connections.isDraining;
     },
-    drain: (timeoutMs) => {
-      stopWatching();
+    drain: async (timeoutMs, acceptForMs = 0) => {
       connections.drain();
+      if (acceptForMs > 0) await new Promise((resolve) => setTimeout(resolve, acceptForMs));
+      stopWatching();
       return closeServer(server, connections, timeoutMs);
     },
   };

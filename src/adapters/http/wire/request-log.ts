@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 
 /** One answered request. Contains no key and no body. */
@@ -48,7 +49,8 @@ export type ConnectionTrouble =
 
 /** Receives the reports of the HTTP adapter. */
 export interface RequestLog {
-  answered(request: RequestRecord): void;
+  /** @param request absent if the server answered before the application saw the request */
+  answered(record: RequestRecord, request?: IncomingMessage): void;
   /** A failure that is not the client's fault: a bug, or unavailable storage. */
   failed(error: unknown, requestId: string | undefined): void;
   petCreated(created: PetCreated): void;

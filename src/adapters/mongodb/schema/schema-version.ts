@@ -1,11 +1,12 @@
 import type { Db } from 'mongodb';
+import { isSea } from 'node:sea';
 import { versionsOf } from './collections.ts';
 
 /** The version that this build reads and writes. A change that an older build cannot work with increments it. */
 export const SCHEMA_VERSION = 3;
 
-/** Ends every message about a schema that a migration repairs. */
-export const MIGRATE_HINT = 'run: npx petstore migrate';
+/** Ends every message about a schema that a migration repairs. A single executable is named as it was called. */
+export const MIGRATE_HINT = `run: ${isSea() ? process.argv0 : 'npx petstore'} migrate`;
 
 /** @returns `undefined` for a database that was never migrated */
 export async function readVersion(db: Db): Promise<number | undefined> {

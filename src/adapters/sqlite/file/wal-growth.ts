@@ -14,6 +14,22 @@ const CHECKPOINT_INTERVAL_MS = 5_000;
 const AUTOCHECKPOINT_PAGES = 1_000;
 
 /**
+ * The program of a worker thread. It checkpoints a large WAL, as far as readers allow. PASSIVE does the long part and
+ * blocks neither readers nor writers: https://www.sqlite.org/pragma.html#pragma_wal_checkpoint
+ *
+ * A text and not a file, because a single executable has no file for a worker thread.
+ */
+const CHECKPOINT = `
+  const { DatabaseSync } = require('node:sqlite');
+  const { workerData } = require('node:worker_threads');
+  const db = new DatabaseSync(workerData, { timeout: 0 });
+  // Neither pragma throws when another connection is in the way: it does what it can.
+  db.prepare('PRAGMA wal_checkpoint(PASSIVE)').all();
+  db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all();
+  db.close();
+`;
+
+/**
  * Watches the size of the write-ahead log (WAL). It grows without bound while another program keeps a read transaction
  * open. This class warns the operator, and checkpoints the WAL in a worker thread once the reader is gone. A checkpoint
  * of 512 MiB took 2.4 s, so the connection itself, on the event loop, does none while the WAL is large.
@@ -78,7 +94,7 @@ export class WalGrowth {
 
   async #runCheckpoint(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const worker = new Worker(new URL('./checkpoint-thread.ts', import.meta.url), { workerData: this.#file });
+    const worker = new Worker(CHECKPOINT, { eval: true, workerData: this.#file });
     worker.once('error', (error) => {
       this.#log.warn(`the write-ahead log ${this.#file}-wal could not be checkpointed: ${String(error)}`);
     });

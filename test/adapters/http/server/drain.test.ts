@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { once } from 'node:events';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
 import { problem, success, whole } from '../../../support/answer.ts';
 import { KEY, startApi } from '../../../support/http.ts';
@@ -214,6 +214,38 @@ describe('a drain', () => {
     await connection.closed();
     expect(await drained).toBe(0);
     expect(await pets.list({ limit: 1 })).toStrictEqual([]);
+  });
+});
+
+describe('a drain that still accepts for some time', () => {
+  const ACCEPT_MS = 60_000;
+
+  test('answers on old and new connections, each answer the last, and then refuses', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    await using api = await startApi();
+    const old = await api.connect();
+    await old.send(LIVEZ);
+    expect((await old.answer()).headers['connection']).toBe('keep-alive');
+    const drained = api.drain(TIMEOUT_MS, ACCEPT_MS);
+    expect(api.server.isDraining).toBe(true);
+
+    const [ready, list] = [await api.connect(), await api.connect()];
+    await Promise.all([old.send(LIST), ready.send(READYZ), list.send(LIST)]);
+    const answers = [await old.answer(), await ready.answer(), await list.answer()];
+    expect(answers.map(({ status, headers }) => [status, headers['connection']])).toStrictEqual([
+      [200, 'close'],
+      [503, 'close'],
+      [200, 'close'],
+    ]);
+    await Promise.all([old.closed(), ready.closed(), list.closed()]);
+
+    vi.advanceTimersByTime(ACCEPT_MS - 1);
+    expect((await api.get('/livez')).status).toBe(200);
+    vi.advanceTimersByTime(1);
+    expect(await drained).toBe(0);
+    const late = connect({ host: '127.0.0.1', port: api.port });
+    await expect(once(late, 'connect')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 });
 

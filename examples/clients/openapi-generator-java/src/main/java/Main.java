@@ -1,5 +1,4 @@
 import java.io.IOException;
-import java.net.http.HttpClient;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -25,9 +24,6 @@ public final class Main {
   private final AnimalsApi api;
 
   private Main(String url, String key) {
-    // By default, Java offers to upgrade to HTTP/2 over http://. The service does not read a body that arrives together
-    // with such an offer.
-    client.setHttpClientBuilder(HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1));
     client.updateBaseUri(url);
     client.setRequestInterceptor(request -> request.header("Authorization", "Bearer " + key));
     api = new AnimalsApi(client);

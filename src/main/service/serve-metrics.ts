@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
 import { createMetricsApp } from '../../adapters/http/metrics-app.ts';
-import { type HttpServer, listen } from '../../adapters/http/server/listen.ts';
+import { listen } from '../../adapters/http/server/listen.ts';
 import type { ServerLimits } from '../../adapters/http/wire/limits.ts';
 import { type Config, InvalidConfig } from '../config/config.ts';
 import { requestLog } from '../log/request-log.ts';
+import { urlOf } from './url-of.ts';
 
 /** Few clients scrape, and none of them sends a body. */
 const LIMITS = {
@@ -13,20 +14,30 @@ const LIMITS = {
   maxHeldBytes: 8 * 1024 * 1024,
 } as const satisfies Partial<ServerLimits>;
 
+/** How long the last scrape may take at the end. */
+const LAST_SCRAPE_MS = 200;
+
 /**
- * Serves `/metrics`. Scrapes are not measured, and only their failures are logged.
+ * Serves `/metrics`, until the result is disposed of. Scrapes are not measured, and only their failures are logged.
  *
  * @param text called for each scrape
  * @throws {InvalidConfig} when it cannot listen
  */
-export async function listenForMetrics(
+export async function serveMetrics(
   text: () => Promise<string>,
   { metricsHost: host, metricsPort: port = 0 }: Pick<Config, 'metricsHost' | 'metricsPort'>,
   log: Logger,
-): Promise<HttpServer> {
+): Promise<AsyncDisposable & { readonly url: string }> {
   const quietLog = { ...requestLog(log), answered: () => {}, connectionTrouble: () => {} };
   try {
-    return await listen(createMetricsApp(text, quietLog), { host, port, log: quietLog, limits: LIMITS });
+    const app = createMetricsApp(text, quietLog);
+    const server = await listen(app, { host, port, log: quietLog, limits: LIMITS });
+    return {
+      url: `${urlOf(host, server)}/metrics`,
+      async [Symbol.asyncDispose]() {
+        await server.drain(LAST_SCRAPE_MS);
+      },
+    };
   } catch (error) {
     if (!(error instanceof Error && 'syscall' in error)) throw error;
     const message = error.message.replaceAll(/\s+/g, ' ');

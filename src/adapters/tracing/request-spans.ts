@@ -1,0 +1,139 @@
+import type { IncomingMessage, RequestListener } from 'node:http';
+import {
+  type Attributes,
+  type Context,
+  context,
+  defaultTextMapGetter,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type TextMapPropagator,
+  trace,
+  type Tracer,
+} from '@opentelemetry/api';
+
+/** What is known about a request when it has been answered. */
+export type RequestOutcome = {
+  readonly requestId: string;
+  /** The pattern of the route. `undefined` when no route matched. */
+  readonly route: string | undefined;
+  /** `undefined` when there was no answer. */
+  readonly status: number | undefined;
+  /** The public id of the API key. `undefined` when no key was verified. */
+  readonly keyId: string | undefined;
+};
+
+/** RFC 9110, section 9, RFC 5789 and QUERY. The conventions call every other method `_OTHER`. */
+const METHODS = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'DELETE',
+  'CONNECT',
+  'OPTIONS',
+  'TRACE',
+  'PATCH',
+  'QUERY',
+]);
+
+/**
+ * The spans of requests: https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server-span
+ *
+ * They contain no query, no header of the client, and no address of a client.
+ */
+export class RequestSpans {
+  readonly #tracer: Tracer;
+  readonly #propagator: TextMapPropagator | undefined;
+  readonly #contexts = new WeakMap<object, Context>();
+  /** The last base and its attributes. Nearly all requests have the same one. */
+  #base: { readonly url: string; readonly attributes: Attributes } | undefined;
+
+  /** @param propagator reads the caller's span from the headers. `undefined`: every request begins a trace */
+  constructor(tracer: Tracer, propagator: TextMapPropagator | undefined) {
+    this.#tracer = tracer;
+    this.#propagator = propagator;
+  }
+
+  /**
+   * Begins a span for each request, and handles the request in it.
+   *
+   * @param baseUrl the base of the absolute URLs in an answer
+   */
+  around(handle: RequestListener, baseUrl: (request: IncomingMessage) => string): RequestListener {
+    return (request, response) => {
+      // Not the active context: on a connection that pipelines, it is that of the request before.
+      const caller = this.#propagator?.extract(ROOT_CONTEXT, request.headers, defaultTextMapGetter);
+      const parent = caller ?? ROOT_CONTEXT;
+      const attributes = { ...this.#baseAttributes(baseUrl(request)), ...requestAttributes(request) };
+      const span = this.#tracer.startSpan(nameOf(request), { kind: SpanKind.SERVER, attributes }, parent);
+      const own = trace.setSpan(parent, span);
+      this.#contexts.set(request, own);
+      context.with(own, () => handle(request, response));
+    };
+  }
+
+  /** The context of a request, or the root if the request has none. */
+  contextOf(request: object | undefined): Context {
+    return (request && this.#contexts.get(request)) ?? ROOT_CONTEXT;
+  }
+
+  /** Ends the span of a request, if it has one. */
+  end(request: IncomingMessage | undefined, outcome: RequestOutcome): void {
+    const span = trace.getSpan(this.contextOf(request));
+    if (request === undefined || span === undefined) return;
+    describeOutcome(span, request, outcome);
+    span.end();
+  }
+
+  #baseAttributes(url: string): Attributes {
+    if (this.#base?.url !== url) this.#base = { url, attributes: baseAttributes(url) };
+    return this.#base.attributes;
+  }
+}
+
+function nameOf({ method = '' }: IncomingMessage): string {
+  return METHODS.has(method) ? method : 'HTTP';
+}
+
+function requestAttributes(request: IncomingMessage): Attributes {
+  const { method = '', url = '', httpVersion } = request;
+  const isKnown = METHODS.has(method);
+  return {
+    'http.request.method': isKnown ? method : '_OTHER',
+    ...(!isKnown && { 'http.request.method_original': method }),
+    // Without the query. The absolute form of a target has a host: RFC 9112, section 3.2.2.
+    'url.path': url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*$/s, ''),
+    'network.protocol.version': httpVersion,
+  };
+}
+
+/** The base may come from a request that has not been checked. */
+function baseAttributes(url: string): Attributes {
+  const base = URL.parse(url);
+  if (base === null) return {};
+  const { protocol, hostname, port } = base;
+  const defaultPort = protocol === 'https:' ? 443 : 80;
+  return {
+    'url.scheme': protocol.slice(0, -1),
+    'server.address': hostname.replace(/^\[(.*)\]$/, '$1'),
+    'server.port': port === '' ? defaultPort : Number(port),
+  };
+}
+
+function describeOutcome(span: Span, request: IncomingMessage, outcome: RequestOutcome): void {
+  const { requestId, route, status, keyId } = outcome;
+  if (route !== undefined) {
+    span.updateName(`${nameOf(request)} ${route}`);
+    span.setAttribute('http.route', route);
+  }
+  // Every answer has this header. It leads to the log lines of the request.
+  span.setAttribute('http.response.header.x-request-id', [requestId]);
+  if (keyId !== undefined) span.setAttribute('petstore.key.id', keyId);
+  if (status === undefined) return;
+  span.setAttribute('http.response.status_code', status);
+  if (status < 500) return;
+  span.setAttribute('error.type', String(status));
+  span.setStatus({ code: SpanStatusCode.ERROR });
+}

@@ -1,0 +1,94 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { context, diag, type DiagLogger, DiagLogLevel } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { W3CTraceContextPropagator } from '@opentelemetry/core';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import {
+  defaultResource,
+  detectResources,
+  resourceAttributesEnvDetector,
+  resourceFromAttributes,
+  serviceInstanceIdDetector,
+  serviceNameEnvDetector,
+} from '@opentelemetry/resources';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
+import type { Logger } from 'pino';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { RequestSpans } from '../../adapters/tracing/request-spans.ts';
+import { traceStorage } from '../../adapters/tracing/trace-storage.ts';
+import { traceUseCase } from '../../adapters/tracing/trace-use-case.ts';
+import type { TracingConfig } from '../config/tracing.ts';
+import { ExportTrouble } from './export-trouble.ts';
+import { tracedRequestLog } from './traced-request-log.ts';
+import type { Tracing } from './tracing.ts';
+
+/** How long a stop waits for the receiver of the last spans. */
+const LAST_SPANS_MS = 1_000;
+
+const SAMPLERS = {
+  always_on: () => new AlwaysOnSampler(),
+  always_off: () => new AlwaysOffSampler(),
+  traceidratio: (ratio) => new TraceIdRatioBasedSampler(ratio),
+  parentbased_always_on: () => new ParentBasedSampler({ root: new AlwaysOnSampler() }),
+  parentbased_always_off: () => new ParentBasedSampler({ root: new AlwaysOffSampler() }),
+  parentbased_traceidratio: (ratio) => new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
+} satisfies Record<TracingConfig['sampler'], (ratio: number) => Sampler>;
+
+/** Starts the SDK, which sends spans until {@link Tracing.stop}. One at a time in a process. */
+export function openTracing(config: TracingConfig, log: Logger): Tracing {
+  const { sampler, samplerRatio, maxAttributeChars, batch } = config;
+  // The SDK reads the variables of the exporter and of the resource itself, but not from --env-file.
+  Object.assign(process.env, config.variables);
+  setSdkLog({ ...SILENT, warn: (message) => log.warn(message) });
+  const exporter = new OTLPTraceExporter();
+  const resource = resourceOf();
+  const trouble = new ExportTrouble(log);
+  setSdkLog(trouble.sdkLog);
+
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  const provider = new TracerProvider({
+    resource,
+    sampler: SAMPLERS[sampler](samplerRatio),
+    spanLimits: { attributeValueLengthLimit: maxAttributeChars },
+    spanProcessors: [new BatchSpanProcessor({ exporter: trouble.watch(exporter), ...batch })],
+  });
+  const tracer = provider.getTracer(packageJson.name, packageJson.version);
+  const propagator = config.readsTraceparent ? new W3CTraceContextPropagator() : undefined;
+  const requests = new RequestSpans(tracer, propagator);
+  return {
+    storage: (storage) => traceStorage(storage, tracer, config.databaseSystem),
+    useCase: (name, useCase) => traceUseCase(tracer, name, useCase),
+    requests: (app, baseUrl) => requests.around(app, baseUrl),
+    requestLog: (lines) => tracedRequestLog(lines, requests),
+    async stop() {
+      const isSent = Promise.allSettled([provider.shutdown()]).then(() => true);
+      const inTime = await Promise.race([isSent, sleep(LAST_SPANS_MS, false, { ref: false })]);
+      if (!inTime) log.warn('the receiver of traces does not answer: the last spans are lost');
+      context.disable();
+      diag.disable();
+    },
+  };
+}
+
+const SILENT: DiagLogger = { error() {}, warn() {}, info() {}, debug() {}, verbose() {} };
+
+function setSdkLog(logger: DiagLogger): void {
+  diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+}
+
+/** `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` replace the name and the version. */
+function resourceOf() {
+  const { name, version } = packageJson;
+  const detectors = [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector];
+  return defaultResource()
+    .merge(resourceFromAttributes({ 'service.name': name, 'service.version': version }))
+    .merge(detectResources({ detectors }));
+}

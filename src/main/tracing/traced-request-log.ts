@@ -1,0 +1,40 @@
+import { context, ROOT_CONTEXT, trace } from '@opentelemetry/api';
+import type { Logger } from 'pino';
+import type { RequestLog } from '../../adapters/http/wire/request-log.ts';
+import type { RequestSpans } from '../../adapters/tracing/request-spans.ts';
+import { requestLog } from '../log/request-log.ts';
+
+/**
+ * Like `requestLog`, with the ids of the trace in every line of a request. Their names are those of
+ * https://opentelemetry.io/docs/specs/otel/compatibility/logging_trace_context/. It ends the span of a request with its
+ * line.
+ */
+export function tracedRequestLog(log: Logger, spans: RequestSpans): RequestLog {
+  const lines = requestLog(log.child({}, { formatters: { log: withTraceIds } }));
+  return {
+    answered: (record, request) => {
+      spans.end(request, record);
+      context.with(spans.contextOf(request), () => lines.answered(record));
+    },
+    failed: (error, requestId) => {
+      if (requestId === undefined) withoutTrace(() => lines.failed(error, requestId));
+      else lines.failed(error, requestId);
+    },
+    petCreated: (created) => lines.petCreated(created),
+    connectionTrouble: (trouble) => withoutTrace(() => lines.connectionTrouble(trouble)),
+    notLimited: (error, requestId) => lines.notLimited(error, requestId),
+  };
+}
+
+/** For a report that belongs to no request. It may come while the context of one is active. */
+function withoutTrace(report: () => void): void {
+  context.with(ROOT_CONTEXT, report);
+}
+
+function withTraceIds(fields: object): object {
+  const span = trace.getSpanContext(context.active());
+  if (span === undefined) return fields;
+  const { traceId, spanId, traceFlags } = span;
+  const flags = traceFlags.toString(16).padStart(2, '0');
+  return { ...fields, trace_id: traceId, span_id: spanId, trace_flags: flags };
+}

@@ -1,0 +1,117 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request as httpRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { context, ROOT_CONTEXT, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { RequestSpans } from '../../../src/adapters/tracing/request-spans.ts';
+
+beforeAll(() => {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+});
+afterAll(() => context.disable());
+
+/** The context of another request. On a connection that pipelines, it may be active when the next request begins. */
+const OTHER = trace.setSpanContext(ROOT_CONTEXT, {
+  traceId: '0af7651916cd43dd8448eb211c80319c',
+  spanId: 'b7ad6b7169203331',
+  traceFlags: 1,
+});
+
+const OUTCOME = { requestId: 'r1', route: undefined, status: 200, keyId: undefined };
+
+type Sent = {
+  readonly path?: string;
+  readonly base?: string;
+  readonly outcome?: Partial<typeof OUTCOME> | object;
+};
+
+/** The span of a request with this target, whose answers have this base. */
+async function spanOf({ path = '/', base = 'http://petstore.example', outcome = {} }: Sent) {
+  const exporter = new InMemorySpanExporter();
+  const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] });
+  const spans = new RequestSpans(provider.getTracer('test'), undefined);
+  const handle = (request: IncomingMessage, response: { end: () => void }) => {
+    spans.end(request, { ...OUTCOME, ...outcome });
+    response.end();
+  };
+  const listener = spans.around(handle, () => base);
+  const server = createServer((...request) => context.with(OTHER, () => listener(...request)));
+  server.listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const [response] = await once(
+    httpRequest({ host: '127.0.0.1', port, path, agent: false }).end(),
+    'response',
+  );
+  response.resume();
+  const [span, ...rest] = exporter.getFinishedSpans();
+  expect(rest).toStrictEqual([]);
+  expect(span?.parentSpanContext).toBeUndefined();
+  return { name: span?.name, status: span?.status, attributes: span?.attributes };
+}
+
+const SEEN = {
+  'http.request.method': 'GET',
+  'network.protocol.version': '1.1',
+  'url.path': '/',
+  'url.scheme': 'http',
+  'server.address': 'petstore.example',
+  'server.port': 80,
+  'http.response.header.x-request-id': ['r1'],
+};
+
+it('the span of a request without an answer has no status code', async () => {
+  expect(await spanOf({ outcome: { status: undefined, route: '/v1/pets' } })).toStrictEqual({
+    name: 'GET /v1/pets',
+    status: { code: 0 },
+    attributes: { ...SEEN, 'http.route': '/v1/pets' },
+  });
+});
+
+it.each([
+  [499, { code: 0 }, {}],
+  [500, { code: 2 }, { 'error.type': '500' }],
+])('%i gives the status %j', async (status, expected, attributes) => {
+  expect(await spanOf({ outcome: { status } })).toStrictEqual({
+    name: 'GET',
+    status: expected,
+    attributes: { ...SEEN, 'http.response.status_code': status, ...attributes },
+  });
+});
+
+it.each([
+  [
+    'https://petstore.example',
+    { 'url.scheme': 'https', 'server.address': 'petstore.example', 'server.port': 443 },
+  ],
+  ['http://[::1]:3000/api', { 'url.scheme': 'http', 'server.address': '::1', 'server.port': 3000 }],
+])('the base %s gives %j', async (base, expected) => {
+  const { attributes } = await spanOf({ base });
+  expect(attributes).toStrictEqual({ ...SEEN, ...expected, 'http.response.status_code': 200 });
+});
+
+it('a host that is none gives no server', async () => {
+  const { attributes } = await spanOf({ base: 'http://a b' });
+  expect(attributes).not.toHaveProperty(['server.address']);
+  expect(attributes).not.toHaveProperty(['server.port']);
+  expect(attributes).not.toHaveProperty(['url.scheme']);
+});
+
+it.each([
+  ['/v1/pets?limit=1&key=secret', '/v1/pets'],
+  ['/v1/pets#secret', '/v1/pets'],
+  ['http://petstore.example/v1/pets?key=secret', '/v1/pets'],
+  ['http://user:secret@petstore.example?key=secret', ''],
+])('the path of %s is %s', async (path, expected) => {
+  const { attributes } = await spanOf({ path });
+  expect(attributes).toMatchObject({ 'url.path': expected });
+});
+
+it('a request without a span is left alone', () => {
+  const spans = new RequestSpans(new TracerProvider().getTracer('test'), undefined);
+  expect(spans.contextOf(undefined)).toBe(ROOT_CONTEXT);
+  expect(() => spans.end(undefined, OUTCOME)).not.toThrow();
+});

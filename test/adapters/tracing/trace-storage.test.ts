@@ -1,0 +1,183 @@
+import { context, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
+import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
+import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.ts';
+import { traceStorage } from '../../../src/adapters/tracing/trace-storage.ts';
+import { traceUseCase } from '../../../src/adapters/tracing/trace-use-case.ts';
+import { DamagedPet, IdempotencyKeyReused, PetNotFound } from '../../../src/application/pets/errors.ts';
+import { GetPet } from '../../../src/application/pets/get-pet.ts';
+import type { ServiceStorage } from '../../../src/application/ports/storage.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import type { ApiKey } from '../../../src/domain/api-key.ts';
+
+const exporter = new InMemorySpanExporter();
+const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] });
+const tracer = provider.getTracer('test');
+
+beforeAll(() => {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+});
+afterAll(() => context.disable());
+beforeEach(() => exporter.reset());
+
+const AT = new Date('2026-12-24T12:00:00Z');
+const PET = { name: 'Rex', categoryId: 7n, status: 'available' } as const;
+const ONCE = { key: '1'.repeat(64), fingerprint: '2'.repeat(64) };
+const API_KEY: ApiKey = {
+  id: '0123456789abcdef',
+  label: 'till',
+  digest: '3'.repeat(64),
+  scopes: ['pets:read'],
+  createdAt: AT,
+};
+
+function memory(): Required<ServiceStorage> {
+  return {
+    pets: new InMemoryPetRepository(),
+    keys: new InMemoryApiKeyRepository(),
+    probe: { check: async () => {} },
+    limiter: new InMemoryRateLimiter(() => 0),
+    close: async () => {},
+  };
+}
+
+/** What comes back, or the error. */
+function outcome(work: () => Promise<unknown>): Promise<unknown> {
+  return work().catch((error: unknown) => error);
+}
+
+/** Does the work as a request does, and returns the spans below that of the request. */
+async function spansOf(work: () => Promise<unknown>) {
+  await tracer.startActiveSpan('request', async (span) => {
+    await outcome(work);
+    span.end();
+  });
+  const spans = exporter.getFinishedSpans();
+  const request = spans.at(-1)?.spanContext().spanId;
+  return spans.slice(0, -1).map(({ name, kind, attributes, status, parentSpanContext }) => {
+    return { name, kind, attributes, status, isBelowRequest: parentSpanContext?.spanId === request };
+  });
+}
+
+const CALLS: [
+  name: string,
+  collection: string | undefined,
+  call: (storage: ServiceStorage) => Promise<unknown>,
+][] = [
+  ['insert', 'pets', ({ pets }) => pets.insert(PET)],
+  ['insertOnce', 'pets', ({ pets }) => pets.insertOnce(PET, ONCE)],
+  ['findById', 'pets', ({ pets }) => pets.findById(1n)],
+  ['list', 'pets', ({ pets }) => pets.list({ status: 'available', limit: 1 })],
+  ['insert', 'api_keys', ({ keys }) => keys.insert(API_KEY)],
+  ['findById', 'api_keys', ({ keys }) => keys.findById(API_KEY.id)],
+  ['list', 'api_keys', ({ keys }) => keys.list()],
+  ['expire', 'api_keys', ({ keys }) => keys.expire(API_KEY.id, AT)],
+  ['recordUse', 'api_keys', ({ keys }) => keys.recordUse(new Map([[API_KEY.id, AT]]))],
+  ['revoke', 'api_keys', ({ keys }) => keys.revoke(API_KEY.id, AT)],
+  ['check', undefined, ({ probe }) => probe.check()],
+  ['take', 'rate_limits', async ({ limiter }) => limiter?.take('till', { requests: 1, seconds: 10 })],
+];
+
+describe('a call to the storage', () => {
+  it.each(CALLS)('%s of %s is a span', async (operation, collection, call) => {
+    const storage = traceStorage(memory(), tracer, 'sqlite');
+    expect(await spansOf(() => call(storage))).toStrictEqual([
+      {
+        name: collection === undefined ? operation : `${operation} ${collection}`,
+        kind: 2,
+        attributes: {
+          'db.system.name': 'sqlite',
+          'db.operation.name': operation,
+          ...(collection !== undefined && { 'db.collection.name': collection }),
+        },
+        status: { code: 0 },
+        isBelowRequest: true,
+      },
+    ]);
+  });
+
+  it('does what the storage does, with the arguments and the result of each', async () => {
+    const [plain, traced] = [memory(), traceStorage(memory(), tracer, 'sqlite')];
+    for (const [name, collection, call] of CALLS) {
+      const expected = await outcome(() => call(plain));
+      const result = await tracer.startActiveSpan('request', () => outcome(() => call(traced)));
+      expect(result, `${name} ${collection}`).toStrictEqual(expected);
+    }
+  });
+
+  it('outside of a request has no span', async () => {
+    const { pets } = traceStorage(memory(), tracer, 'sqlite');
+    expect(trace.getActiveSpan()).toBeUndefined();
+    expect(await pets.list({ limit: 1 })).toStrictEqual([]);
+    expect(exporter.getFinishedSpans()).toStrictEqual([]);
+  });
+
+  it('has no limiter if the storage has none, and closes the storage', async () => {
+    let closed = 0;
+    const { limiter: _, ...others } = memory();
+    const storage = traceStorage({ ...others, close: async () => void closed++ }, tracer, 'sqlite');
+    expect(storage).not.toHaveProperty('limiter');
+    await storage.close();
+    expect(closed).toBe(1);
+  });
+});
+
+describe('a call that rejects', () => {
+  const UNSET = { status: { code: 0 }, errorType: undefined };
+
+  /** The spans of getPet, with the storage and the use case in them. */
+  async function failures(storage: ServiceStorage) {
+    const { pets } = traceStorage(storage, tracer, 'sqlite');
+    const getPet = traceUseCase(tracer, 'GetPet', new GetPet(pets));
+    const spans = await spansOf(() => getPet.execute(7n));
+    return {
+      spans: spans.map(({ name, status, attributes }) => ({
+        name,
+        status,
+        errorType: attributes['error.type'],
+      })),
+      error: await outcome(() => getPet.execute(7n)),
+    };
+  }
+
+  it.each<[string, unknown, object]>([
+    [
+      'an outage',
+      new StorageUnavailable('no primary'),
+      { status: { code: 2, message: 'no primary' }, errorType: 'storage-unavailable' },
+    ],
+    [
+      'a damaged record',
+      new DamagedPet(7n, 'name must be text'),
+      {
+        status: { code: 2, message: 'the pet with the id 7 is damaged in the storage: name must be text' },
+        errorType: 'damaged-pet',
+      },
+    ],
+    ['a bug', new TypeError('boom'), { status: { code: 2, message: 'boom' }, errorType: 'TypeError' }],
+    ['a thrown string', 'boom', { status: { code: 2, message: 'boom' }, errorType: '_OTHER' }],
+    ["a client's mistake", new IdempotencyKeyReused(), UNSET],
+  ])('because of %s says so, and rejects with the same error', async (_, error, expected) => {
+    const storage = memory();
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors
+    storage.pets.findById = () => Promise.reject(error);
+    const found = await failures(storage);
+    expect(found.spans).toStrictEqual([
+      { name: 'findById pets', ...expected },
+      { name: 'GetPet', ...expected },
+    ]);
+    expect(found.error).toBe(error);
+  });
+
+  it('because a pet does not exist is no failure', async () => {
+    const found = await failures(memory());
+    expect(found.spans).toStrictEqual([
+      { name: 'findById pets', ...UNSET },
+      { name: 'GetPet', ...UNSET },
+    ]);
+    expect(found.error).toStrictEqual(new PetNotFound(7n));
+  });
+});

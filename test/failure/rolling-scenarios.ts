@@ -1,0 +1,60 @@
+import { Balancer } from './balancer.ts';
+import type { History } from './history.ts';
+import type { MongoStore } from './mongodb-store.ts';
+import type { Scenario } from './scenario.ts';
+
+const ROUNDS = { short: 1, full: 10 } as const;
+
+/** Longer than the balancer needs to notice that an instance is not ready. */
+const SHUTDOWN_DELAY = '1s';
+
+/** Restarts two instances behind a balancer, one after the other, under constant load. No request may fail. */
+function rollingRestarts(workers: number): Scenario<MongoStore> {
+  return {
+    name: `MongoDB: rolling restarts, WORKERS=${workers}`,
+    async play(stage, { set, database }) {
+      const env = {
+        DATABASE_URL: set.url(database),
+        AUTO_MIGRATE: 'true',
+        WORKERS: `${workers}`,
+        SHUTDOWN_DELAY,
+      };
+      const instances = [await stage.service(env), await stage.service(env)];
+      const balancer = await Balancer.start(instances.map(({ url }) => url));
+      stage.owned.use(balancer);
+      const load = await stage.load([balancer], { patienceMs: 0 });
+      let restarts = 0;
+      for (let round = 0; round < ROUNDS[stage.form]; round++) {
+        for (const instance of instances) {
+          load.fault();
+          await stage.terminate(instance);
+          await instance.start();
+          await balancer.includes(instance.url);
+          // Both of them answer again.
+          await load.acknowledges(20);
+          load.healed();
+          restarts++;
+        }
+      }
+      await load.stop();
+      const failed = failedRequests(load.history);
+      stage.bar('failed requests', failed, 0, '');
+      stage.notes.push(
+        `${balancer.forwarded} requests during ${restarts} restarts, ${failed} of them failed`,
+        ...balancer.failures.slice(0, 5),
+      );
+    },
+  };
+}
+
+/** The requests without the answer that a client expects: every other status, and no answer at all. */
+function failedRequests({ creates, gets, wrong }: History): number {
+  const attempts = creates.flatMap((create) => create.attempts);
+  return (
+    attempts.filter(({ status }) => status !== 201).length +
+    gets.filter(({ status }) => status !== 200).length +
+    wrong.filter(({ status }) => status !== 400).length
+  );
+}
+
+export const ROLLING_SCENARIOS: readonly Scenario<MongoStore>[] = [rollingRestarts(1), rollingRestarts(2)];

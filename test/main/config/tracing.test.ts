@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import { InvalidConfig, readConfig } from '../../../src/main/config/config.ts';
+import { readTracing } from '../../../src/main/config/tracing.ts';
+
+const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' };
+
+const DEFAULTS = {
+  readsTraceparent: true,
+  sampler: 'parentbased_always_on',
+  samplerRatio: 1,
+  maxAttributeChars: 1024,
+  batch: {
+    maxQueueSize: 2048,
+    maxExportBatchSize: 512,
+    scheduledDelayMillis: 5_000,
+    exportTimeoutMillis: 30_000,
+  },
+  databaseSystem: 'sqlite',
+};
+
+describe('traces are on with', () => {
+  it.each<[string, Record<string, string>]>([
+    ['an endpoint', ENDPOINT],
+    ['an endpoint of traces', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://collector.example/v1/traces' }],
+    ['the exporter otlp', { OTEL_TRACES_EXPORTER: 'otlp' }],
+    ['an SDK that is not disabled', { ...ENDPOINT, OTEL_SDK_DISABLED: 'false' }],
+  ])('%s', (_, given) => {
+    const tracing = { ...DEFAULTS, variables: given };
+    expect(readTracing(given)).toStrictEqual({ tracing, problems: [] });
+  });
+});
+
+describe('traces are off with', () => {
+  it.each<[string, Record<string, string>]>([
+    ['no variable', {}],
+    ['no endpoint', { OTEL_SERVICE_NAME: 'shop', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }],
+    ['the exporter none', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'none', OTEL_TRACES_SAMPLER: 'wrong' }],
+    ['a disabled SDK', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'otlp', OTEL_SDK_DISABLED: 'true' }],
+    ['a disabled SDK in capitals', { ...ENDPOINT, OTEL_SDK_DISABLED: 'TRUE' }],
+  ])('%s', (_, given) => {
+    expect(readTracing(given)).toStrictEqual({ tracing: undefined, problems: [] });
+  });
+
+  it('an empty endpoint', () => {
+    expect(readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: '' }).tracing).toBeUndefined();
+  });
+});
+
+it.each<[Record<string, string>, object]>([
+  [{ OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, {}],
+  [{ OTEL_PROPAGATORS: 'none' }, { readsTraceparent: false }],
+  [{ OTEL_PROPAGATORS: 'baggage' }, { readsTraceparent: false }],
+  [{ OTEL_PROPAGATORS: 'baggage, tracecontext' }, { readsTraceparent: true }],
+  [
+    { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.25' },
+    { sampler: 'traceidratio', samplerRatio: 0.25 },
+  ],
+  [{ OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT: '12' }, { maxAttributeChars: 12 }],
+  [
+    {
+      OTEL_BSP_MAX_QUEUE_SIZE: '20',
+      OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '10',
+      OTEL_BSP_SCHEDULE_DELAY: '0',
+      OTEL_BSP_EXPORT_TIMEOUT: '1',
+    },
+    { batch: { maxQueueSize: 20, maxExportBatchSize: 10, scheduledDelayMillis: 0, exportTimeoutMillis: 1 } },
+  ],
+])('%j is read', (given, expected) => {
+  const variables = { ...ENDPOINT, ...given };
+  const tracing = { ...DEFAULTS, ...expected, variables };
+  expect(readTracing(variables)).toStrictEqual({ tracing, problems: [] });
+});
+
+it.each([
+  ['sqlite:./pets.db', 'sqlite'],
+  ['memory:', 'memory'],
+  ['mongodb://localhost/pets', 'mongodb'],
+  ['mongodb+srv://cluster.example/pets', 'mongodb'],
+])('the database system of %s is %s', (DATABASE_URL, databaseSystem) => {
+  const tracing = { ...DEFAULTS, databaseSystem, variables: ENDPOINT };
+  expect(readTracing({ ...ENDPOINT, DATABASE_URL })).toStrictEqual({ tracing, problems: [] });
+});
+
+describe('an invalid variable is refused:', () => {
+  it.each<[name: string, value: string, rule: string]>([
+    ['OTEL_TRACES_EXPORTER', 'console', 'must be otlp or none'],
+    ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', 'must be http/protobuf'],
+    ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'grpc', 'must be http/protobuf'],
+    [
+      'OTEL_EXPORTER_OTLP_ENDPOINT',
+      'collector',
+      'must be an http or https URL, such as http://localhost:4318',
+    ],
+    [
+      'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+      'ftp://collector.example',
+      'must be an http or https URL, such as http://localhost:4318',
+    ],
+    ['OTEL_PROPAGATORS', 'b3', 'must be tracecontext, baggage or both, comma-separated, or none'],
+    [
+      'OTEL_TRACES_SAMPLER',
+      'sometimes',
+      'must be one of always_on, always_off, traceidratio, parentbased_always_on, parentbased_always_off, ' +
+        'parentbased_traceidratio',
+    ],
+    ['OTEL_TRACES_SAMPLER_ARG', '1.5', 'must be a number from 0 to 1'],
+    ['OTEL_TRACES_SAMPLER_ARG', 'half', 'must be a number from 0 to 1'],
+    ['OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT', '-1', 'must be an integer from 0 to 1000000000'],
+    ['OTEL_BSP_MAX_QUEUE_SIZE', '0', 'must be an integer from 1 to 1000000000'],
+    ['OTEL_BSP_MAX_EXPORT_BATCH_SIZE', '1.5', 'must be an integer from 1 to 1000000000'],
+    ['OTEL_BSP_SCHEDULE_DELAY', '5s', 'must be an integer from 0 to 1000000000'],
+    ['OTEL_BSP_EXPORT_TIMEOUT', '9999999999', 'must be an integer from 1 to 1000000000'],
+  ])('%s=%s', (name, value, rule) => {
+    const given = { ...ENDPOINT, [name]: value };
+    expect(readTracing(given)).toStrictEqual({ tracing: undefined, problems: [`${name} ${rule}`] });
+  });
+
+  it('together with the other variables of the service', () => {
+    const environment = { ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc', PORT: 'x' };
+    expect(() => readConfig(environment)).toThrow(
+      new InvalidConfig([
+        'PORT must be an integer from 0 to 65535',
+        'OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf',
+      ]),
+    );
+  });
+});

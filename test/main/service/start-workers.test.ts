@@ -1,0 +1,413 @@
+import { readFile } from 'node:fs/promises';
+import { Agent } from 'node:http';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { programOf } from '../../../src/main/service/start-workers.ts';
+import { ask as askOnce } from '../../failure/ask.ts';
+import { ask, connect, KEY, silentServer, stalledCreate } from '../../support/client.ts';
+import { Fifo } from '../../support/fifo.ts';
+import { freshDatabase, type TestDatabase } from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+import { type Program, run, runService, SERVICE } from '../../support/process.ts';
+
+const mongo = await sharedMongo();
+const leftOut = mongo === undefined ? ' (left out: no server)' : '';
+
+const DONE = { code: 0, signal: null };
+const FAILED = { code: 1, signal: null };
+const KEY_HINT = /Bearer (pets_\w{66})'/;
+
+/** Three processes share the cores with everything else that runs. */
+const LONG = { timeout: 30_000 };
+
+type Env = Record<string, string>;
+
+/** A service of two workers on a new database. */
+async function runWorkers(env: Env = {}): Promise<{ service: Program; database: TestDatabase }> {
+  const database = await freshDatabase(mongo!);
+  return {
+    service: runService({ DATABASE_URL: database.url, API_KEYS: KEY, WORKERS: '2', ...env }),
+    database,
+  };
+}
+
+/** Waits for this many workers, and returns their process ids. */
+async function workersOf(service: Program, count = 2): Promise<readonly number[]> {
+  await service.printed(new RegExp(`(?:[^]*?"msg":"a worker listens".*\\n){${count}}`));
+  return service.log.filter(({ msg }) => msg === 'a worker listens').map(({ pid }) => Number(pid));
+}
+
+/** A connection to each worker in turn. */
+async function eachWorker<T>(open: () => Promise<T>): Promise<readonly [T, T]> {
+  return [await open(), await open()];
+}
+
+function messages({ log }: Program): (readonly [unknown, unknown])[] {
+  return log.map(({ worker, msg }) => [worker, msg] as const);
+}
+
+/** For NODE_OPTIONS: a module that every process of the service loads first. */
+function preload(code: string): string {
+  return `--import=data:text/javascript,${encodeURIComponent(`import cluster from 'node:cluster';${code}`)}`;
+}
+
+describe('the program of a worker', () => {
+  it('is that of the primary process', () => {
+    expect(programOf(['/bin/node', '/app/petstore.js', 'serve', '--env-file', 'x'], false)).toStrictEqual({
+      exec: '/app/petstore.js',
+      args: ['serve', '--env-file', 'x'],
+    });
+  });
+
+  it('is a command of a single executable, which takes no script', () => {
+    const self = ['/bin/petstore', '/bin/petstore'];
+    expect(programOf([...self, 'serve', '--env-file', 'x'], true)).toStrictEqual({
+      exec: 'serve',
+      args: ['--env-file', 'x'],
+    });
+    expect(programOf(self, true)).toStrictEqual({ exec: 'serve', args: [] });
+  });
+});
+
+it('does not load what serves in workers when WORKERS is 1', async () => {
+  const hook = `
+    import { registerHooks } from 'node:module';
+    registerHooks({ load(url, context, next) {
+      if (/service\\/(start-workers|worker-process|work)\\.ts/.test(url)) process.stderr.write('loaded ' + url + '\\n');
+      return next(url, context);
+    } });`;
+  const service = runService({
+    API_KEYS: KEY,
+    WORKERS: '1',
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}`,
+  });
+  await service.url();
+  service.signal('SIGTERM');
+  expect(await service.ended).toStrictEqual(DONE);
+  expect(service.stderr).toBe('');
+});
+
+describe.skipIf(mongo === undefined)(`a service of two workers${leftOut}`, LONG, () => {
+  it('listens once, serves from both workers, and drains both', async () => {
+    const { service } = await runWorkers();
+    const url = await service.url();
+    expect(await service.logged(/listening on [^"]+/)).toMatchObject({ url, workers: 2 });
+    expect(new Set(await workersOf(service)).size).toBe(2);
+
+    for (const connection of await eachWorker(() => connect(url))) {
+      await connection.send('GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+      expect(await connection.answer()).toMatchObject({ status: 200, body: '{"status":"ok"}' });
+    }
+    service.signal('SIGTERM');
+    expect(await service.ended).toStrictEqual(DONE);
+
+    expect(messages(service).slice(0, 3)).toStrictEqual([
+      [1, 'a worker listens'],
+      [2, 'a worker listens'],
+      [undefined, `listening on ${url}`],
+    ]);
+    expect(
+      messages(service)
+        .filter(([, msg]) => msg === 'request')
+        .toSorted(),
+    ).toStrictEqual([
+      [1, 'request'],
+      [2, 'request'],
+    ]);
+    for (const worker of [undefined, 1, 2]) {
+      const own = service.log.filter((line) => line['worker'] === worker).map(({ msg }) => msg);
+      expect(own.slice(-2)).toStrictEqual(['shutting down', 'stopped']);
+    }
+    expect(service.log.at(-1)).toMatchObject({ msg: 'stopped', cutOff: 0 });
+    expect(service.stderr).toBe('');
+  });
+
+  it('makes one key at its first start, which every worker takes and no other process can see', async () => {
+    const { service, database } = await runWorkers({ API_KEYS: '', LOG_LEVEL: 'trace' });
+    const [, key = ''] = await service.printed(KEY_HINT, 'stderr');
+    const url = await service.url();
+    const pids = await workersOf(service);
+    const accepted = async () => {
+      for (const connection of await eachWorker(() => connect(url))) {
+        const close = `Authorization: Bearer ${key}\r\nConnection: close\r\n\r\n`;
+        await connection.send(`GET /v1/pets HTTP/1.1\r\nHost: x\r\n${close}`);
+        expect(await connection.answer()).toMatchObject({ status: 200, body: '[]' });
+      }
+    };
+    await accepted();
+    if (process.platform === 'linux') {
+      for (const pid of [...pids, service.pid]) {
+        expect(await readFile(`/proc/${pid}/environ`, 'utf8')).not.toContain(key);
+        expect(await readFile(`/proc/${pid}/cmdline`, 'utf8')).not.toContain(key);
+      }
+    }
+    process.kill(pids[0]!, 'SIGKILL');
+    await workersOf(service, 3);
+    await accepted();
+
+    service.signal('SIGTERM');
+    expect(await service.ended).toStrictEqual(DONE);
+    expect((service.stdout + service.stderr).split(key)).toHaveLength(2);
+    expect(service.log.filter(({ audit }) => audit === 'key.made')).toHaveLength(1);
+    expect(await database.db.collection('api_keys').countDocuments()).toBe(0);
+  });
+
+  it('creates its schema once with AUTO_MIGRATE', async () => {
+    const database = await freshDatabase(mongo!, { migrated: false });
+    const { service } = await runWorkers({ DATABASE_URL: database.url, AUTO_MIGRATE: 'true' });
+    expect(await ask(`${await service.url()}/readyz`)).toMatchObject({ status: 200 });
+    expect(service.stderr).toBe('');
+  });
+
+  it('keeps at most MAX_CONNECTIONS open', async () => {
+    const { service } = await runWorkers({ MAX_CONNECTIONS: '2' });
+    const url = await service.url();
+    const kept = await eachWorker(() => connect(url));
+    for (const connection of kept) {
+      await connection.send('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+      expect((await connection.answer()).status).toBe(200);
+    }
+    const refused = await connect(url);
+    await refused.closed();
+    await service.logged('connections refused: as many as MAX_CONNECTIONS are open');
+  });
+
+  it('writes each line of its log whole, even to a slow reader', async () => {
+    const REQUESTS = 4_000;
+    const fifo = await Fifo.make();
+    onTestFinished(() => fifo[Symbol.asyncDispose]());
+    const { url: DATABASE_URL } = await freshDatabase(mongo!);
+    const service = run('bash', ['-c', `exec '${process.execPath}' ${SERVICE.join(' ')} > '${fifo.path}'`], {
+      PORT: '0',
+      DATABASE_URL,
+      API_KEYS: KEY,
+      WORKERS: '2',
+    });
+    const [, url = ''] = await fifo.read(/listening on (http:[\d./:]+)/);
+    const send = async (connection: number) => {
+      for (let n = 0; n < REQUESTS / 4; n++) {
+        const id = `${connection}-${n}-${'x'.repeat(40)}`;
+        expect((await ask(`${url}/livez`, { headers: { 'x-request-id': id } })).status).toBe(200);
+      }
+    };
+    await Promise.all([1, 2, 3, 4].map(send));
+    service.signal('SIGTERM');
+    await fifo.read(/"msg":"stopped"\}\n$/);
+    expect(await service.ended).toStrictEqual(DONE);
+
+    const lines = fifo.text.split('\n').slice(0, -1);
+    const requests = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
+    expect(new Set(requests.map(({ requestId }) => requestId)).size).toBe(REQUESTS);
+    expect(requests).toHaveLength(REQUESTS);
+    expect(new Set(requests.map(({ worker }) => worker))).toStrictEqual(new Set([1, 2]));
+  });
+});
+
+describe.skipIf(mongo === undefined)(`a start of two workers${leftOut}`, LONG, () => {
+  it('fails in one line without a schema', async () => {
+    const { db, url: DATABASE_URL } = await freshDatabase(mongo!, { migrated: false });
+    const { service } = await runWorkers({ DATABASE_URL });
+    expect(await service.ended).toStrictEqual(FAILED);
+    expect(service.stderr).toBe(
+      `petstore: the database "${db.databaseName}" has no petstore schema; run: npx petstore migrate\n`,
+    );
+    expect(service.stdout).toBe('');
+  });
+
+  it('fails in one line on a port in use', async () => {
+    const { port: PORT } = await silentServer();
+    const { service } = await runWorkers({ PORT });
+    expect(await service.ended).toStrictEqual(FAILED);
+    expect(service.stderr).toBe(
+      `petstore: cannot listen on HOST and PORT: bind EADDRINUSE 127.0.0.1:${PORT}\n`,
+    );
+    expect(service.stdout).toBe('');
+  });
+
+  it.each([
+    ['ends', 'process.exit(7)', 'exit code 7'],
+    ['is killed', "process.kill(process.pid, 'SIGKILL')", 'SIGKILL'],
+  ])('fails in one line, and ends the first worker, when the second one %s', async (_what, end, reason) => {
+    const { service } = await runWorkers({
+      NODE_OPTIONS: preload(`if (cluster.worker?.id === 2) ${end};`),
+    });
+    expect(await service.ended).toStrictEqual(FAILED);
+    expect(service.stderr).toBe(`petstore: a worker ended before it listened (${reason})\n`);
+    expect(messages(service)).toStrictEqual([
+      [1, 'a worker listens'],
+      [1, 'shutting down'],
+      [1, 'stopped'],
+    ]);
+  });
+
+  it('is ended by a signal while it waits for the storage', async () => {
+    const { port, asked } = await silentServer();
+    const service = runService({ DATABASE_URL: `mongodb://127.0.0.1:${port}/petstore`, WORKERS: '2' });
+    await asked;
+    service.signal('SIGTERM');
+    expect(await service.ended).toStrictEqual(DONE);
+    expect(service.log).toMatchObject([{ msg: 'shutting down', reason: 'SIGTERM' }]);
+    expect(service.stderr).toBe('');
+  });
+});
+
+describe.skipIf(mongo === undefined)(`a worker that ends${leftOut}`, LONG, () => {
+  it('is replaced, and the others serve meanwhile', async () => {
+    const { service } = await runWorkers();
+    const url = await service.url();
+    const [first] = await workersOf(service);
+    process.kill(first!, 'SIGKILL');
+    const ended = await service.logged('a worker has ended; another one follows');
+    expect(ended).toMatchObject({
+      level: 50,
+      worker: 1,
+      pid: first,
+      code: null,
+      signal: 'SIGKILL',
+      pauseMs: 100,
+    });
+    for (let n = 0; n < 4; n++) expect((await ask(`${url}/v1/pets`)).status).toBe(200);
+    const [, , third] = await workersOf(service, 3);
+    expect(third).not.toBe(first);
+
+    service.signal('SIGTERM');
+    expect(await service.ended).toStrictEqual(DONE);
+    expect(service.log.filter(({ msg }) => msg === 'a worker has ended; another one follows')).toHaveLength(
+      1,
+    );
+  });
+
+  it('has finished its requests when a signal or a bug ends it', async () => {
+    const { service } = await runWorkers({
+      NODE_OPTIONS: preload("process.on('SIGUSR2', () => { throw new TypeError('boom'); });"),
+    });
+    const url = await service.url();
+    const pids = await workersOf(service);
+    const stalled = await eachWorker(() => stalledCreate(url));
+    process.kill(pids[0]!, 'SIGTERM');
+    await service.logged('shutting down');
+    expect(await stalled[0].complete()).toMatchObject({ status: 201, connection: 'close' });
+    await workersOf(service, 3);
+    process.kill(pids[1]!, 'SIGUSR2');
+    await service.logged('stopping because of a bug');
+    expect(await stalled[1].complete()).toMatchObject({ status: 201, connection: 'close' });
+    await workersOf(service, 4);
+    const ends = service.log.filter(({ msg }) => msg === 'a worker has ended; another one follows');
+    expect(ends.map(({ worker, code }) => [worker, code])).toStrictEqual([
+      [1, 0],
+      [2, 1],
+    ]);
+    expect((await ask(`${url}/v1/pets`)).status).toBe(200);
+  });
+
+  it('loses no request on a new connection when it drains', async () => {
+    const RESTARTS = 4;
+    const { service } = await runWorkers();
+    const url = await service.url();
+    const agent = new Agent({ keepAlive: false });
+    const statuses = new Map<unknown, number>();
+    let restarting = true;
+    const clients = Array.from({ length: 8 }, async () => {
+      while (restarting) {
+        const outcome = await askOnce(`${url}/livez`, { agent }).then(({ status }) => status, String);
+        statuses.set(outcome, (statuses.get(outcome) ?? 0) + 1);
+      }
+    });
+    for (let restart = 0; restart < RESTARTS; restart++) {
+      const pids = await workersOf(service, 2 + restart);
+      process.kill(pids[restart]!, 'SIGTERM');
+    }
+    await workersOf(service, 2 + RESTARTS);
+    restarting = false;
+    await Promise.all(clients);
+    expect([...statuses.keys()]).toStrictEqual([200]);
+    expect(statuses.get(200)).toBeGreaterThan(100);
+  });
+
+  it('is replaced after pauses that double while the replacements cannot start', async () => {
+    const { service, database } = await runWorkers();
+    await service.url();
+    const [first] = await workersOf(service);
+    const schema = database.db.collection('schema');
+    await schema.updateOne({}, { $inc: { version: 1 } });
+    process.kill(first!, 'SIGKILL');
+    await service.printed(/(?:[^]*?"msg":"a worker has ended; another one follows".*\n){4}/);
+    await schema.updateOne({}, { $inc: { version: -1 } });
+    await workersOf(service, 3);
+
+    const ends = service.log.filter(({ msg }) => msg === 'a worker has ended; another one follows');
+    expect(ends.slice(0, 4)).toMatchObject([
+      { worker: 1, signal: 'SIGKILL', pauseMs: 100 },
+      ...[200, 400, 800].map((pauseMs) => ({
+        pauseMs,
+        problems: [expect.stringContaining('run a newer build of petstore')],
+      })),
+    ]);
+    expect(service.stderr).toBe('');
+  });
+
+  it('is not replaced after the signal to stop, not even during a pause', async () => {
+    const { service } = await runWorkers({
+      // Replacements never start.
+      NODE_OPTIONS: preload('if (cluster.worker?.id > 2) process.exit(7);'),
+    });
+    await service.url();
+    for (const pid of await workersOf(service)) process.kill(pid, 'SIGKILL');
+    await service.printed(/"pauseMs":1600/);
+    service.signal('SIGTERM');
+    expect(await service.ended).toStrictEqual(DONE);
+    expect(service.log.slice(-2)).toMatchObject([
+      { msg: 'shutting down', reason: 'SIGTERM' },
+      { msg: 'stopped', cutOff: 0 },
+    ]);
+  });
+});
+
+describe.skipIf(mongo === undefined)(`the end of two workers${leftOut}`, LONG, () => {
+  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('lets requests in flight finish: %s', async (signal) => {
+    const { service } = await runWorkers();
+    const stalled = await service.url().then((url) => eachWorker(() => stalledCreate(url)));
+    // The terminal sends the signal of Ctrl-C to every process, and npm sends it once more.
+    process.kill(-service.pid, signal);
+    await service.printed(/(?:[^]*?"msg":"shutting down".*\n){3}/);
+    service.signal(signal);
+    for (const { complete } of stalled) {
+      expect(await complete()).toMatchObject({ status: 201, connection: 'close' });
+    }
+    expect(await service.ended).toStrictEqual(DONE);
+    expect(service.log.filter(({ msg }) => msg === 'shutting down')).toHaveLength(3);
+    expect(service.log.at(-1)).toMatchObject({ msg: 'stopped', cutOff: 0 });
+  });
+
+  it('counts the connections that all workers cut off', async () => {
+    const { service } = await runWorkers({ SHUTDOWN_TIMEOUT: '100ms' });
+    const stalled = await service.url().then((url) => eachWorker(() => stalledCreate(url)));
+    service.signal('SIGTERM');
+    for (const { cutOff } of stalled) await cutOff();
+    expect(await service.ended).toStrictEqual(DONE);
+    expect(service.log.at(-1)).toMatchObject({ msg: 'stopped', cutOff: 2 });
+  });
+
+  it('exits with 1 when a worker does not end properly', async () => {
+    const { service } = await runWorkers();
+    const stalled = await service.url().then((url) => eachWorker(() => stalledCreate(url)));
+    const [first] = await workersOf(service);
+    service.signal('SIGTERM');
+    await service.printed(/(?:[^]*?"msg":"shutting down".*\n){3}/);
+    process.kill(first!, 'SIGKILL');
+    await stalled[0].cutOff();
+    expect(await stalled[1].complete()).toMatchObject({ status: 201 });
+    expect(await service.ended).toStrictEqual(FAILED);
+  });
+
+  it('comes when the primary process is killed, after the requests in flight', async () => {
+    const { service } = await runWorkers();
+    const stalled = await service.url().then((url) => eachWorker(() => stalledCreate(url)));
+    service.signal('SIGKILL');
+    for (const { complete } of stalled) {
+      expect(await complete()).toMatchObject({ status: 201, connection: 'close' });
+    }
+    // The workers have ended too: they share its standard error.
+    expect(await service.ended).toStrictEqual({ code: null, signal: 'SIGKILL' });
+    expect(service.stderr).toMatch(/^(?:petstore: \d log lines were lost, 1 of them audit lines\n){2}$/);
+  });
+});

@@ -1,0 +1,61 @@
+import { context, ROOT_CONTEXT, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { TracerProvider } from '@opentelemetry/sdk-trace';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { RequestSpans } from '../../../src/adapters/tracing/request-spans.ts';
+import type { RequestLog } from '../../../src/adapters/http/wire/request-log.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import { tracedRequestLog } from '../../../src/main/tracing/traced-request-log.ts';
+
+beforeAll(() => {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+});
+afterAll(() => context.disable());
+
+const TRACE = '0af7651916cd43dd8448eb211c80319c';
+const SPAN = 'b7ad6b7169203331';
+const IDS = { trace_id: TRACE, span_id: SPAN, trace_flags: '01' };
+const AWAY = new StorageUnavailable('no primary');
+
+const BROKEN = {
+  requestId: 'r1',
+  method: undefined,
+  route: undefined,
+  status: 400,
+  durationMs: undefined,
+  keyId: undefined,
+  keyLabel: undefined,
+  aborted: undefined,
+} as const;
+
+/** The ids in the line of a report that comes while a request is worked on. */
+function idsOf(report: (log: RequestLog) => void): unknown {
+  const lines: Record<string, unknown>[] = [];
+  const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });
+  const log = tracedRequestLog(logger, new RequestSpans(new TracerProvider().getTracer('test'), undefined));
+  const active = trace.setSpanContext(ROOT_CONTEXT, { traceId: TRACE, spanId: SPAN, traceFlags: 1 });
+  context.with(active, () => report(log));
+  const { trace_id, span_id, trace_flags } = lines[0] ?? {};
+  expect(lines).toHaveLength(1);
+  return { trace_id, span_id, trace_flags };
+}
+
+it.each<[string, (log: RequestLog) => void]>([
+  ['failure', (log) => log.failed(AWAY, 'r1')],
+  [
+    'created pet',
+    (log) => log.petCreated({ requestId: 'r1', petId: 1n, keyId: 'a', keyLabel: 'b', replayed: false }),
+  ],
+  ['missing count', (log) => log.notLimited(AWAY, 'r1')],
+])("the line of a request's %s has the ids of its span", (_, report) => {
+  expect(idsOf(report)).toStrictEqual(IDS);
+});
+
+it.each<[string, (log: RequestLog) => void]>([
+  ['a failure without a request', (log) => log.failed(AWAY, undefined)],
+  ['connections', (log) => log.connectionTrouble({ kind: 'refused', connections: 3 })],
+  ['input that is no request', (log) => log.answered(BROKEN)],
+])('the line of %s has no ids', (_, report) => {
+  expect(idsOf(report)).toStrictEqual({ trace_id: undefined, span_id: undefined, trace_flags: undefined });
+});

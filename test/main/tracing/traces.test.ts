@@ -1,0 +1,307 @@
+import { writeFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { mintKey } from '../../../src/adapters/tokens/token.ts';
+import { ask, connect, KEY } from '../../support/client.ts';
+import { OtlpReceiver } from '../../support/otlp-receiver.ts';
+import { type Program, runService } from '../../support/process.ts';
+import { testDirectory } from '../../support/test-directory.ts';
+
+const TRACE = '0af7651916cd43dd8448eb211c80319c';
+const CALLER = 'b7ad6b7169203331';
+const SAMPLED = { traceparent: `00-${TRACE}-${CALLER}-01` };
+const UNSAMPLED = { traceparent: `00-${TRACE}-${CALLER}-00` };
+
+const ID = /^[0-9a-f]{16}$/;
+const TRACE_ID = /^[0-9a-f]{32}$/;
+
+const INTERNAL = 1;
+const SERVER = 2;
+const CLIENT = 3;
+const UNSET = { code: 0, message: undefined };
+
+type Traced = { readonly receiver: OtlpReceiver; readonly service: Program; readonly url: string };
+
+/** A service that sends its spans at once to a receiver. */
+async function traced(env: Record<string, string> = {}): Promise<Traced> {
+  const receiver = await OtlpReceiver.start();
+  const service = runService({
+    API_KEYS: `tests=${KEY}`,
+    OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+    OTEL_BSP_SCHEDULE_DELAY: '0',
+    ...env,
+  });
+  return { receiver, service, url: await service.url() };
+}
+
+/** Ends the service, which sends the spans that are left. */
+async function stopped({ service }: Traced): Promise<void> {
+  service.signal('SIGTERM');
+  expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+  expect(service.stderr).toBe('');
+}
+
+/** The log lines about requests. */
+function linesOf({ service }: Traced): Record<string, unknown>[] {
+  return service.log.filter(({ msg }) => msg === 'request' || msg === 'audit' || msg === 'failure');
+}
+
+it('a request is a span, with its use case and its call to the storage below it', async () => {
+  const run = await traced();
+  const { receiver, url } = run;
+  const answer = await ask(`${url}/v1/pets?`, {
+    body: '{"name":"Rex","categoryId":7}',
+    headers: { ...SAMPLED, tracestate: 'vendor=a,other=b', 'x-request-id': 'r1' },
+  });
+  expect(answer.status).toBe(201);
+  await receiver.count(3);
+  await stopped(run);
+
+  const [insert, create, request] = receiver.spans;
+  const resource = {
+    'service.name': 'petstore',
+    'service.version': '1.0.0',
+    'service.instance.id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+    'telemetry.sdk.language': 'nodejs',
+    'telemetry.sdk.name': 'opentelemetry',
+    'telemetry.sdk.version': expect.any(String),
+  };
+  const common = {
+    traceId: TRACE,
+    spanId: expect.stringMatching(ID),
+    traceState: 'vendor=a,other=b',
+    status: UNSET,
+    resource,
+  };
+  expect(receiver.spans).toStrictEqual([
+    {
+      ...common,
+      name: 'insert pets',
+      kind: CLIENT,
+      parentSpanId: create?.spanId,
+      attributes: {
+        'db.system.name': 'memory',
+        'db.operation.name': 'insert',
+        'db.collection.name': 'pets',
+      },
+    },
+    { ...common, name: 'CreatePet', kind: INTERNAL, parentSpanId: request?.spanId, attributes: {} },
+    {
+      ...common,
+      name: 'POST /v1/pets',
+      kind: SERVER,
+      parentSpanId: CALLER,
+      attributes: {
+        'http.request.method': 'POST',
+        'http.route': '/v1/pets',
+        'http.response.status_code': 201,
+        'http.response.header.x-request-id': ['r1'],
+        'url.scheme': 'http',
+        'url.path': '/v1/pets',
+        'server.address': '127.0.0.1',
+        'server.port': Number(new URL(url).port),
+        'network.protocol.version': '1.1',
+        'petstore.key.id': 'tests',
+      },
+    },
+  ]);
+  expect(new Set([insert?.spanId, create?.spanId, request?.spanId, CALLER])).toHaveProperty('size', 4);
+  expect(receiver.exports[0]).toMatchObject({
+    path: '/v1/traces',
+    headers: { 'content-type': 'application/x-protobuf' },
+  });
+  const ids = { trace_id: TRACE, span_id: request?.spanId, trace_flags: '01' };
+  expect(linesOf(run)).toMatchObject([
+    { msg: 'audit', requestId: 'r1', ...ids },
+    { msg: 'request', requestId: 'r1', ...ids },
+  ]);
+});
+
+it('a request without a caller begins a trace of its own', async () => {
+  const run = await traced();
+  await ask(`${run.url}/v1/pets`);
+  await ask(`${run.url}/v1/pets`, { headers: { traceparent: 'not a traceparent' } });
+  const spans = await run.receiver.count(6);
+  const names = ['list pets', 'ListPets', 'GET /v1/pets'];
+  expect(spans.map(({ name }) => name)).toStrictEqual([...names, ...names]);
+  const requests = spans.filter(({ kind }) => kind === SERVER);
+  expect(requests).toMatchObject([
+    { parentSpanId: undefined, traceId: expect.stringMatching(TRACE_ID) },
+    { parentSpanId: undefined, traceId: expect.stringMatching(TRACE_ID) },
+  ]);
+  expect(requests[0]?.traceId).not.toBe(requests[1]?.traceId);
+});
+
+it('requests at once have their own trees, even if the storage answers them with one operation', async () => {
+  const directory = await testDirectory();
+  const run = await traced({ DATABASE_URL: `sqlite:${directory}/pets.db` });
+  const clients = 20;
+  const body = '{"name":"Rex","categoryId":7}';
+  await Promise.all(Array.from({ length: clients }, () => ask(`${run.url}/v1/pets`, { body })));
+  const spans = await run.receiver.count(3 * clients);
+  const requests = spans.filter(({ parentSpanId }) => parentSpanId === undefined);
+  expect(requests).toHaveLength(clients);
+  for (const { traceId, spanId, name } of requests) {
+    const [insert, create] = spans.filter((span) => span.traceId === traceId);
+    expect(name).toBe('POST /v1/pets');
+    expect(create).toMatchObject({ name: 'CreatePet', parentSpanId: spanId });
+    expect(insert).toMatchObject({
+      name: 'insert pets',
+      parentSpanId: create?.spanId,
+      attributes: { 'db.system.name': 'sqlite' },
+    });
+  }
+});
+
+it('pipelined requests have traces of their own', async () => {
+  const run = await traced();
+  const client = await connect(run.url);
+  const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: petstore.example\r\n\r\n`;
+  await client.send(get('/livez') + get('/livez') + 'not HTTP\r\n\r\n');
+  const statuses = [await client.answer(), await client.answer(), await client.answer()].map(
+    ({ status }) => status,
+  );
+  expect(statuses).toStrictEqual([200, 200, 400]);
+  await run.receiver.count(2);
+  await stopped(run);
+  const [first, second, ...rest] = run.receiver.spans;
+  expect(rest).toStrictEqual([]);
+  const attributes = { 'server.address': 'petstore.example', 'server.port': 80 };
+  expect([first, second]).toMatchObject([
+    { parentSpanId: undefined, attributes },
+    { parentSpanId: undefined, attributes },
+  ]);
+  expect(first?.traceId).not.toBe(second?.traceId);
+  const traces = linesOf(run).map(({ status, trace_id }) => [status, trace_id]);
+  // What is not HTTP is no request: its line names no trace.
+  expect(new Set(traces)).toStrictEqual(
+    new Set([
+      [200, first?.traceId],
+      [200, second?.traceId],
+      [400, undefined],
+    ]),
+  );
+});
+
+it("a client's mistake is no error, and a span has no query, key or body", async () => {
+  const run = await traced();
+  const { url, receiver } = run;
+  const { token } = mintKey();
+  await ask(`${url}/v1/pets/7`);
+  await ask(`${url}/v1/pets?secret=query`);
+  await ask(`${url}/v1/pets`, { body: '{"name":"secret body","categoryId":"7"}' });
+  await ask(`${url}/v1/pets`, { key: token });
+  await ask(`${url}/nowhere`);
+  await ask(`${url}/v1/pets`, { method: 'LINK' });
+  await stopped(run);
+  const requests = receiver.spans.filter(({ kind }) => kind === SERVER);
+  const seen = requests.map(({ name, attributes }) => [
+    name,
+    attributes['http.response.status_code'],
+    attributes['url.path'],
+    attributes['http.request.method'],
+    attributes['http.request.method_original'],
+  ]);
+  expect(seen).toStrictEqual([
+    ['GET /v1/pets/:petId', 404, '/v1/pets/7', 'GET', undefined],
+    ['GET /v1/pets', 400, '/v1/pets', 'GET', undefined],
+    ['POST /v1/pets', 400, '/v1/pets', 'POST', undefined],
+    ['GET', 401, '/v1/pets', 'GET', undefined],
+    ['GET', 404, '/nowhere', 'GET', undefined],
+    ['HTTP', 405, '/v1/pets', '_OTHER', 'LINK'],
+  ]);
+  expect(receiver.spans.map(({ status }) => status)).toStrictEqual(receiver.spans.map(() => UNSET));
+  const first = receiver.spans.filter(({ traceId }) => traceId === requests[0]?.traceId);
+  expect(first.map(({ name }) => name)).toStrictEqual(['findById pets', 'GetPet', 'GET /v1/pets/:petId']);
+  const lookup = receiver.spans.find(({ name }) => name === 'findById api_keys');
+  expect(lookup).toMatchObject({ parentSpanId: requests[3]?.spanId });
+  expect(JSON.stringify(receiver.spans)).not.toMatch(new RegExp(`secret|${KEY}|${token}`));
+});
+
+describe('a trace that the caller does not sample', () => {
+  it('is not sent, and is in the log', async () => {
+    const run = await traced();
+    await ask(`${run.url}/v1/pets`, { headers: UNSAMPLED });
+    await stopped(run);
+    expect(run.receiver.spans).toStrictEqual([]);
+    expect(linesOf(run)).toMatchObject([
+      { trace_id: TRACE, span_id: expect.stringMatching(ID), trace_flags: '00' },
+    ]);
+  });
+
+  it('is sent if OTEL_TRACES_SAMPLER says so', async () => {
+    const run = await traced({ OTEL_TRACES_SAMPLER: 'always_on' });
+    await ask(`${run.url}/livez`, { headers: UNSAMPLED });
+    expect(await run.receiver.span('GET /livez')).toMatchObject({ traceId: TRACE, parentSpanId: CALLER });
+  });
+});
+
+it('an answer of 5xx is an error', async () => {
+  const run = await traced();
+  const client = await connect(run.url);
+  const host = 'Host: petstore.example\r\n\r\n';
+  await client.send(`GET /livez HTTP/1.1\r\n${host}GET /readyz HTTP/1.1\r\n`);
+  expect(await client.answer()).toMatchObject({ status: 200 });
+  run.service.signal('SIGTERM');
+  await run.service.logged('shutting down');
+  await client.send(host);
+  expect(await client.answer()).toMatchObject({ status: 503 });
+  await stopped(run);
+  expect(run.receiver.spans).toMatchObject([
+    { name: 'GET /livez', status: UNSET },
+    {
+      name: 'GET /readyz',
+      status: { code: 2, message: undefined },
+      attributes: { 'http.response.status_code': 503, 'error.type': '503' },
+    },
+  ]);
+});
+
+it.each([
+  { OTEL_TRACES_SAMPLER: 'always_off' },
+  { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' },
+])('%j sends no trace', async (env) => {
+  const run = await traced(env);
+  await ask(`${run.url}/v1/pets`, { headers: SAMPLED });
+  await stopped(run);
+  expect(run.receiver.exports).toStrictEqual([]);
+});
+
+it('OTEL_PROPAGATORS=none ignores the caller', async () => {
+  const run = await traced({ OTEL_PROPAGATORS: 'none' });
+  await ask(`${run.url}/livez`, { headers: SAMPLED });
+  const { traceId, parentSpanId } = await run.receiver.span('GET /livez');
+  expect(traceId).not.toBe(TRACE);
+  expect(parentSpanId).toBeUndefined();
+});
+
+it('the resource, the headers and the limits are those of the variables', async () => {
+  const run = await traced({
+    OTEL_SERVICE_NAME: 'shop',
+    OTEL_RESOURCE_ATTRIBUTES: 'service.version=7,deployment.environment.name=test',
+    OTEL_EXPORTER_OTLP_HEADERS: 'x-api-key=of-the-receiver',
+    OTEL_EXPORTER_OTLP_COMPRESSION: 'none',
+    OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT: '8',
+    PUBLIC_URL: 'https://petstore.example/api',
+  });
+  await ask(`${run.url}/nowhere`);
+  expect(await run.receiver.span('GET')).toMatchObject({
+    resource: { 'service.name': 'shop', 'service.version': '7', 'deployment.environment.name': 'test' },
+    attributes: {
+      'url.path': '/nowhere',
+      'url.scheme': 'https',
+      'server.address': 'petstore',
+      'server.port': 443,
+    },
+  });
+  expect(run.receiver.exports[0]?.headers).toMatchObject({ 'x-api-key': 'of-the-receiver' });
+});
+
+it('the variables may come from --env-file', async () => {
+  const receiver = await OtlpReceiver.start();
+  const directory = await testDirectory();
+  const file = `${directory}/.env`;
+  await writeFile(file, `OTEL_EXPORTER_OTLP_ENDPOINT=${receiver.url}\nOTEL_BSP_SCHEDULE_DELAY=0\n`);
+  const service = runService({ API_KEYS: KEY }, ['serve', '--env-file', file]);
+  await ask(`${await service.url()}/livez`);
+  expect(await receiver.span('GET /livez')).toMatchObject({ kind: SERVER });
+});

@@ -1,0 +1,199 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { loadDocsPage } from '../../src/adapters/http/openapi/docs-page.ts';
+import { ask, KEY } from '../support/client.ts';
+import { freshDatabase } from '../support/mongo-database.ts';
+import { sharedMongo } from '../support/mongodb.ts';
+import { type Program, ROOT, run, SERVICE } from '../support/process.ts';
+import { fileOfVersion1, otherConnection } from '../support/sqlite.ts';
+import { testDirectory } from '../support/test-directory.ts';
+
+type Env = Record<string, string>;
+
+const DONE = { code: 0, signal: null };
+const PET = '{"name":"Rex","categoryId":-9223372036854775808,"status":"sold"}';
+const STORED = `{"id":1,${PET.slice(1)}`;
+const MIB = 1024 * 1024;
+
+const mongo = await sharedMongo();
+
+type Built = {
+  /** The path of the program. */
+  readonly program: string;
+  /** The PATH that it needs. */
+  readonly path: string;
+  /** What it calls itself in the commands that it asks for. */
+  readonly name: string;
+};
+
+/** What users do with a program that was built. It does what the sources do in a clone. */
+export function journeys(built: () => Built): void {
+  const start = (args: readonly string[], env: Env, directory: string): Program => {
+    const { program, path } = built();
+    return run(program, args, { PATH: path, ...env }, directory);
+  };
+  const service = (env: Env, directory: string) => start([], { PORT: '0', API_KEYS: KEY, ...env }, directory);
+
+  /** Runs a command that must succeed. Resolves with its standard output. */
+  async function succeeds(args: readonly string[], env: Env, directory: string): Promise<string> {
+    const command = start(args, env, directory);
+    expect(await command.ended, command.stderr).toStrictEqual(DONE);
+    return command.stdout;
+  }
+
+  test('starts in an empty directory, keeps its pets there, and ends on a signal', async () => {
+    const directory = await testDirectory();
+    const first = start([], { PORT: '0' }, directory);
+    const [, key = ''] = await first.printed(/Bearer (pets_\w{66})'/, 'stderr');
+    const url = await first.url();
+    expect(await ask(`${url}/v1/pets`, { key, body: PET })).toMatchObject({ status: 201, body: STORED });
+    expect(await readdir(directory)).toStrictEqual(['data']);
+    first.signal('SIGTERM');
+    expect(await first.ended).toStrictEqual(DONE);
+    expect(first.log.map(({ msg }) => msg)).toStrictEqual([
+      'audit',
+      `listening on ${url}`,
+      'audit',
+      'request',
+      'shutting down',
+      'stopped',
+    ]);
+    // Node's own warnings would be here.
+    expect(first.stderr).toMatch(/^\nThere is no API key yet, /);
+    expect(first.stderr.endsWith(`\n\n  ${built().name} keys create --label NAME\n\n`)).toBe(true);
+
+    const second = service({}, directory);
+    expect(await ask(`${await second.url()}/v1/pets`)).toMatchObject({ status: 200, body: `[${STORED}]` });
+    expect(second.stderr).toBe('');
+  });
+
+  test('serves the docs page and the document', async () => {
+    const url = await service({ DATABASE_URL: 'memory:', PUBLIC_URL: 'http://127.0.0.1:3000' }, ROOT).url();
+    const text = async (file: string) => (await fetch(`${url}${file}`)).text();
+    const { page, files } = await loadDocsPage();
+    expect(await text('/docs')).toBe(page.bytes.toString());
+    for (const [name, { bytes }] of Object.entries(files)) {
+      expect(await text(`/docs/${name}`)).toBe(bytes.toString());
+    }
+    expect(JSON.parse(await text('/openapi.json'))).toStrictEqual(
+      JSON.parse(await readFile(join(ROOT, 'openapi.json'), 'utf8')),
+    );
+  });
+
+  test('says what a clone says', async () => {
+    const lines = [
+      ['--help'],
+      ['--version'],
+      ['keys', 'create', '--help'],
+      ['exprot'],
+      ['export', '--form=1'],
+    ];
+    for (const args of lines) {
+      const clone = run(process.execPath, [...SERVICE, ...args]);
+      const program = start(args, {}, ROOT);
+      expect(await program.ended).toStrictEqual(await clone.ended);
+      expect([program.stdout, program.stderr]).toStrictEqual([clone.stdout, clone.stderr]);
+    }
+  });
+
+  test('creates a key that a running service accepts, with the variables of a file', async () => {
+    const directory = await testDirectory();
+    await writeFile(join(directory, '.env'), 'DATABASE_URL=sqlite:here.db\n');
+    const args = ['keys', 'create', '--label', 'till-3', '--env-file', '.env'];
+    const url = await service({ DATABASE_URL: 'sqlite:here.db' }, directory).url();
+    const key = (await succeeds(args, {}, directory)).trimEnd();
+    expect(await ask(`${url}/v1/pets`, { key })).toMatchObject({ status: 200, body: '[]' });
+  });
+
+  test('imports and exports pets', async () => {
+    const directory = await testDirectory();
+    const example = join(ROOT, 'examples/pets.ndjson');
+    await succeeds(['import', example, '--to', 'sqlite:a.db'], {}, directory);
+    await succeeds(['export', 'pets.ndjson.zst', '--from', 'sqlite:a.db'], {}, directory);
+    await succeeds(['import', 'pets.ndjson.zst', '--to', 'sqlite:b.db'], {}, directory);
+    expect(await succeeds(['export', '--from', 'sqlite:b.db'], {}, directory)).toBe(
+      await readFile(example, 'utf8'),
+    );
+  });
+
+  test('writes a readable log to a terminal', async () => {
+    const env = { PORT: '0', API_KEYS: KEY, DATABASE_URL: 'memory:', NO_COLOR: '1' };
+    // Runs the program in a terminal of its own, and copies what the terminal shows.
+    const terminal = run(
+      'script',
+      ['--quiet', '--return', '--command', `exec ${built().program}`, '/dev/null'],
+      env,
+    );
+    const [, url] = await terminal.printed(/INFO.*: listening on (http:\S+)/);
+    await ask(`${url}/v1/pets`);
+    await terminal.printed(/INFO.*: GET \/v1\/pets 200 [\d.]+ ms/);
+    terminal.write('\x03');
+    expect(await terminal.ended).toStrictEqual(DONE);
+  });
+
+  describe('a database file', () => {
+    const rex = { id: 7n, name: 'Rex', categoryId: 7n, status: 'sold' } as const;
+    const LISTED = '[{"id":7,"name":"Rex","categoryId":7,"status":"sold"}]';
+
+    test('of the first version is brought up to date, and a clone uses it then', async () => {
+      const DATABASE_URL = `sqlite:${await fileOfVersion1([rex])}`;
+      const program = service({ DATABASE_URL }, ROOT);
+      expect(await ask(`${await program.url()}/v1/pets`)).toMatchObject({ status: 200, body: LISTED });
+      program.signal('SIGTERM');
+      await program.ended;
+
+      const clone = run(process.execPath, SERVICE, { PORT: '0', API_KEYS: KEY, DATABASE_URL });
+      expect(await ask(`${await clone.url()}/v1/pets`)).toMatchObject({ status: 200, body: LISTED });
+    });
+
+    test('of a clone is used as it is', async () => {
+      const DATABASE_URL = `sqlite:${await fileOfVersion1([rex])}`;
+      const clone = run(process.execPath, SERVICE, { PORT: '0', API_KEYS: KEY, DATABASE_URL });
+      const created = await ask(`${await clone.url()}/v1/pets`, { body: PET });
+      expect(created).toMatchObject({ status: 201 });
+      clone.signal('SIGTERM');
+      await clone.ended;
+
+      const url = await service({ DATABASE_URL }, ROOT).url();
+      expect(await ask(`${url}/v1/pets`)).toMatchObject({
+        body: `${LISTED.slice(0, -1)},${created.body}]`,
+      });
+    });
+
+    test('gets its large write-ahead log checkpointed by a thread', async () => {
+      const directory = await testDirectory();
+      const file = join(directory, 'petstore.db');
+      const program = service({ DATABASE_URL: `sqlite:${file}` }, directory);
+      const url = await program.url();
+      const reader = otherConnection(file, { readOnly: true });
+      reader.exec('BEGIN; SELECT count(*) FROM pets');
+      const blob = `CREATE TABLE other (b BLOB); INSERT INTO other VALUES (zeroblob(${70 * MIB}))`;
+      otherConnection(file).exec(blob);
+      reader.exec('COMMIT');
+
+      // The service looks at the log once a second, before a commit.
+      while (!program.stdout.includes('is small again')) await ask(`${url}/v1/pets`, { body: PET });
+      const warnings = program.log.filter(({ level }) => level === 40).map(({ msg }) => msg);
+      expect(warnings).toStrictEqual([
+        expect.stringContaining(`the write-ahead log ${file}-wal has grown to 7`),
+        expect.stringContaining(`the write-ahead log ${file}-wal is small again: `),
+      ]);
+    });
+  });
+
+  test.skipIf(mongo === undefined)('migrates a MongoDB database and uses it', async () => {
+    const { url: DATABASE_URL } = await freshDatabase(mongo!, { migrated: false });
+    const early = service({ DATABASE_URL }, ROOT);
+    expect(await early.ended).toStrictEqual({ code: 1, signal: null });
+    expect(early.stderr).toContain(`run: ${built().name} migrate\n`);
+    expect(await succeeds(['migrate', '--json'], { DATABASE_URL }, ROOT)).toContain('"from":null');
+    const program = service({ DATABASE_URL }, ROOT);
+    const url = await program.url();
+    expect(await ask(`${url}/v1/pets`, { body: PET })).toMatchObject({ status: 201, body: STORED });
+    expect(await succeeds(['export'], { DATABASE_URL }, ROOT)).toBe(`${STORED}\n`);
+    program.signal('SIGTERM');
+    expect(await program.ended).toStrictEqual(DONE);
+    expect(program.stderr).toBe('');
+  });
+}

@@ -1,0 +1,157 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
+import { ask, KEY } from '../support/client.ts';
+import { ROOT, run } from '../support/process.ts';
+import { damage, fileOfVersion1 } from '../support/sqlite.ts';
+import { type TemporaryDirectory, temporaryDirectory } from '../support/temporary-directory.ts';
+import { journeys } from './journeys.ts';
+
+const execute = promisify(execFile);
+const MIB = 1024 * 1024;
+const NODE_PATH = dirname(process.execPath);
+const OLD = 'Object.defineProperty(process, "version", { value: "v20.20.2" })';
+
+let directory: TemporaryDirectory;
+/** Where a user has installed the package. */
+let modules = '';
+let installed = '';
+let program = '';
+
+beforeAll(async () => {
+  directory = await temporaryDirectory('package');
+  const built = join(directory.path, 'dist');
+  await execute(process.execPath, ['scripts/build.ts', built], { cwd: ROOT });
+  const home = join(directory.path, 'home');
+  await mkdir(home);
+  const npm = ['--cache', join(directory.path, 'cache'), '--offline', '--no-audit', '--no-fund'];
+  const { stdout } = await execute('npm', ['pack', built, '--pack-destination', directory.path, ...npm]);
+  await execute('npm', ['install', join(directory.path, stdout.trim()), ...npm], { cwd: home });
+  modules = join(home, 'node_modules');
+  installed = join(modules, 'petstore');
+  program = join(modules, '.bin/petstore');
+});
+
+afterAll(() => directory.remove());
+
+describe('the npm package', () => {
+  journeys(() => ({ program, path: NODE_PATH, name: 'npx petstore' }));
+
+  test('is complete, and contains nothing else', async () => {
+    const files = await filesOf(installed);
+    expect(files.filter((file) => !file.startsWith('lib/'))).toStrictEqual([
+      'LICENSE',
+      'README.md',
+      'THIRD-PARTY-LICENSES.txt',
+      'bin/petstore.js',
+      'package.json',
+      'page/docs.css',
+      'page/docs.js',
+      'page/swagger-ui-bundle.js',
+      'page/swagger-ui.css',
+    ]);
+    expect(JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))).toStrictEqual({
+      name: packageJson.name,
+      version: packageJson.version,
+      description: packageJson.description,
+      license: packageJson.license,
+      type: 'module',
+      bin: { petstore: 'bin/petstore.js' },
+      engines: packageJson.engines,
+      imports: { '#main': './lib/main.cjs', '#page/*': './page/*' },
+      files: ['lib', 'page', 'THIRD-PARTY-LICENSES.txt'],
+      publishConfig: { access: 'public', provenance: true },
+    });
+  });
+
+  test('takes at most 30 MB, with all that it needs beside Node', async () => {
+    const sizes = (await filesOf(modules)).map(async (file) => (await stat(join(modules, file))).size);
+    const bytes = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    expect(bytes).toBeGreaterThan(MIB);
+    expect(bytes).toBeLessThanOrEqual(30_000_000);
+  });
+
+  test('names no path of the machine that built it', async () => {
+    for (const file of await filesOf(installed)) {
+      expect(await readFile(join(installed, file), 'latin1'), file).not.toContain(ROOT);
+    }
+  });
+
+  test('has the license of every package in it', async () => {
+    const licenses = await readFile(join(installed, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
+    const packages = new Set((await sourcesOf(await filesOf(join(installed, 'lib')))).flatMap(packageOf));
+    expect(packages.size).toBeGreaterThan(40);
+    const licensed = Array.from(licenses.matchAll(/^==== (\S+) \S+: .+ ====$/gm), ([, name]) => name);
+    expect(licensed).toStrictEqual(expect.arrayContaining([...packages, 'swagger-ui-dist']));
+  });
+
+  test('loads the parts that a start does not use on demand', async () => {
+    const hooks =
+      "import { registerHooks } from 'node:module';" +
+      'registerHooks({ load: (url, context, load) => (process._rawDebug(url), load(url, context)) })';
+    const service = run(program, [], {
+      PATH: NODE_PATH,
+      PORT: '0',
+      API_KEYS: KEY,
+      DATABASE_URL: 'memory:',
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hooks)}`,
+    });
+    await service.url();
+    const loaded = Array.from(service.stderr.matchAll(/\/lib\/(\S+)$/gm), ([, file = '']) => file);
+    const packages = new Set((await sourcesOf(loaded)).flatMap(packageOf));
+    expect(packages).toContain('koa');
+    expect(packages).not.toContain('mongodb');
+    expect(packages).not.toContain('commander');
+    expect(packages).not.toContain('pino-pretty');
+  });
+
+  test('names the source of an error, if Node is told to use source maps', async () => {
+    const file = await fileOfVersion1([{ id: 1n, name: 'Rex', categoryId: 7n, status: 'sold' }]);
+    damage(file, "UPDATE pets SET status = 'secret'");
+    const service = run(program, [], {
+      PATH: NODE_PATH,
+      PORT: '0',
+      API_KEYS: KEY,
+      DATABASE_URL: `sqlite:${file}`,
+      NODE_OPTIONS: '--enable-source-maps',
+    });
+    expect(await ask(`${await service.url()}/v1/pets/1`)).toMatchObject({ status: 503 });
+    const { err } = await service.logged('failure');
+    expect(err).toMatchObject({ stack: expect.stringMatching(/^ +at .*petstore\/src\/\S+\.ts:\d+:\d+\)$/m) });
+  });
+
+  test('tells an old Node what to do', async () => {
+    const env = { PATH: NODE_PATH, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(OLD)}` };
+    const petstore = run(program, ['--version'], env);
+    expect(await petstore.ended).toStrictEqual({ code: 1, signal: null });
+    expect(petstore.stdout).toBe('');
+    expect(petstore.stderr).toMatch(/^petstore: needs Node 26 or later, and this is v20\.20\.2\./);
+  });
+});
+
+/** The files below a directory, sorted, without the cache of compiled sources. */
+async function filesOf(path: string): Promise<readonly string[]> {
+  const entries = await readdir(path, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name).slice(path.length + 1))
+    .filter((file) => !file.includes('.cache/'))
+    .toSorted();
+}
+
+/** The sources that these files of `lib` were made from. */
+async function sourcesOf(files: readonly string[]): Promise<readonly string[]> {
+  const maps = (await filesOf(join(installed, 'lib'))).filter((file) => file.endsWith('.map'));
+  const texts = maps
+    .filter((map) => files.includes(map.slice(0, -'.map'.length)))
+    .map((map) => readFile(join(installed, 'lib', map), 'utf8'));
+  return (await Promise.all(texts)).flatMap((text): string[] => JSON.parse(text).sources);
+}
+
+function packageOf(source: string): string[] {
+  const [, name] = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(source) ?? [];
+  return name === undefined ? [] : [name];
+}

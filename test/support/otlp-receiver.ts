@@ -1,0 +1,75 @@
+import { EventEmitter, once } from 'node:events';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { onTestFinished } from 'vitest';
+import { decodeSpans, type ReceivedSpan } from './otlp-spans.ts';
+import { waitFor } from './wait-for.ts';
+
+type Export = {
+  readonly path: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly spans: readonly ReceivedSpan[];
+};
+
+type Options = {
+  /** A free port by default. */
+  readonly port?: number;
+  /** Answers an export. 200 by default. */
+  readonly answer?: (response: ServerResponse) => void;
+};
+
+/** A receiver of OTLP over HTTP. It stops when the running test ends. */
+export class OtlpReceiver {
+  readonly port: number;
+  readonly url: string;
+  readonly exports: Export[] = [];
+  readonly #news = new EventEmitter();
+
+  private constructor(server: Server, answer: (response: ServerResponse) => void) {
+    ({ port: this.port } = server.address() as AddressInfo);
+    this.url = `http://127.0.0.1:${this.port}`;
+    const receive = async (request: IncomingMessage, response: ServerResponse) => {
+      const { url: path, headers } = request;
+      const spans = decodeSpans(await buffer(request));
+      this.exports.push({ path, headers, spans });
+      answer(response);
+      this.#news.emit('export');
+    };
+    server.on('request', (request, response) => void receive(request, response));
+  }
+
+  static async start({
+    port = 0,
+    answer = (response) => response.end(),
+  }: Options = {}): Promise<OtlpReceiver> {
+    const server = createServer().listen(port, '127.0.0.1');
+    onTestFinished(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+    await once(server, 'listening');
+    return new OtlpReceiver(server, answer);
+  }
+
+  /** The spans so far. */
+  get spans(): readonly ReceivedSpan[] {
+    return this.exports.flatMap(({ spans }) => spans);
+  }
+
+  /** Waits for the first span with this name. */
+  span(name: string): Promise<ReceivedSpan> {
+    return waitFor(this.#news, 'export', () => this.spans.find((span) => span.name === name));
+  }
+
+  /** Waits until this many spans have arrived. */
+  count(spans: number): Promise<readonly ReceivedSpan[]> {
+    return waitFor(this.#news, 'export', () => (this.spans.length >= spans ? this.spans : undefined));
+  }
+}
