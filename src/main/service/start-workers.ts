@@ -2,7 +2,6 @@ import cluster from 'node:cluster';
 import { isSea } from 'node:sea';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
-import { serveMetrics } from './serve-metrics.ts';
 import type { Service } from './start.ts';
 import type { Orders } from './worker-messages.ts';
 import { forkWorker, type Listening, type WorkerProcess } from './worker-process.ts';
@@ -46,8 +45,12 @@ export async function startWorkers(
   }
 }
 
-async function metricsOfWorkers(config: Config, log: Logger): ReturnType<typeof serveMetrics> {
-  const { textOfWorkers } = await import('../../adapters/metrics/text-of-workers.ts');
+/** This process loads a server only if metrics are on. */
+async function metricsOfWorkers(config: Config, log: Logger) {
+  const [{ textOfWorkers }, { serveMetrics }] = await Promise.all([
+    import('../../adapters/metrics/text-of-workers.ts'),
+    import('./serve-metrics.ts'),
+  ]);
   return serveMetrics(textOfWorkers(), config, log);
 }
 

@@ -283,6 +283,42 @@ describe.skipIf(mongo === undefined)(`the metrics of a service with MongoDB${lef
     );
     expect(away.get(requests('GET', '/readyz', '5xx'))).toBe(1);
   });
+
+  it('are those of all workers, each with its number', { timeout: 30_000 }, async () => {
+    const { url: DATABASE_URL } = await freshDatabase(mongo!);
+    const service = runService({ ...ON, API_KEYS: KEY, DATABASE_URL, WORKERS: '2' });
+    const url = await service.url();
+    const metricsUrl = String((await service.logged(/metrics at [^"]+/))['metricsUrl']);
+    // Each connection goes to the next worker.
+    for (let n = 0; n < 6; n++) await ask(`${url}/v1/pets`, { headers: { connection: 'close' } });
+    const lists = (worker: number) =>
+      `${requests('GET', '/v1/pets', '2xx').slice(0, -1)},worker="${worker}"}`;
+    const series = await scrape(metricsUrl);
+    expect(nonZero(series, 'http_request_duration_seconds_count')).toStrictEqual({
+      [lists(1)]: 3,
+      [lists(2)]: 3,
+    });
+    expect(nonZero(series, 'petstore_storage_ready')).toStrictEqual({
+      'petstore_storage_ready{worker="1"}': 1,
+      'petstore_storage_ready{worker="2"}': 1,
+    });
+    expect(series.get('process_start_time_seconds{worker="1"}')).toBeUndefined();
+    expect(series.get('nodejs_eventloop_lag_p99_seconds{worker="2"}')).toBeGreaterThanOrEqual(0);
+
+    const second = service.log.find(({ msg, worker }) => msg === 'a worker listens' && worker === 2);
+    process.kill(Number(second?.['pid']), 'SIGKILL');
+    await service.printed(/"worker":3,"pid":\d+,"msg":"a worker listens"/);
+    const after = await scrape(metricsUrl);
+    expect(after.get(lists(1))).toBe(3);
+    expect(nonZero(after, 'petstore_storage_ready')).toStrictEqual({
+      'petstore_storage_ready{worker="1"}': 1,
+      'petstore_storage_ready{worker="3"}': 1,
+    });
+
+    service.signal('SIGTERM');
+    expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+    await expect(fetch(metricsUrl)).rejects.toThrow('fetch failed');
+  });
 });
 
 async function freePort(): Promise<string> {
