@@ -2,9 +2,10 @@
  * The CPU time that two builds of the service take for a request. Rounds alternate between the builds. Each round
  * starts a new process, because two processes of one build differ by some percent.
  *
- *   node bench/compare-builds.ts BEFORE [AFTER] [--url URL] [--rounds 9] [--only list-20]
+ *   node bench/compare-builds.ts BEFORE [AFTER] [--url URL] [--rounds 9] [--only list-20] [--set METRICS_PORT=0]...
  *
- * BEFORE and AFTER are checkouts with their packages installed. AFTER defaults to this checkout. URL is one of:
+ * BEFORE and AFTER are checkouts with their packages installed. AFTER defaults to this checkout, and gets the variables
+ * of `--set`. With the same checkout twice, they are all that differs. URL is one of:
  *
  *   memory:
  *   sqlite:           the default; a new file for each process
@@ -71,8 +72,12 @@ async function measure({ port, pid }: RunningService, request: string, ms: numbe
 }
 
 /** The cost of each workload in a new process. */
-async function sample(checkout: string, DATABASE_URL: string): Promise<number[]> {
-  const env = { DATABASE_URL, AUTO_MIGRATE: 'true', API_KEYS: KEY };
+async function sample(
+  checkout: string,
+  DATABASE_URL: string,
+  more: Readonly<Record<string, string>>,
+): Promise<number[]> {
+  const env = { DATABASE_URL, AUTO_MIGRATE: 'true', API_KEYS: KEY, ...more };
   await using service = await startService(env, { checkout, core: 0 });
   await load(service.port, CREATE, (done) => done >= PETS);
   const costs: number[] = [];
@@ -88,12 +93,17 @@ const { values, positionals } = parseArgs({
     url: { type: 'string', default: 'sqlite:' },
     rounds: { type: 'string', default: '9' },
     only: { type: 'string', default: '' },
+    set: { type: 'string', multiple: true, default: [] },
   },
   allowPositionals: true,
 });
 const [before, after = ROOT] = positionals;
 if (before === undefined) throw new Error('usage: node bench/compare-builds.ts BEFORE [AFTER] [--url URL]');
 const checkouts = { before: resolve(before), after: resolve(after) };
+const env = {
+  before: {},
+  after: Object.fromEntries(values.set.map((text) => text.split(/=(.*)/s, 2) as [string, string])),
+};
 const workloads = Object.entries(WORKLOADS).filter(([name]) => name.includes(values.only));
 execFileSync('taskset', ['-pc', '1', String(process.pid)]);
 
@@ -105,7 +115,7 @@ for (let round = 0; round < Number(values.rounds); round++) {
   const order = round % 2 === 0 ? (['before', 'after'] as const) : (['after', 'before'] as const);
   for (const build of order) {
     const url = databaseUrl(values.url, `${build}_${round}`, directory.path);
-    measured[build] = await sample(checkouts[build], url);
+    measured[build] = await sample(checkouts[build], url, env[build]);
   }
   samples.push(measured);
 }

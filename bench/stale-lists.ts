@@ -49,7 +49,9 @@ async function afterChangeMs(): Promise<number> {
 async function untilProofMs(): Promise<number> {
   await set.whole();
   const watched = await connect(url, { monitorCommands: true });
-  const repository = new MongoPetRepository(watched.db(), new ConfirmedReads(watched.db()), 1_000);
+  const repository = new MongoPetRepository(watched.db(), new ConfirmedReads(watched.db()), {
+    timeoutMs: 1_000,
+  });
   await repository.list({ limit: 20 });
   let demanded = false;
   watched.on(
@@ -78,16 +80,15 @@ async function staleFromDeposedMs(): Promise<number> {
   await set.whole();
   const old = await set.primary();
   const alone = await connect(`mongodb://${old.address}/${DATABASE}?directConnection=true`);
-  const repository = new MongoPetRepository(alone.db(), new ConfirmedReads(alone.db()), 1_000);
+  const repository = new MongoPetRepository(alone.db(), new ConfirmedReads(alone.db()), { timeoutMs: 1_000 });
   await repository.list({ limit: 100 });
   old.freeze();
   await set.primary();
   const elsewhere = await connect(urlWithout(old));
-  const { id } = await new MongoPetRepository(
-    elsewhere.db(),
-    new ConfirmedReads(elsewhere.db()),
-    60_000,
-  ).insert(rex);
+  const patient = new MongoPetRepository(elsewhere.db(), new ConfirmedReads(elsewhere.db()), {
+    timeoutMs: 60_000,
+  });
+  const { id } = await patient.insert(rex);
   let lastStale = 0;
   old.thaw();
   const since = performance.now();

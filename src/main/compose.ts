@@ -26,7 +26,7 @@ import type { PetRepository } from '../application/ports/pet-repository.ts';
 import type { PetSource } from '../application/ports/pet-source.ts';
 import type { RateLimiter } from '../application/ports/rate-limiter.ts';
 import type { StorageProbe } from '../application/ports/storage-probe.ts';
-import type { TokenVerifier } from '../application/ports/token-verifier.ts';
+import type { TokenRefusal, TokenVerifier } from '../application/ports/token-verifier.ts';
 import type { Config } from './config/config.ts';
 import { NO_TRACING, type Tracing } from './tracing/tracing.ts';
 
@@ -47,6 +47,8 @@ export type Parts = {
   knownKeys: readonly KnownKey[];
   log: RequestLog;
   isDraining: () => boolean;
+  /** Told about each token that the verifier of stored keys refuses. */
+  onTokenRefused: (reason: TokenRefusal) => void;
 
   // What the container makes from them. A given part replaces the one made here.
   tracing: Pick<Tracing, 'useCase' | 'requests'>;
@@ -72,12 +74,16 @@ export type Parts = {
 /** Makes a part on first use, and returns the same one from then on. */
 export type Resolve = <Name extends keyof Parts>(name: Name) => Parts[Name];
 
+/** Takes a part, and returns one that takes its place, such as one that measures it. */
+export type Around = { readonly [Name in keyof Parts]?: (part: Parts[Name]) => Parts[Name] };
+
 type Factories = { readonly [Name in keyof Parts]?: (resolve: Resolve) => Parts[Name] };
 
 const FACTORIES = {
   tracing: () => NO_TRACING,
   now: () => () => new Date(),
   mint: () => mintKey,
+  onTokenRefused: () => () => {},
 
   listPets: (resolve) => resolve('tracing').useCase('ListPets', new ListPets(resolve('pets'))),
   createPet: (resolve) => resolve('tracing').useCase('CreatePet', new CreatePet(resolve('pets'))),
@@ -94,7 +100,8 @@ const FACTORIES = {
   resumeExport: (resolve) => new ResumeExport(resolve('sourceArchive')),
 
   limiter: () => new InMemoryRateLimiter(),
-  storedTokens: (resolve) => new StoredTokenVerifier(resolve('keys'), resolve('now')),
+  storedTokens: (resolve) =>
+    new StoredTokenVerifier(resolve('keys'), resolve('now'), resolve('onTokenRefused')),
   tokens: (resolve) => {
     const known = resolve('knownKeys');
     const stored = resolve('storedTokens');
@@ -126,14 +133,20 @@ const FACTORIES = {
  * command and for the tests.
  *
  * @param given what the caller has opened or chosen. Resolving a part that is neither given nor made here throws
+ * @param around goes around parts that are given or made here
  */
-export function compose(given: Partial<Parts>): Resolve {
+export function compose(given: Partial<Parts>, around: Around = {}): Resolve {
   const root = container.createChildContainer();
   const resolve: Resolve = (name) => root.resolve(name);
+  const wrappers: Readonly<Record<string, ((part: never) => unknown) | undefined>> = around;
+  const wrap = (name: string, part: unknown) => {
+    const wrapper = wrappers[name];
+    return wrapper === undefined ? part : wrapper(part as never);
+  };
   for (const [name, make] of Object.entries<(resolve: Resolve) => unknown>(FACTORIES)) {
-    root.register(name, { useFactory: instanceCachingFactory(() => make(resolve)) });
+    root.register(name, { useFactory: instanceCachingFactory(() => wrap(name, make(resolve))) });
   }
   // The container resolves what was registered last.
-  for (const [name, part] of Object.entries(given)) root.register(name, { useValue: part });
+  for (const [name, part] of Object.entries(given)) root.register(name, { useValue: wrap(name, part) });
   return resolve;
 }

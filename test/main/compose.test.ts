@@ -113,6 +113,29 @@ describe('the composition root', () => {
     ]);
   });
 
+  it('goes around parts that were given, and around parts that it made', async () => {
+    const given = parts();
+    const made: unknown[] = [];
+    const resolve = compose(given, {
+      pets: (pets) => ({
+        insert: (pet) => pets.insert({ ...pet, name: `not ${pet.name}` }),
+        insertOnce: (pet, idempotency) => pets.insertOnce(pet, idempotency),
+        findById: (id) => pets.findById(id),
+        list: (query) => pets.list(query),
+      }),
+      createPet: (createPet) => {
+        made.push(createPet);
+        return createPet;
+      },
+    });
+    const { pet } = await resolve('createPet').execute({ name: 'Rex', categoryId: 1n });
+    expect(pet.name).toBe('not Rex');
+    expect(resolve('pets')).not.toBe(given.pets);
+    expect(resolve('pets')).toBe(resolve('pets'));
+    expect(made).toStrictEqual([resolve('createPet')]);
+    expect(resolve('keys')).toBe(given.keys);
+  });
+
   it('shares nothing with another root of the same process', async () => {
     const [one, other] = [compose(parts()), compose(parts())];
     await one('createPet').execute({ name: 'Rex', categoryId: 1n });

@@ -97,7 +97,7 @@ export async function openRepository(url: string, timeoutMs?: number, overrides:
   const { client, db, reads, commands, sent } = await openClient(url, overrides);
   await new MongoPetRepository(db, reads).list({ limit: 1 });
   commands.length = 0;
-  return { repository: new MongoPetRepository(db, reads, timeoutMs), client, reads, sent };
+  return { repository: new MongoPetRepository(db, reads, { timeoutMs }), client, reads, sent };
 }
 
 /** The same connection string with these options added. */

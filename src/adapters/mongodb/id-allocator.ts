@@ -1,6 +1,7 @@
 import { type Collection, Long } from 'mongodb';
 import { PetIdsExhausted } from '../../application/pets/errors.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import type { StorageMeter } from '../../application/ports/storage-meter.ts';
 import { MAX_PET_ID } from '../../domain/pet.ts';
 import type { Deadline } from './connection/deadline.ts';
 import { IS_LONG, LATEST, raiseCounter, VALID_COUNTER } from './id-counter.ts';
@@ -13,6 +14,12 @@ const MAX_ATTEMPTS = 4;
 const ALLOCATION_TIMEOUT_MS = 5_000;
 
 type Waiter = PromiseWithResolvers<bigint> & { readonly deadline: Deadline };
+
+export type IdAllocatorOptions = {
+  /** How long an update may take before another one is sent. Default: 5 s. */
+  readonly timeoutMs?: number | undefined;
+  readonly meter?: StorageMeter | undefined;
+};
 
 /**
  * Allocates pet ids from a counter document that all processes share. At most one update of the counter is in flight.
@@ -27,18 +34,19 @@ export class IdAllocator {
   readonly #pets: Collection<PetDocument>;
   #waiters: Waiter[] = [];
   readonly #timeoutMs: number;
+  readonly #meter: StorageMeter | undefined;
   #isServing = false;
   #isBehind = false;
 
-  /** @param timeoutMs how long an update may take before another one is sent. Default: 5 s. */
   constructor(
     counters: Collection<CounterDocument>,
     pets: Collection<PetDocument>,
-    timeoutMs = ALLOCATION_TIMEOUT_MS,
+    { timeoutMs = ALLOCATION_TIMEOUT_MS, meter }: IdAllocatorOptions = {},
   ) {
     this.#counters = counters;
     this.#pets = pets;
     this.#timeoutMs = timeoutMs;
+    this.#meter = meter;
   }
 
   /**
@@ -109,6 +117,7 @@ export class IdAllocator {
       );
       if (counter !== null) {
         const first = toBigInt(counter.last) - count + 1n;
+        this.#meter?.idsAllocated(Number(count));
         return Array.from({ length: Number(count) }, (_, index) => first + BigInt(index));
       }
       const remaining = await this.#remainingIds();

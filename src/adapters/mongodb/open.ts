@@ -22,15 +22,15 @@ const PROBE_TIMEOUT_MS = 1_500;
  */
 export async function openMongoStorage(
   url: string,
-  { autoMigrate }: Pick<ServiceOptions, 'autoMigrate'>,
+  { autoMigrate, meter }: Pick<ServiceOptions, 'autoMigrate' | 'meter'>,
 ): Promise<Required<ServiceStorage>> {
-  const client = await connect(url);
+  const client = await connect(url, {}, meter);
   return setUp(client, async (db) => {
     if (autoMigrate && (await schemaProblem(db)) !== undefined) await migrate(url);
     refuse(await schemaProblem(db));
     const reads = new ConfirmedReads(db);
     return {
-      pets: new MongoPetRepository(db, reads),
+      pets: new MongoPetRepository(db, reads, { meter }),
       keys: new MongoApiKeyRepository(db, reads),
       limiter: new MongoRateLimiter(db),
       probe: { check: () => check(db, reads) },

@@ -7,6 +7,7 @@ import type {
   PetRepository,
 } from '../../application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import type { StorageMeter } from '../../application/ports/storage-meter.ts';
 import { type NewPet, type Pet, storedPet } from '../../domain/pet.ts';
 import { Batcher } from './batcher.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
@@ -26,6 +27,12 @@ const MAX_ID_CONFLICTS = 5;
 
 const NONE: ReadonlySet<PetDocument> = new Set();
 
+export type MongoPetOptions = {
+  /** The limit of every call. Default: 10 s. */
+  readonly timeoutMs?: number | undefined;
+  readonly meter?: StorageMeter | undefined;
+};
+
 /** Pets in MongoDB, shared by any number of processes. */
 export class MongoPetRepository implements PetRepository {
   readonly #pets: Collection<PetDocument>;
@@ -34,14 +41,15 @@ export class MongoPetRepository implements PetRepository {
   readonly #ids: IdAllocator;
   readonly #reads: ConfirmedReads;
   readonly #timeoutMs: number;
+  readonly #meter: StorageMeter | undefined;
 
-  /** @param timeoutMs the limit of every call. Default: 10 s. */
-  constructor(db: Db, reads: ConfirmedReads, timeoutMs = CALL_TIMEOUT_MS) {
+  constructor(db: Db, reads: ConfirmedReads, { timeoutMs = CALL_TIMEOUT_MS, meter }: MongoPetOptions = {}) {
     this.#pets = petsOf(db);
     this.#reader = new PetReader(this.#pets);
-    this.#ids = new IdAllocator(countersOf(db), this.#pets);
+    this.#ids = new IdAllocator(countersOf(db), this.#pets, { meter });
     this.#reads = reads;
     this.#timeoutMs = timeoutMs;
+    this.#meter = meter;
   }
 
   /**
@@ -141,14 +149,17 @@ export class MongoPetRepository implements PetRepository {
     const [first] = documents;
     if (first !== undefined && documents.length === 1) {
       await this.#pets.insertOne(first);
+      this.#meter?.insertsCommitted(1);
       return NONE;
     }
     try {
       await this.#pets.insertMany(documents, { ordered: false });
+      this.#meter?.insertsCommitted(documents.length);
       return NONE;
     } catch (error) {
       const rejected = rejectedIndexes(error);
       if (rejected.length === 0) throw error;
+      this.#meter?.insertsCommitted(documents.length - rejected.length);
       return new Set(rejected.map((index) => documents[index]!));
     }
   }

@@ -16,9 +16,9 @@ function mongodbDatabase(url: string): PersistentStorage {
   return {
     persistent: true,
     shared: true,
-    async openForService({ autoMigrate }) {
+    async openForService(options) {
       const { openMongoStorage } = await import('./open.ts');
-      return openMongoStorage(url, { autoMigrate });
+      return openMongoStorage(url, options);
     },
     openForReading: openArchive,
     openForWriting: openArchive,

@@ -3,6 +3,7 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { DamagedPet, IdempotencyKeyReused, PetIdsExhausted } from '../../application/pets/errors.ts';
 import type { Idempotency, Inserted } from '../../application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import type { StorageMeter } from '../../application/ports/storage-meter.ts';
 import { MAX_PET_ID, type NewPet, storedPet } from '../../domain/pet.ts';
 import { idempotencyToBlobs } from './blobs.ts';
 import { isBusy, isConstraint, isUnbindable, translated } from './errors.ts';
@@ -28,6 +29,12 @@ type Waiting = {
 /** Settles the promise of one insert. Called after the commit of the whole batch. */
 type Settle = () => void;
 
+export type InsertQueueOptions = {
+  /** How long an insert waits for the write lock. {@link BUSY_TIMEOUT_MS} by default. */
+  readonly timeoutMs?: number | undefined;
+  readonly meter?: StorageMeter | undefined;
+};
+
 /**
  * Group commit: all inserts of two turns of the event loop share a transaction, and their promises resolve after its
  * commit. A commit waits for the disk, and a hundred rows hardly take longer than one.
@@ -36,17 +43,22 @@ export class InsertQueue {
   readonly #db: DatabaseSync;
   readonly #guardedWrite: GuardedWrite;
   readonly #timeoutMs: number;
+  readonly #meter: StorageMeter | undefined;
   readonly #statements: Prepared<typeof INSERT_STATEMENTS>;
   readonly #toArchivedPet: PetReader['toArchivedPet'];
   #waiting: Waiting[] = [];
   #running: Promise<void> | undefined;
   #closed = false;
 
-  /** @param timeoutMs how long an insert waits for the write lock, {@link BUSY_TIMEOUT_MS} by default */
-  constructor(db: DatabaseSync, guardedWrite: GuardedWrite, timeoutMs = BUSY_TIMEOUT_MS) {
+  constructor(
+    db: DatabaseSync,
+    guardedWrite: GuardedWrite,
+    { timeoutMs = BUSY_TIMEOUT_MS, meter }: InsertQueueOptions = {},
+  ) {
     this.#db = db;
     this.#guardedWrite = guardedWrite;
     this.#timeoutMs = timeoutMs;
+    this.#meter = meter;
     this.#statements = prepareAll(db, INSERT_STATEMENTS, { returnArrays: true });
     this.#toArchivedPet = petReader(db).toArchivedPet;
   }
@@ -97,6 +109,7 @@ export class InsertQueue {
           transaction(this.#db, () => batch.map((waiting) => this.#storeOne(waiting))),
         );
         this.#waiting = [];
+        this.#meter?.insertsCommitted(batch.length);
         for (const settle of outcomes) settle();
       } catch (error) {
         const nowMs = performance.now();

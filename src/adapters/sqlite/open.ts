@@ -8,6 +8,7 @@ import type {
 } from '../../application/ports/storage.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { StorageLog } from '../../application/ports/storage-log.ts';
+import type { StorageMeter } from '../../application/ports/storage-meter.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
 import { connect, fileOf, makeDurable, refuseReadOnly, refuseTruncated } from './connection.ts';
 import { setupError } from './errors.ts';
@@ -35,16 +36,21 @@ const NO_WARNINGS: StorageLog = { warn: () => {} };
  * migrates an older schema.
  *
  * @param log gets no warnings by default
+ * @param meter absent when nothing is measured
  * @throws {StorageSetupError} when the file cannot be used, or another service has it open
  * @throws {StorageUnavailable} when a file is removed in the meantime
  */
-export async function openSqliteStorage(path: string, log = NO_WARNINGS): Promise<SqliteStorage> {
+export async function openSqliteStorage(
+  path: string,
+  log = NO_WARNINGS,
+  meter?: StorageMeter,
+): Promise<SqliteStorage> {
   return openOrRelease(path, async (file, opened) => {
     const db = await connectForWriting(file, opened);
     const lock = await lockAndMigrate(db, opened);
     const guard = new FileGuard(db, log, { holdsLock: true });
     const { guardedWrite } = guard;
-    const inserts = new InsertQueue(db, guardedWrite);
+    const inserts = new InsertQueue(db, guardedWrite, { meter });
     const cache = new ReadCache(db);
     return {
       pets: new SqlitePetRepository(db, inserts, cache),

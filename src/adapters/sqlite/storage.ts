@@ -21,10 +21,10 @@ function sqliteFile(path: string): PersistentStorage {
   return {
     persistent: true,
     shared: false,
-    async openForService({ log }) {
+    async openForService({ log, meter }) {
       refuseMistyped(path);
       const { openSqliteStorage } = await import('./open.ts');
-      return openSqliteStorage(path, log);
+      return openSqliteStorage(path, log, meter);
     },
     async openForReading() {
       refuseMissing(path);

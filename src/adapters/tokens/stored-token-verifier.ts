@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
-import type { Caller, TokenVerifier } from '../../application/ports/token-verifier.ts';
+import type { Caller, TokenRefusal, TokenVerifier } from '../../application/ports/token-verifier.ts';
 import { apiKeyState } from '../../domain/api-key.ts';
 import { digestOf, idOf } from './token.ts';
 
@@ -23,6 +23,7 @@ type Trusted = {
 export class StoredTokenVerifier implements TokenVerifier {
   readonly #keys: Pick<ApiKeyRepository, 'findById' | 'recordUse'>;
   readonly #now: () => Date;
+  readonly #onRefusal: (reason: TokenRefusal) => void;
   /**
    * By the whole token: an attacker who knows only the id of a key learns nothing from the timing. A lookup compares a
    * token with a stored one only if their seeded hashes are equal. Hashing each token with SHA-256 instead would take
@@ -31,9 +32,15 @@ export class StoredTokenVerifier implements TokenVerifier {
   readonly #trusted = new Map<string, Trusted>();
   #uses = new Map<string, Date>();
 
-  constructor(keys: Pick<ApiKeyRepository, 'findById' | 'recordUse'>, now: () => Date) {
+  /** @param onRefusal called for each token that is not valid. Does nothing by default. */
+  constructor(
+    keys: Pick<ApiKeyRepository, 'findById' | 'recordUse'>,
+    now: () => Date,
+    onRefusal: (reason: TokenRefusal) => void = () => {},
+  ) {
     this.#keys = keys;
     this.#now = now;
+    this.#onRefusal = onRefusal;
   }
 
   /**
@@ -74,18 +81,23 @@ export class StoredTokenVerifier implements TokenVerifier {
 
   async #ask(token: string): Promise<Caller | undefined> {
     const id = idOf(token);
-    if (id === undefined) return undefined;
+    if (id === undefined) return this.#refuse('unknown');
     // The time starts before the query, because a revocation may overtake its result.
     const untilMs = performance.now() + TRUSTED_MS;
     const key = await this.#keys.findById(id);
     // Every key goes through all checks, so the time does not reveal which one failed.
     const isSame = timingSafeEqual(bytes(key?.digest ?? NO_DIGEST), bytes(digestOf(token)));
-    const isActive = apiKeyState(key ?? {}, this.#now()) === 'active';
-    if (key === undefined || !isSame || !isActive) return undefined;
+    const state = apiKeyState(key ?? {}, this.#now());
+    if (key === undefined || !isSame) return this.#refuse('unknown');
+    if (state !== 'active') return this.#refuse(state);
     const { label, scopes, rateLimit, expiresAt } = key;
     const caller = { id, label, scopes, ...(rateLimit !== undefined && { rateLimit }) };
     this.#trust(token, { caller, expiresAt, untilMs });
     return caller;
+  }
+
+  #refuse(reason: TokenRefusal): undefined {
+    this.#onRefusal(reason);
   }
 
   #trust(token: string, trusted: Trusted): void {

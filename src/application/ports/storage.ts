@@ -4,6 +4,7 @@ import type { PetRepository } from './pet-repository.ts';
 import type { OnProgress } from './progress.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import type { StorageLog } from './storage-log.ts';
+import type { StorageMeter } from './storage-meter.ts';
 import type { StorageProbe } from './storage-probe.ts';
 
 type Open<Adapters> = Readonly<Adapters> & {
@@ -31,6 +32,8 @@ export type KeyStorage = Open<{ keys: ApiKeyRepository }>;
 
 export type ServiceOptions = {
   readonly log: StorageLog;
+  /** Absent when nothing is measured. */
+  readonly meter?: StorageMeter;
   /** Whether to bring the schema up to date. A storage that does so at every start ignores it. */
   readonly autoMigrate: boolean;
 };

@@ -11,6 +11,11 @@ export type Caller = {
   readonly rateLimit?: RateLimit;
 };
 
+/** Why a token is not valid. Only for operators: to clients, all refusals look the same. */
+export type TokenRefusal =
+  /** No key has this token. */
+  'unknown' | 'expired' | 'revoked';
+
 /** Verifies API keys. `test/contracts/token-verifier.ts` tests every adapter against these comments. */
 export interface TokenVerifier {
   /**

@@ -22,6 +22,9 @@ export type Config = {
   /** The limit of an API key without its own. `undefined`: no limit. */
   readonly rateLimit: RateLimit | undefined;
   readonly maxConnections: number;
+  readonly metricsHost: string;
+  /** 0 takes a free port. `undefined`: nothing is measured. */
+  readonly metricsPort: number | undefined;
   /** How many processes serve. More than one only on a storage that services can share. */
   readonly workers: number;
   /** The PEM files of the certificate and its key. `undefined`: plain HTTP. */
@@ -86,6 +89,8 @@ export function readConfig(
     corsOrigins: output.CORS_ORIGINS ?? [],
     rateLimit: output.RATE_LIMIT,
     maxConnections: output.MAX_CONNECTIONS,
+    metricsHost: output.METRICS_HOST,
+    metricsPort: output.METRICS_PORT,
     workers: output.WORKERS === 'auto' ? availableParallelism() : output.WORKERS,
     tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
     logLevel: output.LOG_LEVEL,

@@ -126,6 +126,8 @@ export function variables(storages: readonly StorageKind[]) {
     CORS_ORIGINS: v.optional(CorsOrigins),
     RATE_LIMIT: v.optional(RateLimit),
     MAX_CONNECTIONS: v.optional(MaxConnections, String(SERVER_LIMITS.maxConnections)),
+    METRICS_HOST: v.optional(v.string(), '127.0.0.1'),
+    METRICS_PORT: v.optional(Port),
     WORKERS: v.optional(Workers, '1'),
     TLS_CERT: v.optional(v.string()),
     TLS_KEY: v.optional(v.string()),
@@ -153,6 +155,8 @@ const HELP = {
   CORS_ORIGINS: 'comma-separated origins whose pages may use the API in a browser',
   RATE_LIMIT: 'how many requests a key may send, such as 600/60s; a key can have its own limit',
   MAX_CONNECTIONS: 'how many connections may be open at once; the service closes further ones',
+  METRICS_HOST: 'the address for /metrics, which needs no key',
+  METRICS_PORT: 'the port for /metrics, for Prometheus; 0 takes a free one, and the log says which',
   WORKERS: 'how many processes share the port; auto: one for each core. More than 1 needs MongoDB',
   TLS_CERT:
     'a PEM file with the certificate and its chain: the service then speaks HTTPS; read again on SIGHUP',

@@ -72,7 +72,13 @@ export async function runUntilStopped(
   const starting = start();
   if (config.tls !== undefined) {
     // After the start, if it succeeds.
-    onHangUp(() => void starting.then(({ renewCertificate }) => renewCertificate?.(), () => undefined));
+    onHangUp(
+      () =>
+        void starting.then(
+          ({ renewCertificate }) => renewCertificate?.(),
+          () => undefined,
+        ),
+    );
   }
   service = await starting;
   return service;

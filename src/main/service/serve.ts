@@ -14,10 +14,11 @@ export async function serve(config: Config, signals: Signals): Promise<void> {
   const { workers } = config;
   const start = async () => {
     if (workers === 1) return (await import('./start.ts')).start(config, log);
-    return (await import('./start-workers.ts')).startWorkers(workers, log, output);
+    return (await import('./start-workers.ts')).startWorkers(config, log, output);
   };
-  const { url, madeKey } = await runUntilStopped(start, { config, log, signals });
+  const { url, metricsUrl, madeKey } = await runUntilStopped(start, { config, log, signals });
   log.info({ url, ...(workers > 1 && { workers }) }, `listening on ${url}`);
+  if (metricsUrl !== undefined) log.info({ metricsUrl }, `metrics at ${metricsUrl}`);
   // Flushed at once, because scripts wait for this line.
   log.flush(() => {
     if (madeKey === undefined) return;

@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import { isSea } from 'node:sea';
 import type { Logger } from 'pino';
+import type { Config } from '../config/config.ts';
 import type { Service } from './start.ts';
 import type { Orders } from './worker-messages.ts';
 import { forkWorker, type Listening, type WorkerProcess } from './worker-process.ts';
@@ -21,21 +22,37 @@ const LONG_LIFE_MS = 60_000;
  *
  * @param output receives the lines of the workers' logs, each whole
  * @throws {WorkerStartError} when a worker cannot start. All of them have ended then
+ * @throws {InvalidConfig} when it cannot serve metrics
  */
 export async function startWorkers(
-  count: number,
+  config: Config,
   log: Logger,
   output: { write(line: string): void },
 ): Promise<Service> {
-  const pool = new WorkerPool(count, log, (line) => output.write(line));
+  const pool = new WorkerPool(config.workers, log, (line) => output.write(line));
   try {
     const { url, madeKey } = await pool.start();
     const renewCertificate = async () => pool.signal('SIGHUP');
-    return { url, madeKey, renewCertificate, stop: () => pool.stop() };
+    const metrics = config.metricsPort === undefined ? undefined : await metricsOfWorkers(config, log);
+    const stop = async () => {
+      const cutOff = await pool.stop();
+      await metrics?.[Symbol.asyncDispose]();
+      return cutOff;
+    };
+    return { url, metricsUrl: metrics?.url, madeKey, renewCertificate, stop };
   } catch (error) {
     await pool.stop();
     throw error;
   }
+}
+
+/** This process loads a server only if metrics are on. */
+async function metricsOfWorkers(config: Config, log: Logger) {
+  const [{ textOfWorkers }, { serveMetrics }] = await Promise.all([
+    import('../../adapters/metrics/text-of-workers.ts'),
+    import('./serve-metrics.ts'),
+  ]);
+  return serveMetrics(textOfWorkers(), config, log);
 }
 
 class WorkerPool {

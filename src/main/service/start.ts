@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type HttpServer, listen } from '../../adapters/http/server/listen.ts';
 import type { ServerLimits } from '../../adapters/http/wire/limits.ts';
+import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import type { ServiceStorage } from '../../application/ports/storage.ts';
 import { compose } from '../compose.ts';
 import type { Config } from '../config/config.ts';
@@ -9,11 +10,16 @@ import { auditLog } from '../log/audit-log.ts';
 import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
 import { certificateRenewal } from './certificate-renewal.ts';
 import { type Certificate, expiryWarning, readCertificate } from './certificate.ts';
+import { loadMetrics, measuring } from './measure.ts';
+import { serveMetrics } from './serve-metrics.ts';
+import { urlOf } from './url-of.ts';
 import { MADE_KEY_LABEL, type MadeKey, type StartKeys, startKeys } from './start-keys.ts';
 
 export type Service = {
   /** Where it listens, such as `http://127.0.0.1:3000`. With TLS it begins with `https:`. */
   readonly url: string;
+  /** Where its metrics are, if it serves them. */
+  readonly metricsUrl?: string | undefined;
   /** The API key that was made for this start, if one was. */
   readonly madeKey: MadeKey | undefined;
   /** Reads `TLS_CERT` and `TLS_KEY` again. `undefined` without TLS. */
@@ -31,6 +37,8 @@ export type StartOptions = {
   readonly limits?: Partial<ServerLimits>;
   /** The keys in addition to those in the storage. By default `startKeys` decides. */
   readonly keys?: StartKeys;
+  /** The number of the worker that this process is. Its metrics then go to the primary process, which serves them. */
+  readonly worker?: number;
 };
 
 /** More often than the repository writes one key's use, to show a first use soon. */
@@ -40,36 +48,67 @@ const RECORD_USES_EVERY_MS = 10_000;
 const LAST_USES_MS = 1_000;
 
 /**
- * Opens the storage, wires the adapters and listens. Closes what it opened when a later step fails.
+ * Opens the storage, wires the adapters and listens. Closes what it opened when a later step fails. Metrics are served
+ * from before the storage is opened until after it is closed.
  *
  * @throws {StorageSetupError}
  * @throws {StorageUnavailable}
- * @throws {InvalidConfig} when the service has no API key and others could reach it, or cannot use its certificate
+ * @throws {InvalidConfig} when the service has no API key and others could reach it, and when it cannot use its certificate or
+ *   serve metrics
  * @throws {NodeJS.ErrnoException} when it cannot listen
  */
 export async function start(config: Config, log: Logger, options: StartOptions = {}): Promise<Service> {
-  const warn = (message: string) => log.warn(message);
   const certificate = config.tls && (await readCertificate(config.tls));
-  const storage = await config.storage.openForService({ log: { warn }, autoMigrate: config.autoMigrate });
-  try {
-    return await startOn(storage, config, certificate, log, options);
-  } catch (error) {
-    await storage.close();
-    throw error;
+  await using opening = new AsyncDisposableStack();
+  const metrics = config.metricsPort === undefined ? undefined : await loadMetrics(options.worker);
+  let metricsUrl: string | undefined;
+  if (metrics !== undefined && options.worker === undefined) {
+    const served = opening.use(await serveMetrics(metrics.text, config, log));
+    metricsUrl = served.url;
   }
+  const warn = (message: string) => log.warn(message);
+  const storage = await config.storage.openForService({
+    log: { warn },
+    autoMigrate: config.autoMigrate,
+    ...(metrics !== undefined && { meter: metrics.meter }),
+  });
+  opening.defer(() => storage.close());
+  const { drain, ...service } = await startOn(storage, config, log, { ...options, metrics, certificate });
+  const opened = opening.move();
+  const stop = async () => {
+    const cutOff = await drain();
+    await opened.disposeAsync();
+    return cutOff;
+  };
+  let stopped: Promise<number> | undefined;
+  return { ...service, metricsUrl, stop: () => (stopped ??= stop()) };
 }
+
+type Started = Pick<Service, 'url' | 'madeKey' | 'renewCertificate'> & {
+  /** Ends what uses the storage. Resolves with the number of connections that had to be cut off. */
+  readonly drain: () => Promise<number>;
+};
 
 async function startOn(
   storage: ServiceStorage,
   config: Config,
-  certificate: Certificate | undefined,
   log: Logger,
-  { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits, keys: given }: StartOptions,
-): Promise<Service> {
+  options: StartOptions & {
+    readonly metrics: Metrics | undefined;
+    readonly certificate: Certificate | undefined;
+  },
+): Promise<Started> {
+  const {
+    now = () => new Date(),
+    recordUsesEveryMs = RECORD_USES_EVERY_MS,
+    limits,
+    metrics,
+    certificate,
+  } = options;
   const tracing = await tracingOf(config, log);
   const { pets, keys, probe, limiter } = tracing.storage(storage);
-  const { known, made } = given ?? (await startKeys(config, keys, { now, log }));
-  const resolve = compose({
+  const { known, made } = options.keys ?? (await startKeys(config, keys, { now, log }));
+  const given = {
     pets,
     keys,
     probe,
@@ -80,7 +119,11 @@ async function startOn(
     tracing,
     now,
     isDraining: () => server.isDraining,
-  });
+  };
+  const resolve =
+    metrics === undefined
+      ? compose(given)
+      : compose({ ...given, onTokenRefused: metrics.onTokenRefused }, measuring(metrics));
   const server: HttpServer = await listen(resolve('app'), {
     host: config.host,
     port: config.port,
@@ -93,13 +136,12 @@ async function startOn(
     await stored.recordUses().catch((err: unknown) => log.warn({ err }, 'the use of keys was not recorded'));
   };
   const recording = setInterval(() => void recordUses(), recordUsesEveryMs);
-  const stop = async () => {
+  const drain = async () => {
     const cutOff = await server.drain(config.shutdownTimeoutMs, config.shutdownDelayMs);
     clearInterval(recording);
     // A storage that does not answer does not delay the stop.
     const usesRecorded = Promise.race([recordUses(), sleep(LAST_USES_MS, undefined, { ref: false })]);
     await Promise.all([usesRecorded, tracing.stop()]);
-    await storage.close();
     return cutOff;
   };
   const warning = certificate && expiryWarning(certificate, now());
@@ -107,12 +149,11 @@ async function startOn(
   if (made !== undefined) {
     auditLog(log).info({ audit: 'key.made', keyId: made.id, keyLabel: MADE_KEY_LABEL }, 'audit');
   }
-  let stopped: Promise<number> | undefined;
   return {
     url: urlOf(config, server),
-    renewCertificate: config.tls && certificateRenewal(config.tls, server, { now, log }),
     madeKey: made,
-    stop: () => (stopped ??= stop()),
+    renewCertificate: config.tls && certificateRenewal(config.tls, server, { now, log }),
+    drain,
   };
 }
 
@@ -121,9 +162,4 @@ async function tracingOf({ tracing }: Config, log: Logger): Promise<Tracing> {
   if (tracing === undefined) return NO_TRACING;
   const { openTracing } = await import('../tracing/open-tracing.ts');
   return openTracing(tracing, log);
-}
-
-function urlOf({ host, tls }: Config, { port }: HttpServer): string {
-  const scheme = tls === undefined ? 'http' : 'https';
-  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

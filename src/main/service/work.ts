@@ -30,6 +30,7 @@ export async function work(
   });
   const startHere = async () => {
     const service = await start(shareOf(config), log, {
+      worker: worker.id,
       ...(!orders.isFirst && { keys: sameStartKeys(config, orders.madeKey) }),
     });
     const stop = async () => {

@@ -172,7 +172,7 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
     await first.pets.insert(rex);
     const [next] = await set.secondaries();
     const { client, db, reads: confirmedReads, commands } = await openClient(url);
-    const hasty = new MongoPetRepository(db, confirmedReads, 500);
+    const hasty = new MongoPetRepository(db, confirmedReads, { timeoutMs: 500 });
     await hasty.list({ limit: 10 });
     await holdBack(next!);
     await first.pets.insert(rex);
@@ -223,7 +223,7 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
       .replace(/\/\/[^/]+/, `//${old.address}`)
       .replace(/replicaSet=\w+/, 'directConnection=true');
     const { client, db, reads } = await openClient(direct);
-    const pets = new MongoPetRepository(db, reads, 5_000);
+    const pets = new MongoPetRepository(db, reads, { timeoutMs: 5_000 });
     await pets.list({ limit: 10 });
     const sent = once(client, 'commandStarted');
     old.freeze();

@@ -166,7 +166,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     const first = repository.findById(1n);
     const release = await holding;
 
-    const impatient = new MongoPetRepository(client.db(), reads, TIMEOUT_MS);
+    const impatient = new MongoPetRepository(client.db(), reads, { timeoutMs: TIMEOUT_MS });
     const { error } = await failure(() => impatient.findById(1n));
     release();
 

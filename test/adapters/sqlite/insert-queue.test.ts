@@ -6,6 +6,7 @@ import { InsertQueue } from '../../../src/adapters/sqlite/insert-queue.ts';
 import { SqlitePetRepository } from '../../../src/adapters/sqlite/pet-repository.ts';
 import { ReadCache } from '../../../src/adapters/sqlite/read-cache.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import type { StorageMeter } from '../../../src/application/ports/storage-meter.ts';
 import { type NewPet, newPet } from '../../../src/domain/pet.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
@@ -44,6 +45,30 @@ describe('group commit', () => {
     await Promise.all(times(10, () => queue.add(rex)));
 
     expect(await commits(file)).toBe(before + 2);
+  });
+
+  it('reports how many inserts shared a commit, before any of them resolves', async () => {
+    const { queue, reports } = await metered();
+
+    await Promise.all(
+      times(50, async () => {
+        await queue.add(rex);
+        expect(reports).toStrictEqual([50]);
+      }),
+    );
+    await queue.add(rex);
+
+    expect(reports).toStrictEqual([50, 1]);
+  });
+
+  it('reports nothing when a commit fails', async () => {
+    const { file, queue, reports } = await metered(20);
+    const other = otherConnection(file);
+    other.exec('BEGIN IMMEDIATE');
+
+    await expect(queue.add(rex)).rejects.toThrow(StorageUnavailable);
+
+    expect(reports).toStrictEqual([]);
   });
 
   it('shows other programs the whole batch or nothing, before any insert resolves', async () => {
@@ -288,7 +313,18 @@ describe('close', () => {
 
 async function opened(deadlineMs?: number): Promise<{ file: string; db: DatabaseSync; queue: InsertQueue }> {
   const { file, db } = await newDatabase();
-  return { file, db, queue: new InsertQueue(db, unguardedWrite, deadlineMs) };
+  return { file, db, queue: new InsertQueue(db, unguardedWrite, { timeoutMs: deadlineMs }) };
+}
+
+async function metered(deadlineMs?: number) {
+  const { file, db } = await newDatabase();
+  const reports: number[] = [];
+  const meter: StorageMeter = {
+    insertsCommitted: (inserts) => reports.push(inserts),
+    idsAllocated: (ids) => reports.push(-ids),
+    connection: () => reports.push(NaN),
+  };
+  return { file, queue: new InsertQueue(db, unguardedWrite, { timeoutMs: deadlineMs, meter }), reports };
 }
 
 /** The kernel refuses to let this process write a file beyond this size. */

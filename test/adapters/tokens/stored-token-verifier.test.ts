@@ -9,6 +9,7 @@ import { StoredTokenVerifier } from '../../../src/adapters/tokens/stored-token-v
 import { idOf, mintKey } from '../../../src/adapters/tokens/token.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
+import type { TokenRefusal } from '../../../src/application/ports/token-verifier.ts';
 import type { ApiKey } from '../../../src/domain/api-key.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { tokenVerifierContract } from '../../contracts/token-verifier.ts';
@@ -106,6 +107,31 @@ describe('a key', () => {
     held.resolve();
 
     expect(await verifying).toBeUndefined();
+  });
+});
+
+describe('a refusal', () => {
+  it.each<readonly [TokenRefusal, (keys: Watched) => Promise<string>]>([
+    ['unknown', async () => ''],
+    ['unknown', async () => mintKey().token],
+    ['unknown', async (keys) => (await withWrongSecret(keys)).token],
+    ['expired', async (keys) => (await stored(keys, { expiresAt: at(0) })).token],
+    ['revoked', async (keys) => (await stored(keys, { revokedAt: at(0), expiresAt: at(0) })).token],
+  ])('is reported as %s', async (reason, tokenOf) => {
+    const keys = new Watched();
+    const { token: valid } = await stored(keys);
+    const token = await tokenOf(keys);
+    const reasons: TokenRefusal[] = [];
+    const verifier = new StoredTokenVerifier(
+      keys,
+      () => now,
+      (refusal) => reasons.push(refusal),
+    );
+
+    await verifier.verify(valid);
+    expect(reasons).toStrictEqual([]);
+    await verifier.verify(token);
+    expect(reasons).toStrictEqual([reason]);
   });
 });
 

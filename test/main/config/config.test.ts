@@ -14,6 +14,8 @@ const DEFAULTS = {
   corsOrigins: [],
   rateLimit: undefined,
   maxConnections: 10_000,
+  metricsHost: '127.0.0.1',
+  metricsPort: undefined,
   workers: 1,
   tls: undefined,
   logLevel: 'info',
@@ -38,6 +40,7 @@ const ALLOWED = {
   RATE_LIMIT:
     'must be requests/time, such as 600/60s or 10000/1h: 1 to 1000000000 requests in whole seconds, minutes or hours up to 24h',
   MAX_CONNECTIONS: 'must be an integer from 1 to 1000000',
+  METRICS_PORT: 'must be an integer from 0 to 65535',
   WORKERS: 'must be auto or an integer from 1 to 256',
   LOG_LEVEL: 'must be one of trace, debug, info, warn, error, fatal, silent',
   SHUTDOWN_DELAY: 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m',
@@ -54,6 +57,8 @@ const FIELDS = {
   CORS_ORIGINS: 'corsOrigins',
   RATE_LIMIT: 'rateLimit',
   MAX_CONNECTIONS: 'maxConnections',
+  METRICS_HOST: 'metricsHost',
+  METRICS_PORT: 'metricsPort',
   WORKERS: 'workers',
   LOG_LEVEL: 'logLevel',
   SHUTDOWN_DELAY: 'shutdownDelayMs',
@@ -82,7 +87,9 @@ describe('the configuration', () => {
   });
 
   it('treats an empty variable as absent, and ignores other variables', () => {
-    const empty = Object.fromEntries([...Object.keys(ALLOWED), 'HOST'].map((name) => [name, '']));
+    const empty = Object.fromEntries(
+      [...Object.keys(ALLOWED), 'HOST', 'METRICS_HOST'].map((name) => [name, '']),
+    );
     expect(read({ ...empty, HOME: '/root', PATH: undefined })).toStrictEqual(DEFAULTS);
   });
 
@@ -116,6 +123,9 @@ describe('the configuration', () => {
     ['RATE_LIMIT', '50/5m', { requests: 50, seconds: 300 }],
     ['MAX_CONNECTIONS', '1', 1],
     ['MAX_CONNECTIONS', '1000000', 1_000_000],
+    ['METRICS_HOST', '0.0.0.0', '0.0.0.0'],
+    ['METRICS_PORT', '0', 0],
+    ['METRICS_PORT', '9464', 9464],
     ['WORKERS', '1', 1],
     ['LOG_LEVEL', 'trace', 'trace'],
     ['LOG_LEVEL', 'silent', 'silent'],
@@ -269,6 +279,7 @@ describe('the configuration', () => {
     ...['0', '-1', '+1', '01', '1.0', '1e3', '1000001', '9999999', '10000000', ' 1', 'none'].map(
       (text) => ['MAX_CONNECTIONS', text] as const,
     ),
+    ...['on', '-1', '080', '65536', ' 80'].map((text) => ['METRICS_PORT', text] as const),
     ...['0', '-1', '+2', '02', '2.0', '257', '1000', ' 2', 'Auto', 'all'].map(
       (text) => ['WORKERS', text] as const,
     ),
@@ -305,6 +316,7 @@ describe('the configuration', () => {
       CORS_ORIGINS: 'anybody',
       RATE_LIMIT: 'many',
       MAX_CONNECTIONS: 'enough',
+      METRICS_PORT: 'grafana',
       WORKERS: 'some',
       LOG_LEVEL: 'loud',
       SHUTDOWN_DELAY: 'later',
@@ -328,6 +340,7 @@ describe('the configuration', () => {
       CORS_ORIGINS: secret,
       RATE_LIMIT: secret,
       MAX_CONNECTIONS: secret,
+      METRICS_PORT: secret,
       WORKERS: secret,
       LOG_LEVEL: secret,
       SHUTDOWN_DELAY: secret,
@@ -353,6 +366,8 @@ describe('the description of the variables', () => {
       ['CORS_ORIGINS', 'none'],
       ['RATE_LIMIT', 'none'],
       ['MAX_CONNECTIONS', '10000'],
+      ['METRICS_HOST', '127.0.0.1'],
+      ['METRICS_PORT', 'none'],
       ['WORKERS', '1'],
       ['TLS_CERT', 'none'],
       ['TLS_KEY', 'none'],

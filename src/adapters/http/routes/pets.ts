@@ -13,7 +13,7 @@ import { requireScope } from '../middleware/require-scope.ts';
 import type { State } from '../middleware/state.ts';
 import type { RequestLog } from '../wire/request-log.ts';
 import { decodeCursor, encodeCursor } from '../wire/cursor.ts';
-import { isSunset } from '../wire/deprecation.ts';
+import { DEPRECATED_ROUTE, isSunset } from '../wire/deprecation.ts';
 import { idempotency } from '../wire/idempotency.ts';
 import { queryParser } from '../wire/query.ts';
 import { NewPet, PageQuery, PetId, parse } from '../wire/schemas.ts';
@@ -74,7 +74,7 @@ export function petsRoutes(dependencies: Dependencies): Router<State> {
   });
 
   const readOne = [requireScope('pets:read'), goneAfterSunset(now), refuseQuery] as const;
-  router.get('/v1/pets/:petId', ...readOne, async (ctx) => {
+  router.get(DEPRECATED_ROUTE, ...readOne, async (ctx) => {
     const pet = await getPet.execute(parse(PetId, ctx.params['petId'], 'petId'));
     ctx.body = petJson(pet);
   });

@@ -1,6 +1,9 @@
 /** getPet has been deprecated since 1.0.0 was published, on 20 November 2026: RFC 9745. */
 export const DEPRECATION = '@1795132800';
 
+/** The pattern of getPet's path. */
+export const DEPRECATED_ROUTE = '/v1/pets/:petId';
+
 /** The first day without getPet. */
 export const SUNSET_DATE = '2030-12-05';
 

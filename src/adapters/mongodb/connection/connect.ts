@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type MongoClient, type MongoClientOptions, MongoError, MongoServerSelectionError } from 'mongodb';
 import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
+import type { StorageMeter } from '../../../application/ports/storage-meter.ts';
 import { createClient } from './create-client.ts';
+import { reportConnections } from './report-connections.ts';
 import { ServerDiscovery } from './server-discovery.ts';
 
 const PRIMARY_POLL_INTERVAL_MS = 200;
@@ -10,10 +12,16 @@ const PRIMARY_POLL_INTERVAL_MS = 200;
  * Connects to a primary.
  *
  * @param overrides defaults for this client; the connection string overrides them too
+ * @param meter learns of every connection in the pool. Absent when nothing is measured.
  * @throws {StorageSetupError} for an unusable connection string, and when no primary can be reached in time
  */
-export async function connect(url: string, overrides: MongoClientOptions = {}): Promise<MongoClient> {
+export async function connect(
+  url: string,
+  overrides: MongoClientOptions = {},
+  meter?: StorageMeter,
+): Promise<MongoClient> {
   const client = createClient(url, overrides);
+  if (meter !== undefined) reportConnections(client, meter);
   const discovery = new ServerDiscovery(client);
   try {
     await Promise.race([client.connect(), discovery.failed]);

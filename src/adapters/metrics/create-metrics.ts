@@ -1,0 +1,63 @@
+import { AggregatorRegistry, collectDefaultMetrics, Registry } from 'prom-client';
+import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
+import type { PetRepository } from '../../application/ports/pet-repository.ts';
+import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
+import type { StorageMeter } from '../../application/ports/storage-meter.ts';
+import type { StorageProbe } from '../../application/ports/storage-probe.ts';
+import type { TokenRefusal, TokenVerifier } from '../../application/ports/token-verifier.ts';
+import { MeasuredApiKeyRepository } from './measured-api-key-repository.ts';
+import { MeasuredPetRepository } from './measured-pet-repository.ts';
+import { MeasuredRateLimiter } from './measured-rate-limiter.ts';
+import { MeasuredStorageProbe } from './measured-storage-probe.ts';
+import { MeasuredTokenVerifier } from './measured-token-verifier.ts';
+import { RequestMetrics } from './request-metrics.ts';
+import { StorageMetrics } from './storage-metrics.ts';
+import { VerificationMetrics } from './verification-metrics.ts';
+
+/** The metrics of a process. Each function that takes a part returns one that measures it. */
+export type Metrics = {
+  readonly requests: RequestMetrics;
+  /** For the storage, when it is opened. */
+  readonly meter: StorageMeter;
+  readonly onTokenRefused: (reason: TokenRefusal) => void;
+  readonly pets: (pets: PetRepository) => PetRepository;
+  readonly keys: (keys: ApiKeyRepository) => ApiKeyRepository;
+  readonly limiter: (limiter: RateLimiter) => RateLimiter;
+  readonly tokens: (tokens: TokenVerifier) => TokenVerifier;
+  readonly probe: (probe: StorageProbe) => StorageProbe;
+  /** The text of a scrape, in the text format 0.0.4 of Prometheus. */
+  readonly text: () => Promise<string>;
+};
+
+/**
+ * Also measures the process from now on: its event loop, its memory and its garbage collection.
+ *
+ * @param deprecatedRoute the pattern of the route whose calls are counted by key
+ * @param worker the number of this process if it is a worker of `node:cluster`. Each of its series then has the number
+ *   as a label, and `textOfWorkers` in the primary process has them. Without the label, the sum over the workers would
+ *   fall when one of them ends, and Prometheus would take that for a restart of all.
+ */
+export function createMetrics(deprecatedRoute: string, worker?: number): Metrics {
+  const registry = new Registry();
+  if (worker !== undefined) {
+    registry.setDefaultLabels({ worker: String(worker) });
+    AggregatorRegistry.setRegistries([registry]);
+    // It answers the primary process from now on.
+    void new AggregatorRegistry();
+  }
+  const requests = new RequestMetrics(registry, deprecatedRoute);
+  const storage = new StorageMetrics(registry);
+  const verifications = new VerificationMetrics(registry);
+  collectDefaultMetrics({ register: registry });
+  return {
+    requests,
+    meter: storage,
+    onTokenRefused: (reason) => verifications.count(reason),
+    pets: (pets) => new MeasuredPetRepository(pets, storage),
+    keys: (keys) => new MeasuredApiKeyRepository(keys, storage),
+    limiter: (limiter) => new MeasuredRateLimiter(limiter, storage, registry),
+    tokens: (tokens) => new MeasuredTokenVerifier(tokens, verifications),
+    probe: (probe) => new MeasuredStorageProbe(probe, storage, registry),
+    text: () => registry.metrics(),
+  };
+}

@@ -1,0 +1,45 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+
+type Labels = Readonly<Record<string, string>>;
+
+type Description = { readonly name: string; readonly help: string };
+
+/**
+ * Exposes counts that others keep. A scrape reads them: counting a request is then one addition, while prom-client's
+ * `inc` looks up the labels each time.
+ */
+export function exposeCounts(
+  registry: Registry,
+  { name, help, labelNames = [] }: Description & { readonly labelNames?: readonly string[] },
+  read: () => Iterable<readonly [Labels, number]>,
+): void {
+  const counter: Counter = new Counter({
+    name,
+    help,
+    labelNames,
+    registers: [registry],
+    collect() {
+      counter.reset();
+      for (const [labels, count] of read()) counter.inc(labels, count);
+    },
+  });
+}
+
+/**
+ * Exposes a figure that can fall, read at each scrape.
+ *
+ * @param description.aggregator what the figure of a service is, given those of its workers. Default: their sum.
+ */
+export function exposeFigure(
+  registry: Registry,
+  description: Description & { readonly aggregator?: 'sum' | 'min' },
+  read: () => number | Promise<number>,
+): void {
+  const gauge: Gauge = new Gauge({
+    ...description,
+    registers: [registry],
+    async collect() {
+      gauge.set(await read());
+    },
+  });
+}

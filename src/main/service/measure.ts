@@ -1,0 +1,35 @@
+import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
+import { DEPRECATED_ROUTE } from '../../adapters/http/wire/deprecation.ts';
+import type { Around } from '../compose.ts';
+
+/**
+ * Loads and creates the metrics of this process. A service without them does not load prom-client.
+ *
+ * @param worker the number of the worker that this process is, if it is one
+ */
+export async function loadMetrics(worker: number | undefined): Promise<Metrics> {
+  const { createMetrics } = await import('../../adapters/metrics/create-metrics.ts');
+  return createMetrics(DEPRECATED_ROUTE, worker);
+}
+
+/** What the metrics put around the parts of the service. */
+export function measuring({ pets, keys, limiter, tokens, probe, requests }: Metrics): Around {
+  return {
+    pets,
+    keys,
+    limiter,
+    tokens,
+    probe,
+    log: (log) => ({
+      ...log,
+      answered(record, request) {
+        log.answered(record, request);
+        requests.answered(record);
+      },
+    }),
+    app: (handle) => (request, response) => {
+      requests.began();
+      handle(request, response);
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import type { Logger } from 'pino';
+import { createMetricsApp } from '../../adapters/http/metrics-app.ts';
+import { listen } from '../../adapters/http/server/listen.ts';
+import type { ServerLimits } from '../../adapters/http/wire/limits.ts';
+import { type Config, InvalidConfig } from '../config/config.ts';
+import { requestLog } from '../log/request-log.ts';
+import { urlOf } from './url-of.ts';
+
+/** Few clients scrape, and none of them sends a body. */
+const LIMITS = {
+  headersTimeoutMs: 5_000,
+  requestTimeoutMs: 5_000,
+  maxConnections: 100,
+  maxHeldBytes: 8 * 1024 * 1024,
+} as const satisfies Partial<ServerLimits>;
+
+/** How long the last scrape may take at the end. */
+const LAST_SCRAPE_MS = 200;
+
+/**
+ * Serves `/metrics`, until the result is disposed of. Scrapes are not measured, and only their failures are logged.
+ *
+ * @param text called for each scrape
+ * @throws {InvalidConfig} when it cannot listen
+ */
+export async function serveMetrics(
+  text: () => Promise<string>,
+  { metricsHost: host, metricsPort: port = 0 }: Pick<Config, 'metricsHost' | 'metricsPort'>,
+  log: Logger,
+): Promise<AsyncDisposable & { readonly url: string }> {
+  const quietLog = { ...requestLog(log), answered: () => {}, connectionTrouble: () => {} };
+  try {
+    const app = createMetricsApp(text, quietLog);
+    const server = await listen(app, { host, port, log: quietLog, limits: LIMITS });
+    return {
+      url: `${urlOf({ host }, server)}/metrics`,
+      async [Symbol.asyncDispose]() {
+        await server.drain(LAST_SCRAPE_MS);
+      },
+    };
+  } catch (error) {
+    if (!(error instanceof Error && 'syscall' in error)) throw error;
+    const message = error.message.replaceAll(/\s+/g, ' ');
+    throw new InvalidConfig([`cannot listen on METRICS_HOST and METRICS_PORT: ${message}`]);
+  }
+}

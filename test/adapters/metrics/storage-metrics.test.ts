@@ -1,0 +1,90 @@
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { StorageMetrics } from '../../../src/adapters/metrics/storage-metrics.ts';
+import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
+import { DamagedPet, IdempotencyKeyReused, PetIdsExhausted } from '../../../src/application/pets/errors.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import { nonZero, seriesOf } from '../../support/metrics.ts';
+
+function measured() {
+  const registry = new Registry();
+  return { storage: new StorageMetrics(registry), series: async () => seriesOf(await registry.metrics()) };
+}
+
+describe('an operation of a storage', () => {
+  it('takes its time, and gives its result', async () => {
+    const { storage, series } = measured();
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const result = storage.measure('list_pets', () => promise);
+    expect(nonZero(await series(), 'petstore_storage_operation_duration_seconds')).toStrictEqual({});
+    resolve('pets');
+    expect(await result).toBe('pets');
+    expect(nonZero(await series(), 'petstore_storage_operation_duration_seconds_count')).toStrictEqual({
+      'petstore_storage_operation_duration_seconds_count{operation="list_pets"}': 1,
+    });
+  });
+
+  it.each([
+    ['unavailable', new StorageUnavailable('away')],
+    ['damaged', new DamagedPet(1n, 'x')],
+    ['damaged', new DamagedApiKey('x', 'y')],
+    ['ids_exhausted', new PetIdsExhausted()],
+    ['bug', new TypeError('x is not a function')],
+    ['bug', Object.assign(new Error('x'), { kind: 'toString' })],
+    ['bug', 'no error'],
+  ])('fails, and is counted as %s: %s', async (kind, error) => {
+    const { storage, series } = measured();
+    await expect(storage.measure('find_pet', () => Promise.reject(error as Error))).rejects.toBe(error);
+    const values = await series();
+    expect(nonZero(values, 'petstore_storage_failures_total')).toStrictEqual({
+      [`petstore_storage_failures_total{operation="find_pet",kind="${kind}"}`]: 1,
+    });
+    expect(values.get('petstore_storage_operation_duration_seconds_count{operation="find_pet"}')).toBe(1);
+  });
+
+  it('does not fail when it says no', async () => {
+    const { storage, series } = measured();
+    const refusal = new IdempotencyKeyReused();
+    await expect(storage.measure('insert_pet_once', () => Promise.reject(refusal))).rejects.toBe(refusal);
+    expect(nonZero(await series(), 'petstore_storage_failures_total')).toStrictEqual({});
+  });
+
+  it('has its failures before the first one, at 0', async () => {
+    const { series } = measured();
+    const values = await series();
+    expect(values.get('petstore_storage_failures_total{operation="list_pets",kind="unavailable"}')).toBe(0);
+  });
+});
+
+describe('a storage', () => {
+  it('reports its ids and commits', async () => {
+    const { storage, series } = measured();
+    storage.idsAllocated(3);
+    storage.idsAllocated(1);
+    storage.insertsCommitted(3);
+    const values = await series();
+    expect(values.get('petstore_id_allocations_total')).toBe(2);
+    expect(values.get('petstore_allocated_ids_total')).toBe(4);
+    expect(values.get('petstore_storage_commit_inserts_sum')).toBe(3);
+    expect(values.get('petstore_storage_commit_inserts_bucket{le="2"}')).toBe(0);
+    expect(values.get('petstore_storage_commit_inserts_bucket{le="4"}')).toBe(1);
+  });
+
+  it('reports its connections', async () => {
+    const { storage, series } = measured();
+    const figures = async () => {
+      const values = await series();
+      return ['connections', 'connections_in_use', 'connection_waiters', 'connection_refusals_total'].map(
+        (name) => values.get(`petstore_storage_${name}`),
+      );
+    };
+    for (const event of ['requested', 'opened', 'taken', 'requested', 'requested'] as const) {
+      storage.connection(event);
+    }
+    expect(await figures()).toStrictEqual([1, 1, 2, 0]);
+    for (const event of ['refused', 'returned', 'taken', 'returned', 'closed'] as const) {
+      storage.connection(event);
+    }
+    expect(await figures()).toStrictEqual([0, 0, 0, 1]);
+  });
+});

@@ -1,0 +1,108 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import type { ConnectionEvent, StorageMeter } from '../../../src/application/ports/storage-meter.ts';
+import { newPet } from '../../../src/domain/pet.ts';
+import { addressOf, freshDatabase, throughPort } from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+import { TcpProxy } from '../../support/tcp-proxy.ts';
+
+const mongo = await sharedMongo();
+const leftOut = mongo === undefined ? ' (left out: no server)' : '';
+const rex = newPet({ name: 'Rex', categoryId: 7n });
+
+class RecordingMeter implements StorageMeter {
+  readonly ids: number[] = [];
+  readonly inserts: number[] = [];
+  readonly #events: ConnectionEvent[] = [];
+
+  idsAllocated(ids: number): void {
+    this.ids.push(ids);
+  }
+
+  insertsCommitted(inserts: number): void {
+    this.inserts.push(inserts);
+  }
+
+  connection(event: ConnectionEvent): void {
+    this.#events.push(event);
+  }
+
+  count(event: ConnectionEvent): number {
+    return this.#events.filter((one) => one === event).length;
+  }
+
+  get open(): number {
+    return this.count('opened') - this.count('closed');
+  }
+
+  get inUse(): number {
+    return this.count('taken') - this.count('returned');
+  }
+
+  get waiting(): number {
+    return this.count('requested') - this.count('taken') - this.count('refused');
+  }
+}
+
+async function metered(url: string) {
+  const meter = new RecordingMeter();
+  const storage = await openMongoStorage(url, { autoMigrate: false, meter });
+  onTestFinished(storage.close);
+  return { meter, ...storage };
+}
+
+describe.skipIf(mongo === undefined)(`the meter of a MongoDB storage${leftOut}`, () => {
+  it('learns of the ids and the commits that inserts share', async () => {
+    const { url } = await freshDatabase(mongo!);
+    const { pets, meter } = await metered(url);
+    await pets.insert(rex);
+    expect([meter.ids, meter.inserts]).toStrictEqual([[1], [1]]);
+
+    await Promise.all(Array.from({ length: 50 }, () => pets.insert(rex)));
+
+    const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count);
+    expect([sum(meter.ids), sum(meter.inserts)]).toStrictEqual([51, 51]);
+    // The first of the 50 goes alone.
+    expect(meter.ids).toStrictEqual([1, 1, 49]);
+    expect(meter.inserts.length).toBeLessThan(10);
+  });
+
+  it('counts a batch without the documents that the server has rejected', async () => {
+    const { url, counters } = await freshDatabase(mongo!);
+    const { pets, meter } = await metered(url);
+    await pets.insert(rex);
+    await counters.updateOne({ _id: 'pets' }, { $set: { last: 0n } });
+
+    await Promise.all([pets.insert(rex), pets.insert(rex)]);
+
+    expect(meter.ids.length).toBeGreaterThan(3);
+    expect(meter.inserts.reduce((total, count) => total + count)).toBe(3);
+  });
+
+  it('learns of every connection, and of the calls that wait for one or get none', async () => {
+    const { url } = await freshDatabase(mongo!);
+    const proxy = await new TcpProxy(addressOf(url)).listen();
+    onTestFinished(() => proxy.close());
+    const { pets, meter, close } = await metered(
+      `${throughPort(url, proxy.port)}&maxPoolSize=1&waitQueueTimeoutMS=50&retryReads=false`,
+    );
+    await pets.list({ limit: 1 });
+    expect([meter.open, meter.inUse, meter.waiting]).toStrictEqual([1, 0, 0]);
+
+    const release = proxy.hold('find');
+    const first = pets.list({ limit: 1 });
+    const forward = await release;
+    expect([meter.open, meter.inUse, meter.waiting]).toStrictEqual([1, 1, 0]);
+    const second = pets.list({ limit: 2, status: 'sold' });
+    await expect.poll(() => meter.count('refused')).toBeGreaterThan(0);
+    forward();
+    await first;
+    expect(await second).toStrictEqual([]);
+    await expect.poll(() => [meter.open, meter.inUse, meter.waiting]).toStrictEqual([1, 0, 0]);
+
+    await close();
+    expect(meter.open).toBe(0);
+    await expect(pets.list({ limit: 1 })).rejects.toThrow(StorageUnavailable);
+  });
+});

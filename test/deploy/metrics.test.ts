@@ -1,0 +1,164 @@
+import { spawnSync } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it } from 'vitest';
+import { DURATION_BUCKETS } from '../../src/adapters/metrics/request-metrics.ts';
+import { ask } from '../support/client.ts';
+import { scrape } from '../support/metrics.ts';
+import { ROOT, run } from '../support/process.ts';
+import { startService } from '../support/service.ts';
+import { testDirectory } from '../support/test-directory.ts';
+
+const DASHBOARD = 'deploy/grafana/petstore.json';
+const ALERTS = 'deploy/prometheus/alerts.yaml';
+const ALERT_TESTS = 'deploy/prometheus/alerts.test.yaml';
+
+/** What Prometheus adds to every series, and a metric that it makes itself. */
+const TARGET_LABELS = ['job', 'instance'];
+const OF_PROMETHEUS = ['up'];
+
+type Panel = {
+  readonly id: number;
+  readonly title: string;
+  readonly targets: readonly { readonly expr: string; readonly legendFormat: string }[];
+};
+
+const { panels, templating } = JSON.parse(await readFile(join(ROOT, DASHBOARD), 'utf8')) as {
+  readonly panels: readonly Panel[];
+  readonly templating: { readonly list: readonly { readonly name: string; readonly query: string }[] };
+};
+const alerts = await readFile(join(ROOT, ALERTS), 'utf8');
+
+/** The expressions of the rules: on the line of `expr`, or in the lines below it that are indented further. */
+const ruleExpressions = Array.from(
+  alerts.matchAll(/^( +)(?:- )?expr: (?:\|\n((?:\1 +.*\n)+)|(.*)\n)/gm),
+  ([, , block, line]) => block ?? line ?? '',
+);
+const recorded = Array.from(alerts.matchAll(/^ +- record: (\S+)$/gm), ([, name = '']) => name);
+
+type Metrics = ReadonlyMap<string, ReadonlySet<string>>;
+
+type Use = { readonly name: string; readonly labels: readonly string[] };
+
+/** The metrics of an expression, each with the labels that the expression selects it by or keeps of it. */
+function usesOf(expression: string): readonly Use[] {
+  const grouped = Array.from(expression.matchAll(/\bby \(([^)]*)\)/g), ([, list = '']) =>
+    list.split(/, */),
+  ).flat();
+  const names = expression
+    .replaceAll(/\bby \([^)]*\)/g, ' ')
+    .matchAll(/\b([a-zA-Z_:][\w:]*)(?:\{([^}]*)\})?(?![\w:]*\s*\()/g);
+  return Array.from(names, ([, name = '', matchers = '']) => ({
+    name,
+    labels: [...matchers.matchAll(/(\w+)\s*[=!]~?/g)].map(([, label = '']) => label).concat(grouped),
+  })).filter(({ name }) => !['or', 'and', 'unless', 'by', 'd', 'h', 'm', 's'].includes(name));
+}
+
+/** The labels of each metric that a real service exposes after real requests, or that Prometheus makes from them. */
+async function existing(): Promise<Metrics> {
+  setFlagsFromString('--expose-gc');
+  const { url, metricsUrl } = await startService({ METRICS_PORT: '0' });
+  await ask(`${url}/v1/pets`, { body: '{"name":"Rex","categoryId":7}' });
+  await ask(`${url}/v1/pets/1`);
+  runInNewContext('gc')();
+  const read = async () => {
+    const found = new Map<string, Set<string>>();
+    for (const series of (await scrape(metricsUrl)).keys()) {
+      const [name = '', labels = ''] = series.split('{');
+      const known = found.get(name) ?? new Set(TARGET_LABELS);
+      for (const [, label = ''] of labels.matchAll(/(\w+)="/g)) known.add(label);
+      found.set(name, known);
+    }
+    return found;
+  };
+  // The observer of the garbage collection gets its entries later.
+  await expect.poll(async () => (await read()).has('nodejs_gc_duration_seconds_sum')).toBe(true);
+  const others = [...OF_PROMETHEUS, ...recorded].map((name) => [name, new Set(TARGET_LABELS)] as const);
+  return new Map([...(await read()), ...others]);
+}
+
+function expectToExist(uses: readonly Use[], metrics: Metrics): void {
+  expect(uses).not.toStrictEqual([]);
+  for (const { name, labels } of uses) {
+    expect([...metrics.keys()]).toContain(name);
+    for (const label of labels) expect([...metrics.get(name)!], name).toContain(label);
+  }
+}
+
+const NO_PROMTOOL = 'there is no promtool, which is in the package prometheus of Debian';
+
+async function expectToPass(command: string, file: string): Promise<void> {
+  const promtool = run('promtool', [...command.split(' '), file]);
+  expect(await promtool.ended, `${promtool.stdout}${promtool.stderr}`).toStrictEqual({
+    code: 0,
+    signal: null,
+  });
+}
+
+function hasPromtool(): boolean {
+  const { error } = spawnSync('promtool', ['--version']);
+  return error === undefined;
+}
+
+describe('the dashboard', () => {
+  it('asks for metrics that exist, and shows labels that they have', async () => {
+    const metrics = await existing();
+    for (const { expr, legendFormat } of panels.flatMap(({ targets }) => targets)) {
+      const uses = usesOf(expr.replaceAll('$__rate_interval', '5m'));
+      expectToExist(uses, metrics);
+      const shown = Array.from(legendFormat.matchAll(/\{\{(\w+)\}\}/g), ([, label = '']) => label);
+      expectToExist(
+        uses.map(({ name }) => ({ name, labels: shown })),
+        metrics,
+      );
+    }
+  });
+
+  it('has a different id for each panel, and variables that exist', () => {
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    const variables = templating.list.map(({ name }) => name);
+    const used = JSON.stringify(panels).matchAll(/\$\{?(\w+)/g);
+    for (const [, name = ''] of used) expect([...variables, '__rate_interval']).toContain(name);
+    const queries = templating.list.map(({ query }) => /^label_values\((\w+)/.exec(query)?.[1]);
+    expect(queries).toStrictEqual([undefined, 'petstore_storage_ready', 'petstore_storage_ready']);
+  });
+});
+
+describe('the expressions of the dashboard', () => {
+  it('pass promtool', async ({ skip }) => {
+    if (!hasPromtool()) skip(NO_PROMTOOL);
+    const expressions = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+    const rules = expressions.map((expr, index) => ({
+      record: `dashboard:${index}`,
+      expr: expr.replaceAll('$__rate_interval', '5m').replaceAll('$', ''),
+    }));
+    // JSON is YAML.
+    const file = join(await testDirectory(), 'rules.yaml');
+    await writeFile(file, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }));
+    await expectToPass('check rules', file);
+  });
+});
+
+describe('the alert rules', () => {
+  it('ask for metrics that exist', async () => {
+    const metrics = await existing();
+    expect(ruleExpressions).toHaveLength(alerts.split('expr:').length - 1);
+    for (const expression of ruleExpressions) expectToExist(usesOf(expression), metrics);
+  });
+
+  it('have a bucket at the objective of the latency', () => {
+    const bounds = new Set(Array.from(alerts.matchAll(/le="([^"]*)"/g), ([, le]) => Number(le)));
+    expect(bounds).toStrictEqual(new Set([0.25]));
+    expect(DURATION_BUCKETS).toContain(0.25);
+  });
+
+  it.for([
+    ['check rules', ALERTS],
+    ['test rules', ALERT_TESTS],
+  ] as const)('pass promtool: %s', async ([command, file], { skip }) => {
+    if (!hasPromtool()) skip(NO_PROMTOOL);
+    await expectToPass(command, file);
+  });
+});

@@ -1,0 +1,329 @@
+import { createConnection } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
+import { mintKey } from '../../../src/adapters/tokens/token.ts';
+import { CreateKey } from '../../../src/application/keys/create-key.ts';
+import { SCOPES } from '../../../src/domain/api-key.ts';
+import { InvalidConfig } from '../../../src/main/config/config.ts';
+import { ask, connect, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
+import { addressOf, freshDatabase, throughPort } from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+import { nonZero, scrape } from '../../support/metrics.ts';
+import { runService } from '../../support/process.ts';
+import { startService } from '../../support/service.ts';
+import { newFile } from '../../support/sqlite.ts';
+import { TcpProxy } from '../../support/tcp-proxy.ts';
+
+const mongo = await sharedMongo();
+const leftOut = mongo === undefined ? ' (left out: no server)' : '';
+const ON = { METRICS_PORT: '0' };
+const PET = '{"name":"Rex","categoryId":7}';
+
+const requests = (method: string, route: string, status_class: string) =>
+  `http_request_duration_seconds_count{method="${method}",route="${route}",status_class="${status_class}"}`;
+
+describe('the metrics of a service', () => {
+  it('are off by default', async () => {
+    const { metricsUrl } = await startService();
+    expect(metricsUrl).toBeUndefined();
+  });
+
+  it('count what requests and storage did', async () => {
+    const { url, metricsUrl } = await startService({ ...ON, API_KEYS: `tom=${KEY}` });
+    await ask(`${url}/v1/pets`, { body: PET });
+    await ask(`${url}/v1/pets`, { body: PET, headers: { 'idempotency-key': 'a' } });
+    await ask(`${url}/v1/pets?limit=1`);
+    await ask(`${url}/v1/pets/1`);
+    await ask(`${url}/v1/pets/9`, { method: 'HEAD' });
+    await ask(`${url}/v1/pets`, { key: '' });
+    await ask(`${url}/v1/pets`, { key: mintKey().token });
+    await ask(`${url}/nothing`);
+    await ask(`${url}/readyz`);
+    const series = await scrape(metricsUrl);
+    expect(nonZero(series, 'http_request_duration_seconds_count')).toStrictEqual({
+      [requests('POST', '/v1/pets', '2xx')]: 2,
+      [requests('GET', '/v1/pets', '2xx')]: 1,
+      [requests('GET', '/v1/pets/:petId', '2xx')]: 1,
+      [requests('HEAD', '/v1/pets/:petId', '4xx')]: 1,
+      [requests('GET', 'none', '4xx')]: 3,
+      [requests('GET', '/readyz', '2xx')]: 1,
+    });
+    expect(nonZero(series, 'petstore_')).toMatchObject({
+      'petstore_storage_operation_duration_seconds_count{operation="insert_pet"}': 1,
+      'petstore_storage_operation_duration_seconds_count{operation="insert_pet_once"}': 1,
+      'petstore_storage_operation_duration_seconds_count{operation="list_pets"}': 1,
+      'petstore_storage_operation_duration_seconds_count{operation="find_pet"}': 2,
+      'petstore_storage_operation_duration_seconds_count{operation="find_key"}': 1,
+      'petstore_deprecated_calls_total{key_id="tom"}': 2,
+      'petstore_key_verifications_total{outcome="accepted"}': 5,
+      'petstore_key_verifications_total{outcome="unknown"}': 1,
+      petstore_storage_ready: 1,
+    });
+    expect(nonZero(series, 'petstore_storage_failures_total')).toStrictEqual({});
+    expect(series.get('http_requests_in_flight')).toBe(0);
+    for (const name of [
+      'process_cpu_seconds_total',
+      'process_resident_memory_bytes',
+      'nodejs_heap_size_used_bytes',
+    ]) {
+      expect(series.get(name), name).toBeGreaterThan(0);
+    }
+    expect(series.get('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThanOrEqual(0);
+  });
+
+  it('count why keys were refused, and what the rate limit did', async () => {
+    const DATABASE_URL = `sqlite:${await newFile()}`;
+    const { keys, close } = await openSqliteKeys(DATABASE_URL.slice('sqlite:'.length));
+    onTestFinished(close);
+    const create = new CreateKey(keys, mintKey, () => new Date());
+    const soon = new Date(Date.now() + 3_600_000);
+    const limited = await create.execute({
+      label: 'limited',
+      scopes: SCOPES,
+      rateLimit: { requests: 1, seconds: 60 },
+    });
+    const expired = await create.execute({ label: 'expired', scopes: SCOPES, expiresAt: soon });
+    const revoked = await create.execute({ label: 'revoked', scopes: SCOPES });
+    await keys.expire(expired.key.id, new Date(0));
+    await keys.revoke(revoked.key.id, new Date(0));
+    const { url, metricsUrl } = await startService({ ...ON, API_KEYS: '', DATABASE_URL });
+    const statuses: number[] = [];
+    for (const { token: key } of [limited, limited, expired, revoked]) {
+      const { status } = await ask(`${url}/v1/pets`, { key });
+      statuses.push(status);
+    }
+    expect(statuses).toStrictEqual([200, 429, 401, 401]);
+    const series = await scrape(metricsUrl);
+    expect(nonZero(series, 'petstore_key_verifications_total')).toStrictEqual({
+      'petstore_key_verifications_total{outcome="accepted"}': 2,
+      'petstore_key_verifications_total{outcome="expired"}': 1,
+      'petstore_key_verifications_total{outcome="revoked"}': 1,
+    });
+    expect(nonZero(series, 'petstore_rate_limit_decisions_total')).toStrictEqual({
+      'petstore_rate_limit_decisions_total{decision="allowed"}': 1,
+      'petstore_rate_limit_decisions_total{decision="limited"}': 1,
+    });
+  });
+
+  it('count the inserts that share a commit of SQLite', async () => {
+    const { url, metricsUrl } = await startService({ ...ON, DATABASE_URL: `sqlite:${await newFile()}` });
+    await Promise.all(Array.from({ length: 20 }, () => ask(`${url}/v1/pets`, { body: PET })));
+    const series = await scrape(metricsUrl);
+    expect(series.get('petstore_storage_commit_inserts_sum')).toBe(20);
+    expect(series.get('petstore_storage_commit_inserts_count')).toBeLessThanOrEqual(20);
+  });
+
+  it('do not grow with what clients send', async () => {
+    const { url, metricsUrl } = await startService({ ...ON, LOG_LEVEL: 'silent' });
+    const send = async (bytes: string) => {
+      const socket = createConnection(Number(new URL(url).port), '127.0.0.1');
+      socket.write(bytes);
+      return text(socket);
+    };
+    const last = (n: number) => `Host: x\r\nConnection: close\r\nX-Request-Id: ${n}\r\n\r\n`;
+    const visit = async (n: number) => {
+      const method = ['GET', 'PROPFIND', 'QUERY', 'M-SEARCH', 'DELETE', 'NONSENSE'][n % 6]!;
+      const path = `/v1/pets${n % 2 === 0 ? '' : `/${n}`}/${n}`;
+      const key = `Authorization: Bearer key-number-${n}-of-many\r\n`;
+      expect(await send(`${method} ${path} HTTP/1.1\r\n${key}${last(n)}`)).toMatch(/^HTTP\/1.1 40[01] /);
+    };
+    const pipeline = async (n: number) => {
+      const line = (i: number) => `${['GET', 'PROPFIND', 'PURGE', 'DELETE'][i % 4]} /${n}/${i}?${i} HTTP/1.1`;
+      const lines = Array.from({ length: 1_000 }, (_, i) => `${line(i)}\r\nHost: x\r\n\r\n`);
+      const answers = await send(`${lines.join('')}GET /last HTTP/1.1\r\n${last(n)}`);
+      expect(answers.match(/HTTP\/1.1 404 /g)).toHaveLength(1_001);
+    };
+    for (let n = 0; n < 12; n++) await visit(n);
+    await pipeline(0);
+    const before = await scrape(metricsUrl);
+    await Promise.all(Array.from({ length: 88 }, (_, i) => visit(i + 12)));
+    await Promise.all(Array.from({ length: 9 }, (_, i) => pipeline(i + 1)));
+    const after = await scrape(metricsUrl);
+    const names = (series: typeof after) =>
+      [...series.keys()].filter((name) => /^(?:http|petstore)_/.test(name));
+    expect(names(after)).toStrictEqual(names(before));
+    expect(after.get(requests('OTHER', 'none', '4xx'))).toBeGreaterThan(4_000);
+    expect(after.get('http_requests_in_flight')).toBe(0);
+  });
+
+  it('have requests in flight while they are', async () => {
+    const { url, metricsUrl, stop } = await startService(ON);
+    const inFlight = async () => (await scrape(metricsUrl)).get('http_requests_in_flight');
+    const { complete } = await stalledCreate(url);
+    expect(await inFlight()).toBe(1);
+    const aborted = await connect(url);
+    const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nExpect: 100-continue\r\n`;
+    await aborted.send(`${head}Content-Type: application/json\r\nContent-Length: 30\r\n\r\n`);
+    expect((await aborted.answer()).status).toBe(100);
+    expect(await inFlight()).toBe(2);
+
+    aborted.abort();
+    await expect.poll(inFlight).toBe(1);
+    expect(nonZero(await scrape(metricsUrl), 'http_request_duration_seconds_count')).toStrictEqual({
+      [requests('POST', '/v1/pets', '4xx')]: 1,
+    });
+    void stop();
+    expect((await complete()).status).toBe(201);
+  });
+});
+
+describe('the port of the metrics', () => {
+  it('is watched through a drain, and closes last', async () => {
+    const service = runService({ ...ON, API_KEYS: KEY });
+    const url = await service.url();
+    const { metricsUrl } = await service.logged(/metrics at [^"]+/);
+    expect(metricsUrl).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d*\/metrics$/);
+    const { complete } = await stalledCreate(url);
+
+    service.signal('SIGTERM');
+    await service.logged('shutting down');
+
+    expect((await scrape(String(metricsUrl))).get('http_requests_in_flight')).toBe(1);
+    expect(await complete()).toStrictEqual(CREATED);
+    expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+    await expect(fetch(String(metricsUrl))).rejects.toThrow('fetch failed');
+    expect(service.stderr).toBe('');
+  });
+
+  it('answers nothing of the API, and the API has no metrics', async () => {
+    const { url, metricsUrl = '' } = await startService(ON);
+    const [api, metrics] = await Promise.all([
+      fetch(`${url}/metrics`),
+      fetch(metricsUrl.replace('/metrics', '/livez')),
+    ]);
+    expect([api.status, metrics.status]).toStrictEqual([404, 404]);
+    expect(await metrics.json()).toMatchObject({ code: 'ROUTE_NOT_FOUND', status: 404 });
+  });
+
+  it('answers bytes that are not HTTP, and counts none of its own requests', async () => {
+    const { url, metricsUrl = '', log } = await startService(ON);
+    const connection = await connect(metricsUrl);
+    await connection.send('nonsense\r\n\r\n');
+    expect((await connection.answer()).status).toBe(400);
+    const other = await connect(url);
+    await other.send('nonsense\r\n\r\n');
+    expect((await other.answer()).status).toBe(400);
+    await scrape(metricsUrl);
+    const series = await scrape(metricsUrl);
+    expect(nonZero(series, 'http_')).toStrictEqual({ http_unparsed_requests_total: 1 });
+    expect(log.filter(({ msg }) => msg === 'request')).toHaveLength(1);
+  });
+
+  it('is on METRICS_HOST', async () => {
+    const { metricsUrl } = await startService({ ...ON, METRICS_HOST: '::1' });
+    expect(metricsUrl).toMatch(/^http:\/\/\[::1\]:\d+\/metrics$/);
+    expect((await scrape(metricsUrl)).size).toBeGreaterThan(100);
+  });
+
+  it('that another program has stops the start with one line', async () => {
+    const { port: METRICS_PORT } = await silentServer();
+    await expect(startService({ METRICS_PORT })).rejects.toThrow(InvalidConfig);
+    const service = runService({ API_KEYS: KEY, METRICS_PORT });
+    expect(await service.ended).toStrictEqual({ code: 1, signal: null });
+    expect(service.stderr).toBe(
+      `petstore: cannot listen on METRICS_HOST and METRICS_PORT: listen EADDRINUSE: address already in use 127.0.0.1:${METRICS_PORT}\n`,
+    );
+    expect(service.stdout).toBe('');
+  });
+
+  it('is free again when the start fails later', async () => {
+    const { port: PORT } = await silentServer();
+    const { port: METRICS_PORT } = new URL((await startService(ON)).metricsUrl ?? '');
+    await expect(startService({ PORT, METRICS_PORT })).rejects.toThrow('EADDRINUSE');
+    const free = await freePort();
+    await expect(startService({ PORT, METRICS_PORT: free })).rejects.toThrow(`127.0.0.1:${PORT}`);
+    const { metricsUrl } = await startService({ METRICS_PORT: free });
+    expect(new URL(metricsUrl ?? '').port).toBe(free);
+  });
+
+  it('loads prom-client only when it is on', async () => {
+    const hook = `
+      import { registerHooks } from 'node:module';
+      registerHooks({ load(url, context, next) {
+        if (url.includes('/node_modules/prom-client/')) process.stderr.write('loaded ' + url + '\\n');
+        return next(url, context);
+      } });`;
+    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(hook)}`;
+    const loaded = async (env: Record<string, string>) => {
+      const service = runService({ API_KEYS: KEY, NODE_OPTIONS, ...env });
+      await ask(`${await service.url()}/v1/pets`);
+      await service.kill();
+      return service.stderr;
+    };
+    expect(await loaded({})).toBe('');
+    expect(await loaded(ON)).toContain('loaded ');
+  });
+});
+
+describe.skipIf(mongo === undefined)(`the metrics of a service with MongoDB${leftOut}`, () => {
+  it('have its connections, its ids and its failures', async () => {
+    const { url: databaseUrl } = await freshDatabase(mongo!);
+    const proxy = await new TcpProxy(addressOf(databaseUrl)).listen();
+    onTestFinished(() => proxy.close());
+    const DATABASE_URL = `${throughPort(databaseUrl, proxy.port)}&serverSelectionTimeoutMS=100`;
+    const { url, metricsUrl } = await startService({ ...ON, DATABASE_URL });
+    expect((await ask(`${url}/v1/pets`, { body: PET })).status).toBe(201);
+    const series = await scrape(metricsUrl);
+    expect(series.get('petstore_storage_connections')).toBeGreaterThan(0);
+    expect(series.get('petstore_storage_connection_waiters')).toBe(0);
+    expect(nonZero(series, 'petstore_')).toMatchObject({
+      petstore_id_allocations_total: 1,
+      petstore_allocated_ids_total: 1,
+      petstore_storage_commit_inserts_sum: 1,
+      petstore_storage_ready: 1,
+    });
+
+    await proxy.close();
+    expect((await ask(`${url}/readyz`)).status).toBe(503);
+    const away = await scrape(metricsUrl);
+    expect(away.get('petstore_storage_ready')).toBe(0);
+    expect(away.get('petstore_storage_failures_total{operation="check",kind="unavailable"}')).toBeGreaterThan(
+      0,
+    );
+    expect(away.get(requests('GET', '/readyz', '5xx'))).toBe(1);
+  });
+
+  it('are those of all workers, each with its number', { timeout: 30_000 }, async () => {
+    const { url: DATABASE_URL } = await freshDatabase(mongo!);
+    const service = runService({ ...ON, API_KEYS: KEY, DATABASE_URL, WORKERS: '2' });
+    const url = await service.url();
+    const metricsUrl = String((await service.logged(/metrics at [^"]+/))['metricsUrl']);
+    // Each connection goes to the next worker.
+    for (let n = 0; n < 6; n++) await ask(`${url}/v1/pets`, { headers: { connection: 'close' } });
+    const lists = (worker: number) =>
+      `${requests('GET', '/v1/pets', '2xx').slice(0, -1)},worker="${worker}"}`;
+    const series = await scrape(metricsUrl);
+    expect(nonZero(series, 'http_request_duration_seconds_count')).toStrictEqual({
+      [lists(1)]: 3,
+      [lists(2)]: 3,
+    });
+    expect(nonZero(series, 'petstore_storage_ready')).toStrictEqual({
+      'petstore_storage_ready{worker="1"}': 1,
+      'petstore_storage_ready{worker="2"}': 1,
+    });
+    expect(series.get('process_start_time_seconds{worker="1"}')).toBeUndefined();
+    expect(series.get('nodejs_eventloop_lag_p99_seconds{worker="2"}')).toBeGreaterThanOrEqual(0);
+
+    const second = service.log.find(({ msg, worker }) => msg === 'a worker listens' && worker === 2);
+    process.kill(Number(second?.['pid']), 'SIGKILL');
+    await service.printed(/"worker":3,"pid":\d+,"msg":"a worker listens"/);
+    const after = await scrape(metricsUrl);
+    expect(after.get(lists(1))).toBe(3);
+    expect(nonZero(after, 'petstore_storage_ready')).toStrictEqual({
+      'petstore_storage_ready{worker="1"}': 1,
+      'petstore_storage_ready{worker="3"}': 1,
+    });
+
+    service.signal('SIGTERM');
+    expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+    await expect(fetch(metricsUrl)).rejects.toThrow('fetch failed');
+  });
+});
+
+async function freePort(): Promise<string> {
+  const service = await startService(ON);
+  const { port } = new URL(service.metricsUrl ?? '');
+  await service.stop();
+  return port;
+}

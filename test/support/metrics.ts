@@ -1,0 +1,28 @@
+/** What a metrics page says: the value of each series, by its name and labels as they are in the text. */
+export type Series = ReadonlyMap<string, number>;
+
+/** Parses a text in the format of Prometheus. Throws for a line of any other form, and for a series that comes twice. */
+export function seriesOf(text: string): Series {
+  const series = new Map<string, number>();
+  for (const line of text.split('\n')) {
+    if (line === '' || /^# (?:HELP|TYPE) \S+ \S/.test(line)) continue;
+    const match = /^([a-zA-Z_:][\w:]*(?:\{(?:[a-zA-Z_]\w*="(?:[^"\\]|\\.)*",?)*\})?) (\S+)$/.exec(line);
+    if (match === null) throw new Error(`not a sample: ${line}`);
+    const [, name = '', value] = match;
+    if (series.has(name)) throw new Error(`twice: ${name}`);
+    series.set(name, Number(value));
+  }
+  return series;
+}
+
+/** Reads the metrics of a service, without any check. */
+export async function scrape(metricsUrl: string | undefined): Promise<Series> {
+  const response = await fetch(metricsUrl ?? 'METRICS_PORT is not set');
+  if (response.status !== 200) throw new Error(await response.text());
+  return seriesOf(await response.text());
+}
+
+/** The series whose names begin so, without those that are 0. */
+export function nonZero(series: Series, prefix: string): Record<string, number> {
+  return Object.fromEntries([...series].filter(([name, value]) => name.startsWith(prefix) && value !== 0));
+}
