@@ -2,7 +2,6 @@ import 'reflect-metadata';
 import type { RequestListener } from 'node:http';
 import { container, instanceCachingFactory } from 'tsyringe';
 import { createApp } from '../adapters/http/app.ts';
-import { baseUrl } from '../adapters/http/middleware/request-target.ts';
 import type { RequestLog } from '../adapters/http/wire/request-log.ts';
 import { InMemoryRateLimiter } from '../adapters/memory/rate-limiter.ts';
 import { InMemoryTokenVerifier, type KnownKey } from '../adapters/memory/token-verifier.ts';
@@ -28,7 +27,6 @@ import type { RateLimiter } from '../application/ports/rate-limiter.ts';
 import type { StorageProbe } from '../application/ports/storage-probe.ts';
 import type { TokenRefusal, TokenVerifier } from '../application/ports/token-verifier.ts';
 import type { Config } from './config/config.ts';
-import { NO_TRACING, type Tracing } from './tracing/tracing.ts';
 
 /** Everything that the service and the commands are made of. Each name is a token of the container. */
 export type Parts = {
@@ -51,7 +49,6 @@ export type Parts = {
   onTokenRefused: (reason: TokenRefusal) => void;
 
   // What the container makes from them. A given part replaces the one made here.
-  tracing: Pick<Tracing, 'useCase' | 'requests'>;
   now: () => Date;
   mint: () => MintedKey;
   source: PetSource;
@@ -80,14 +77,13 @@ export type Around = { readonly [Name in keyof Parts]?: (part: Parts[Name]) => P
 type Factories = { readonly [Name in keyof Parts]?: (resolve: Resolve) => Parts[Name] };
 
 const FACTORIES = {
-  tracing: () => NO_TRACING,
   now: () => () => new Date(),
   mint: () => mintKey,
   onTokenRefused: () => () => {},
 
-  listPets: (resolve) => resolve('tracing').useCase('ListPets', new ListPets(resolve('pets'))),
-  createPet: (resolve) => resolve('tracing').useCase('CreatePet', new CreatePet(resolve('pets'))),
-  getPet: (resolve) => resolve('tracing').useCase('GetPet', new GetPet(resolve('pets'))),
+  listPets: (resolve) => new ListPets(resolve('pets')),
+  createPet: (resolve) => new CreatePet(resolve('pets')),
+  getPet: (resolve) => new GetPet(resolve('pets')),
 
   createKey: (resolve) => new CreateKey(resolve('keys'), resolve('mint'), resolve('now')),
   revokeKey: (resolve) => new RevokeKey(resolve('keys'), resolve('now')),
@@ -109,7 +105,7 @@ const FACTORIES = {
   },
   app: (resolve) => {
     const { publicUrl, trustProxy, corsOrigins, rateLimit } = resolve('settings');
-    const app = createApp({
+    return createApp({
       publicUrl,
       trustProxy,
       corsOrigins,
@@ -124,7 +120,6 @@ const FACTORIES = {
       now: resolve('now'),
       isDraining: resolve('isDraining'),
     });
-    return resolve('tracing').requests(app, baseUrl(publicUrl, trustProxy));
   },
 } satisfies Factories;
 
@@ -133,16 +128,17 @@ const FACTORIES = {
  * command and for the tests.
  *
  * @param given what the caller has opened or chosen. Resolving a part that is neither given nor made here throws
- * @param around goes around parts that are given or made here
+ * @param arounds go around parts that are given or made here, the first one innermost
  */
-export function compose(given: Partial<Parts>, around: Around = {}): Resolve {
+export function compose(given: Partial<Parts>, ...arounds: readonly Around[]): Resolve {
   const root = container.createChildContainer();
   const resolve: Resolve = (name) => root.resolve(name);
-  const wrappers: Readonly<Record<string, ((part: never) => unknown) | undefined>> = around;
-  const wrap = (name: string, part: unknown) => {
-    const wrapper = wrappers[name];
-    return wrapper === undefined ? part : wrapper(part as never);
-  };
+  const wrappers: readonly Readonly<Record<string, ((part: never) => unknown) | undefined>>[] = arounds;
+  const wrap = (name: string, bare: unknown) =>
+    wrappers.reduce(
+      (part, { [name]: wrapper }) => (wrapper === undefined ? part : wrapper(part as never)),
+      bare,
+    );
   for (const [name, make] of Object.entries<(resolve: Resolve) => unknown>(FACTORIES)) {
     root.register(name, { useFactory: instanceCachingFactory(() => wrap(name, make(resolve))) });
   }

@@ -73,16 +73,28 @@ export async function start(config: Config, log: Logger, options: StartOptions =
     ...(metrics !== undefined && { meter: metrics.meter }),
   });
   opening.defer(() => storage.close());
-  const { drain, ...service } = await startOn(storage, config, log, { ...options, metrics, certificate });
-  const opened = opening.move();
+  const tracing = await tracingOf(config, log);
+  opening.defer(() => tracing.stop());
+  const opened = { config, log, storage: tracing.storage(storage), certificate, metrics, tracing };
+  const { drain, ...service } = await startOn(opened, options);
+  const open = opening.move();
   const stop = async () => {
     const cutOff = await drain();
-    await opened.disposeAsync();
+    await open.disposeAsync();
     return cutOff;
   };
   let stopped: Promise<number> | undefined;
   return { ...service, metricsUrl, stop: () => (stopped ??= stop()) };
 }
+
+type Opened = {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly storage: ServiceStorage;
+  readonly certificate: Certificate | undefined;
+  readonly metrics: Metrics | undefined;
+  readonly tracing: Tracing;
+};
 
 type Started = Pick<Service, 'url' | 'madeKey' | 'renewCertificate'> & {
   /** Ends what uses the storage. Resolves with the number of connections that had to be cut off. */
@@ -90,40 +102,24 @@ type Started = Pick<Service, 'url' | 'madeKey' | 'renewCertificate'> & {
 };
 
 async function startOn(
-  storage: ServiceStorage,
-  config: Config,
-  log: Logger,
-  options: StartOptions & {
-    readonly metrics: Metrics | undefined;
-    readonly certificate: Certificate | undefined;
-  },
+  { config, log, storage, certificate, metrics, tracing }: Opened,
+  { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits, keys: given }: StartOptions,
 ): Promise<Started> {
-  const {
-    now = () => new Date(),
-    recordUsesEveryMs = RECORD_USES_EVERY_MS,
-    limits,
-    metrics,
-    certificate,
-  } = options;
-  const tracing = await tracingOf(config, log);
-  const { pets, keys, probe, limiter } = tracing.storage(storage);
-  const { known, made } = options.keys ?? (await startKeys(config, keys, { now, log }));
-  const given = {
+  const { pets, keys, probe, limiter } = storage;
+  const { known, made } = given ?? (await startKeys(config, keys, { now, log }));
+  const parts = {
     pets,
     keys,
     probe,
     ...(limiter !== undefined && { limiter }),
+    ...(metrics !== undefined && { onTokenRefused: metrics.onTokenRefused }),
     settings: config,
     knownKeys: known,
     log: tracing.requestLog(log),
-    tracing,
     now,
     isDraining: () => server.isDraining,
   };
-  const resolve =
-    metrics === undefined
-      ? compose(given)
-      : compose({ ...given, onTokenRefused: metrics.onTokenRefused }, measuring(metrics));
+  const resolve = compose(parts, tracing.around, metrics === undefined ? {} : measuring(metrics));
   const server: HttpServer = await listen(resolve('app'), {
     host: config.host,
     port: config.port,
@@ -140,8 +136,7 @@ async function startOn(
     const cutOff = await server.drain(config.shutdownTimeoutMs, config.shutdownDelayMs);
     clearInterval(recording);
     // A storage that does not answer does not delay the stop.
-    const usesRecorded = Promise.race([recordUses(), sleep(LAST_USES_MS, undefined, { ref: false })]);
-    await Promise.all([usesRecorded, tracing.stop()]);
+    await Promise.race([recordUses(), sleep(LAST_USES_MS, undefined, { ref: false })]);
     return cutOff;
   };
   const warning = certificate && expiryWarning(certificate, now());
@@ -158,8 +153,8 @@ async function startOn(
 }
 
 /** The SDK of OpenTelemetry is loaded only if traces are on. */
-async function tracingOf({ tracing }: Config, log: Logger): Promise<Tracing> {
-  if (tracing === undefined) return NO_TRACING;
+async function tracingOf(config: Config, log: Logger): Promise<Tracing> {
+  if (config.tracing === undefined) return NO_TRACING;
   const { openTracing } = await import('../tracing/open-tracing.ts');
-  return openTracing(tracing, log);
+  return openTracing(config.tracing, config, log);
 }

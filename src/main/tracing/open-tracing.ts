@@ -23,8 +23,10 @@ import {
 import type { Logger } from 'pino';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { RequestSpans } from '../../adapters/tracing/request-spans.ts';
+import { baseUrl } from '../../adapters/http/middleware/request-target.ts';
 import { traceStorage } from '../../adapters/tracing/trace-storage.ts';
 import { traceUseCase } from '../../adapters/tracing/trace-use-case.ts';
+import type { Config } from '../config/config.ts';
 import type { TracingConfig } from '../config/tracing.ts';
 import { ExportTrouble } from './export-trouble.ts';
 import { tracedRequestLog } from './traced-request-log.ts';
@@ -43,7 +45,11 @@ const SAMPLERS = {
 } satisfies Record<TracingConfig['sampler'], (ratio: number) => Sampler>;
 
 /** Starts the SDK, which sends spans until {@link Tracing.stop}. One at a time in a process. */
-export function openTracing(config: TracingConfig, log: Logger): Tracing {
+export function openTracing(
+  config: TracingConfig,
+  { publicUrl, trustProxy }: Pick<Config, 'publicUrl' | 'trustProxy'>,
+  log: Logger,
+): Tracing {
   const { sampler, samplerRatio, maxAttributeChars, batch } = config;
   // The SDK reads the variables of the exporter and of the resource itself, but not from --env-file.
   Object.assign(process.env, config.variables);
@@ -65,8 +71,12 @@ export function openTracing(config: TracingConfig, log: Logger): Tracing {
   const requests = new RequestSpans(tracer, propagator);
   return {
     storage: (storage) => traceStorage(storage, tracer, config.databaseSystem),
-    useCase: (name, useCase) => traceUseCase(tracer, name, useCase),
-    requests: (app, baseUrl) => requests.around(app, baseUrl),
+    around: {
+      listPets: (useCase) => traceUseCase(tracer, 'ListPets', useCase),
+      createPet: (useCase) => traceUseCase(tracer, 'CreatePet', useCase),
+      getPet: (useCase) => traceUseCase(tracer, 'GetPet', useCase),
+      app: (app) => requests.around(app, baseUrl(publicUrl, trustProxy)),
+    },
     requestLog: (lines) => tracedRequestLog(lines, requests),
     async stop() {
       const isSent = Promise.allSettled([provider.shutdown()]).then(() => true);
