@@ -107,6 +107,9 @@ const ApiKeys = v.pipe(
   v.check((keys) => new Set(keys.map(({ label }) => label)).size === keys.length, LABELS),
 );
 
+const isPair = ({ TLS_CERT, TLS_KEY }: { readonly TLS_CERT?: string; readonly TLS_KEY?: string }) =>
+  (TLS_CERT === undefined) === (TLS_KEY === undefined);
+
 /** The variables of the service. Each entry's output is a field of {@link Config}. */
 export function variables(storages: readonly StorageKind[]) {
   const rule = databaseUrlRule(storages);
@@ -135,8 +138,6 @@ export function variables(storages: readonly StorageKind[]) {
     SHUTDOWN_DELAY: v.optional(DurationMs, '0s'),
     SHUTDOWN_TIMEOUT: v.optional(DurationMs, '25s'),
   });
-  const isPair = ({ TLS_CERT, TLS_KEY }: { readonly TLS_CERT?: string; readonly TLS_KEY?: string }) =>
-    (TLS_CERT === undefined) === (TLS_KEY === undefined);
   // A partial check runs even if other variables are invalid.
   return v.pipe(each, v.forward(v.partialCheck([['TLS_CERT'], ['TLS_KEY']], isPair, TLS_PAIR), ['TLS_CERT']));
 }
