@@ -22,7 +22,7 @@ const config = {
 const configFile = join(directory, 'sea-config.json');
 await writeFile(configFile, JSON.stringify(config));
 await run(process.execPath, ['--build-sea', configFile]);
-// The build changes a signed file: https://nodejs.org/docs/latest-v26.x/api/single-executable-applications.html
+// macOS runs signed programs only, and the build has changed one.
 if (process.platform === 'darwin') await run('codesign', ['--sign', '-', '--force', executable]);
 
 const license = await readFile(join(process.execPath, '../../LICENSE'), 'utf8');

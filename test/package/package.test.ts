@@ -123,6 +123,13 @@ describe('the npm package', () => {
     expect(err).toMatchObject({ stack: expect.stringMatching(/^ +at .*petstore\/src\/\S+\.ts:\d+:\d+\)$/m) });
   });
 
+  test('keeps its compiled sources for the next start', async () => {
+    const petstore = run(program, ['--version'], { PATH: NODE_PATH });
+    expect(await petstore.ended).toStrictEqual({ code: 0, signal: null });
+    const kept = await readdir(join(installed, 'node_modules/.cache/petstore'), { recursive: true });
+    expect(kept.length).toBeGreaterThan(5);
+  });
+
   test('tells an old Node what to do', async () => {
     const env = { PATH: NODE_PATH, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(OLD)}` };
     const petstore = run(program, ['--version'], env);
