@@ -1,16 +1,15 @@
-import { chmod, copyFile, glob, writeFile } from 'node:fs/promises';
+import { copyFile, glob, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { emptyClone } from '../support/clone.ts';
 import { succeeds } from '../support/command.ts';
 import { readDocument } from '../support/document.ts';
 import { onPath } from '../support/mongod-binary.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
 import { sharedMongo, startMongo } from '../support/mongodb.ts';
 import { type Program, ROOT } from '../support/process.ts';
-import { bash, blockOf, BLOCKS } from './page.ts';
+import { bash, blockOf, BLOCKS, installation } from './page.ts';
 
-/** Each command starts npm and Node, which takes seconds on a busy machine. */
+/** Each command starts Node, which takes a second on a busy machine. */
 const MANY_COMMANDS = { timeout: 60_000 } as const;
 
 const EXAMPLES = await readDocument('examples/pets.ndjson');
@@ -73,26 +72,26 @@ function clientOf(url: string, key: string) {
 
 describe('the commands for SQLite', () => {
   it('back up beside a service, rotate a key, and restore on another machine', MANY_COMMANDS, async () => {
-    const clone = await emptyClone();
-    const key = await createKey(`sqlite:${clone}/data/petstore.db`);
-    const url = await urlOf(bash('npm start', {}, clone));
+    const directory = await installation();
+    const key = await createKey(`sqlite:${directory}/data/petstore.db`);
+    const url = await urlOf(bash('petstore', {}, directory));
     const client = clientOf(url, key);
     await client.add('Rex');
     await client.add('Mitzi');
 
-    await succeed(blockOf('Back up', 0), {}, clone);
+    await succeed(blockOf('Back up', 0), {}, directory);
     await client.add('Hansi');
-    const [file = ''] = await Array.fromAsync(glob('backups/petstore-*.db', { cwd: clone }));
-    const backup = join(clone, file);
-    const checked = await succeed(blockOf('Back up', 3), { backup: file }, clone);
-    const rotated = await succeed(blockOf('Rotate keys'), { id: key.split('_')[1]! }, clone);
+    const [file = ''] = await Array.fromAsync(glob('backups/petstore-*.db', { cwd: directory }));
+    const backup = join(directory, file);
+    const checked = await succeed(blockOf('Back up', 3), { backup: file }, directory);
+    const rotated = await succeed(blockOf('Rotate keys'), { id: key.split('_')[1]! }, directory);
 
     expect(checked.trim()).toBe('2');
     const [newKey = ''] = rotated.match(/^pets_.*$/m) ?? [];
     expect(newKey).not.toBe(key);
     expect([await client.status(), await clientOf(url, newKey).status()]).toStrictEqual([200, 200]);
 
-    const other = await emptyClone();
+    const other = await installation();
     const restored = clientOf(await urlOf(bash(blockOf('Restore', 0), { backup }, other)), key);
     expect(await restored.names()).toStrictEqual(['Rex', 'Mitzi']);
     expect(await restored.add('Lora')).toBe(2 + SKIPPED_IDS + 1);
@@ -101,14 +100,14 @@ describe('the commands for SQLite', () => {
 
 describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () => {
   it('back up to a SQLite file and restore from it', MANY_COMMANDS, async () => {
-    const clone = await emptyClone();
+    const directory = await installation();
     const { url: DATABASE_URL } = await freshDatabase(mongo!);
     await succeeds(IMPORT, { DATABASE_URL });
     const key = await createKey(DATABASE_URL);
 
-    const copied = await succeed(blockOf('Back up', 2), { DATABASE_URL }, clone);
+    const copied = await succeed(blockOf('Back up', 2), { DATABASE_URL }, directory);
     const { url: target } = await freshDatabase(mongo!, { migrated: false });
-    const service = bash(blockOf('Restore', 2), { DATABASE_URL: target }, clone);
+    const service = bash(blockOf('Restore', 2), { DATABASE_URL: target }, directory);
     const client = clientOf(await urlOf(service), key);
 
     expect(copied).toContain(`copied 300 pets\ncopied 1 API key\n`);
@@ -121,38 +120,38 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
     if ((await onPath('mongodump')) === undefined || (await onPath('mongorestore')) === undefined) {
       skip('mongodump and mongorestore are not on the PATH');
     }
-    const clone = await emptyClone();
+    const directory = await installation();
     const before = await serverOfItsOwn();
     const after = await serverOfItsOwn();
     await succeeds(['migrate'], before);
     await succeeds(IMPORT, before);
 
-    await succeed(blockOf('Back up', 1), before, clone);
-    await succeed(blockOf('Restore', 1), after, clone);
+    await succeed(blockOf('Back up', 1), before, directory);
+    await succeed(blockOf('Restore', 1), after, directory);
 
     expect((await succeeds(['export'], after)).stdout).toBe(EXAMPLES);
   });
 
   it('move from SQLite to MongoDB, and again for the rest', MANY_COMMANDS, async () => {
-    const clone = await emptyClone();
+    const directory = await installation();
     const { url: MONGODB_URL } = await freshDatabase(mongo!, { migrated: false });
     const env = { MONGODB_URL, DATABASE_URL: 'sqlite:./data/petstore.db' };
-    await succeeds(IMPORT, { DATABASE_URL: `sqlite:${clone}/data/petstore.db` });
+    await succeeds(IMPORT, { DATABASE_URL: `sqlite:${directory}/data/petstore.db` });
 
-    const first = await succeed(blockOf('Move'), env, clone);
-    const second = await succeed(blockOf('Move'), env, clone);
+    const first = await succeed(blockOf('Move'), env, directory);
+    const second = await succeed(blockOf('Move'), env, directory);
 
     expect(first).toContain('copied 300 pets\n');
     expect(second).toContain('copied 300 pets; 300 of them were already there\n');
   });
 
   it('upgrade storages of the first schema version', MANY_COMMANDS, async () => {
-    const clone = await emptyClone();
+    const directory = await installation();
     const oldest = join(ROOT, 'test/adapters/sqlite/schema-versions/1.db');
-    await copyFile(oldest, join(clone, 'data/petstore.db'));
+    await copyFile(oldest, join(directory, 'data/petstore.db'));
     const { url: MONGODB_URL, db } = await freshDatabase(mongo!, { migrated: false });
 
-    const done = await succeed(blockOf('Upgrade'), { MONGODB_URL }, clone);
+    const done = await succeed(blockOf('Upgrade'), { MONGODB_URL }, directory);
 
     expect(done).toBe(
       `backed up to before-1.0.0.db\nthe database "${db.databaseName}" has schema version 3 (before: none)\n`,
@@ -176,17 +175,15 @@ esac
 
 describe('the commands for containers', () => {
   it('create the first key in a Job, and others in a container', MANY_COMMANDS, async () => {
-    const clone = await emptyClone();
+    const directory = await installation();
     for (const [name, script] of Object.entries(STAND_INS)) {
-      await writeFile(join(clone, name), script);
-      await chmod(join(clone, name), 0o755);
+      await writeFile(join(directory, 'commands', name), script, { mode: 0o755 });
     }
-    const env = { PATH: `${clone}:${process.env['PATH']}` };
-    await writeFile(join(clone, 'first-key.yaml'), blockOf('Keys in containers', 0, 'yaml'));
+    await writeFile(join(directory, 'first-key.yaml'), blockOf('Keys in containers', 0, 'yaml'));
 
-    const first = await succeed(blockOf('Keys in containers', 2), env, clone);
-    await succeed(blockOf('Keys in containers', 0), env, clone);
-    const list = await succeed(blockOf('Keys in containers', 1), env, clone);
+    const first = await succeed(blockOf('Keys in containers', 2), {}, directory);
+    await succeed(blockOf('Keys in containers', 0), {}, directory);
+    const list = await succeed(blockOf('Keys in containers', 1), {}, directory);
 
     expect(first).toMatch(/^pets_[0-9a-f]{16}_\w{49}$/m);
     const lines = Array.from(
@@ -202,19 +199,22 @@ describe('the commands for containers', () => {
   });
 });
 
+/** The tests that run the blocks of a section. */
+const EXECUTED_BY = {
+  'Keys in containers': 'test/operations/commands.test.ts',
+  'Rotate keys': 'test/operations/commands.test.ts',
+  'Back up': 'test/operations/commands.test.ts',
+  Restore: 'test/operations/commands.test.ts',
+  Move: 'test/operations/commands.test.ts',
+  Upgrade: 'test/operations/commands.test.ts',
+  'Lose a member': 'test/operations/lose-a-member.test.ts',
+};
+
 describe('docs/operations.md', () => {
-  it('has no commands but those that a test runs', () => {
+  it('has no commands but those that a test runs', async () => {
     const sections = BLOCKS.filter(({ language }) => ['sh', 'js', 'yaml'].includes(language));
-    // Those after "Upgrade" run in lose-a-member.test.ts.
-    const executed = [
-      'Keys in containers',
-      'Rotate keys',
-      'Back up',
-      'Restore',
-      'Move',
-      'Upgrade',
-      'Lose a member',
-    ];
-    expect([...new Set(sections.map(({ section }) => section))]).toStrictEqual(executed);
+    expect([...new Set(sections.map(({ section }) => section))]).toStrictEqual(Object.keys(EXECUTED_BY));
+    // Rejects when there is no such file.
+    await Promise.all(Object.values(EXECUTED_BY).map(readDocument));
   });
 });

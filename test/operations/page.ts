@@ -1,5 +1,8 @@
+import { mkdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type Block, blocksOf, readDocument } from '../support/document.ts';
-import { type Program, run } from '../support/process.ts';
+import { type Program, ROOT, run } from '../support/process.ts';
+import { testDirectory } from '../support/test-directory.ts';
 
 const page = await readDocument('docs/operations.md');
 
@@ -13,7 +16,17 @@ export function blockOf(section: string, index = 0, language = 'sh'): string {
   return found.text;
 }
 
+/** A directory with `petstore` installed, as a container has it too, and with a folder for the database. */
+export async function installation(): Promise<string> {
+  const path = await testDirectory();
+  for (const folder of ['commands', 'data']) await mkdir(join(path, folder));
+  await symlink(join(ROOT, 'bin'), join(path, 'bin'));
+  await symlink('../bin/petstore.js', join(path, 'commands/petstore'));
+  return path;
+}
+
 /** Runs commands of the page unchanged. */
-export function bash(commands: string, env: Readonly<Record<string, string>>, cwd: string): Program {
-  return run('bash', ['-euo', 'pipefail', '-c', commands], { PORT: '0', ...env }, cwd);
+export function bash(commands: string, env: Readonly<Record<string, string>>, directory: string): Program {
+  const PATH = `${join(directory, 'commands')}:${process.env['PATH']}`;
+  return run('bash', ['-euo', 'pipefail', '-c', commands], { PORT: '0', PATH, ...env }, directory);
 }
