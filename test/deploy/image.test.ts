@@ -118,7 +118,7 @@ describe.skipIf(problem !== undefined)(
         });
 
         // SIGTERM for the first process of the container.
-        await docker('stop', '--time', '10', name);
+        await docker('stop', '-t', '10', name);
         expect(await program.ended, program.stdout).toStrictEqual({ code: 0, signal: null });
         expect(program.log.at(-1)).toMatchObject({ msg: 'stopped', cutOff: 0 });
         expect(program.stderr).toBe('');
@@ -142,7 +142,7 @@ describe.skipIf(problem !== undefined)(
         return BigInt(`0x${/^SigCgt:\s*(\w+)$/m.exec(status)?.[1] ?? '0'}`);
       };
       await expect.poll(async () => (await caught()) & SIGTERM_BIT, { timeout: 20_000 }).toBe(SIGTERM_BIT);
-      await docker('stop', '--time', '30', name);
+      await docker('stop', '-t', '30', name);
       // Docker kills what does not stop: exit code 137.
       expect(await program.ended).toStrictEqual({ code: 0, signal: null });
     });
