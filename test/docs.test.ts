@@ -6,7 +6,9 @@ import { ROOT } from './support/process.ts';
 const MAX_LINE_LENGTH = 120;
 
 const paths = await Array.fromAsync(
-  glob(['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/*.md'], { cwd: ROOT }),
+  glob(['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/*.md', 'deploy/README.md'], {
+    cwd: ROOT,
+  }),
 );
 const documents = new Map(
   await Promise.all(
@@ -28,7 +30,7 @@ describe.each([...documents])('%s', (path, text) => {
 
   it('names folders and files that exist', async () => {
     const named = Array.from(
-      text.matchAll(/(?<![\w/.-])(?:src|test|bench|docs|examples|scripts|\.ci)\/[\w./-]*\w/g),
+      text.matchAll(/(?<![\w/.-])(?:src|test|bench|docs|deploy|examples|scripts|\.ci)\/[\w./-]*\w/g),
       ([name]) => name,
     );
     const missing = named.map(async (name) => ((await exists(name)) ? [] : [name]));

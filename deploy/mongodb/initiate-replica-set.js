@@ -4,8 +4,9 @@
  *   REPLICA_SET=petstore MEMBERS=mongo-1:27017,mongo-2:27017,mongo-3:27017 ROOT_PASSWORD=… \
  *     mongosh 'mongodb://127.0.0.1:27017/?directConnection=true' initiate-replica-set.js
  *
- * mongod allows this without a login, because it still has no user and the connection comes from its own machine. Only a
- * primary can make a user, so the other members join after that. The script can be repeated: it leaves alone what exists.
+ * mongod allows this without a login, because it still has no user and the connection comes from its own machine. Only
+ * a primary can make a user, so the other members join after that. The script can be repeated: it leaves alone what
+ * exists.
  */
 const { REPLICA_SET, MEMBERS, ROOT_PASSWORD } = process.env;
 if (!REPLICA_SET || !MEMBERS || !ROOT_PASSWORD) throw new Error('set REPLICA_SET, MEMBERS and ROOT_PASSWORD');

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask } from '../support/client.ts';
 import { docker, dockerBuild, dockerProblem, removeLater, runContainer } from '../support/docker.ts';
-import { findNodeImage, type NodeImage } from '../support/node-image.ts';
+import { findNodeImage, type NodeImage, nodeImageProblem } from '../support/node-image.ts';
 import { ROOT } from '../support/process.ts';
 
 const MAX_LAYERS_MB = 40;
@@ -12,20 +12,18 @@ const SLOW = { timeout: 60_000 } as const;
 /** As an operator would restrict it. */
 const RESTRICTED = ['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'];
 
-const problem = await dockerProblem();
+const problem = (await dockerProblem()) ?? (await nodeImageProblem());
 
 describe.skipIf(problem !== undefined)(
   `the image${problem === undefined ? '' : ` (left out: ${problem})`}`,
   () => {
     const image = `petstore-tests:${randomUUID()}`;
     const labels = { VERSION: '1.2.3', REVISION: 'abcdef0', CREATED: '2026-11-21T00:00:00Z' };
-    let base: NodeImage | undefined;
+    let base: NodeImage;
     let volume: string;
 
     beforeAll(async () => {
       base = await findNodeImage();
-      if (base === undefined)
-        throw new Error('no image with Node 26: set NODE_IMAGE, or install busybox-static');
       removeLater('image', 'rm', '--force', image);
       const args = Object.entries({ NODE_IMAGE: base.name, ...labels }).flatMap(([name, value]) => {
         return ['--build-arg', `${name}=${value}`];
@@ -39,7 +37,7 @@ describe.skipIf(problem !== undefined)(
     const data = () => ['--volume', `${volume}:/petstore/data`];
 
     it(`adds at most ${MAX_LAYERS_MB} MB to Node`, async () => {
-      const sizes = await docker('image', 'inspect', '--format', '{{.Size}}', image, base?.name ?? '');
+      const sizes = await docker('image', 'inspect', '--format', '{{.Size}}', image, base.name);
       const [whole = 0, node = 0] = sizes.split('\n').map(Number);
       const megabytes = (whole - node) / 1e6;
       console.log(`the image adds ${megabytes.toFixed(1)} MB to Node`);
@@ -118,7 +116,7 @@ describe.skipIf(problem !== undefined)(
         });
 
         // SIGTERM for the first process of the container.
-        await docker('stop', '--time', '10', name);
+        await docker('stop', '-t', '10', name);
         expect(await program.ended, program.stdout).toStrictEqual({ code: 0, signal: null });
         expect(program.log.at(-1)).toMatchObject({ msg: 'stopped', cutOff: 0 });
         expect(program.stderr).toBe('');
@@ -142,7 +140,7 @@ describe.skipIf(problem !== undefined)(
         return BigInt(`0x${/^SigCgt:\s*(\w+)$/m.exec(status)?.[1] ?? '0'}`);
       };
       await expect.poll(async () => (await caught()) & SIGTERM_BIT, { timeout: 20_000 }).toBe(SIGTERM_BIT);
-      await docker('stop', '--time', '30', name);
+      await docker('stop', '-t', '30', name);
       // Docker kills what does not stop: exit code 137.
       expect(await program.ended).toStrictEqual({ code: 0, signal: null });
     });

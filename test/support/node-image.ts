@@ -20,18 +20,24 @@ export type NodeImage = {
   readonly remove: () => void;
 };
 
+/** Why {@link findNodeImage} would fail here, or `undefined`. */
+export async function nodeImageProblem(): Promise<string | undefined> {
+  if (process.env['NODE_IMAGE'] || (await hasImage(OFFICIAL)) || (await onPath('busybox'))) return undefined;
+  return 'no image with Node 26: set NODE_IMAGE, or install busybox-static';
+}
+
 /**
  * An image with Node 26, npm and a shell: `NODE_IMAGE`, the official one if the engine has it, or one made of the Node
- * of this process, npm and busybox. `undefined` if there is no busybox either.
+ * of this process, npm and busybox.
+ *
+ * @throws {Error} when there is no busybox, and when the image cannot be made
  */
-export async function findNodeImage(): Promise<NodeImage | undefined> {
+export async function findNodeImage(): Promise<NodeImage> {
   const given = process.env['NODE_IMAGE'];
   if (given) return { name: given, remove: () => {} };
   if (await hasImage(OFFICIAL)) return { name: OFFICIAL, remove: () => {} };
-  const busybox = await onPath('busybox');
-  if (busybox === undefined) return undefined;
   await using directory = await temporaryDirectory('node-image');
-  await makeRoot(directory.path, busybox);
+  await makeRoot(directory.path);
   const cleanUp = removeLater('image', 'rm', '--force', OWN);
   const changes = [
     'ENV PATH=/usr/local/bin:/usr/bin:/bin',
@@ -58,7 +64,7 @@ async function hasImage(name: string): Promise<boolean> {
 }
 
 /** Makes a root file system: Node, npm, busybox, and the shared libraries of Node where its loader looks for them. */
-async function makeRoot(root: string, busybox: string): Promise<void> {
+async function makeRoot(root: string): Promise<void> {
   const put = async (from: string, to = from) => {
     await mkdir(dirname(join(root, to)), { recursive: true });
     await cp(from, join(root, to), { recursive: true, dereference: true });
@@ -68,7 +74,7 @@ async function makeRoot(root: string, busybox: string): Promise<void> {
   const { stdout: modules } = await runFile('npm', ['root', '--global']);
   await put(join(modules.trim(), 'npm'), '/usr/local/lib/node_modules/npm');
   await symlink('../lib/node_modules/npm/bin/npm-cli.js', join(root, 'usr/local/bin/npm'));
-  await put(busybox, '/bin/busybox');
+  await put((await onPath('busybox')) ?? 'no busybox', '/bin/busybox');
   for (const applet of APPLETS) await symlink('busybox', join(root, 'bin', applet));
   await mkdir(join(root, 'usr/bin'));
   await symlink('/bin/busybox', join(root, 'usr/bin/env'));
