@@ -99,6 +99,10 @@ const ApiKeys = v.pipe(
   v.check((keys) => new Set(keys.map(({ label }) => label)).size === keys.length, LABELS),
 );
 
+function isTlsPair(given: { readonly TLS_CERT?: string; readonly TLS_KEY?: string }): boolean {
+  return (given.TLS_CERT === undefined) === (given.TLS_KEY === undefined);
+}
+
 /** The variables of the service. Each entry's output is a field of {@link Config}. */
 export function variables(storages: readonly StorageKind[]) {
   const rule = databaseUrlRule(storages);
@@ -123,10 +127,11 @@ export function variables(storages: readonly StorageKind[]) {
     LOG_LEVEL: v.optional(v.picklist(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`), 'info'),
     SHUTDOWN_TIMEOUT: v.optional(DurationMs, '25s'),
   });
-  const isPair = ({ TLS_CERT, TLS_KEY }: { readonly TLS_CERT?: string; readonly TLS_KEY?: string }) =>
-    (TLS_CERT === undefined) === (TLS_KEY === undefined);
   // A partial check runs even if other variables are invalid.
-  return v.pipe(each, v.forward(v.partialCheck([['TLS_CERT'], ['TLS_KEY']], isPair, TLS_PAIR), ['TLS_CERT']));
+  return v.pipe(
+    each,
+    v.forward(v.partialCheck([['TLS_CERT'], ['TLS_KEY']], isTlsPair, TLS_PAIR), ['TLS_CERT']),
+  );
 }
 
 export type Variables = v.InferOutput<ReturnType<typeof variables>>;
