@@ -10,21 +10,22 @@ type Callback = (error?: Error | null) => void;
  * memory that its largest portion took until it closes (Node 26.10): 1.8 MB for the script of the page at `/docs`.
  */
 export function writeInPortions(socket: TLSSocket): void {
-  const { _write: write, _writev: writev } = socket;
+  const write = socket._write.bind(socket);
+  const writev = socket._writev?.bind(socket);
   const writeOn = (bytes: Buffer, callback: Callback) => {
     const rest = bytes.subarray(PORTION_BYTES);
-    write.call(socket, bytes.subarray(0, PORTION_BYTES), 'buffer' as BufferEncoding, (error) => {
+    write(bytes.subarray(0, PORTION_BYTES), 'buffer' as BufferEncoding, (error) => {
       if (error != null || rest.length === 0) callback(error);
       else writeOn(rest, callback);
     });
   };
   socket._write = (chunk: Buffer | string, encoding, callback) => {
-    if (chunk.length <= PORTION_BYTES) write.call(socket, chunk, encoding, callback);
+    if (chunk.length <= PORTION_BYTES) write(chunk, encoding, callback);
     else writeOn(typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk, callback);
   };
   socket._writev = (chunks: { chunk: Buffer | string; encoding: BufferEncoding }[], callback) => {
     const length = chunks.reduce((sum, { chunk }) => sum + chunk.length, 0);
-    if (length <= PORTION_BYTES) writev?.call(socket, chunks, callback);
+    if (length <= PORTION_BYTES) writev?.(chunks, callback);
     else {
       const all = chunks.map(({ chunk, encoding }) =>
         typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk,
