@@ -1,4 +1,4 @@
-import { type Span, type SpanOptions, SpanStatusCode, type Tracer } from '@opentelemetry/api';
+import { type Span, type SpanOptions, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api';
 import type { PetError } from '../../application/pets/errors.ts';
 
 /** Whether a use case that rejects with this kind of error has failed. Otherwise, the client made a mistake. */
@@ -13,13 +13,17 @@ const IS_FAILURE: ReadonlyMap<unknown, boolean> = new Map(
   } satisfies Record<PetError['kind'], boolean>),
 );
 
-/** Does the work in a span, which is the parent of every span in it. Rejects with the error of the work. */
+/**
+ * Does the work in a span, which is the parent of every span in it. Rejects with the error of the work. Outside of a
+ * request, and in a request that is not sampled, there is no span: it would cost CPU time and not be sent.
+ */
 export function inSpan<T>(
   tracer: Tracer,
   name: string,
   options: SpanOptions,
   work: () => Promise<T>,
 ): Promise<T> {
+  if (trace.getActiveSpan()?.isRecording() !== true) return work();
   return tracer.startActiveSpan(name, options, async (span) => {
     try {
       return await work();

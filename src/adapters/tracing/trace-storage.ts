@@ -1,4 +1,4 @@
-import { SpanKind, trace, type Tracer } from '@opentelemetry/api';
+import { SpanKind, type Tracer } from '@opentelemetry/api';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
 import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
@@ -10,8 +10,8 @@ import { inSpan } from './in-span.ts';
 type Call = <T>(operation: string, work: () => Promise<T>) => Promise<T>;
 
 /**
- * The storage with a span for each call that a request makes. The span is that of the call, even if the storage answers
- * several calls with one operation. Calls outside of a request have no span. Every method rejects as that of the storage.
+ * The storage with a span for each call that a sampled request makes. The span is that of the call, even if the storage
+ * answers several calls with one operation. Every method rejects as that of the storage.
  *
  * @param system the name of the database system: https://opentelemetry.io/docs/specs/semconv/db/database-spans/
  */
@@ -19,7 +19,6 @@ export function traceStorage(storage: ServiceStorage, tracer: Tracer, system: st
   const callsOn = (collection?: string): Call => {
     const target = collection === undefined ? {} : { 'db.collection.name': collection };
     return (operation, work) => {
-      if (trace.getActiveSpan() === undefined) return work();
       const name = collection === undefined ? operation : `${operation} ${collection}`;
       const attributes = { 'db.system.name': system, 'db.operation.name': operation, ...target };
       return inSpan(tracer, name, { kind: SpanKind.CLIENT, attributes }, work);

@@ -5,7 +5,7 @@ export type UseCase<Input extends readonly unknown[], Output> = {
   execute(...input: Input): Promise<Output>;
 };
 
-/** The use case with a span for each call. Rejects as the use case does. */
+/** The use case with a span for each call in a sampled request. Rejects as the use case does. */
 export function traceUseCase<Input extends readonly unknown[], Output>(
   tracer: Tracer,
   name: string,

@@ -1,6 +1,11 @@
 import { context, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
-import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import {
+  AlwaysOnSampler,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
@@ -14,7 +19,10 @@ import { StorageUnavailable } from '../../../src/application/ports/storage-error
 import type { ApiKey } from '../../../src/domain/api-key.ts';
 
 const exporter = new InMemorySpanExporter();
-const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] });
+const provider = new TracerProvider({
+  sampler: new AlwaysOnSampler(),
+  spanProcessors: [new SimpleSpanProcessor({ exporter })],
+});
 const tracer = provider.getTracer('test');
 
 beforeAll(() => {
@@ -112,6 +120,17 @@ describe('a call to the storage', () => {
     const { pets } = traceStorage(memory(), tracer, 'sqlite');
     expect(trace.getActiveSpan()).toBeUndefined();
     expect(await pets.list({ limit: 1 })).toStrictEqual([]);
+    expect(exporter.getFinishedSpans()).toStrictEqual([]);
+  });
+
+  it('in a request that is not sampled has no span', async () => {
+    const { pets } = traceStorage(memory(), tracer, 'sqlite');
+    const unsampled = trace.setSpanContext(context.active(), {
+      traceId: '0af7651916cd43dd8448eb211c80319c',
+      spanId: 'b7ad6b7169203331',
+      traceFlags: 0,
+    });
+    expect(await context.with(unsampled, () => pets.list({ limit: 1 }))).toStrictEqual([]);
     expect(exporter.getFinishedSpans()).toStrictEqual([]);
   });
 
