@@ -74,7 +74,9 @@ async function existing(): Promise<Metrics> {
     return found;
   };
   // The observer of the garbage collection gets its entries later.
-  await expect.poll(async () => (await read()).has('nodejs_gc_duration_seconds_sum')).toBe(true);
+  await expect
+    .poll(async () => (await read()).has('nodejs_gc_duration_seconds_sum'), { timeout: 10_000 })
+    .toBe(true);
   const others = [...OF_PROMETHEUS, ...recorded].map((name) => [name, new Set(TARGET_LABELS)] as const);
   return new Map([...(await read()), ...others]);
 }

@@ -107,8 +107,9 @@ const ApiKeys = v.pipe(
   v.check((keys) => new Set(keys.map(({ label }) => label)).size === keys.length, LABELS),
 );
 
-const isPair = ({ TLS_CERT, TLS_KEY }: { readonly TLS_CERT?: string; readonly TLS_KEY?: string }) =>
-  (TLS_CERT === undefined) === (TLS_KEY === undefined);
+function isTlsPair(given: { readonly TLS_CERT?: string; readonly TLS_KEY?: string }): boolean {
+  return (given.TLS_CERT === undefined) === (given.TLS_KEY === undefined);
+}
 
 /** The variables of the service. Each entry's output is a field of {@link Config}. */
 export function variables(storages: readonly StorageKind[]) {
@@ -139,7 +140,10 @@ export function variables(storages: readonly StorageKind[]) {
     SHUTDOWN_TIMEOUT: v.optional(DurationMs, '25s'),
   });
   // A partial check runs even if other variables are invalid.
-  return v.pipe(each, v.forward(v.partialCheck([['TLS_CERT'], ['TLS_KEY']], isPair, TLS_PAIR), ['TLS_CERT']));
+  return v.pipe(
+    each,
+    v.forward(v.partialCheck([['TLS_CERT'], ['TLS_KEY']], isTlsPair, TLS_PAIR), ['TLS_CERT']),
+  );
 }
 
 export type Variables = v.InferOutput<ReturnType<typeof variables>>;

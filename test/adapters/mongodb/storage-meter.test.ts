@@ -85,7 +85,7 @@ describe.skipIf(mongo === undefined)(`the meter of a MongoDB storage${leftOut}`,
     const proxy = await new TcpProxy(addressOf(url)).listen();
     onTestFinished(() => proxy.close());
     const { pets, meter, close } = await metered(
-      `${throughPort(url, proxy.port)}&maxPoolSize=1&waitQueueTimeoutMS=50&retryReads=false`,
+      `${throughPort(url, proxy.port)}&maxPoolSize=1&waitQueueTimeoutMS=1000&retryReads=false`,
     );
     await pets.list({ limit: 1 });
     expect([meter.open, meter.inUse, meter.waiting]).toStrictEqual([1, 0, 0]);
@@ -95,11 +95,13 @@ describe.skipIf(mongo === undefined)(`the meter of a MongoDB storage${leftOut}`,
     const forward = await release;
     expect([meter.open, meter.inUse, meter.waiting]).toStrictEqual([1, 1, 0]);
     const second = pets.list({ limit: 2, status: 'sold' });
-    await expect.poll(() => meter.count('refused')).toBeGreaterThan(0);
+    await expect.poll(() => meter.count('refused'), { timeout: 10_000 }).toBeGreaterThan(0);
     forward();
     await first;
     expect(await second).toStrictEqual([]);
-    await expect.poll(() => [meter.open, meter.inUse, meter.waiting]).toStrictEqual([1, 0, 0]);
+    await expect
+      .poll(() => [meter.open, meter.inUse, meter.waiting], { timeout: 10_000 })
+      .toStrictEqual([1, 0, 0]);
 
     await close();
     expect(meter.open).toBe(0);

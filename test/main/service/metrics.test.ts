@@ -159,7 +159,7 @@ describe('the metrics of a service', () => {
     expect(await inFlight()).toBe(2);
 
     aborted.abort();
-    await expect.poll(inFlight).toBe(1);
+    await expect.poll(inFlight, { timeout: 10_000 }).toBe(1);
     expect(nonZero(await scrape(metricsUrl), 'http_request_duration_seconds_count')).toStrictEqual({
       [requests('POST', '/v1/pets', '4xx')]: 1,
     });
