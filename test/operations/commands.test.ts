@@ -208,6 +208,7 @@ const EXECUTED_BY = {
   Move: 'test/operations/commands.test.ts',
   Upgrade: 'test/operations/commands.test.ts',
   'Lose a member': 'test/operations/lose-a-member.test.ts',
+  TLS: 'test/main/service/tls.test.ts',
 };
 
 describe('docs/operations.md', () => {
