@@ -154,6 +154,9 @@ describe('the log line of trouble with connections', () => {
       log.connectionTrouble({ kind: 'refused', connections: 1 });
       log.connectionTrouble({ kind: 'no-descriptors' });
       log.connectionTrouble({ kind: 'descriptors-again' });
+      log.connectionTrouble({ kind: 'tls' });
+      log.connectionTrouble({ kind: 'not-tls' });
+      log.connectionTrouble({ kind: 'handshake', connections: 2, reason: 'ERR_SSL_UNSUPPORTED_PROTOCOL' });
     };
     expect(logged(report)).toStrictEqual([
       {
@@ -168,6 +171,20 @@ describe('the log line of trouble with connections', () => {
       },
       { level: WARN, msg: 'out of file descriptors: new connections are closed without an answer' },
       { level: WARN, msg: 'file descriptors are available again' },
+      {
+        level: WARN,
+        msg: 'a client speaks TLS, but this port speaks plain HTTP: use http:// in its URL, or set TLS_CERT and TLS_KEY',
+      },
+      {
+        level: WARN,
+        msg: 'a client speaks plain HTTP, but this port speaks TLS: use https:// in its URL',
+      },
+      {
+        level: WARN,
+        msg: 'TLS handshakes failed: these clients cannot connect, or are no TLS clients',
+        connections: 2,
+        reason: 'ERR_SSL_UNSUPPORTED_PROTOCOL',
+      },
     ]);
   });
 });

@@ -38,8 +38,7 @@ export class UnparsedInput {
       const all = this.#bytes === undefined ? bytes : Buffer.concat([this.#bytes, bytes]);
       this.#bytes = all;
       onData(bytes.length);
-      // Small buffers, and those of TLS, are parts of a pool. A part that waits would keep all of the pool in memory.
-      if (all.buffer.byteLength > all.length) this.#leavePool(all.buffer);
+      if (this.#bytes !== undefined) this.#leavePool(this.#bytes, all);
     });
     socket.on('end', () => {
       if (this.isEmpty) this.#parseEnd();
@@ -59,11 +58,14 @@ export class UnparsedInput {
     return (this.#bytes?.buffer.byteLength ?? 0) + this.#socket.readableLength;
   }
 
-  #leavePool(pool: ArrayBufferLike): void {
-    if (this.#bytes?.buffer !== pool) return;
-    const copy = Buffer.allocUnsafeSlow(this.#bytes.length);
-    this.#bytes.copy(copy);
-    this.#bytes = copy;
+  /**
+   * Copies the bytes that are left of `all` if they are in a pool, as small buffers and those of TLS are. They would keep
+   * the whole pool in memory, and count as such.
+   */
+  #leavePool(left: Buffer, all: Buffer): void {
+    if (left.buffer !== all.buffer || all.buffer.byteLength === all.length) return;
+    this.#bytes = Buffer.allocUnsafeSlow(left.length);
+    left.copy(this.#bytes);
   }
 
   /** Parses about 256 bytes, up to the end of a request's headers. */
