@@ -11,7 +11,7 @@ import { ask } from './ask.ts';
 import { until } from './until.ts';
 
 /** How often an instance is probed, and how many failed probes in a row take it out. One good probe brings it back. */
-const PROBE = { everyMs: 100, failures: 3, timeoutMs: 1_000 } as const;
+const PROBE = { everyMs: 100, failures: 3, timeoutMs: 500 } as const;
 
 /** They belong to one connection: RFC 9110, section 7.6.1. */
 const HOP_BY_HOP = ['connection', 'keep-alive', 'transfer-encoding'];

@@ -5,8 +5,8 @@ import type { Scenario } from './scenario.ts';
 
 const ROUNDS = { short: 1, full: 10 } as const;
 
-/** Longer than the balancer needs to notice that an instance is not ready. */
-const SHUTDOWN_DELAY = '1s';
+/** As docs/operations.md advises: the period of the probes × 3 failures + their timeout + a second and more to spare. */
+const SHUTDOWN_DELAY = '2s';
 
 /** Restarts two instances behind a balancer, one after the other, under constant load. No request may fail. */
 function rollingRestarts(workers: number, unit: Unit): Scenario<MongoStore> {
