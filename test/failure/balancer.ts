@@ -7,11 +7,12 @@ import {
   type Server,
   type Socket,
 } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ask } from './ask.ts';
 import { until } from './until.ts';
 
-/** How often an instance is probed, and how many failed probes in a row take it out. One good probe brings it back. */
-const PROBE = { everyMs: 100, failures: 3, timeoutMs: 500 } as const;
+/** The pause between two probes, and how many failed ones in a row take an instance out. A good one brings it back. */
+const PROBE = { pauseMs: 100, timeoutMs: 1_000, failures: 2 } as const;
 
 /** They belong to one connection: RFC 9110, section 7.6.1. */
 const HOP_BY_HOP = ['connection', 'keep-alive', 'transfer-encoding'];
@@ -31,7 +32,7 @@ export class Balancer implements AsyncDisposable {
   readonly #instances: readonly Instance[];
   readonly #server: Server;
   readonly #clients = new Set<Socket>();
-  readonly #probing: NodeJS.Timeout;
+  readonly #stopping = new AbortController();
   #forwarded = 0;
 
   private constructor(urls: readonly string[], unit: Unit) {
@@ -49,9 +50,7 @@ export class Balancer implements AsyncDisposable {
       agent: new Agent({ keepAlive: true }),
       failedProbes: PROBE.failures,
     }));
-    this.#probing = setInterval(() => {
-      for (const instance of this.#instances) void this.#probe(instance);
-    }, PROBE.everyMs);
+    for (const instance of this.#instances) void this.#probe(instance);
   }
 
   /** Resolves when every instance gets requests. */
@@ -82,8 +81,13 @@ export class Balancer implements AsyncDisposable {
   }
 
   async #probe(instance: Instance): Promise<void> {
-    const answer = await ask(`${instance.url}/readyz`, { timeoutMs: PROBE.timeoutMs }).catch(() => undefined);
-    instance.failedProbes = answer?.status === 200 ? 0 : instance.failedProbes + 1;
+    while (!this.#stopping.signal.aborted) {
+      const answer = await ask(`${instance.url}/readyz`, { timeoutMs: PROBE.timeoutMs }).catch(
+        () => undefined,
+      );
+      instance.failedProbes = answer?.status === 200 ? 0 : instance.failedProbes + 1;
+      await sleep(PROBE.pauseMs);
+    }
   }
 
   #join(client: Socket): void {
@@ -130,7 +134,7 @@ export class Balancer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#probing);
+    this.#stopping.abort();
     const closed = once(this.#server, 'close');
     this.#server.close();
     for (const client of this.#clients) client.destroy();

@@ -5,8 +5,8 @@ import type { Scenario } from './scenario.ts';
 
 const ROUNDS = { short: 1, full: 10 } as const;
 
-/** As docs/operations.md advises: the period of the probes × 3 failures + their timeout + a second and more to spare. */
-const SHUTDOWN_DELAY = '2s';
+/** As docs/operations.md advises: the pause and the timeout of 2 probes, and almost a second to spare. */
+const SHUTDOWN_DELAY = '3s';
 
 /** Restarts two instances behind a balancer, one after the other, under constant load. No request may fail. */
 function rollingRestarts(workers: number, unit: Unit): Scenario<MongoStore> {
