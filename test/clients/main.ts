@@ -14,7 +14,7 @@ const USAGE = `The suite of the clients: generates, compiles and runs them again
   npm run test:clients -- --only orval  those whose name contains orval
                           --report FILE writes the counts as JSON, in the format of vitest's report
 
-A generator whose language is not on this machine is left out, which is a failure in CI.
+A generator whose language is not on this machine is left out, with a line that says so.
 `;
 
 type Trial = { readonly name: string; readonly needs: readonly Tool[]; readonly run: () => Promise<void> };
@@ -77,9 +77,8 @@ async function attempt({ name, run }: Trial): Promise<void> {
 }
 
 function leaveOut({ name }: Trial, lacks: readonly string[]): void {
-  const outcome = process.env['CI'] === undefined ? 'left out' : 'failed';
-  counts[outcome]++;
-  console.log(`${outcome.padEnd(8)} ${name}: this machine has no ${lacks.join(', no ')}`);
+  counts['left out']++;
+  console.log(`LEFT OUT ${name}: this machine has no ${lacks.join(', no ')}`);
 }
 
 function report(): object {
