@@ -89,6 +89,9 @@ function expectToExist(uses: readonly Use[], metrics: Metrics): void {
   }
 }
 
+/** It replays hours of samples, which takes some 7 s of CPU time. */
+const PROMTOOL = { timeout: 60_000 } as const;
+
 const NO_PROMTOOL = 'there is no promtool, which is in the package prometheus of Debian';
 
 async function expectToPass(command: string, file: string): Promise<void> {
@@ -159,7 +162,7 @@ describe('the alert rules', () => {
   it.for([
     ['check rules', ALERTS],
     ['test rules', ALERT_TESTS],
-  ] as const)('pass promtool: %s', async ([command, file], { skip }) => {
+  ] as const)('pass promtool: %s', PROMTOOL, async ([command, file], { skip }) => {
     if (!hasPromtool()) skip(NO_PROMTOOL);
     await expectToPass(command, file);
   });
