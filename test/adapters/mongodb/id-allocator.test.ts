@@ -85,7 +85,7 @@ describe.skipIf(mongo === undefined)(
       Object.assign(collection, {
         findOneAndUpdate: (...args: unknown[]) => (++updates === 1 ? lost.promise : update(...args)),
       });
-      const ids = new IdAllocator(collection, petsOf(db), { timeoutMs: 20 });
+      const ids = new IdAllocator(collection, petsOf(db), { timeoutMs: 500 });
 
       const allocated = await Promise.all([ids.next(new Deadline(10_000)), ids.next(new Deadline(10_000))]);
 
