@@ -6,9 +6,14 @@ import { connect as connectTls } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
 import { type Program, ROOT, run, runService } from '../../support/process.ts';
+import { freshDatabase } from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
 import { RawConnection } from '../../support/raw-connection.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { PEM_FILES, ROOT_CERT } from '../../support/tls/pem-files.ts';
+
+/** Three processes share the cores with everything else that runs. */
+const LONG = { timeout: 30_000 };
 
 const TLS = { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key };
 const DONE = { code: 0, signal: null };
@@ -16,7 +21,7 @@ const READ_AGAIN = 'TLS_CERT and TLS_KEY were read again, for new connections';
 const REFUSED = 'TLS_CERT and TLS_KEY were read again and refused; the old pair stays in use';
 
 /** A service whose certificate and key are copies, and a function that replaces them. */
-async function started() {
+async function started(env: Record<string, string> = {}) {
   const directory = await testDirectory();
   const [TLS_CERT, TLS_KEY] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
   const replace = async (cert: string, key: string) => {
@@ -24,7 +29,7 @@ async function started() {
     await copyFile(key, TLS_KEY);
   };
   await replace(PEM_FILES.cert, PEM_FILES.key);
-  const service = runService({ API_KEYS: KEY, TLS_CERT, TLS_KEY });
+  const service = runService({ API_KEYS: KEY, TLS_CERT, TLS_KEY, ...env });
   return { service, url: await service.url(), replace };
 }
 
@@ -121,6 +126,23 @@ describe('SIGHUP, with a certificate', () => {
     expect(await complete()).toStrictEqual(CREATED);
     expect(await service.ended).toStrictEqual(DONE);
     expect(service.log.find(({ msg }) => msg === 'shutting down')).toMatchObject({ reason: 'SIGTERM' });
+  });
+
+  it('reads it again in every worker', LONG, async ({ skip }) => {
+    const mongo = await sharedMongo();
+    if (mongo === undefined) {
+      skip('there is no MongoDB');
+      return;
+    }
+    const { url: DATABASE_URL } = await freshDatabase(mongo);
+    const { service, url, replace } = await started({ DATABASE_URL, WORKERS: '2' });
+    await replace(PEM_FILES.renewedCert, PEM_FILES.renewedKey);
+    service.signal('SIGHUP');
+    await service.printed(new RegExp(`(?:[^]*?${READ_AGAIN}.*\\n){2}`));
+    // The workers get connections in turn.
+    expect([await certificate(url), await certificate(url)]).toStrictEqual([NEW, NEW]);
+    service.signal('SIGTERM');
+    expect(await service.ended).toStrictEqual(DONE);
   });
 
   it('refuses a broken pair, and the service goes on with the old one', async () => {
