@@ -5,9 +5,11 @@ import { loadDocsPage } from '../../src/adapters/http/openapi/docs-page.ts';
 import { ask, KEY } from '../support/client.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
 import { sharedMongo } from '../support/mongodb.ts';
+import { OtlpReceiver } from '../support/otlp-receiver.ts';
 import { type Program, ROOT, run, SERVICE } from '../support/process.ts';
 import { fileOfVersion1, otherConnection } from '../support/sqlite.ts';
 import { testDirectory } from '../support/test-directory.ts';
+import { PEM_FILES } from '../support/tls/pem-files.ts';
 
 type Env = Record<string, string>;
 
@@ -192,6 +194,37 @@ export function journeys(built: () => Built): void {
     const url = await program.url();
     expect(await ask(`${url}/v1/pets`, { body: PET })).toMatchObject({ status: 201, body: STORED });
     expect(await succeeds(['export'], { DATABASE_URL }, ROOT)).toBe(`${STORED}\n`);
+    program.signal('SIGTERM');
+    expect(await program.ended).toStrictEqual(DONE);
+    expect(program.stderr).toBe('');
+  });
+
+  test.skipIf(mongo === undefined)('serves in workers, with metrics, traces and TLS', async () => {
+    const { url: DATABASE_URL } = await freshDatabase(mongo!);
+    const receiver = await OtlpReceiver.start();
+    const env = {
+      DATABASE_URL,
+      WORKERS: '2',
+      METRICS_PORT: '0',
+      OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+      OTEL_BSP_SCHEDULE_DELAY: '10',
+      TLS_CERT: PEM_FILES.cert,
+      TLS_KEY: PEM_FILES.key,
+    };
+    const program = service(env, ROOT);
+    const url = await program.url();
+    const curl = run('curl', [
+      '--silent',
+      '--insecure',
+      '--header',
+      `Authorization: Bearer ${KEY}`,
+      `${url}/v1/pets`,
+    ]);
+    await curl.ended;
+    expect(curl.stdout).toBe('[]');
+    expect(await receiver.span('GET /v1/pets')).toMatchObject({ name: 'GET /v1/pets' });
+    const [, metrics = ''] = await program.printed(/"msg":"metrics at (\S+)"/);
+    expect(await (await fetch(metrics)).text()).toContain('route="/v1/pets",status_class="2xx"');
     program.signal('SIGTERM');
     expect(await program.ended).toStrictEqual(DONE);
     expect(program.stderr).toBe('');

@@ -8,7 +8,8 @@ import { idempotencyFor } from './archived-pets.ts';
  * prints a line with the number of pets so far, the id and the name. With no callers it only holds the file.
  */
 const [file = '', callers] = process.argv.slice(2);
-const { pets } = await openSqliteStorage(file, { warn: () => {} });
+const storage = await openSqliteStorage(file, { warn: () => {} });
+const { pets } = storage;
 writeSync(1, 'open\n');
 
 let acknowledged = 0;
@@ -22,4 +23,5 @@ await Promise.all(
     }
   }),
 );
-process.stdin.resume();
+// Without a reference to it, the storage would be collected as garbage, and its lock with it.
+process.stdin.on('end', () => void storage.close()).resume();
