@@ -53,8 +53,8 @@ const LAST_USES_MS = 1_000;
  *
  * @throws {StorageSetupError}
  * @throws {StorageUnavailable}
- * @throws {InvalidConfig} when the service has no API key and others could reach it, and when it cannot use its certificate or
- *   serve metrics
+ * @throws {InvalidConfig} when the service has no API key and others could reach it, cannot use its certificate, or
+ *   cannot serve metrics
  * @throws {NodeJS.ErrnoException} when it cannot listen
  */
 export async function start(config: Config, log: Logger, options: StartOptions = {}): Promise<Service> {
