@@ -94,7 +94,7 @@ export class StorageMetrics implements StorageMeter {
     this.#expose(registry);
   }
 
-  /** Runs an operation, and takes its time. Resolves and rejects as it does. Not async: that would cost one more promise. */
+  /** Runs an operation, and takes its time. Settles as it does. Not async: that would cost one more promise. */
   measure<T>(operation: Operation, run: () => Promise<T>): Promise<T> {
     const startedMs = performance.now();
     const { durations, failures } = this.#operations[operation];

@@ -3,7 +3,7 @@ import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace';
 import type { Logger } from 'pino';
 
-/** How long exports must succeed before trouble counts as over. Otherwise, a receiver that comes and goes floods the log. */
+/** How long exports must succeed before trouble counts as over: a receiver that comes and goes must not flood the log. */
 const QUIET_MS = 60_000;
 
 type Log = Pick<Logger, 'info' | 'warn'>;

@@ -53,7 +53,8 @@ export type ListenOptions = {
 };
 
 /**
- * Serves HTTP/1.1, over TLS if there is a certificate: `handle` gets the requests of each connection one at a time, in their order.
+ * Serves HTTP/1.1, over TLS if there is a certificate. `handle` gets the requests of each connection one at a time, in
+ * their order.
  *
  * @throws {NodeJS.ErrnoException} if the address cannot be bound, such as `EADDRINUSE`
  * @throws {Error} if the pair of `tls` is malformed
