@@ -17,13 +17,14 @@ const PET = '{"name":"Rex","categoryId":7}';
 const none = haproxy === undefined;
 
 describe.skipIf(none)(`HAProxy${none ? ' (left out: not on PATH)' : ''}`, SLOW, () => {
-  /** Runs HAProxy with the configuration of `deploy`, but with these addresses. */
+  /** Runs HAProxy with the configuration of `deploy`, but with these addresses and more frequent checks. */
   async function start(first: string, second: string): Promise<string> {
     const port = await freePort();
     const file = join(await testDirectory(), 'haproxy.cfg');
     const config = await readFile(join(ROOT, 'deploy/haproxy/haproxy.cfg'), 'utf8');
     const replaced = config
       .replace('bind :8080', `bind 127.0.0.1:${port}`)
+      .replace('inter 2s', 'inter 100ms')
       .replace('petstore-1:3000', first)
       .replace('petstore-2:3000', second);
     await writeFile(file, replaced);
@@ -41,7 +42,8 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: not on PATH)' : ''}`, SLOW, 
   }
 
   async function service(): Promise<{ readonly program: Program; readonly address: string }> {
-    const program = runService({ API_KEYS: KEY, TRUST_PROXY: 'true' });
+    // Longer than the checks take, as in compose.yaml.
+    const program = runService({ API_KEYS: KEY, TRUST_PROXY: 'true', SHUTDOWN_DELAY: '3s' });
     return { program, address: new URL(await program.url()).host };
   }
 
@@ -80,7 +82,7 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: not on PATH)' : ''}`, SLOW, 
     one.program.signal('SIGTERM');
     await one.program.ended;
     const before = statuses.get(201) ?? 0;
-    await expect.poll(() => statuses.get(201) ?? 0).toBeGreaterThan(before + 50);
+    await expect.poll(() => statuses.get(201) ?? 0, { timeout: 10_000 }).toBeGreaterThan(before + 50);
     stop();
     await Promise.all(clients);
     expect([...statuses.keys()]).toStrictEqual([201]);
