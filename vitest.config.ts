@@ -18,8 +18,8 @@ export default defineConfig({
   test: {
     globalSetup: ['test/support/mongodb-global-setup.ts'],
     reporters: ['default', './test/support/skipped-reporter.ts'],
-    // Most tests wait for processes and sockets, not for a core.
-    maxWorkers: Math.max(4, availableParallelism()),
+    // Many tests wait for processes and sockets, not for a core.
+    maxWorkers: Math.max(3, availableParallelism()),
     coverage: { provider: 'v8', include: ['src/**'] },
     projects: [
       { extends: true, test: { name: 'isolated', include: ['test/**/*.test.ts'], exclude: SHARED } },
