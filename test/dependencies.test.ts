@@ -28,6 +28,18 @@ async function output(command: string, args: readonly string[]): Promise<string>
   return program.stdout;
 }
 
+describe('the direct dependencies', () => {
+  it.each([
+    ['In the service', { ...packageJson.dependencies, ...packageJson.optionalDependencies }],
+    ['For development', packageJson.devDependencies],
+  ])('have a reason and a replacement: %s', async (section, dependencies) => {
+    const reasons = tableOf(await readDocument('docs/dependencies.md'), section);
+
+    expect(reasons.map(([name]) => name)).toStrictEqual(Object.keys(dependencies));
+    expect(reasons.filter((cells) => cells.length !== 3 || cells.includes(''))).toStrictEqual([]);
+  });
+});
+
 describe('the licences', () => {
   it('are listed as `npm run licences` lists them', async () => {
     expect(await output(process.execPath, ['scripts/list-licences.ts'])).toBe(page);
