@@ -414,9 +414,19 @@ describe.skipIf(mongo === undefined)(`the end of two workers${leftOut}`, LONG, (
 
   it('comes when the primary process is killed, after the requests in flight', async () => {
     const { service } = await runWorkers();
-    const stalled = await service.url().then((url) => eachWorker(() => stalledCreate(url)));
+    const url = await service.url();
+    const stalled = await eachWorker(() => stalledCreate(url));
+    const idle = await eachWorker(() => connect(url));
+    for (const connection of idle) {
+      await connection.send('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+      expect(await connection.answer()).toMatchObject({ status: 200 });
+    }
     service.signal('SIGKILL');
-    for (const { complete } of stalled) expect(await complete()).toMatchObject({ status: 201 });
+    // A worker that drains closes its idle connections.
+    for (const connection of idle) await connection.closed();
+    for (const { complete } of stalled) {
+      expect(await complete()).toMatchObject({ status: 201, connection: 'close' });
+    }
     // The workers have ended too: they share its standard error.
     expect(await service.ended).toStrictEqual({ code: null, signal: 'SIGKILL' });
     expect(service.stderr).toMatch(/^(?:petstore: \d log lines were lost, 1 of them audit lines\n){2}$/);
