@@ -41,7 +41,7 @@ const ADD_MANY_KEYS = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 
     SELECT printf('%016x', i), zeroblob(32), 'Tom', 'pets:read', i FROM n`;
 
 // No request lists all keys.
-describe.each(['byId', 'revoke', 'expire', 'recordUse'] as const)('the statement %s of keys', (name) => {
+describe.each(['byId', 'end', 'recordUse'] as const)('the statement %s of keys', (name) => {
   it.each([
     ['an empty table', ''],
     ['many keys, after ANALYZE', `${ADD_MANY_KEYS}; ANALYZE`],

@@ -38,6 +38,11 @@ export function isForeignWal(db: DatabaseSync, file: string): boolean {
   return throughWal !== inFile && throughWal !== inFile + 1n;
 }
 
+/** The next {@link markWal} begins with a new random mark. */
+export function removeMark(db: DatabaseSync): void {
+  db.exec(`DELETE FROM sqlite_sequence WHERE name = '${NAME}'`);
+}
+
 function readMark(db: DatabaseSync): bigint | undefined {
   const row = db.prepare(READ).get() as { seq: bigint } | undefined;
   return row?.seq;
