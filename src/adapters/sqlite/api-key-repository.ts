@@ -76,10 +76,17 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
   /** @throws {StorageUnavailable} */
   async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
     // Copies, because the caller may change its objects during the wait.
-    const copies = Array.from(uses, ([id, at]) => [id, toInteger(at)] as const);
+    const copies = Array.from(uses, ([id, at]) => [id, new Date(at)] as const);
     await this.#write(() =>
       transaction(this.#db, () => {
-        for (const [id, at] of copies) this.#statements.recordUse.run(at, id, USE_INTERVAL_MS);
+        for (const [id, at] of copies) {
+          const key = this.#stored(id);
+          // A damaged key stays as it is.
+          if (key === undefined || key instanceof DamagedApiKey) continue;
+          const { lastUsedAt } = key;
+          const isDue = lastUsedAt === undefined || at.getTime() - lastUsedAt.getTime() >= USE_INTERVAL_MS;
+          if (isDue) this.#store({ ...key, lastUsedAt: at });
+        }
       }),
     );
   }
@@ -87,15 +94,22 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
   async #end(id: string, change: (key: ApiKey) => Partial<ApiKey>): Promise<ApiKey | undefined> {
     return this.#write(() =>
       transaction(this.#db, () => {
-        const row = this.#statements.byId.get(id) as ApiKeyRow | undefined;
-        if (row === undefined) return undefined;
-        const key = throwIfDamaged(toKey(row));
-        const ended = storedApiKey({ ...key, ...change(key) });
-        const { expires_at, revoked_at, checksum } = toColumns(ended);
-        this.#statements.end.run(expires_at, revoked_at, checksum, id);
-        return ended;
+        const key = this.#stored(id);
+        return key && this.#store({ ...throwIfDamaged(key), ...change(throwIfDamaged(key)) });
       }),
     );
+  }
+
+  #stored(id: string): ApiKey | DamagedApiKey | undefined {
+    const row = this.#statements.byId.get(id) as ApiKeyRow | undefined;
+    return row && toKey(row);
+  }
+
+  /** Call it in the transaction that has read the key. */
+  #store(key: ApiKey): ApiKey {
+    const { id, expires_at, revoked_at, last_used_at, checksum } = toColumns(key);
+    this.#statements.update.run(expires_at, revoked_at, last_used_at, checksum, id);
+    return storedApiKey(key);
   }
 
   async #write<T>(work: () => T): Promise<T> {
@@ -118,14 +132,10 @@ function toColumns({ id, digest, label, scopes, ...key }: ApiKey) {
     requests: rateLimit?.requests ?? null,
     seconds: rateLimit?.seconds ?? null,
     revoked_at: revokedAt === undefined ? null : toInteger(revokedAt),
-  } as const;
-  return {
-    id,
-    digest: hashToBlob(digest),
-    ...columns,
     last_used_at: lastUsedAt === undefined ? null : toInteger(lastUsedAt),
-    checksum: apiKeyChecksum([id, digest, ...Object.values(columns)]),
   } as const;
+  const checksum = apiKeyChecksum([id, digest, ...Object.values(columns)]);
+  return { id, digest: hashToBlob(digest), ...columns, checksum } as const;
 }
 
 function earlier(a: Date, b: Date): Date {

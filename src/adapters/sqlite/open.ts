@@ -14,6 +14,7 @@ import { connect, fileOf, makeDurable, refuseReadOnly, refuseTruncated } from '.
 import { setupError } from './errors.ts';
 import { createFile } from './file/create-file.ts';
 import { FileGuard, type GuardedWrite } from './file/file-guard.ts';
+import { refuseDamaged } from './file/refuse-damaged.ts';
 import { refuseForeignWal } from './file/refuse-foreign-wal.ts';
 import { takeServiceLock } from './file/service-lock.ts';
 import { markWal } from './file/wal-mark.ts';
@@ -106,6 +107,7 @@ export async function openSqliteForReading(path: string): Promise<ReadableStorag
     const db = opened.use(connect(file, { readOnly: true }));
     await retryWhileBusy(() => refuseForeignWal(fileOf(db)));
     await refuseOtherVersion(db);
+    await retryWhileBusy(() => refuseDamaged(db));
     return {
       archive: new ReadableSqlitePetArchive(db),
       keys: new SqliteApiKeyRepository(db, unguardedWrite),
@@ -148,6 +150,7 @@ async function lockAndMigrate(db: DatabaseSync, opened: DisposableStack): Promis
   const lock = opened.use(await takeServiceLock(fileOf(db)));
   await prepareForWrites(db);
   await retryWhileBusy(() => migrate(db));
+  await retryWhileBusy(() => refuseDamaged(db));
   await retryWhileBusy(() => markWal(db, fileOf(db)));
   return lock;
 }

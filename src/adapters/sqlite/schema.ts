@@ -47,7 +47,7 @@ const MIGRATIONS = [
      idempotency_checksum = idempotency_checksum(id, lower(hex(idempotency_key)), lower(hex(fingerprint)));
    ALTER TABLE api_keys ADD COLUMN checksum INTEGER;
    UPDATE api_keys SET checksum = api_key_checksum(id, lower(hex(digest)), label, scopes, created_at, expires_at,
-     requests, seconds, revoked_at);`,
+     requests, seconds, revoked_at, last_used_at);`,
 ] as const;
 
 /** The version that this build reads and writes. */

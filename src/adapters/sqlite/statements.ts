@@ -9,6 +9,9 @@ const ARCHIVE_COLUMNS = `${COLUMNS}, idempotency_key, fingerprint, idempotency_c
 /** The reads of requests. `test/adapters/sqlite/query-plans.test.ts` proves that none of them scans or sorts. */
 export const PET_QUERIES = {
   byId: `SELECT ${COLUMNS} FROM pets WHERE id = ?`,
+  /** Finds the entry of a pet in the index, even if the table has lost the pet. */
+  byIdInIndex: `SELECT id FROM pets INDEXED BY pets_by_status
+    WHERE status IN ('available', 'pending', 'sold') AND id = ?`,
   list: `SELECT ${COLUMNS} FROM pets WHERE id > ? ORDER BY id LIMIT +?`,
   // When one status dominates, ANALYZE makes the planner walk all pets by id, even for a rare status.
   listByStatus: `SELECT ${COLUMNS} FROM pets INDEXED BY pets_by_status WHERE status = ? AND id > ? ORDER BY id LIMIT +?`,
@@ -32,9 +35,10 @@ export const INSERT_STATEMENTS = {
 /** The stored bytes of a name, whatever their type. */
 export const NAME_BYTES = 'SELECT CAST(name AS BLOB) AS bytes FROM pets WHERE id = ?';
 
-/** The reads of the archive. Only `count` reads more rows than it returns. */
+/** The reads of the archive. Only `count` and `nth` read more rows than they return. */
 export const ARCHIVE_QUERIES = {
   read: `SELECT ${ARCHIVE_COLUMNS} FROM pets WHERE id > ? ORDER BY id LIMIT +?`,
+  nth: `SELECT ${ARCHIVE_COLUMNS} FROM pets ORDER BY id LIMIT 1 OFFSET ?`,
   count: 'SELECT count(*) AS n FROM pets WHERE id <= ?',
   greatestId: 'SELECT ifnull(max(id), 0) AS id FROM pets',
   lastId: LAST_ID,
@@ -58,10 +62,7 @@ export const KEY_STATEMENTS = {
   insert: `INSERT INTO api_keys (${KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
   byId: `SELECT ${KEY_COLUMNS} FROM api_keys WHERE id = ?`,
   list: `SELECT ${KEY_COLUMNS} FROM api_keys ORDER BY created_at, id`,
-  end: 'UPDATE api_keys SET expires_at = ?, revoked_at = ?, checksum = ? WHERE id = ?',
-  // The time of the last use is not in the checksum.
-  recordUse:
-    'UPDATE api_keys SET last_used_at = ?1 WHERE id = ?2 AND (last_used_at IS NULL OR last_used_at <= ?1 - ?3)',
+  update: 'UPDATE api_keys SET expires_at = ?, revoked_at = ?, last_used_at = ?, checksum = ? WHERE id = ?',
 } as const;
 
 export type Prepared<Statements> = { readonly [Name in keyof Statements]: StatementSync };
