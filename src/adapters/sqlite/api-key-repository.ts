@@ -62,7 +62,8 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
    * @throws {StorageUnavailable}
    */
   async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
-    return this.#end(id, ({ revokedAt = at }) => ({ revokedAt: earlier(revokedAt, at) }));
+    const instant = new Date(at);
+    return this.#end(id, ({ revokedAt = instant }) => ({ revokedAt: earlier(revokedAt, instant) }));
   }
 
   /**
@@ -70,7 +71,8 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
    * @throws {StorageUnavailable}
    */
   async expire(id: string, at: Date): Promise<ApiKey | undefined> {
-    return this.#end(id, ({ expiresAt = at }) => ({ expiresAt: earlier(expiresAt, at) }));
+    const instant = new Date(at);
+    return this.#end(id, ({ expiresAt = instant }) => ({ expiresAt: earlier(expiresAt, instant) }));
   }
 
   /** @throws {StorageUnavailable} */

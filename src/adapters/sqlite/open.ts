@@ -95,7 +95,7 @@ export async function openSqliteKeys(path: string): Promise<KeyStorage> {
 }
 
 /** SQLite refuses every write on a read-only connection. */
-const unguardedWrite: GuardedWrite = (write) => write();
+export const unguardedWrite: GuardedWrite = (write) => write();
 
 /**
  * Opens a read-only connection to the file, with or without a service beside it.
@@ -117,7 +117,7 @@ export async function openSqliteForReading(path: string): Promise<ReadableStorag
 }
 
 /** If `open` fails, releases what it has added to `opened`, and translates the error. */
-async function openOrRelease<T>(
+export async function openOrRelease<T>(
   path: string,
   open: (file: string, opened: DisposableStack) => Promise<T>,
 ): Promise<T> {
@@ -174,7 +174,7 @@ async function prepareForWrites(db: DatabaseSync): Promise<void> {
   db.exec('PRAGMA cache_size = -16384');
 }
 
-async function refuseOtherVersion(db: DatabaseSync): Promise<void> {
+export async function refuseOtherVersion(db: DatabaseSync): Promise<void> {
   const problem = versionProblem(db, await retryWhileBusy(() => readVersion(db)));
   if (problem !== undefined) throw new StorageSetupError(problem);
 }

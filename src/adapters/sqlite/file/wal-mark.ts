@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { pathToFileURL } from 'node:url';
+import { immutableUrl } from '../connection.ts';
 import { isSqliteError } from '../errors.ts';
 
 /**
@@ -48,12 +48,9 @@ function readMark(db: DatabaseSync): bigint | undefined {
   return row?.seq;
 }
 
-/** With `immutable`, SQLite ignores the WAL: https://www.sqlite.org/uri.html#uriimmutable */
 function readMarkWithoutWal(file: string): bigint | undefined {
-  const url = pathToFileURL(file);
-  url.searchParams.set('immutable', '1');
   try {
-    using db = new DatabaseSync(url, { readOnly: true, readBigInts: true });
+    using db = new DatabaseSync(immutableUrl(file), { readOnly: true, readBigInts: true });
     return readMark(db);
   } catch (error) {
     // Without its WAL the file may have no tables yet, or be half-way through a checkpoint.
