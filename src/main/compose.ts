@@ -5,8 +5,10 @@ import { createApp } from '../adapters/http/app.ts';
 import type { RequestLog } from '../adapters/http/wire/request-log.ts';
 import { InMemoryRateLimiter } from '../adapters/memory/rate-limiter.ts';
 import { InMemoryTokenVerifier, type KnownKey } from '../adapters/memory/token-verifier.ts';
+import { fingerprintsOf } from '../adapters/http/wire/idempotency.ts';
 import { StoredTokenVerifier } from '../adapters/tokens/stored-token-verifier.ts';
 import { mintKey } from '../adapters/tokens/token.ts';
+import { CheckStorage } from '../application/moving/check-storage.ts';
 import { CreateKey, type MintedKey } from '../application/keys/create-key.ts';
 import { EitherTokenVerifier } from '../application/keys/either-token-verifier.ts';
 import { RevokeKey } from '../application/keys/revoke-key.ts';
@@ -25,6 +27,7 @@ import type { PetRepository } from '../application/ports/pet-repository.ts';
 import type { PetSource } from '../application/ports/pet-source.ts';
 import type { RateLimiter } from '../application/ports/rate-limiter.ts';
 import type { StorageProbe } from '../application/ports/storage-probe.ts';
+import type { StorageInspector } from '../application/ports/storage-inspector.ts';
 import type { TokenRefusal, TokenVerifier } from '../application/ports/token-verifier.ts';
 import type { Config } from './config/config.ts';
 
@@ -35,9 +38,10 @@ export type Parts = {
   keys: ApiKeyRepository;
   probe: StorageProbe;
   archive: PetArchive;
-  // The storage that pets and keys are copied or exported from.
+  // The storage that pets and keys are copied or exported from, or that is checked.
   sourceArchive: ReadablePetArchive;
   sourceKeys: Pick<ApiKeyRepository, 'list'>;
+  inspector: StorageInspector;
 
   // What the process provides.
   settings: Pick<Config, 'publicUrl' | 'trustProxy' | 'corsOrigins' | 'rateLimit'>;
@@ -61,6 +65,7 @@ export type Parts = {
   createKey: CreateKey;
   revokeKey: RevokeKey;
   rotateKey: RotateKey;
+  checkStorage: CheckStorage;
   copyPets: CopyPets;
   copyKeys: CopyKeys;
   exportPets: ExportPets;
@@ -89,6 +94,11 @@ const FACTORIES = {
   revokeKey: (resolve) => new RevokeKey(resolve('keys'), resolve('now')),
   rotateKey: (resolve) => new RotateKey(resolve('keys'), resolve('createKey'), resolve('now')),
 
+  checkStorage: (resolve) =>
+    new CheckStorage(
+      { archive: resolve('sourceArchive'), keys: resolve('sourceKeys'), inspector: resolve('inspector') },
+      fingerprintsOf,
+    ),
   source: (resolve) => new ArchiveSource(resolve('sourceArchive')),
   copyPets: (resolve) => new CopyPets(resolve('source'), resolve('archive')),
   copyKeys: (resolve) => new CopyKeys(resolve('sourceKeys'), resolve('keys')),

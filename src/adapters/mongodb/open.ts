@@ -1,9 +1,15 @@
 import type { Db, MongoClient } from 'mongodb';
-import type { ServiceOptions, ServiceStorage, WritableStorage } from '../../application/ports/storage.ts';
+import type {
+  CheckableStorage,
+  ServiceOptions,
+  ServiceStorage,
+  WritableStorage,
+} from '../../application/ports/storage.ts';
 import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MongoApiKeyRepository } from './api-key-repository.ts';
 import { ConfirmedReads } from './confirmed-reads.ts';
 import { connect, toSetupError } from './connection/connect.ts';
+import { MongoInspector } from './inspector.ts';
 import { migrate } from './migrate.ts';
 import { MongoPetArchive } from './pet-archive.ts';
 import { MongoPetRepository } from './pet-repository.ts';
@@ -44,7 +50,7 @@ export async function openMongoStorage(
  *
  * @throws {StorageSetupError} if MongoDB cannot be reached, or if it has another schema version
  */
-export async function openMongoArchive(url: string): Promise<WritableStorage> {
+export async function openMongoArchive(url: string): Promise<WritableStorage & CheckableStorage> {
   // A count of many pets outlasts any socket timeout. The archive and the keys limit their calls themselves.
   const client = await connect(url, { socketTimeoutMS: 0 });
   return setUp(client, async (db) => {
@@ -53,6 +59,7 @@ export async function openMongoArchive(url: string): Promise<WritableStorage> {
     const reads = new ConfirmedReads(db);
     return {
       archive: new MongoPetArchive(db, reads),
+      inspector: new MongoInspector(db, reads),
       keys: new MongoApiKeyRepository(db, reads),
       close: () => client.close(),
     };

@@ -21,6 +21,7 @@ function mongodbDatabase(url: string): PersistentStorage {
       return openMongoStorage(url, options);
     },
     openForReading: openArchive,
+    openForChecking: openArchive,
     openForWriting: openArchive,
     openKeys: openArchive,
     async migrate() {

@@ -1,9 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { ApiKeyIdTaken, type DamagedApiKey } from '../../application/keys/errors.ts';
+import { ApiKeyIdTaken, DamagedApiKey } from '../../application/keys/errors.ts';
 import { parseStoredApiKey, throwIfDamaged } from '../../application/keys/parse-stored-api-key.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
-import type { ApiKey } from '../../domain/api-key.ts';
+import { type ApiKey, storedApiKey } from '../../domain/api-key.ts';
 import { blobToHash, hashToBlob } from './blobs.ts';
+import { apiKeyChecksum, isChecksum } from './checksum.ts';
 import { runAndTranslate } from './errors.ts';
 import type { GuardedWrite } from './file/file-guard.ts';
 import { BUSY_TIMEOUT_MS, retryAndTranslate } from './retry-while-busy.ts';
@@ -35,7 +36,7 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
    */
   async insert(key: ApiKey): Promise<void> {
     const { id, digest } = key;
-    const values = toValues(key);
+    const values = Object.values(toColumns(key));
     const { changes } = await this.#write(() => this.#statements.insert.run(...values));
     if (changes !== 0n) return;
     const stored = await this.findById(id);
@@ -61,7 +62,8 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
    * @throws {StorageUnavailable}
    */
   async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
-    return this.#end(this.#statements.revoke, id, at);
+    const instant = new Date(at);
+    return this.#end(id, ({ revokedAt = instant }) => ({ revokedAt: earlier(revokedAt, instant) }));
   }
 
   /**
@@ -69,27 +71,47 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
    * @throws {StorageUnavailable}
    */
   async expire(id: string, at: Date): Promise<ApiKey | undefined> {
-    return this.#end(this.#statements.expire, id, at);
+    const instant = new Date(at);
+    return this.#end(id, ({ expiresAt = instant }) => ({ expiresAt: earlier(expiresAt, instant) }));
   }
 
   /** @throws {StorageUnavailable} */
   async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
     // Copies, because the caller may change its objects during the wait.
-    const copies = Array.from(uses, ([id, at]) => [id, toInteger(at)] as const);
+    const copies = Array.from(uses, ([id, at]) => [id, new Date(at)] as const);
     await this.#write(() =>
       transaction(this.#db, () => {
-        for (const [id, at] of copies) this.#statements.recordUse.run(at, id, USE_INTERVAL_MS);
+        for (const [id, at] of copies) {
+          const key = this.#stored(id);
+          // A damaged key stays as it is.
+          if (key === undefined || key instanceof DamagedApiKey) continue;
+          const { lastUsedAt } = key;
+          const isDue = lastUsedAt === undefined || at.getTime() - lastUsedAt.getTime() >= USE_INTERVAL_MS;
+          if (isDue) this.#store({ ...key, lastUsedAt: at });
+        }
       }),
     );
   }
 
-  async #end(statement: StatementSync, id: string, at: Date): Promise<ApiKey | undefined> {
-    const instant = toInteger(at);
-    // Says what is damaged. The table might refuse the change of such a row without a reason.
-    await this.findById(id);
-    // `get` would stop after the first row, before the commit, and miss a failure of the commit.
-    const [row] = await this.#write(() => statement.all(instant, id) as ApiKeyRow[]);
-    return row && throwIfDamaged(toKey(row));
+  async #end(id: string, change: (key: ApiKey) => Partial<ApiKey>): Promise<ApiKey | undefined> {
+    return this.#write(() =>
+      transaction(this.#db, () => {
+        const key = this.#stored(id);
+        return key && this.#store({ ...throwIfDamaged(key), ...change(throwIfDamaged(key)) });
+      }),
+    );
+  }
+
+  #stored(id: string): ApiKey | DamagedApiKey | undefined {
+    const row = this.#statements.byId.get(id) as ApiKeyRow | undefined;
+    return row && toKey(row);
+  }
+
+  /** Call it in the transaction that has read the key. */
+  #store(key: ApiKey): ApiKey {
+    const { id, expires_at, revoked_at, last_used_at, checksum } = toColumns(key);
+    this.#statements.update.run(expires_at, revoked_at, last_used_at, checksum, id);
+    return storedApiKey(key);
   }
 
   async #write<T>(work: () => T): Promise<T> {
@@ -102,20 +124,24 @@ function read(query: () => ReturnType<StatementSync['all']>): readonly (ApiKey |
 }
 
 /** In the order of the columns. */
-function toValues(key: ApiKey) {
-  const { id, digest, label, scopes, createdAt, expiresAt, rateLimit, revokedAt, lastUsedAt } = key;
-  return [
-    id,
-    hashToBlob(digest),
+function toColumns({ id, digest, label, scopes, ...key }: ApiKey) {
+  const { createdAt, expiresAt, rateLimit, revokedAt, lastUsedAt } = key;
+  const columns = {
     label,
-    scopes.join(' '),
-    toInteger(createdAt),
-    expiresAt === undefined ? null : toInteger(expiresAt),
-    rateLimit?.requests ?? null,
-    rateLimit?.seconds ?? null,
-    revokedAt === undefined ? null : toInteger(revokedAt),
-    lastUsedAt === undefined ? null : toInteger(lastUsedAt),
-  ] as const;
+    scopes: scopes.join(' '),
+    created_at: toInteger(createdAt),
+    expires_at: expiresAt === undefined ? null : toInteger(expiresAt),
+    requests: rateLimit?.requests ?? null,
+    seconds: rateLimit?.seconds ?? null,
+    revoked_at: revokedAt === undefined ? null : toInteger(revokedAt),
+    last_used_at: lastUsedAt === undefined ? null : toInteger(lastUsedAt),
+  } as const;
+  const checksum = apiKeyChecksum([id, digest, ...Object.values(columns)]);
+  return { id, digest: hashToBlob(digest), ...columns, checksum } as const;
+}
+
+function earlier(a: Date, b: Date): Date {
+  return a.getTime() <= b.getTime() ? a : b;
 }
 
 /** Throws a RangeError for an invalid date. SQLite would store its NaN as NULL, which means never. */
@@ -125,7 +151,7 @@ function toInteger(time: Date): bigint {
 
 function toKey(row: ApiKeyRow): ApiKey | DamagedApiKey {
   const { id, digest, label, scopes, requests, seconds } = row;
-  return parseStoredApiKey({
+  const key = parseStoredApiKey({
     id,
     digest: blobToHash(digest),
     label,
@@ -139,6 +165,8 @@ function toKey(row: ApiKeyRow): ApiKey | DamagedApiKey {
     revokedAt: toDate(row.revoked_at),
     lastUsedAt: toDate(row.last_used_at),
   });
+  if (key instanceof DamagedApiKey || isChecksum(row.checksum, toColumns(key).checksum)) return key;
+  return new DamagedApiKey(key.id, 'its fields must match its checksum');
 }
 
 // A damaged file may hold other types than integers. They pass unchanged, and `parseStoredApiKey` refuses them.

@@ -8,7 +8,7 @@ import { connect, fileOf, refuseTruncated } from './connection.ts';
 import { isDamage, isSqliteError, setupError } from './errors.ts';
 import { isSound } from './file/is-sound.ts';
 import { refuseForeignWal } from './file/refuse-foreign-wal.ts';
-import { markWal } from './file/wal-mark.ts';
+import { markWal, removeMark } from './file/wal-mark.ts';
 import { retryWhileBusy } from './retry-while-busy.ts';
 import { readVersion } from './schema.ts';
 import { ARCHIVE_WRITES, INSERT_STATEMENTS } from './statements.ts';
@@ -106,8 +106,7 @@ function refuseUnsound(file: string, partial: string): void {
 function makeStandAlone(file: string): void {
   using db = new DatabaseSync(file, { readBigInts: true });
   db.exec('PRAGMA journal_mode = DELETE');
-  // The mark is the only row that names no table.
-  db.exec('DELETE FROM sqlite_sequence WHERE name NOT IN (SELECT name FROM sqlite_schema)');
+  removeMark(db);
   markWal(db, file);
 }
 
@@ -115,8 +114,8 @@ function makeStandAlone(file: string): void {
 function skipIds(file: string): void {
   using db = new DatabaseSync(file, { readBigInts: true });
   db.exec(ARCHIVE_WRITES.createSequence);
-  const { seq } = db.prepare(INSERT_STATEMENTS.lastId).get() as { seq: bigint };
-  const next = seq + SKIPPED_IDS;
+  const { id } = db.prepare(INSERT_STATEMENTS.lastId).get() as { id: bigint };
+  const next = id + SKIPPED_IDS;
   db.prepare(ARCHIVE_WRITES.raiseSequence).run(next > MAX_PET_ID ? MAX_PET_ID : next);
 }
 

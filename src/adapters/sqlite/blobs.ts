@@ -1,16 +1,26 @@
-import type { Idempotency } from '../../application/ports/pet-repository.ts';
+import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
+import { idempotencyChecksum, petChecksum } from './checksum.ts';
 
 /** A SHA-256 hash as a BLOB. Text other than 64 hex digits gives a shorter BLOB, which the table refuses. */
 export function hashToBlob(hex: string): Buffer {
   return Buffer.from(hex, 'hex');
 }
 
-/** The values of the columns `idempotency_key` and `fingerprint`. */
-export function idempotencyToBlobs(
-  idempotency: Idempotency | undefined,
-): readonly [key: Buffer | null, fingerprint: Buffer | null] {
-  if (idempotency === undefined) return [null, null];
-  return [hashToBlob(idempotency.key), hashToBlob(idempotency.fingerprint)];
+/** The values of the columns of a pet, in the order of `ArchivedPetRow`. */
+export function toPetValues({ id, name, categoryId, status, idempotency }: ArchivedPet) {
+  const checksum = petChecksum(id, { name, categoryId, status });
+  if (idempotency === undefined) return [id, name, categoryId, status, checksum, null, null, null] as const;
+  const { key, fingerprint } = idempotency;
+  const blobs = [hashToBlob(key), hashToBlob(fingerprint)] as const;
+  return [
+    id,
+    name,
+    categoryId,
+    status,
+    checksum,
+    ...blobs,
+    idempotencyChecksum(id, key, fingerprint),
+  ] as const;
 }
 
 /** The hex digits of a BLOB. A damaged file may hold any other value: it is returned unchanged, and refused later. */

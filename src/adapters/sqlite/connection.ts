@@ -1,20 +1,30 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 
 /**
  * Opens a connection that fails with SQLITE_BUSY instead of waiting for a lock, because the wait would block the event
  * loop. `retryWhileBusy` tries again.
  *
+ * @param options.immutable whether to ignore the WAL, take no lock and create no file; only for a file that no program
+ *   changes
  * @throws {StorageSetupError} when the path does not lead to a file that is safe to use
  * @throws the error of SQLite or `node:fs`
  */
-export function connect(path: string, options: { readonly readOnly: boolean }): DatabaseSync {
+export function connect(
+  path: string,
+  { readOnly, immutable = false }: { readonly readOnly: boolean; readonly immutable?: boolean },
+): DatabaseSync {
   // SQLite would wait forever for the other end of a pipe, and no signal would interrupt it.
   if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) {
     throw new StorageSetupError(`the SQLite file ${path} cannot be opened; check that it is a file`);
   }
-  const db = new DatabaseSync(path, { ...options, readBigInts: true, timeout: 0 });
+  const db = new DatabaseSync(immutable ? immutableUrl(path) : path, {
+    readOnly,
+    readBigInts: true,
+    timeout: 0,
+  });
   const file = fileOf(db);
   const problem = setupProblem(file);
   if (problem !== undefined) {
@@ -22,6 +32,13 @@ export function connect(path: string, options: { readonly readOnly: boolean }): 
     throw new StorageSetupError(problem);
   }
   return db;
+}
+
+/** https://www.sqlite.org/uri.html#uriimmutable */
+export function immutableUrl(path: string): URL {
+  const url = pathToFileURL(path);
+  url.searchParams.set('immutable', '1');
+  return url;
 }
 
 function setupProblem(file: string): string | undefined {

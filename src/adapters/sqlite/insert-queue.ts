@@ -5,7 +5,7 @@ import type { Idempotency, Inserted } from '../../application/ports/pet-reposito
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../application/ports/storage-meter.ts';
 import { MAX_PET_ID, type NewPet, storedPet } from '../../domain/pet.ts';
-import { idempotencyToBlobs } from './blobs.ts';
+import { hashToBlob, toPetValues } from './blobs.ts';
 import { isBusy, isConstraint, isUnbindable, translated } from './errors.ts';
 import type { GuardedWrite } from './file/file-guard.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
@@ -18,8 +18,7 @@ const MAX_WAITING = 10_000;
 
 type Waiting = {
   readonly pet: NewPet;
-  readonly key: Buffer | null;
-  readonly fingerprint: Buffer | null;
+  readonly idempotency: Idempotency | undefined;
   /** When to give up, on the clock of `performance.now()`. */
   readonly untilMs: number;
   readonly resolve: (inserted: Inserted) => void;
@@ -49,6 +48,8 @@ export class InsertQueue {
   #waiting: Waiting[] = [];
   #running: Promise<void> | undefined;
   #closed = false;
+  /** The last id that was assigned, during a transaction. */
+  #lastId = 0n;
 
   constructor(
     db: DatabaseSync,
@@ -75,12 +76,10 @@ export class InsertQueue {
       throw new StorageUnavailable(`${MAX_WAITING} inserts are waiting already`);
     }
     const { promise, resolve, reject } = Promise.withResolvers<Inserted>();
-    const [key, fingerprint] = idempotencyToBlobs(idempotency);
     this.#waiting.push({
-      // A copy, because the caller may change its object during the wait.
+      // Copies, because the caller may change its objects during the wait.
       pet: { name, categoryId, status },
-      key,
-      fingerprint,
+      idempotency: idempotency && { ...idempotency },
       untilMs: performance.now() + this.#timeoutMs,
       resolve,
       reject,
@@ -106,7 +105,10 @@ export class InsertQueue {
       const batch = this.#waiting;
       try {
         const outcomes = this.#guardedWrite(() =>
-          transaction(this.#db, () => batch.map((waiting) => this.#storeOne(waiting))),
+          transaction(this.#db, () => {
+            [this.#lastId] = this.#statements.lastId.get() as unknown as readonly [bigint];
+            return batch.map((waiting) => this.#storeOne(waiting));
+          }),
         );
         this.#waiting = [];
         this.#meter?.insertsCommitted(batch.length);
@@ -124,27 +126,34 @@ export class InsertQueue {
 
   /** Throws only what fails the whole batch. */
   #storeOne(waiting: Waiting): Settle {
-    const { pet, key, fingerprint, resolve, reject } = waiting;
+    const { pet, idempotency, resolve, reject } = waiting;
     try {
-      const { insert } = this.#statements;
-      const { lastInsertRowid } = insert.run(pet.name, pet.categoryId, pet.status, key, fingerprint);
-      const inserted = { pet: storedPet(BigInt(lastInsertRowid), pet), replayed: false };
-      return () => resolve(inserted);
+      const stored = storedPet(this.#lastId + 1n, pet);
+      this.#statements.insert.run(
+        ...toPetValues(idempotency === undefined ? stored : { ...stored, idempotency }),
+      );
+      this.#lastId = stored.id;
+      return () => resolve({ pet: stored, replayed: false });
     } catch (error) {
       if (isUnbindable(error)) return () => reject(error);
       if (!isConstraint(error)) throw error;
       // SQLite reports exhausted ids before a taken idempotency key, so look for the key in either case.
-      const stored = this.#statements.byIdempotencyKey.get(key) as unknown as ArchivedPetRow | undefined;
+      const stored = idempotency && this.#rowOf(idempotency);
       if (stored !== undefined) return this.#replay(stored, waiting);
-      const refusal = this.#areIdsExhausted() ? new PetIdsExhausted() : error;
+      const refusal = this.#lastId >= MAX_PET_ID ? new PetIdsExhausted() : error;
       return () => reject(refusal);
     }
   }
 
-  #replay(stored: ArchivedPetRow, { fingerprint, resolve, reject }: Waiting): Settle {
+  #rowOf({ key }: Idempotency): ArchivedPetRow | undefined {
+    const row = this.#statements.byIdempotencyKey.get(hashToBlob(key));
+    return row as unknown as ArchivedPetRow | undefined;
+  }
+
+  #replay(stored: ArchivedPetRow, { idempotency, resolve, reject }: Waiting): Settle {
     try {
       const pet = this.#toArchivedPet(stored);
-      if (pet.idempotency?.fingerprint !== fingerprint?.toString('hex')) {
+      if (pet.idempotency?.fingerprint !== idempotency?.fingerprint) {
         return () => reject(new IdempotencyKeyReused());
       }
       return () => resolve({ pet: storedPet(pet.id, pet), replayed: true });
@@ -152,10 +161,5 @@ export class InsertQueue {
       if (!(error instanceof DamagedPet)) throw error;
       return () => reject(error);
     }
-  }
-
-  #areIdsExhausted(): boolean {
-    const [last] = (this.#statements.lastId.get() ?? []) as unknown as readonly [bigint?];
-    return last !== undefined && last >= MAX_PET_ID;
   }
 }

@@ -14,6 +14,7 @@ import { connect, fileOf, makeDurable, refuseReadOnly, refuseTruncated } from '.
 import { setupError } from './errors.ts';
 import { createFile } from './file/create-file.ts';
 import { FileGuard, type GuardedWrite } from './file/file-guard.ts';
+import { refuseDamaged } from './file/refuse-damaged.ts';
 import { refuseForeignWal } from './file/refuse-foreign-wal.ts';
 import { takeServiceLock } from './file/service-lock.ts';
 import { markWal } from './file/wal-mark.ts';
@@ -94,7 +95,7 @@ export async function openSqliteKeys(path: string): Promise<KeyStorage> {
 }
 
 /** SQLite refuses every write on a read-only connection. */
-const unguardedWrite: GuardedWrite = (write) => write();
+export const unguardedWrite: GuardedWrite = (write) => write();
 
 /**
  * Opens a read-only connection to the file, with or without a service beside it.
@@ -106,6 +107,7 @@ export async function openSqliteForReading(path: string): Promise<ReadableStorag
     const db = opened.use(connect(file, { readOnly: true }));
     await retryWhileBusy(() => refuseForeignWal(fileOf(db)));
     await refuseOtherVersion(db);
+    await retryWhileBusy(() => refuseDamaged(db));
     return {
       archive: new ReadableSqlitePetArchive(db),
       keys: new SqliteApiKeyRepository(db, unguardedWrite),
@@ -115,7 +117,7 @@ export async function openSqliteForReading(path: string): Promise<ReadableStorag
 }
 
 /** If `open` fails, releases what it has added to `opened`, and translates the error. */
-async function openOrRelease<T>(
+export async function openOrRelease<T>(
   path: string,
   open: (file: string, opened: DisposableStack) => Promise<T>,
 ): Promise<T> {
@@ -148,6 +150,7 @@ async function lockAndMigrate(db: DatabaseSync, opened: DisposableStack): Promis
   const lock = opened.use(await takeServiceLock(fileOf(db)));
   await prepareForWrites(db);
   await retryWhileBusy(() => migrate(db));
+  await retryWhileBusy(() => refuseDamaged(db));
   await retryWhileBusy(() => markWal(db, fileOf(db)));
   return lock;
 }
@@ -171,7 +174,7 @@ async function prepareForWrites(db: DatabaseSync): Promise<void> {
   db.exec('PRAGMA cache_size = -16384');
 }
 
-async function refuseOtherVersion(db: DatabaseSync): Promise<void> {
+export async function refuseOtherVersion(db: DatabaseSync): Promise<void> {
   const problem = versionProblem(db, await retryWhileBusy(() => readVersion(db)));
   if (problem !== undefined) throw new StorageSetupError(problem);
 }

@@ -3,7 +3,7 @@ import { IdempotencyKeyTaken, PetIdTaken } from '../../application/moving/errors
 import { samePet } from '../../application/moving/same-pet.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type { ArchivedPet, PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
-import { idempotencyToBlobs } from './blobs.ts';
+import { toPetValues } from './blobs.ts';
 import type { GuardedWrite } from './file/file-guard.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
 import type { ReadCache } from './read-cache.ts';
@@ -101,9 +101,8 @@ export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArc
   }
 
   #writeOne(pet: ArchivedPet): void {
-    const { id, name, categoryId, status, idempotency } = pet;
-    const blobs = idempotencyToBlobs(idempotency);
-    const { changes } = this.#statements.insert.run(id, name, categoryId, status, ...blobs);
+    const { id } = pet;
+    const { changes } = this.#statements.insert.run(...toPetValues(pet));
     if (changes !== 0n) return;
     const stored = this.#statements.byId.get(id) as unknown as ArchivedPetRow | undefined;
     if (stored === undefined) throw new IdempotencyKeyTaken(id);

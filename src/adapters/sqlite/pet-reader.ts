@@ -4,10 +4,14 @@ import { parseStoredIdempotency, parseStoredPet } from '../../application/pets/p
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import type { Pet } from '../../domain/pet.ts';
 import { blobToHash } from './blobs.ts';
+import { idempotencyChecksum, isChecksum, petChecksum } from './checksum.ts';
 import { type ArchivedPetRow, NAME_BYTES, type PetRow } from './statements.ts';
 
 /** Node replaces bytes that are not UTF-8 with this character. */
 const REPLACEMENT = '\ufffd';
+
+const CHECKSUM = 'its fields must match its checksum';
+const IDEMPOTENCY_CHECKSUM = 'its idempotency key and fingerprint must match their checksum';
 
 export type PetReader = {
   /** @throws {DamagedPet} */
@@ -26,19 +30,25 @@ export function petReader(db: DatabaseSync): PetReader {
     if (!Buffer.from(name).equals(bytes)) throw new DamagedPet(id, 'name must be UTF-8');
   }
 
-  function toPet([id, name, categoryId, status]: PetRow | ArchivedPetRow): Pet {
+  function toPet([id, name, categoryId, status, checksum]: PetRow | ArchivedPetRow): Pet {
     const pet = parseStoredPet(id, { name, categoryId, status });
     if (pet.name.includes(REPLACEMENT)) refuseInvalidUtf8(id, pet.name);
+    if (!isChecksum(checksum, petChecksum(id, pet))) throw new DamagedPet(id, CHECKSUM);
     return pet;
   }
 
   function toArchivedPet(row: ArchivedPetRow): ArchivedPet {
-    const [, , , , key, fingerprint] = row;
-    return parseStoredIdempotency(
+    const [id, , , , , key, fingerprint, checksum] = row;
+    const pet = parseStoredIdempotency(
       toPet(row),
       blobToHash(key) ?? undefined,
       blobToHash(fingerprint) ?? undefined,
     );
+    const { idempotency } = pet;
+    const expected = idempotency && idempotencyChecksum(id, idempotency.key, idempotency.fingerprint);
+    const isSound = expected === undefined ? checksum === null : isChecksum(checksum, expected);
+    if (!isSound) throw new DamagedPet(id, IDEMPOTENCY_CHECKSUM);
+    return pet;
   }
 
   return { toPet, toArchivedPet };

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { DamagedPet } from '../../application/pets/errors.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type {
   Idempotency,
@@ -58,11 +59,18 @@ export class SqlitePetRepository implements PetRepository {
       const [known] = this.#cache.get(id) ?? [];
       if (known !== undefined) return known;
       const row = this.#queries.byId.get(id) as unknown as PetRow | undefined;
-      if (row === undefined) return undefined;
+      if (row === undefined) return this.#refuseLost(id);
       const pet = this.#toPet(row);
       this.#cache.add(id, [pet]);
       return pet;
     });
+  }
+
+  /** A damaged page can lose a row. Its entry in the index is in another page. */
+  #refuseLost(id: bigint): undefined {
+    if (this.#queries.byIdInIndex.get(id) !== undefined) {
+      throw new DamagedPet(id, 'it must be in its table as it is in an index');
+    }
   }
 
   /**

@@ -1,6 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
+import type { NewPet } from '../../domain/pet.ts';
 import { fileOf } from './connection.ts';
+import { apiKeyChecksum, idempotencyChecksum, petChecksum } from './checksum.ts';
 import { transaction } from './transaction.ts';
 
 /** "PETS" in ASCII: marks a file as ours. https://www.sqlite.org/pragma.html#pragma_application_id */
@@ -37,6 +39,15 @@ const MIGRATIONS = [
      last_used_at INTEGER CHECK (abs(last_used_at) <= 8640000000000000),
      CHECK ((requests IS NULL) = (seconds IS NULL))
    ) STRICT, WITHOUT ROWID;`,
+  // NULL means that the row is not checked.
+  `ALTER TABLE pets ADD COLUMN checksum INTEGER;
+   ALTER TABLE pets ADD COLUMN idempotency_checksum INTEGER;
+   UPDATE pets SET
+     checksum = pet_checksum(id, name, category_id, status),
+     idempotency_checksum = idempotency_checksum(id, lower(hex(idempotency_key)), lower(hex(fingerprint)));
+   ALTER TABLE api_keys ADD COLUMN checksum INTEGER;
+   UPDATE api_keys SET checksum = api_key_checksum(id, lower(hex(digest)), label, scopes, created_at, expires_at,
+     requests, seconds, revoked_at, last_used_at);`,
 ] as const;
 
 /** The version that this build reads and writes. */
@@ -83,8 +94,23 @@ export function migrate(db: DatabaseSync): void {
   transaction(db, () => {
     const version = readVersion(db);
     if (version > SCHEMA_VERSION) throw new StorageSetupError(versionProblem(db, version) ?? '');
+    if (version < SCHEMA_VERSION) defineChecksums(db);
     for (const step of MIGRATIONS.slice(version)) db.exec(step);
     // Also when the schema is current: unlike BEGIN, this write fails on a read-only file.
     db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`);
   });
+}
+
+/** The functions that migrations call. */
+function defineChecksums(db: DatabaseSync): void {
+  const options = { useBigIntArguments: true };
+  db.function('pet_checksum', options, (id, name, categoryId, status) =>
+    petChecksum(id as bigint, { name, categoryId, status } as NewPet),
+  );
+  db.function('idempotency_checksum', options, (id, key, fingerprint) =>
+    key === '' ? null : idempotencyChecksum(id as bigint, String(key), String(fingerprint)),
+  );
+  db.function('api_key_checksum', { ...options, varargs: true }, (...columns) =>
+    apiKeyChecksum(columns as (string | bigint | null)[]),
+  );
 }

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
-const COLUMNS = 'id, name, category_id, status';
-const ARCHIVE_COLUMNS = `${COLUMNS}, idempotency_key, fingerprint`;
+const COLUMNS = 'id, name, category_id, status, checksum';
+const ARCHIVE_COLUMNS = `${COLUMNS}, idempotency_key, fingerprint, idempotency_checksum`;
 
 // A bare `LIMIT ?` makes SQLite plan the query again for each value that is bound. `LIMIT +?` does not, which saves a
 // quarter of the time of a page of 20 pets (5 of 20 us).
@@ -9,54 +9,67 @@ const ARCHIVE_COLUMNS = `${COLUMNS}, idempotency_key, fingerprint`;
 /** The reads of requests. `test/adapters/sqlite/query-plans.test.ts` proves that none of them scans or sorts. */
 export const PET_QUERIES = {
   byId: `SELECT ${COLUMNS} FROM pets WHERE id = ?`,
+  /** Finds the entry of a pet in the index, even if the table has lost the pet. */
+  byIdInIndex: `SELECT id FROM pets INDEXED BY pets_by_status
+    WHERE status IN ('available', 'pending', 'sold') AND id = ?`,
   list: `SELECT ${COLUMNS} FROM pets WHERE id > ? ORDER BY id LIMIT +?`,
   // When one status dominates, ANALYZE makes the planner walk all pets by id, even for a rare status.
   listByStatus: `SELECT ${COLUMNS} FROM pets INDEXED BY pets_by_status WHERE status = ? AND id > ? ORDER BY id LIMIT +?`,
 } as const;
 
+/** Each row of sqlite_sequence with this name or that of the table holds an id that was assigned or reserved. */
+const RESERVED = 'petstore ids';
+
+// The sequence is at least the greatest id, unless it is damaged or an operator has lowered it. A reservation is kept
+// twice, because no pet has its id.
+const LAST_ID = `SELECT max(ifnull((SELECT max(id) FROM pets), 0), ifnull((SELECT max(seq) FROM sqlite_sequence
+  WHERE name IN ('pets', '${RESERVED}') AND typeof(seq) = 'integer'), 0)) AS id`;
+
 /** The statements of an insert. The query plan of `byIdempotencyKey` is tested too. */
 export const INSERT_STATEMENTS = {
-  insert: 'INSERT INTO pets (name, category_id, status, idempotency_key, fingerprint) VALUES (?, ?, ?, ?, ?)',
+  insert: `INSERT INTO pets (${ARCHIVE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   byIdempotencyKey: `SELECT ${ARCHIVE_COLUMNS} FROM pets WHERE idempotency_key = ?`,
-  lastId: "SELECT seq FROM sqlite_sequence WHERE name = 'pets'",
+  lastId: LAST_ID,
 } as const;
 
 /** The stored bytes of a name, whatever their type. */
 export const NAME_BYTES = 'SELECT CAST(name AS BLOB) AS bytes FROM pets WHERE id = ?';
 
-/** The reads of the archive. Only `count` reads more rows than it returns. */
+/** The reads of the archive. Only `count` and `nth` read more rows than they return. */
 export const ARCHIVE_QUERIES = {
   read: `SELECT ${ARCHIVE_COLUMNS} FROM pets WHERE id > ? ORDER BY id LIMIT +?`,
+  nth: `SELECT ${ARCHIVE_COLUMNS} FROM pets ORDER BY id LIMIT 1 OFFSET ?`,
   count: 'SELECT count(*) AS n FROM pets WHERE id <= ?',
   greatestId: 'SELECT ifnull(max(id), 0) AS id FROM pets',
-  // The sequence is at least the greatest id, unless an operator has lowered it.
-  lastId: `SELECT max(ifnull((SELECT max(id) FROM pets), 0),
-                      ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'pets'), 0)) AS id`,
+  lastId: LAST_ID,
+} as const;
+
+/** The reads of `petstore check` that no other part needs. */
+export const INSPECTOR_QUERIES = {
+  counter: `SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'pets'),
+                   (SELECT seq FROM sqlite_sequence WHERE name = '${RESERVED}'),
+                   (SELECT ifnull(max(id), 0) FROM pets)`,
 } as const;
 
 /** The writes of the archive. SQL may change the sequence of AUTOINCREMENT: https://www.sqlite.org/autoinc.html */
 export const ARCHIVE_WRITES = {
   // A taken id or idempotency key changes nothing.
-  insert: `INSERT INTO pets (${ARCHIVE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+  insert: `INSERT INTO pets (${ARCHIVE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   byId: `SELECT ${ARCHIVE_COLUMNS} FROM pets WHERE id = ?`,
-  createSequence:
-    "INSERT INTO sqlite_sequence SELECT 'pets', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'pets')",
-  raiseSequence: "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'pets'",
+  createSequence: `INSERT INTO sqlite_sequence SELECT column1, 0 FROM (VALUES ('pets'), ('${RESERVED}'))
+    WHERE column1 NOT IN (SELECT name FROM sqlite_sequence)`,
+  raiseSequence: `UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name IN ('pets', '${RESERVED}')`,
 } as const;
 
 const KEY_COLUMNS =
-  'id, digest, label, scopes, created_at, expires_at, requests, seconds, revoked_at, last_used_at';
+  'id, digest, label, scopes, created_at, expires_at, requests, seconds, revoked_at, last_used_at, checksum';
 
 /** The statements for API keys. Only `list` reads more than one key. */
 export const KEY_STATEMENTS = {
-  insert: `INSERT INTO api_keys (${KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+  insert: `INSERT INTO api_keys (${KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
   byId: `SELECT ${KEY_COLUMNS} FROM api_keys WHERE id = ?`,
   list: `SELECT ${KEY_COLUMNS} FROM api_keys ORDER BY created_at, id`,
-  // A single statement is atomic: no other connection can change the key between its read and its write.
-  revoke: `UPDATE api_keys SET revoked_at = min(ifnull(revoked_at, ?1), ?1) WHERE id = ?2 RETURNING ${KEY_COLUMNS}`,
-  expire: `UPDATE api_keys SET expires_at = min(ifnull(expires_at, ?1), ?1) WHERE id = ?2 RETURNING ${KEY_COLUMNS}`,
-  recordUse:
-    'UPDATE api_keys SET last_used_at = ?1 WHERE id = ?2 AND (last_used_at IS NULL OR last_used_at <= ?1 - ?3)',
+  update: 'UPDATE api_keys SET expires_at = ?, revoked_at = ?, last_used_at = ?, checksum = ? WHERE id = ?',
 } as const;
 
 export type Prepared<Statements> = { readonly [Name in keyof Statements]: StatementSync };
@@ -81,9 +94,20 @@ export function prepareAll<Statements extends Readonly<Record<string, string>>>(
  * The id is always an integer, because it is the rowid, and `readBigInts` keeps it exact. STRICT and the checks of the
  * table guarantee the other types when a row is written. A damaged file may hold anything.
  */
-export type PetRow = readonly [id: bigint, name: unknown, categoryId: unknown, status: unknown];
+export type PetRow = readonly [
+  id: bigint,
+  name: unknown,
+  categoryId: unknown,
+  status: unknown,
+  checksum: unknown,
+];
 
-export type ArchivedPetRow = readonly [...pet: PetRow, idempotencyKey: unknown, fingerprint: unknown];
+export type ArchivedPetRow = readonly [
+  ...pet: PetRow,
+  idempotencyKey: unknown,
+  fingerprint: unknown,
+  idempotencyChecksum: unknown,
+];
 
 /** A damaged file may hold anything in every column. */
 export type ApiKeyRow = Readonly<
@@ -98,7 +122,8 @@ export type ApiKeyRow = Readonly<
     | 'requests'
     | 'seconds'
     | 'revoked_at'
-    | 'last_used_at',
+    | 'last_used_at'
+    | 'checksum',
     unknown
   >
 >;

@@ -31,6 +31,11 @@ function sqliteFile(path: string): PersistentStorage {
       const { openSqliteForReading } = await import('./open.ts');
       return openSqliteForReading(path);
     },
+    async openForChecking() {
+      refuseMissing(path);
+      const { openSqliteForChecking } = await import('./open-for-checking.ts');
+      return openSqliteForChecking(path);
+    },
     async openForWriting() {
       refuseMistyped(path);
       const { openSqliteStorage } = await import('./open.ts');

@@ -45,11 +45,13 @@ export class ApiKeyIdTaken extends Error {
 export class DamagedApiKey extends Error {
   readonly kind = 'damaged-api-key';
   readonly id: string;
+  readonly problem: string;
 
   /** @param problem a phrase such as "label must be …" */
   constructor(id: string, problem: string) {
     super(`the API key ${id} is damaged in the storage: ${problem}`);
     this.name = 'DamagedApiKey';
     this.id = id;
+    this.problem = problem;
   }
 }

@@ -3,6 +3,7 @@ import type { PetArchive, ReadablePetArchive } from './pet-archive.ts';
 import type { PetRepository } from './pet-repository.ts';
 import type { OnProgress } from './progress.ts';
 import type { RateLimiter } from './rate-limiter.ts';
+import type { StorageInspector } from './storage-inspector.ts';
 import type { StorageLog } from './storage-log.ts';
 import type { StorageMeter } from './storage-meter.ts';
 import type { StorageProbe } from './storage-probe.ts';
@@ -26,6 +27,13 @@ export type ReadableStorage = Open<{ archive: ReadablePetArchive; keys: Pick<Api
 
 /** What `import` and the target side of `copy` work with. */
 export type WritableStorage = Open<{ archive: PetArchive; keys: ApiKeyRepository }>;
+
+/** What `check` works with. */
+export type CheckableStorage = Open<{
+  archive: ReadablePetArchive;
+  keys: Pick<ApiKeyRepository, 'list'>;
+  inspector: StorageInspector;
+}>;
 
 /** What the commands on API keys work with. */
 export type KeyStorage = Open<{ keys: ApiKeyRepository }>;
@@ -68,6 +76,14 @@ export type PersistentStorage = {
    * @throws {StorageSetupError}
    */
   openForReading(): Promise<ReadableStorage>;
+
+  /**
+   * Opens the storage to examine it. Refuses no damage that leaves something to read. Writes nothing, and works while a
+   * service uses the storage. Absent from a storage that cannot be examined.
+   *
+   * @throws {StorageSetupError}
+   */
+  openForChecking?(): Promise<CheckableStorage>;
 
   /**
    * @throws {StorageSetupError} including when a service uses a storage that allows one writer at a time

@@ -93,6 +93,14 @@ export const COMMANDS = {
     options: { '--from <URL>': 'sqlite:PATH (default: DATABASE_URL)', ...JSON_OPTION },
     load: async () => (await import('./backup-command.ts')).backupCommand,
   },
+  check: {
+    summary: 'examine a storage and say what is wrong with it, even while services use it',
+    description:
+      'Reads the whole storage and changes nothing. Examines the schema, the indexes, the counter of ids, every pet, ' +
+      'every idempotency key and every API key. Writes a line for each finding. Exit codes: 0 sound, 1 findings.',
+    options: { '--from <URL>': FROM, ...JSON_OPTION },
+    load: async () => (await import('./check-command.ts')).checkCommand,
+  },
   export: {
     summary: 'write all pets to a file or to standard output',
     description:

@@ -6,6 +6,7 @@ import type { StorageSetupError, StorageUnavailable } from '../../application/po
 import { InvalidConfig } from '../config/config.ts';
 import { OutputError } from './output-error.ts';
 import { WorkerStartError } from '../service/worker-start-error.ts';
+import type { StorageUnsound } from './storage-unsound.ts';
 import type { UsageError } from './usage-error.ts';
 
 /** What a command can fail with, except for bugs. The message is one line and holds no secrets. */
@@ -18,6 +19,7 @@ type Failure =
   | PetFileError
   | StorageSetupError
   | StorageUnavailable
+  | StorageUnsound
   | UsageError
   | WorkerStartError;
 
@@ -48,6 +50,7 @@ const EXIT_CODES: ReadonlyMap<unknown, number> = new Map(
     'pet-not-found': FAILED,
     'storage-setup': FAILED,
     'storage-unavailable': FAILED,
+    'storage-unsound': FAILED,
     usage: WRONG_USAGE,
     'worker-start': FAILED,
   } satisfies Record<Failure['kind'], number>),

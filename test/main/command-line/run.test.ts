@@ -12,7 +12,17 @@ describe('the general command line', () => {
     const help = await succeeds(args, { PORT: 'wrong' });
     expect(help.stderr).toBe('');
     expect(help.stdout).toMatch(/^Usage: petstore /);
-    for (const command of ['serve', 'keys', 'migrate', 'backup', 'export', 'import', 'copy', 'help']) {
+    for (const command of [
+      'serve',
+      'keys',
+      'migrate',
+      'backup',
+      'check',
+      'export',
+      'import',
+      'copy',
+      'help',
+    ]) {
       expect(help.stdout).toMatch(new RegExp(`^ {2}${command}\\b.* {2,}\\S`, 'm'));
     }
   });
@@ -79,7 +89,7 @@ describe('the general command line', () => {
     [
       'help for an unknown command',
       ['help', 'hunter2'],
-      'the command must be one of serve, keys, migrate, backup, export, import, copy; see petstore --help',
+      'the command must be one of serve, keys, migrate, backup, check, export, import, copy; see petstore --help',
     ],
   ])('refuses %s in one line', async (_what, args, message) => {
     await refused(args, message, { code: USAGE });
@@ -128,7 +138,7 @@ describe('the general command line', () => {
 });
 
 describe('the command line of a command', () => {
-  it.each(['backup', 'export', 'import', 'copy'])('explains %s', async (command) => {
+  it.each(['backup', 'check', 'export', 'import', 'copy'])('explains %s', async (command) => {
     const help = await succeeds([command, '--help']);
     expect(help.stdout).toMatch(new RegExp(`^Usage: petstore ${command} .*\n\n`));
     expect(help.stderr).toBe('');

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Idempotency } from '../../../application/ports/pet-repository.ts';
-import type { PetDraft } from '../../../domain/pet.ts';
+import { DEFAULT_PET_STATUS, type NewPet, type PetDraft } from '../../../domain/pet.ts';
 import { MAX_IDEMPOTENCY_KEY_LENGTH } from './limits.ts';
 import { invalidIdempotencyKey } from './refusals.ts';
 
@@ -24,11 +24,17 @@ export function idempotency(
   const [, quoted, bare] = FORM.exec(String(header)) ?? [];
   const key = quoted?.replaceAll(/\\(.)/g, '$1') ?? bare;
   if (key === undefined || key.length > MAX_IDEMPOTENCY_KEY_LENGTH) throw invalidIdempotencyKey();
-  const { name, categoryId, status } = draft;
-  return {
-    key: sha256([callerId, 'POST /v1/pets', key]),
-    fingerprint: sha256([name, String(categoryId), status]),
-  };
+  return { key: sha256([callerId, 'POST /v1/pets', key]), fingerprint: fingerprint(draft) };
+}
+
+/** Every fingerprint that a request can have which creates the pet. */
+export function fingerprintsOf({ name, categoryId, status }: NewPet): readonly string[] {
+  const given = fingerprint({ name, categoryId, status });
+  return status === DEFAULT_PET_STATUS ? [given, fingerprint({ name, categoryId })] : [given];
+}
+
+function fingerprint({ name, categoryId, status }: PetDraft): string {
+  return sha256([name, String(categoryId), status]);
 }
 
 function sha256(parts: readonly unknown[]): string {

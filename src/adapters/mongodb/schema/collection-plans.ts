@@ -37,7 +37,7 @@ export const STATUS_INDEX = {
 } as const;
 
 /** Allows at most one pet per idempotency key. */
-const IDEMPOTENCY_INDEX = {
+export const IDEMPOTENCY_INDEX = {
   name: 'idem.k_1',
   key: { 'idem.k': 1 },
   options: { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } },

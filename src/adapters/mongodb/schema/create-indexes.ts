@@ -81,7 +81,8 @@ async function create(db: Db, collection: string, plan: IndexPlan, quorum: Quoru
   }
 }
 
-async function duplicateKeysError(db: Db, cause: unknown): Promise<StorageSetupError> {
+/** @returns the ids of the pets in each group that shares an idempotency key; at most {@link MAX_NAMED_GROUPS} + 1 */
+export async function sharedIdempotencyKeys(db: Db): Promise<readonly (readonly unknown[])[]> {
   const groups = await petsOf(db)
     .aggregate<{ readonly ids: readonly unknown[] }>(
       [
@@ -95,7 +96,12 @@ async function duplicateKeysError(db: Db, cause: unknown): Promise<StorageSetupE
       { allowDiskUse: true },
     )
     .toArray();
-  const named = groups.slice(0, MAX_NAMED_GROUPS).map(({ ids }) => ids.join(', '));
+  return groups.map(({ ids }) => ids);
+}
+
+async function duplicateKeysError(db: Db, cause: unknown): Promise<StorageSetupError> {
+  const groups = await sharedIdempotencyKeys(db);
+  const named = groups.slice(0, MAX_NAMED_GROUPS).map((ids) => ids.join(', '));
   const more = groups.length > MAX_NAMED_GROUPS ? '; and more' : '';
   return new StorageSetupError(
     `in the database "${db.databaseName}" pets share an idempotency key (_id: ${named.join('; ')}${more}); ` +

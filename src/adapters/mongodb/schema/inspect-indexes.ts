@@ -62,7 +62,8 @@ export async function indexProblem(db: Db): Promise<string | undefined> {
     : `in the database "${db.databaseName}" ${all.join(', ')}; ${MIGRATE_HINT}`;
 }
 
-function stateOf({ name }: IndexPlan, existing: readonly IndexInfo[]): string {
+/** Completes a sentence about the collection of an index that is not as planned. */
+export function stateOf({ name }: IndexPlan, existing: readonly IndexInfo[]): string {
   const info = existing.find((other) => other.name === name);
   if (info === undefined) return `lacks the index "${name}"`;
   return info.buildUUID === undefined

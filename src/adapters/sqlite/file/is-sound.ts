@@ -11,5 +11,10 @@ const ROW_FINDING = /^(?:NULL|non-\w+|TEXT|NUMERIC) value in |^CHECK constraint 
  */
 export function isSound(db: DatabaseSync, check: 'quick_check' | 'integrity_check'): boolean {
   const findings = db.prepare(`PRAGMA ${check}`).all();
-  return findings.map((row) => String(row[check])).every((text) => text === 'ok' || ROW_FINDING.test(text));
+  return findings.map((row) => String(row[check])).every((text) => text === 'ok' || isRowFinding(text));
+}
+
+/** Whether a finding of SQLite is about the value in a single row. */
+export function isRowFinding(finding: string): boolean {
+  return ROW_FINDING.test(finding);
 }

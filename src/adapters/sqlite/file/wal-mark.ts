@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { pathToFileURL } from 'node:url';
+import { immutableUrl } from '../connection.ts';
 import { isSqliteError } from '../errors.ts';
 
 /**
@@ -38,17 +38,19 @@ export function isForeignWal(db: DatabaseSync, file: string): boolean {
   return throughWal !== inFile && throughWal !== inFile + 1n;
 }
 
+/** The next {@link markWal} begins with a new random mark. */
+export function removeMark(db: DatabaseSync): void {
+  db.exec(`DELETE FROM sqlite_sequence WHERE name = '${NAME}'`);
+}
+
 function readMark(db: DatabaseSync): bigint | undefined {
   const row = db.prepare(READ).get() as { seq: bigint } | undefined;
   return row?.seq;
 }
 
-/** With `immutable`, SQLite ignores the WAL: https://www.sqlite.org/uri.html#uriimmutable */
 function readMarkWithoutWal(file: string): bigint | undefined {
-  const url = pathToFileURL(file);
-  url.searchParams.set('immutable', '1');
   try {
-    using db = new DatabaseSync(url, { readOnly: true, readBigInts: true });
+    using db = new DatabaseSync(immutableUrl(file), { readOnly: true, readBigInts: true });
     return readMark(db);
   } catch (error) {
     // Without its WAL the file may have no tables yet, or be half-way through a checkpoint.

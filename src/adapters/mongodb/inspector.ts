@@ -1,0 +1,112 @@
+import { isDeepStrictEqual } from 'node:util';
+import { BSON, type Db, type Document, Long } from 'mongodb';
+import { DamagedPet } from '../../application/pets/errors.ts';
+import type { Finding, StorageInspector } from '../../application/ports/storage-inspector.ts';
+import { MAX_PET_ID } from '../../domain/pet.ts';
+import type { ConfirmedReads } from './confirmed-reads.ts';
+import { hasPetId, petIds, type StoredPetDocument, toArchivedPet } from './pet-document.ts';
+import { type CollectionPlan, COLLECTIONS, IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
+import { countersOf, petsOf } from './schema/collections.ts';
+import { sharedIdempotencyKeys } from './schema/create-indexes.ts';
+import { indexesOf, isPlanned, stateOf } from './schema/inspect-indexes.ts';
+import { toBigInt } from './schema/long.ts';
+
+const CALL_TIMEOUT_MS = 60_000;
+
+/** Examines a database. The built-in role `read` on it is enough. */
+export class MongoInspector implements StorageInspector {
+  readonly #db: Db;
+  readonly #reads: ConfirmedReads;
+
+  constructor(db: Db, reads: ConfirmedReads) {
+    this.#db = db;
+    this.#reads = reads;
+  }
+
+  /** @throws {StorageUnavailable} */
+  async *findings(): AsyncGenerator<Finding> {
+    const found = await this.#read(() => this.#db.listCollections().toArray());
+    const options = new Map(found.map((info) => [info.name, 'options' in info ? (info.options ?? {}) : {}]));
+    for (const plan of COLLECTIONS) {
+      const about = `collection "${plan.name}"`;
+      const stored = options.get(plan.name);
+      if (stored === undefined) yield { about, problem: 'it is missing' };
+      else {
+        if (!isValidated(stored, plan)) yield { about, problem: 'it has another validator' };
+        yield* this.#indexFindings(plan);
+        yield* this.#documentFindings(plan);
+      }
+    }
+    const problem = await this.#counterProblem();
+    if (problem !== undefined) yield { about: 'counter of pet ids', problem };
+  }
+
+  async *#indexFindings({ name: collection, indexes }: CollectionPlan): AsyncGenerator<Finding> {
+    const existing = await this.#read(() => indexesOf(this.#db, collection));
+    for (const plan of indexes) {
+      if (existing.some((info) => isPlanned(info, plan))) continue;
+      yield { about: `collection "${collection}"`, problem: `it ${stateOf(plan, existing)}` };
+      if (plan !== IDEMPOTENCY_INDEX) continue;
+      for (const ids of await this.#read(() => sharedIdempotencyKeys(this.#db))) {
+        yield { about: `pets ${ids.join(', ')}`, problem: 'they share an idempotency key' };
+      }
+    }
+  }
+
+  /** A validator does not check what was stored without it. */
+  async *#documentFindings({ name, documentName, validator }: CollectionPlan): AsyncGenerator<Finding> {
+    // API keys are read one by one in any case.
+    if (name === 'api_keys') return;
+    const invalid = this.#db.collection(name, { promoteLongs: false }).find({ $nor: [validator] });
+    for (;;) {
+      const document = await this.#read(() => invalid.next());
+      if (document === null) return;
+      if (name === 'pets' && isReportedByArchive(document)) continue;
+      const id = document._id instanceof Long ? `${document._id}` : BSON.EJSON.stringify(document._id);
+      yield { about: `${documentName} ${id.slice(0, 100)}`, problem: 'the validator does not accept it' };
+    }
+  }
+
+  async #counterProblem(): Promise<string | undefined> {
+    const greatest = await this.#read(() =>
+      petsOf(this.#db).findOne(petIds({}), { projection: { _id: 1 }, sort: { _id: -1 } }),
+    );
+    // Read later: both only grow.
+    const counter = await this.#read(() => countersOf(this.#db).findOne({ _id: 'pets' }));
+    if (counter === null) return 'it is missing';
+    const last: unknown = counter.last;
+    if (!(last instanceof Long) || last.isNegative() || toBigInt(last) > MAX_PET_ID) {
+      return `it must be a long from 0 to ${MAX_PET_ID}`;
+    }
+    const greatestId = greatest === null ? 0n : toBigInt(greatest._id);
+    if (toBigInt(last) >= greatestId) return undefined;
+    return `it is ${last}, less than the greatest id of a pet, ${greatestId}`;
+  }
+
+  #read<T>(read: () => Promise<T>): Promise<T> {
+    return this.#reads.read(CALL_TIMEOUT_MS, read);
+  }
+}
+
+function isValidated(options: Document, { validator }: CollectionPlan): boolean {
+  const { validator: stored, validationLevel = 'strict', validationAction = 'error' } = options;
+  const isEnforced = validationLevel === 'strict' && validationAction === 'error';
+  return isEnforced && isDeepStrictEqual(asStored(stored), asStored(validator));
+}
+
+/** Numbers of any type compare by their value. */
+function asStored(validator: unknown): unknown {
+  return JSON.parse(BSON.EJSON.stringify(validator ?? {}, { relaxed: true }));
+}
+
+/** Whether reading the pets reports the document with its damage. */
+function isReportedByArchive(document: StoredPetDocument): boolean {
+  if (!hasPetId(document)) return false;
+  try {
+    toArchivedPet(document);
+    return false;
+  } catch (error) {
+    if (error instanceof DamagedPet) return true;
+    throw error;
+  }
+}

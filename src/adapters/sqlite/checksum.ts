@@ -1,0 +1,41 @@
+import type { NewPet } from '../../domain/pet.ts';
+
+// SQLite does not notice a changed byte in the value of a column. Each row has the checksum of its other columns.
+
+/** The checksum of a pet, without its idempotency key. An unsigned integer of 32 bits, like the next two. */
+export function petChecksum(id: bigint, { name, categoryId, status }: NewPet): number {
+  return fnv1a(`${id} ${categoryId} ${status} ${name}`);
+}
+
+/**
+ * The checksum of the idempotency key of a pet. A list does not read the key, so the key has a checksum of its own.
+ *
+ * @param key in hex, like the fingerprint
+ */
+export function idempotencyChecksum(id: bigint, key: string, fingerprint: string): number {
+  return fnv1a(`${id} ${key} ${fingerprint}`);
+}
+
+/** @param columns of an API key, in the order of the table; a BLOB in hex */
+export function apiKeyChecksum(columns: readonly (string | number | bigint | null)[]): number {
+  return fnv1a(columns.join('\n'));
+}
+
+/** Whether a stored checksum is the expected one. An operator who changes a row by hand sets it to NULL. */
+export function isChecksum(stored: unknown, expected: number): boolean {
+  return stored === null || (typeof stored === 'bigint' && Number(stored) === expected);
+}
+
+/**
+ * FNV-1a of the UTF-16 code units. Texts that differ in one unit never have the same checksum. Others have it with a
+ * probability of 2^-32. CRC-32 of `node:zlib` takes 0.2 us longer a pet, a third of the whole.
+ *
+ * @see http://www.isthe.com/chongo/tech/comp/fnv/
+ */
+function fnv1a(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index++) {
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  }
+  return hash >>> 0;
+}

@@ -1,0 +1,65 @@
+import { DatabaseSync } from 'node:sqlite';
+import { DamagedPet } from '../../application/pets/errors.ts';
+import { isRowFinding } from './file/is-sound.ts';
+import { petReader } from './pet-reader.ts';
+import { migrate } from './schema.ts';
+import { ARCHIVE_QUERIES, type ArchivedPetRow } from './statements.ts';
+
+type Damage = {
+  /** What is wrong, in the words of SQLite where it has found the damage. */
+  readonly problem: string;
+  /** Whether the damage is that of a single row, which every read of the row reports. */
+  readonly isInRow: boolean;
+};
+
+/** https://www.sqlite.org/pragma.html#pragma_integrity_check counts the rows of the table from 1. */
+const MISSING_FROM_INDEX = /^row (\d+) missing from index pets_/;
+
+/**
+ * What is wrong with the file: its pages, its indexes and its schema. SQLite stops after 100 findings. It does not check
+ * the values in the rows, except by the rules of the tables.
+ *
+ * @throws the error of SQLite, if the damage prevents the check
+ */
+export function damageOf(db: DatabaseSync): readonly Damage[] {
+  const findings = db.prepare('PRAGMA integrity_check').all();
+  const texts = findings.map((row) => String(row['integrity_check'])).filter((text) => text !== 'ok');
+  return [
+    ...texts.map((problem) => ({ problem, isInRow: isRowFinding(problem) || isOfDamagedPet(db, problem) })),
+    ...schemaProblems(db).map((problem) => ({ problem, isInRow: false })),
+  ];
+}
+
+/** A changed status or idempotency key differs from its index. The checksum of the row shows which of both is wrong. */
+function isOfDamagedPet(db: DatabaseSync, problem: string): boolean {
+  const position = MISSING_FROM_INDEX.exec(problem)?.[1];
+  if (position === undefined) return false;
+  const nth = db.prepare(ARCHIVE_QUERIES.nth, { returnArrays: true });
+  const row = nth.get(BigInt(position) - 1n) as unknown as ArchivedPetRow | undefined;
+  if (row === undefined) return false;
+  try {
+    petReader(db).toArchivedPet(row);
+    return false;
+  } catch (error) {
+    if (error instanceof DamagedPet) return true;
+    throw error;
+  }
+}
+
+/** SQLite accepts any schema that it can parse, such as one with another CHECK. */
+function schemaProblems(db: DatabaseSync): readonly string[] {
+  using model = new DatabaseSync(':memory:', { readBigInts: true });
+  migrate(model);
+  const stored = new Map(objectsOf(db).map((object) => [object.name, object]));
+  return objectsOf(model).flatMap(({ type, name, sql }) => {
+    const found = stored.get(name);
+    if (found === undefined) return [`the ${type} ${name} is missing`];
+    return found.type === type && found.sql === sql ? [] : [`the ${type} ${name} has another definition`];
+  });
+}
+
+type SchemaObject = { readonly type: string; readonly name: string; readonly sql: string | null };
+
+function objectsOf(db: DatabaseSync): readonly SchemaObject[] {
+  return db.prepare('SELECT type, name, sql FROM sqlite_schema').all() as SchemaObject[];
+}

@@ -1,0 +1,54 @@
+import { statSync } from 'node:fs';
+import type { CheckableStorage } from '../../application/ports/storage.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import { SqliteApiKeyRepository } from './api-key-repository.ts';
+import { connect, fileOf, refuseTruncated } from './connection.ts';
+import { refuseForeignWal } from './file/refuse-foreign-wal.ts';
+import { isLockedByService } from './file/service-lock.ts';
+import { SqliteInspector } from './inspector.ts';
+import { openOrRelease, refuseOtherVersion, unguardedWrite } from './open.ts';
+import { ReadableSqlitePetArchive } from './pet-archive.ts';
+import { retryWhileBusy } from './retry-while-busy.ts';
+
+/**
+ * Opens a read-only connection to examine the file. A connection to a file in WAL mode creates a `-wal` and a `-shm` if
+ * they are missing. If there is no WAL, this one ignores them: nothing is created, even in a directory that may be
+ * written.
+ *
+ * @throws {StorageSetupError} when the file is missing, cannot be read, or has another schema version
+ */
+export async function openSqliteForChecking(path: string): Promise<CheckableStorage> {
+  return openOrRelease(path, async (file, opened) => {
+    const walBytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+    const immutable = walBytes === 0 && !isLockedByService(file);
+    const before = stateOf(file);
+    const db = opened.use(connect(file, { readOnly: true, immutable }));
+    await retryWhileBusy(() => refuseForeignWal(fileOf(db)));
+    await retryWhileBusy(() => refuseTruncated(db));
+    await refuseOtherVersion(db);
+    const inspector = new SqliteInspector(db);
+    const keys = new SqliteApiKeyRepository(db, unguardedWrite);
+    return {
+      archive: new ReadableSqlitePetArchive(db),
+      keys: {
+        async list() {
+          const found = await keys.list();
+          // The last read of a check.
+          if (immutable && stateOf(file) !== before) {
+            throw new StorageUnavailable(
+              `the SQLite file ${file} was changed during the check; run it again`,
+            );
+          }
+          return found;
+        },
+      },
+      inspector,
+      close: async () => db[Symbol.dispose](),
+    };
+  });
+}
+
+function stateOf(file: string): string {
+  const { mtimeNs, size, ino } = statSync(file, { bigint: true });
+  return `${mtimeNs} ${size} ${ino}`;
+}

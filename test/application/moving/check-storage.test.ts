@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
+import { type Checkable, CheckStorage } from '../../../src/application/moving/check-storage.ts';
+import { DamagedPet } from '../../../src/application/pets/errors.ts';
+import type { ReadablePetArchive } from '../../../src/application/ports/pet-archive.ts';
+import type { Finding } from '../../../src/application/ports/storage-inspector.ts';
+import { aKey } from '../../support/api-keys.ts';
+import { archivedPets, archiveWith, idempotencyFor, storeWith } from '../../support/archived-pets.ts';
+
+const PETS = archivedPets(2_500);
+
+/** Checks a storage. Every fingerprint is right, except that of `body wrong`. */
+async function check(storage: Partial<Checkable>) {
+  const sound = {
+    archive: await storeWith(PETS),
+    keys: { list: async () => [aKey(1), aKey(2)] },
+    ...storage,
+  };
+  const inspector = storage.inspector ?? { async *findings() {} };
+  const useCase = new CheckStorage({ ...sound, inspector }, ({ id }) => [
+    idempotencyFor(`key ${id}`, `body ${id}`).fingerprint,
+  ]);
+  const findings: Finding[] = [];
+  const progress: number[] = [];
+  const run = useCase.execute(({ done }) => progress.push(done));
+  for (let next = await run.next(); ; next = await run.next()) {
+    if (next.done) return { findings, progress, checked: next.value };
+    findings.push(next.value);
+  }
+}
+
+/** An archive in which some pets are damaged. */
+async function damagedAt(...ids: readonly bigint[]): Promise<ReadablePetArchive> {
+  const store = await storeWith(PETS);
+  return archiveWith(store, {
+    async read(after, limit) {
+      const pets = await store.read(after, limit);
+      const at = pets.findIndex(({ id }) => ids.includes(id));
+      if (at === -1) return pets;
+      throw new DamagedPet(pets[at]!.id, 'it is torn', pets.slice(0, at));
+    },
+  });
+}
+
+describe('CheckStorage', () => {
+  it('finds nothing in a sound storage, and reads everything', async () => {
+    const { findings, progress, checked } = await check({});
+    expect(findings).toStrictEqual([]);
+    expect(progress).toStrictEqual([1000, 2000, 2500]);
+    expect(checked).toStrictEqual({ pets: 2500, apiKeys: 2 });
+  });
+
+  it('reports the storage as a whole, then every damaged pet and key, and reads on', async () => {
+    const [first, second, last] = [PETS[0]!.id, PETS[1]!.id, PETS.at(-1)!.id];
+    const { findings, checked } = await check({
+      archive: await damagedAt(first, second, last),
+      keys: { list: async () => [aKey(1), new DamagedApiKey('f', 'scopes must be some')] },
+      inspector: {
+        async *findings() {
+          yield { about: 'file', problem: 'it is bent' };
+        },
+      },
+    });
+    expect(findings).toStrictEqual([
+      { about: 'file', problem: 'it is bent' },
+      ...[first, second, last].map((id) => ({ about: `pet ${id}`, problem: 'it is torn' })),
+      { about: 'API key f', problem: 'scopes must be some' },
+    ]);
+    expect(checked).toStrictEqual({ pets: 2500, apiKeys: 2 });
+  });
+
+  it('reports the fingerprint of another pet', async () => {
+    const pet = { ...PETS[0]!, idempotency: idempotencyFor('key 1', 'body wrong') };
+    const { findings } = await check({ archive: await storeWith([pet]) });
+    expect(findings).toStrictEqual([
+      { about: 'pet 1', problem: 'the fingerprint of its idempotency key must be that of the pet' },
+    ]);
+  });
+
+  it('reports pets that are counted but cannot be read', async () => {
+    const store = await storeWith(PETS);
+    const archive = archiveWith(store, {
+      read: async (after, limit) => (await store.read(after, limit)).filter(({ id }) => id !== 2n),
+    });
+    const { findings } = await check({ archive });
+    expect(findings).toStrictEqual([
+      { about: 'pets', problem: '2500 are counted, but only 2499 can be read' },
+    ]);
+  });
+
+  it('ends where a pet is out of order', async () => {
+    const store = await storeWith(PETS);
+    const archive = archiveWith(store, {
+      async read(after, limit) {
+        const [first, ...rest] = await store.read(after, limit);
+        throw new DamagedPet(first!.id, 'it is out of order', [rest[0]!]);
+      },
+    });
+    const { findings } = await check({ archive });
+    expect(findings).toStrictEqual([
+      { about: 'pet 1', problem: 'it is out of order' },
+      { about: 'pets', problem: '2500 are counted, but only 2 can be read' },
+    ]);
+  });
+});

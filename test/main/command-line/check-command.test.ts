@@ -1,0 +1,246 @@
+import { chmod, readdir, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Long, ObjectId } from 'mongodb';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { anArchivedPet } from '../../support/archived-pets.ts';
+import { idempotency } from '../../../src/adapters/http/wire/idempotency.ts';
+import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import type { ServiceStorage } from '../../../src/application/ports/storage.ts';
+import { newPet } from '../../../src/domain/pet.ts';
+import { aKey, at } from '../../support/api-keys.ts';
+import { ask } from '../../support/client.ts';
+import { Command, FAILED, refused, succeeds, USAGE } from '../../support/command.ts';
+import { freshDatabase } from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+import { startService } from '../../support/service.ts';
+import {
+  checkpoint,
+  crashImage,
+  damage,
+  fileOfVersion1,
+  newFile,
+  openService,
+} from '../../support/sqlite.ts';
+
+const mongo = await sharedMongo();
+const leftOut = mongo === undefined ? ' (left out: no MongoDB)' : '';
+const REX = '{"name":"Rex","categoryId":7}';
+
+/** Runs a check that must find something. Resolves with its lines on standard output, without the last one. */
+async function findings(DATABASE_URL: string): Promise<readonly string[]> {
+  const command = new Command(['check'], { DATABASE_URL });
+  expect(await command.ended, command.stderr).toBe(FAILED);
+  const lines = command.stdout.split('\n').slice(0, -2);
+  expect(command.stderr).toBe(
+    `petstore: the storage has ${lines.length === 1 ? '1 problem' : `${lines.length} problems`}; ` +
+      'see docs/storage.md#check-a-storage\n',
+  );
+  return lines;
+}
+
+/** Adds three pets, the first two with an idempotency key, and an API key. */
+async function fill({ pets, keys }: Pick<ServiceStorage, 'pets' | 'keys'>): Promise<void> {
+  const draft = { name: 'Rex', categoryId: 7n };
+  for (const key of ['a', 'b']) await pets.insertOnce(newPet(draft), idempotency(key, 'till', draft)!);
+  await pets.insert(newPet(draft));
+  await keys.insert(aKey(1, { revokedAt: at(1) }));
+}
+
+async function filledFile(): Promise<string> {
+  const file = await newFile();
+  const storage = await openSqliteStorage(file);
+  await fill(storage);
+  await storage.close();
+  return file;
+}
+
+async function fillDatabase(url: string): Promise<void> {
+  const storage = await openMongoStorage(url, { autoMigrate: false });
+  await fill(storage);
+  await storage.close();
+}
+
+/** Every file of the directory with its bytes. */
+async function directoryOf(file: string): Promise<Record<string, string>> {
+  const names = await readdir(dirname(file));
+  const entries = names.map(
+    async (name) => [name, await readFile(`${dirname(file)}/${name}`, 'base64')] as const,
+  );
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+describe('petstore check', () => {
+  it('finds nothing in a sound SQLite file', async () => {
+    const url = `sqlite:${await filledFile()}`;
+    const text = await succeeds(['check'], { DATABASE_URL: url });
+    expect([text.stdout, text.stderr]).toStrictEqual(['checked 3 pets and 1 API key\n', '']);
+    const json = await succeeds(['check', '--from', url, '--json']);
+    expect(JSON.parse(json.stdout)).toStrictEqual({ pets: 3, apiKeys: 1, findings: [], more: 0 });
+  });
+
+  it('finds nothing in an empty file, and nothing after a reservation of ids', async () => {
+    const file = await newFile();
+    const { archive, close } = await openSqliteStorage(file);
+    await succeeds(['check'], { DATABASE_URL: `sqlite:${file}` });
+    await archive.reserve(70n);
+    await close();
+    await succeeds(['check'], { DATABASE_URL: `sqlite:${file}` });
+  });
+
+  it.each([
+    ['a name', "UPDATE pets SET name = 'Rey' WHERE id = 2", ['pet 2: its fields must match its checksum']],
+    [
+      'the wrong fingerprint',
+      'UPDATE pets SET fingerprint = zeroblob(32), idempotency_checksum = NULL WHERE id = 1',
+      ['pet 1: the fingerprint of its idempotency key must be that of the pet'],
+    ],
+    [
+      'an idempotency key without its checksum',
+      'UPDATE pets SET fingerprint = zeroblob(32) WHERE id = 1',
+      ['pet 1: its idempotency key and fingerprint must match their checksum'],
+    ],
+    [
+      'several',
+      "UPDATE pets SET status = 'x' WHERE id <> 2",
+      [1, 3].map((id) => `pet ${id}: status must be one of available, pending, sold`),
+    ],
+    [
+      'the counter',
+      "UPDATE sqlite_sequence SET seq = 2 WHERE name = 'pets'",
+      ['counter of pet ids: it is 2, less than the greatest id of a pet, 3'],
+    ],
+    [
+      'no counter',
+      'DELETE FROM sqlite_sequence',
+      [expect.stringMatching(/^counter of pet ids: it must be an integer/)],
+    ],
+    ['an index', 'DROP INDEX pets_by_status', ['file: the index pets_by_status is missing']],
+    [
+      'an API key',
+      'UPDATE api_keys SET revoked_at = NULL, expires_at = NULL',
+      [expect.stringMatching(/^API key [0-9a-f]{16}: its fields must match its checksum$/)],
+    ],
+  ])('finds in a SQLite file: %s', async (_, sql, expected) => {
+    const file = await filledFile();
+    damage(file, sql);
+    expect(await findings(`sqlite:${file}`)).toStrictEqual(expected);
+  });
+
+  it('shows 100 findings at most', async () => {
+    const file = await newFile();
+    const { archive, close } = await openSqliteStorage(file);
+    await archive.write(Array.from({ length: 150 }, (_, n) => anArchivedPet({ id: BigInt(n + 1) })));
+    await close();
+    damage(file, "UPDATE pets SET name = 'x'");
+
+    const command = new Command(['check', '--json'], { DATABASE_URL: `sqlite:${file}` });
+    expect(await command.ended).toBe(FAILED);
+    const { findings: shown, ...rest } = JSON.parse(command.stdout);
+    expect([shown.length, shown[99].about, rest]).toStrictEqual([
+      100,
+      'pet 100',
+      { pets: 150, apiKeys: 0, more: 50 },
+    ]);
+    const text = new Command(['check'], { DATABASE_URL: `sqlite:${file}` });
+    expect(await text.ended).toBe(FAILED);
+    expect(text.stdout).toMatch(/\npet 100: .*\nand 50 further problems\nchecked 150 pets and 0 API keys\n$/);
+  });
+
+  it('changes nothing: a closed file, a file with the log of a crash, and a file in use', async () => {
+    const closed = await filledFile();
+    const used = await newFile();
+    await fill(await openService(used));
+    const crashed = await crashImage(used);
+    for (const file of [closed, crashed, used]) {
+      const before = await directoryOf(file);
+      await succeeds(['check'], { DATABASE_URL: `sqlite:${file}` });
+      const after = await directoryOf(file);
+      // SQLite keeps the locks of readers there, and makes the file if there is a log.
+      if (file !== closed) after['petstore.db-shm'] = before['petstore.db-shm'] = '';
+      expect(after).toStrictEqual(before);
+    }
+  });
+
+  it('needs no permission to write', async () => {
+    const file = await filledFile();
+    await chmod(file, 0o400);
+    await chmod(dirname(file), 0o500);
+    onTestFinished(() => chmod(dirname(file), 0o700));
+    await succeeds(['check'], { DATABASE_URL: `sqlite:${file}` });
+  });
+
+  it('works while a service adds pets', async () => {
+    const file = await newFile();
+    const DATABASE_URL = `sqlite:${file}`;
+    const { url } = await startService({ DATABASE_URL });
+    const add = async () => {
+      for (let n = 0; n < 50; n++) expect((await ask(`${url}/v1/pets`, { body: REX })).status).toBe(201);
+    };
+    const adding = add();
+    for (let n = 0; n < 5; n++) await succeeds(['check'], { DATABASE_URL });
+    await adding;
+  });
+
+  it('refuses a missing file, an older schema, another storage and a wrong command line', async () => {
+    const missing = await newFile();
+    await refused(['check'], `there is no SQLite file ${missing}`, {
+      env: { DATABASE_URL: `sqlite:${missing}` },
+    });
+    const older = await fileOfVersion1([]);
+    checkpoint(older);
+    const line = `the SQLite file ${older} has schema version 1, this build needs 3; start the service once to migrate it`;
+    await refused(['check'], line, { env: { DATABASE_URL: `sqlite:${older}` } });
+    const memory = 'DATABASE_URL is memory:, which no other process can reach; use a persistent storage';
+    await refused(['check'], `${memory}; see petstore check --help`, { code: USAGE });
+    await refused(['check', 'x'], 'too many arguments; see petstore check --help', { code: USAGE });
+  });
+});
+
+describe.skipIf(mongo === undefined)(`petstore check of MongoDB${leftOut}`, () => {
+  it('finds nothing in a sound database', async () => {
+    const { url } = await freshDatabase(mongo!);
+    await fillDatabase(url);
+    const { stdout } = await succeeds(['check'], { DATABASE_URL: url });
+    expect(stdout).toBe('checked 3 pets and 1 API key\n');
+  });
+
+  it('finds everything that is wrong', async () => {
+    const { url, db, pets, counters } = await freshDatabase(mongo!);
+    await fillDatabase(url);
+    const any = db.collection<{ _id: unknown }>('pets');
+    const unchecked = { bypassDocumentValidation: true } as const;
+    await db.collection('pets').dropIndex('idem.k_1');
+    await db.collection('pets').dropIndex('status_1__id_1');
+    await db.collection('rate_limits').dropIndex('expire_-1');
+    await db.command({ collMod: 'api_keys', validator: {} });
+    const [first] = await any.find().toArray();
+    await pets.updateOne({ _id: 3n }, { $set: { name: 7 as never } }, unchecked);
+    await any.insertOne({ ...first, _id: Long.fromNumber(9) }, unchecked);
+    await any.insertOne({ _id: new ObjectId('0123456789abcdef01234567') }, unchecked);
+    await pets.updateOne({ _id: 2n }, { $set: { op: 'x' as never } }, unchecked);
+    await counters.updateOne({ _id: 'pets' }, { $set: { last: 2n } });
+    await db.collection('api_keys').updateOne({}, { $set: { scopes: [] } });
+
+    expect(await findings(url)).toStrictEqual([
+      'collection "pets": it lacks the index "status_1__id_1"',
+      'collection "pets": it lacks the index "idem.k_1"',
+      'pets 1, 9: they share an idempotency key',
+      'pet 2: the validator does not accept it',
+      'pet {"$oid":"0123456789abcdef01234567"}: the validator does not accept it',
+      'collection "api_keys": it has another validator',
+      'collection "rate_limits": it lacks the index "expire_-1"',
+      'counter of pet ids: it is 2, less than the greatest id of a pet, 9',
+      'pet 3: name must be a string',
+      expect.stringMatching(/^API key [0-9a-f]{16}: scopes must be one or more/),
+    ]);
+  });
+
+  it('refuses a database without a schema', async () => {
+    const { url, db } = await freshDatabase(mongo!, { migrated: false });
+    await refused(
+      ['check', '--from', url],
+      `the database "${db.databaseName}" has no petstore schema; run: npx petstore migrate`,
+    );
+  });
+});
