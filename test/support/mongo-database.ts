@@ -54,18 +54,21 @@ export function databasePool(mongo: () => TestMongo): () => Promise<TestDatabase
   return async () => {
     const database = free.pop() ?? (await createDatabase(mongo(), true));
     onTestFinished(async () => {
-      await empty(database);
+      await emptied(database);
       free.push(database);
     });
     return database;
   };
 }
 
-async function empty({ db, counters }: TestDatabase): Promise<void> {
+/** The database without documents, as a migration leaves it. */
+export async function emptied(database: TestDatabase): Promise<TestDatabase> {
+  const { db, counters } = database;
   await Promise.all([
     ...['pets', 'api_keys', 'rate_limits'].map((name) => db.collection(name).deleteMany({})),
     counters.replaceOne({ _id: 'pets' }, { last: 0n }, { upsert: true }),
   ]);
+  return database;
 }
 
 /** For a client that would weaken the guarantees of the collections. A connection string that does so is refused. */

@@ -121,7 +121,7 @@ describe('targets that are not a path', () => {
     api.raw(`${line} HTTP/1.1\r\n${host}\r\nAuthorization: Bearer ${api.key}\r\nConnection: close\r\n\r\n`);
   const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
 
-  test.each([
+  test.each<readonly [string, ReturnType<typeof success>]>([
     ['OPTIONS *', success(204, '', { allow: PETS })],
     ['GET *', problem(405, 'METHOD_NOT_ALLOWED', `this path allows ${PETS}`, { allow: PETS })],
     ['GET http://petstore.example/v1/pets', success(200, '[]')],
