@@ -10,14 +10,10 @@ import { MAX_PET_ID, type NewPet, type Pet, type PetStatus } from '../../src/dom
 import { aNewPet, petStatus } from '../properties/arbitraries.ts';
 import { holds } from '../properties/holds.ts';
 import { idempotencyFor, inOrderOfId } from '../support/archived-pets.ts';
+import { command as commandOf, Opened, type Processes, processCommands, type Store } from './model.ts';
 
-type Opened = { readonly pets: PetRepository; readonly archive: PetArchive; close?(): Promise<void> };
-
-/** A store that outlives the repositories on it. */
-export type ModelledStore = {
-  /** Opens the store as a further process does. */
-  open(): Promise<Opened>;
-};
+type Ports = { readonly pets: PetRepository; readonly archive: PetArchive };
+type Real = Opened<Ports>;
 
 /** What the port promises, in an array. */
 class Model {
@@ -52,33 +48,7 @@ class Model {
   }
 }
 
-class Real {
-  readonly store: ModelledStore;
-  opened: Opened[] = [];
-
-  constructor(store: ModelledStore) {
-    this.store = store;
-  }
-
-  /** One of the repositories that are open. */
-  pick(who: number): Opened {
-    return this.opened[who % this.opened.length]!;
-  }
-
-  async openAnother(): Promise<void> {
-    this.opened.push(await this.store.open());
-  }
-
-  async closeAll(): Promise<void> {
-    for (const { close } of this.opened.splice(0)) await close?.();
-  }
-}
-
-type Command = fc.AsyncCommand<Model, Real>;
-
-function command(title: string, run: Command['run']): Command {
-  return { run, check: () => true, toString: () => title };
-}
+const command = commandOf<Model, Real>;
 
 const show = (value: unknown) => fc.stringify(value);
 
@@ -194,15 +164,6 @@ const walk = fc
     }),
   );
 
-const restart = fc.constant(
-  command('restart', async (_model, real) => {
-    await real.closeAll();
-    await real.openAnother();
-  }),
-);
-
-const another = fc.constant(command('open another', (_model, real) => real.openAnother()));
-
 const write = fc
   .array(
     fc.record({
@@ -283,29 +244,22 @@ const survey = fc.tuple(who, place, limit).map(([by, at, most]) =>
  *
  * @param create creates a new, empty store
  * @param runs how many sequences of up to 40 calls `npm test` tries
- * @param processes how many can have the store open; a process that is followed by another one restarts
  */
 export function petRepositoryModel(
   name: string,
-  create: () => Promise<ModelledStore>,
-  { runs, processes }: { readonly runs: number; readonly processes: 'one' | 'one after another' | 'many' },
+  create: () => Promise<Store<Ports>>,
+  { runs, processes }: { readonly runs: number; readonly processes: Processes },
 ): void {
   describe(`PetRepository model: ${name}`, () => {
     it('does what an array would do, whatever the calls', async () => {
       const commands = [
         ...[insert, insertOnce, insertOnce, together, find, list, list, walk, write, reserve, survey],
-        ...(processes === 'one' ? [] : [restart]),
-        ...(processes === 'many' ? [another] : []),
+        ...processCommands<Model, Real>(processes),
       ];
       await holds(
         fc.asyncProperty(fc.commands(commands, { maxCommands: 40, size: 'max' }), async (calls) => {
-          const real = new Real(await create());
-          await real.openAnother();
-          try {
-            await fc.asyncModelRun(() => ({ model: new Model(), real }), calls);
-          } finally {
-            await real.closeAll();
-          }
+          await using real = await Opened.on(await create());
+          await fc.asyncModelRun(() => ({ model: new Model(), real }), calls);
         }),
         runs,
       );

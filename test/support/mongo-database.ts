@@ -54,21 +54,29 @@ export function databasePool(mongo: () => TestMongo): () => Promise<TestDatabase
   return async () => {
     const database = free.pop() ?? (await createDatabase(mongo(), true));
     onTestFinished(async () => {
-      await emptied(database);
+      await empty(database);
       free.push(database);
     });
     return database;
   };
 }
 
-/** The database without documents, as a migration leaves it. */
-export async function emptied(database: TestDatabase): Promise<TestDatabase> {
-  const { db, counters } = database;
+/** Like {@link databasePool}, for a test that needs many databases one after another: it is always the same one. */
+export function databaseForRuns(mongo: () => TestMongo): () => Promise<TestDatabase> {
+  let database: TestDatabase | undefined;
+  afterAll(() => database?.drop());
+  return async () => {
+    database ??= await createDatabase(mongo(), true);
+    await empty(database);
+    return database;
+  };
+}
+
+async function empty({ db, counters }: TestDatabase): Promise<void> {
   await Promise.all([
     ...['pets', 'api_keys', 'rate_limits'].map((name) => db.collection(name).deleteMany({})),
     counters.replaceOne({ _id: 'pets' }, { last: 0n }, { upsert: true }),
   ]);
-  return database;
 }
 
 /** For a client that would weaken the guarantees of the collections. A connection string that does so is refused. */

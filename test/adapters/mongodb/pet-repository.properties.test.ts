@@ -1,20 +1,18 @@
-import { describe, onTestFinished } from 'vitest';
+import { describe } from 'vitest';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { petRepositoryModel } from '../../contracts/pet-repository-model.ts';
-import { emptied, freshDatabase, type TestDatabase } from '../../support/mongo-database.ts';
+import { databaseForRuns } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 
 const mongo = await sharedMongo();
 
 describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`, () => {
-  let database: TestDatabase | undefined;
+  const emptyDatabase = databaseForRuns(() => mongo!);
 
   petRepositoryModel(
     'mongodb',
     async () => {
-      database ??= await freshDatabase(mongo!);
-      onTestFinished(() => (database = undefined));
-      const { url } = await emptied(database);
+      const { url } = await emptyDatabase();
       return {
         async open() {
           const storage = await openMongoStorage(url, { autoMigrate: false });
@@ -30,6 +28,6 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
         },
       };
     },
-    { runs: 10, processes: 'many' },
+    { runs: 8, processes: 'many' },
   );
 });
