@@ -65,6 +65,9 @@ const spelledString = fc
     return { json: `"${json.join('')}"`, value };
   });
 
+/** V8 can take other keys for each other: see `parse-json.ts`. No field of a pet has such a name. */
+const spelledKey = spelledString.filter(({ value }) => !JSON.stringify(value).includes('\\'));
+
 const spelledScalar: fc.Arbitrary<Spelled> = fc.oneof(
   numberText.map((json) => ({ json, value: expected(json) })),
   // As most numbers are, which takes the short way.
@@ -80,7 +83,7 @@ const { value: spelled } = fc.letrec<{ value: Spelled; list: Spelled; fields: Sp
     value: items.map(({ value }) => value),
   })),
   fields: fc
-    .tuple(fc.array(fc.tuple(spelledString, tie('value')), { maxLength: 4 }), space)
+    .tuple(fc.array(fc.tuple(spelledKey, tie('value')), { maxLength: 4 }), space)
     .map(([entries, gap]) => ({
       json: `{${gap}${entries.map(([key, { json }]) => `${key.json}${gap}:${gap}${json}`).join(`,${gap}`)}${gap}}`,
       // Of a repeated key, the last value.
