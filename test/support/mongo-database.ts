@@ -61,6 +61,17 @@ export function databasePool(mongo: () => TestMongo): () => Promise<TestDatabase
   };
 }
 
+/** Like {@link databasePool}, for a test that needs many databases one after another: it is always the same one. */
+export function databaseForRuns(mongo: () => TestMongo): () => Promise<TestDatabase> {
+  let database: TestDatabase | undefined;
+  afterAll(() => database?.drop());
+  return async () => {
+    database ??= await createDatabase(mongo(), true);
+    await empty(database);
+    return database;
+  };
+}
+
 async function empty({ db, counters }: TestDatabase): Promise<void> {
   await Promise.all([
     ...['pets', 'api_keys', 'rate_limits'].map((name) => db.collection(name).deleteMany({})),

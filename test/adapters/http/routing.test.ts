@@ -121,7 +121,7 @@ describe('targets that are not a path', () => {
     api.raw(`${line} HTTP/1.1\r\n${host}\r\nAuthorization: Bearer ${api.key}\r\nConnection: close\r\n\r\n`);
   const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
 
-  test.each([
+  test.each<readonly [string, ReturnType<typeof success>]>([
     ['OPTIONS *', success(204, '', { allow: PETS })],
     ['GET *', problem(405, 'METHOD_NOT_ALLOWED', `this path allows ${PETS}`, { allow: PETS })],
     ['GET http://petstore.example/v1/pets', success(200, '[]')],
@@ -138,6 +138,18 @@ describe('targets that are not a path', () => {
     ['GET http://[::1/v1/pets', bad('the request target is not a URL')],
     ['GET http://user@petstore.example/v1/pets', bad('the request must have one valid Host header')],
     ['GET http:///v1/pets', bad('the request must have one valid Host header')],
+    ...[
+      '/v1/pets#',
+      '/v1/pets?limit=5#x',
+      '/v1/pets/1#',
+      '/v1\\pets#',
+      '/v1\\pets',
+      'http://petstore.example/v1\\pets',
+      'http://petstore.example/v1/pets#x',
+      'ftp://petstore.example/v1/pets',
+      'foo://petstore.example/v1/pets',
+      '*?limit=5',
+    ].map((target) => [`GET ${target}`, bad('the request target is not a URL')] as const),
     ['CONNECT petstore.example:443', bad('the request target is not a URL')],
     ['CONNECT /v1/pets', problem(405, 'METHOD_NOT_ALLOWED', `this path allows ${PETS}`, { allow: PETS })],
   ])('%s', async (line, expected) => {

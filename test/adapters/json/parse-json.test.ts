@@ -118,6 +118,24 @@ test('__proto__ is a key like any other', () => {
   expect('polluted' in {}).toBe(false);
 });
 
+// V8 would read the second text of each pair with a key of the first: https://github.com/nodejs/node/issues/63785.
+test.each([
+  ['{"a":1,"\\\\u0073":2}', '{"a":1,"\\u0073tatus":"sold"}', 'status'],
+  ['{"b":1.5,"\\\\":2}', '{"b":1.5,"\\u0041":"sold"}', 'A'],
+  ['[{"c":1,"\\\\u0073":2}]', '[{"c":1,"\\u0073tatus" : "sold"}]', 'status'],
+])('a key is not taken for one of an earlier text: %s, %s', (earlier, later, key) => {
+  parseJson(earlier);
+  const value = [parseJson(later)].flat()[0] as Record<string, unknown>;
+  expect(value[key]).toBe('sold');
+});
+
+test('what looks like a key inside of a string stays as it is', () => {
+  expect(parseJson('{"a":"\\"\\u0041\\":1","b":[":","\\u0042\\":"]}')).toStrictEqual({
+    a: '"A":1',
+    b: [':', 'B":'],
+  });
+});
+
 test.each(['', '{', '01', '1.', '.5', '+1', '1e', 'Infinity', '1_000', '7n', '{"a":1,}'])(
   '%j is not JSON',
   (text) => {

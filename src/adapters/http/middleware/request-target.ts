@@ -13,10 +13,16 @@ import {
 /** A host name or address with an optional port. Nothing that could end the `<…>` of a Link header. */
 const AUTHORITY = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
+/**
+ * A path, or an absolute URL of HTTP (RFC 9112, section 3.2). Neither has a fragment or a backslash. Koa would drop a
+ * fragment, read a backslash before it or in an absolute URL as a slash, and take the path out of URLs of any scheme.
+ */
+const TARGET = /^(?:\/|https?:\/\/|\*$)[^#\\]*$/i;
+
 /** Refuses a request with an invalid target or host, or with more than one Host or Authorization header. */
 export const checkTarget: Middleware = (ctx, next) => {
   const { req } = ctx;
-  if (!hasPath(ctx)) throw invalidTarget();
+  if (!TARGET.test(req.url ?? '') || !hasPath(ctx)) throw invalidTarget();
   const { hosts, authorizations } = decisiveHeaders(req.rawHeaders);
   if (hosts > 1 || (hosts === 0 && req.httpVersion === '1.1') || !AUTHORITY.test(authority(req))) {
     throw invalidHost();

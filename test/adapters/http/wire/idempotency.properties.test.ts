@@ -1,0 +1,80 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { RequestRefused } from '../../../../src/adapters/http/wire/errors.ts';
+import { idempotency } from '../../../../src/adapters/http/wire/idempotency.ts';
+import type { PetDraft } from '../../../../src/domain/pet.ts';
+import { aNewPet, text } from '../../../properties/arbitraries.ts';
+import { holds } from '../../../properties/holds.ts';
+
+const rex: PetDraft = { name: 'Rex', categoryId: 7n };
+
+/** What the header means: the key, or `undefined` when it is refused. RFC 9651, section 3.3.3, character by character. */
+function meaning(header: string): string | undefined {
+  const isVisible = (character: string) => character > ' ' && character < '\u007f';
+  const fits = (key: string) => (key.length >= 1 && key.length <= 255 ? key : undefined);
+  if (!header.startsWith('"'))
+    return [...header].every((c) => isVisible(c) && c !== '"') ? fits(header) : undefined;
+  let key = '';
+  for (let at = 1; at < header.length; at++) {
+    let character = header[at]!;
+    if (character === '"') return at === header.length - 1 ? fits(key) : undefined;
+    if (character === '\\') {
+      character = header[++at] ?? '';
+      if (character !== '"' && character !== '\\') return undefined;
+    } else if (character !== ' ' && !isVisible(character)) return undefined;
+    key += character;
+  }
+  return undefined;
+}
+
+const quoted = (key: string) => `"${key.replaceAll(/["\\]/g, '\\$&')}"`;
+const character = fc.constantFrom(...'ab" \\~!', '\u007f', 'é', '\t');
+const header = fc.oneof(
+  text,
+  fc.string({ unit: character, maxLength: 6 }),
+  fc.string({ unit: character, maxLength: 6 }).map((inner) => `"${inner}"`),
+  fc.string({ maxLength: 8 }).map(quoted),
+  fc.string({ unit: fc.constantFrom('a', '"', '\\'), minLength: 254, maxLength: 256 }).map(quoted),
+  fc.string({ unit: fc.constant('a'), minLength: 254, maxLength: 256 }),
+);
+
+function keyOf(value: string, caller = 'me', draft = rex): string | undefined {
+  try {
+    return idempotency(value, caller, draft)?.key;
+  } catch (error) {
+    if (error instanceof RequestRefused && error.code === 'INVALID_IDEMPOTENCY_KEY') return undefined;
+    throw error;
+  }
+}
+
+it('two headers are the same key exactly if they mean the same', async () => {
+  await holds(
+    fc.property(header, header, (one, other) => {
+      expect([one, other].map((value) => keyOf(value) === undefined)).toStrictEqual(
+        [one, other].map((value) => meaning(value) === undefined),
+      );
+      const means = meaning(one);
+      if (means === undefined) return;
+      expect(keyOf(one)).toBe(keyOf(quoted(means)));
+      expect(keyOf(one) === keyOf(other)).toBe(means === meaning(other));
+    }),
+    2_000,
+  );
+});
+
+it('the key depends on the caller and not on the pet, the fingerprint on the pet and nothing else', async () => {
+  const key = fc.string({ minLength: 1, maxLength: 20 }).filter((value) => meaning(value) !== undefined);
+  await holds(
+    fc.property(key, text, text, aNewPet, aNewPet, (value, me, you, one, other) => {
+      const mine = idempotency(value, me, one)!;
+      expect(mine.key === idempotency(value, you, one)!.key).toBe(me === you);
+      const isSame =
+        one.name === other.name && one.categoryId === other.categoryId && one.status === other.status;
+      expect(idempotency(value, me, other)).toStrictEqual(
+        isSame ? mine : { key: mine.key, fingerprint: expect.any(String) },
+      );
+      expect(mine.fingerprint === idempotency(value, you, other)!.fingerprint).toBe(isSame);
+    }),
+    500,
+  );
+});

@@ -1,0 +1,12 @@
+import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { petRepositoryModel } from '../../contracts/pet-repository-model.ts';
+import { newFile, silentLog } from '../../support/sqlite.ts';
+
+petRepositoryModel(
+  'sqlite',
+  async () => {
+    const file = await newFile();
+    return { open: () => openSqliteStorage(file, silentLog) };
+  },
+  { runs: 20, processes: 'one after another' },
+);

@@ -1,0 +1,166 @@
+import { hash } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ApiKeyIdTaken } from '../../src/application/keys/errors.ts';
+import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../src/application/ports/api-key-repository.ts';
+import {
+  type ApiKey,
+  type ApiKeyDraft,
+  apiKeyProblems,
+  RATE_LIMIT_MAX_REQUESTS,
+  RATE_LIMIT_MAX_SECONDS,
+  SCOPES,
+} from '../../src/domain/api-key.ts';
+import { text } from '../properties/arbitraries.ts';
+import { holds } from '../properties/holds.ts';
+import { aKey, at } from '../support/api-keys.ts';
+import { command, Opened, type Processes, processCommands, type Store } from './model.ts';
+
+type Keys = Map<string, ApiKey>;
+type Real = Opened<{ readonly keys: ApiKeyRepository }>;
+const on = command<Keys, Real>;
+
+// Close to each other, so their order matters.
+const instant = fc.oneof(
+  fc
+    .tuple(fc.integer({ min: -3, max: 3 }), fc.integer({ min: -1, max: 1 }))
+    .map(([n, ms]) => n * USE_INTERVAL_MS + ms),
+  fc.integer({ min: -(10 ** 15), max: 10 ** 15 }),
+);
+const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
+
+/** The id of one of a few keys, or any text. */
+const id = fc.oneof({ weight: 6, arbitrary: fc.nat(7).map((n) => aKey(n).id) }, text);
+const who = fc.nat(3);
+
+export const keyDraft: fc.Arbitrary<Omit<ApiKeyDraft, 'expiresAt'>> = fc
+  .record({
+    label: fc.oneof(text, fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 })),
+    scopes: fc.subarray([...SCOPES], { minLength: 1 }),
+    rateLimit: optional(
+      fc
+        .tuple(
+          fc.integer({ min: 1, max: RATE_LIMIT_MAX_REQUESTS }),
+          fc.integer({ min: 1, max: RATE_LIMIT_MAX_SECONDS }),
+        )
+        .map(([requests, seconds]) => ({ requests, seconds })),
+    ),
+  })
+  .map(({ label, ...rest }) => {
+    const isVisible = apiKeyProblems(aKey(1, { label })).length === 0;
+    return { label: isVisible ? label : 'Rex', ...rest };
+  });
+
+const key = fc
+  .record({
+    n: fc.nat(7),
+    secret: fc.constantFrom('one', 'one', 'other'),
+    draft: keyDraft,
+    created: instant,
+    ends: fc.record({
+      expiresAt: optional(instant),
+      revokedAt: optional(instant),
+      lastUsedAt: optional(instant),
+    }),
+  })
+  .map(({ n, secret, draft: { rateLimit, ...draft }, created, ends }) => {
+    const times = Object.entries(ends).filter(([, ms]) => ms !== undefined);
+    return aKey(n, {
+      ...draft,
+      ...(rateLimit !== undefined && { rateLimit }),
+      digest: hash('sha256', secret),
+      createdAt: at(created),
+      ...Object.fromEntries(times.map(([name, ms]) => [name, at(ms!)])),
+    });
+  });
+
+const insert = fc.tuple(who, key).map(([by, added]) =>
+  on(`insert(${fc.stringify(added)}) by ${by}`, async (keys, real) => {
+    const known = keys.get(added.id);
+    const inserting = real.pick(by).keys.insert(structuredClone(added));
+    if (known !== undefined && known.digest !== added.digest) {
+      await expect(inserting).rejects.toThrow(ApiKeyIdTaken);
+    } else {
+      expect(await inserting).toBeUndefined();
+      if (known === undefined) keys.set(added.id, added);
+    }
+  }),
+);
+
+const find = fc.tuple(who, id).map(([by, wanted]) =>
+  on(`findById(${fc.stringify(wanted)}) by ${by}`, async (keys, real) => {
+    expect(await real.pick(by).keys.findById(wanted)).toStrictEqual(keys.get(wanted));
+  }),
+);
+
+const list = who.map((by) =>
+  on(`list by ${by}`, async (keys, real) => {
+    expect(await real.pick(by).keys.list()).toStrictEqual(
+      [...keys.values()].toSorted(
+        (a, b) => Number(a.createdAt) - Number(b.createdAt) || (a.id < b.id ? -1 : 1),
+      ),
+    );
+  }),
+);
+
+const end = fc
+  .record({ by: who, method: fc.constantFrom('revoke', 'expire'), wanted: id, ms: instant })
+  .map(({ by, method, wanted, ms }) =>
+    on(`${method}(${fc.stringify(wanted)}, ${ms}) by ${by}`, async (keys, real) => {
+      const field = method === 'revoke' ? 'revokedAt' : 'expiresAt';
+      const known = keys.get(wanted);
+      const earlier = known?.[field];
+      const ended = known && {
+        ...known,
+        [field]: earlier !== undefined && earlier < at(ms) ? earlier : at(ms),
+      };
+      if (ended !== undefined) keys.set(wanted, ended);
+      expect(await real.pick(by).keys[method](wanted, at(ms))).toStrictEqual(ended);
+    }),
+  );
+
+const recordUse = fc.tuple(who, fc.array(fc.tuple(id, instant), { maxLength: 5 })).map(([by, uses]) =>
+  on(`recordUse(${fc.stringify(uses)}) by ${by}`, async (keys, real) => {
+    const latest = new Map(uses.map(([used, ms]) => [used, at(ms)]));
+    for (const [used, time] of latest) {
+      const known = keys.get(used);
+      const isDue = Number(time) - Number(known?.lastUsedAt ?? -Infinity) >= USE_INTERVAL_MS;
+      if (known !== undefined && isDue) keys.set(used, { ...known, lastUsedAt: time });
+    }
+    expect(await real.pick(by).keys.recordUse(latest)).toBeUndefined();
+  }),
+);
+
+/**
+ * Random calls of {@link ApiKeyRepository} agree with a map.
+ *
+ * @param create creates a new, empty store
+ * @param runs how many sequences of up to 40 calls `npm test` tries
+ */
+export function apiKeyRepositoryModel(
+  name: string,
+  create: () => Promise<Store<{ readonly keys: ApiKeyRepository }>>,
+  { runs, processes }: { readonly runs: number; readonly processes: Processes },
+): void {
+  describe(`ApiKeyRepository model: ${name}`, () => {
+    it('does what a map would do, whatever the calls', async () => {
+      const commands = [
+        insert,
+        insert,
+        find,
+        list,
+        end,
+        end,
+        recordUse,
+        ...processCommands<Keys, Real>(processes),
+      ];
+      await holds(
+        fc.asyncProperty(fc.commands(commands, { maxCommands: 40, size: 'max' }), async (calls) => {
+          await using real = await Opened.on(await create());
+          await fc.asyncModelRun(() => ({ model: new Map(), real }), calls);
+        }),
+        runs,
+      );
+    });
+  });
+}

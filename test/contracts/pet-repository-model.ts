@@ -1,0 +1,272 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { IdempotencyKeyTaken, PetIdTaken } from '../../src/application/moving/errors.ts';
+import { samePet } from '../../src/application/moving/same-pet.ts';
+import { IdempotencyKeyReused } from '../../src/application/pets/errors.ts';
+import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-archive.ts';
+import type { Idempotency, PetRepository } from '../../src/application/ports/pet-repository.ts';
+import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
+import { MAX_PET_ID, type NewPet, type Pet, type PetStatus } from '../../src/domain/pet.ts';
+import { aNewPet, petStatus } from '../properties/arbitraries.ts';
+import { holds } from '../properties/holds.ts';
+import { idempotencyFor, inOrderOfId } from '../support/archived-pets.ts';
+import { command as commandOf, Opened, type Processes, processCommands, type Store } from './model.ts';
+
+type Ports = { readonly pets: PetRepository; readonly archive: PetArchive };
+type Real = Opened<Ports>;
+
+/** What the port promises, in an array. */
+class Model {
+  pets: ArchivedPet[] = [];
+  /** The greatest id that was assigned or reserved. Every later one is greater. */
+  lastId = 0n;
+
+  find(id: bigint): ArchivedPet | undefined {
+    return this.pets.find((pet) => pet.id === id);
+  }
+
+  ofKey(key: string): ArchivedPet | undefined {
+    return this.pets.find(({ idempotency }) => idempotency?.key === key);
+  }
+
+  list(status: PetStatus | undefined, after: bigint, limit: number): Pet[] {
+    const matching = this.pets.filter((pet) => pet.id > after && (status ?? pet.status) === pet.status);
+    return matching.slice(0, limit).map(withoutKey);
+  }
+
+  /** Checks a pet that the store has just made, and adds it. */
+  add(pet: Pet, draft: NewPet, idempotency?: Idempotency): void {
+    expect(pet).toStrictEqual({ ...draft, id: pet.id });
+    expect(pet.id).toSatisfy((id: bigint) => id > this.lastId && id <= MAX_PET_ID);
+    expect(this.find(pet.id)).toBeUndefined();
+    this.lastId = pet.id;
+    this.put(idempotency === undefined ? pet : { ...pet, idempotency });
+  }
+
+  put(pet: ArchivedPet): void {
+    this.pets = inOrderOfId([...this.pets, pet]);
+  }
+}
+
+const command = commandOf<Model, Real>;
+
+const show = (value: unknown) => fc.stringify(value);
+
+/** An id, in relation to the pets that are there. */
+const place = fc.oneof(
+  { weight: 4, arbitrary: fc.tuple(fc.nat(40), fc.constantFrom(-1n, 0n, 0n, 1n)) },
+  fc.constantFrom(INT64_MIN, -1n, 0n, 2n ** 32n + 1n, MAX_PET_ID, 2n ** 53n + 1n, INT64_MAX),
+);
+
+function idAt(model: Model, at: bigint | [number, bigint]): bigint {
+  if (typeof at === 'bigint') return at;
+  const [index, distance] = at;
+  return (model.pets[index % Math.max(1, model.pets.length)]?.id ?? 0n) + distance;
+}
+
+const who = fc.nat(3);
+const limit = fc.integer({ min: 1, max: 101 });
+const status = fc.option(petStatus, { nil: undefined });
+// Few of them, so they meet again.
+const idempotency = fc
+  .tuple(fc.constantFrom('a', 'b', 'c', 'd'), fc.constantFrom('body', 'body', 'another'))
+  .map(([key, body]) => idempotencyFor(key, body));
+
+const insert = fc.tuple(who, aNewPet).map(([by, draft]) =>
+  command(`insert(${show(draft)}) by ${by}`, async (model, real) => {
+    model.add(await real.pick(by).pets.insert(draft), draft);
+  }),
+);
+
+const insertOnce = fc.tuple(who, aNewPet, idempotency).map(([by, draft, once]) =>
+  command(`insertOnce(${show(draft)}, ${show(once)}) by ${by}`, async (model, real) => {
+    const known = model.ofKey(once.key);
+    const inserting = real.pick(by).pets.insertOnce(draft, once);
+    if (known === undefined) {
+      const { pet, replayed } = await inserting;
+      expect(replayed).toBe(false);
+      model.add(pet, draft, once);
+    } else if (known.idempotency?.fingerprint === once.fingerprint) {
+      expect(await inserting).toStrictEqual({ pet: withoutKey(known), replayed: true });
+    } else {
+      await expect(inserting).rejects.toThrow(IdempotencyKeyReused);
+    }
+  }),
+);
+
+const together = fc
+  .array(fc.tuple(who, aNewPet, fc.option(idempotency, { nil: undefined })), { minLength: 2, maxLength: 12 })
+  .map((calls) =>
+    command(`insert at once ${show(calls)}`, async (model, real) => {
+      const outcomes = await Promise.allSettled(
+        calls.map(async ([by, draft, once]) => {
+          const { pets } = real.pick(by);
+          if (once !== undefined) return { draft, once, ...(await pets.insertOnce(draft, once)) };
+          return { draft, once, pet: await pets.insert(draft), replayed: false };
+        }),
+      );
+      const settled = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+      // A call with one of the new keys makes its pet, whichever it is.
+      const made = settled.filter(({ replayed }) => !replayed);
+      for (const { pet, draft, once } of made.toSorted((a, b) => (a.pet.id < b.pet.id ? -1 : 1))) {
+        expect(once === undefined || model.ofKey(once.key) === undefined).toBe(true);
+        model.add(pet, draft, once);
+      }
+      for (const { pet, once } of settled.filter(({ replayed }) => replayed)) {
+        const known = model.ofKey(once!.key)!;
+        expect([pet, once]).toStrictEqual([withoutKey(known), known.idempotency]);
+      }
+      for (const [index, outcome] of outcomes.entries()) {
+        const once = calls[index]![2];
+        if (outcome.status === 'fulfilled') continue;
+        expect(outcome.reason).toBeInstanceOf(IdempotencyKeyReused);
+        const known = model.ofKey(once!.key);
+        expect(known?.idempotency?.fingerprint).not.toBe(once!.fingerprint);
+      }
+    }),
+  );
+
+const find = fc.tuple(who, place).map(([by, at]) =>
+  command(`findById at ${show(at)} by ${by}`, async (model, real) => {
+    const id = idAt(model, at);
+    const known = model.find(id);
+    expect(await real.pick(by).pets.findById(id)).toStrictEqual(known && withoutKey(known));
+  }),
+);
+
+const list = fc
+  .tuple(who, status, fc.option(place, { nil: undefined }), limit)
+  .map(([by, wanted, at, most]) =>
+    command(`list(${show({ wanted, at, most })}) by ${by}`, async (model, real) => {
+      const after = at === undefined ? undefined : idAt(model, at);
+      const found = await real.pick(by).pets.list({ status: wanted, after, limit: most });
+      expect(found).toStrictEqual(model.list(wanted, after ?? INT64_MIN, most));
+    }),
+  );
+
+const walk = fc
+  .tuple(who, status, fc.integer({ min: 1, max: 5 }), fc.array(aNewPet, { maxLength: 6 }))
+  .map(([by, wanted, most, between]) =>
+    command(`walk ${show({ wanted, most, between })} by ${by}`, async (model, real) => {
+      const there = model.list(wanted, INT64_MIN, Infinity);
+      const adding = [...between];
+      const seen: Pet[] = [];
+      for (let page: readonly Pet[] | undefined; page === undefined || page.length > 0; ) {
+        page = await real.pick(by).pets.list({ status: wanted, limit: most, after: seen.at(-1)?.id });
+        seen.push(...page);
+        const draft = adding.shift();
+        if (draft !== undefined) model.add(await real.pick(by + 1).pets.insert(draft), draft);
+      }
+      // No pet is added at the end any more, so the walk has seen all that it could.
+      const ids = new Set(seen.map(({ id }) => id));
+      expect(seen).toStrictEqual(model.list(wanted, INT64_MIN, Infinity).filter(({ id }) => ids.has(id)));
+      expect(seen).toStrictEqual(expect.arrayContaining(there));
+    }),
+  );
+
+const write = fc
+  .array(
+    fc.record({
+      at: place,
+      draft: aNewPet,
+      once: fc.option(idempotency, { nil: undefined }),
+      again: fc.boolean(),
+    }),
+    { minLength: 1, maxLength: 4 },
+  )
+  .chain((entries) => who.map((by) => [by, entries] as const))
+  .map(([by, entries]) =>
+    command(`write ${show(entries)} by ${by}`, async (model, real) => {
+      const batch = new Map<bigint, ArchivedPet>();
+      for (const { at, draft, once, again } of entries) {
+        const id = idAt(model, at);
+        const known = model.find(id);
+        if (id < 1n || id >= MAX_PET_ID) continue;
+        if (again && known !== undefined) batch.set(id, known);
+        else batch.set(id, { id, ...draft, ...(once !== undefined && { idempotency: once }) });
+      }
+      await writeAll(model, real.pick(by).archive, [...batch.values()]);
+    }),
+  );
+
+/** Writes one batch. It conflicts with what is there, with itself, or not at all. */
+async function writeAll(model: Model, archive: PetArchive, batch: readonly ArchivedPet[]): Promise<void> {
+  const fresh = batch.filter(({ id }) => model.find(id) === undefined);
+  const keys = fresh.flatMap((pet) => pet.idempotency?.key ?? []);
+  const takesId = batch.some((pet) => {
+    const known = model.find(pet.id);
+    return known !== undefined && !samePet(known, pet);
+  });
+  const takesKey = new Set(keys).size < keys.length || keys.some((key) => model.ofKey(key) !== undefined);
+  const [outcome] = await Promise.allSettled([archive.write(batch)]);
+  if (outcome.status === 'fulfilled') {
+    expect([takesId, takesKey]).toStrictEqual([false, false]);
+    for (const pet of fresh) model.put(pet);
+    return;
+  }
+  const { reason } = outcome;
+  expect(
+    (takesId && reason instanceof PetIdTaken) || (takesKey && reason instanceof IdempotencyKeyTaken),
+  ).toBe(true);
+  // "A rejected write may have stored any of the other pets."
+  for (const pet of fresh) {
+    const [stored] = await archive.read(pet.id - 1n, 1);
+    if (stored?.id !== pet.id) continue;
+    expect(stored).toStrictEqual(pet);
+    model.put(pet);
+  }
+}
+
+const reserve = fc.tuple(who, fc.bigInt({ min: 0n, max: 60n })).map(([by, id]) =>
+  command(`reserve(${id}) by ${by}`, async (model, real) => {
+    await real.pick(by).archive.reserve(id);
+    if (id > model.lastId) model.lastId = id;
+  }),
+);
+
+const survey = fc.tuple(who, place, limit).map(([by, at, most]) =>
+  command(`survey ${show({ at, most })} by ${by}`, async (model, real) => {
+    const archive = real.pick(by).archive;
+    const id = idAt(model, at);
+    const rest = model.pets.filter((pet) => pet.id > id);
+    expect(await archive.read(id, most)).toStrictEqual(rest.slice(0, most));
+    expect(await archive.count(id)).toBe(model.pets.length - rest.length);
+    const greatest = model.pets.at(-1)?.id ?? 0n;
+    expect(await archive.greatestId()).toBe(greatest);
+    // Ids may have gaps, so more may have been assigned than the model knows.
+    const last = await archive.lastId();
+    expect(last >= model.lastId && last >= greatest).toBe(true);
+  }),
+);
+
+/**
+ * Random calls of {@link PetRepository} and {@link PetArchive} agree with a model of them.
+ *
+ * @param create creates a new, empty store
+ * @param runs how many sequences of up to 40 calls `npm test` tries
+ */
+export function petRepositoryModel(
+  name: string,
+  create: () => Promise<Store<Ports>>,
+  { runs, processes }: { readonly runs: number; readonly processes: Processes },
+): void {
+  describe(`PetRepository model: ${name}`, () => {
+    it('does what an array would do, whatever the calls', async () => {
+      const commands = [
+        ...[insert, insertOnce, insertOnce, together, find, list, list, walk, write, reserve, survey],
+        ...processCommands<Model, Real>(processes),
+      ];
+      await holds(
+        fc.asyncProperty(fc.commands(commands, { maxCommands: 40, size: 'max' }), async (calls) => {
+          await using real = await Opened.on(await create());
+          await fc.asyncModelRun(() => ({ model: new Model(), real }), calls);
+        }),
+        runs,
+      );
+    });
+  });
+}
+
+function withoutKey({ idempotency: _, ...pet }: ArchivedPet): Pet {
+  return pet;
+}

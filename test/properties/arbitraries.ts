@@ -1,0 +1,43 @@
+import fc from 'fast-check';
+import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
+import { newPet, PET_STATUSES } from '../../src/domain/pet.ts';
+import { PET_NAME_MAX_LENGTH, petNameProblem } from '../../src/domain/pet-name.ts';
+
+/** An int64, often near a limit of a type that an adapter could confuse it with. */
+export const int64 = fc.oneof(
+  fc.bigInt({ min: INT64_MIN, max: INT64_MAX }),
+  fc
+    .tuple(
+      fc.constantFrom(
+        INT64_MIN,
+        -(2n ** 53n),
+        -(2n ** 32n),
+        -(2n ** 31n),
+        0n,
+        2n ** 31n,
+        2n ** 32n,
+        2n ** 53n,
+        INT64_MAX,
+      ),
+      fc.bigInt({ min: -2n, max: 2n }),
+    )
+    .map(([limit, distance]) => BigInt.asIntN(64, limit + distance)),
+);
+
+/** Any text, lone surrogates included. */
+export const text = fc.oneof(
+  fc.string(),
+  fc.string({ unit: 'binary' }),
+  fc.string({ unit: fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code)) }),
+);
+
+export const petName = fc
+  .oneof(text, fc.string({ unit: 'binary', minLength: 200, maxLength: PET_NAME_MAX_LENGTH }))
+  .filter((name) => petNameProblem(name) === undefined);
+
+export const petStatus = fc.constantFrom(...PET_STATUSES);
+
+/** A pet that can be stored. */
+export const aNewPet = fc
+  .record({ name: petName, categoryId: int64, status: petStatus })
+  .map((draft) => newPet(draft));
