@@ -1,0 +1,5 @@
+import { petsOnSqlite } from './pets-on-sqlite.ts';
+import type { Scenario } from './run-schedule.ts';
+
+/** What is ours and concurrent. */
+export const SCENARIOS: readonly Scenario[] = [petsOnSqlite];
