@@ -77,6 +77,10 @@ export class PetCallers {
       () => this.#find(repository),
       () => this.#list(repository, process),
       () => this.#walk(repository, process),
+      async () => {
+        const size = random.chance(0.01) ? 1_100 : random.integer(2, 20);
+        await Promise.all(numbers(size).map(() => this.#insert(repository)));
+      },
     ];
     for (const _ of numbers(calls)) {
       const pauseMs = random.chance(0.1) ? random.between(100, 6_000) : random.between(0, 20);

@@ -1,5 +1,6 @@
+import { petsOnMongodb } from './pets-on-mongodb.ts';
 import { petsOnSqlite } from './pets-on-sqlite.ts';
 import type { Scenario } from './run-schedule.ts';
 
 /** What is ours and concurrent. */
-export const SCENARIOS: readonly Scenario[] = [petsOnSqlite];
+export const SCENARIOS: readonly Scenario[] = [petsOnSqlite, petsOnMongodb];
