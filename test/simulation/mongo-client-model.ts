@@ -35,6 +35,8 @@ type Fault = 'none' | 'refused' | 'request lost' | 'reply lost' | 'reply broken'
  * The driver of one process, as far as the adapter sees it: it sends each command to the primary that it knows, and
  * learns of another one after a while. A command may be refused before its effect, its request or its reply may be lost,
  * and each way may take long. A lost one settles with an error at the socket timeout, or never.
+ *
+ * Flaw: `never-notices` (the first client keeps asking a deposed primary, which never steps down).
  */
 export class MongoClientModel {
   readonly set: ReplicaSet;
@@ -67,6 +69,7 @@ export class MongoClientModel {
   onElection(member: Member): void {
     const { random } = this.simulation;
     this.elections++;
+    if (this.set.flaw === 'never-notices' && this.set.clients[0] === this) return;
     const noticesAfterMs = random.between(0, random.pick([50, MAX_UNNOTICED_MS]));
     if (random.chance(0.3)) {
       this.simulation.later('a client sees a minority', noticesAfterMs, () => this.#seeMinority());

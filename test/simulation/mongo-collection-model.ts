@@ -33,7 +33,8 @@ type Duplicate = { readonly index: number; readonly code: number; readonly keyPa
  * error of the model.
  *
  * Flaws: `leases-twice` (an update of the counter is acknowledged without effect, and no primary key refuses the second
- * use of an id), `forgets-keys` (no unique index on idempotency keys).
+ * use of an id), `forgets-keys` (no unique index on idempotency keys), `forgets-ends` (a revocation is acknowledged
+ * without effect).
  */
 export class MongoCollectionModel {
   readonly #client: MongoClientModel;
@@ -131,8 +132,9 @@ export class MongoCollectionModel {
     for (const [field, value] of Object.entries($min as Document)) {
       if (found[field] === undefined || (compare(value, found[field]) ?? 0) < 0) changed[field] = value as unknown;
     }
-    const hasNoEffect = set.flaw === 'leases-twice' && '$inc' in { $inc } && simulation.random.chance(0.2);
-    if (!hasNoEffect) this.#append(member, changed);
+    const hasNoEffect =
+      (set.flaw === 'leases-twice' && 'last' in $inc) || (set.flaw === 'forgets-ends' && 'revokedAt' in $min);
+    if (!hasNoEffect || simulation.random.chance(0.8)) this.#append(member, changed);
     return changed;
   }
 
@@ -153,13 +155,13 @@ export class MongoCollectionModel {
   }
 
   #latest(member: Member, filter: Document): readonly Document[] {
-    return [...member.latest(this.#name).values()].filter((document) => matches(document, filter));
+    return candidates(member.latest(this.#name), filter).filter((document) => matches(document, filter));
   }
 
   #query(member: Member, filter: Document, options: FindOptions): Document[] {
     const isLocal = options.readConcern?.level === 'local';
     const documents = isLocal ? member.latest(this.#name) : member.shown(this.#name);
-    const found = [...documents.values()].filter((document) => matches(document, filter));
+    const found = candidates(documents, filter).filter((document) => matches(document, filter));
     const direction = options.sort?.['_id'];
     if (direction !== undefined) found.sort((one, other) => direction * (compare(one['_id'], other['_id']) ?? 0));
     const limited = found.slice(0, options.limit);
@@ -185,6 +187,13 @@ export class MongoCollectionModel {
   #checkBatch(size: number): void {
     this.#client.simulation.check(size <= MAX_BATCH, () => `${size} calls share a round trip to ${this.#name}`);
   }
+}
+
+/** All documents, or the few that can match a filter on their `_id`. */
+function candidates(documents: ReadonlyMap<string, Document>, { _id: id }: Document): Document[] {
+  if (typeof id !== 'string' && !(id instanceof Long)) return [...documents.values()];
+  const found = documents.get(String(id));
+  return found === undefined ? [] : [found];
 }
 
 function duplicate(index: number, field: string): Duplicate {

@@ -78,7 +78,7 @@ export class PetCallers {
       () => this.#list(repository, process),
       () => this.#walk(repository, process),
       async () => {
-        const size = random.chance(0.01) ? 1_100 : random.integer(2, 20);
+        const size = random.chance(0.001) ? 1_100 : random.integer(2, 20);
         await Promise.all(numbers(size).map(() => this.#insert(repository)));
       },
     ];

@@ -29,7 +29,7 @@ export const petsOnMongodb: Scenario = {
         return new MongoPetRepository(db, new ConfirmedReads(db), { timeoutMs });
       }),
       limitMs: LIMIT_MS,
-      isDurable: ({ id }) => set.committed().some((entry) => entry.collection === 'pets' && entry.id === String(id)),
+      isDurable: ({ id }) => set.isCommitted('pets', String(id)),
       mayListMiss: (process) => {
         const client = clients[process]!;
         const { elections, isFooled } = client;

@@ -29,6 +29,8 @@ export class Member {
   readonly #latest = new Map<string, Map<string, Document>>();
   readonly #shown = new Map<string, Map<string, Document>>();
   #shownTo = 0;
+  /** The place of the last entry of each document, by collection and id. */
+  readonly #places = new Map<string, number>();
 
   constructor(term: number, log: readonly Entry[]) {
     this.term = term;
@@ -37,12 +39,18 @@ export class Member {
 
   append(entry: Entry): void {
     this.log.push(entry);
+    this.#places.set(`${entry.collection} ${entry.id}`, this.log.length);
     apply(this.#latest, entry);
   }
 
   /** Shows this many entries of the log to majority reads. */
   show(upTo: number): void {
     for (; this.#shownTo < upTo; this.#shownTo++) apply(this.#shown, this.log[this.#shownTo]!);
+  }
+
+  /** How long the log was after the last write of this document. `Infinity` if there is none. */
+  placeOf(collection: string, id: string): number {
+    return this.#places.get(`${collection} ${id}`) ?? Infinity;
   }
 
   /** What reads with the concern `local` and writes see. */
@@ -88,6 +96,11 @@ export class ReplicaSet {
     return this.primary.log.slice(0, this.#committed);
   }
 
+  /** Whether a majority has the last write of this document. */
+  isCommitted(collection: string, id: string): boolean {
+    return this.primary.placeOf(collection, id) <= this.#committed;
+  }
+
   /** A write outside the schedule: what is there when it begins, or what an operator does. */
   write(entry: Entry): void {
     this.primary.append(entry);
@@ -131,6 +144,7 @@ export class ReplicaSet {
 
   #retire(old: Member): void {
     const { random } = this.simulation;
+    if (this.flaw === 'never-notices') return;
     if (random.chance(0.3)) {
       this.simulation.note(`the primary of term ${old.term} is dead`);
       old.isDead = true;
