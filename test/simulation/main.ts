@@ -1,6 +1,14 @@
 import { parseArgs } from 'node:util';
+import { firstViolation } from './first-violation.ts';
 import { runSchedule } from './run-schedule.ts';
 import { SCENARIOS } from './scenarios.ts';
+
+const USAGE = `usage: npm run simulate -- [options]
+  --seeds N    how many schedules of each scenario (default: 1000)
+  --from N     the first seed (default: 1)
+  --only NAME  one scenario: ${SCENARIOS.map(({ name }) => name).join(', ')}
+  --flaw NAME  breaks a promise on purpose; the simulation must find it
+  --trace      prints every event of the schedules`;
 
 const { values } = parseArgs({
   options: {
@@ -11,23 +19,36 @@ const { values } = parseArgs({
     trace: { type: 'boolean', default: false },
   },
 });
-const first = Number(values.from);
-const last = first + Number(values.seeds) - 1;
+
+const from = wholeNumber(values.from);
+const seeds = wholeNumber(values.seeds);
 const chosen = SCENARIOS.filter(({ name }) => values.only === undefined || values.only === name);
-if (chosen.length === 0) throw new Error(`--only is one of ${SCENARIOS.map(({ name }) => name).join(', ')}`);
+const knowsFlaw = values.flaw === undefined || chosen.some(({ flaws }) => flaws.includes(values.flaw!));
+if (chosen.length === 0 || !knowsFlaw) fail();
 
 for (const scenario of chosen) {
-  let events = 0;
-  const startedMs = performance.now();
-  for (let seed = first; seed <= last; seed++) {
-    const outcome = await runSchedule(scenario, seed, values.flaw);
-    events += outcome.events;
-    if (values.trace) console.log(outcome.trace.join('\n'));
-    if (outcome.violations.length > 0) {
-      console.log(`${scenario.name}, seed ${seed}:\n${outcome.violations.join('\n')}`);
-      process.exitCode = 1;
-      break;
-    }
+  for (let seed = from; values.trace && seed < from + seeds; seed++) {
+    const { trace } = await runSchedule(scenario, seed, values.flaw);
+    print(trace.join('\n'));
   }
-  console.log(`${scenario.name}: seeds ${first} to ${last}, ${events} events, ${Math.round(performance.now() - startedMs)} ms`);
+  const startedMs = performance.now();
+  const found = await firstViolation(scenario, { from, seeds, flaw: values.flaw });
+  const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1);
+  print(found ?? `${scenario.name}: seeds ${from} to ${from + seeds - 1}: no violation (${seconds} s)`);
+  if (found !== undefined) process.exitCode = 1;
+}
+
+function wholeNumber(text: string): number {
+  const number = Number(text);
+  if (!Number.isSafeInteger(number) || number < 0) fail();
+  return number;
+}
+
+function fail(): never {
+  process.stderr.write(`${USAGE}\n`);
+  process.exit(2);
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
 }

@@ -14,6 +14,8 @@ const REAL = {
 const REAL_PROMISES = { setTimeout: timers.setTimeout, setImmediate: timers.setImmediate } as const;
 const REAL_RANDOM = Math.random.bind(Math);
 
+let isVirtual = false;
+
 /** What the program gets for a timer or an immediate. */
 class Handle {
   key = 0;
@@ -30,8 +32,12 @@ class Handle {
 /**
  * Replaces the clock, the timers and the chance of this process by those of the simulation, until the returned object
  * is disposed. The program needs no switch for it: it finds them where it always does.
+ *
+ * @throws {Error} if another schedule is running: the two would share the clock
  */
 export function virtualTime(simulation: Simulation): Disposable {
+  if (isVirtual) throw new Error('another schedule is running');
+  isVirtual = true;
   const addTimer = (run: () => void, delayMs = 1) => {
     const handle = new Handle();
     handle.key = simulation.addTimer(delayMs, `timer ${delayMs.toFixed(3)}`, run);
@@ -76,6 +82,7 @@ export function virtualTime(simulation: Simulation): Disposable {
 }
 
 function restore(): void {
+  isVirtual = false;
   Object.assign(globalThis, REAL);
   Object.assign(timers, REAL_PROMISES);
   syncBuiltinESMExports();
