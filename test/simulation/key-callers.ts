@@ -1,0 +1,192 @@
+import { mintKey } from '../../src/adapters/tokens/token.ts';
+import { StoredTokenVerifier } from '../../src/adapters/tokens/stored-token-verifier.ts';
+import type { MintedKey } from '../../src/application/keys/create-key.ts';
+import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../src/application/ports/api-key-repository.ts';
+import type { Caller } from '../../src/application/ports/token-verifier.ts';
+import { type ApiKey, SCOPES } from '../../src/domain/api-key.ts';
+import { numbers } from '../support/numbers.ts';
+import { type Call, Calls } from './calls.ts';
+import type { Simulation } from './simulation.ts';
+
+/** The date when the virtual clock shows 0. */
+const EPOCH_MS = Date.UTC(2026, 0, 1);
+
+const MAX_ATTEMPTS = 20;
+
+export type KeyStore = {
+  /** One for each process. */
+  readonly repositories: readonly ApiKeyRepository[];
+  /** The deadline of a call, in virtual milliseconds. */
+  readonly limitMs: number;
+  /** How long after its acknowledged end a key may still be accepted. */
+  readonly acceptedMs: () => number;
+  /** Everything that the store holds in the end. */
+  readonly stored: () => readonly Pick<ApiKey, 'id' | 'revokedAt' | 'lastUsedAt'>[];
+};
+
+/** A key, and what its callers know about it. */
+type Known = {
+  readonly label: string;
+  readonly minted: MintedKey;
+  /** Nobody has the token that belongs to the stored digest. */
+  readonly isForged: boolean;
+  isInserted: boolean;
+  /** Someone has begun to revoke it or to let it expire. */
+  isEnding: boolean;
+  isRevoked: boolean;
+  /** When it was revoked or expired, and that was acknowledged. */
+  endedAtMs: number;
+  /** How long the event loop had stalled at `endedAtMs`. */
+  stalledMs: number;
+  acceptedAtMs: number;
+};
+
+/** Callers with keys, and operators who revoke them, on one or several processes. */
+export class KeyCallers {
+  readonly #simulation: Simulation;
+  readonly #store: KeyStore;
+  readonly #calls: Calls;
+  readonly #verifiers: readonly StoredTokenVerifier[];
+  readonly #keys: readonly Known[] = ['one', 'two', 'three', 'forged'].map(aKey);
+  readonly #unknown = mintKey().token;
+  #hasRecordedUses = false;
+
+  constructor(simulation: Simulation, store: KeyStore) {
+    this.#simulation = simulation;
+    this.#store = store;
+    this.#calls = new Calls(simulation);
+    this.#verifiers = store.repositories.map((keys) => new StoredTokenVerifier(keys, () => this.#now()));
+  }
+
+  /** Never rejects. */
+  async start(): Promise<void> {
+    const { random } = this.#simulation;
+    const [first] = this.#store.repositories;
+    await Promise.all(this.#keys.map((key) => this.#insert(first!, key)));
+    const work = this.#verifiers.flatMap((verifier, process) =>
+      numbers(random.integer(1, 4)).map(() => this.#work(verifier, process, random.integer(1, 10))),
+    );
+    await Promise.all(work);
+    const recorded = await Promise.all(this.#verifiers.map((verifier) => this.#recordUses(verifier)));
+    this.#hasRecordedUses = recorded.every(Boolean);
+  }
+
+  /** Call it when no event is pending. */
+  verify(): void {
+    const simulation = this.#simulation;
+    this.#calls.verifyAllSettled();
+    const stored = new Map(this.#store.stored().map((key) => [key.id, key]));
+    for (const { label, minted, isInserted, isRevoked, acceptedAtMs } of this.#keys) {
+      const key = stored.get(minted.id);
+      simulation.check(!isInserted || key !== undefined, () => `key ${label} is lost`);
+      simulation.check(!isRevoked || key?.revokedAt !== undefined, () => `the end of key ${label} is lost`);
+      if (!this.#hasRecordedUses || acceptedAtMs === -Infinity) continue;
+      const usedAtMs = (key?.lastUsedAt?.getTime() ?? -Infinity) - EPOCH_MS;
+      const isRecorded = usedAtMs > acceptedAtMs - USE_INTERVAL_MS - 1;
+      simulation.check(isRecorded, () => `the use of key ${label} at ${acceptedAtMs} is lost`);
+    }
+  }
+
+  async #insert(repository: ApiKeyRepository, key: Known): Promise<void> {
+    const { label, minted, isForged } = key;
+    const digest = isForged ? mintKey().digest : minted.digest;
+    const stored = { id: minted.id, digest, label, scopes: SCOPES, createdAt: this.#now() };
+    for (const _ of numbers(MAX_ATTEMPTS)) {
+      const { failed } = await this.#make(`insert key ${label}`, () => repository.insert(stored));
+      key.isInserted = failed === undefined;
+      if (key.isInserted) return;
+    }
+  }
+
+  async #work(verifier: StoredTokenVerifier, process: number, calls: number): Promise<void> {
+    const { random } = this.#simulation;
+    const repository = this.#store.repositories[process]!;
+    for (const _ of numbers(calls)) {
+      const pauseMs = random.chance(0.4) ? random.between(500, 7_000) : random.between(0, 10);
+      await this.#simulation.wait('a caller comes', pauseMs);
+      const key = random.pick(this.#keys);
+      const action = random.next();
+      if (action < 0.6) await this.#verify(verifier, key);
+      else if (action < 0.7) await Promise.all(numbers(random.integer(2, 9)).map(() => this.#verify(verifier, key)));
+      else if (action < 0.8) await this.#verifyUnknown(verifier);
+      else if (action < 0.9) await this.#end(repository, key);
+      else await this.#make('record uses', () => verifier.recordUses());
+    }
+  }
+
+  async #verify(verifier: StoredTokenVerifier, key: Known): Promise<void> {
+    const simulation = this.#simulation;
+    const beganAtMs = simulation.nowMs;
+    const wasGood = key.isInserted && !key.isForged && !key.isEnding;
+    const stalledMs = simulation.stalledMs - key.stalledMs;
+    const isOver = beganAtMs > key.endedAtMs + this.#store.acceptedMs() + stalledMs;
+    const { name, value, failed } = await this.#make(`verify ${key.label}`, () => verifier.verify(key.minted.token));
+    if (failed !== undefined) return;
+    if (value === undefined) {
+      simulation.check(!wasGood || key.isEnding, () => `${name}: a valid key was refused`);
+      return;
+    }
+    key.acceptedAtMs = Math.max(key.acceptedAtMs, simulation.nowMs);
+    simulation.check(!key.isForged, () => `${name}: accepted a token that has another digest`);
+    simulation.check(!isOver, () => `${name}: accepted ${beganAtMs - key.endedAtMs} ms after its end`);
+    simulation.check(isCaller(value, key), () => `${name}: the caller is another one`);
+  }
+
+  async #verifyUnknown(verifier: StoredTokenVerifier): Promise<void> {
+    const { name, value } = await this.#make('verify unknown', () => verifier.verify(this.#unknown));
+    this.#simulation.check(value === undefined, () => `${name}: accepted`);
+  }
+
+  async #end(repository: ApiKeyRepository, key: Known): Promise<void> {
+    const { random } = this.#simulation;
+    const isRevocation = random.chance(0.7);
+    const aheadMs = isRevocation ? 0 : random.between(0, 3_000);
+    const atMs = this.#simulation.nowMs + aheadMs;
+    const at = new Date(EPOCH_MS + atMs);
+    key.isEnding ||= key.isInserted;
+    const { value } = await this.#make(`${isRevocation ? 'revoke' : 'expire'} ${key.label}`, () =>
+      isRevocation ? repository.revoke(key.minted.id, at) : repository.expire(key.minted.id, at),
+    );
+    if (value === undefined) return;
+    key.isRevoked ||= isRevocation;
+    const endedAtMs = Math.max(atMs, this.#simulation.nowMs);
+    if (endedAtMs >= key.endedAtMs) return;
+    key.endedAtMs = endedAtMs;
+    key.stalledMs = this.#simulation.stalledMs;
+  }
+
+  /** @returns whether it has succeeded in the end */
+  async #recordUses(verifier: StoredTokenVerifier): Promise<boolean> {
+    for (const _ of numbers(MAX_ATTEMPTS)) {
+      const { failed } = await this.#make('record uses', () => verifier.recordUses());
+      if (failed === undefined) return true;
+    }
+    return false;
+  }
+
+  #make<T>(what: string, work: () => Promise<T>): Promise<Call<T>> {
+    return this.#calls.make(what, { limitMs: this.#store.limitMs, errors: ['storage-unavailable'] }, work);
+  }
+
+  #now(): Date {
+    return new Date(EPOCH_MS + this.#simulation.nowMs);
+  }
+}
+
+function aKey(label: string): Known {
+  return {
+    label,
+    minted: mintKey(),
+    isForged: label === 'forged',
+    isInserted: false,
+    isEnding: false,
+    isRevoked: false,
+    endedAtMs: Infinity,
+    stalledMs: 0,
+    acceptedAtMs: -Infinity,
+  };
+}
+
+function isCaller({ id, label }: Caller, key: Known): boolean {
+  return id === key.minted.id && label === key.label;
+}

@@ -1,0 +1,51 @@
+import { type Document, Long } from 'mongodb';
+
+/** The value of a field, also below another one: `idem.k`. */
+function valueAt(document: Document, path: string): unknown {
+  return path.split('.').reduce<unknown>((value, name) => (value as Document | undefined)?.[name], document);
+}
+
+function isComparison(condition: unknown): condition is Readonly<Record<string, unknown>> {
+  return (
+    typeof condition === 'object' && condition !== null && Object.keys(condition).some((key) => key.startsWith('$'))
+  );
+}
+
+/** Whether the document matches a filter with the operators that the adapter uses. */
+export function matches(document: Document, filter: Document): boolean {
+  return Object.entries(filter).every(([path, condition]: readonly [string, unknown]) => {
+    const value = valueAt(document, path);
+    return isComparison(condition) ? fulfils(value, condition) : compare(value, condition) === 0;
+  });
+}
+
+function fulfils(value: unknown, condition: Readonly<Record<string, unknown>>): boolean {
+  return Object.entries(condition).every(([operator, operand]) => {
+    const order = compare(value, operand);
+    switch (operator) {
+      case '$gt':
+        return order !== undefined && order > 0;
+      case '$gte':
+        return order !== undefined && order >= 0;
+      case '$lte':
+        return order !== undefined && order <= 0;
+      case '$in':
+        return (operand as readonly unknown[]).some((one) => compare(value, one) === 0);
+      case '$not':
+        return !fulfils(value, operand as Readonly<Record<string, unknown>>);
+      case '$type':
+        return operand === 'long' ? value instanceof Long : Array.isArray(value);
+      default:
+        throw new Error(`the model does not know ${operator}`);
+    }
+  });
+}
+
+/** @returns `undefined` for values of different types, which no operator matches */
+export function compare(one: unknown, other: unknown): number | undefined {
+  if (one instanceof Long && other instanceof Long) return one.compare(other);
+  if (one instanceof Date && other instanceof Date) return one.getTime() - other.getTime();
+  if (typeof one !== 'string' || typeof other !== 'string') return undefined;
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}

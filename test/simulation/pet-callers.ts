@@ -1,0 +1,231 @@
+import type { Idempotency, Inserted, PetRepository } from '../../src/application/ports/pet-repository.ts';
+import { type NewPet, newPet, type Pet, PET_STATUSES } from '../../src/domain/pet.ts';
+import { idempotencyFor } from '../support/archived-pets.ts';
+import { numbers } from '../support/numbers.ts';
+import { type Call, Calls } from './calls.ts';
+import type { Simulation } from './simulation.ts';
+
+const KEYS = 6;
+const MAX_RETRIES = 3;
+
+export type StoredPet = Pet & {
+  /** The hash of the idempotency key. */
+  readonly key: string | undefined;
+};
+
+export type PetStore = {
+  /** One for each process. */
+  readonly repositories: readonly PetRepository[];
+  /** The deadline of a call, in virtual milliseconds. */
+  readonly limitMs: number;
+  /** Whether the store would keep this pet if everything failed now. */
+  readonly isDurable: (pet: Pet) => boolean;
+  /** Whether a list of this process, from now on, may miss pets: the one gap that the adapter documents. */
+  readonly mayListMiss: (process: number) => () => boolean;
+  /** Whether a pet that is added after another one has a greater id. */
+  readonly ascends: () => boolean;
+  /** Everything that the store holds in the end. */
+  readonly stored: () => readonly StoredPet[];
+};
+
+/** Callers of one or several pet repositories on one store, and what they have been told. */
+export class PetCallers {
+  readonly #simulation: Simulation;
+  readonly #store: PetStore;
+  readonly #calls: Calls;
+  /** What was acknowledged, in order. */
+  readonly #acknowledged: Pet[] = [];
+  readonly #freshIds = new Set<bigint>();
+  readonly #idsByKey = new Map<string, bigint>();
+  #greatestId = 0n;
+  #pets = 0;
+
+  constructor(simulation: Simulation, store: PetStore) {
+    this.#simulation = simulation;
+    this.#store = store;
+    this.#calls = new Calls(simulation);
+  }
+
+  start(): void {
+    const { random } = this.#simulation;
+    for (const process of this.#store.repositories.keys()) {
+      for (const _ of numbers(random.integer(1, 6))) void this.#work(process, random.integer(1, 6));
+    }
+  }
+
+  /** Call it when no event is pending. */
+  verify(): void {
+    const simulation = this.#simulation;
+    this.#calls.verifyAllSettled();
+    const stored = new Map(this.#store.stored().map((pet) => [pet.id, pet]));
+    for (const pet of this.#acknowledged) {
+      const kept = stored.get(pet.id);
+      simulation.check(kept !== undefined && isSame(kept, pet), () => `pet ${pet.id} is lost`);
+    }
+    const keys = [...stored.values()].map(({ key }) => key).filter((key) => key !== undefined);
+    simulation.check(new Set(keys).size === keys.length, () => 'an idempotency key has two pets');
+  }
+
+  async #work(process: number, calls: number): Promise<void> {
+    const { random } = this.#simulation;
+    const repository = this.#store.repositories[process]!;
+    const actions = [
+      () => this.#insert(repository),
+      () => this.#insert(repository),
+      () => this.#insertOnce(repository),
+      () => this.#insertOnce(repository),
+      () => this.#find(repository),
+      () => this.#list(repository, process),
+      () => this.#walk(repository, process),
+      async () => {
+        const size = random.chance(0.001) ? 1_100 : random.integer(2, 20);
+        await Promise.all(numbers(size).map(() => this.#insert(repository)));
+      },
+    ];
+    for (const _ of numbers(calls)) {
+      const pauseMs = random.chance(0.1) ? random.between(100, 6_000) : random.between(0, 20);
+      await this.#simulation.wait('a caller comes', random.chance(0.3) ? 0 : pauseMs);
+      await random.pick(actions)();
+    }
+  }
+
+  async #insert(repository: PetRepository): Promise<void> {
+    const pet = this.#newPet();
+    const before = this.#greatestId;
+    const { name, value } = await this.#make(`insert ${pet.name}`, [], () => repository.insert(pet));
+    if (value !== undefined) this.#onFresh(name, pet, value, before);
+  }
+
+  async #insertOnce(repository: PetRepository): Promise<void> {
+    const { random } = this.#simulation;
+    const number = random.integer(1, KEYS);
+    // The fingerprint stands for the content, so the same content has the same pet.
+    const content = random.chance(0.9) ? 'content' : 'other content';
+    const idempotency = idempotencyFor(`key ${number}`, content);
+    const pet = newPet({ name: `${content} ${number}`, categoryId: BigInt(number) });
+    for (const _ of numbers(MAX_RETRIES)) {
+      const before = this.#greatestId;
+      const what = `insertOnce key ${number} ${content}`;
+      const call = await this.#make(what, ['idempotency-key-reused'], () =>
+        repository.insertOnce(pet, idempotency),
+      );
+      if (call.value !== undefined) this.#onInserted(call as Call<Inserted>, pet, idempotency, before);
+      if (call.failed !== 'storage-unavailable') return;
+    }
+  }
+
+  #onInserted({ name, value }: Call<Inserted>, pet: NewPet, { key }: Idempotency, before: bigint): void {
+    const { pet: inserted, replayed } = value!;
+    if (replayed) this.#acknowledge(name, pet, inserted);
+    else this.#onFresh(name, pet, inserted, before);
+    const known = this.#idsByKey.get(key) ?? inserted.id;
+    this.#simulation.check(known === inserted.id, () => `${name}: the key has pets ${known} and ${inserted.id}`);
+    this.#idsByKey.set(key, inserted.id);
+  }
+
+  /** @param before the greatest id that was acknowledged when the call began */
+  #onFresh(name: string, wanted: NewPet, pet: Pet, before: bigint): void {
+    const isOld = this.#freshIds.has(pet.id);
+    this.#simulation.check(!isOld, () => `${name}: the id ${pet.id} was given twice`);
+    this.#freshIds.add(pet.id);
+    const ascends = !this.#store.ascends() || pet.id > before;
+    this.#simulation.check(ascends, () => `${name}: the id ${pet.id} follows ${before}`);
+    this.#acknowledge(name, wanted, pet);
+  }
+
+  #acknowledge(name: string, wanted: NewPet, pet: Pet): void {
+    const simulation = this.#simulation;
+    simulation.note(`acknowledged ${pet.id}`);
+    simulation.check(isSame({ ...wanted, id: pet.id }, pet), () => `${name}: the answer is another pet`);
+    simulation.check(this.#store.isDurable(pet), () => `${name}: the answer came before the pet was durable`);
+    this.#acknowledged.push(pet);
+    if (pet.id > this.#greatestId) this.#greatestId = pet.id;
+  }
+
+  async #find(repository: PetRepository): Promise<void> {
+    const { random } = this.#simulation;
+    const known = this.#acknowledged.length > 0 && random.chance(0.8);
+    const expected = known ? random.pick(this.#acknowledged.slice(-5)) : undefined;
+    const id = expected?.id ?? BigInt(random.integer(1, 30));
+    const { name, value, failed } = await this.#make(`find ${id}`, [], () => repository.findById(id));
+    if (failed !== undefined) return;
+    const isRight = expected === undefined || (value !== undefined && isSame(expected, value));
+    this.#simulation.check(isRight, () => `${name}: an acknowledged pet is not found`);
+    this.#simulation.check(value === undefined || value.id === id, () => `${name}: found another pet`);
+  }
+
+  async #list(repository: PetRepository, process: number): Promise<void> {
+    const { random } = this.#simulation;
+    const expected = [...this.#acknowledged];
+    const query = {
+      status: random.pick([undefined, undefined, ...PET_STATUSES]),
+      after: BigInt(random.pick([0, 0, random.integer(1, 10)])),
+      limit: random.integer(1, 10),
+    };
+    const mayMiss = this.#store.mayListMiss(process);
+    const { name, value: page } = await this.#make(`list ${describe(query)}`, [], () => repository.list(query));
+    if (page === undefined) return;
+    const last = page.length === query.limit ? page.at(-1)!.id : undefined;
+    const missed = expected.filter(
+      ({ id, status }) =>
+        id > query.after &&
+        (last === undefined || id <= last) &&
+        (query.status === undefined || query.status === status) &&
+        !page.some((pet) => pet.id === id),
+    );
+    this.#checkOrder(name, page);
+    this.#simulation.check(missed.length === 0 || mayMiss(), () => `${name}: misses ${ids(missed)}`);
+  }
+
+  async #walk(repository: PetRepository, process: number): Promise<void> {
+    const expected = [...this.#acknowledged];
+    const limit = this.#simulation.random.integer(1, 5);
+    const mayMiss = this.#store.mayListMiss(process);
+    const walked: Pet[] = [];
+    for (let after = 0n; ; after = walked.at(-1)!.id) {
+      const { value: page } = await this.#make(`walk after ${after}`, [], () => repository.list({ after, limit }));
+      if (page === undefined) return;
+      walked.push(...page);
+      if (page.length < limit) break;
+    }
+    const missed = expected.filter(({ id }) => !walked.some((pet) => pet.id === id));
+    this.#checkOrder('walk', walked);
+    this.#simulation.check(missed.length === 0 || mayMiss(), () => `the walk misses ${ids(missed)}`);
+  }
+
+  #checkOrder(name: string, pets: readonly Pet[]): void {
+    const isAscending = pets.every((pet, index) => index === 0 || pet.id > pets[index - 1]!.id);
+    this.#simulation.check(isAscending, () => `${name}: not in ascending order: ${ids(pets)}`);
+  }
+
+  #make<T>(what: string, errors: readonly string[], work: () => Promise<T>): Promise<Call<T>> {
+    const rules = { limitMs: this.#store.limitMs, errors: ['storage-unavailable', ...errors] };
+    return this.#calls.make(what, rules, work);
+  }
+
+  #newPet(): NewPet {
+    const number = ++this.#pets;
+    return newPet({
+      name: `pet ${number}`,
+      categoryId: BigInt(number) - 2n ** 63n,
+      status: PET_STATUSES[number % 3]!,
+    });
+  }
+}
+
+function isSame(one: Pet, other: Pet): boolean {
+  return (
+    one.id === other.id &&
+    one.name === other.name &&
+    one.categoryId === other.categoryId &&
+    one.status === other.status
+  );
+}
+
+function ids(pets: readonly Pet[]): string {
+  return pets.map(({ id }) => id).join(', ');
+}
+
+function describe(query: object): string {
+  return Object.values(query).join(' ');
+}

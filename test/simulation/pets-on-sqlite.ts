@@ -1,0 +1,75 @@
+import { StorageUnavailable } from '../../src/application/ports/storage-errors.ts';
+import type { GuardedWrite } from '../../src/adapters/sqlite/file/file-guard.ts';
+import { InsertQueue } from '../../src/adapters/sqlite/insert-queue.ts';
+import { SqlitePetRepository } from '../../src/adapters/sqlite/pet-repository.ts';
+import { ReadCache } from '../../src/adapters/sqlite/read-cache.ts';
+import { numbers } from '../support/numbers.ts';
+import { FaultyDatabase } from './faulty-database.ts';
+import { PetCallers, type StoredPet } from './pet-callers.ts';
+import type { Scenario } from './run-schedule.ts';
+import type { Simulation } from './simulation.ts';
+
+/** How long an insert waits for the write lock. */
+const LIMIT_MS = 5_000;
+
+/** An attempt may begin just before the deadline, after a pause of 5 ms. */
+const LAST_ATTEMPT_MS = 10;
+
+/** Group commit in SQLite: the insert queue, a disk and a lock that fail, a guard that refuses. */
+export const petsOnSqlite: Scenario = {
+  name: 'pets-on-sqlite',
+  flaws: ['loses-commits'],
+  begin(simulation, flaw) {
+    const database = new FaultyDatabase(simulation, flaw);
+    const { connection, real } = database;
+    const queue = new InsertQueue(connection, guard(simulation), { timeoutMs: LIMIT_MS });
+    const byId = real.prepare('SELECT name FROM pets WHERE id = ?');
+    const callers = new PetCallers(simulation, {
+      repositories: [new SqlitePetRepository(connection, queue, new ReadCache(connection))],
+      limitMs: LIMIT_MS + LAST_ATTEMPT_MS,
+      isDurable: ({ id, name }) => !real.isTransaction && byId.get(id)?.['name'] === name,
+      mayListMiss: () => () => false,
+      ascends: () => true,
+      stored: () => storedIn(database),
+    });
+    startTrouble(simulation, database, queue);
+    callers.start();
+    return () => {
+      callers.verify();
+      real.close();
+    };
+  },
+};
+
+/** The guard of the file refuses a write before it, or after it when the file was removed during the write. */
+function guard({ random, weather }: Simulation): GuardedWrite {
+  const mayRefuse = () => {
+    if (random.chance(weather.faults / 4)) throw new StorageUnavailable('a file is missing');
+  };
+  return (write) => {
+    mayRefuse();
+    const result = write();
+    mayRefuse();
+    return result;
+  };
+}
+
+function startTrouble(simulation: Simulation, database: FaultyDatabase, queue: InsertQueue): void {
+  const { random } = simulation;
+  for (const _ of numbers(random.pick([0, 0, 1, 3]))) {
+    const durationMs = random.chance(0.7) ? random.between(1, 100) : random.between(100, 8_000);
+    simulation.later('another connection writes', random.between(0, 500), () => database.lock(durationMs));
+  }
+  if (!random.chance(0.2)) return;
+  simulation.later('close', random.between(0, 300), () => {
+    void queue.close().then(() => simulation.note('closed'));
+  });
+}
+
+function storedIn({ real }: FaultyDatabase): readonly StoredPet[] {
+  const rows = real.prepare('SELECT id, name, category_id, status, idempotency_key FROM pets').all();
+  return rows.map(({ id, name, category_id: categoryId, status, idempotency_key: key }) => ({
+    ...({ id, name, categoryId, status } as unknown as StoredPet),
+    key: key instanceof Uint8Array ? key.toHex() : undefined,
+  }));
+}

@@ -1,0 +1,158 @@
+import type { Document } from 'mongodb';
+import { numbers } from '../support/numbers.ts';
+import type { MongoClientModel } from './mongo-client-model.ts';
+import type { Simulation } from './simulation.ts';
+
+/** A write, as its result: the collection and the document with its `_id`, which is `undefined` after a deletion. */
+export type Entry = {
+  readonly collection: string;
+  readonly id: string;
+  readonly document: Document | undefined;
+};
+
+/** The time in which every client learns that its primary is deposed: two heartbeats of 2 s each. */
+export const MAX_UNNOTICED_MS = 4_000;
+
+/**
+ * A member of the replica set while it is the primary, or still believes to be it.
+ *
+ * It applies each write to its log at once. Majority reads show a prefix of the log: what this member knows to be on a
+ * majority.
+ */
+export class Member {
+  readonly term: number;
+  readonly log: Entry[] = [];
+  /** The process is gone, and with it every reply. */
+  isDead = false;
+  /** It has learnt that it is not the primary. */
+  hasSteppedDown = false;
+  readonly #latest = new Map<string, Map<string, Document>>();
+  readonly #shown = new Map<string, Map<string, Document>>();
+  #shownTo = 0;
+  /** The place of the last entry of each document, by collection and id. */
+  readonly #places = new Map<string, number>();
+
+  constructor(term: number, log: readonly Entry[]) {
+    this.term = term;
+    for (const entry of log) this.append(entry);
+  }
+
+  append(entry: Entry): void {
+    this.log.push(entry);
+    this.#places.set(`${entry.collection} ${entry.id}`, this.log.length);
+    apply(this.#latest, entry);
+  }
+
+  /** Shows this many entries of the log to majority reads. */
+  show(upTo: number): void {
+    for (; this.#shownTo < upTo; this.#shownTo++) apply(this.#shown, this.log[this.#shownTo]!);
+  }
+
+  /** How long the log was after the last write of this document. `Infinity` if there is none. */
+  placeOf(collection: string, id: string): number {
+    return this.#places.get(`${collection} ${id}`) ?? Infinity;
+  }
+
+  /** What reads with the concern `local` and writes see. */
+  latest(collection: string): ReadonlyMap<string, Document> {
+    return this.#latest.get(collection) ?? new Map();
+  }
+
+  /** What reads with the concern `majority` see. */
+  shown(collection: string): ReadonlyMap<string, Document> {
+    return this.#shown.get(collection) ?? new Map();
+  }
+}
+
+function apply(state: Map<string, Map<string, Document>>, { collection, id, document }: Entry): void {
+  const documents = state.get(collection) ?? new Map<string, Document>();
+  state.set(collection, documents);
+  if (document === undefined) documents.delete(id);
+  else documents.set(id, document);
+}
+
+/**
+ * A replica set: one primary at a time, and elections. An election keeps every entry that a majority has, and perhaps
+ * some of the others. The new primary has all of them in its log, but it shows only what it already knew to be on a
+ * majority, until a write of its own term is committed. The old one is dead, or serves stale reads for a while.
+ *
+ * Flaws: `loses-commits` (an election forgets entries that a majority had), `acknowledges-early` (a write is
+ * acknowledged before a majority has it), `confirms-nothing` (a linearizable read does not commit an entry first).
+ */
+export class ReplicaSet {
+  readonly simulation: Simulation;
+  readonly flaw: string | undefined;
+  readonly clients: MongoClientModel[] = [];
+  primary = new Member(1, []);
+  #committed = 0;
+
+  constructor(simulation: Simulation, flaw: string | undefined) {
+    this.simulation = simulation;
+    this.flaw = flaw;
+  }
+
+  /** What a majority has. */
+  committed(): readonly Entry[] {
+    return this.primary.log.slice(0, this.#committed);
+  }
+
+  /** Whether a majority has the last write of this document. */
+  isCommitted(collection: string, id: string): boolean {
+    return this.primary.placeOf(collection, id) <= this.#committed;
+  }
+
+  /** A write outside the schedule: what is there when it begins, or what an operator does. */
+  write(entry: Entry): void {
+    this.primary.append(entry);
+    this.commit(this.primary, this.primary.log.length);
+  }
+
+  /** @returns whether a majority has this many entries of the member's log now */
+  commit(member: Member, upTo: number): boolean {
+    if (member !== this.primary) return false;
+    this.#committed = Math.max(this.#committed, upTo);
+    member.show(this.#committed);
+    return true;
+  }
+
+  /** Schedules some elections in the first seconds. */
+  startElections(): void {
+    const { random } = this.simulation;
+    for (const _ of numbers(random.pick([0, 0, 1, 2, 4]))) {
+      this.simulation.later('election', random.between(0, random.pick([100, 1_000, 8_000])), () => this.#elect());
+    }
+  }
+
+  #elect(): void {
+    const { random } = this.simulation;
+    const old = this.primary;
+    const kept =
+      this.flaw === 'loses-commits'
+        ? random.integer(Math.floor(this.#committed / 2), this.#committed)
+        : random.integer(this.#committed, old.log.length);
+    const member = new Member(old.term + 1, old.log.slice(0, kept));
+    this.primary = member;
+    this.#committed = Math.min(this.#committed, kept);
+    member.show(random.chance(0.5) ? this.#committed : random.integer(0, this.#committed));
+    // A new primary writes an entry that changes nothing. It takes until then to show everything.
+    this.simulation.later(`term ${member.term} begins`, random.between(0, 3_000), () => {
+      this.commit(member, kept);
+    });
+    this.#retire(old);
+    for (const client of this.clients) client.onElection(member);
+  }
+
+  #retire(old: Member): void {
+    const { random } = this.simulation;
+    if (this.flaw === 'never-notices') return;
+    if (random.chance(0.3)) {
+      this.simulation.note(`the primary of term ${old.term} is dead`);
+      old.isDead = true;
+      return;
+    }
+    const learnsAfterMs = random.chance(0.5) ? 0 : random.between(0, 20_000);
+    this.simulation.later(`the primary of term ${old.term} steps down`, learnsAfterMs, () => {
+      old.hasSteppedDown = true;
+    });
+  }
+}

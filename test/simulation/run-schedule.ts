@@ -1,0 +1,41 @@
+import { Simulation } from './simulation.ts';
+import { virtualTime } from './virtual-time.ts';
+
+/** A part of the program, with a model of the outside that it talks to. */
+export type Scenario = {
+  readonly name: string;
+  /** Variants of the model or of the checks that break a promise. The simulation must find each of them. */
+  readonly flaws: readonly string[];
+  /**
+   * Starts the callers.
+   *
+   * @param flaw one of `flaws`
+   * @returns a function that checks what is left when no event is pending
+   */
+  readonly begin: (simulation: Simulation, flaw: string | undefined) => () => void;
+};
+
+export type Outcome = {
+  /** What was violated. Empty for a good schedule. */
+  readonly violations: readonly string[];
+  readonly trace: readonly string[];
+  readonly events: number;
+};
+
+/** Runs one schedule. Equal arguments give equal outcomes. */
+export async function runSchedule(scenario: Scenario, seed: number, flaw?: string): Promise<Outcome> {
+  const simulation = new Simulation(seed);
+  const onUnhandled = (error: unknown) =>
+    simulation.check(false, () => `a rejection that nothing handles: ${String(error)}`);
+  process.on('unhandledRejection', onUnhandled);
+  try {
+    using _ = virtualTime(simulation);
+    const verify = scenario.begin(simulation, flaw);
+    await simulation.run();
+    verify();
+  } finally {
+    process.off('unhandledRejection', onUnhandled);
+  }
+  const { violations, trace, events } = simulation;
+  return { violations, trace, events };
+}

@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { firstViolation } from './first-violation.ts';
+import { runSchedule } from './run-schedule.ts';
+import { SCENARIOS } from './scenarios.ts';
+
+/** How many schedules of each scenario run here. `npm run simulate` runs more. */
+const SEEDS = 500;
+
+/** Two seconds on an idle machine. */
+const TIMEOUT_MS = 60_000;
+
+/** How many schedules may pass before a flaw is found. */
+const SEEDS_FOR_FLAW = 300;
+
+describe.each(SCENARIOS)('the simulation of $name', (scenario) => {
+  it(`finds no violation in ${SEEDS} schedules`, { timeout: TIMEOUT_MS }, async () => {
+    expect(await firstViolation(scenario, { from: 1, seeds: SEEDS })).toBeUndefined();
+  });
+
+  it('repeats a schedule, event by event', async () => {
+    for (const seed of [1, 2, 3, 4, 5]) {
+      const { trace } = await runSchedule(scenario, seed);
+      expect(trace.length).toBeGreaterThan(0);
+      expect((await runSchedule(scenario, seed)).trace).toStrictEqual(trace);
+    }
+  });
+
+  it('differs from seed to seed', async () => {
+    const { trace } = await runSchedule(scenario, 1);
+    expect((await runSchedule(scenario, 2)).trace).not.toStrictEqual(trace);
+  });
+
+  it.each(scenario.flaws)('finds the flaw %s', { timeout: TIMEOUT_MS }, async (flaw) => {
+    const found = await firstViolation(scenario, { from: 1, seeds: SEEDS_FOR_FLAW, flaw });
+    expect(found).toContain(`npm run simulate -- --only ${scenario.name}`);
+  });
+});

@@ -1,0 +1,92 @@
+import { syncBuiltinESMExports } from 'node:module';
+import timers from 'node:timers/promises';
+import type { Simulation } from './simulation.ts';
+
+/** Everything through which the program meets time and chance. */
+const REAL = {
+  setTimeout,
+  clearTimeout,
+  setInterval,
+  clearInterval,
+  setImmediate,
+  clearImmediate,
+} as const;
+const REAL_PROMISES = { setTimeout: timers.setTimeout, setImmediate: timers.setImmediate } as const;
+const REAL_RANDOM = Math.random.bind(Math);
+
+let isVirtual = false;
+
+/** What the program gets for a timer or an immediate. */
+class Handle {
+  key = 0;
+
+  ref(): this {
+    return this;
+  }
+
+  unref(): this {
+    return this;
+  }
+}
+
+/**
+ * Replaces the clock, the timers and the chance of this process by those of the simulation, until the returned object
+ * is disposed. The program needs no switch for it: it finds them where it always does.
+ *
+ * @throws {Error} if another schedule is running: the two would share the clock
+ */
+export function virtualTime(simulation: Simulation): Disposable {
+  if (isVirtual) throw new Error('another schedule is running');
+  isVirtual = true;
+  const addTimer = (run: () => void, delayMs = 1) => {
+    const handle = new Handle();
+    handle.key = simulation.addTimer(delayMs, `timer ${delayMs.toFixed(3)}`, run);
+    return handle;
+  };
+  const addInterval = (run: () => void, delayMs = 1) => {
+    const handle = new Handle();
+    const repeat = () => {
+      handle.key = simulation.addTimer(delayMs, `interval ${delayMs}`, () => {
+        repeat();
+        run();
+      });
+    };
+    repeat();
+    return handle;
+  };
+  const addImmediate = (run: () => void) => {
+    const handle = new Handle();
+    handle.key = simulation.addImmediate('immediate', run);
+    return handle;
+  };
+  const cancel = (handle: Handle | undefined) => {
+    if (handle !== undefined) simulation.cancel(handle.key);
+  };
+  const sleep = (delayMs?: number, value?: unknown) =>
+    new Promise((resolve) => void addTimer(() => resolve(value), delayMs));
+  const turn = (value?: unknown) => new Promise((resolve) => void addImmediate(() => resolve(value)));
+
+  Object.assign(globalThis, {
+    setTimeout: addTimer,
+    clearTimeout: cancel,
+    setInterval: addInterval,
+    clearInterval: cancel,
+    setImmediate: addImmediate,
+    clearImmediate: cancel,
+  });
+  Object.assign(timers, { setTimeout: sleep, setImmediate: turn });
+  syncBuiltinESMExports();
+  Object.assign(performance, { now: () => simulation.nowMs });
+  Object.assign(Math, { random: () => simulation.random.next() });
+  return { [Symbol.dispose]: restore };
+}
+
+function restore(): void {
+  isVirtual = false;
+  Object.assign(globalThis, REAL);
+  Object.assign(timers, REAL_PROMISES);
+  syncBuiltinESMExports();
+  // The real method is in the prototype.
+  Reflect.deleteProperty(performance, 'now');
+  Object.assign(Math, { random: REAL_RANDOM });
+}
