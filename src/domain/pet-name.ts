@@ -13,16 +13,13 @@ const SPACE = ' \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000
  */
 export const PET_NAME_PATTERN = `^[${SPACE}]*[^${SPACE}${CONTROL}][^${CONTROL}]*$`;
 
-const pattern = new RegExp(PET_NAME_PATTERN, 'u');
-const control = new RegExp(`[${CONTROL}]`, 'u');
+const pattern = new RegExp(PET_NAME_PATTERN);
+const control = new RegExp(`[${CONTROL}]`);
 
 /** The rule that a name breaks, as a phrase that follows the word "name", or `undefined`. */
 export function petNameProblem(name: string): string | undefined {
-  // A code point takes one or two code units, so only lengths between the two limits need counting.
-  if (
-    name.length > PET_NAME_MAX_LENGTH &&
-    (name.length > 2 * PET_NAME_MAX_LENGTH || codePoints(name) > PET_NAME_MAX_LENGTH)
-  ) {
+  // No text has more code points than code units, so a short name needs no counting.
+  if (name.length > PET_NAME_MAX_LENGTH && codePoints(name) > PET_NAME_MAX_LENGTH) {
     return `must be at most ${PET_NAME_MAX_LENGTH} characters long`;
   }
   if (name.length < PET_NAME_MIN_LENGTH) return 'must not be empty';

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   type ApiKey,
   type ApiKeyDraft,
+  apiKeyProblems,
   apiKeyState,
   InvalidApiKey,
   newApiKey,
@@ -210,6 +211,46 @@ describe('a stored key', () => {
     // A parsed record has fields whose values are undefined, which the type does not allow.
     const open = { expiresAt: undefined, rateLimit: undefined, revokedAt: undefined, lastUsedAt: undefined };
     expect(storedApiKey({ ...key, ...open } as unknown as ApiKey)).toStrictEqual(key);
+  });
+});
+
+describe('the fields of a stored record', () => {
+  const DIGITS_16 = '0123456789abcdef';
+  const key = { ...newApiKey(draft, NOW), id: DIGITS_16, digest: DIGITS_16.repeat(4) };
+  const INSTANT = 'must be an instant';
+
+  it('are those of a key, of which four may be missing', () => {
+    const optional = {
+      expiresAt: LATER,
+      revokedAt: NOW,
+      lastUsedAt: NOW,
+      rateLimit: { requests: 1, seconds: 1 },
+    };
+    expect(apiKeyProblems(key)).toStrictEqual([]);
+    expect(apiKeyProblems({ ...key, ...optional })).toStrictEqual([]);
+  });
+
+  it.each([
+    [
+      'id',
+      'must be 16 lower-case hex digits',
+      [`${DIGITS_16}0`, `0${DIGITS_16}`, DIGITS_16.toUpperCase(), 7],
+    ],
+    ['digest', 'must be 64 lower-case hex digits', [`${key.digest}0`, `0${key.digest}`, DIGITS_16, 7]],
+    ['label', LABEL, ['', 7]],
+    ['scopes', SCOPE, [[], 'pets:read', ['pets:admin']]],
+    ['createdAt', INSTANT, [undefined, INVALID, NOW.toISOString()]],
+    ['expiresAt', INSTANT, [null, INVALID, NOW.getTime()]],
+    ['revokedAt', INSTANT, [null, INVALID, NOW.getTime()]],
+    ['lastUsedAt', INSTANT, [null, INVALID, NOW.getTime()]],
+    ['rateLimit', LIMIT, [null, {}, { requests: '1', seconds: 1 }, { requests: 1, seconds: 0 }]],
+  ] as const)('may have any value, and are checked: %s', (field, must, values) => {
+    // A list of one valid value is no value of the field, though a regular expression matches it.
+    for (const value of [...values, [key[field as keyof typeof key]]]) {
+      expect(apiKeyProblems({ ...key, [field]: value }), JSON.stringify(value)).toStrictEqual([
+        `${field} ${must}`,
+      ]);
+    }
   });
 });
 

@@ -7,6 +7,7 @@ import {
   newPet,
   PET_STATUSES,
   type PetDraft,
+  petProblems,
   storedPet,
 } from '../../src/domain/pet.ts';
 
@@ -79,6 +80,22 @@ describe('a draft that breaks the rules', () => {
     expect(() => newPet(invalid)).toThrow(
       new InvalidPet([`name must not be empty; categoryId ${CATEGORY}; status ${STATUS}`]),
     );
+  });
+});
+
+describe('the fields of a stored record', () => {
+  const NAME = 'name must be a string';
+  const CATEGORY = 'categoryId must be a signed 64-bit integer';
+
+  it.each([
+    ['numbers', { name: 7, categoryId: 7 }, [NAME, CATEGORY]],
+    ['null', { name: null, categoryId: null }, [NAME, CATEGORY]],
+    ['missing', {}, [NAME, CATEGORY]],
+    ['lists of one valid value', { name: ['Rex'], categoryId: [7n] }, [NAME, CATEGORY]],
+    ['digits', { name: '7', categoryId: '7' }, [CATEGORY]],
+    ['as they should be', draft, []],
+  ])('may be of any type, and are checked: %s', (_what, fields, problems) => {
+    expect(petProblems({ status: 'sold', ...fields })).toStrictEqual(problems);
   });
 });
 

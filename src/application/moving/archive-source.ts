@@ -34,7 +34,7 @@ export class ArchiveSource implements PetSource {
       const last = found.at(-1);
       if (last === undefined) return;
       lastId = last.id;
-      yield lastId <= greatestId ? found : found.filter(({ id }) => id <= greatestId);
+      yield found.filter(({ id }) => id <= greatestId);
     }
   }
 

@@ -1,11 +1,11 @@
 /** Reads the items of batches one by one. */
 export class ItemReader<T> {
-  readonly #batches: AsyncIterator<readonly T[]>;
+  readonly #batches: AsyncGenerator<readonly T[]>;
   #batch: readonly T[] = [];
   #index = 0;
 
-  constructor(batches: AsyncIterable<readonly T[]>) {
-    this.#batches = batches[Symbol.asyncIterator]();
+  constructor(batches: AsyncGenerator<readonly T[]>) {
+    this.#batches = batches;
   }
 
   /** The next item, or `undefined` at the end. Rejects with the errors of the batches. */
@@ -20,6 +20,6 @@ export class ItemReader<T> {
   }
 
   async close(): Promise<void> {
-    await this.#batches.return?.();
+    await this.#batches.return(undefined);
   }
 }

@@ -1,8 +1,7 @@
 /** Fetches the next item while the consumer works on the current one. Never fetches more than one ahead. */
-export async function* prefetch<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
-  const iterator = items[Symbol.asyncIterator]();
+export async function* prefetch<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
   const fetchNext = () => {
-    const result = iterator.next();
+    const result = items.next();
     // The loop rethrows this error when it gets there. Without a handler, Node would end the process before.
     result.catch(() => {});
     return result;
@@ -15,6 +14,6 @@ export async function* prefetch<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
       yield result.value;
     }
   } finally {
-    await iterator.return?.();
+    await items.return(undefined);
   }
 }

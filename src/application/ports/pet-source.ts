@@ -19,7 +19,7 @@ export interface PetSource {
   survey(onProgress: OnProgress): Promise<Survey>;
 
   /** The pets with ids greater than `after`, up to the greatest id of the survey, in batches. */
-  read(after: bigint, survey: Survey): AsyncIterable<readonly ArchivedPet[]>;
+  read(after: bigint, survey: Survey): AsyncGenerator<readonly ArchivedPet[]>;
 
   /** The number of pets now, up to the greatest id of the survey. */
   recount(survey: Survey): Promise<number>;

@@ -132,6 +132,18 @@ describe('RotateKey', () => {
     expect(await keys.list()).toStrictEqual([old]);
   });
 
+  it('rejects when the old key has disappeared before it can expire', async () => {
+    class Forgetful extends InMemoryApiKeyRepository {
+      override async expire(): Promise<ApiKey | undefined> {
+        return undefined;
+      }
+    }
+    const keys = new Forgetful();
+    await keys.insert(old);
+
+    await expect(rotate(keys, { overlapMs: 0 })).rejects.toThrow(new ApiKeyNotFound(old.id));
+  });
+
   it('has created the new key when the old one cannot expire', async () => {
     class CannotExpire extends InMemoryApiKeyRepository {
       override async expire(): Promise<ApiKey | undefined> {

@@ -183,6 +183,14 @@ describe('CopyPets', () => {
     );
   });
 
+  it('fails when the last pet disappears from the source during the comparison', async () => {
+    const source = await storeWith(SOME.slice(0, -1));
+    const surveyed = archiveWith(source, { count: async () => 2500, greatestId: async () => LAST });
+    await expect(copy(surveyed, await storeWith(SOME))).rejects.toThrow(
+      'the source should have 2500 pets, but it has 2499: ',
+    );
+  });
+
   it('fails when a pet has disappeared from the source at the end', async () => {
     const source = await storeWith(SOME);
     let gone = 0;
@@ -224,6 +232,29 @@ describe('CopyPets', () => {
       { doing: 'writing', done: 2200, total: 2500 },
       { doing: 'writing', done: 2500, total: 2500 },
     ]);
+  });
+
+  it('ends every reading of the source that it began, also when it fails', async () => {
+    let open = 0;
+    class Counted extends ArchiveSource {
+      override async *read(...range: Parameters<ArchiveSource['read']>) {
+        open++;
+        try {
+          yield* super.read(...range);
+        } finally {
+          open--;
+        }
+      }
+    }
+    const source = new Counted(await storeWith(SOME));
+    const ignore = () => {};
+
+    await new CopyPets(source, await storeWith(SOME.slice(0, 10))).execute(ignore);
+    expect(open).toBe(0);
+
+    const conflict = new CopyPets(source, await storeWith([{ ...SOME[0]!, name: 'Tom' }]));
+    await expect(conflict.execute(ignore)).rejects.toThrow(PetIdTaken);
+    expect(open).toBe(0);
   });
 
   it('passes on errors of the source and the target', async () => {

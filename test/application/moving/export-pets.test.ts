@@ -104,6 +104,7 @@ describe('ResumeExport', () => {
     ['the archive has more pets than were delivered', { count: 99, last }],
     ['more pets were delivered than the archive has', { count: 101, last }],
     ['the last pet differs', { count: 100, last: { ...last, name: 'Tom' } }],
+    ['the archive ends before the last pet', { count: 2500, last: { ...last, id: LAST + 1n } }],
     ['the last pet is missing', { count: 100, last: { ...last, id: last.id + 1n } }],
   ])('does not continue when %s', async (_, delivered) => {
     expect(await new ResumeExport(await storeWith(SOME)).execute(delivered)).toBe(false);

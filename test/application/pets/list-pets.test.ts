@@ -4,8 +4,10 @@ import { DamagedPet, InvalidPageSize } from '../../../src/application/pets/error
 import { ListPets, type PageRequest } from '../../../src/application/pets/list-pets.ts';
 import { parseStoredPage, parseStoredPet } from '../../../src/application/pets/parse-stored-pet.ts';
 import type { PetQuery } from '../../../src/application/ports/pet-repository.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts';
 import { newPet, type Pet, PET_STATUSES } from '../../../src/domain/pet.ts';
+import { FailingPetRepository } from '../../support/pets.ts';
 
 /** A catalogue of this many pets. Their statuses rotate: available, pending, sold. */
 async function catalogue(size: number): Promise<InMemoryPetRepository> {
@@ -148,6 +150,11 @@ describe('ListPets', () => {
         expect(walk).toStrictEqual(upTo(6).map((id) => (BigInt(id) === damagedId ? `damaged ${id}` : id)));
       }
     });
+  });
+
+  it('passes on every other error', async () => {
+    const gone = new StorageUnavailable('gone');
+    await expect(new ListPets(new FailingPetRepository(gone)).execute({})).rejects.toBe(gone);
   });
 
   it('returns every earlier pet exactly once to a walk while pets are added', async () => {

@@ -86,13 +86,17 @@ describe('a stored idempotency key', () => {
     });
   });
 
-  it.each([
-    [digest, undefined],
-    [undefined, digest],
-    [digest, digest.toUpperCase()],
-    [digest.slice(1), digest],
-    [7, digest],
-  ])('is damaged: %s %s', (key, fingerprint) => {
-    expect(failure(() => parseStoredIdempotency(rex, key, fingerprint)).id).toBe(1n);
-  });
+  it.each([undefined, 7, digest.slice(1), `${digest}a`, `a${digest}`, digest.toUpperCase(), [digest]])(
+    'is damaged: %s',
+    (damaged) => {
+      expect(failure(() => parseStoredIdempotency(rex, damaged, digest))).toMatchObject({
+        id: 1n,
+        problem: 'idempotency key must be 64 lower-case hex digits',
+      });
+      expect(failure(() => parseStoredIdempotency(rex, digest, damaged))).toMatchObject({
+        id: 1n,
+        problem: 'fingerprint must be 64 lower-case hex digits',
+      });
+    },
+  );
 });
