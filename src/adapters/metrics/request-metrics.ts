@@ -21,15 +21,7 @@ export const DURATION_BUCKETS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
 
-const METHODS: ReadonlySet<string | undefined> = new Set([
-  'GET',
-  'HEAD',
-  'POST',
-  'PUT',
-  'PATCH',
-  'DELETE',
-  'OPTIONS',
-]);
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /** How many keys have a series of their own. The calls of any further keys are counted together. */
 const MAX_KEYS = 100;
@@ -96,8 +88,8 @@ export class RequestMetrics {
     if (route === this.#deprecatedRoute && keyId !== undefined) this.#countDeprecated(keyId);
   }
 
-  #seriesOf(route = NONE, method: string | undefined, status = 0): Series {
-    const name = method !== undefined && METHODS.has(method) ? method : OTHER;
+  #seriesOf(route = NONE, method = OTHER, status = 0): Series {
+    const name = METHODS.has(method) ? method : OTHER;
     const statusClass = Math.trunc(status / 100);
     const ofRoute = this.#series.get(route);
     const ofMethod = ofRoute?.get(name);

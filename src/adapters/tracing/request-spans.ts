@@ -104,7 +104,7 @@ function requestAttributes(request: IncomingMessage): Attributes {
     'http.request.method': isKnown ? method : '_OTHER',
     ...(!isKnown && { 'http.request.method_original': method }),
     // Without the query. The absolute form of a target has a host: RFC 9112, section 3.2.2.
-    'url.path': url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*$/s, ''),
+    'url.path': url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*/s, ''),
     'network.protocol.version': httpVersion,
   };
 }
@@ -117,7 +117,7 @@ function baseAttributes(url: string): Attributes {
   const defaultPort = protocol === 'https:' ? 443 : 80;
   return {
     'url.scheme': protocol.slice(0, -1),
-    'server.address': hostname.replace(/^\[(.*)\]$/, '$1'),
+    'server.address': hostname.replaceAll(/[[\]]/g, ''),
     'server.port': port === '' ? defaultPort : Number(port),
   };
 }

@@ -17,10 +17,13 @@ type Call = <T>(operation: string, work: () => Promise<T>) => Promise<T>;
  */
 export function traceStorage(storage: ServiceStorage, tracer: Tracer, system: string): ServiceStorage {
   const callsOn = (collection?: string): Call => {
-    const target = collection === undefined ? {} : { 'db.collection.name': collection };
     return (operation, work) => {
       const name = collection === undefined ? operation : `${operation} ${collection}`;
-      const attributes = { 'db.system.name': system, 'db.operation.name': operation, ...target };
+      const attributes = {
+        'db.system.name': system,
+        'db.operation.name': operation,
+        'db.collection.name': collection,
+      };
       return inSpan(tracer, name, { kind: SpanKind.CLIENT, attributes }, work);
     };
   };

@@ -177,6 +177,10 @@ describe('a preflight', () => {
     expect(whole(await api.request('OPTIONS', '/v1/pets', { headers }))).toStrictEqual(refused);
     const asking = { ...headers, 'access-control-request-method': 'GET' };
     expect(whole(await api.get('/v1/pets', asking))).toStrictEqual(refused);
+    const { origin: _, ...withoutOrigin } = asking;
+    expect(whole(await api.request('OPTIONS', '/v1/pets', { headers: withoutOrigin }))).toStrictEqual(
+      problem(401, 'UNAUTHENTICATED', MISSING_KEY, { ...VARY, ...CHALLENGE }),
+    );
   });
 
   test('that is malformed is refused', async () => {

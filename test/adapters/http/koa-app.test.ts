@@ -118,6 +118,22 @@ test.each<readonly [string, Handler, string]>([
   });
 });
 
+test('an answer that cannot be written ends the connection, and is logged', async () => {
+  const log = new RecordingLog();
+  const app = koaApp(log);
+  app.use((ctx) => {
+    ctx.state.headers['X-Line'] = 'a\nb';
+    ctx.body = {};
+  });
+  const server = await listen(listener(app, log), { host: '127.0.0.1', port: 0, log });
+  onTestFinished(async () => void (await server.drain(0)));
+  await expect(
+    fetch(`http://127.0.0.1:${server.port}/`, { headers: { 'x-request-id': ID } }),
+  ).rejects.toThrow('fetch failed');
+  const error = expect.objectContaining({ code: 'ERR_INVALID_CHAR' });
+  expect(log.failures).toStrictEqual([{ error, requestId: ID }]);
+});
+
 test('a handler that writes the answer itself is left alone', async () => {
   const { status, body, failures } = await answerOf((ctx) => {
     ctx.res.writeHead(418, { 'Content-Length': 3 }).end('tea');

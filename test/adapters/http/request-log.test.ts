@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
 import { KEY, startApi } from '../../support/http.ts';
 import { HeldPetRepository, petBody } from '../../support/pets.ts';
@@ -61,18 +61,19 @@ test('bytes that are not HTTP also have a record', async () => {
   ]);
 });
 
-test('the duration ends with the answer', async () => {
+test('the duration ends with the answer, and is in milliseconds, to a microsecond', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
   const pets = new HeldPetRepository();
   await using api = await startApi({ pets });
   const answer = api.get('/v1/pets');
   await pets.calls(1);
-  const held = performance.now();
-  await new Promise((resolve) => setTimeout(resolve, 30));
-  const atLeast = performance.now() - held;
+  vi.advanceTimersByTime(1_250.0006);
   pets.release();
   await answer;
   const { durationMs } = await api.log.record(0);
-  expect(durationMs).toBeGreaterThanOrEqual(atLeast);
+  vi.useRealTimers();
+  expect(durationMs).toBe(1_250.001);
 });
 
 test('a client that disconnects before its answer', async () => {

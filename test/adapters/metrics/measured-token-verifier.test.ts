@@ -27,11 +27,13 @@ describe('a measured verifier', () => {
       { verify: (token) => (token === 'away' ? Promise.reject(away) : known.verify(token)) },
       metrics,
     );
-    expect(await verifier.verify('tom-0123456789abcdef')).toMatchObject({ id: 'tom' });
+    for (let n = 0; n < 2; n++) {
+      expect(await verifier.verify('tom-0123456789abcdef')).toMatchObject({ id: 'tom' });
+    }
     expect(await verifier.verify('nobody')).toBeUndefined();
     await expect(verifier.verify('away')).rejects.toBe(away);
     expect(nonZero(seriesOf(await registry.metrics()), 'petstore_key_verifications_total')).toStrictEqual({
-      'petstore_key_verifications_total{outcome="accepted"}': 1,
+      'petstore_key_verifications_total{outcome="accepted"}': 2,
       'petstore_key_verifications_total{outcome="failed"}': 1,
     });
   });

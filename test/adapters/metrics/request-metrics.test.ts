@@ -63,11 +63,26 @@ describe('the requests', () => {
 
   it('are counted apart when the application never saw them', async () => {
     const { requests, series } = measured();
-    requests.answered({ ...LIST, method: undefined, route: undefined, status: 400, durationMs: undefined });
+    const unparsed = { method: undefined, route: undefined, status: 400, durationMs: undefined };
+    for (let n = 0; n < 3; n++) requests.answered({ ...LIST, ...unparsed });
     const values = await series();
-    expect(values.get('http_unparsed_requests_total')).toBe(1);
+    expect(values.get('http_unparsed_requests_total')).toBe(3);
     expect(values.get('http_requests_in_flight')).toBe(0);
     expect(nonZero(values, 'http_request_duration_seconds')).toStrictEqual({});
+  });
+
+  it('have a label for each method of the API and of common tools', async () => {
+    const { answer, series } = measured();
+    const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+    for (const method of methods) answer({ method });
+    expect(nonZero(await series(), 'http_request_duration_seconds_count')).toStrictEqual(
+      Object.fromEntries(
+        methods.map((method) => [
+          `http_request_duration_seconds_count{method="${method}",route="/v1/pets",status_class="2xx"}`,
+          1,
+        ]),
+      ),
+    );
   });
 
   it('have one label for all methods that the API has no use for', async () => {
@@ -94,10 +109,13 @@ describe('the calls of a deprecated operation', () => {
     answer({ route: '/v1/pets/:petId', status: 404 });
     answer({ route: '/v1/pets/:petId', keyId: 'ann' });
     answer({ route: '/v1/pets/:petId', keyId: undefined });
-    expect(nonZero(await series(), 'petstore_deprecated_calls_total')).toStrictEqual({
+    const counts = {
       'petstore_deprecated_calls_total{key_id="tom"}': 2,
       'petstore_deprecated_calls_total{key_id="ann"}': 1,
-    });
+    };
+    expect(nonZero(await series(), 'petstore_deprecated_calls_total')).toStrictEqual(counts);
+    // A scrape only reads.
+    expect(nonZero(await series(), 'petstore_deprecated_calls_total')).toStrictEqual(counts);
   });
 
   it('are counted together beyond a hundred keys', async () => {

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { StorageMetrics } from '../../../src/adapters/metrics/storage-metrics.ts';
 import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
 import { DamagedPet, IdempotencyKeyReused, PetIdsExhausted } from '../../../src/application/pets/errors.ts';
@@ -12,15 +12,21 @@ function measured() {
 }
 
 describe('an operation of a storage', () => {
-  it('takes its time, and gives its result', async () => {
+  it('takes its time in seconds, and gives its result', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
     const { storage, series } = measured();
     const { promise, resolve } = Promise.withResolvers<string>();
     const result = storage.measure('list_pets', () => promise);
     expect(nonZero(await series(), 'petstore_storage_operation_duration_seconds')).toStrictEqual({});
+    vi.advanceTimersByTime(250);
     resolve('pets');
     expect(await result).toBe('pets');
     expect(nonZero(await series(), 'petstore_storage_operation_duration_seconds_count')).toStrictEqual({
       'petstore_storage_operation_duration_seconds_count{operation="list_pets"}': 1,
+    });
+    expect(nonZero(await series(), 'petstore_storage_operation_duration_seconds_sum')).toStrictEqual({
+      'petstore_storage_operation_duration_seconds_sum{operation="list_pets"}': 0.25,
     });
   });
 
@@ -32,6 +38,7 @@ describe('an operation of a storage', () => {
     ['bug', new TypeError('x is not a function')],
     ['bug', Object.assign(new Error('x'), { kind: 'toString' })],
     ['bug', 'no error'],
+    ['bug', undefined],
   ])('fails, and is counted as %s: %s', async (kind, error) => {
     const { storage, series } = measured();
     await expect(storage.measure('find_pet', () => Promise.reject(error as Error))).rejects.toBe(error);

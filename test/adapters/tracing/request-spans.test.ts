@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, request as httpRequest } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, IncomingMessage, request as httpRequest } from 'node:http';
+import { type AddressInfo, Socket } from 'node:net';
 import { context, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
@@ -22,13 +22,14 @@ const OTHER = trace.setSpanContext(ROOT_CONTEXT, {
 const OUTCOME = { requestId: 'r1', route: undefined, status: 200, keyId: undefined };
 
 type Sent = {
+  readonly method?: string;
   readonly path?: string;
   readonly base?: string;
   readonly outcome?: Partial<typeof OUTCOME> | object;
 };
 
 /** The span of a request with this target, whose answers have this base. */
-async function spanOf({ path = '/', base = 'http://petstore.example', outcome = {} }: Sent) {
+async function spanOf({ method = 'GET', path = '/', base = 'http://petstore.example', outcome = {} }: Sent) {
   const exporter = new InMemorySpanExporter();
   const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] });
   const spans = new RequestSpans(provider.getTracer('test'), undefined);
@@ -43,7 +44,7 @@ async function spanOf({ path = '/', base = 'http://petstore.example', outcome = 
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const [response] = await once(
-    httpRequest({ host: '127.0.0.1', port, path, agent: false }).end(),
+    httpRequest({ host: '127.0.0.1', port, method, path, agent: false }).end(),
     'response',
   );
   response.resume();
@@ -103,6 +104,7 @@ it('a host that is none gives no server', async () => {
 it.each([
   ['/v1/pets?limit=1&key=secret', '/v1/pets'],
   ['/v1/pets#secret', '/v1/pets'],
+  ['/v1/http://petstore.example/x', '/v1/http://petstore.example/x'],
   ['http://petstore.example/v1/pets?key=secret', '/v1/pets'],
   ['http://user:secret@petstore.example?key=secret', ''],
 ])('the path of %s is %s', async (path, expected) => {
@@ -110,8 +112,34 @@ it.each([
   expect(attributes).toMatchObject({ 'url.path': expected });
 });
 
+it('the span has the id of a verified key', async () => {
+  const { attributes } = await spanOf({ outcome: { keyId: 'tom' } });
+  expect(attributes).toStrictEqual({ ...SEEN, 'http.response.status_code': 200, 'petstore.key.id': 'tom' });
+});
+
+it.each(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH', 'QUERY'])(
+  'the method %s is the name of its span',
+  async (method) => {
+    expect(await spanOf({ method })).toMatchObject({ name: method });
+    expect((await spanOf({ method, outcome: { status: undefined } })).attributes).toStrictEqual({
+      ...SEEN,
+      'http.request.method': method,
+    });
+  },
+);
+
+it('another method is an attribute only', async () => {
+  const { name, attributes } = await spanOf({ method: 'PROPFIND', outcome: { route: '/v1/pets' } });
+  expect(name).toBe('HTTP /v1/pets');
+  expect(attributes).toMatchObject({
+    'http.request.method': '_OTHER',
+    'http.request.method_original': 'PROPFIND',
+  });
+});
+
 it('a request without a span is left alone', () => {
   const spans = new RequestSpans(new TracerProvider().getTracer('test'), undefined);
   expect(spans.contextOf(undefined)).toBe(ROOT_CONTEXT);
   expect(() => spans.end(undefined, OUTCOME)).not.toThrow();
+  expect(() => spans.end(new IncomingMessage(new Socket()), OUTCOME)).not.toThrow();
 });

@@ -134,6 +134,16 @@ describe('a call to the storage', () => {
     expect(exporter.getFinishedSpans()).toStrictEqual([]);
   });
 
+  it('to the probe asks the probe', async () => {
+    const away = new StorageUnavailable('no primary');
+    const { probe } = traceStorage(
+      { ...memory(), probe: { check: () => Promise.reject(away) } },
+      tracer,
+      'sqlite',
+    );
+    await expect(probe.check()).rejects.toBe(away);
+  });
+
   it('has no limiter if the storage has none, and closes the storage', async () => {
     let closed = 0;
     const { limiter: _, ...others } = memory();

@@ -23,16 +23,16 @@ export function queryParser<S extends GenericSchema>(
   };
 }
 
-/** Each parameter with its value, or with all its values when it is repeated. */
-function parameters(querystring: string): Record<string, string | string[]> {
+/** Stands for the values of a repeated parameter. No schema accepts it. */
+const REPEATED = Symbol('repeated');
+
+/** Each parameter with its value. */
+function parameters(querystring: string): Record<string, string | typeof REPEATED> {
   // Without a prototype, so no name is special.
-  const values = Object.create(null) as Record<string, string | string[]>;
+  const values = Object.create(null) as Record<string, string | typeof REPEATED>;
   // One step a parameter: `getAll` for each name takes quadratic time for many names.
   for (const [name, value] of new URLSearchParams(querystring)) {
-    const earlier = values[name];
-    if (earlier === undefined) values[name] = value;
-    else if (typeof earlier === 'string') values[name] = [earlier, value];
-    else earlier.push(value);
+    values[name] = name in values ? REPEATED : value;
   }
   return values;
 }

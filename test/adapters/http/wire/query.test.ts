@@ -34,6 +34,14 @@ test('what is refused is refused every time', () => {
   for (const _ of [1, 2]) expect(() => parse('limit=0')).toThrow('limit must be an integer from 1 to 100');
 });
 
+test.each([2, 3])('a parameter that comes %i times is refused, even with one value', (times) => {
+  const again = (parameter: string) => Array(times).fill(parameter).join('&');
+  for (const parameter of ['limit=7', 'status=sold', `cursor=${encodeCursor(1n)}`, 'limit=']) {
+    expect(() => parse(again(parameter))).toThrow('must be given only once');
+  }
+  expect(() => parse(again('page=2'))).toThrow('page is not a parameter of this operation');
+});
+
 test('parameters with the names of properties of every object', () => {
   for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
     expect(() => parse(`${name}=1`)).toThrow(`${name} is not a parameter of this operation`);

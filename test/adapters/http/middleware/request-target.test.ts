@@ -1,0 +1,17 @@
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { expect, test } from 'vitest';
+import { baseUrl } from '../../../../src/adapters/http/middleware/request-target.ts';
+
+test.each([
+  ['127.0.0.1', 'http://127.0.0.1:3000'],
+  ['::1', 'http://[::1]:3000'],
+])('without Host, as HTTP/1.0 allows, URLs begin with the address %s of the server', (address, base) => {
+  const socket = Object.defineProperties(new Socket(), {
+    localAddress: { value: address },
+    localPort: { value: 3000 },
+  });
+  const request = new IncomingMessage(socket);
+  expect(baseUrl(undefined, false)(request)).toBe(base);
+  expect(baseUrl(undefined, true)(request)).toBe(base);
+});

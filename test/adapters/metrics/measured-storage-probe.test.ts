@@ -1,0 +1,44 @@
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { MeasuredStorageProbe } from '../../../src/adapters/metrics/measured-storage-probe.ts';
+import { StorageMetrics } from '../../../src/adapters/metrics/storage-metrics.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import { nonZero, seriesOf } from '../../support/metrics.ts';
+
+describe('a measured probe', () => {
+  const AWAY = new StorageUnavailable('away');
+
+  /** The text of a scrape that asks this probe. */
+  function scrape(check: () => Promise<void>): Promise<string> {
+    const registry = new Registry();
+    new MeasuredStorageProbe({ check }, new StorageMetrics(registry), registry);
+    return registry.metrics();
+  }
+
+  it.each<[string, () => Promise<void>, number]>([
+    ['ready', async () => {}, 1],
+    ['not ready', () => Promise.reject(AWAY), 0],
+  ])('says at each scrape that the storage is %s', async (_, check, ready) => {
+    expect(seriesOf(await scrape(check)).get('petstore_storage_ready')).toBe(ready);
+  });
+
+  it('measures each check, that of a scrape included', async () => {
+    const [storage, registry] = [new Registry(), new Registry()];
+    const probe = new MeasuredStorageProbe(
+      { check: () => Promise.reject(AWAY) },
+      new StorageMetrics(storage),
+      registry,
+    );
+    const failures = async () =>
+      nonZero(seriesOf(await storage.metrics()), 'petstore_storage_failures_total');
+    const name = 'petstore_storage_failures_total{operation="check",kind="unavailable"}';
+    await expect(probe.check()).rejects.toBe(AWAY);
+    expect(await failures()).toStrictEqual({ [name]: 1 });
+    await registry.metrics();
+    expect(await failures()).toStrictEqual({ [name]: 2 });
+  });
+
+  it('does not take a bug for an outage', async () => {
+    await expect(scrape(() => Promise.reject(new TypeError('a bug')))).rejects.toThrow('a bug');
+  });
+});
