@@ -1,7 +1,11 @@
-import type { History } from './history.ts';
+import { type Create, type History, type Request, type Wish, wishesOf } from './history.ts';
 
 /** The figures of a history. `undefined` where nothing was measured. */
 export type Figures = {
+  /** How long the clients sent requests. */
+  readonly loadMs: number;
+  /** Requests of every kind, retries included. */
+  readonly requests: number;
   /** Requests to add a pet, retries included. */
   readonly attempts: number;
   /** The next three count pets. */
@@ -10,6 +14,8 @@ export type Figures = {
   readonly unknown: number;
   /** Acknowledged with the pet of an earlier attempt. */
   readonly replayed: number;
+  /** Answers of 200 or 404 to a request for one pet, and pages. */
+  readonly reads: number;
   /** Valid requests with a 4xx answer, and wrong requests with any answer but 400. */
   readonly wronglyBlamed: number;
   /** 5xx other than 503. */
@@ -18,10 +24,6 @@ export type Figures = {
   readonly unavailable: number;
   /** 503 without Retry-After. */
   readonly withoutRetryAfter: number;
-  /** Acknowledged pets that a GET answered with 404. */
-  readonly missing: number;
-  /** Acknowledged pets that a GET answered with other bytes. */
-  readonly different: number;
   /** Requests without the right answer. A refused connection does not count: the request was never sent. */
   readonly failedRequests: number;
   /** Between two acknowledgements, or one and the start or the end of the load. */
@@ -34,50 +36,69 @@ export type Figures = {
 type Phase = 'before' | 'during' | 'after';
 
 export function figures(history: History): Figures {
-  const { creates, gets, wrong } = history;
-  const attempts = creates.flatMap((create) => create.attempts);
-  const good = [...attempts, ...gets.filter(({ found }) => found !== 'missing')];
-  const all = [...attempts, ...gets, ...wrong];
-  const acknowledged = creates.filter(({ outcome }) => outcome === 'acknowledged');
-  const unavailable = all.filter(({ status }) => status === 503);
+  const requests = requestsOf(history);
+  const attempts = requests.filter((request) => request.type === 'create');
+  const wishes = wishesOf(history);
+  const unavailable = requests.filter(({ status }) => status === 503);
+  const answered = requests.filter(({ status }) => status !== undefined);
   return {
+    loadMs: history.ended - history.begun,
+    requests: requests.length,
     attempts: attempts.length,
-    acknowledged: acknowledged.length,
-    refused: count(creates, ({ outcome }) => outcome === 'refused'),
-    unknown: count(creates, ({ outcome }) => outcome === 'unknown'),
-    replayed: count(acknowledged, ({ replayed }) => replayed === true),
-    wronglyBlamed:
-      count(good, ({ status = 0 }) => status >= 400 && status < 500) +
-      count(wrong, ({ status = 400 }) => status !== 400),
-    serverErrors: count(all, ({ status = 0 }) => status >= 500 && status !== 503),
+    acknowledged: count(wishes, ({ outcome }) => outcome === 'acknowledged'),
+    refused: count(wishes, ({ outcome }) => outcome === 'refused'),
+    unknown: count(wishes, ({ outcome }) => outcome === 'unknown'),
+    replayed: count(attempts, ({ replayed }) => replayed === true),
+    reads: count(requests, isAnsweredRead),
+    wronglyBlamed: count(requests, isWronglyBlamed),
+    serverErrors: count(requests, ({ status = 0 }) => status >= 500 && status !== 503),
     unavailable: unavailable.length,
     withoutRetryAfter: count(unavailable, ({ retryAfter }) => !/^[1-9]\d*$/.test(retryAfter ?? '')),
-    missing: count(gets, ({ found }) => found === 'missing'),
-    different: count(gets, ({ found }) => found === 'different'),
-    failedRequests:
-      count([...attempts, ...gets], ({ status }) => status === undefined || status >= 400) +
-      count(wrong, ({ status }) => status !== 400) -
-      count(all, ({ failure }) => failure === 'ECONNREFUSED'),
+    failedRequests: count(requests, (request) => !isExpected(request) && request.failure !== 'ECONNREFUSED'),
     longestGapMs: longestGapMs(history),
-    p99Ms: percentiles(history),
-    slowestAnswerMs: Math.max(
-      0,
-      ...all.filter(({ status }) => status !== undefined).map(({ begun, ended }) => ended - begun),
-    ),
+    p99Ms: percentiles(wishes, history.fault),
+    slowestAnswerMs: answered.reduce((slowest, { begun, ended }) => Math.max(slowest, ended - begun), 0),
   };
 }
 
-export function longestGapMs({ begun, ended, creates }: History): number {
-  const times = creates.filter(({ outcome }) => outcome === 'acknowledged').map((create) => create.ended);
+export function longestGapMs({ begun, ended, calls }: History): number {
+  const times = calls.filter(isAcknowledgement).map((create) => create.ended);
   // Clients that were waiting at the end may have had their answer later.
-  const until = Math.max(ended, ...times);
-  const all = [begun, ...times, until].toSorted((a, b) => a - b);
-  return Math.max(...all.slice(1).map((time, index) => time - (all[index] ?? time)));
+  const all = [begun, ...times, Math.max(ended, times.at(-1) ?? 0)];
+  return all.slice(1).reduce((longest, time, index) => Math.max(longest, time - (all[index] ?? time)), 0);
 }
 
-function percentiles(history: History): Figures['p99Ms'] {
-  const acknowledged = history.creates.filter(({ outcome }) => outcome === 'acknowledged');
-  const byPhase = Map.groupBy(acknowledged, (create) => phaseOf(create, history.fault));
+export function requestsOf({ calls }: History): readonly Request[] {
+  return calls.filter((call) => 'url' in call);
+}
+
+/** Whether it is the answer that a client wants. What it may show is for {@link checkHistory} to decide. */
+export function isExpected(request: Request): boolean {
+  const { type, status, apiKey } = request;
+  // Whether the key was valid is for that check, too.
+  if (apiKey !== undefined && status === 401) return true;
+  if (type === 'create') return status === 201;
+  if (type === 'wrong') return status === 400;
+  return status === 200 || (type === 'get' && status === 404);
+}
+
+function isWronglyBlamed(request: Request): boolean {
+  const { type, status = 0 } = request;
+  if (isExpected(request)) return false;
+  return type === 'wrong' ? request.status !== undefined : status >= 400 && status < 500;
+}
+
+function isAnsweredRead({ type, status }: Request): boolean {
+  return (type === 'page' && status === 200) || (type === 'get' && (status === 200 || status === 404));
+}
+
+function isAcknowledgement(call: History['calls'][number]): call is Create {
+  return call.type === 'create' && call.outcome === 'acknowledged';
+}
+
+function percentiles(wishes: readonly Wish[], fault: History['fault']): Figures['p99Ms'] {
+  const acknowledged = wishes.filter(({ outcome }) => outcome === 'acknowledged');
+  const byPhase = Map.groupBy(acknowledged, (wish) => phaseOf(wish, fault));
   const p99 = (phase: Phase) => {
     const times = (byPhase.get(phase) ?? [])
       .map(({ begun, ended }) => ended - begun)
@@ -88,9 +109,9 @@ function percentiles(history: History): Figures['p99Ms'] {
 }
 
 /** A request that the fault can have affected is `during`. */
-function phaseOf(create: { readonly begun: number; readonly ended: number }, fault: History['fault']): Phase {
-  if (fault === undefined || create.ended < fault.from) return 'before';
-  return create.begun > fault.to ? 'after' : 'during';
+function phaseOf(wish: Wish, fault: History['fault']): Phase {
+  if (fault === undefined || wish.ended < fault.from) return 'before';
+  return wish.begun > fault.to ? 'after' : 'during';
 }
 
 function count<T>(all: readonly T[], is: (one: T) => boolean): number {

@@ -1,4 +1,5 @@
 import { createWriteStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 
 /**
@@ -7,11 +8,19 @@ import { finished } from 'node:stream/promises';
  */
 export type Outcome = 'acknowledged' | 'refused' | 'unknown';
 
-/** One request. All times are from `performance.now()`. */
-export type Attempt = {
+/** All times are from `performance.now()` of the one process that has all clients. */
+type Interval = {
+  /** Before the request was sent. */
   readonly begun: number;
+  /** After the answer was read, or after the request failed. */
   readonly ended: number;
+};
+
+/** One request, with everything that its client knows. Nothing in it was retried. */
+export type Sent = Interval & {
   readonly url: string;
+  /** The id of the API key. Absent for the key in `API_KEYS`, which is always valid. */
+  readonly apiKey?: string;
   readonly outcome: Outcome;
   readonly status?: number;
   readonly retryAfter?: string;
@@ -19,23 +28,62 @@ export type Attempt = {
   readonly failure?: string;
 };
 
-/** A pet to add, with all attempts. */
-export type Create = {
-  readonly key: string;
-  /** Contains the key, which identifies the pet wherever it is found. */
-  readonly name: string;
+/** A request to add a pet. Retries are calls of their own, with the same `content`. */
+export type Create = Sent & {
+  readonly type: 'create';
+  /** The JSON of the pet after its id, as every answer must show it. Its name makes it unique. */
+  readonly content: string;
   readonly body: string;
-  readonly begun: number;
-  ended: number;
-  readonly attempts: Attempt[];
-  outcome: Outcome;
-  /** The body of the acknowledgement. */
-  answer?: string;
-  replayed?: boolean;
+  /** The Idempotency-Key. Without it, the request was sent once. */
+  readonly key?: string;
+  /** The body of a 201. */
+  readonly answer?: string;
+  /** Whether the 201 had `Idempotent-Replayed: true`. */
+  readonly replayed?: boolean;
 };
 
-/** A request for an acknowledged pet. */
-export type Get = Attempt & { readonly found: 'as acknowledged' | 'missing' | 'different' | 'no answer' };
+/** A request for one pet. Status 404 says that there is no such pet. */
+export type Get = Sent & {
+  readonly type: 'get';
+  readonly id: number;
+  /** The body of a 200. */
+  readonly answer?: string;
+};
+
+/** A request for one page. The pages of a walk are calls of their own. */
+export type Page = Sent & {
+  readonly type: 'page';
+  /** Counts walks. A walk continues with the last id of the page before. */
+  readonly walk: number;
+  /** The last id that the walk has shown, 0 on its first page. */
+  readonly after: number;
+  readonly limit: number;
+  readonly filter?: string;
+  /** The JSON of each pet of a 200, in the bytes of the answer. */
+  readonly pets?: readonly string[];
+  /** Whether the answer linked to another page. */
+  readonly more?: boolean;
+};
+
+/** A request with a deliberately wrong body. */
+export type Wrong = Sent & { readonly type: 'wrong' };
+
+/** All pets in one place of the storage, read without the service. */
+export type Survey = Interval & {
+  readonly type: 'survey';
+  readonly place: string;
+  readonly pets: readonly string[];
+};
+
+/** A command of the operator. Only an acknowledged one has an effect that is known. */
+export type KeyChange = Interval & {
+  readonly type: 'key created' | 'key revoked';
+  readonly apiKey: string;
+  readonly outcome: Outcome;
+};
+
+export type Request = Create | Get | Page | Wrong;
+export type Call = Request | Survey | KeyChange;
 
 export type History = {
   readonly begun: number;
@@ -43,22 +91,40 @@ export type History = {
   ended: number;
   /** The time of the fault. */
   fault: { from: number; to: number } | undefined;
-  readonly creates: Create[];
-  readonly gets: Get[];
-  /** Requests with a deliberately wrong body. */
-  readonly wrong: Attempt[];
+  /** In the order in which they ended. */
+  readonly calls: Call[];
 };
 
-/** Writes a history as lines of JSON, in the order in which requests ended. */
-export async function writeHistory(path: string, history: History): Promise<void> {
-  const { creates, gets, wrong, ...rest } = history;
-  const entries = [
-    ...creates.map((entry) => ({ type: 'create', ...entry })),
-    ...gets.map((entry) => ({ type: 'get', ...entry })),
-    ...wrong.map((entry) => ({ type: 'wrong', ...entry })),
-  ].toSorted((a, b) => a.ended - b.ended);
+/** Writes a history as lines of JSON, for {@link readHistory} and for people. */
+export async function writeHistory(path: string, { calls, ...rest }: History): Promise<void> {
   const file = createWriteStream(path);
-  for (const entry of [rest, ...entries]) file.write(`${JSON.stringify(entry)}\n`);
+  for (const entry of [rest, ...calls]) file.write(`${JSON.stringify(entry)}\n`);
   file.end();
   await finished(file);
+}
+
+export async function readHistory(path: string): Promise<History> {
+  const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
+  const [rest, ...calls] = lines.map((line) => JSON.parse(line));
+  return { ...rest, calls };
+}
+
+/** A pet that a client wanted to add, with all attempts. */
+export type Wish = Interval & { readonly attempts: readonly Create[]; readonly outcome: Outcome };
+
+export function wishesOf({ calls }: History): readonly Wish[] {
+  const creates = calls.filter((call) => call.type === 'create');
+  return [...Map.groupBy(creates, ({ content }) => content).values()].map((attempts) => ({
+    attempts,
+    begun: Math.min(...attempts.map(({ begun }) => begun)),
+    ended: Math.max(...attempts.map(({ ended }) => ended)),
+    outcome: outcomeOf(attempts),
+  }));
+}
+
+/** Any of the attempts may have stored the pet. */
+function outcomeOf(attempts: readonly Create[]): Outcome {
+  const outcomes = new Set(attempts.map(({ outcome }) => outcome));
+  if (outcomes.has('acknowledged')) return 'acknowledged';
+  return outcomes.has('unknown') ? 'unknown' : 'refused';
 }

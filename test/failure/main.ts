@@ -1,24 +1,17 @@
+import { randomInt } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ROOT } from '../support/process.ts';
-import { temporaryDirectory } from '../support/temporary-directory.ts';
-import { AWAY_SCENARIOS } from './away-scenarios.ts';
-import { LOG_SCENARIOS } from './log-scenarios.ts';
+import { checkHistory } from './check-history.ts';
+import { readHistory } from './history.ts';
 import { load, machine } from './machine.ts';
-import { NETWORK_SCENARIOS } from './mongodb-network-scenarios.ts';
-import { READS_SCENARIOS } from './mongodb-reads-scenario.ts';
-import { MONGODB_SCENARIOS } from './mongodb-scenarios.ts';
-import { surveyMembers } from './mongodb-store.ts';
 import { page } from './page.ts';
-import { ReplicaSet } from './replica-set.ts';
-import { line, tables } from './results.ts';
-import { ROLLING_SCENARIOS } from './rolling-scenarios.ts';
-import { perform, type Result } from './scenario.ts';
-import { SQLITE_FILE_SCENARIOS } from './sqlite-file-scenarios.ts';
-import { SQLITE_SCENARIOS } from './sqlite-scenarios.ts';
-import { surveyFile } from './sqlite-store.ts';
+import { Random } from './random.ts';
+import { line, tables, totals } from './results.ts';
+import type { Result } from './scenario.ts';
+import { Lane, type Play, PLAYS } from './scenarios.ts';
 import type { Form } from './stage.ts';
 
 const USAGE = `The failure suite: breaks real processes under load, and checks that no acknowledged pet is lost.
@@ -27,7 +20,12 @@ const USAGE = `The failure suite: breaks real processes under load, and checks t
   npm run test:failure -- --short         one repetition with shorter loads, in about a minute and a half
   npm run test:failure -- --only SIGSTOP  the scenarios whose name contains SIGSTOP; writes no page
                           --repetitions 5
+                          --minutes 60    repeats the scenarios in random order until the clients have sent requests
+                                          for 60 minutes, summed over all histories
+                          --lanes 2       plays this many scenarios at once
+                          --seed 7        decides what the clients send, and the order of the scenarios
                           --report FILE   writes the counts as JSON, in the format of vitest's report
+  npm run test:failure -- --check FILE    checks a history that an earlier run has kept
 `;
 
 const { values } = parseArgs({
@@ -36,59 +34,51 @@ const { values } = parseArgs({
     short: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     repetitions: { type: 'string' },
+    minutes: { type: 'string' },
+    lanes: { type: 'string', default: '1' },
+    seed: { type: 'string' },
     report: { type: 'string' },
+    check: { type: 'string' },
   },
 });
 
 const form: Form = values.short ? 'short' : 'full';
+const minutes = values.minutes === undefined ? undefined : Number(values.minutes);
 const repetitions = Number(values.repetitions ?? (values.short ? 1 : 3));
+const seed = Number(values.seed ?? randomInt(1e6));
 const results: Result[] = [];
-const wanted = ({ name, onlyInFull }: { readonly name: string; readonly onlyInFull?: true }) =>
-  name.includes(values.only) && !(form === 'short' && onlyInFull);
+const isEnough = () => minutes !== undefined && totals(results).minutes >= minutes;
+
+/** The scenarios to play. The load of each repetition has a seed of its own. */
+function* plays(): Generator<{ readonly play: Play; readonly seed: number }> {
+  const wanted = PLAYS.filter(({ name, onlyInFull }) => {
+    return name.includes(values.only) && !(form === 'short' && onlyInFull);
+  });
+  for (let turn = 0; minutes === undefined ? turn < repetitions : wanted.length > 0; turn++) {
+    console.log(
+      `\nrepetition ${turn + 1}${minutes === undefined ? ` of ${repetitions}` : ''}, seed ${seed + turn}`,
+    );
+    const ordered = minutes === undefined ? wanted : new Random(seed + turn).shuffled(wanted);
+    for (const play of ordered) yield { play, seed: seed + turn };
+  }
+}
 
 async function playAll(histories: string): Promise<void> {
-  for (let repetition = 1; repetition <= repetitions; repetition++) {
-    console.log(`\nrepetition ${repetition} of ${repetitions}`);
-    await playSqlite(histories);
-    await playMongo(histories);
-  }
-}
-
-async function playSqlite(histories: string): Promise<void> {
-  for (const scenario of [...SQLITE_SCENARIOS, ...SQLITE_FILE_SCENARIOS, ...LOG_SCENARIOS].filter(wanted)) {
-    await using directory = await temporaryDirectory('failure');
-    const store = { directory: directory.path, file: join(directory.path, 'petstore.db') };
-    await show(() => perform(scenario, store, { form, survey: surveyFile, histories }));
-  }
-}
-
-async function playMongo(histories: string): Promise<void> {
-  let set: ReplicaSet | undefined;
-  const all = [
-    ...MONGODB_SCENARIOS,
-    ...READS_SCENARIOS,
-    ...NETWORK_SCENARIOS,
-    ...AWAY_SCENARIOS,
-    ...ROLLING_SCENARIOS,
-  ];
-  for (const [index, scenario] of all.filter(wanted).entries()) {
-    set ??= await ReplicaSet.start();
-    const store = { set, database: `pets_${index}` };
-    const { broken } = await show(() => perform(scenario, store, { form, survey: surveyMembers, histories }));
-    if (broken.length === 0) continue;
-    // A failed scenario may have left the replica set in any state.
-    await set[Symbol.asyncDispose]();
-    set = undefined;
-  }
-  await set?.[Symbol.asyncDispose]();
-}
-
-async function show(play: () => Promise<Result>): Promise<Result> {
-  const begun = performance.now();
-  const result = await play();
-  results.push(result);
-  console.log(line(result, (performance.now() - begun) / 1000));
-  return result;
+  const queue = plays();
+  const lanes = Array.from({ length: Number(values.lanes) }, async () => {
+    await using lane = new Lane();
+    for (const { play, seed: ofLoad } of queue) {
+      const begun = performance.now();
+      const result = await play.on(lane, { form, histories, seed: ofLoad });
+      results.push(result);
+      console.log(line(result, (performance.now() - begun) / 1000));
+      if (result.broken.length > 0) {
+        console.log(`            again: npm run test:failure -- --only '${play.name}' --seed ${ofLoad}`);
+      }
+      if (isEnough()) return;
+    }
+  });
+  await Promise.all(lanes);
 }
 
 async function main(): Promise<void> {
@@ -101,12 +91,17 @@ async function main(): Promise<void> {
     (result) => result.leftOut !== undefined && result.broken.length === 0,
   ).length;
   const passed = results.length - failed - leftOut;
+  const sum = totals(results);
   const text = page({
-    command: `npm run test:failure${values.short ? ' -- --short' : ''}`,
-    repetitions,
+    command: [
+      'npm run test:failure',
+      ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2)] : []),
+    ].join(' '),
     machine: [...(await machine()), `load average ${loadBefore} at the beginning, ${load()} at the end`],
     tables: tables(results),
-    closing: `${passed} passed, ${failed} failed, ${leftOut} left out`,
+    closing:
+      `${passed} passed, ${failed} failed, ${leftOut} left out. ${sum.minutes.toFixed(1)} minutes of history with ` +
+      `${sum.requests} requests: ${sum.violations} violations.`,
   });
   console.log(`\n${text}`);
   if (form === 'full' && values.only === '') await writeFile(join(ROOT, 'docs/failure-results.md'), text);
@@ -123,5 +118,13 @@ async function main(): Promise<void> {
   }
 }
 
+async function check(path: string): Promise<void> {
+  const { violations } = checkHistory(await readHistory(path));
+  for (const { rule, what } of violations) console.log(`${rule}: ${what}`);
+  console.log(`${violations.length} violations`);
+  if (violations.length > 0) process.exitCode = 1;
+}
+
 if (values.help) process.stdout.write(USAGE);
+else if (values.check !== undefined) await check(values.check);
 else await main();

@@ -4,12 +4,23 @@ import type { Member } from './member.ts';
 import type { ReplicaSet } from './replica-set.ts';
 import type { ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
-import { type Places, storedPet } from './verdict.ts';
+import { type Places, storedPet } from './stored-pet.ts';
 
 export type MongoStore = { readonly set: ReplicaSet; readonly database: string };
 
 export function serviceOn(stage: Stage, { set, database }: MongoStore): Promise<ServiceProcess> {
   return stage.service({ DATABASE_URL: set.url(database), AUTO_MIGRATE: 'true' });
+}
+
+/** Several services on one replica set. The first one migrates the schema. */
+export async function servicesOn(
+  stage: Stage,
+  store: MongoStore,
+  count: number,
+): Promise<readonly ServiceProcess[]> {
+  const first = await serviceOn(stage, store);
+  const others = Array.from({ length: count - 1 }, () => serviceOn(stage, store));
+  return [first, ...(await Promise.all(others))];
 }
 
 /** A service that reaches the primary through a proxy, and no other member: the driver cannot bypass the proxy. */

@@ -1,45 +1,43 @@
-import { ask } from './ask.ts';
-import type { Create } from './history.ts';
-import { AUTHORIZATION } from './service-process.ts';
-import type { Stage } from './stage.ts';
+import { send } from './client.ts';
+import { type Create, type History, wishesOf } from './history.ts';
 
 /** The number of acknowledged requests to repeat, and of unknown ones. */
 const SAMPLE = 25;
 
 /**
- * Repeats requests after the scenario. An acknowledged one must get the same bytes. One of unknown outcome must get a
- * pet, and counts as acknowledged from then on.
+ * Repeats requests with an Idempotency-Key after the scenario, and records the answers: one of unknown outcome must get
+ * a pet now, and one that was acknowledged must get the same pet. Another body with the same key must be refused.
+ *
+ * @returns what went wrong, beside what {@link checkHistory} will find
  */
-export async function replay(stage: Stage, url: string, creates: readonly Create[]): Promise<void> {
-  const acknowledged = creates.filter(({ outcome }) => outcome === 'acknowledged');
+export async function replay(url: string, history: History): Promise<readonly string[]> {
+  const wishes = wishesOf(history).filter(({ attempts: [first] }) => first?.key && !first.apiKey);
+  const acknowledged = wishes.filter(({ outcome }) => outcome === 'acknowledged');
   const every = Math.max(1, Math.floor(acknowledged.length / SAMPLE));
+  const unknown = wishes.filter(({ outcome }) => outcome === 'unknown').slice(-SAMPLE);
   const failures: string[] = [];
-  for (const { key, body, answer } of acknowledged.filter((_, index) => index % every === 0)) {
-    const reply = await again(url, { key, body });
-    const replayed = String(reply.headers['idempotent-replayed']);
-    if (reply.status === 201 && replayed === 'true' && reply.body === answer) continue;
-    failures.push(
-      `${answer} was acknowledged, and then repeated: ${reply.status} ${reply.body}, replayed: ${replayed}`,
-    );
+  const again = async (create: Create, status: number, replayed?: boolean) => {
+    const { key = '', body, content } = create;
+    const headers = { 'idempotency-key': key };
+    const { sent, reply } = await send(url, '/v1/pets', { method: 'POST', headers, body });
+    const isReplayed = reply?.headers['idempotent-replayed'] === 'true';
+    const answered = reply?.status === 201 && { answer: reply.body, replayed: isReplayed };
+    history.calls.push({ type: 'create', ...sent, key, content, body, ...answered });
+    if (reply?.status === status && (replayed ?? isReplayed) === isReplayed) return;
+    failures.push(`a repeated request got ${reply?.status} (replayed: ${isReplayed}): ${body}`);
+  };
+  for (const { attempts } of acknowledged.filter((_, index) => index % every === 0)) {
+    const [create] = attempts;
+    if (create === undefined) continue;
+    await again(create, 201, true);
+    await again(renamed(create), 422);
   }
-  for (const create of creates.filter(({ outcome }) => outcome === 'unknown').slice(-SAMPLE)) {
-    const { status, body } = await again(url, create);
-    if (status !== 201) failures.push(`${create.key} was unknown, and then repeated: ${status} ${body}`);
-    // A failure counts once, as a wrong replay and not as a lost pet.
-    create.outcome = status === 201 ? 'acknowledged' : 'unknown';
-    create.answer = body;
-  }
-  if (failures.length > 0) stage.broken.push(`wrong replays: ${failures.length}, such as ${failures[0]}`);
+  for (const { attempts } of unknown) if (attempts[0]) await again(attempts[0], 201);
+  return failures;
 }
 
-function again(url: string, { key, body }: Pick<Create, 'key' | 'body'>) {
-  return ask(`${url}/v1/pets`, {
-    method: 'POST',
-    headers: {
-      ...AUTHORIZATION,
-      'content-type': 'application/json',
-      'idempotency-key': key,
-    },
-    body,
-  });
+/** Another pet under the same Idempotency-Key. */
+function renamed(create: Create): Create {
+  const rename = (json: string) => json.replace('"name":"', '"name":"not ');
+  return { ...create, body: rename(create.body), content: rename(create.content) };
 }

@@ -1,5 +1,22 @@
+import type { Rule, Verdict } from './check-history.ts';
 import type { Figures } from './figures.ts';
 import type { Result } from './scenario.ts';
+
+/** What was checked in all histories together. */
+export function totals(results: readonly Result[]): {
+  /** For which clients sent requests, summed over the histories. Scenarios that ran at once count one by one. */
+  readonly minutes: number;
+  readonly requests: number;
+  readonly violations: number;
+} {
+  const add = (of: (result: Result) => number | undefined) =>
+    results.reduce((sum, result) => sum + (of(result) ?? 0), 0);
+  return {
+    minutes: add(({ figures }) => figures?.loadMs) / 60_000,
+    requests: add(({ figures }) => figures?.requests),
+    violations: add(({ verdict }) => verdict?.violations.length),
+  };
+}
 
 type Column = readonly [title: string, cell: (runs: readonly Result[]) => string];
 
@@ -10,12 +27,15 @@ const sum = (what: (figures: Figures) => number): Column[1] => {
   };
 };
 
-const found = (what: 'lost' | 'duplicates' | 'idsTwice' | 'unknownFound'): Column[1] => {
+const decided = (what: (verdict: Verdict) => number): Column[1] => {
   return (runs) => {
-    const measured = runs.flatMap(({ verdict }) => (verdict === undefined ? [] : [verdict[what]]));
-    return measured.length === 0 ? 'not measured' : `${measured.reduce((a, b) => a + b, 0)}`;
+    const checked = runs.flatMap(({ verdict }) => (verdict === undefined ? [] : [what(verdict)]));
+    return checked.length === 0 ? 'not measured' : `${checked.reduce((a, b) => a + b, 0)}`;
   };
 };
+
+const violations = (...rules: readonly Rule[]): Column[1] =>
+  decided((verdict) => verdict.violations.filter(({ rule }) => rules.includes(rule)).length);
 
 const worst = (what: (figures: Figures) => number | undefined): Column[1] => {
   return (runs) => {
@@ -25,15 +45,20 @@ const worst = (what: (figures: Figures) => number | undefined): Column[1] => {
 };
 
 const COUNTS: readonly Column[] = [
+  ['runs', (runs) => `${runs.length}`],
   ['attempts', sum(({ attempts }) => attempts)],
   ['acknowledged', sum(({ acknowledged }) => acknowledged)],
   ['rejected', sum(({ refused }) => refused)],
   ['unknown', sum(({ unknown }) => unknown)],
-  ['unknown and stored', found('unknownFound')],
+  ['unknown and stored', decided(({ unknownFound }) => unknownFound)],
   ['replayed', sum(({ replayed }) => replayed)],
-  ['**lost**', found('lost')],
-  ['**duplicates per key**', found('duplicates')],
-  ['**ids twice**', found('idsTwice')],
+  ['reads', sum(({ reads }) => reads)],
+  ['**lost**', violations('lost')],
+  ['**missed**', violations('missed')],
+  ['**second pets**', violations('second pet')],
+  ['**ids**', violations('id twice', 'id order')],
+  ['**keys**', violations('revoked key accepted', 'valid key refused')],
+  ['**other**', violations('unrequested', 'wrong answer', 'wrong page')],
   ['**wrongly blamed**', sum(({ wronglyBlamed }) => wronglyBlamed)],
   ['503', sum(({ unavailable }) => unavailable)],
   ['other 5xx', sum(({ serverErrors }) => serverErrors)],
@@ -78,8 +103,10 @@ export function tables(results: readonly Result[]): string {
       scenario,
       what,
       each
+        .toSorted((a, b) => b.value - b.atMost - (a.value - a.atMost))
+        .slice(0, 1)
         .map(({ value, atMost, unit }) => `${withUnit(value, unit)} (at most ${withUnit(atMost, unit)})`)
-        .join('; '),
+        .join(''),
     ]);
   });
   const notes = results.flatMap(({ scenario, notes: all, leftOut, broken }) => [
@@ -92,7 +119,7 @@ export function tables(results: readonly Result[]): string {
     table(rows(COUNTS)),
     '## Times, the worst of the repetitions',
     table(rows(TIMES)),
-    '## Figures of single scenarios, one for each repetition',
+    '## Figures of single scenarios, the worst of the repetitions',
     table([['scenario', 'figure', 'measured, and bar'], ...bars]),
     '## Notes',
     [...new Set(notes)].join('\n'),

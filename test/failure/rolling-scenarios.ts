@@ -1,4 +1,5 @@
 import { Balancer, type Unit } from './balancer.ts';
+import { isExpected, requestsOf } from './figures.ts';
 import type { History } from './history.ts';
 import type { MongoStore } from './mongodb-store.ts';
 import type { Scenario } from './scenario.ts';
@@ -51,13 +52,8 @@ function rollingRestarts(workers: number, unit: Unit): Scenario<MongoStore> {
 }
 
 /** The requests without the answer that a client expects: every other status, and no answer at all. */
-function failedRequests({ creates, gets, wrong }: History): number {
-  const attempts = creates.flatMap((create) => create.attempts);
-  return (
-    attempts.filter(({ status }) => status !== 201).length +
-    gets.filter(({ status }) => status !== 200).length +
-    wrong.filter(({ status }) => status !== 400).length
-  );
+function failedRequests(history: History): number {
+  return requestsOf(history).filter((request) => !isExpected(request)).length;
 }
 
 export const ROLLING_SCENARIOS: readonly Scenario<MongoStore>[] = [

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
+import { checkHistory, type Verdict } from './check-history.ts';
 import { type Figures, figures } from './figures.ts';
-import { writeHistory } from './history.ts';
+import { type History, writeHistory } from './history.ts';
 import { replay } from './replay.ts';
 import { type Bar, type Form, Stage } from './stage.ts';
-import { type Places, type Verdict, verdict } from './verdict.ts';
+import type { Places } from './stored-pet.ts';
 import { walk } from './walk.ts';
 
 /** What happens to a service on a given store. */
@@ -26,48 +27,53 @@ export type Result = {
   readonly broken: readonly string[];
 };
 
+export type How = {
+  readonly form: Form;
+  /** The directory for the histories of the clients. */
+  readonly histories: string;
+  /** Decides what the clients send. */
+  readonly seed: number;
+};
+
 /**
- * Plays a scenario. Then checks the stored pets, in the store itself and through the service, before and after a replay
- * of requests.
+ * Plays a scenario. Then records the stored pets, in the store itself and through every service, repeats requests, and
+ * records the stored pets again. The whole history is checked at the end.
  *
- * @param how.survey reads the store without the service
- * @param how.histories the directory for the histories of the clients
+ * @param survey reads the store without the service
  */
 export async function perform<Store>(
   { name, play }: Scenario<Store>,
   store: Store,
-  how: {
-    readonly form: Form;
-    readonly survey: (store: Store) => Promise<Places>;
-    readonly histories: string;
-  },
+  survey: (store: Store) => Promise<Places>,
+  how: How,
 ): Promise<Result> {
-  await using stage = new Stage(how.form);
+  await using stage = new Stage(how.form, how.seed);
   let seen: Figures | undefined;
-  let found: Verdict | undefined;
+  let verdict: Verdict | undefined;
   try {
     await play(stage, store);
-    for (const load of stage.loads) await load.stop();
+    await stage.rest();
     const [load] = stage.loads;
-    const service = stage.services.find(({ isRunning }) => isRunning);
     if (load !== undefined) {
-      await writeHistory(
-        join(how.histories, `${name.replaceAll(/\W+/g, '-')}-${Date.now()}.ndjson`),
-        load.history,
-      );
-      const { creates } = load.history;
-      const places = async () => {
-        const all = new Map(await how.survey(store));
-        if (service !== undefined) all.set('the list of the service', await walk(service.url));
-        return all;
+      const { history } = load;
+      seen = figures(history);
+      const running = stage.services.filter(({ isRunning }) => isRunning);
+      const look = async () => {
+        await record(history, () => survey(store));
+        for (const { url } of running) history.calls.push(...(await walk(url)));
       };
-      seen = figures(load.history);
-      found = verdict(creates, await places());
-      stage.broken.push(...promisesBroken(seen, found));
+      await look();
+      const [service] = running;
       if (service !== undefined) {
-        await replay(stage, service.url, creates);
-        stage.broken.push(...promisesBroken(seen, verdict(creates, await places())));
+        const failures = await replay(service.url, history);
+        if (failures.length > 0)
+          stage.broken.push(`wrong replays: ${failures.length}, such as ${failures[0]}`);
+        await look();
       }
+      const file = `${name.replaceAll(/\W+/g, '-')}-${how.seed}-${Date.now()}.ndjson`;
+      await writeHistory(join(how.histories, file), history);
+      verdict = checkHistory(history);
+      stage.broken.push(...promisesBroken(seen, verdict));
     }
     if (load === undefined && stage.leftOut === undefined) stage.broken.push('the scenario sent no load');
     for (const { errors, url } of stage.services) {
@@ -78,27 +84,30 @@ export async function perform<Store>(
   }
   const { bars, notes, leftOut } = stage;
   const broken = [...new Set(stage.broken)];
-  return { scenario: name, figures: seen, verdict: found, bars, notes, leftOut, broken };
+  return { scenario: name, figures: seen, verdict, bars, notes, leftOut, broken };
+}
+
+async function record(history: History, look: () => Promise<Places>): Promise<void> {
+  const begun = performance.now();
+  const places = await look();
+  const ended = performance.now();
+  for (const [place, pets] of places) history.calls.push({ type: 'survey', place, begun, ended, pets });
 }
 
 /** The promises that hold in every scenario. */
-function promisesBroken(seen: Figures, found: Verdict): string[] {
+function promisesBroken(seen: Figures, { violations }: Verdict): string[] {
   const mustBeZero = {
-    'acknowledged and lost': found.lost,
-    'keys with two pets': found.duplicates,
-    'ids issued twice': found.idsTwice,
-    'pets that no client asked for': found.unrequested,
+    violations: violations.length,
     'answers that blame the wrong side': seen.wronglyBlamed,
     '5xx other than 503': seen.serverErrors,
     '503 without Retry-After': seen.withoutRetryAfter,
-    'acknowledged pets that a GET did not find': seen.missing,
-    'acknowledged pets that a GET found changed': seen.different,
   };
   const broken = Object.entries(mustBeZero).filter(([, value]) => value !== 0);
   return [
     ...broken.map(([what, value]) => `${what}: ${value}, must be 0`),
-    ...found.examples.slice(0, 5),
+    ...violations.slice(0, 5).map(({ rule, what }) => `${rule}: ${what}`),
     // Fewer prove nothing.
     ...(seen.acknowledged < 20 ? [`only ${seen.acknowledged} pets were acknowledged`] : []),
+    ...(seen.reads < 10 ? [`only ${seen.reads} reads were answered`] : []),
   ];
 }

@@ -61,6 +61,10 @@ export class ServiceProcess implements AsyncDisposable {
     });
   }
 
+  get databaseUrl(): string {
+    return this.#env['DATABASE_URL'] ?? '';
+  }
+
   get pid(): number {
     if (this.#program === undefined) throw new Error('the service was never started');
     return this.#program.pid;

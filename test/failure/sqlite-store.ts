@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
-import { type Places, storedPet } from './verdict.ts';
+import { type Places, storedPet } from './stored-pet.ts';
 
 export type SqliteStore = {
   /** Used by this scenario only. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ask } from './ask.ts';
 import { Load, type LoadOptions } from './load.ts';
 import { type Env, ServiceProcess, type ServiceOptions } from './service-process.ts';
+import { turnOverKeys } from './turn-over-keys.ts';
 import { until } from './until.ts';
 
 /** How long the service may take to recover after the storage is back. */
@@ -21,6 +22,8 @@ export type Bar = {
 /** A scenario starts its services and load here, and states what it expects. Disposal ends them all. */
 export class Stage implements AsyncDisposable {
   readonly form: Form;
+  readonly #seed: number;
+  readonly #operators: (() => Promise<void>)[] = [];
   readonly loads: Load[] = [];
   readonly services: ServiceProcess[] = [];
   readonly bars: Bar[] = [];
@@ -32,8 +35,9 @@ export class Stage implements AsyncDisposable {
   leftOut: string | undefined;
   readonly owned = new AsyncDisposableStack();
 
-  constructor(form: Form) {
+  constructor(form: Form, seed: number) {
     this.form = form;
+    this.#seed = seed;
   }
 
   async service(env: Env, options: ServiceOptions = {}): Promise<ServiceProcess> {
@@ -49,6 +53,7 @@ export class Stage implements AsyncDisposable {
   ): Promise<Load> {
     const load = new Load(
       services.map(({ url }) => url),
+      this.#seed,
       options,
     );
     this.loads.push(load);
@@ -57,9 +62,27 @@ export class Stage implements AsyncDisposable {
     return load;
   }
 
+  /** Lets an operator create and revoke API keys for the load, until {@link rest}. */
+  turnOverKeys(load: Load, { databaseUrl }: ServiceProcess): void {
+    const ending = new AbortController();
+    const done = turnOverKeys(load, databaseUrl, ending.signal);
+    const end = async () => {
+      ending.abort();
+      await done;
+    };
+    this.#operators.push(end);
+    this.owned.defer(end);
+  }
+
   /** Lets the load run for this long, or for a third of it in the short form. */
   async letRun(seconds: number): Promise<void> {
     await sleep((this.form === 'short' ? 333 : 1000) * seconds);
+  }
+
+  /** Ends the loads, and then the operators. */
+  async rest(): Promise<void> {
+    for (const load of this.loads) await load.stop();
+    for (const end of this.#operators) await end();
   }
 
   expect(what: string, isSo: boolean): void {
@@ -92,7 +115,9 @@ export class Stage implements AsyncDisposable {
   async resumes(load: Load, since: number): Promise<void> {
     const storageBack = performance.now();
     const first = await until('the first pet after an outage', () =>
-      load.history.creates.find(({ outcome, ended }) => outcome === 'acknowledged' && ended > since),
+      load.history.calls.find(
+        (call) => call.type === 'create' && call.outcome === 'acknowledged' && call.ended > since,
+      ),
     );
     load.healed();
     this.bar('resumed after the storage was back', Math.max(0, first.ended - storageBack), RESUME_MS);

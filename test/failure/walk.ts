@@ -1,18 +1,38 @@
-import { ask } from './ask.ts';
+import { send } from './client.ts';
+import type { Page } from './history.ts';
 import { listPage } from './list-page.ts';
-import { AUTHORIZATION } from './service-process.ts';
-import type { StoredPet } from './verdict.ts';
 
-/** All pets, as the service lists them page by page. */
-export async function walk(url: string): Promise<readonly StoredPet[]> {
-  const pets: StoredPet[] = [];
-  let next: string | undefined = `${url}/v1/pets?limit=100`;
-  while (next !== undefined) {
-    const reply = await ask(next, { headers: AUTHORIZATION });
-    if (reply.status !== 200) throw new Error(`the list was answered ${reply.status} ${reply.body}`);
+const LIMIT = 100;
+
+/** Marks these walks among those of the clients. */
+const WALK = -1;
+
+/** The pages with all pets, as the service lists them. */
+export async function walk(url: string): Promise<readonly Page[]> {
+  const pages: Page[] = [];
+  let next: string | undefined = `${url}/v1/pets?limit=${LIMIT}`;
+  for (let after = 0; next !== undefined; ) {
+    const { origin, pathname, search }: URL = new URL(next);
+    const { sent, reply } = await send(origin, pathname + search, {});
+    if (reply?.status !== 200) throw new Error(`the list was answered ${sent.status} ${reply?.body}`);
     const page = listPage(reply);
-    pets.push(...page.pets.map((json) => ({ name: String(JSON.parse(json).name), json })));
+    pages.push({
+      type: 'page',
+      ...sent,
+      walk: WALK,
+      after,
+      limit: LIMIT,
+      pets: page.pets,
+      more: page.next !== undefined,
+    });
+    after = Number(/^\{"id":(\d+),/.exec(page.pets.at(-1) ?? '')?.[1]);
     next = page.next;
   }
-  return pets;
+  return pages;
+}
+
+/** How many pets the service lists. */
+export async function countPets(url: string): Promise<number> {
+  const pages = await walk(url);
+  return pages.reduce((sum, { pets = [] }) => sum + pets.length, 0);
 }

@@ -1,0 +1,35 @@
+import type { Report } from './check-history.ts';
+import type { Call, KeyChange, Request } from './history.ts';
+
+/** How long a service may accept a key after its revocation was acknowledged. */
+const REVOKED_WITHIN_MS = 10_000;
+
+/**
+ * Between its acknowledged creation and the begin of its revocation, every service accepts an API key. From ten seconds
+ * after the acknowledged revocation, none does. An answer of 503 says neither.
+ */
+export function checkKeys(calls: readonly Call[], report: Report): void {
+  const changes = calls.filter(({ type }) => type === 'key created' || type === 'key revoked') as KeyChange[];
+  const byKey = Map.groupBy(changes, ({ apiKey }) => apiKey);
+  for (const call of calls) {
+    if (!('status' in call) || call.status === undefined || call.status >= 500) continue;
+    const { apiKey = 'the key in API_KEYS', status } = call as Request;
+    const of = byKey.get(apiKey) ?? [];
+    if (status === 401) {
+      const isKnown = call.apiKey === undefined || of.some((change) => isCreated(change, call));
+      const mayBeRevoked = of.some(({ type, begun }) => type === 'key revoked' && begun <= call.ended);
+      if (isKnown && !mayBeRevoked) report('valid key refused', apiKey, 'was refused', ...of, call);
+    } else {
+      const revoked = of.find((change) => isRevoked(change, call));
+      if (revoked) report('revoked key accepted', apiKey, 'was accepted', revoked, call);
+    }
+  }
+}
+
+function isCreated({ type, outcome, ended }: KeyChange, call: Request): boolean {
+  return type === 'key created' && outcome === 'acknowledged' && ended < call.begun;
+}
+
+function isRevoked({ type, outcome, ended }: KeyChange, call: Request): boolean {
+  return type === 'key revoked' && outcome === 'acknowledged' && ended + REVOKED_WITHIN_MS < call.begun;
+}

@@ -1,0 +1,58 @@
+import { join } from 'node:path';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
+import { AWAY_SCENARIOS } from './away-scenarios.ts';
+import { LOG_SCENARIOS } from './log-scenarios.ts';
+import { NETWORK_SCENARIOS } from './mongodb-network-scenarios.ts';
+import { READS_SCENARIOS } from './mongodb-reads-scenario.ts';
+import { MONGODB_SCENARIOS } from './mongodb-scenarios.ts';
+import { type MongoStore, surveyMembers } from './mongodb-store.ts';
+import { ReplicaSet } from './replica-set.ts';
+import { ROLLING_SCENARIOS } from './rolling-scenarios.ts';
+import { type How, perform, type Result, type Scenario } from './scenario.ts';
+import { SQLITE_FILE_SCENARIOS } from './sqlite-file-scenarios.ts';
+import { SQLITE_SCENARIOS } from './sqlite-scenarios.ts';
+import { type SqliteStore, surveyFile } from './sqlite-store.ts';
+
+/** Plays one scenario after the other. Several lanes can do so at once, each with a replica set of its own. */
+export class Lane implements AsyncDisposable {
+  #set: ReplicaSet | undefined;
+  #databases = 0;
+
+  async onFile(scenario: Scenario<SqliteStore>, how: How): Promise<Result> {
+    await using directory = await temporaryDirectory('failure');
+    const store = { directory: directory.path, file: join(directory.path, 'petstore.db') };
+    return await perform(scenario, store, surveyFile, how);
+  }
+
+  async onReplicaSet(scenario: Scenario<MongoStore>, how: How): Promise<Result> {
+    this.#set ??= await ReplicaSet.start();
+    const store = { set: this.#set, database: `pets_${this.#databases++}` };
+    const result = await perform(scenario, store, surveyMembers, how);
+    // A failed scenario may have left the replica set in any state.
+    if (result.broken.length > 0) await this[Symbol.asyncDispose]();
+    return result;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#set?.[Symbol.asyncDispose]();
+    this.#set = undefined;
+  }
+}
+
+export type Play = Pick<Scenario<never>, 'name' | 'onlyInFull'> & {
+  readonly on: (lane: Lane, how: How) => Promise<Result>;
+};
+
+const SQLITE = [...SQLITE_SCENARIOS, ...SQLITE_FILE_SCENARIOS, ...LOG_SCENARIOS];
+const MONGODB = [
+  ...MONGODB_SCENARIOS,
+  ...READS_SCENARIOS,
+  ...NETWORK_SCENARIOS,
+  ...AWAY_SCENARIOS,
+  ...ROLLING_SCENARIOS,
+];
+
+export const PLAYS: readonly Play[] = [
+  ...SQLITE.map((scenario): Play => ({ ...scenario, on: (lane, how) => lane.onFile(scenario, how) })),
+  ...MONGODB.map((scenario): Play => ({ ...scenario, on: (lane, how) => lane.onReplicaSet(scenario, how) })),
+];

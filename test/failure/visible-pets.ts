@@ -1,0 +1,73 @@
+import type { Call } from './history.ts';
+
+/** A pet, and the first call that acknowledged or showed it. */
+export type Pet = { readonly id: number; readonly content: string; readonly shown: Call };
+
+/** What a read covers: the ids above `after`, up to `upTo`. */
+type Range = {
+  readonly after: number;
+  readonly upTo: number;
+  readonly filter: string | undefined;
+  readonly begun: number;
+};
+
+/** Pets in the order of their ids, and for each the earliest time at which it or a later one was shown. */
+type Sorted = { readonly pets: readonly Pet[]; readonly earliest: readonly number[] };
+
+/** Finds the pets that a read must show, in a time that depends on what it shows and not on the length of the history. */
+export class VisiblePets {
+  readonly #byId: ReadonlyMap<number, Pet>;
+  readonly #all: Sorted;
+  readonly #byStatus: ReadonlyMap<string, Sorted>;
+
+  constructor(pets: readonly Pet[]) {
+    const sorted = pets.toSorted((a, b) => a.id - b.id);
+    this.#byId = new Map(sorted.map((pet) => [pet.id, pet]));
+    this.#all = withEarliest(sorted);
+    const groups = Map.groupBy(sorted, ({ content }) => /"status":"(\w+)"\}$/.exec(content)?.[1] ?? '');
+    this.#byStatus = new Map([...groups].map(([status, group]) => [status, withEarliest(group)]));
+  }
+
+  /** The pet with this id, if it was shown before the read began. */
+  withId(id: number, begun: number): Pet | undefined {
+    const pet = this.#byId.get(id);
+    return pet !== undefined && pet.shown.ended < begun ? pet : undefined;
+  }
+
+  /** The pets in the range that were shown before the read began, without those with these ids. */
+  in({ after, upTo, filter, begun }: Range, except: ReadonlySet<number>): readonly Pet[] {
+    const { pets, earliest } = filter === undefined ? this.#all : (this.#byStatus.get(filter) ?? NONE);
+    let last = after;
+    for (const id of except) last = Math.max(last, id);
+    const found: Pet[] = [];
+    for (let index = firstAbove(pets, after); index < pets.length; index++) {
+      const pet = pets[index]!;
+      if (pet.id > upTo) break;
+      // All that follow are too young for this read, and it shows none of them.
+      if (pet.id > last && earliest[index]! >= begun) break;
+      if (pet.shown.ended < begun && !except.has(pet.id)) found.push(pet);
+    }
+    return found;
+  }
+}
+
+const NONE: Sorted = { pets: [], earliest: [] };
+
+function withEarliest(pets: readonly Pet[]): Sorted {
+  const earliest: number[] = [];
+  for (let index = pets.length - 1; index >= 0; index--) {
+    earliest[index] = Math.min(pets[index]!.shown.ended, earliest[index + 1] ?? Infinity);
+  }
+  return { pets, earliest };
+}
+
+/** By halves. */
+function firstAbove(pets: readonly Pet[], id: number): number {
+  let [low, high] = [0, pets.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (pets[middle]!.id > id) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
