@@ -28,7 +28,8 @@ function parameters(querystring: string): Record<string, string | string[]> {
   // Without a prototype, so no name is special.
   const values = Object.create(null) as Record<string, string | string[]>;
   // One step a parameter: `getAll` for each name takes quadratic time for many names.
-  for (const [name, value] of new URLSearchParams(querystring)) {
+  // It drops a question mark at the beginning. Another one is part of a name.
+  for (const [name, value] of new URLSearchParams(`?${querystring}`)) {
     const earlier = values[name];
     if (earlier === undefined) values[name] = value;
     else if (typeof earlier === 'string') values[name] = [earlier, value];
