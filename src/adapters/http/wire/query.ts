@@ -31,7 +31,8 @@ function parameters(querystring: string): Record<string, string | typeof REPEATE
   // Without a prototype, so no name is special.
   const values = Object.create(null) as Record<string, string | typeof REPEATED>;
   // One step a parameter: `getAll` for each name takes quadratic time for many names.
-  for (const [name, value] of new URLSearchParams(querystring)) {
+  // It drops a question mark at the beginning. Another one is part of a name.
+  for (const [name, value] of new URLSearchParams(`?${querystring}`)) {
     values[name] = name in values ? REPEATED : value;
   }
   return values;

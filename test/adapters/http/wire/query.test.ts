@@ -47,3 +47,8 @@ test('parameters with the names of properties of every object', () => {
     expect(() => parse(`${name}=1`)).toThrow(`${name} is not a parameter of this operation`);
   }
 });
+
+test('a second question mark is part of a name', () => {
+  expect(() => parse('?limit=5')).toThrow('?limit is not a parameter of this operation');
+  expect(() => parse('?')).toThrow('? is not a parameter of this operation');
+});
