@@ -27,6 +27,11 @@ export class Calls {
     this.#simulation = simulation;
   }
 
+  /** The names of the calls that have not settled. */
+  get pending(): readonly string[] {
+    return [...this.#pending];
+  }
+
   /** Never rejects. */
   async make<T>(what: string, { limitMs, errors }: CallRules, work: () => Promise<T>): Promise<Call<T>> {
     const simulation = this.#simulation;

@@ -15,6 +15,9 @@ import type { Member } from './replica-set.ts';
 /** As many calls share a round trip at most. */
 const MAX_BATCH = 1_000;
 
+/** Three lookups of keys after another take at least two pauses of 5 ms. A timer may be a millisecond early. */
+const MIN_PAUSES_MS = 8;
+
 const DUPLICATE_KEY = 11_000;
 const WRITE_CONCERN_TIMEOUT = { code: 64, errmsg: 'waiting for replication timed out' } as const;
 
@@ -39,6 +42,8 @@ type Duplicate = { readonly index: number; readonly code: number; readonly keyPa
 export class MongoCollectionModel {
   readonly #client: MongoClientModel;
   readonly #name: string;
+  /** When queries began. */
+  readonly #findsMs: number[] = [];
 
   constructor(client: MongoClientModel, name: string) {
     this.#client = client;
@@ -48,6 +53,7 @@ export class MongoCollectionModel {
   find(filter: Document, options: FindOptions = {}) {
     const { $in } = (filter['_id'] ?? {}) as { readonly $in?: readonly unknown[] };
     this.#checkBatch($in?.length ?? 1);
+    if (this.#name === 'api_keys') this.#checkRate();
     const toArray = () => this.#send('find', (member) => this.#query(member, filter, options));
     return { toArray };
   }
@@ -182,6 +188,16 @@ export class MongoCollectionModel {
       lost: (error) => error,
       ...special,
     });
+  }
+
+  /** Lookups of keys share queries. A retry is another query, and those that wait for a confirmation begin together. */
+  #checkRate(): void {
+    const { simulation, elections } = this.#client;
+    const { nowMs, weather } = simulation;
+    this.#findsMs.push(nowMs);
+    const isCalm = weather.faults === 0 && weather.delays === 0 && elections === 0;
+    const tookMs = nowMs - (this.#findsMs.at(-4) ?? -Infinity);
+    simulation.check(!isCalm || tookMs >= MIN_PAUSES_MS, () => `four lookups of keys within ${tookMs} ms`);
   }
 
   #checkBatch(size: number): void {

@@ -36,10 +36,11 @@ export const petsOnMongodb: Scenario = {
         return () => isFooled || client.elections !== elections;
       },
       ascends: () => !isCounterDamaged,
+      isOpen: () => true,
       stored: () => storedIn(set),
     });
     set.startElections();
-    callers.start();
+    void callers.start();
     return () => callers.verify();
   },
 };
