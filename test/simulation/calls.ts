@@ -21,6 +21,8 @@ const SLACK_MS = 2;
 export class Calls {
   readonly #simulation: Simulation;
   readonly #pending = new Set<string>();
+  /** The calls that failed because the storage was unavailable. */
+  readonly unavailable: string[] = [];
   #number = 0;
 
   constructor(simulation: Simulation) {
@@ -45,6 +47,7 @@ export class Calls {
       value = await work();
     } catch (error) {
       failed = kindOf(error);
+      if (failed === 'storage-unavailable') this.unavailable.push(name);
       simulation.check(errors.includes(failed), () => `${name}: unexpected ${describe(error)}`);
     }
     this.#pending.delete(name);

@@ -148,7 +148,9 @@ export class MongoCollectionModel {
   #store(member: Member, document: Document, index: number): Duplicate | undefined {
     const { flaw } = this.#client.set;
     const stored = member.latest(this.#name);
-    if (flaw !== 'leases-twice' && stored.has(String(document['_id']))) return duplicate(index, '_id');
+    const existing = stored.get(String(document['_id']));
+    if (existing !== undefined) this.#checkOneOwner(existing, document);
+    if (flaw !== 'leases-twice' && existing !== undefined) return duplicate(index, '_id');
     const key: unknown = document['idem']?.k;
     const isTaken = key !== undefined && stored.values().some((other) => other['idem']?.k === key);
     if (isTaken && flaw !== 'forgets-keys') return duplicate(index, 'idem.k');
@@ -198,6 +200,13 @@ export class MongoCollectionModel {
     const isCalm = weather.faults === 0 && weather.delays === 0 && elections === 0;
     const tookMs = nowMs - (this.#findsMs.at(-4) ?? -Infinity);
     simulation.check(!isCalm || tookMs >= MIN_PAUSES_MS, () => `four lookups of keys within ${tookMs} ms`);
+  }
+
+  /** The counter gives no id twice, even though the primary key would refuse the second use. */
+  #checkOneOwner(one: Document, other: Document): void {
+    const { set, simulation } = this.#client;
+    const isSame = String(one['op']) === String(other['op']);
+    simulation.check(isSame || set.isCounterDamaged, () => `the id ${String(one['_id'])} was allocated twice`);
   }
 
   #checkBatch(size: number): void {

@@ -70,6 +70,11 @@ export class PetCallers {
     return this.#calls.pending.filter((name) => name.includes('insert')).length;
   }
 
+  /** Calls that failed because the storage was unavailable. */
+  get unavailable(): readonly string[] {
+    return this.#calls.unavailable;
+  }
+
   /** Call it when no event is pending. */
   verify(): void {
     const simulation = this.#simulation;
