@@ -21,10 +21,17 @@ const SLACK_MS = 2;
 export class Calls {
   readonly #simulation: Simulation;
   readonly #pending = new Set<string>();
+  /** The calls that failed because the storage was unavailable. */
+  readonly unavailable: string[] = [];
   #number = 0;
 
   constructor(simulation: Simulation) {
     this.#simulation = simulation;
+  }
+
+  /** The names of the calls that have not settled. */
+  get pending(): readonly string[] {
+    return [...this.#pending];
   }
 
   /** Never rejects. */
@@ -40,6 +47,7 @@ export class Calls {
       value = await work();
     } catch (error) {
       failed = kindOf(error);
+      if (failed === 'storage-unavailable') this.unavailable.push(name);
       simulation.check(errors.includes(failed), () => `${name}: unexpected ${describe(error)}`);
     }
     this.#pending.delete(name);

@@ -14,6 +14,9 @@ import type { SocketModel } from './socket-model.ts';
 const IDLE_GRACE_MS = 500;
 const SWEEP_INTERVAL_MS = 50;
 
+/** Longer than any client here needs for all its answers. */
+const LONG_TIMEOUT_MS = 25_000;
+
 /** The drain of Node's HTTP server, with its connections, its answers in batches and clients of every kind. */
 export const drain: Scenario = {
   name: 'drain',
@@ -24,24 +27,18 @@ export const drain: Scenario = {
     const log = new RecordingLog();
     const calls = new Calls(simulation);
     const clients = numbers(random.integer(2, 8)).map((number) => new HttpClientModel(simulation, `client-${number}`));
-    const timeoutMs = random.pick([1_000, 5_000, 25_000]);
-    const acceptForMs = random.pick([0, 0, 300]);
-    let cutOff: number | undefined;
 
     async function serve(): Promise<void> {
       const options = { host: 'localhost', port: 0, log };
       const server = await system.listening(() => listen(answering(simulation), options));
       for (const client of clients) void client.run(system);
       await simulation.wait('stop', random.between(0, random.pick([50, 1_000, 4_000])));
-      const beganMs = simulation.nowMs;
-      const untilMs = beganMs + acceptForMs + timeoutMs;
-      for (const client of clients) watch(simulation, client, untilMs);
+      const timeoutMs = random.pick([1_000, 5_000, LONG_TIMEOUT_MS]);
+      const acceptForMs = random.pick([0, 0, 300]);
+      const closings = watch(simulation, clients, { timeoutMs, acceptForMs });
       const limits = { limitMs: acceptForMs + timeoutMs, errors: [] };
       const ended = await calls.make('drain', limits, () => server.drain(timeoutMs, acceptForMs));
-      cutOff = ended.value;
-      const open = clients.filter(({ isOpen }) => isOpen);
-      simulation.check(open.length === 0, () => `${open.length} connections are open after the drain`);
-      if (cutOff === 0 && !clients.some(({ stopsHalfway }) => stopsHalfway)) checkSpeed(simulation, clients, beganMs + acceptForMs);
+      closings.verify(ended.value);
     }
 
     void serve();
@@ -64,26 +61,45 @@ function answering(simulation: Simulation): RequestListener {
       if (!response.shouldKeepAlive) (request.socket as unknown as SocketModel).isEnding = true;
       batch.end(response, body);
     };
-    const workMs = random.chance(0.8) ? random.between(0, 5) : random.between(5, 3_000);
+    const workMs = random.chance(0.8) ? random.between(0, 5) : random.between(5, 1_000);
     const begin = () => simulation.later(`${request.url} is done`, workMs, answer);
     if (request.method === 'GET') begin();
     else request.on('end', begin).resume();
   };
 }
 
-/** Until the time limit, the server closes no connection on which a request is in progress. */
-function watch(simulation: Simulation, client: HttpClientModel, untilMs: number): void {
-  client.socket.once('close', () => {
-    const isInTime = simulation.nowMs < untilMs - 1;
-    const lost = isInTime ? client.unanswered : [];
-    simulation.check(lost.length === 0, () => `${client.name}: lost ${lost.join(', ')}`);
-  });
-}
+type Times = { readonly timeoutMs: number; readonly acceptForMs: number };
 
-/** A drain ends soon after the last connection is idle. */
-function checkSpeed(simulation: Simulation, clients: readonly HttpClientModel[], beganMs: number): void {
-  const lastMs = Math.max(beganMs + IDLE_GRACE_MS, ...clients.map(({ lastActivityMs }) => lastActivityMs));
-  const waitedMs = simulation.nowMs - lastMs;
-  const maxMs = 2 * SWEEP_INTERVAL_MS + simulation.stalledMs;
-  simulation.check(waitedMs <= maxMs, () => `the drain ended ${waitedMs} ms after the last activity`);
+/** Watches how each connection is closed during the drain, which begins now. */
+function watch(simulation: Simulation, clients: readonly HttpClientModel[], { timeoutMs, acceptForMs }: Times) {
+  const stopsMs = simulation.nowMs + acceptForMs;
+  const untilMs = stopsMs + timeoutMs;
+  let cutShort = 0;
+  for (const client of clients) {
+    client.socket.once('close', () => {
+      const { unanswered, name, stopsHalfway } = client;
+      const isInTime = simulation.nowMs < untilMs - 1;
+      const mayBeLost = !isInTime && (timeoutMs < LONG_TIMEOUT_MS || stopsHalfway);
+      simulation.check(unanswered.length === 0 || mayBeLost, () => `${name}: lost ${unanswered.join(', ')}`);
+      const isEarly = client.isIdle && simulation.nowMs < stopsMs + IDLE_GRACE_MS - 1;
+      simulation.check(!isEarly, () => `${name}: closed without a word`);
+      if (!isInTime && unanswered.length > 0) cutShort++;
+    });
+  }
+  /** A drain ends soon after the last connection is idle. */
+  const checkSpeed = () => {
+    const lastMs = Math.max(stopsMs + IDLE_GRACE_MS, ...clients.map(({ lastActivityMs }) => lastActivityMs));
+    const waitedMs = simulation.nowMs - lastMs;
+    const maxMs = 2 * SWEEP_INTERVAL_MS + simulation.stalledMs;
+    simulation.check(waitedMs <= maxMs, () => `the drain ended ${waitedMs} ms after the last activity`);
+  };
+  return {
+    /** @param cutOff what the drain has returned */
+    verify: (cutOff = 0) => {
+      const open = clients.filter(({ isOpen }) => isOpen);
+      simulation.check(open.length === 0, () => `${open.length} connections are open after the drain`);
+      simulation.check(cutOff >= cutShort, () => `${cutOff} connections were cut off, not ${cutShort}`);
+      if (cutOff === 0 && !clients.some(({ stopsHalfway }) => stopsHalfway)) checkSpeed();
+    },
+  };
 }

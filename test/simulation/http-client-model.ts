@@ -23,6 +23,7 @@ export class HttpClientModel {
   /** The client has reset the connection. */
   hasLeft = false;
   #isConnected = false;
+  #hasEnded = false;
   /** It stops in the middle of a request, and the server must wait for the rest. */
   readonly stopsHalfway: boolean;
   readonly #simulation: Simulation;
@@ -43,6 +44,11 @@ export class HttpClientModel {
     this.socket.on('close', () => this.#onAnswer.resolve());
     // Node's server reports it, and this listener keeps the stream from throwing.
     this.socket.on('error', (error) => simulation.note(`${name}: ${error.message}`));
+  }
+
+  /** Every request that has begun to arrive is answered, and the client may send more. */
+  get isIdle(): boolean {
+    return !this.hasLeft && !this.#hasEnded && !this.socket.isEnding && this.unanswered.length === 0;
   }
 
   get isOpen(): boolean {
@@ -89,7 +95,10 @@ export class HttpClientModel {
     if (way === 'resets') {
       this.hasLeft = true;
       this.socket.destroy(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }));
-    } else this.socket.push(null);
+      return;
+    }
+    this.#hasEnded = true;
+    this.socket.push(null);
   }
 
   async #send(target: string): Promise<void> {

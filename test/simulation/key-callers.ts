@@ -13,6 +13,9 @@ const EPOCH_MS = Date.UTC(2026, 0, 1);
 
 const MAX_ATTEMPTS = 20;
 
+/** When the outside works again, every process has noticed that within this time. No ended key is trusted then. */
+const RECOVERY_MS = 30_000;
+
 export type KeyStore = {
   /** One for each process. */
   readonly repositories: readonly ApiKeyRepository[];
@@ -69,6 +72,9 @@ export class KeyCallers {
     await Promise.all(work);
     const recorded = await Promise.all(this.#verifiers.map((verifier) => this.#recordUses(verifier)));
     this.#hasRecordedUses = recorded.every(Boolean);
+    this.#simulation.calm();
+    await this.#simulation.wait('recovered', RECOVERY_MS);
+    await Promise.all(this.#verifiers.map((verifier) => this.#checkRecovery(verifier)));
   }
 
   /** Call it when no event is pending. */
@@ -111,6 +117,20 @@ export class KeyCallers {
       else if (action < 0.8) await this.#verifyUnknown(verifier);
       else if (action < 0.9) await this.#end(repository, key);
       else await this.#make('record uses', () => verifier.recordUses());
+    }
+  }
+
+  /** Whatever happened before, every process knows every key when the outside works. */
+  async #checkRecovery(verifier: StoredTokenVerifier): Promise<void> {
+    for (const key of this.#keys) {
+      const { name, value, failed } = await this.#make(`verify ${key.label} after all`, () =>
+        verifier.verify(key.minted.token),
+      );
+      this.#simulation.check(failed === undefined, () => `${name}: ${failed}, although everything works`);
+      const isGood = key.isInserted && !key.isForged && !key.isEnding;
+      this.#simulation.check(!isGood || value !== undefined, () => `${name}: a valid key was refused`);
+      const isBad = key.isForged || key.endedAtMs < Infinity;
+      this.#simulation.check(!isBad || value === undefined, () => `${name}: accepted`);
     }
   }
 

@@ -41,6 +41,10 @@ type Fault = 'none' | 'refused' | 'request lost' | 'reply lost' | 'reply broken'
 export class MongoClientModel {
   readonly set: ReplicaSet;
   readonly simulation: Simulation;
+  /** Commands on the collection of pets that were lost without an error, at least for a while. */
+  lostOnPets = 0;
+  /** The same on the other collections. */
+  lostElsewhere = 0;
   /** How often an election has left this client with a deposed primary. */
   elections = 0;
   /** It sees no majority of the members, and the program has been told. */
@@ -146,6 +150,8 @@ export class MongoClientModel {
 
   #lose(command: Command<unknown>, reject: (error: Error) => void): void {
     const { random } = this.simulation;
+    if (command.name.startsWith('pets.')) this.lostOnPets++;
+    else this.lostElsewhere++;
     if (random.chance(0.5)) return;
     this.simulation.later(`${command.name} times out`, SOCKET_TIMEOUT_MS, () =>
       reject(command.lost(new MongoNetworkTimeoutError('timed out'))),

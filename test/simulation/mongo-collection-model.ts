@@ -15,6 +15,9 @@ import type { Member } from './replica-set.ts';
 /** As many calls share a round trip at most. */
 const MAX_BATCH = 1_000;
 
+/** Three lookups of keys after another take at least two pauses of 5 ms. A timer may be a millisecond early. */
+const MIN_PAUSES_MS = 8;
+
 const DUPLICATE_KEY = 11_000;
 const WRITE_CONCERN_TIMEOUT = { code: 64, errmsg: 'waiting for replication timed out' } as const;
 
@@ -39,6 +42,8 @@ type Duplicate = { readonly index: number; readonly code: number; readonly keyPa
 export class MongoCollectionModel {
   readonly #client: MongoClientModel;
   readonly #name: string;
+  /** When queries began. */
+  readonly #findsMs: number[] = [];
 
   constructor(client: MongoClientModel, name: string) {
     this.#client = client;
@@ -48,6 +53,7 @@ export class MongoCollectionModel {
   find(filter: Document, options: FindOptions = {}) {
     const { $in } = (filter['_id'] ?? {}) as { readonly $in?: readonly unknown[] };
     this.#checkBatch($in?.length ?? 1);
+    if (this.#name === 'api_keys') this.#checkRate();
     const toArray = () => this.#send('find', (member) => this.#query(member, filter, options));
     return { toArray };
   }
@@ -142,7 +148,9 @@ export class MongoCollectionModel {
   #store(member: Member, document: Document, index: number): Duplicate | undefined {
     const { flaw } = this.#client.set;
     const stored = member.latest(this.#name);
-    if (flaw !== 'leases-twice' && stored.has(String(document['_id']))) return duplicate(index, '_id');
+    const existing = stored.get(String(document['_id']));
+    if (existing !== undefined) this.#checkOneOwner(existing, document);
+    if (flaw !== 'leases-twice' && existing !== undefined) return duplicate(index, '_id');
     const key: unknown = document['idem']?.k;
     const isTaken = key !== undefined && stored.values().some((other) => other['idem']?.k === key);
     if (isTaken && flaw !== 'forgets-keys') return duplicate(index, 'idem.k');
@@ -182,6 +190,23 @@ export class MongoCollectionModel {
       lost: (error) => error,
       ...special,
     });
+  }
+
+  /** Lookups of keys share queries. A retry is another query, and those that wait for a confirmation begin together. */
+  #checkRate(): void {
+    const { simulation, elections } = this.#client;
+    const { nowMs, weather } = simulation;
+    this.#findsMs.push(nowMs);
+    const isCalm = weather.faults === 0 && weather.delays === 0 && elections === 0;
+    const tookMs = nowMs - (this.#findsMs.at(-4) ?? -Infinity);
+    simulation.check(!isCalm || tookMs >= MIN_PAUSES_MS, () => `four lookups of keys within ${tookMs} ms`);
+  }
+
+  /** The counter gives no id twice, even though the primary key would refuse the second use. */
+  #checkOneOwner(one: Document, other: Document): void {
+    const { set, simulation } = this.#client;
+    const isSame = String(one['op']) === String(other['op']);
+    simulation.check(isSame || set.isCounterDamaged, () => `the id ${String(one['_id'])} was allocated twice`);
   }
 
   #checkBatch(size: number): void {

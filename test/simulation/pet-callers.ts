@@ -8,6 +8,9 @@ import type { Simulation } from './simulation.ts';
 const KEYS = 6;
 const MAX_RETRIES = 3;
 
+/** When the outside works again, every process has noticed that within this time. */
+const RECOVERY_MS = 30_000;
+
 export type StoredPet = Pet & {
   /** The hash of the idempotency key. */
   readonly key: string | undefined;
@@ -24,6 +27,8 @@ export type PetStore = {
   readonly mayListMiss: (process: number) => () => boolean;
   /** Whether a pet that is added after another one has a greater id. */
   readonly ascends: () => boolean;
+  /** Whether the adapter takes calls in the end. */
+  readonly isOpen: () => boolean;
   /** Everything that the store holds in the end. */
   readonly stored: () => readonly StoredPet[];
 };
@@ -46,11 +51,28 @@ export class PetCallers {
     this.#calls = new Calls(simulation);
   }
 
-  start(): void {
+  /** Never rejects. */
+  async start(): Promise<void> {
     const { random } = this.#simulation;
-    for (const process of this.#store.repositories.keys()) {
-      for (const _ of numbers(random.integer(1, 6))) void this.#work(process, random.integer(1, 6));
-    }
+    const work = this.#store.repositories.keys().flatMap((process) => {
+      const callers = numbers(random.integer(1, 6));
+      return callers.map(() => this.#work(process, random.integer(1, 6)));
+    });
+    await Promise.all(work);
+    this.#simulation.calm();
+    await this.#simulation.wait('recovered', RECOVERY_MS);
+    if (!this.#store.isOpen()) return;
+    await Promise.all(this.#store.repositories.map((repository) => this.#checkRecovery(repository)));
+  }
+
+  /** Inserts that have not settled. */
+  get pendingInserts(): number {
+    return this.#calls.pending.filter((name) => name.includes('insert')).length;
+  }
+
+  /** Calls that failed because the storage was unavailable. */
+  get unavailable(): readonly string[] {
+    return this.#calls.unavailable;
   }
 
   /** Call it when no event is pending. */
@@ -64,6 +86,24 @@ export class PetCallers {
     }
     const keys = [...stored.values()].map(({ key }) => key).filter((key) => key !== undefined);
     simulation.check(new Set(keys).size === keys.length, () => 'an idempotency key has two pets');
+    // Each insert without a key has a name of its own.
+    const names = [...stored.values()].filter(({ key }) => key === undefined).map(({ name }) => name);
+    simulation.check(new Set(names).size === names.length, () => 'an insert has stored two pets');
+  }
+
+  /** Whatever happened before, every process works when the outside does. */
+  async #checkRecovery(repository: PetRepository): Promise<void> {
+    const pet = this.#newPet();
+    const before = this.#greatestId;
+    const { name, value, failed } = await this.#make('insert after all', [], () => repository.insert(pet));
+    this.#simulation.check(failed === undefined, () => `${name}: ${failed}, although everything works`);
+    if (value === undefined) return;
+    this.#onFresh(name, pet, value, before);
+    const found = await this.#make('find after all', [], () => repository.findById(value.id));
+    this.#simulation.check(found.value !== undefined, () => `${found.name}: ${found.failed ?? 'nothing'}`);
+    const list = { after: value.id - 1n, limit: 1 };
+    const listed = await this.#make('list after all', [], () => repository.list(list));
+    this.#simulation.check(listed.value?.[0]?.id === value.id, () => `${listed.name}: ${listed.failed ?? 'nothing'}`);
   }
 
   async #work(process: number, calls: number): Promise<void> {

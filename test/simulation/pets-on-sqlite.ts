@@ -23,6 +23,7 @@ export const petsOnSqlite: Scenario = {
     const database = new FaultyDatabase(simulation, flaw);
     const { connection, real } = database;
     const queue = new InsertQueue(connection, guard(simulation), { timeoutMs: LIMIT_MS });
+    let isClosed = false;
     const byId = real.prepare('SELECT name FROM pets WHERE id = ?');
     const callers = new PetCallers(simulation, {
       repositories: [new SqlitePetRepository(connection, queue, new ReadCache(connection))],
@@ -30,10 +31,21 @@ export const petsOnSqlite: Scenario = {
       isDurable: ({ id, name }) => !real.isTransaction && byId.get(id)?.['name'] === name,
       mayListMiss: () => () => false,
       ascends: () => true,
+      isOpen: () => !isClosed,
       stored: () => storedIn(database),
     });
-    startTrouble(simulation, database, queue);
-    callers.start();
+    const checkSettled = () => {
+      const { pendingInserts } = callers;
+      simulation.check(pendingInserts === 0, () => `closed before ${pendingInserts} inserts have settled`);
+    };
+    startLocks(simulation, database);
+    if (simulation.random.chance(0.2)) {
+      simulation.later('close', simulation.random.between(0, 300), () => {
+        isClosed = true;
+        void queue.close().then(() => simulation.later('closed', 0, checkSettled));
+      });
+    }
+    void callers.start();
     return () => {
       callers.verify();
       real.close();
@@ -42,9 +54,9 @@ export const petsOnSqlite: Scenario = {
 };
 
 /** The guard of the file refuses a write before it, or after it when the file was removed during the write. */
-function guard({ random, weather }: Simulation): GuardedWrite {
+function guard(simulation: Simulation): GuardedWrite {
   const mayRefuse = () => {
-    if (random.chance(weather.faults / 4)) throw new StorageUnavailable('a file is missing');
+    if (simulation.random.chance(simulation.weather.faults / 4)) throw new StorageUnavailable('a file is missing');
   };
   return (write) => {
     mayRefuse();
@@ -54,16 +66,12 @@ function guard({ random, weather }: Simulation): GuardedWrite {
   };
 }
 
-function startTrouble(simulation: Simulation, database: FaultyDatabase, queue: InsertQueue): void {
+function startLocks(simulation: Simulation, database: FaultyDatabase): void {
   const { random } = simulation;
   for (const _ of numbers(random.pick([0, 0, 1, 3]))) {
     const durationMs = random.chance(0.7) ? random.between(1, 100) : random.between(100, 8_000);
     simulation.later('another connection writes', random.between(0, 500), () => database.lock(durationMs));
   }
-  if (!random.chance(0.2)) return;
-  simulation.later('close', random.between(0, 300), () => {
-    void queue.close().then(() => simulation.note('closed'));
-  });
 }
 
 function storedIn({ real }: FaultyDatabase): readonly StoredPet[] {

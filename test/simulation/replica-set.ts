@@ -83,6 +83,8 @@ export class ReplicaSet {
   readonly simulation: Simulation;
   readonly flaw: string | undefined;
   readonly clients: MongoClientModel[] = [];
+  /** An operator changes the counter of ids. */
+  isCounterDamaged = false;
   primary = new Member(1, []);
   #committed = 0;
 

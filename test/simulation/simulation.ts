@@ -26,7 +26,7 @@ type Weather = {
  */
 export class Simulation {
   readonly random: SeededRandom;
-  readonly weather: Weather;
+  weather: Weather;
   /** What happened, in order. */
   readonly trace: string[] = [];
   readonly violations: string[] = [];
@@ -53,6 +53,12 @@ export class Simulation {
   /** The virtual clock, which `performance.now()` shows. */
   get nowMs(): number {
     return this.#nowMs;
+  }
+
+  /** From now on, the outside works. */
+  calm(): void {
+    this.note('calm');
+    this.weather = { faults: 0, delays: 0, stalls: 0 };
   }
 
   note(what: string): void {

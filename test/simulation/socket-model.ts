@@ -42,7 +42,7 @@ export class SocketModel extends Duplex {
       done();
     };
     if (!this.#isSlow || random.chance(0.3)) take();
-    else this.#simulation.later(`${this.#name} reads`, random.between(0, random.pick([5, 1_500])), take);
+    else this.#simulation.later(`${this.#name} reads`, random.between(0, random.pick([5, 500])), take);
   }
 
   override _final(done: () => void): void {

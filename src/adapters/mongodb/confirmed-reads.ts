@@ -1,6 +1,6 @@
 import type { Collection, Db, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import { retryUntilDeadline } from './connection/deadline.ts';
+import { retryUntilDeadline, withDeadline } from './connection/deadline.ts';
 import { isServerError } from './connection/server-error-codes.ts';
 import { type CounterDocument, countersOf } from './schema/collections.ts';
 
@@ -9,6 +9,13 @@ import { type CounterDocument, countersOf } from './schema/collections.ts';
  * would try for ever: https://www.mongodb.com/docs/manual/reference/read-concern-linearizable/
  */
 const CONFIRMATION_TIMEOUT_MS = 2_000;
+
+/**
+ * After this time without a reply, a confirmation is abandoned, and a read can begin another. The driver has been seen
+ * to wait forever for a reply whose connection was reset: without the limit, every read until the next election would
+ * wait with it. Longer than the server takes, and less than half of what a read may take.
+ */
+const CONFIRMATION_LIMIT_MS = 4_000;
 
 const LINEARIZABLE = {
   readPreference: 'primary',
@@ -81,7 +88,9 @@ export class ConfirmedReads {
   }
 
   #newTerm(name: string | undefined): PrimaryTerm {
-    return new PrimaryTerm(name, () => this.#counters.findOne({ _id: 'pets' }, LINEARIZABLE));
+    return new PrimaryTerm(name, () =>
+      withDeadline(CONFIRMATION_LIMIT_MS, () => this.#counters.findOne({ _id: 'pets' }, LINEARIZABLE)),
+    );
   }
 }
 
