@@ -2,12 +2,16 @@
  * Mutation testing, a folder of src at a time. The tests of a folder are those of its mirror in test.
  *
  *   npm run mutation -- domain adapters/json
- *   npm run mutation -- adapters/sqlite --mutate 'src/adapters/sqlite/file/*.ts' --disable-bail
+ *   npm run mutation -- adapters/sqlite --mutate 'src/adapters/sqlite/file/*.ts'
+ *   npm run mutation -- domain --disable-bail
  *
- * Writes Stryker's JSON report to reports/mutation/FOLDER.json.
+ * Leaves Stryker's reports in reports/mutation and writes the scores into docs/mutation.md. Without bail, a mutant meets
+ * all tests that reach it, and the tests that kill none are printed.
  */
+import { mkdirSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { Stryker } from '@stryker-mutator/core';
+import { type MutationReport, writeScores } from './mutation-scores.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -20,15 +24,29 @@ const { values, positionals } = parseArgs({
     'dry-run-only': { type: 'boolean', default: false },
   },
 });
-if (positionals.length === 0) throw new Error('usage: npm run mutation -- FOLDER… [--mutate GLOB]');
+if (positionals.length === 0)
+  throw new Error('usage: npm run mutation -- FOLDER… [--mutate GLOB] [--tests GLOB]');
 
 for (const folder of positionals) {
   process.env['MUTATION_TESTS'] = (values.tests ?? [`test/${folder}/**/*.test.ts`]).join(' ');
-  const fileName = `reports/mutation/${folder.replaceAll('/', '-')}.json`;
+  const part = values.mutate === undefined ? '' : `-${Date.now()}`;
+  const report = `reports/mutation/${folder.replaceAll('/', '-')}${part}.json`;
+  mkdirSync('reports/mutation', { recursive: true });
   await new Stryker({
     mutate: values.mutate ?? [`src/${folder}/**/*.ts`],
-    jsonReporter: { fileName },
+    jsonReporter: { fileName: report },
     disableBail: values['disable-bail'],
     dryRunOnly: values['dry-run-only'],
   }).runMutationTest();
+  if (values['dry-run-only']) continue;
+  writeScores();
+  if (values['disable-bail']) printIdleTests(JSON.parse(readFileSync(report, 'utf8')) as MutationReport);
+}
+
+function printIdleTests({ files, testFiles }: MutationReport): void {
+  const mutants = Object.values(files).flatMap((file) => file.mutants);
+  const busy = new Set(mutants.flatMap(({ killedBy = [] }) => killedBy));
+  for (const [path, { tests }] of Object.entries(testFiles)) {
+    for (const { id, name } of tests) if (!busy.has(id)) console.log(`kills nothing: ${path}: ${name}`);
+  }
 }

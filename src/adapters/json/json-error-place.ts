@@ -15,22 +15,22 @@ export function jsonErrorPlace(text: string, { message }: SyntaxError): Place {
 
 const SPACE = /[ \t\n\r]*/y;
 const TOKEN = /[[\]{}:,]|"[^"\\]*(?:\\.[^"\\]*)*"|[-+.\w]+/y;
-const VALUE = /^(?:[[{"]|-?\d|(?:true|false|null)$)/;
+const VALUE = /^(?:[[{"]|-?\d|true|false|null)/;
 
 /** The offset of the first token that stands where a value must be, or the length of the text. */
 function firstMisplacedToken(text: string): number {
-  let before = '';
-  for (let offset = 0; offset < text.length; ) {
+  // A value is due at the start, as after a colon.
+  let before = ':';
+  for (let offset = 0; ; ) {
     SPACE.lastIndex = offset;
     SPACE.exec(text);
     const start = SPACE.lastIndex;
     TOKEN.lastIndex = start;
-    const [token = ''] = TOKEN.exec(text) ?? [];
-    const isValueDue = ['', '[', ',', ':'].includes(before);
+    const token = TOKEN.exec(text)?.[0] ?? '';
+    const isValueDue = ['[', ',', ':'].includes(before);
     if (isValueDue && !VALUE.test(token) && !(before === '[' && token === ']')) return start;
     if (token === '') return start;
     before = token;
     offset = start + token.length;
   }
-  return text.length;
 }

@@ -126,8 +126,8 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
  */
 function firstAfter(pets: readonly Pet[], id: bigint): number {
   const first = pets[0]?.id;
-  const last = pets.at(-1)?.id;
-  if (first === undefined || last === undefined || id < first) return 0;
+  if (first === undefined || id < first) return 0;
+  const last = pets.at(-1)!.id;
   if (id >= last) return pets.length;
   let low = Math.floor((Number(id - first) / Number(last - first)) * (pets.length - 1));
   let high = low + 1;

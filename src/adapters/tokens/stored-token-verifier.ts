@@ -86,7 +86,7 @@ export class StoredTokenVerifier implements TokenVerifier {
     const untilMs = performance.now() + TRUSTED_MS;
     const key = await this.#keys.findById(id);
     // Every key goes through all checks, so the time does not reveal which one failed.
-    const isSame = timingSafeEqual(bytes(key?.digest ?? NO_DIGEST), bytes(digestOf(token)));
+    const isSame = timingSafeEqual(Buffer.from(key?.digest ?? NO_DIGEST), Buffer.from(digestOf(token)));
     const state = apiKeyState(key ?? {}, this.#now());
     if (key === undefined || !isSame) return this.#refuse('unknown');
     if (state !== 'active') return this.#refuse(state);
@@ -105,8 +105,4 @@ export class StoredTokenVerifier implements TokenVerifier {
     if (this.#trusted.size >= MAX_TRUSTED_KEYS && oldest !== undefined) this.#trusted.delete(oldest);
     this.#trusted.set(token, trusted);
   }
-}
-
-function bytes(hex: string): Buffer {
-  return Buffer.from(hex, 'hex');
 }

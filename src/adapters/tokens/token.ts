@@ -29,10 +29,7 @@ export function mintKey(): MintedKey {
 /** The id in a token. `undefined` when the text does not have the form of a token or its checksum is wrong. */
 export function idOf(token: string): string | undefined {
   const id = FORM.exec(token)?.[1];
-  if (id === undefined || checksum(token.slice(0, -CHECKSUM_DIGITS)) !== token.slice(-CHECKSUM_DIGITS)) {
-    return undefined;
-  }
-  return id;
+  return checksum(token.slice(0, -CHECKSUM_DIGITS)) === token.slice(-CHECKSUM_DIGITS) ? id : undefined;
 }
 
 /** SHA-256 as 64 lower-case hex digits. A random token of 256 bits needs no salt and no slow hash. */

@@ -67,6 +67,9 @@ describe('flat text without a number that a double could change is parsed in ano
   test.each([
     '7',
     '-0',
+    '"7"',
+    'true',
+    'null',
     '[-0,999999999999999,-999999999999999]',
     '{"name":"Rex","categoryId":7,"status":"sold"}',
     '{"a":1,"b":null,"c":true,"d":"4","":5}',

@@ -1,5 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { inspect } from 'node:util';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
 import { tokenVerifierContract } from '../../contracts/token-verifier.ts';
@@ -37,9 +38,24 @@ describe('a verifier', () => {
     expect(await verifier.verify(key.normalize('NFD'))).toBeUndefined();
   });
 
-  it('holds no token', () => {
+  it('keeps nothing of the tokens that it rejects', async () => {
     const verifier = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: 'tom-0123456789abcdef' })]);
+    const tokens = 2_000;
+    const tokenBytes = 10_000;
+    const before = heapBytes();
 
-    expect(inspect(verifier, { depth: null, showHidden: true })).not.toContain('0123456789abcdef');
+    for (let n = 0; n < tokens; n++) await verifier.verify(randomBytes(tokenBytes / 2).toString('hex'));
+
+    expect(heapBytes() - before).toBeLessThan((tokens * tokenBytes) / 4);
+    // The verifier is still in use, so it is no garbage itself.
+    expect(await verifier.verify('tom-0123456789abcdef')).toBeDefined();
   });
 });
+
+/** The heap without garbage. */
+function heapBytes(): number {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  collect();
+  return process.memoryUsage().heapUsed;
+}

@@ -217,7 +217,7 @@ describe('a trusted key', () => {
     expect(keys.asked).toBe(2);
   });
 
-  it('is rejected once it has expired', async () => {
+  it('is trusted until it expires, and then rejected', async () => {
     const keys = new Watched();
     const { token } = await stored(keys, { expiresAt: at(100) });
     const verifier = verifierOf(keys);
@@ -225,6 +225,7 @@ describe('a trusted key', () => {
 
     now = at(99);
     expect(await verifier.verify(token)).toBeDefined();
+    expect(keys.asked).toBe(1);
     now = at(100);
     expect(await verifier.verify(token)).toBeUndefined();
     expect(await verifier.verify(token)).toBeUndefined();
@@ -323,6 +324,14 @@ describe('a trusted key', () => {
 
     await verifier.verify(tokens[0]!);
     expect(keys.asked).toBe(10_002);
+
+    // A key that was looked up again is the youngest.
+    vi.advanceTimersByTime(REMEMBERED_MS);
+    await verifier.verify(tokens[2]!);
+    const { token } = await stored(keys);
+    await verifier.verify(token);
+    await verifier.verify(tokens[2]!);
+    expect(keys.asked).toBe(10_004);
   });
 });
 
