@@ -115,7 +115,9 @@ function withoutSecrets(error: unknown, url: string): string {
     ...userinfo.split(':'),
     // If the host is missing, the password stands in the place of the port.
     ...authority.split(/[:@]/).slice(1),
-    ...[...queryOf(url)].filter(([name]) => /user|password|properties/i.test(name)).map(([, value]) => value),
+    ...[...queryOf(url)]
+      .filter(([name]) => /user|password|properties/i.test(name))
+      .flatMap(([, value]) => value.split(',').map((property) => property.slice(property.indexOf(':') + 1))),
   ].filter((secret) => !/^\d*$/.test(secret));
   if (!secrets.some((secret) => message.includes(secret))) return message;
   return 'is the user name or the password not percent-encoded?';

@@ -159,6 +159,7 @@ describe('a connection string', () => {
     'mongodb://localhost/petstore?proxyHost=h&proxyUsername=u&proxyPassword=cret&proxyPassword=cret',
     'mongodb://localhost/petstore?authMechanismProperties=AWS_SESSION_TOKEN:cret,cret',
     'mongodb://tom:cret@localhost/petstore?authMechanism=cret',
+    'mongodb://tom:x@localhost/petstore?authMechanism=GSSAPI&authMechanismProperties=CANONICALIZE_HOST_NAME:cret',
   ])('is refused without quoting its credentials: %s', (url) => {
     let error: unknown;
     try {
