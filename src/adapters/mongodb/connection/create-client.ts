@@ -102,8 +102,8 @@ function optionsNamedIn(url: string): ReadonlySet<string> {
 
 /** Parsed by hand: a connection string may name several hosts, which no URL parser accepts. */
 function queryOf(url: string): URLSearchParams {
-  const start = url.indexOf('?');
-  return new URLSearchParams(start === -1 ? '' : url.slice(start));
+  const [, query] = /\?(.*)/s.exec(url) ?? [];
+  return new URLSearchParams(query);
 }
 
 /** The message of an error about the connection string, or a hint if the message quotes a secret. */
