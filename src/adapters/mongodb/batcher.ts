@@ -44,7 +44,8 @@ export class Batcher<Item, Reply> {
   async #sendInTurn(items: readonly Item[]): Promise<Reply> {
     // Awaits even `undefined`: calls that are made in one go share the first round trip.
     await this.#previous;
-    if (this.#next?.items === items) this.#next = undefined;
+    // Those behind it start in the same turn, so no call can join them anyway.
+    this.#next = undefined;
     const reply = this.#send(items);
     this.#delayNext(reply);
     return reply;

@@ -118,6 +118,20 @@ test.each<readonly [string, Handler, string]>([
   });
 });
 
+test.each([
+  undefined,
+  null,
+  'a string',
+  { kind: 'pet-not-found', message: 'no error of a use case' },
+  Object.assign(new Error('no kind of the application'), { kind: 'toString' }),
+])('a handler that throws %j: 500, logged once', async (thrown) => {
+  // oxlint-disable-next-line typescript/prefer-promise-reject-errors
+  expect(await answerOf(() => Promise.reject(thrown))).toStrictEqual({
+    ...expected(500, INTERNAL),
+    failures: [{ error: thrown, requestId: ID }],
+  });
+});
+
 test('an answer that cannot be written ends the connection, and is logged', async () => {
   const log = new RecordingLog();
   const app = koaApp(log);

@@ -8,18 +8,19 @@ import { nonZero, seriesOf } from '../../support/metrics.ts';
 describe('a measured probe', () => {
   const AWAY = new StorageUnavailable('away');
 
-  /** The text of a scrape that asks this probe. */
-  function scrape(check: () => Promise<void>): Promise<string> {
+  /** A measured probe, and the text of a scrape that asks it. */
+  async function scrape(check: () => Promise<void>) {
     const registry = new Registry();
-    new MeasuredStorageProbe({ check }, new StorageMetrics(registry), registry);
-    return registry.metrics();
+    const probe = new MeasuredStorageProbe({ check }, new StorageMetrics(registry), registry);
+    return { probe, text: await registry.metrics() };
   }
 
   it.each<[string, () => Promise<void>, number]>([
     ['ready', async () => {}, 1],
     ['not ready', () => Promise.reject(AWAY), 0],
   ])('says at each scrape that the storage is %s', async (_, check, ready) => {
-    expect(seriesOf(await scrape(check)).get('petstore_storage_ready')).toBe(ready);
+    const { text } = await scrape(check);
+    expect(seriesOf(text).get('petstore_storage_ready')).toBe(ready);
   });
 
   it('measures each check, that of a scrape included', async () => {

@@ -77,6 +77,22 @@ describe('a batcher', () => {
     expect(sent()).toStrictEqual([[1], [2]]);
   });
 
+  it('makes a call wait for the latest round trip, even after the late reply of an earlier one', async () => {
+    void batcher.add(1);
+    await turn();
+    void batcher.add(2);
+    vi.advanceTimersByTime(5);
+    await turn();
+    roundTrips[0]!.resolve('late');
+    await turn();
+    void batcher.add(3);
+    await turn();
+    expect(sent()).toStrictEqual([[1], [2]]);
+    roundTrips[1]!.resolve('second');
+    await turn();
+    expect(sent()).toStrictEqual([[1], [2], [3]]);
+  });
+
   it('rejects the calls of a failed round trip only, and sends the next', async () => {
     const failing = [batcher.add(1), batcher.add(2)];
     await turn();

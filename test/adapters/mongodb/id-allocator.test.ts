@@ -95,6 +95,25 @@ describe.skipIf(mongo === undefined)(
       expect(await pets.countDocuments()).toBe(0);
     });
 
+    it('gives up when other processes change it at every attempt, and goes on with the next call', async () => {
+      const { url } = await emptyDatabase();
+      const { client } = await openRepository(url);
+      const collection = countersOf(client.db());
+      const update = collection.findOneAndUpdate.bind(collection) as (...args: unknown[]) => unknown;
+      let updates = 0;
+      // Another process has changed the counter since: the filter matches nothing.
+      Object.assign(collection, {
+        findOneAndUpdate: (...args: unknown[]) => (++updates <= 4 ? null : update(...args)),
+      });
+      const ids = new IdAllocator(collection, petsOf(client.db()));
+
+      await expect(ids.next(new Deadline(10_000))).rejects.toThrow(
+        new StorageUnavailable('other processes kept changing the counter of pet ids'),
+      );
+      expect(updates).toBe(4);
+      expect(await ids.next(new Deadline(10_000))).toBe(1n);
+    });
+
     it('allocates no id for inserts that have timed out, and stores nothing for them', async () => {
       const { url, pets, counters } = await freshDatabase(mongo!);
       const proxy = await new TcpProxy(addressOf(url)).listen();
@@ -237,7 +256,18 @@ describe.skipIf(mongo === undefined)(
         return database;
       };
 
-      it.each(damages)('%s, for two processes at once', async (_, last, next) => {
+      it.each(damages)('%s, in a migration', async (_, last, next) => {
+        const { url, counters } = await damaged({ $set: { last } });
+
+        await Promise.all([migrate(url), migrate(url)]);
+
+        expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: next - 1n }]);
+      });
+
+      // The migration above repairs every value in the same way. These stand for the ways to notice one.
+      const noticed = ['an int', 'a negative number', 'a number beyond the last id', 'an array', 'a string'];
+      const some = damages.filter(([name]) => noticed.includes(name));
+      it.each(some)('%s, for two processes at once', async (_, last, next) => {
         const { url, counters, pets } = await damaged({ $set: { last } });
         const [one, other] = [await openRepository(url), await openRepository(url)];
 
@@ -249,14 +279,6 @@ describe.skipIf(mongo === undefined)(
         );
         expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: next + 19n }]);
         expect(await pets.countDocuments()).toBe(22);
-      });
-
-      it.each(damages)('%s, in a migration', async (_, last, next) => {
-        const { url, counters } = await damaged({ $set: { last } });
-
-        await Promise.all([migrate(url), migrate(url)]);
-
-        expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: next - 1n }]);
       });
 
       it('no value', async () => {

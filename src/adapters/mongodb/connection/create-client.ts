@@ -102,8 +102,8 @@ function optionsNamedIn(url: string): ReadonlySet<string> {
 
 /** Parsed by hand: a connection string may name several hosts, which no URL parser accepts. */
 function queryOf(url: string): URLSearchParams {
-  const start = url.indexOf('?');
-  return new URLSearchParams(start === -1 ? '' : url.slice(start));
+  const [, query] = /\?(.*)/s.exec(url) ?? [];
+  return new URLSearchParams(query);
 }
 
 /** The message of an error about the connection string, or a hint if the message quotes a secret. */
@@ -115,7 +115,9 @@ function withoutSecrets(error: unknown, url: string): string {
     ...userinfo.split(':'),
     // If the host is missing, the password stands in the place of the port.
     ...authority.split(/[:@]/).slice(1),
-    ...[...queryOf(url)].filter(([name]) => /user|password|properties/i.test(name)).map(([, value]) => value),
+    ...[...queryOf(url)]
+      .filter(([name]) => /user|password|properties/i.test(name))
+      .flatMap(([, value]) => value.split(',').map((property) => property.slice(property.indexOf(':') + 1))),
   ].filter((secret) => !/^\d*$/.test(secret));
   if (!secrets.some((secret) => message.includes(secret))) return message;
   return 'is the user name or the password not percent-encoded?';

@@ -74,6 +74,7 @@ describe('a connection string', () => {
     'mongodb://localhost',
     'mongodb://localhost/',
     'mongodb://localhost/?replicaSet=rs0',
+    'mongodb://localhost/?appName=a://b/c',
     'mongodb://localhost?replicaSet=/rs0',
     'mongodb://tom:secret@h1,h2/?authSource=admin',
   ])('must name a database: %s', (url) => {
@@ -133,6 +134,7 @@ describe('a connection string', () => {
     ['mongodb://', /host/],
     ['mongodb:///petstore', /host/],
     ['mongodb://localhost/petstore?maxPoolSize=many', /maxPoolSize/i],
+    ['mongodb://tom:secret@localhost/petstore?maxPoolSize=many', /maxPoolSize/i],
     ['mongodb://localhost/petstore?colour=red', /colour is not supported/],
     ['mongodb://localhost/petstore?retryWrites=false&retryWrites=true', /retryWrites/i],
     ['mongodb://localhost/petstore?tls=maybe', /tls/i],
@@ -141,6 +143,14 @@ describe('a connection string', () => {
     expect(() => createClient(url)).toThrow(StorageSetupError);
     expect(() => createClient(url)).toThrow(/^not a usable MongoDB connection string: [^\n]+$/);
     expect(() => createClient(url)).toThrow(reason);
+  });
+
+  it('is refused with a hint if the reason quotes a credential', () => {
+    expect(() => createClient('mongodb://tom:cret/petstore')).toThrow(
+      new StorageSetupError(
+        'not a usable MongoDB connection string: is the user name or the password not percent-encoded?',
+      ),
+    );
   });
 
   it.each([
@@ -159,6 +169,7 @@ describe('a connection string', () => {
     'mongodb://localhost/petstore?proxyHost=h&proxyUsername=u&proxyPassword=cret&proxyPassword=cret',
     'mongodb://localhost/petstore?authMechanismProperties=AWS_SESSION_TOKEN:cret,cret',
     'mongodb://tom:cret@localhost/petstore?authMechanism=cret',
+    'mongodb://tom:x@localhost/petstore?authMechanism=GSSAPI&authMechanismProperties=CANONICALIZE_HOST_NAME:cret',
   ])('is refused without quoting its credentials: %s', (url) => {
     let error: unknown;
     try {

@@ -1,15 +1,29 @@
 import {
   BSON,
+  type BulkWriteResult,
   MongoBulkWriteError,
+  MongoClientClosedError,
   MongoCompatibilityError,
   MongoCursorExhaustedError,
+  MongoError,
+  MongoExpiredSessionError,
   MongoInvalidArgumentError,
+  MongoNotConnectedError,
   MongoParseError,
   MongoRuntimeError,
+  MongoServerClosedError,
   MongoServerError,
+  MongoTopologyClosedError,
+  MongoWriteConcernError,
 } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { toStorageError } from '../../../../src/adapters/mongodb/connection/mongo-errors.ts';
+import {
+  duplicateField,
+  isTransient,
+  rejectedIndexes,
+  toStorageError,
+} from '../../../../src/adapters/mongodb/connection/mongo-errors.ts';
+import { isServerError } from '../../../../src/adapters/mongodb/connection/server-error-codes.ts';
 import { openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
 import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
 import { failCommand } from '../../../support/fail-point.ts';
@@ -26,40 +40,9 @@ describe.skipIf(none)(`an error of MongoDB${none ? ' (left out: no server)' : ''
   }, 120_000);
   afterAll(() => mongo?.stop());
 
-  // A selection of the codes that are not in the table.
   it.each([
-    ['InternalError', 1],
-    ['HostUnreachable', 6],
-    ['HostNotFound', 7],
-    ['LockTimeout', 24],
-    ['NamespaceNotFound', 26],
-    ['CursorNotFound', 43],
-    ['MaxTimeMSExpired', 50],
-    ['WriteConcernTimeout', 64],
-    ['NetworkTimeout', 89],
-    ['ShutdownInProgress', 91],
-    ['UnsatisfiableWriteConcern', 100],
-    ['WriteConflict', 112],
-    ['FailedToSatisfyReadPreference', 133],
-    ['ReadConcernMajorityNotAvailableYet', 134],
-    ['QueryPlanKilled', 175],
-    ['PrimarySteppedDown', 189],
-    ['NetworkInterfaceExceededTimeLimit', 202],
-    ['SnapshotUnavailable', 246],
     ['ExceededTimeLimit', 262],
-    ['TooManyFilesOpen', 264],
-    ['DataCorruptionDetected', 301],
-    ['TemporarilyUnavailable', 365],
-    ['UserWritesBlocked', 371],
-    ['AtlasError', 8000],
-    ['SocketException', 9001],
     ['NotWritablePrimary', 10_107],
-    ['InterruptedAtShutdown', 11_600],
-    ['Interrupted', 11_601],
-    ['InterruptedDueToReplStateChange', 11_602],
-    ['NotPrimaryNoSecondaryOk', 13_435],
-    ['NotPrimaryOrSecondary', 13_436],
-    ['OutOfDiskSpace', 14_031],
     ['an unknown code', 987_654],
   ])('is retried, and means unavailable when it persists: %s', async (_, errorCode) => {
     const { url, db } = await freshDatabase(mongo, { migrated: false });
@@ -89,42 +72,18 @@ describe.skipIf(none)(`an error of MongoDB${none ? ' (left out: no server)' : ''
     await expect(probe.check()).rejects.toThrow(StorageUnavailable);
   });
 
-  it.each(['RetryableWriteError', 'SystemOverloadedError'])(
-    'with the label %s is retried, and means unavailable when it persists',
-    async (label) => {
-      const { url, db } = await freshDatabase(mongo, { migrated: false });
-      const failure = { errorCode: 8000, errorLabels: [label] };
+  it('that rejects the request itself is a bug: it stays unchanged, and is not retried', async () => {
+    const { url, db } = await freshDatabase(mongo, { migrated: false });
+    const { repository, sent } = await openRepository(url);
+    await failCommand(db, 'find', 'alwaysOn', { errorCode: 9 });
 
-      const patient = await openRepository(url);
-      await failCommand(db, 'find', { times: 3 }, failure);
-      await expect(patient.repository.list({ limit: 1 })).resolves.toStrictEqual([]);
-
-      const impatient = await openRepository(url, 100);
-      await failCommand(db, 'find', 'alwaysOn', failure);
-      await expect(impatient.repository.findById(1n)).rejects.toThrow(StorageUnavailable);
-    },
-  );
-
-  // The table again, without 121 and 11000, which insert-outcomes.test.ts tests.
-  it.each([
-    2, 4, 9, 10, 12, 14, 15, 16, 20, 21, 22, 28, 29, 30, 34, 40, 48, 52, 53, 54, 55, 56, 57, 59, 61, 66, 67,
-    68, 72, 73, 85, 86, 97, 111, 115, 151, 159, 160, 168, 171, 181, 183, 184, 185, 186, 197, 201, 207, 224,
-    238, 241, 263, 322, 323, 324, 347, 357, 378, 10_334, 40_413, 40_414, 40_415, 50_768,
-  ])(
-    'with the code %i, which rejects the request itself, is a bug and stays unchanged',
-    async (errorCode) => {
-      const { url, db } = await freshDatabase(mongo, { migrated: false });
-      const { repository, sent } = await openRepository(url);
-      await failCommand(db, 'find', 'alwaysOn', { errorCode });
-
-      for (const call of [() => repository.findById(1n), () => repository.list({ limit: 1 })]) {
-        const error = await call().catch((reason: unknown) => reason);
-        expect(error).toBeInstanceOf(MongoServerError);
-        expect(error).toMatchObject({ code: errorCode });
-      }
-      expect(sent('find')).toBe(2);
-    },
-  );
+    for (const call of [() => repository.findById(1n), () => repository.list({ limit: 1 })]) {
+      const error = await call().catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(MongoServerError);
+      expect(error).toMatchObject({ code: 9 });
+    }
+    expect(sent('find')).toBe(2);
+  });
 
   it('keeps its cause, for the log', async () => {
     const { url, db } = await freshDatabase(mongo, { migrated: false });
@@ -135,6 +94,76 @@ describe.skipIf(none)(`an error of MongoDB${none ? ' (left out: no server)' : ''
 
     expect(causes(error)).toContainEqual(expect.objectContaining({ code: 262 }));
   });
+});
+
+/** What an error means to the caller: unavailable or a bug, and whether a retry can succeed. */
+function meaningOf(error: unknown): string {
+  const means = toStorageError(error);
+  expect(means === error || means instanceof StorageUnavailable).toBe(true);
+  const retry = isTransient(error) ? 'retried' : 'not retried';
+  return means instanceof StorageUnavailable ? `unavailable, ${retry}` : `a bug, ${retry}`;
+}
+
+describe('the code of a server', () => {
+  const reply = (code: number, message = 'x', ...errorLabels: string[]) =>
+    new MongoServerError({ code, message, errorLabels });
+
+  // A selection of the codes that are not in the table.
+  it.each([
+    1, 6, 7, 24, 26, 43, 50, 64, 89, 91, 100, 112, 133, 134, 175, 189, 202, 246, 262, 264, 301, 365, 371,
+    8000, 9001, 10_107, 11_600, 11_601, 11_602, 13_435, 13_436, 14_031, 987_654,
+  ])('%i means an outage', (code) => {
+    expect(meaningOf(reply(code))).toBe('unavailable, retried');
+  });
+
+  // The table again.
+  it.each([
+    2, 4, 9, 10, 12, 14, 15, 16, 20, 21, 22, 28, 29, 30, 34, 40, 48, 52, 53, 54, 55, 56, 57, 59, 61, 66, 67,
+    68, 72, 73, 85, 86, 97, 111, 115, 121, 151, 159, 160, 168, 171, 181, 183, 184, 185, 186, 197, 201, 207,
+    224, 238, 241, 263, 322, 323, 324, 347, 357, 378, 10_334, 11_000, 40_413, 40_414, 40_415, 50_768,
+  ])('%i rejects the request itself: a bug', (code) => {
+    expect(meaningOf(reply(code))).toBe('a bug, not retried');
+  });
+
+  it.each([13, 18])('%i needs an operator', (code) => {
+    expect(meaningOf(reply(code))).toBe('unavailable, not retried');
+  });
+
+  it('says that the index of a hint is missing, by a message: that needs an operator', () => {
+    const message = 'planner returned error: hint provided does not correspond to an existing index';
+    expect(meaningOf(reply(2, message))).toBe('unavailable, not retried');
+    expect(meaningOf(reply(9, message))).toBe('a bug, not retried');
+  });
+
+  it.each(['RetryableWriteError', 'SystemOverloadedError'])('counts less than the label %s', (label) => {
+    expect(meaningOf(reply(2, 'x', label))).toBe('unavailable, retried');
+    expect(meaningOf(reply(2, 'x', 'NoWritesPerformed'))).toBe('a bug, not retried');
+  });
+
+  it('is compared with names', () => {
+    expect(isServerError(reply(26), 'IndexNotFound', 'NamespaceNotFound')).toBe(true);
+    expect(isServerError(reply(26), 'IndexNotFound')).toBe(false);
+    expect(isServerError(coded('x', 26), 'NamespaceNotFound')).toBe(false);
+  });
+});
+
+describe('an error of a closed client', () => {
+  it.each([
+    new MongoTopologyClosedError('x'),
+    new MongoServerClosedError('x'),
+    new MongoClientClosedError(),
+    new MongoNotConnectedError('x'),
+    new MongoExpiredSessionError('x'),
+    Object.defineProperty(new MongoError('x'), 'name', { value: 'MongoPoolClosedError' }),
+  ])('means unavailable at once: %s', (error) => {
+    expect(meaningOf(error)).toBe('unavailable, not retried');
+  });
+});
+
+it('an outage that has its name already keeps it', () => {
+  const error = new StorageUnavailable('x');
+  expect(toStorageError(error)).toBe(error);
+  expect(isTransient(error)).toBe(true);
 });
 
 describe('an error of the driver', () => {
@@ -158,7 +187,12 @@ describe('an error of the driver', () => {
     ['an incompatible server', new MongoCompatibilityError('reports maximum wire version 1')],
     ['any other runtime error', new MongoRuntimeError('SizedMessageTransform does not …')],
     ['one wrapped into a bulk write error', hidden(cut)],
+    ['a socket error of Node', Object.assign(new Error('x'), { code: 'UNKNOWN', syscall: 'read' })],
     ['a bulk write with one write conflict', partly(11_000, 112)],
+    [
+      'a bulk write that failed as a whole',
+      new MongoBulkWriteError({ message: 'x', code: 64 }, resultOf(undefined)),
+    ],
   ])('means unavailable when the connection caused it: %s', (_, error) => {
     expect(toStorageError(error)).toStrictEqual(
       new StorageUnavailable(`MongoDB is unavailable: ${(error as MongoBulkWriteError).message}`, {
@@ -176,6 +210,9 @@ describe('an error of the driver', () => {
     new MongoInvalidArgumentError('Argument "size" must be a non-negative number'),
     new MongoCursorExhaustedError(),
     partly(11_000, 121),
+    new MongoBulkWriteError({ message: 'x', code: 121 }, resultOf(undefined)),
+    coded('x', 'MODULE_NOT_FOUND'),
+    coded('x', 5),
     'a string',
     undefined,
   ])('stays unchanged when it is a bug: %s', (error) => {
@@ -183,7 +220,41 @@ describe('an error of the driver', () => {
   });
 });
 
-function coded(message: string, code: string): Error {
+describe('the documents that an unordered insert has rejected', () => {
+  it.each<[string, unknown, readonly number[]]>([
+    ['each for a reason of its own', partly(11_000, 121), [0, 1]],
+    ['a single one', Object.assign(partly(11_000), { writeErrors: { code: 11_000, index: 7 } }), [7]],
+    ['none if the connection failed', hidden(new Error('write ECONNRESET')), []],
+    ['none if the others may be lost', Object.assign(partly(11_000), { result: resultOf({ code: 64 }) }), []],
+    ['none if the error is another', new MongoServerError({ message: 'x', code: 11_000, index: 0 }), []],
+    ['none if there is no error of the driver', new TypeError('x'), []],
+  ])('are known: %s', (_, error, indexes) => {
+    expect(rejectedIndexes(error)).toStrictEqual(indexes);
+  });
+});
+
+describe('the field of the unique index that rejected a write', () => {
+  const duplicate = { code: 11_000, keyPattern: { 'idem.k': 1, _id: 1 } };
+  const late = { ok: 1, writeConcernError: { code: 64, errmsg: 'timeout' } };
+
+  it.each<[string, unknown, string | undefined]>([
+    ['the first one', new MongoServerError({ message: 'x', ...duplicate }), 'idem.k'],
+    [
+      'with a write concern timeout',
+      new MongoWriteConcernError({ ...late, writeErrors: [duplicate] }),
+      'idem.k',
+    ],
+    ['none with such a timeout alone', new MongoWriteConcernError(late), undefined],
+    ['none of an empty list', new MongoWriteConcernError({ ...late, writeErrors: [] }), undefined],
+    ['none of another code', new MongoServerError({ message: 'x', ...duplicate, code: 112 }), undefined],
+    ['none if the server names none', new MongoServerError({ message: 'x', code: 11_000 }), undefined],
+    ['none if the server did not answer', Object.assign(new Error('x'), duplicate), undefined],
+  ])('is known: %s', (_, error, field) => {
+    expect(duplicateField(error)).toBe(field);
+  });
+});
+
+function coded(message: string, code: string | number): Error {
   return Object.assign(new Error(message), { code });
 }
 
@@ -195,8 +266,15 @@ function hidden(reason: Error): MongoBulkWriteError {
 
 /** The error of `insertMany` when some of its documents fail. */
 function partly(...codes: readonly number[]): MongoBulkWriteError {
-  const error = new MongoBulkWriteError({ message: 'x', code: codes[0]! }, Object.create(null));
+  const error = new MongoBulkWriteError({ message: 'x', code: codes[0]! }, resultOf(undefined));
   return Object.assign(error, { writeErrors: codes.map((code, index) => ({ code, index })) });
+}
+
+/** The result of a bulk write, with what the server says of its replication. */
+function resultOf(writeConcernError: object | undefined): BulkWriteResult {
+  return Object.assign(Object.create(null), {
+    getWriteConcernError: () => writeConcernError,
+  }) as BulkWriteResult;
 }
 
 function causes(error: unknown): unknown[] {
