@@ -12,9 +12,9 @@ const LATE_MS = 150;
 const changePrimaries: Scenario<MongoStore> = {
   name: 'MongoDB: a step-down every second, two services',
   async play(stage, store) {
-    const services = await servicesOn(stage, store, 2);
+    const services = await servicesOn(stage, store);
     const load = await stage.load(services, { pauseMs: 5 });
-    stage.turnOverKeys(load, services[0]!);
+    stage.turnOverKeys(load, services[0]);
     await stage.letRun(2);
     load.fault();
     const primaries = [await store.set.primary()];
