@@ -23,7 +23,9 @@ function create(name: string, begun: number, id?: number, rest: Partial<Create> 
     ...rest,
   };
 }
-function withoutKey({ key: _, ...rest }: Create): Create {
+function createWithoutKey(name: string, begun: number, id: number): Create {
+  const { key, ...rest } = create(name, begun, id);
+  expect(key).toBeDefined();
   return rest;
 }
 function get(id: number, begun: number, name?: string, rest: Partial<Get> = {}): Get {
@@ -143,7 +145,7 @@ describe('the check of a history', () => {
     },
     {
       fault: 'a second pet of a request without a key',
-      calls: [withoutKey(create('f', 200, 6)), get(7, 210, 'f')],
+      calls: [createWithoutKey('f', 200, 6), get(7, 210, 'f')],
       rules: ['second pet'],
     },
     {

@@ -2,7 +2,7 @@ import type { Report } from './check-history.ts';
 import type { Call, KeyChange, Request } from './history.ts';
 
 /** How long a service may accept a key after its revocation was acknowledged. */
-const REVOKED_WITHIN_MS = 10_000;
+export const REVOKED_WITHIN_MS = 10_000;
 
 /**
  * Between its acknowledged creation and the begin of its revocation, every service accepts an API key. From ten seconds
@@ -13,7 +13,7 @@ export function checkKeys(calls: readonly Call[], report: Report): void {
   const byKey = Map.groupBy(changes, ({ apiKey }) => apiKey);
   for (const call of calls) {
     if (!('status' in call) || call.status === undefined || call.status >= 500) continue;
-    const { apiKey = 'the key in API_KEYS', status } = call as Request;
+    const { apiKey = 'the key in API_KEYS', status } = call;
     const of = byKey.get(apiKey) ?? [];
     if (status === 401) {
       const isKnown = call.apiKey === undefined || of.some((change) => isCreated(change, call));

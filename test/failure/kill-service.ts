@@ -1,14 +1,19 @@
 import type { ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
 
-/** Kills the service three times under load, and starts it again each time. */
-export async function killService(stage: Stage, service: ServiceProcess): Promise<void> {
-  const load = await stage.load([service]);
+/** Kills one service after the other under load, three times in all, and starts each one again. */
+export async function killService(
+  stage: Stage,
+  services: readonly [ServiceProcess, ...ServiceProcess[]],
+): Promise<void> {
+  const load = await stage.load(services);
+  if (stage.form === 'full') stage.turnOverKeys(load, services[0]);
   for (let round = 0; round < 3; round++) {
     await stage.letRun(2);
     load.fault();
-    await service.kill();
-    await service.start();
+    const victim = services[round % services.length] ?? services[0];
+    await victim.kill();
+    await victim.start();
     load.healed();
   }
   await stage.letRun(2);

@@ -47,7 +47,12 @@ const minutes = values.minutes === undefined ? undefined : Number(values.minutes
 const repetitions = Number(values.repetitions ?? (values.short ? 1 : 3));
 const seed = Number(values.seed ?? randomInt(1e6));
 const results: Result[] = [];
-const isEnough = () => minutes !== undefined && totals(results).minutes >= minutes;
+
+/** What the histories so far say. */
+function summary(): string {
+  const sum = totals(results);
+  return `${sum.minutes.toFixed(1)} minutes of history with ${sum.requests} requests: ${sum.violations} violations`;
+}
 
 /** The scenarios to play. The load of each repetition has a seed of its own. */
 function* plays(): Generator<{ readonly play: Play; readonly seed: number }> {
@@ -75,7 +80,9 @@ async function playAll(histories: string): Promise<void> {
       if (result.broken.length > 0) {
         console.log(`            again: npm run test:failure -- --only '${play.name}' --seed ${ofLoad}`);
       }
-      if (isEnough()) return;
+      if (minutes === undefined) continue;
+      console.log(`            ${summary()}`);
+      if (totals(results).minutes >= minutes) return;
     }
   });
   await Promise.all(lanes);
@@ -91,7 +98,6 @@ async function main(): Promise<void> {
     (result) => result.leftOut !== undefined && result.broken.length === 0,
   ).length;
   const passed = results.length - failed - leftOut;
-  const sum = totals(results);
   const text = page({
     command: [
       'npm run test:failure',
@@ -99,9 +105,7 @@ async function main(): Promise<void> {
     ].join(' '),
     machine: [...(await machine()), `load average ${loadBefore} at the beginning, ${load()} at the end`],
     tables: tables(results),
-    closing:
-      `${passed} passed, ${failed} failed, ${leftOut} left out. ${sum.minutes.toFixed(1)} minutes of history with ` +
-      `${sum.requests} requests: ${sum.violations} violations.`,
+    closing: `${passed} passed, ${failed} failed, ${leftOut} left out. ${summary()}.`,
   });
   console.log(`\n${text}`);
   if (form === 'full' && values.only === '') await writeFile(join(ROOT, 'docs/failure-results.md'), text);

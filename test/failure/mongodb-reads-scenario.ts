@@ -3,6 +3,7 @@ import { figures } from './figures.ts';
 import type { Load } from './load.ts';
 import { type MongoStore, servicesOn } from './mongodb-store.ts';
 import type { Scenario } from './scenario.ts';
+import { revocations } from './turn-over-keys.ts';
 
 /** How long the new primary does not show the majority commit point. */
 const LATE_MS = 150;
@@ -11,14 +12,16 @@ const LATE_MS = 150;
 const changePrimaries: Scenario<MongoStore> = {
   name: 'MongoDB: a step-down every second, two services',
   async play(stage, store) {
-    const services = await servicesOn(stage, store, 2);
+    const services = await servicesOn(stage, store);
     const load = await stage.load(services, { pauseMs: 5 });
-    stage.turnOverKeys(load, services[0]!);
+    stage.turnOverKeys(load, services[0]);
     await stage.letRun(2);
     load.fault();
     const primaries = [await store.set.primary()];
-    const seconds = stage.form === 'short' ? 20 : 30;
-    for (let second = 0; second < seconds; second++) {
+    const seconds = stage.form === 'short' ? 15 : 30;
+    // Some more on a machine on which the commands that create and revoke a key take long.
+    const isEnough = () => primaries.length > seconds && revocations(load.history).uses >= 20;
+    for (let second = 0; second < 100 && !isEnough(); second++) {
       await changePrimary(store, load, second);
       await stage.letRun(1);
       primaries.push(await store.set.primary());
@@ -31,11 +34,13 @@ const changePrimaries: Scenario<MongoStore> = {
       (primary, index) => index > 0 && primary !== primaries[index - 1],
     ).length;
     const { reads } = figures(load.history);
-    const revoked = load.history.calls.filter(({ type }) => type === 'key revoked').length;
-    stage.expect(`the primary changes all the time (it changed ${changes} times)`, changes >= seconds / 2);
+    stage.expect(
+      `the primary changes all the time (it changed ${changes} times)`,
+      changes >= primaries.length / 2,
+    );
     stage.expect(`enough reads are checked (there were ${reads})`, reads > 100);
-    stage.expect('keys were revoked', revoked > 1);
-    stage.notes.push(`${changes} changes of the primary, ${reads} reads, ${revoked} revoked keys`);
+    stage.expectRevokedKeys(load);
+    stage.notes.push(`${changes} changes of the primary, ${reads} reads`);
   },
 };
 

@@ -3,13 +3,21 @@ import { figures, longestGapMs, requestsOf } from './figures.ts';
 import { killService } from './kill-service.ts';
 import type { Load } from './load.ts';
 import type { Member } from './member.ts';
-import { counterOf, type MongoStore, serviceOn, serviceThroughProxy } from './mongodb-store.ts';
+import { counterOf, type MongoStore, servicesOn, serviceThroughProxy } from './mongodb-store.ts';
 import type { ReplicaSet } from './replica-set.ts';
 import type { Scenario } from './scenario.ts';
 import { RESUME_MS, type Stage } from './stage.ts';
 import { until } from './until.ts';
 
 const ELECTION_MS = 12_000;
+
+/** Two services under one load. In the full form an operator creates and revokes API keys. */
+async function loadOn(stage: Stage, store: MongoStore): Promise<Load> {
+  const services = await servicesOn(stage, store);
+  const load = await stage.load(services);
+  if (stage.form === 'full') stage.turnOverKeys(load, services[0]);
+  return load;
+}
 
 /** Harms the primary under load. Resolves with it when another member is primary and the service works again. */
 async function losePrimary(
@@ -36,7 +44,7 @@ async function losePrimary(
 const killPrimary: Scenario<MongoStore> = {
   name: 'MongoDB: kill -9 of the primary',
   async play(stage, store) {
-    const load = await stage.load([await serviceOn(stage, store)]);
+    const load = await loadOn(stage, store);
     const old = await losePrimary(stage, store.set, load, (primary) => primary.kill());
     await stage.letRun(2);
     await old.start();
@@ -47,7 +55,7 @@ const killPrimary: Scenario<MongoStore> = {
 const stepDown: Scenario<MongoStore> = {
   name: 'MongoDB: step-down of the primary',
   async play(stage, store) {
-    const load = await stage.load([await serviceOn(stage, store)]);
+    const load = await loadOn(stage, store);
     await losePrimary(stage, store.set, load, (primary) =>
       primary.admin({ replSetStepDown: 5, secondaryCatchUpPeriodSecs: 2 }),
     );
@@ -66,7 +74,7 @@ function freezePrimary(name: string, prepare: (set: ReplicaSet) => Promise<void>
     name,
     async play(stage, { set, database }) {
       await prepare(set);
-      const load = await stage.load([await serviceOn(stage, { set, database })]);
+      const load = await loadOn(stage, { set, database });
       await stage.letRun(3);
       const primary = await set.primary();
       load.fault();
@@ -102,7 +110,7 @@ async function endOfFreeze(stage: Stage, load: Load): Promise<void> {
 
 /** Kills a majority of the members, and starts them again under load. */
 async function loseMajority(stage: Stage, store: MongoStore, victims: readonly Member[]): Promise<void> {
-  const load = await stage.load([await serviceOn(stage, store)]);
+  const load = await loadOn(stage, store);
   await stage.letRun(3);
   load.fault();
   await Promise.all(victims.map((member) => member.kill()));
@@ -162,7 +170,7 @@ function harmCounter(
   return {
     name,
     async play(stage, store) {
-      const load = await stage.load([await serviceOn(stage, store)]);
+      const load = await loadOn(stage, store);
       await stage.letRun(2);
       load.fault();
       const primary = await store.set.primary();
@@ -186,13 +194,13 @@ const setCounterBack = harmCounter('MongoDB: the counter of ids set back to 1, f
 
 const kill: Scenario<MongoStore> = {
   name: 'MongoDB: kill -9 of the service, three times',
-  play: async (stage, store) => killService(stage, await serviceOn(stage, store)),
+  play: async (stage, store) => killService(stage, await servicesOn(stage, store)),
 };
 
 const rollingRestart: Scenario<MongoStore> = {
   name: 'MongoDB: rolling restart of two instances',
   async play(stage, store) {
-    const instances = [await serviceOn(stage, store), await serviceOn(stage, store)];
+    const instances = await servicesOn(stage, store);
     const load = await stage.load(instances);
     await stage.letRun(2);
     load.fault();

@@ -12,15 +12,12 @@ export function serviceOn(stage: Stage, { set, database }: MongoStore): Promise<
   return stage.service({ DATABASE_URL: set.url(database), AUTO_MIGRATE: 'true' });
 }
 
-/** Several services on one replica set. The first one migrates the schema. */
+/** Two services on one replica set. */
 export async function servicesOn(
   stage: Stage,
   store: MongoStore,
-  count: number,
-): Promise<readonly ServiceProcess[]> {
-  const first = await serviceOn(stage, store);
-  const others = Array.from({ length: count - 1 }, () => serviceOn(stage, store));
-  return [first, ...(await Promise.all(others))];
+): Promise<readonly [ServiceProcess, ServiceProcess]> {
+  return Promise.all([serviceOn(stage, store), serviceOn(stage, store)]);
 }
 
 /** A service that reaches the primary through a proxy, and no other member: the driver cannot bypass the proxy. */

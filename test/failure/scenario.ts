@@ -29,7 +29,7 @@ export type Result = {
 
 export type How = {
   readonly form: Form;
-  /** The directory for the histories of the clients. */
+  /** The directory for the histories of failed scenarios. */
   readonly histories: string;
   /** Decides what the clients send. */
   readonly seed: number;
@@ -70,8 +70,6 @@ export async function perform<Store>(
           stage.broken.push(`wrong replays: ${failures.length}, such as ${failures[0]}`);
         await look();
       }
-      const file = `${name.replaceAll(/\W+/g, '-')}-${how.seed}-${Date.now()}.ndjson`;
-      await writeHistory(join(how.histories, file), history);
       verdict = checkHistory(history);
       stage.broken.push(...promisesBroken(seen, verdict));
     }
@@ -81,6 +79,11 @@ export async function perform<Store>(
     }
   } catch (error) {
     stage.broken.push(`did not finish: ${error instanceof Error ? error.stack : String(error)}`);
+  }
+  const [kept] = stage.loads;
+  if (stage.broken.length > 0 && kept !== undefined) {
+    const file = `${name.replaceAll(/\W+/g, '-')}-${how.seed}-${Date.now()}.ndjson`;
+    await writeHistory(join(how.histories, file), kept.history);
   }
   const { bars, notes, leftOut } = stage;
   const broken = [...new Set(stage.broken)];

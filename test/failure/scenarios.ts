@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { AWAY_SCENARIOS } from './away-scenarios.ts';
+import { MONGODB_CLOCK_SCENARIO, SQLITE_CLOCK_SCENARIO } from './clock-scenarios.ts';
 import { LOG_SCENARIOS } from './log-scenarios.ts';
 import { NETWORK_SCENARIOS } from './mongodb-network-scenarios.ts';
 import { READS_SCENARIOS } from './mongodb-reads-scenario.ts';
@@ -43,10 +44,11 @@ export type Play = Pick<Scenario<never>, 'name' | 'onlyInFull'> & {
   readonly on: (lane: Lane, how: How) => Promise<Result>;
 };
 
-const SQLITE = [...SQLITE_SCENARIOS, ...SQLITE_FILE_SCENARIOS, ...LOG_SCENARIOS];
+const SQLITE = [...SQLITE_SCENARIOS, SQLITE_CLOCK_SCENARIO, ...SQLITE_FILE_SCENARIOS, ...LOG_SCENARIOS];
 const MONGODB = [
   ...MONGODB_SCENARIOS,
   ...READS_SCENARIOS,
+  MONGODB_CLOCK_SCENARIO,
   ...NETWORK_SCENARIOS,
   ...AWAY_SCENARIOS,
   ...ROLLING_SCENARIOS,

@@ -23,7 +23,7 @@ export function isLinearizable(calls: readonly Call[]): boolean {
   const tried = new Set<string>();
   const search = (pending: readonly Step[], catalogue: Catalogue): boolean => {
     if (pending.every(({ isOptional }) => isOptional)) return true;
-    const state = `${pending.map((step) => steps.indexOf(step)).join()} ${JSON.stringify([...catalogue].toSorted())}`;
+    const state = `${pending.map((step) => steps.indexOf(step)).join()} ${JSON.stringify([...catalogue].toSorted(([a], [b]) => a - b))}`;
     if (tried.has(state)) return false;
     tried.add(state);
     const firstEnd = Math.min(...pending.map(({ ended }) => ended));

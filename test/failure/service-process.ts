@@ -77,8 +77,20 @@ export class ServiceProcess implements AsyncDisposable {
     return lines.filter((line) => !line.includes('"audit":')).join('\n');
   }
 
+  /** The times of its log lines so far, in milliseconds by its own clock. */
+  get logTimesMs(): readonly number[] {
+    return [...(this.#program?.stdout ?? '').matchAll(/^\{"level":\d+,"time":(\d+),/gm)].map(([, ms]) =>
+      Number(ms),
+    );
+  }
+
   get isRunning(): boolean {
     return this.#program !== undefined && !this.#program.hasEnded;
+  }
+
+  /** Works with the module of `jumping-clock.ts` only. */
+  moveClock(): void {
+    process.kill(this.pid, 'SIGUSR2');
   }
 
   /** Does the work while the process is stopped, and no call of its threads to the system is in progress. Linux only. */

@@ -30,7 +30,7 @@ const NOBODY_UID = IS_ROOT ? 65_534 : undefined;
 
 const kill: Scenario<SqliteStore> = {
   name: 'SQLite: kill -9 of the service, three times',
-  play: async (stage, store) => killService(stage, await serviceOn(stage, store)),
+  play: async (stage, store) => killService(stage, [await serviceOn(stage, store)]),
 };
 
 const fullDisk: Scenario<SqliteStore> = {

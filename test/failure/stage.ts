@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ask } from './ask.ts';
 import { Load, type LoadOptions } from './load.ts';
 import { type Env, ServiceProcess, type ServiceOptions } from './service-process.ts';
-import { turnOverKeys } from './turn-over-keys.ts';
+import { revocations, turnOverKeys } from './turn-over-keys.ts';
 import { until } from './until.ts';
 
 /** How long the service may take to recover after the storage is back. */
@@ -77,6 +77,13 @@ export class Stage implements AsyncDisposable {
   /** Lets the load run for this long, or for a third of it in the short form. */
   async letRun(seconds: number): Promise<void> {
     await sleep((this.form === 'short' ? 333 : 1000) * seconds);
+  }
+
+  /** Notes how much the history says about revoked keys, which must be something. */
+  expectRevokedKeys({ history }: Load): void {
+    const { keys, uses } = revocations(history);
+    this.expect('revoked keys were used later', uses > 0);
+    this.notes.push(`${keys} API keys revoked under load, ${uses} requests with one after 10 s`);
   }
 
   /** Ends the loads, and then the operators. */

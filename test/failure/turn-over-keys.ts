@@ -2,6 +2,8 @@ import { execFile } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { ROOT, SERVICE } from '../support/process.ts';
+import { REVOKED_WITHIN_MS } from './check-keys.ts';
+import type { History } from './history.ts';
 import type { Load } from './load.ts';
 
 const run = promisify(execFile);
@@ -44,4 +46,15 @@ export async function turnOverKeys(load: Load, databaseUrl: string, signal: Abor
     let isRevoked = false;
     while (!signal.aborted && !isRevoked) isRevoked = await revoke(id);
   }
+}
+
+/** How many keys were revoked, and how many requests with one every service had to refuse. */
+export function revocations({ calls }: History): { readonly keys: number; readonly uses: number } {
+  const revokedAtMs = new Map<string, number>();
+  for (const call of calls) if (call.type === 'key revoked') revokedAtMs.set(call.apiKey, call.ended);
+  const late = calls.filter((call) => {
+    if (!('status' in call) || call.apiKey === undefined) return false;
+    return call.begun > (revokedAtMs.get(call.apiKey) ?? Infinity) + REVOKED_WITHIN_MS;
+  });
+  return { keys: revokedAtMs.size, uses: late.length };
 }
