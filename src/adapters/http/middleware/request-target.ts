@@ -16,7 +16,8 @@ const AUTHORITY = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 /** Refuses a request with an invalid target or host, or with more than one Host or Authorization header. */
 export const checkTarget: Middleware = (ctx, next) => {
   const { req } = ctx;
-  if (!hasPath(ctx)) throw invalidTarget();
+  // A target has no fragment: RFC 9112, section 3.2. Node accepts one, and a proxy may read another path.
+  if (req.url?.includes('#') || !hasPath(ctx)) throw invalidTarget();
   const { hosts, authorizations } = decisiveHeaders(req.rawHeaders);
   if (hosts > 1 || (hosts === 0 && req.httpVersion === '1.1') || !AUTHORITY.test(authority(req))) {
     throw invalidHost();

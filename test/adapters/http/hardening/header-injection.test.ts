@@ -62,7 +62,6 @@ describe('Link holds the meaning of the query, never its text', () => {
     ['status=available&limit=1', 'limit=1&status=available'],
     ['l%69mit=1&&', 'limit=1'],
     ['limit=1&cursor=v1%2E0000000000000000', 'limit=1'],
-    ['limit=1#>;rel=next', 'limit=1'],
   ])('?%s', async (query, meaning) => {
     await using api = await apiWithTwoPets(PUBLIC);
     const answers = await send(api, `GET /v1/pets?${query}`);
@@ -74,6 +73,7 @@ describe('Link holds the meaning of the query, never its text', () => {
   test.each([
     'limit=1%0d%0aX-Evil:%20b',
     'limit=1>',
+    'limit=1#>;rel=next',
     'limit=1%3E;rel=%22next%22',
     'limit=1&status=available%0D%0A%0D%0A',
     'limit=1&status=available">',
