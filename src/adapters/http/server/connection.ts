@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { MAX_BODY_BYTES } from '../wire/limits.ts';
+import { hangUp } from './hang-up.ts';
 import { limitDiscardedBody } from './limit-discarded-body.ts';
 import type { RoundRobin } from './round-robin.ts';
 import { UnparsedInput } from './unparsed-input.ts';
@@ -48,6 +49,12 @@ export class Connection {
       onData: (bytes) => this.#receive(bytes),
       onResume: () => this.#parseOn(),
     });
+    // Node calls this after an answer with `Connection: close`. It would close all of the connection at once, although
+    // the client may still be sending: RFC 9112, section 9.6.
+    socket.destroySoon = () => {
+      this.discardInput();
+      hangUp(socket);
+    };
   }
 
   /** The response to the last request that was parsed. */
