@@ -126,8 +126,12 @@ export class RawConnection {
   }
 }
 
-/** The first answer in the bytes, and its length; `undefined` when it is incomplete. */
-function parseAnswer(bytes: Buffer, method: string): { answer: Answer; length: number } | undefined {
+/**
+ * The first answer in the bytes, and its length; `undefined` when it is incomplete.
+ *
+ * @throws {Error} if the bytes are not strictly an answer
+ */
+export function parseAnswer(bytes: Buffer, method: string): { answer: Answer; length: number } | undefined {
   const head = bytes.indexOf('\r\n\r\n');
   if (head === -1) return undefined;
   const [statusLine = '', ...lines] = bytes.toString('latin1', 0, head).split('\r\n');

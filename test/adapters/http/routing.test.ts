@@ -136,6 +136,9 @@ describe('targets that are not a path', () => {
       ),
     ],
     ['GET http://[::1/v1/pets', bad('the request target is not a URL')],
+    // A target has no fragment: RFC 9112, section 3.2.
+    ['GET /v1/pets#?status=sold', bad('the request target is not a URL')],
+    ['GET http://petstore.example/v1/pets#', bad('the request target is not a URL')],
     ['GET http://user@petstore.example/v1/pets', bad('the request must have one valid Host header')],
     ['GET http:///v1/pets', bad('the request must have one valid Host header')],
     ...[

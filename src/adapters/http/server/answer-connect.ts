@@ -1,6 +1,7 @@
 import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { hangUp } from './hang-up.ts';
 
 /**
  * Hands a CONNECT request to `onRequest` like any other, and closes the connection after its answer. Node has detached
@@ -24,7 +25,7 @@ export function answerConnect(
     response.once('finish', () => {
       response.detachSocket(socket as Socket);
       response.emit('close');
-      socket.end(() => request.socket.destroy());
+      hangUp(socket);
     });
     onRequest(request, response);
   };

@@ -1,9 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { MAX_BODY_BYTES } from '../wire/limits.ts';
+import { hangUp } from './hang-up.ts';
 import { limitDiscardedBody } from './limit-discarded-body.ts';
 import type { RoundRobin } from './round-robin.ts';
-import { UnparsedInput } from './unparsed-input.ts';
+import { HEADERS_END, UnparsedInput } from './unparsed-input.ts';
 
 /** The memory that a parsed request or its unread answer takes, in bytes. A short request was measured at 3 KiB. */
 const REQUEST_BYTES = 4 * 1024;
@@ -39,6 +40,11 @@ export class Connection {
   #isScheduled = false;
   /** The latest answer says `Connection: close` only because of the drain. */
   #isClosedByDrain = false;
+  /**
+   * How many bytes were parsed after the headers of a request that offers another protocol. Node drops the bytes after
+   * the body of such a request. `NaN` if it is not known where the headers end.
+   */
+  #offerBytes = 0;
 
   /** @param socket from the `connection` event of an HTTP server */
   constructor(socket: Socket, options: ConnectionOptions) {
@@ -48,6 +54,12 @@ export class Connection {
       onData: (bytes) => this.#receive(bytes),
       onResume: () => this.#parseOn(),
     });
+    // Node calls this after an answer with `Connection: close`. It would close all of the connection at once, although
+    // the client may still be sending: RFC 9112, section 9.6.
+    socket.destroySoon = () => {
+      this.discardInput();
+      hangUp(socket);
+    };
   }
 
   /** The response to the last request that was parsed. */
@@ -119,9 +131,16 @@ export class Connection {
   /** Parses the input up to the first request that has to wait for an answer. */
   #parseOn(): void {
     while (!this.#input.isEmpty && this.#mayParse()) {
-      this.#input.parsePortion();
-      // Node drops the bytes after a request that offers another protocol. Without them, the rest is meaningless.
-      if (this.#latest?.req.complete && offersUpgrade(this.#latest.req)) this.#input.clear();
+      const before = this.#latest;
+      const isBetweenRequests = before === undefined || before.req.complete;
+      const portion = this.#input.parsePortion();
+      const latest = this.#latest;
+      // Part of the headers of the next request was parsed, or there is no offer.
+      if (latest === undefined || (isBetweenRequests && latest === before) || !offersUpgrade(latest.req))
+        continue;
+      if (latest === before) this.#offerBytes += portion.length;
+      else this.#offerBytes = isBetweenRequests ? bytesAfterHeaders(portion) : NaN;
+      if (latest.req.complete && this.#offerBytes !== bodyBytes(latest.req)) this.#endAfter(latest);
     }
     if (this.#input.isEmpty) this.#input.resume();
     else this.#hold(this.#latest);
@@ -132,6 +151,15 @@ export class Connection {
     if (this.#waiting.length > 0 || this.socket.destroyed) return false;
     const latest = this.#latest;
     return latest === undefined || latest.writableFinished || !latest.req.complete;
+  }
+
+  /** Ends the connection after this answer, because what follows the request is lost. */
+  #endAfter(response: ServerResponse): void {
+    this.discardInput();
+    response.shouldKeepAlive = false;
+    if (response.writableFinished) hangUp(this.socket);
+    // The answer may have been sent before its request was complete, without `Connection: close`.
+    else if (response.headersSent) response.once('finish', () => hangUp(this.socket));
   }
 
   /** Stops reading until this connection's turn after the answer `after`. */
@@ -181,6 +209,17 @@ export class Connection {
 function maxBodyBytes({ headers }: IncomingMessage): number {
   if (headers['transfer-encoding'] !== undefined) return MAX_BODY_BYTES;
   return Math.min(Number(headers['content-length'] ?? 0), MAX_BODY_BYTES);
+}
+
+/** The length of the body as announced, in bytes. `NaN` for chunks. */
+function bodyBytes({ headers }: IncomingMessage): number {
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : NaN;
+}
+
+/** How many bytes follow the first end of headers. `NaN` if there is none. */
+function bytesAfterHeaders(bytes: Buffer): number {
+  const end = bytes.indexOf(HEADERS_END);
+  return end === -1 ? NaN : bytes.length - end - HEADERS_END.length;
 }
 
 /** RFC 9110, section 7.8. */

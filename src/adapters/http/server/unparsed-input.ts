@@ -6,7 +6,8 @@ import type { Socket } from 'node:net';
  */
 const PORTION_BYTES = 256;
 
-const HEADERS_END = '\r\n\r\n';
+/** What ends the headers of a request. */
+export const HEADERS_END = '\r\n\r\n';
 
 export type InputListeners = {
   /** More has arrived. */
@@ -68,15 +69,16 @@ export class UnparsedInput {
     left.copy(this.#bytes);
   }
 
-  /** Parses about 256 bytes, up to the end of a request's headers. */
-  parsePortion(): void {
-    const bytes = this.#bytes;
-    if (bytes === undefined) return;
+  /** Parses about 256 bytes, up to the end of a request's headers, and returns them. Call it when there is input. */
+  parsePortion(): Buffer {
+    const bytes = this.#bytes!;
     const found =
       bytes.length <= PORTION_BYTES ? -1 : bytes.indexOf(HEADERS_END, PORTION_BYTES - HEADERS_END.length);
     const end = found === -1 ? bytes.length : found + HEADERS_END.length;
     this.#bytes = end === bytes.length ? undefined : bytes.subarray(end);
-    this.#parse(bytes.subarray(0, end));
+    const portion = bytes.subarray(0, end);
+    this.#parse(portion);
+    return portion;
   }
 
   /** Reads no more from the client. */

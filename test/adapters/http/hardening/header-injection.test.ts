@@ -73,6 +73,7 @@ describe('Link holds the meaning of the query, never its text', () => {
   test.each([
     'limit=1%0d%0aX-Evil:%20b',
     'limit=1>',
+    'limit=1#>;rel=next',
     'limit=1%3E;rel=%22next%22',
     'limit=1&status=available%0D%0A%0D%0A',
     'limit=1&status=available">',

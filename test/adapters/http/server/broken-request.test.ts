@@ -161,6 +161,23 @@ describe('several requests on a connection', () => {
     expect(answers).toStrictEqual([OK, success(200, '[]'), success(200, '[]'), expected]);
   });
 
+  // RFC 9112, section 9.6. A reset can destroy the answer before the client reads it.
+  test.each([
+    ['with "Connection: close"', LIVEZ.replace('Host', 'Connection: close\r\nHost')],
+    ['to CONNECT', LIVEZ.replace('GET', 'CONNECT')],
+  ])('the last answer, %s, reaches a client that keeps sending', async (_, last) => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    connection.pause();
+    for (const bytes of [last, LIVEZ, LIVEZ, LIVEZ]) {
+      await connection.send(bytes);
+      await api.get('/livez');
+    }
+    connection.resume();
+    expect(await connection.answer()).toMatchObject({ headers: { connection: 'close' } });
+    await connection.closed();
+  });
+
   test('a broken body after a valid request', async () => {
     await using api = await startApi();
     const broken = `${POST}Transfer-Encoding: chunked\r\n\r\nxyz\r\n`;

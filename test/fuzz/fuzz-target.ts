@@ -1,0 +1,63 @@
+import { readdirSync } from 'node:fs';
+import { pino } from 'pino';
+import { readConfig } from '../../src/main/config/config.ts';
+import { start } from '../../src/main/service/start.ts';
+import { PEM_FILES } from '../support/tls/pem-files.ts';
+import { FUZZ_KEY } from './expected-answer.ts';
+import { FUZZ_LIMITS } from './fuzz-limits.ts';
+
+/** What the service holds, as it tells its parent. */
+export type Held = {
+  /** In use after a garbage collection. */
+  readonly heapBytes: number;
+  readonly externalBytes: number;
+  readonly rssBytes: number;
+  /** What keeps the event loop alive, such as sockets and timers. */
+  readonly resources: number;
+  readonly descriptors: number;
+};
+
+export type TargetMessage =
+  | { readonly port: number }
+  | { readonly held: Held }
+  | { readonly failure: string };
+
+/** The service, with short limits, in a process of its own. Its parent asks it what it holds. */
+async function main(databaseUrl: string, tls: boolean): Promise<void> {
+  const tell = (message: TargetMessage) => process.send?.(message);
+  const log = pino(
+    { level: 'warn', base: null },
+    {
+      write: (line: string) => {
+        // Neither a report of connections nor an audit line says that something failed.
+        if (/^\{"level":[56]0/.test(line) && !line.includes('"audit":')) tell({ failure: line });
+      },
+    },
+  );
+  const config = readConfig({
+    PORT: '0',
+    DATABASE_URL: databaseUrl,
+    API_KEYS: FUZZ_KEY,
+    ...(tls && { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key }),
+  });
+  const service = await start(config, log, { limits: FUZZ_LIMITS });
+  process.on('message', () => tell({ held: held() }));
+  process.on('disconnect', () => void service.stop());
+  tell({ port: Number(new URL(service.url).port) });
+}
+
+function held(): Held {
+  // With --expose-gc.
+  globalThis.gc?.();
+  const { heapUsed, external, rss } = process.memoryUsage();
+  return {
+    heapBytes: heapUsed,
+    externalBytes: external,
+    rssBytes: rss,
+    resources: process.getActiveResourcesInfo().length,
+    descriptors: readdirSync('/dev/fd').length,
+  };
+}
+
+const [databaseUrl = 'memory:', tls = 'plain'] = process.argv.slice(2);
+await main(databaseUrl, tls === 'tls');

@@ -1,0 +1,104 @@
+import { Agent, request as httpRequest } from 'node:http';
+import { Agent as TlsAgent, request as httpsRequest } from 'node:https';
+import type { Answer } from '../support/answer.ts';
+import { expectConforms } from '../support/conformance.ts';
+import { ROOT_CERT } from '../support/tls/pem-files.ts';
+import { FUZZ_KEY, type WantedPet } from './expected-answer.ts';
+import type { Address } from './play.ts';
+
+/** The share of the requests that add a pet and read it again. */
+const CREATE_EVERY = 50;
+
+export type StoredPet = WantedPet & { readonly id: bigint };
+
+/** An ordinary client, which gets right answers the whole time. */
+export class SaneClient implements Disposable {
+  readonly #address: Address;
+  readonly #agent: Agent;
+  /** The pets that it added since the last call of {@link takeAdded}. */
+  #added: StoredPet[] = [];
+  #asked = 0;
+
+  constructor(address: Address) {
+    this.#address = address;
+    // A new connection for each request: an idle one can end at the moment of its use.
+    this.#agent = address.tls ? new TlsAgent({ ca: ROOT_CERT }) : new Agent();
+  }
+
+  /** Sends an ordinary request. @throws {Error} if the answer is wrong */
+  async ask(): Promise<void> {
+    if (this.#asked++ % CREATE_EVERY !== 0) {
+      expectEqual((await this.request('GET', '/livez')).body, '{"status":"ok"}');
+      return;
+    }
+    const pet = { name: `sane ${this.#asked}`, categoryId: BigInt(this.#asked), status: 'sold' };
+    const json = `"name":"${pet.name}","categoryId":${pet.categoryId},"status":"${pet.status}"}`;
+    const { body } = await this.request('POST', '/v1/pets', `{${json}`);
+    const id = /^\{"id":(\d+),/.exec(body)?.[1] ?? '';
+    expectEqual(body, `{"id":${id},${json}`);
+    expectEqual((await this.request('GET', `/v1/pets/${id}`)).body, body);
+    this.#added.push({ ...pet, id: BigInt(id) });
+  }
+
+  takeAdded(): readonly StoredPet[] {
+    const added = this.#added;
+    this.#added = [];
+    return added;
+  }
+
+  /** All pets with an id above this one. */
+  async petsAfter(id: bigint): Promise<readonly StoredPet[]> {
+    const pets: StoredPet[] = [];
+    for (let cursor: string | undefined = `v1.${id.toString(16).padStart(16, '0')}`; cursor !== undefined; ) {
+      const answer: Answer = await this.request('GET', `/v1/pets?limit=100&cursor=${cursor}`);
+      pets.push(...parsePets(answer.body));
+      cursor = answer.headers['next-cursor'] as string | undefined;
+    }
+    return pets;
+  }
+
+  async request(method: string, path: string, body?: string): Promise<Answer> {
+    const answer = await new Promise<Answer>((resolve, reject) => {
+      const request = (this.#address.tls ? httpsRequest : httpRequest)(
+        {
+          host: '127.0.0.1',
+          port: this.#address.port,
+          servername: 'localhost',
+          method,
+          path,
+          agent: this.#agent,
+          headers: { authorization: `Bearer ${FUZZ_KEY}`, 'content-type': 'application/json' },
+        },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('error', reject);
+          response.on('end', () => {
+            const { statusCode: status = 0, headers, rawHeaders } = response;
+            resolve({ status, headers, rawHeaders, body: Buffer.concat(chunks).toString() });
+          });
+        },
+      );
+      request.on('error', reject);
+      request.end(body);
+    });
+    expectConforms({ method, path, ...answer });
+    expectEqual(String(answer.status), method === 'POST' ? '201' : '200');
+    return answer;
+  }
+
+  [Symbol.dispose](): void {
+    this.#agent.destroy();
+  }
+}
+
+/** Parses pets with every digit of their numbers. */
+export function parsePets(json: string): readonly StoredPet[] {
+  return JSON.parse(json, (_key, value: unknown, { source = '' }) =>
+    typeof value === 'number' ? BigInt(source) : value,
+  ) as readonly StoredPet[];
+}
+
+function expectEqual(seen: string, expected: string): void {
+  if (seen !== expected) throw new Error(`the sane client expected ${expected} and got ${seen}`);
+}
