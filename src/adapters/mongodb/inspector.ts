@@ -62,7 +62,7 @@ export class MongoInspector implements StorageInspector {
       const document = await this.#read(() => invalid.next());
       if (document === null) return;
       if (name === 'pets' && isReportedByArchive(document)) continue;
-      const id = isLong(document._id) ? `${document._id}` : BSON.EJSON.stringify(document._id);
+      const id = isLong(document._id) ? String(document._id) : BSON.EJSON.stringify(document._id);
       yield { about: `${documentName} ${id.slice(0, 100)}`, problem: 'the validator does not accept it' };
     }
   }
@@ -80,7 +80,7 @@ export class MongoInspector implements StorageInspector {
     }
     const greatestId = greatest === null ? 0n : toBigInt(greatest._id);
     if (toBigInt(last) >= greatestId) return undefined;
-    return `it is ${last}, less than the greatest id of a pet, ${greatestId}`;
+    return `it is ${toBigInt(last)}, less than the greatest id of a pet, ${greatestId}`;
   }
 
   #read<T>(read: () => Promise<T>): Promise<T> {

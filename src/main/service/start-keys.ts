@@ -34,6 +34,10 @@ export async function startKeys(
 ): Promise<StartKeys> {
   if (apiKeys !== undefined) return { known: apiKeys.map(knownKey) };
   const keys = await stored.list();
+  for (const key of keys) {
+    // Its id may be damaged too, and then no request with the key finds it.
+    if (key instanceof DamagedApiKey) log.warn(`a stored API key is damaged and never valid: ${key.id}`);
+  }
   if (keys.length > 0) {
     // No new key here: it would undo what an operator has revoked or let expire.
     if (keys.every((key) => key instanceof DamagedApiKey || apiKeyState(key, now()) !== 'active')) {
