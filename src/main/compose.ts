@@ -8,6 +8,7 @@ import { InMemoryTokenVerifier, type KnownKey } from '../adapters/memory/token-v
 import { fingerprintsOf } from '../adapters/http/wire/idempotency.ts';
 import { StoredTokenVerifier } from '../adapters/tokens/stored-token-verifier.ts';
 import { mintKey } from '../adapters/tokens/token.ts';
+import { CheckSource } from '../application/moving/check-source.ts';
 import { CheckStorage } from '../application/moving/check-storage.ts';
 import { CreateKey, type MintedKey } from '../application/keys/create-key.ts';
 import { EitherTokenVerifier } from '../application/keys/either-token-verifier.ts';
@@ -65,6 +66,7 @@ export type Parts = {
   createKey: CreateKey;
   revokeKey: RevokeKey;
   rotateKey: RotateKey;
+  checkSource: CheckSource;
   checkStorage: CheckStorage;
   copyPets: CopyPets;
   copyKeys: CopyKeys;
@@ -94,6 +96,7 @@ const FACTORIES = {
   revokeKey: (resolve) => new RevokeKey(resolve('keys'), resolve('now')),
   rotateKey: (resolve) => new RotateKey(resolve('keys'), resolve('createKey'), resolve('now')),
 
+  checkSource: (resolve) => new CheckSource(resolve('source'), resolve('sourceKeys')),
   checkStorage: (resolve) =>
     new CheckStorage(
       { archive: resolve('sourceArchive'), keys: resolve('sourceKeys'), inspector: resolve('inspector') },

@@ -2,9 +2,10 @@ import { memoryStorage } from '../adapters/memory/storage.ts';
 import { mongodbStorage } from '../adapters/mongodb/storage.ts';
 import { sqliteStorage } from '../adapters/sqlite/storage.ts';
 import type { Storage, StorageKind } from '../application/ports/storage.ts';
+import { PROGRAM } from './program.ts';
 
 /** The storages that `DATABASE_URL` can name. A new one is a folder of adapters and a line here. */
-export const STORAGES: readonly StorageKind[] = [sqliteStorage, mongodbStorage, memoryStorage];
+export const STORAGES: readonly StorageKind[] = [sqliteStorage, mongodbStorage(PROGRAM), memoryStorage];
 
 /** The storage that the URL names, or `undefined` when the URL has the form of no storage. */
 export function parseDatabaseUrl(url: string, kinds: readonly StorageKind[]): Storage | undefined {

@@ -136,8 +136,8 @@ function petOf(id: bigint): unknown {
   return pet && withoutKey(pet);
 }
 
-function withoutKey({ idempotency: _, ...pet }: ArchivedPet): unknown {
-  return pet;
+function withoutKey({ id, name, categoryId, status }: ArchivedPet): unknown {
+  return { id, name, categoryId, status };
 }
 
 function show(value: unknown): string {

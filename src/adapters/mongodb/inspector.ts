@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { BSON, type Db, type Document, Long } from 'mongodb';
+import { BSON, type Db, type Document } from 'mongodb';
 import { DamagedPet } from '../../application/pets/errors.ts';
 import type { Finding, StorageInspector } from '../../application/ports/storage-inspector.ts';
 import { MAX_PET_ID } from '../../domain/pet.ts';
@@ -9,7 +9,7 @@ import { type CollectionPlan, COLLECTIONS, IDEMPOTENCY_INDEX } from './schema/co
 import { countersOf, petsOf } from './schema/collections.ts';
 import { sharedIdempotencyKeys } from './schema/create-indexes.ts';
 import { indexesOf, isPlanned, stateOf } from './schema/inspect-indexes.ts';
-import { toBigInt } from './schema/long.ts';
+import { isLong, toBigInt } from './schema/long.ts';
 
 const CALL_TIMEOUT_MS = 60_000;
 
@@ -62,7 +62,7 @@ export class MongoInspector implements StorageInspector {
       const document = await this.#read(() => invalid.next());
       if (document === null) return;
       if (name === 'pets' && isReportedByArchive(document)) continue;
-      const id = document._id instanceof Long ? `${document._id}` : BSON.EJSON.stringify(document._id);
+      const id = isLong(document._id) ? String(document._id) : BSON.EJSON.stringify(document._id);
       yield { about: `${documentName} ${id.slice(0, 100)}`, problem: 'the validator does not accept it' };
     }
   }
@@ -75,12 +75,12 @@ export class MongoInspector implements StorageInspector {
     const counter = await this.#read(() => countersOf(this.#db).findOne({ _id: 'pets' }));
     if (counter === null) return 'it is missing';
     const last: unknown = counter.last;
-    if (!(last instanceof Long) || last.isNegative() || toBigInt(last) > MAX_PET_ID) {
+    if (!isLong(last) || last.isNegative() || toBigInt(last) > MAX_PET_ID) {
       return `it must be a long from 0 to ${MAX_PET_ID}`;
     }
     const greatestId = greatest === null ? 0n : toBigInt(greatest._id);
     if (toBigInt(last) >= greatestId) return undefined;
-    return `it is ${last}, less than the greatest id of a pet, ${greatestId}`;
+    return `it is ${toBigInt(last)}, less than the greatest id of a pet, ${greatestId}`;
   }
 
   #read<T>(read: () => Promise<T>): Promise<T> {

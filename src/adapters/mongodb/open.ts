@@ -15,7 +15,7 @@ import { MongoPetArchive } from './pet-archive.ts';
 import { MongoPetRepository } from './pet-repository.ts';
 import { MongoRateLimiter } from './rate-limiter.ts';
 import { indexProblem } from './schema/inspect-indexes.ts';
-import { readVersion, versionProblem } from './schema/schema-version.ts';
+import { DEFAULT_PROGRAM, readVersion, versionProblem } from './schema/schema-version.ts';
 
 /** `/readyz` reports an outage of MongoDB within two seconds. */
 const PROBE_TIMEOUT_MS = 1_500;
@@ -24,22 +24,24 @@ const PROBE_TIMEOUT_MS = 1_500;
  * Opens the storage of a service.
  *
  * @param options.autoMigrate whether to migrate a schema that is missing, older or damaged
+ * @param program how a user calls the program, for hints
  * @throws {StorageSetupError} if MongoDB cannot be reached, or if its schema does not fit this build
  */
 export async function openMongoStorage(
   url: string,
   { autoMigrate, meter }: Pick<ServiceOptions, 'autoMigrate' | 'meter'>,
+  program = DEFAULT_PROGRAM,
 ): Promise<Required<ServiceStorage>> {
   const client = await connect(url, {}, meter);
   return setUp(client, async (db) => {
-    if (autoMigrate && (await schemaProblem(db)) !== undefined) await migrate(url);
-    refuse(await schemaProblem(db));
+    if (autoMigrate && (await schemaProblem(db, program)) !== undefined) await migrate(url);
+    refuse(await schemaProblem(db, program));
     const reads = new ConfirmedReads(db);
     return {
       pets: new MongoPetRepository(db, reads, { meter }),
       keys: new MongoApiKeyRepository(db, reads),
       limiter: new MongoRateLimiter(db),
-      probe: { check: () => check(db, reads) },
+      probe: { check: () => check(db, reads, program) },
       close: () => client.close(),
     };
   });
@@ -48,14 +50,18 @@ export async function openMongoStorage(
 /**
  * Opens the storage for the command line, even while services use it.
  *
+ * @param program how a user calls the program, for hints
  * @throws {StorageSetupError} if MongoDB cannot be reached, or if it has another schema version
  */
-export async function openMongoArchive(url: string): Promise<WritableStorage & CheckableStorage> {
+export async function openMongoArchive(
+  url: string,
+  program = DEFAULT_PROGRAM,
+): Promise<WritableStorage & CheckableStorage> {
   // A count of many pets outlasts any socket timeout. The archive and the keys limit their calls themselves.
   const client = await connect(url, { socketTimeoutMS: 0 });
   return setUp(client, async (db) => {
     // Only the version: a database that has lost an index can still be exported.
-    refuse(versionProblem(await readVersion(db), db.databaseName));
+    refuse(versionProblem(await readVersion(db), db.databaseName, program));
     const reads = new ConfirmedReads(db);
     return {
       archive: new MongoPetArchive(db, reads),
@@ -79,13 +85,13 @@ function refuse(problem: string | undefined): void {
   if (problem !== undefined) throw new StorageSetupError(problem);
 }
 
-async function check(db: Db, reads: ConfirmedReads): Promise<void> {
-  const problem = await reads.read(PROBE_TIMEOUT_MS, () => schemaProblem(db));
+async function check(db: Db, reads: ConfirmedReads, program: string): Promise<void> {
+  const problem = await reads.read(PROBE_TIMEOUT_MS, () => schemaProblem(db, program));
   if (problem !== undefined) throw new StorageUnavailable(problem);
 }
 
 /** @returns what the operator must do before a service can use the schema, in one line */
-async function schemaProblem(db: Db): Promise<string | undefined> {
-  const [version, indexes] = await Promise.all([readVersion(db), indexProblem(db)]);
-  return versionProblem(version, db.databaseName) ?? indexes;
+async function schemaProblem(db: Db, program: string): Promise<string | undefined> {
+  const [version, indexes] = await Promise.all([readVersion(db), indexProblem(db, program)]);
+  return versionProblem(version, db.databaseName, program) ?? indexes;
 }

@@ -4,7 +4,7 @@ import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import type { Idempotency } from '../../application/ports/pet-repository.ts';
 import { MAX_PET_ID, type Pet } from '../../domain/pet.ts';
 import type { PetDocument } from './schema/collections.ts';
-import { toBigInt, toLong } from './schema/long.ts';
+import { isLong, toBigInt, toLong } from './schema/long.ts';
 
 const MAX_ID = toLong(MAX_PET_ID);
 
@@ -46,7 +46,7 @@ export function page(limit: number) {
  * @throws {DamagedPet}
  */
 export function toPet({ _id, name, categoryId, status }: StoredPetDocument): Pet {
-  const fields = { name, categoryId: categoryId instanceof Long ? toBigInt(categoryId) : categoryId, status };
+  const fields = { name, categoryId: isLong(categoryId) ? toBigInt(categoryId) : categoryId, status };
   return parseStoredPet(toBigInt(_id as Long), fields);
 }
 
@@ -89,5 +89,5 @@ export function isWrittenBy(insertToken: UUID, { op }: StoredPetDocument): boole
  * numbers of any type: https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
  */
 export function hasPetId({ _id }: StoredPetDocument): boolean {
-  return _id instanceof Long && _id.greaterThan(Long.ZERO) && _id.lessThanOrEqual(MAX_ID);
+  return isLong(_id) && _id.greaterThan(Long.ZERO) && _id.lessThanOrEqual(MAX_ID);
 }

@@ -1,10 +1,12 @@
 import { type Collection, type Filter, type FindOptions, type Long } from 'mongodb';
+import { DamagedPet } from '../../application/pets/errors.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type { PetQuery } from '../../application/ports/pet-repository.ts';
-import type { Pet } from '../../domain/pet.ts';
+import { type Pet, PET_STATUSES } from '../../domain/pet.ts';
 import { Batcher } from './batcher.ts';
 import { decodePet, petIdIn } from './pet-bytes.ts';
 import { page, PET_FIELDS, petIds } from './pet-document.ts';
+import { PetsWithoutStatus } from './pets-without-status.ts';
 import { STATUS_INDEX } from './schema/collection-plans.ts';
 import type { PetDocument } from './schema/collections.ts';
 import { toBigInt } from './schema/long.ts';
@@ -15,12 +17,14 @@ type PageQuery = PetQuery & { readonly after: bigint };
 /** Reads pets. Calls share round trips, see {@link Batcher}. It does not retry: it rejects with the driver's errors. */
 export class PetReader {
   readonly #pets: Collection<PetDocument>;
+  readonly #withoutStatus: PetsWithoutStatus;
   readonly #lookups = new Batcher((ids: readonly Long[]) => this.#findAll(ids));
   /** By query, while a call waits for it. */
   readonly #pages = new Map<string, Batcher<PageQuery, readonly Pet[]>>();
 
   constructor(pets: Collection<PetDocument>) {
     this.#pets = pets;
+    this.#withoutStatus = new PetsWithoutStatus(pets);
   }
 
   /** @returns the pet as bytes for {@link decodePet} */
@@ -62,7 +66,10 @@ export class PetReader {
     // Without the hint, the planner may scan all pets by id if many of the first ones have the status.
     const hint = status !== undefined && { hint: STATUS_INDEX.name };
     const found = await this.#findBytes(filter, { ...page(limit), ...hint });
-    return Object.freeze(parseStoredPage(found, after, decodePet));
+    const parse = () => Object.freeze(parseStoredPage(found, after, decodePet));
+    if (status === undefined) return parse();
+    const leftOut = (await this.#withoutStatus.ids()).find((id) => id > after);
+    return leftOut === undefined ? parse() : refuseToPass(leftOut, limit, parse);
   }
 
   /** @returns the documents as bytes, to decode one by one */
@@ -70,5 +77,30 @@ export class PetReader {
     const cursor = this.#pets.find(filter, { projection: PET_FIELDS, ...options, raw: true });
     const found: readonly unknown[] = await cursor.toArray();
     return found as readonly Uint8Array[];
+  }
+}
+
+/**
+ * A page of pets with a status, unless it is beyond a pet whose status is unknown.
+ *
+ * @throws {DamagedPet}
+ */
+function refuseToPass(unknown: bigint, limit: number, parse: () => readonly Pet[]): readonly Pet[] {
+  const [pets, error] = outcomeOf(parse);
+  const end = error?.id ?? (pets.length < limit ? undefined : pets.at(-1)?.id);
+  if (end === undefined || unknown < end) {
+    const before = pets.filter(({ id }) => id < unknown);
+    throw new DamagedPet(unknown, `status must be one of ${PET_STATUSES.join(', ')}`, before);
+  }
+  if (error !== undefined) throw error;
+  return pets;
+}
+
+function outcomeOf(parse: () => readonly Pet[]): readonly [pets: readonly Pet[], error?: DamagedPet] {
+  try {
+    return [parse()];
+  } catch (error) {
+    if (error instanceof DamagedPet) return [error.before, error];
+    throw error;
   }
 }

@@ -13,6 +13,7 @@ import { Batcher } from './batcher.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { type Deadline, withDeadline } from './connection/deadline.ts';
 import { duplicateField, rejectedIndexes } from './connection/mongo-errors.ts';
+import { IdempotencyIndex } from './idempotency-index.ts';
 import { IdAllocator } from './id-allocator.ts';
 import { decodePet } from './pet-bytes.ts';
 import { hasPetId, isWrittenBy, toArchivedPet, toPetDocument } from './pet-document.ts';
@@ -39,6 +40,7 @@ export class MongoPetRepository implements PetRepository {
   readonly #reader: PetReader;
   readonly #inserts = new Batcher((documents: readonly PetDocument[]) => this.#insertAll(documents));
   readonly #ids: IdAllocator;
+  readonly #idempotencyIndex: IdempotencyIndex;
   readonly #reads: ConfirmedReads;
   readonly #timeoutMs: number;
   readonly #meter: StorageMeter | undefined;
@@ -47,6 +49,7 @@ export class MongoPetRepository implements PetRepository {
     this.#pets = petsOf(db);
     this.#reader = new PetReader(this.#pets);
     this.#ids = new IdAllocator(countersOf(db), this.#pets, { meter });
+    this.#idempotencyIndex = new IdempotencyIndex(db);
     this.#reads = reads;
     this.#timeoutMs = timeoutMs;
     this.#meter = meter;
@@ -110,6 +113,7 @@ export class MongoPetRepository implements PetRepository {
   }
 
   async #insert(pet: NewPet, idempotency: Idempotency | undefined, deadline: Deadline): Promise<Inserted> {
+    if (idempotency !== undefined) await this.#idempotencyIndex.require(deadline);
     const insertToken = new UUID();
     for (let conflicts = 0; conflicts < MAX_ID_CONFLICTS; conflicts++) {
       const id = await deadline.retry(() => this.#ids.next(deadline));

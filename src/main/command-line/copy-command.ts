@@ -11,19 +11,18 @@ import { UsageError } from './usage-error.ts';
 
 export const copyCommand: Command = {
   async run(given, session) {
-    const { from, to } = given.options;
-    if (from === undefined || to === undefined) throw new UsageError('--from and --to are both required');
-    const sourceStorage = storageOf('--from', from, session);
-    const targetStorage = storageOf('--to', to, session);
+    const { from: fromUrl, to: toUrl } = given.options;
+    if (fromUrl === undefined || toUrl === undefined)
+      throw new UsageError('--from and --to are both required');
+    const sourceStorage = storageOf('--from', fromUrl, session);
+    const targetStorage = storageOf('--to', toUrl, session);
     await using opened = new AsyncDisposableStack();
     const source = opened.adopt(await sourceStorage.openForReading(), (storage) => storage.close());
+    const from = { sourceArchive: source.archive, sourceKeys: source.keys };
+    // Before the target is opened, which creates a missing SQLite file.
+    await compose(from)('checkSource').execute(session.onProgress);
     const target = opened.adopt(await targetStorage.openForWriting(), (storage) => storage.close());
-    const resolve = compose({
-      sourceArchive: source.archive,
-      sourceKeys: source.keys,
-      archive: target.archive,
-      keys: target.keys,
-    });
+    const resolve = compose({ ...from, archive: target.archive, keys: target.keys });
     session.hint = 'run the same command again to continue; what is copied stays';
     // Finds a conflict between keys before the first pet is written.
     await resolve('copyKeys').check();

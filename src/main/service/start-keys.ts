@@ -1,5 +1,4 @@
 import { isIPv4 } from 'node:net';
-import { isSea } from 'node:sea';
 import { type KnownKey, knownKey } from '../../adapters/memory/token-verifier.ts';
 import { mintKey } from '../../adapters/tokens/token.ts';
 import type { MintedKey } from '../../application/keys/create-key.ts';
@@ -7,6 +6,7 @@ import { DamagedApiKey } from '../../application/keys/errors.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import { apiKeyState } from '../../domain/api-key.ts';
 import { type Config, InvalidConfig } from '../config/config.ts';
+import { PROGRAM } from '../program.ts';
 
 type Log = Readonly<Record<'info' | 'warn', (message: string) => void>>;
 
@@ -34,6 +34,10 @@ export async function startKeys(
 ): Promise<StartKeys> {
   if (apiKeys !== undefined) return { known: apiKeys.map(knownKey) };
   const keys = await stored.list();
+  for (const key of keys) {
+    // Its id may be damaged too, and then no request with the key finds it.
+    if (key instanceof DamagedApiKey) log.warn(`a stored API key is damaged and never valid: ${key.id}`);
+  }
   if (keys.length > 0) {
     // No new key here: it would undo what an operator has revoked or let expire.
     if (keys.every((key) => key instanceof DamagedApiKey || apiKeyState(key, now()) !== 'active')) {
@@ -70,8 +74,8 @@ export function sameStartKeys({ apiKeys }: Pick<Config, 'apiKeys'>, made: MadeKe
 /** The label of the key that was made for this start. */
 export const MADE_KEY_LABEL = 'start';
 
-/** The command that creates a key in the storage. A single executable is named as it was called. */
-export const CREATE_KEY = `${isSea() ? process.argv0 : 'npx petstore'} keys create --label NAME`;
+/** The command that creates a key in the storage. */
+export const CREATE_KEY = `${PROGRAM} keys create --label NAME`;
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
-import { aKey } from '../../support/api-keys.ts';
+import { aKey, at } from '../../support/api-keys.ts';
 import { expectDamaged } from '../../contracts/damaged-api-key.ts';
 import { damage, newFile, openService } from '../../support/sqlite.ts';
+
+const CHECKSUM = 'its fields must match its checksum';
 
 describe('a damaged API key in SQLite', () => {
   it.each([
@@ -22,6 +24,11 @@ describe('a damaged API key in SQLite', () => {
     ['expires_at = 8640000000000001', 'expiresAt must be an instant'],
     ['revoked_at = 1.5', 'revokedAt must be an instant'],
     ["last_used_at = x'00'", 'lastUsedAt must be an instant'],
+    ['digest = zeroblob(32)', CHECKSUM],
+    ["scopes = 'pets:write'", CHECKSUM],
+    ['revoked_at = 7', CHECKSUM],
+    ['expires_at = 7', CHECKSUM],
+    ['checksum = 7', CHECKSUM],
     ['requests = 5', 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
     ['requests = 0, seconds = 1', 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
   ])('is not returned: %s', async (change, problem) => {
@@ -43,5 +50,19 @@ describe('a damaged API key in SQLite', () => {
       new DamagedApiKey('with an unreadable id', 'id must be 16 lower-case hex digits'),
     ]);
     expect(await keys.findById(aKey(1).id)).toBeUndefined();
+  });
+
+  it('is accepted neither without its revocation, nor revoked again', async () => {
+    const file = await newFile();
+    const { keys } = await openService(file);
+    await keys.insert(aKey(1));
+    await keys.revoke(aKey(1).id, at(5));
+
+    damage(file, 'UPDATE api_keys SET revoked_at = NULL');
+
+    await expect(keys.findById(aKey(1).id)).rejects.toMatchObject({ kind: 'damaged-api-key' });
+    await expect(keys.revoke(aKey(1).id, at(5))).rejects.toMatchObject({ kind: 'damaged-api-key' });
+    await keys.recordUse(new Map([[aKey(1).id, at(9)]]));
+    await expect(keys.findById(aKey(1).id)).rejects.toMatchObject({ kind: 'damaged-api-key' });
   });
 });

@@ -1,4 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, it } from 'vitest';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { newPet } from '../../../src/domain/pet.ts';
@@ -7,6 +8,8 @@ import { damage, newFile, openService, silentLog } from '../../support/sqlite.ts
 
 const STATUS = 'status must be one of available, pending, sold';
 const INT64 = 'categoryId must be a signed 64-bit integer';
+const CHECKSUM = 'its fields must match its checksum';
+const KEY_CHECKSUM = 'its idempotency key and fingerprint must match their checksum';
 const TEXT = 'name must be a string';
 const CONTROL = 'name must not contain control characters (U+0000 to U+001F, U+007F)';
 
@@ -28,11 +31,19 @@ damagedPetsContract(
     ['no category', 'category_id = NULL', INT64],
     ['a category that is a fraction', 'category_id = 7.5', INT64],
     ['a category that is text', "category_id = 'seven'", INT64],
+    ['another name', "name = 'Tom'", CHECKSUM],
+    ['another category', 'category_id = -category_id', CHECKSUM],
+    ['another status', "status = 'pending'", CHECKSUM],
+    ['another checksum', 'checksum = checksum + 1', CHECKSUM],
+    ['a checksum of another type', "checksum = 'x'", CHECKSUM],
   ],
   [
     ['a short fingerprint', "fingerprint = x'00'", 'fingerprint must be 64 lower-case hex digits'],
     ['no fingerprint', 'fingerprint = NULL', 'fingerprint must be 64 lower-case hex digits'],
     ['no key', 'idempotency_key = NULL', 'idempotency key must be 64 lower-case hex digits'],
+    ['another fingerprint', 'fingerprint = zeroblob(32)', KEY_CHECKSUM],
+    ['another key', 'idempotency_key = zeroblob(32)', KEY_CHECKSUM],
+    ['neither', 'idempotency_key = NULL, fingerprint = NULL', KEY_CHECKSUM],
     ['a key that is text', "idempotency_key = 'x'", 'idempotency key must be 64 lower-case hex digits'],
   ],
 );
@@ -71,4 +82,46 @@ it('accepts a name that contains the replacement character', async () => {
 
   expect(await pets.findById(1n)).toStrictEqual(pet);
   expect(await archive.read(0n, 1)).toStrictEqual([pet]);
+});
+
+it('does not check a row without checksums, which an operator has changed', async () => {
+  const file = await newFile();
+  const { pets } = await openService(file);
+  const pet = await pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
+
+  damage(file, "UPDATE pets SET name = 'Tom', checksum = NULL");
+
+  expect(await pets.findById(1n)).toStrictEqual({ ...pet, name: 'Tom' });
+});
+
+it('reports a pet that its table has lost, but an index has not', async () => {
+  const file = await newFile();
+  const { pets } = await openService(file);
+  await pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
+
+  loseRows(file);
+
+  await expect(pets.findById(1n)).rejects.toMatchObject({ kind: 'damaged-pet', id: 1n });
+  expect(await pets.findById(2n)).toBeUndefined();
+});
+
+/** Empties the table of pets, and leaves its indexes as they are. */
+function loseRows(file: string): void {
+  using db = new DatabaseSync(file, { timeout: 1_000 });
+  db.enableDefensive(false);
+  db.exec(`CREATE TABLE empty (a);
+    PRAGMA writable_schema = ON;
+    UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'empty') WHERE name = 'pets';
+    PRAGMA writable_schema = RESET`);
+}
+
+it('gives no reserved id after the counter has lost it', async () => {
+  const file = await newFile();
+  const { pets, archive } = await openService(file);
+  await archive.reserve(70n);
+
+  damage(file, "UPDATE sqlite_sequence SET seq = 6 WHERE name = 'pets'");
+
+  expect(await archive.lastId()).toBe(70n);
+  expect(await pets.insert(newPet({ name: 'Rex', categoryId: 7n }))).toMatchObject({ id: 71n });
 });

@@ -203,9 +203,10 @@ describe.skipIf(mongo === undefined)(
         const to = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
 
         const interrupt = begin(['copy', '--from', url, '--to', to]);
-        // The first finds are for the version, the proof of the primary, the keys, three for the greatest and the last
-        // id, and two for the comparison; then they are batches.
-        const interrupted = await interrupt(await stopAt(proxy, 'find', 11));
+        // The first finds are for the version and the proof of the primary. The check of the source then takes one for
+        // the keys, three for the greatest and the last id, and six batches. The copy takes the first four again and
+        // two for the comparison; then they are batches.
+        const interrupted = await interrupt(await stopAt(proxy, 'find', 21));
         expect(interrupted).toStrictEqual(outcome('; what is copied stays'));
         const before = (await everythingIn(to)).length;
         expect(before).toBeLessThan(PETS.length);

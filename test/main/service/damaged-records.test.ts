@@ -71,6 +71,9 @@ describe('a damaged pet in SQLite', () => {
     const source = await sqliteWith(PETS);
     const from = await fails(['copy', '--from', `sqlite:${await damagedFile()}`, '--to', `sqlite:${source}`]);
     expect([from.stdout, from.stderr]).toStrictEqual(['', LINE]);
+    const missing = await newFile();
+    await fails(['copy', '--from', `sqlite:${await damagedFile()}`, '--to', `sqlite:${missing}`]);
+    expect(await readdir(dirname(missing))).toStrictEqual([]);
     const to = await fails(['copy', '--from', `sqlite:${source}`, '--to', `sqlite:${await damagedFile()}`]);
     expect([to.stdout, to.stderr]).toStrictEqual(['', LINE]);
   });
@@ -165,7 +168,9 @@ describe('a damaged API key', () => {
 
   it('is not copied', async () => {
     const { DATABASE_URL, bad } = await withKeys();
-    const program = await fails(['copy', '--from', DATABASE_URL, '--to', `sqlite:${await newFile()}`]);
+    const target = await newFile();
+    const program = await fails(['copy', '--from', DATABASE_URL, '--to', `sqlite:${target}`]);
     expect([program.stdout, program.stderr]).toStrictEqual(['', lineOf(bad.id)]);
+    expect(await readdir(dirname(target))).toStrictEqual([]);
   });
 });

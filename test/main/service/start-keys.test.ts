@@ -8,6 +8,7 @@ import { CreateKey } from '../../../src/application/keys/create-key.ts';
 import { RevokeKey } from '../../../src/application/keys/revoke-key.ts';
 import { SCOPES } from '../../../src/domain/api-key.ts';
 import { type StartKeys, startKeys } from '../../../src/main/service/start-keys.ts';
+import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
 import { InvalidConfig, readConfig } from '../../../src/main/config/config.ts';
 
 const KEY = '0123456789abcdef';
@@ -129,6 +130,19 @@ describe('with a key in the storage, in any state', () => {
       'info: the API keys are in the storage, which knows only their digests; ' +
         'for another one run: npx petstore keys create --label NAME',
       'warn: no API key is valid now; run: npx petstore keys create --label NAME',
+    ]);
+  });
+
+  it('a damaged one is named, because a request with it may not find it', async () => {
+    const lines: string[] = [];
+    const log = { info: () => {}, warn: (message: string) => void lines.push(message) };
+    const stored = { list: async () => [new DamagedApiKey('0123456789abcdef', 'label must be there')] };
+
+    await startKeys(readConfig({}), stored, { now, log });
+
+    expect(lines).toStrictEqual([
+      'a stored API key is damaged and never valid: 0123456789abcdef',
+      'no API key is valid now; run: npx petstore keys create --label NAME',
     ]);
   });
 });

@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Db, Document } from 'mongodb';
 import { isServerError } from '../connection/server-error-codes.ts';
 import { COLLECTIONS, type IndexPlan } from './collection-plans.ts';
-import { MIGRATE_HINT } from './schema-version.ts';
 
 /** An index as the server describes it. */
 export type IndexInfo = {
@@ -47,7 +46,7 @@ export function isPlanned(info: IndexInfo, plan: IndexPlan): boolean {
 }
 
 /** @returns what the operator must do, in one line; `undefined` if every required index is ready */
-export async function indexProblem(db: Db): Promise<string | undefined> {
+export async function indexProblem(db: Db, program: string): Promise<string | undefined> {
   const problems = COLLECTIONS.filter(({ indexes }) => indexes.length > 0).map(
     async ({ name: collection, indexes }) => {
       const existing = await indexesOf(db, collection);
@@ -59,7 +58,7 @@ export async function indexProblem(db: Db): Promise<string | undefined> {
   const all = (await Promise.all(problems)).flat();
   return all.length === 0
     ? undefined
-    : `in the database "${db.databaseName}" ${all.join(', ')}; ${MIGRATE_HINT}`;
+    : `in the database "${db.databaseName}" ${all.join(', ')}; run: ${program} migrate`;
 }
 
 /** Completes a sentence about the collection of an index that is not as planned. */

@@ -1,4 +1,4 @@
-import { Long } from 'mongodb';
+import { Long, Timestamp } from 'mongodb';
 import { INT64_MAX, INT64_MIN, isInt64 } from '../../../domain/int64.ts';
 
 /**
@@ -9,6 +9,11 @@ import { INT64_MAX, INT64_MIN, isInt64 } from '../../../domain/int64.ts';
 export function toLong(value: bigint): Long {
   if (!isInt64(value)) throw new RangeError(`${value} is not between ${INT64_MIN} and ${INT64_MAX}`);
   return Long.fromBigInt(value);
+}
+
+/** The class of a BSON timestamp, which is another type, extends that of a long. */
+export function isLong(value: unknown): value is Long {
+  return value instanceof Long && !(value instanceof Timestamp);
 }
 
 /** Five times as fast as `Long.toBigInt`, which converts through a string. */

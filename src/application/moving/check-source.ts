@@ -1,0 +1,32 @@
+import { throwIfDamaged } from '../keys/parse-stored-api-key.ts';
+import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
+import type { PetSource } from '../ports/pet-source.ts';
+import type { OnProgress } from '../ports/progress.ts';
+import { prefetch } from './prefetch.ts';
+
+/** Reads everything that a copy will read. A copy from a damaged storage then fails before its target is created. */
+export class CheckSource {
+  readonly #source: PetSource;
+  readonly #keys: Pick<ApiKeyRepository, 'list'>;
+
+  constructor(source: PetSource, keys: Pick<ApiKeyRepository, 'list'>) {
+    this.#source = source;
+    this.#keys = keys;
+  }
+
+  /**
+   * @throws {DamagedPet}
+   * @throws {DamagedApiKey}
+   * @throws {StorageUnavailable}
+   */
+  async execute(onProgress: OnProgress): Promise<void> {
+    const keys = await this.#keys.list();
+    keys.forEach(throwIfDamaged);
+    const survey = await this.#source.survey(onProgress);
+    let done = 0;
+    for await (const pets of prefetch(this.#source.read(0n, survey))) {
+      done += pets.length;
+      onProgress({ doing: 'checking', done, total: Math.max(done, survey.count) });
+    }
+  }
+}
