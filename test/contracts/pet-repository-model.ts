@@ -121,6 +121,7 @@ const together = fc
         if (outcome.status === 'fulfilled') continue;
         expect(outcome.reason).toBeInstanceOf(IdempotencyKeyReused);
         const known = model.ofKey(once!.key);
+        expect(known).toBeDefined();
         expect(known?.idempotency?.fingerprint).not.toBe(once!.fingerprint);
       }
     }),

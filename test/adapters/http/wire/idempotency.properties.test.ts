@@ -8,7 +8,7 @@ import { holds } from '../../../properties/holds.ts';
 
 const rex: PetDraft = { name: 'Rex', categoryId: 7n };
 
-/** What the header means: the key, or `undefined` when it is refused. RFC 9651, section 3.3.3, character by character. */
+/** The key that the header means, or `undefined` when it is refused. RFC 9651, section 3.3.3, read step by step. */
 function meaning(header: string): string | undefined {
   const isVisible = (character: string) => character > ' ' && character < '\u007f';
   const fits = (key: string) => (key.length >= 1 && key.length <= 255 ? key : undefined);
