@@ -7,9 +7,11 @@ import { parseDatabaseUrl, STORAGES } from '../../src/main/storages.ts';
 import { readConfig } from '../../src/main/config/config.ts';
 import { type Service, start } from '../../src/main/service/start.ts';
 import { apiKeyRepositoryContract } from '../contracts/api-key-repository.ts';
+import { apiKeyRepositoryModel } from '../contracts/api-key-repository-model.ts';
 import { idempotencyContract } from '../contracts/idempotency.ts';
 import { petArchiveContract } from '../contracts/pet-archive.ts';
 import { type PetStore, petRepositoryContract } from '../contracts/pet-repository.ts';
+import { petRepositoryModel } from '../contracts/pet-repository-model.ts';
 import { ask, KEY } from '../support/client.ts';
 import { Command } from '../support/command.ts';
 import { JsonApiKeyRepository } from '../support/json-file/api-key-repository.ts';
@@ -33,6 +35,27 @@ apiKeyRepositoryContract('JSON file', async () => {
   const another = async () => new JsonApiKeyRepository(new JsonFile(path));
   return { keys: await another(), another, close: remove };
 });
+petRepositoryModel(
+  'JSON file',
+  async () => {
+    const path = await removedAfterTest();
+    return {
+      async open() {
+        const pets = new JsonPetRepository(new JsonFile(path));
+        return { pets, archive: pets };
+      },
+    };
+  },
+  { runs: 5, processes: 'many' },
+);
+apiKeyRepositoryModel(
+  'JSON file',
+  async () => {
+    const path = await removedAfterTest();
+    return { open: async () => ({ keys: new JsonApiKeyRepository(new JsonFile(path)) }) };
+  },
+  { runs: 5, processes: 'many' },
+);
 
 describe('a service on a new storage', () => {
   it('keeps its pets and API keys across a restart', async () => {
@@ -88,6 +111,12 @@ describe('a service on a new storage', () => {
 async function newFile() {
   const { path, remove } = await temporaryDirectory('json-file');
   return { path: join(path, 'pets.json'), remove };
+}
+
+async function removedAfterTest(): Promise<string> {
+  const { path, remove } = await newFile();
+  onTestFinished(remove);
+  return path;
 }
 
 async function open(lastId = 0n): Promise<PetStore> {

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
 import { int64, text } from './arbitraries.ts';
 
-const digits = (maxLength: number) => fc.string({ unit: fc.constantFrom(...'00123456789'), maxLength });
+const digits = (maxLength: number) =>
+  fc.string({ unit: fc.constantFrom(...'00123456789'.split('')), maxLength });
 
 /** Any JSON number, many of them near int64. */
 export const numberText = fc.oneof(
@@ -24,7 +25,8 @@ export const numberText = fc.oneof(
     .map(([value, off, shift, e]) => {
       const [, sign = '', whole = ''] = /^(-?)(\d+)$/.exec(String(value + off)) ?? [];
       const padded = whole.padStart(shift + 1, '0');
-      return `${sign}${padded.slice(0, -shift || undefined)}${shift === 0 ? '' : `.${padded.slice(-shift)}`}${e}${shift}`;
+      const point = shift === 0 ? '' : `.${padded.slice(-shift)}`;
+      return `${sign}${padded.slice(0, -shift || undefined)}${point}${e}${shift}`;
     }),
   fc.tuple(int64, fc.nat(25)).map(([value, zeros]) => `${value * 10n ** BigInt(zeros)}e-${zeros}`),
 );

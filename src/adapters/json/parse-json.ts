@@ -38,7 +38,8 @@ const STRING = /("[^"\\]*(?:\\.[^"\\]*)*")([ \t\n\r]*:)?/g;
 /**
  * Valid JSON without needless escapes in its keys. V8 reads `"\u0073tatus"` as `"\\u0073"` if an earlier text had that
  * key at its place, so one client could change what another one stores: https://github.com/nodejs/node/issues/63785.
- * Keys that need an escape, for a quotation mark, a backslash or a control character, can still be taken for each other.
+ * Keys that need an escape, for a quotation mark, a backslash or a control character, can still be confused with each
+ * other.
  */
 function withPlainKeys(text: string): string {
   return text.replaceAll(STRING, (match, key: string, colon?: string) =>

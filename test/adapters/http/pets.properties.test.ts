@@ -123,8 +123,9 @@ describe('any query of listPets', () => {
     await using api = await startApi({ pets });
     await holds(
       fc.asyncProperty(query, async (sent) => {
-        const head = `GET /v1/pets?${sent} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${api.key}\r\n\r\n`;
-        const [answer, ...more] = await api.raw(Buffer.from(head, 'latin1'));
+        const headers = `Host: a\r\nConnection: close\r\nAuthorization: Bearer ${api.key}\r\n`;
+        const request = `GET /v1/pets?${sent} HTTP/1.1\r\n${headers}\r\n`;
+        const [answer, ...more] = await api.raw(Buffer.from(request, 'latin1'));
         expect(more).toStrictEqual([]);
         const { problems, limit = '20', status, cursor } = read(sent);
         // RFC 3986, section 3.4, and RFC 9112, section 3.2: not in a query.
@@ -172,7 +173,12 @@ const post = fc
       const known = bare === undefined ? undefined : keys.get(bare);
       const draft = isRetry && known !== undefined ? known.draft : fresh;
       const { name, categoryId, status } = draft;
-      const body = `{${spell('status', bits)}:${spell(status, bits)},"name":${spell(name, bits >> 1)},"categoryId":${categoryId}}`;
+      const fields = [
+        `${spell('status', bits)}:${spell(status, bits)}`,
+        `"name":${spell(name, bits >> 1)}`,
+        `"categoryId":${categoryId}`,
+      ];
+      const body = `{${fields.join(',')}}`;
       const answer = await api.post(body, key === undefined ? {} : { 'idempotency-key': key });
       if (known !== undefined && draft !== known.draft && !sameDraft(draft, known.draft)) {
         expect([answer.status, codeOf(answer)]).toStrictEqual([422, 'IDEMPOTENCY_KEY_REUSED']);

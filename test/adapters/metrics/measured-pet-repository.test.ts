@@ -1,9 +1,11 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
+import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { MeasuredPetRepository } from '../../../src/adapters/metrics/measured-pet-repository.ts';
 import { StorageMetrics } from '../../../src/adapters/metrics/storage-metrics.ts';
 import { idempotencyContract } from '../../contracts/idempotency.ts';
 import { petRepositoryContract } from '../../contracts/pet-repository.ts';
+import { petRepositoryModel } from '../../contracts/pet-repository-model.ts';
 import { idempotencyFor, petsAfter } from '../../support/archived-pets.ts';
 import { nonZero, seriesOf } from '../../support/metrics.ts';
 
@@ -14,6 +16,15 @@ const LACKS = { another: 'the repository is the store' };
 
 petRepositoryContract('measured', open, LACKS);
 idempotencyContract('measured', open, LACKS);
+petRepositoryModel(
+  'measured',
+  async () => {
+    const archive = new InMemoryPetRepository();
+    const pets = new MeasuredPetRepository(archive, new StorageMetrics(new Registry()));
+    return { open: async () => ({ pets, archive }) };
+  },
+  { runs: 10, processes: 'one' },
+);
 
 describe('a measured repository of pets', () => {
   it('counts each operation under its name', async () => {

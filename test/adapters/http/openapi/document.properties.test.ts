@@ -237,8 +237,8 @@ const create =
 const get = (path: string) => (api: Api) => api.get(`/v1${path}`);
 
 /**
- * Where the service accepts or refuses more than the keywords of the document say. Each has its rule, which the words of
- * the document or the page of its rules state.
+ * Where the service accepts or refuses more than the keywords of the document say. The words of the document or the page
+ * of its rules state the rule.
  */
 const BEYOND: readonly (readonly [
   what: string,

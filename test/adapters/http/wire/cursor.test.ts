@@ -2,10 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { decodeCursor, encodeCursor } from '../../../../src/adapters/http/wire/cursor.ts';
 import { INT64_MAX, INT64_MIN } from '../../../../src/domain/int64.ts';
 
-test.each([0n, 1n, -1n, 20n, 2n ** 53n + 1n, INT64_MAX, INT64_MIN])('%s survives a round trip', (id) => {
-  expect(decodeCursor(encodeCursor(id))).toBe(id);
-});
-
 test('the form of version 1 stays as it is: a cursor never expires', () => {
   expect([20n, -1n, INT64_MAX, INT64_MIN].map(encodeCursor)).toStrictEqual([
     'v1.0000000000000014',
@@ -13,13 +9,6 @@ test('the form of version 1 stays as it is: a cursor never expires', () => {
     'v1.7fffffffffffffff',
     'v1.8000000000000000',
   ]);
-});
-
-test('a cursor needs no encoding in a URL', () => {
-  for (const id of [INT64_MAX, INT64_MIN, 0n]) {
-    const cursor = encodeCursor(id);
-    expect(encodeURIComponent(cursor)).toBe(cursor);
-  }
 });
 
 describe('text that encodeCursor never produces', () => {
@@ -37,15 +26,5 @@ describe('text that encodeCursor never produces', () => {
     ['hexadecimal as JavaScript has it', `v1.0x${made.slice(5)}`],
   ])('%s', (_, cursor) => {
     expect(decodeCursor(cursor)).toBeUndefined();
-  });
-
-  test('with one character changed, it is another id or none', () => {
-    for (let at = 0; at < made.length; at++) {
-      for (const character of 'AZaz09-_.=') {
-        const changed = made.slice(0, at) + character + made.slice(at + 1);
-        const id = decodeCursor(changed);
-        expect(id === undefined || encodeCursor(id) === changed, changed).toBe(true);
-      }
-    }
   });
 });

@@ -1,0 +1,99 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { RateLimiter } from '../../src/application/ports/rate-limiter.ts';
+import { RATE_LIMIT_MAX_REQUESTS, RATE_LIMIT_MAX_SECONDS } from '../../src/domain/api-key.ts';
+import { holds } from '../properties/holds.ts';
+import { command as commandOf } from './model.ts';
+
+type Limiters = {
+  /** Share their counts. */
+  readonly limiters: readonly RateLimiter[];
+  /** Moves the clock of the limiters. Absent when they have the clock of a server: then no window ends. */
+  advance?(ms: number): void;
+};
+
+type Model = { nowMs: number; readonly windows: Map<string, { count: number; readonly startMs: number }> };
+const command = commandOf<Model, Limiters>;
+
+/** Few keys and few limits, so they meet again. */
+const key = fc.oneof(
+  { weight: 4, arbitrary: fc.constantFrom('tom', 'ann', '1/60:tom', '__proto__') },
+  fc.string(),
+);
+
+const take = (seconds: fc.Arbitrary<number>) =>
+  fc
+    .record({
+      who: fc.nat(3),
+      key,
+      requests: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.constant(RATE_LIMIT_MAX_REQUESTS)),
+      seconds,
+      times: fc.integer({ min: 1, max: 6 }),
+    })
+    .map(({ who, key: id, requests, seconds: length, times }) =>
+      command(
+        `take ${times} times ${requests}/${length} of ${fc.stringify(id)} by ${who}`,
+        async ({ nowMs, windows }, { limiters, advance }) => {
+          const name = JSON.stringify([id, requests, length]);
+          const last = windows.get(name);
+          const isOver = last === undefined || nowMs >= last.startMs + length * 1_000;
+          const window = isOver ? { count: 0, startMs: nowMs } : last;
+          windows.set(name, window);
+          const takers = Array.from({ length: times }, (_, n) => limiters[(who + n) % limiters.length]!);
+          const taken = await Promise.all(
+            takers.map((limiter) => limiter.take(id, { requests, seconds: length })),
+          );
+          const left = Array.from(taken, () => requests - ++window.count);
+          const untilEnd = Math.ceil(length - (nowMs - window.startMs) / 1_000);
+          for (const [at, { allowed, remaining, resetSeconds }] of taken
+            .toSorted((a, b) => b.remaining - a.remaining || Number(b.allowed) - Number(a.allowed))
+            .entries()) {
+            expect([allowed, remaining]).toStrictEqual([left[at]! >= 0, Math.max(0, left[at]!)]);
+            if (advance !== undefined) expect(resetSeconds).toBe(Math.min(length, untilEnd));
+            else expect(resetSeconds).toSatisfy((reset: number) => reset >= 1 && reset <= length);
+          }
+        },
+      ),
+    );
+
+const advance = fc
+  .oneof(
+    fc.integer({ min: 0, max: 90_000 }),
+    fc.constantFrom(999, 1_000, 9_999, 10_000, 60_000),
+    fc.double({ min: 0, max: 2_000, noNaN: true }),
+  )
+  .map((ms) =>
+    command(`advance ${ms} ms`, async (model, limiters) => {
+      model.nowMs += ms;
+      limiters.advance?.(ms);
+    }),
+  );
+
+/**
+ * Random calls of {@link RateLimiter} agree with counts in a map.
+ *
+ * @param create creates limiters that have counted nothing
+ * @param runs how many sequences of up to 20 steps `npm test` tries
+ */
+export function rateLimiterModel(
+  name: string,
+  create: () => Promise<Limiters>,
+  { runs, hasClock }: { readonly runs: number; readonly hasClock: boolean },
+): void {
+  const seconds = hasClock
+    ? fc.constantFrom(1, 10, 60, RATE_LIMIT_MAX_SECONDS)
+    : fc.constantFrom(3_600, RATE_LIMIT_MAX_SECONDS);
+
+  describe(`RateLimiter model: ${name}`, () => {
+    it('counts like a map would, whatever the calls', async () => {
+      const commands = [take(seconds), take(seconds), ...(hasClock ? [advance] : [])];
+      await holds(
+        fc.asyncProperty(fc.commands(commands, { maxCommands: 20, size: 'max' }), async (calls) => {
+          const real = await create();
+          await fc.asyncModelRun(() => ({ model: { nowMs: 0, windows: new Map() }, real }), calls);
+        }),
+        runs,
+      );
+    });
+  });
+}
