@@ -42,6 +42,8 @@ type Duplicate = { readonly index: number; readonly code: number; readonly keyPa
 export class MongoCollectionModel {
   readonly #client: MongoClientModel;
   readonly #name: string;
+  /** Calls of `findOneAndUpdate` that have not settled. */
+  #updates = 0;
   /** When queries began. */
   readonly #findsMs: number[] = [];
 
@@ -100,7 +102,13 @@ export class MongoCollectionModel {
   }
 
   async findOneAndUpdate(filter: Document, update: Document): Promise<Document | null> {
-    return this.#send('findOneAndUpdate', (member) => this.#update(member, filter, update), true);
+    this.#updates++;
+    this.#checkUpdates();
+    try {
+      return await this.#send('findOneAndUpdate', (member) => this.#update(member, filter, update), true);
+    } finally {
+      this.#updates--;
+    }
   }
 
   /** Only as `raiseCounter` uses it. */
@@ -195,11 +203,18 @@ export class MongoCollectionModel {
   /** Lookups of keys share queries. A retry is another query, and those that wait for a confirmation begin together. */
   #checkRate(): void {
     const { simulation, elections } = this.#client;
-    const { nowMs, weather } = simulation;
+    const { nowMs, isMild, weather } = simulation;
     this.#findsMs.push(nowMs);
-    const isCalm = weather.faults === 0 && weather.delays === 0 && elections === 0;
+    const isCalm = isMild && weather.faults === 0 && elections === 0;
     const tookMs = nowMs - (this.#findsMs.at(-4) ?? -Infinity);
     simulation.check(!isCalm || tookMs >= MIN_PAUSES_MS, () => `four lookups of keys within ${tookMs} ms`);
+  }
+
+  /** While nothing is lost, a process has one update of the counter in flight. */
+  #checkUpdates(): void {
+    const { simulation } = this.#client;
+    const mayBeAbandoned = !simulation.isMild || this.#name !== 'counters' || this.#client.lostElsewhere > 0;
+    simulation.check(mayBeAbandoned || this.#updates === 1, () => `${this.#updates} updates of the counter at once`);
   }
 
   /** The counter gives no id twice, even though the primary key would refuse the second use. */

@@ -55,8 +55,8 @@ export class PetCallers {
   async start(): Promise<void> {
     const { random } = this.#simulation;
     const work = this.#store.repositories.keys().flatMap((process) => {
-      const callers = numbers(random.integer(1, 6));
-      return callers.map(() => this.#work(process, random.integer(1, 6)));
+      const callers = numbers(random.integer(1, 4));
+      return callers.map(() => this.#work(process, random.integer(1, 4)));
     });
     await Promise.all(work);
     this.#simulation.calm();
@@ -118,7 +118,7 @@ export class PetCallers {
       () => this.#list(repository, process),
       () => this.#walk(repository, process),
       async () => {
-        const size = random.chance(0.001) ? 1_100 : random.integer(2, 20);
+        const size = random.chance(0.001) ? 1_100 : random.integer(2, 12);
         await Promise.all(numbers(size).map(() => this.#insert(repository)));
       },
     ];

@@ -27,6 +27,8 @@ type Weather = {
 export class Simulation {
   readonly random: SeededRandom;
   weather: Weather;
+  /** Nothing takes long, and few calls to the outside fail. */
+  readonly isMild: boolean;
   /** What happened, in order. */
   readonly trace: string[] = [];
   readonly violations: string[] = [];
@@ -48,6 +50,8 @@ export class Simulation {
       delays: this.random.pick([0, 0.02, 0.1, 0.3]),
       stalls: this.random.pick([0, 0, 0.01, 0.05]),
     };
+    const { faults, delays, stalls } = this.weather;
+    this.isMild = faults <= 0.1 && delays === 0 && stalls === 0;
   }
 
   /** The virtual clock, which `performance.now()` shows. */
