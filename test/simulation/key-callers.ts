@@ -113,7 +113,8 @@ export class KeyCallers {
       const key = random.pick(this.#keys);
       const action = random.next();
       if (action < 0.6) await this.#verify(verifier, key);
-      else if (action < 0.7) await Promise.all(numbers(random.integer(2, 9)).map(() => this.#verify(verifier, key)));
+      else if (action < 0.7)
+        await Promise.all(numbers(random.integer(2, 9)).map(() => this.#verify(verifier, key)));
       else if (action < 0.8) await this.#verifyUnknown(verifier);
       else if (action < 0.9) await this.#end(repository, key);
       else await this.#make('record uses', () => verifier.recordUses());
@@ -140,7 +141,9 @@ export class KeyCallers {
     const wasGood = key.isInserted && !key.isForged && !key.isEnding;
     const stalledMs = simulation.stalledMs - key.stalledMs;
     const isOver = beganAtMs > key.endedAtMs + this.#store.acceptedMs() + stalledMs;
-    const { name, value, failed } = await this.#make(`verify ${key.label}`, () => verifier.verify(key.minted.token));
+    const { name, value, failed } = await this.#make(`verify ${key.label}`, () =>
+      verifier.verify(key.minted.token),
+    );
     if (failed !== undefined) return;
     if (value === undefined) {
       simulation.check(!wasGood || key.isEnding, () => `${name}: a valid key was refused`);

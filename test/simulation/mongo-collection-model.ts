@@ -70,16 +70,16 @@ export class MongoCollectionModel {
   }
 
   async insertOne(document: Document): Promise<void> {
-    let duplicate: Duplicate | undefined;
+    let refused: Duplicate | undefined;
     const notDurable = () =>
       new MongoWriteConcernError({
         ok: 1,
         writeConcernError: WRITE_CONCERN_TIMEOUT,
-        ...(duplicate !== undefined && { writeErrors: [duplicate] }),
-      } as unknown as ConstructorParameters<typeof MongoWriteConcernError>[0]);
+        ...(refused !== undefined && { writeErrors: [refused] }),
+      });
     const execute = (member: Member) => {
-      duplicate = this.#store(member, document, 0);
-      if (duplicate !== undefined) throw new MongoServerError({ message: 'duplicate key', ...duplicate });
+      refused = this.#store(member, document, 0);
+      if (refused !== undefined) throw new MongoServerError({ message: 'duplicate key', ...refused });
     };
     await this.#send('insertOne', execute, true, { notDurable });
   }
@@ -92,7 +92,7 @@ export class MongoCollectionModel {
     const execute = (member: Member) => {
       const duplicates = documents
         .map((document, index) => this.#store(member, document, index))
-        .filter((duplicate) => duplicate !== undefined);
+        .filter((refused) => refused !== undefined);
       if (duplicates.length > 0) {
         throw bulkError({ message: 'duplicate key', code: DUPLICATE_KEY, writeErrors: duplicates }, false);
       }
@@ -128,7 +128,9 @@ export class MongoCollectionModel {
     const execute = (member: Member) => {
       for (const operation of operations) {
         if (!('updateOne' in operation)) throw new Error('the model knows only updateOne');
-        const { filter, update } = operation.updateOne as unknown as Readonly<Record<'filter' | 'update', Document>>;
+        const { filter, update } = operation.updateOne as unknown as Readonly<
+          Record<'filter' | 'update', Document>
+        >;
         this.#update(member, filter, update);
       }
     };
@@ -144,7 +146,8 @@ export class MongoCollectionModel {
       changed[field] = (found[field] as Long).add(by);
     }
     for (const [field, value] of Object.entries($min as Document)) {
-      if (found[field] === undefined || (compare(value, found[field]) ?? 0) < 0) changed[field] = value as unknown;
+      if (found[field] === undefined || (compare(value, found[field]) ?? 0) < 0)
+        changed[field] = value as unknown;
     }
     const hasNoEffect =
       (set.flaw === 'leases-twice' && 'last' in $inc) || (set.flaw === 'forgets-ends' && 'revokedAt' in $min);
@@ -158,10 +161,10 @@ export class MongoCollectionModel {
     const stored = member.latest(this.#name);
     const existing = stored.get(String(document['_id']));
     if (existing !== undefined) this.#checkOneOwner(existing, document);
-    if (flaw !== 'leases-twice' && existing !== undefined) return duplicate(index, '_id');
+    if (flaw !== 'leases-twice' && existing !== undefined) return refusal(index, '_id');
     const key: unknown = document['idem']?.k;
     const isTaken = key !== undefined && stored.values().some((other) => other['idem']?.k === key);
-    if (isTaken && flaw !== 'forgets-keys') return duplicate(index, 'idem.k');
+    if (isTaken && flaw !== 'forgets-keys') return refusal(index, 'idem.k');
     this.#append(member, document);
     return undefined;
   }
@@ -179,7 +182,8 @@ export class MongoCollectionModel {
     const documents = isLocal ? member.latest(this.#name) : member.shown(this.#name);
     const found = candidates(documents, filter).filter((document) => matches(document, filter));
     const direction = options.sort?.['_id'];
-    if (direction !== undefined) found.sort((one, other) => direction * (compare(one['_id'], other['_id']) ?? 0));
+    if (direction !== undefined)
+      found.sort((one, other) => direction * (compare(one['_id'], other['_id']) ?? 0));
     const limited = found.slice(0, options.limit);
     return options.raw === true ? limited.map((document) => toBytes(document, options)) : limited;
   }
@@ -214,18 +218,27 @@ export class MongoCollectionModel {
   #checkUpdates(): void {
     const { simulation } = this.#client;
     const mayBeAbandoned = !simulation.isMild || this.#name !== 'counters' || this.#client.lostElsewhere > 0;
-    simulation.check(mayBeAbandoned || this.#updates === 1, () => `${this.#updates} updates of the counter at once`);
+    simulation.check(
+      mayBeAbandoned || this.#updates === 1,
+      () => `${this.#updates} updates of the counter at once`,
+    );
   }
 
   /** The counter gives no id twice, even though the primary key would refuse the second use. */
   #checkOneOwner(one: Document, other: Document): void {
     const { set, simulation } = this.#client;
     const isSame = String(one['op']) === String(other['op']);
-    simulation.check(isSame || set.isCounterDamaged, () => `the id ${String(one['_id'])} was allocated twice`);
+    simulation.check(
+      isSame || set.isCounterDamaged,
+      () => `the id ${String(one['_id'])} was allocated twice`,
+    );
   }
 
   #checkBatch(size: number): void {
-    this.#client.simulation.check(size <= MAX_BATCH, () => `${size} calls share a round trip to ${this.#name}`);
+    this.#client.simulation.check(
+      size <= MAX_BATCH,
+      () => `${size} calls share a round trip to ${this.#name}`,
+    );
   }
 }
 
@@ -236,7 +249,7 @@ function candidates(documents: ReadonlyMap<string, Document>, { _id: id }: Docum
   return found === undefined ? [] : [found];
 }
 
-function duplicate(index: number, field: string): Duplicate {
+function refusal(index: number, field: string): Duplicate {
   return { index, code: DUPLICATE_KEY, keyPattern: { [field]: 1 } };
 }
 
@@ -251,6 +264,8 @@ function bulkError(error: unknown, isNotDurable: boolean): MongoBulkWriteError {
 
 /** As a cursor with `raw: true` gives them. */
 function toBytes(document: Document, { projection = {} }: FindOptions): Document {
-  const fields = ['_id', ...Object.keys(projection)].map((name) => [name, document[name] as unknown] as const);
-  return BSON.serialize(Object.fromEntries(fields)) as unknown as Document;
+  const fields = ['_id', ...Object.keys(projection)].map(
+    (name) => [name, document[name] as unknown] as const,
+  );
+  return BSON.serialize(Object.fromEntries(fields));
 }

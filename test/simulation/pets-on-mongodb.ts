@@ -17,7 +17,14 @@ const COUNTER = { collection: 'counters', id: 'pets' } as const;
 /** The id allocator, shared round trips, confirmed reads, deadlines and retries of one to three processes. */
 export const petsOnMongodb: Scenario = {
   name: 'pets-on-mongodb',
-  flaws: ['loses-commits', 'acknowledges-early', 'confirms-nothing', 'leases-twice', 'forgets-keys', 'no-deadline'],
+  flaws: [
+    'loses-commits',
+    'acknowledges-early',
+    'confirms-nothing',
+    'leases-twice',
+    'forgets-keys',
+    'no-deadline',
+  ],
   begin(simulation, flaw) {
     const set = new ReplicaSet(simulation, flaw);
     set.write({ ...COUNTER, document: counterAt(0) });
@@ -45,7 +52,10 @@ export const petsOnMongodb: Scenario = {
       callers.verify();
       const { unavailable } = callers;
       const mustWork = simulation.isMild && areFewLost(clients);
-      simulation.check(!mustWork || unavailable.length === 0, () => `a retry was possible: ${unavailable.join(', ')}`);
+      simulation.check(
+        !mustWork || unavailable.length === 0,
+        () => `a retry was possible: ${unavailable.join(', ')}`,
+      );
     };
   },
 };

@@ -147,9 +147,9 @@ export class Simulation {
   #eligible(): (() => Task)[] {
     const eligible = this.#outside
       .filter(({ dueMs }) => dueMs <= this.#nowMs)
-      .map((task) => () => {
+      .map((task) => (): Task => {
         this.#outside.splice(this.#outside.indexOf(task), 1);
-        return task as Task;
+        return task;
       });
     const timer = this.#firstTimer();
     if (timer !== undefined && timer.dueMs <= this.#nowMs) {
@@ -170,7 +170,8 @@ export class Simulation {
 
   #firstTimer(): TimedTask | undefined {
     let first: TimedTask | undefined;
-    for (const timer of this.#timers.values()) if (first === undefined || timer.dueMs < first.dueMs) first = timer;
+    for (const timer of this.#timers.values())
+      if (first === undefined || timer.dueMs < first.dueMs) first = timer;
     return first;
   }
 
