@@ -27,10 +27,16 @@ export type PetStore = {
   readonly mayListMiss: (process: number) => () => boolean;
   /** Whether a pet that is added after another one has a greater id. */
   readonly ascends: () => boolean;
-  /** Whether the adapter takes calls in the end. */
+  /** Whether the adapter takes calls. */
   readonly isOpen: () => boolean;
   /** Everything that the store holds in the end. */
   readonly stored: () => readonly StoredPet[];
+};
+
+type Situation = {
+  /** The greatest id that was acknowledged. */
+  readonly greatestId: bigint;
+  readonly isOpen: boolean;
 };
 
 /** Callers of one or several pet repositories on one store, and what they have been told. */
@@ -67,6 +73,11 @@ export class PetCallers {
     await Promise.all(this.#store.repositories.map((repository) => this.#checkRecovery(repository)));
   }
 
+  /** Starts some inserts at once. */
+  insertSome(count: number): void {
+    for (const _ of numbers(count)) void this.#insert(this.#store.repositories[0]!);
+  }
+
   /** Inserts that have not settled. */
   get pendingInserts(): number {
     return this.#calls.pending.filter((name) => name.includes('insert')).length;
@@ -96,7 +107,7 @@ export class PetCallers {
   /** Whatever happened before, every process works when the outside does. */
   async #checkRecovery(repository: PetRepository): Promise<void> {
     const pet = this.#newPet();
-    const before = this.#greatestId;
+    const before = this.#situation();
     const { name, value, failed } = await this.#make('insert after all', [], () => repository.insert(pet));
     this.#simulation.check(failed === undefined, () => `${name}: ${failed}, although everything works`);
     if (value === undefined) return;
@@ -135,7 +146,7 @@ export class PetCallers {
 
   async #insert(repository: PetRepository): Promise<void> {
     const pet = this.#newPet();
-    const before = this.#greatestId;
+    const before = this.#situation();
     const { name, value } = await this.#make(`insert ${pet.name}`, [], () => repository.insert(pet));
     if (value !== undefined) this.#onFresh(name, pet, value, before);
   }
@@ -148,7 +159,7 @@ export class PetCallers {
     const idempotency = idempotencyFor(`key ${number}`, content);
     const pet = newPet({ name: `${content} ${number}`, categoryId: BigInt(number) });
     for (const _ of numbers(MAX_RETRIES)) {
-      const before = this.#greatestId;
+      const before = this.#situation();
       const what = `insertOnce key ${number} ${content}`;
       const call = await this.#make(what, ['idempotency-key-reused'], () =>
         repository.insertOnce(pet, idempotency),
@@ -158,7 +169,7 @@ export class PetCallers {
     }
   }
 
-  #onInserted({ name, value }: Call<Inserted>, pet: NewPet, { key }: Idempotency, before: bigint): void {
+  #onInserted({ name, value }: Call<Inserted>, pet: NewPet, { key }: Idempotency, before: Situation): void {
     const { pet: inserted, replayed } = value!;
     if (replayed) this.#acknowledge(name, pet, inserted);
     else this.#onFresh(name, pet, inserted, before);
@@ -170,13 +181,14 @@ export class PetCallers {
     this.#idsByKey.set(key, inserted.id);
   }
 
-  /** @param before the greatest id that was acknowledged when the call began */
-  #onFresh(name: string, wanted: NewPet, pet: Pet, before: bigint): void {
+  /** @param before when the call began */
+  #onFresh(name: string, wanted: NewPet, pet: Pet, before: Situation): void {
     const isOld = this.#freshIds.has(pet.id);
     this.#simulation.check(!isOld, () => `${name}: the id ${pet.id} was given twice`);
     this.#freshIds.add(pet.id);
-    const ascends = !this.#store.ascends() || pet.id > before;
-    this.#simulation.check(ascends, () => `${name}: the id ${pet.id} follows ${before}`);
+    const ascends = !this.#store.ascends() || pet.id > before.greatestId;
+    this.#simulation.check(ascends, () => `${name}: the id ${pet.id} follows ${before.greatestId}`);
+    this.#simulation.check(before.isOpen, () => `${name}: the store was closed before`);
     this.#acknowledge(name, wanted, pet);
   }
 
@@ -252,6 +264,10 @@ export class PetCallers {
   #make<T>(what: string, errors: readonly string[], work: () => Promise<T>): Promise<Call<T>> {
     const rules = { limitMs: this.#store.limitMs, errors: ['storage-unavailable', ...errors] };
     return this.#calls.make(what, rules, work);
+  }
+
+  #situation(): Situation {
+    return { greatestId: this.#greatestId, isOpen: this.#store.isOpen() };
   }
 
   #newPet(): NewPet {

@@ -40,6 +40,7 @@ export const petsOnSqlite: Scenario = {
     database.startLocks(500);
     if (simulation.random.chance(0.2)) {
       simulation.later('close', simulation.random.between(0, 300), () => {
+        callers.insertSome(simulation.random.integer(0, 3));
         isClosed = true;
         void queue.close().then(() => simulation.later('closed', 0, checkSettled));
       });
