@@ -26,7 +26,9 @@ export const drain: Scenario = {
     const system = new ListeningModel(flaw);
     const log = new RecordingLog();
     const calls = new Calls(simulation);
-    const clients = numbers(random.integer(2, 8)).map((number) => new HttpClientModel(simulation, `client-${number}`));
+    const clients = numbers(random.integer(2, 8)).map(
+      (number) => new HttpClientModel(simulation, `client-${number}`),
+    );
 
     async function serve(): Promise<void> {
       const options = { host: 'localhost', port: 0, log };
@@ -71,7 +73,11 @@ function answering(simulation: Simulation): RequestListener {
 type Times = { readonly timeoutMs: number; readonly acceptForMs: number };
 
 /** Watches how each connection is closed during the drain, which begins now. */
-function watch(simulation: Simulation, clients: readonly HttpClientModel[], { timeoutMs, acceptForMs }: Times) {
+function watch(
+  simulation: Simulation,
+  clients: readonly HttpClientModel[],
+  { timeoutMs, acceptForMs }: Times,
+) {
   const stopsMs = simulation.nowMs + acceptForMs;
   const untilMs = stopsMs + timeoutMs;
   let cutShort = 0;

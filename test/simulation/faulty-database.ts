@@ -1,5 +1,6 @@
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { migrate } from '../../src/adapters/sqlite/schema.ts';
+import { numbers } from '../support/numbers.ts';
 import type { Simulation } from './simulation.ts';
 
 /** Result codes of SQLite: https://www.sqlite.org/rescode.html */
@@ -39,15 +40,21 @@ export class FaultyDatabase {
     return this.real.isTransaction;
   }
 
-  /** Another connection takes the write lock. */
-  lock(durationMs: number): void {
-    this.#simulation.note(`locked for ${durationMs.toFixed(3)} ms`);
-    this.#lockedUntilMs = this.#simulation.nowMs + durationMs;
+  /** Lets another connection take the write lock now and then. */
+  startLocks(withinMs: number): void {
+    const { random } = this.#simulation;
+    for (const _ of numbers(random.pick([0, 0, 1, 3]))) {
+      const durationMs = random.chance(0.7) ? random.between(1, 100) : random.between(100, 20_000);
+      const name = `another connection writes for ${durationMs.toFixed(3)} ms`;
+      this.#simulation.later(name, random.between(0, withinMs), () => {
+        this.#lockedUntilMs = this.#simulation.nowMs + durationMs;
+      });
+    }
   }
 
   exec(sql: string): void {
     const { random, weather } = this.#simulation;
-    if (sql.startsWith('BEGIN') && this.#simulation.nowMs < this.#lockedUntilMs) throw this.#failure(BUSY);
+    if (sql.startsWith('BEGIN')) this.#refuseWhileLocked();
     if (sql === 'ROLLBACK') this.real.exec(sql);
     else if (sql === 'COMMIT' && this.#losesCommits && random.chance(0.1)) this.real.exec('ROLLBACK');
     else {
@@ -59,13 +66,27 @@ export class FaultyDatabase {
 
   prepare(...args: Parameters<DatabaseSync['prepare']>): StatementSync {
     const statement = this.real.prepare(...args);
-    const run = statement.run.bind(statement);
-    statement.run = (...values: Parameters<typeof run>) => {
-      // A batch has many statements.
-      if (this.#simulation.random.chance(0.2)) this.#mayFail();
-      return run(...values);
-    };
+    if (!/^(?:INSERT|UPDATE)/.test(args[0])) return statement;
+    const run = statement.run.bind(statement) as (...values: SQLInputValue[]) => unknown;
+    const all = statement.all.bind(statement) as (...values: SQLInputValue[]) => unknown;
+    const orFail =
+      (work: (...values: SQLInputValue[]) => unknown) =>
+      (...values: SQLInputValue[]) => {
+        this.#mayRefuseWrite();
+        return work(...values);
+      };
+    Object.assign(statement, { run: orFail(run), all: orFail(all) });
     return statement;
+  }
+
+  #mayRefuseWrite(): void {
+    if (!this.isTransaction) this.#refuseWhileLocked();
+    // A batch has many statements.
+    if (this.#simulation.random.chance(0.2)) this.#mayFail();
+  }
+
+  #refuseWhileLocked(): void {
+    if (this.#simulation.nowMs < this.#lockedUntilMs) throw this.#failure(BUSY);
   }
 
   #mayFail(): void {

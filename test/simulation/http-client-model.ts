@@ -139,9 +139,11 @@ export class HttpClientModel {
     for (;;) {
       const rest = this.socket.sent.slice(this.#readChars);
       const match = ANSWER.exec(rest);
-      if (match === null) return this.#check(isBeginning(rest), `cannot read ${JSON.stringify(rest.slice(0, 80))}`);
+      if (match === null)
+        return this.#check(isBeginning(rest), `cannot read ${JSON.stringify(rest.slice(0, 80))}`);
       const { headers = '' } = match.groups ?? {};
-      const end = match[0].length + Number(/Content-Length: (?<length>\d+)/i.exec(headers)?.groups?.['length']);
+      const end =
+        match[0].length + Number(/Content-Length: (?<length>\d+)/i.exec(headers)?.groups?.['length']);
       if (rest.length < end) return;
       this.#readChars += end;
       this.#onWhole(rest.slice(match[0].length, end), /^connection: close/im.test(headers));

@@ -33,6 +33,8 @@ type Known = {
   readonly minted: MintedKey;
   /** Nobody has the token that belongs to the stored digest. */
   readonly isForged: boolean;
+  /** From when on it is invalid, as it was inserted. */
+  readonly expiresAtMs: number;
   isInserted: boolean;
   /** Someone has begun to revoke it or to let it expire. */
   isEnding: boolean;
@@ -50,7 +52,7 @@ export class KeyCallers {
   readonly #store: KeyStore;
   readonly #calls: Calls;
   readonly #verifiers: readonly StoredTokenVerifier[];
-  readonly #keys: readonly Known[] = ['one', 'two', 'three', 'forged'].map(aKey);
+  readonly #keys: readonly Known[];
   readonly #unknown = mintKey().token;
   #hasRecordedUses = false;
 
@@ -58,6 +60,8 @@ export class KeyCallers {
     this.#simulation = simulation;
     this.#store = store;
     this.#calls = new Calls(simulation);
+    const expiresAtMs = simulation.nowMs + simulation.random.between(500, 20_000);
+    this.#keys = [aKey('one'), aKey('two'), aKey('brief', expiresAtMs), aKey('forged')];
     this.#verifiers = store.repositories.map((keys) => new StoredTokenVerifier(keys, () => this.#now()));
   }
 
@@ -94,9 +98,10 @@ export class KeyCallers {
   }
 
   async #insert(repository: ApiKeyRepository, key: Known): Promise<void> {
-    const { label, minted, isForged } = key;
+    const { label, minted, isForged, expiresAtMs } = key;
     const digest = isForged ? mintKey().digest : minted.digest;
-    const stored = { id: minted.id, digest, label, scopes: SCOPES, createdAt: this.#now() };
+    const expiry = expiresAtMs < Infinity && { expiresAt: new Date(EPOCH_MS + expiresAtMs) };
+    const stored = { id: minted.id, digest, label, scopes: SCOPES, createdAt: this.#now(), ...expiry };
     for (const _ of numbers(MAX_ATTEMPTS)) {
       const { failed } = await this.#make(`insert key ${label}`, () => repository.insert(stored));
       key.isInserted = failed === undefined;
@@ -113,9 +118,11 @@ export class KeyCallers {
       const key = random.pick(this.#keys);
       const action = random.next();
       if (action < 0.6) await this.#verify(verifier, key);
-      else if (action < 0.7) await Promise.all(numbers(random.integer(2, 9)).map(() => this.#verify(verifier, key)));
+      else if (action < 0.7)
+        await Promise.all(numbers(random.integer(2, 9)).map(() => this.#verify(verifier, key)));
       else if (action < 0.8) await this.#verifyUnknown(verifier);
-      else if (action < 0.9) await this.#end(repository, key);
+      else if (action < 0.87) await this.#end(repository, key);
+      else if (action < 0.95) await this.#race(verifier, repository, key);
       else await this.#make('record uses', () => verifier.recordUses());
     }
   }
@@ -127,9 +134,9 @@ export class KeyCallers {
         verifier.verify(key.minted.token),
       );
       this.#simulation.check(failed === undefined, () => `${name}: ${failed}, although everything works`);
-      const isGood = key.isInserted && !key.isForged && !key.isEnding;
+      const isGood = key.isInserted && !key.isForged && !key.isEnding && key.expiresAtMs === Infinity;
       this.#simulation.check(!isGood || value !== undefined, () => `${name}: a valid key was refused`);
-      const isBad = key.isForged || key.endedAtMs < Infinity;
+      const isBad = key.isForged || Math.min(key.endedAtMs, key.expiresAtMs) < Infinity;
       this.#simulation.check(!isBad || value === undefined, () => `${name}: accepted`);
     }
   }
@@ -140,16 +147,30 @@ export class KeyCallers {
     const wasGood = key.isInserted && !key.isForged && !key.isEnding;
     const stalledMs = simulation.stalledMs - key.stalledMs;
     const isOver = beganAtMs > key.endedAtMs + this.#store.acceptedMs() + stalledMs;
-    const { name, value, failed } = await this.#make(`verify ${key.label}`, () => verifier.verify(key.minted.token));
+    const { name, value, failed } = await this.#make(`verify ${key.label}`, () =>
+      verifier.verify(key.minted.token),
+    );
     if (failed !== undefined) return;
     if (value === undefined) {
-      simulation.check(!wasGood || key.isEnding, () => `${name}: a valid key was refused`);
+      const isOverNow = key.isEnding || simulation.nowMs >= key.expiresAtMs - 1;
+      simulation.check(!wasGood || isOverNow, () => `${name}: a valid key was refused`);
       return;
     }
     key.acceptedAtMs = Math.max(key.acceptedAtMs, simulation.nowMs);
     simulation.check(!key.isForged, () => `${name}: accepted a token that has another digest`);
+    simulation.check(beganAtMs < key.expiresAtMs, () => `${name}: accepted although it has expired`);
     simulation.check(!isOver, () => `${name}: accepted ${beganAtMs - key.endedAtMs} ms after its end`);
     simulation.check(isCaller(value, key), () => `${name}: the caller is another one`);
+  }
+
+  /** The key ends while its lookup is under way: the end may overtake the reply. */
+  async #race(verifier: StoredTokenVerifier, repository: ApiKeyRepository, key: Known): Promise<void> {
+    const { random } = this.#simulation;
+    const early = this.#verify(verifier, key);
+    await this.#simulation.wait('an operator comes', random.between(0, 10));
+    await Promise.all([early, this.#end(repository, key)]);
+    await this.#simulation.wait('a caller comes back', random.between(4_500, 7_000));
+    await this.#verify(verifier, key);
   }
 
   async #verifyUnknown(verifier: StoredTokenVerifier): Promise<void> {
@@ -193,11 +214,12 @@ export class KeyCallers {
   }
 }
 
-function aKey(label: string): Known {
+function aKey(label: string, expiresAtMs = Infinity): Known {
   return {
     label,
     minted: mintKey(),
     isForged: label === 'forged',
+    expiresAtMs,
     isInserted: false,
     isEnding: false,
     isRevoked: false,

@@ -74,7 +74,7 @@ export class MongoClientModel {
     const { random } = this.simulation;
     this.elections++;
     if (this.set.flaw === 'never-notices' && this.set.clients[0] === this) return;
-    const noticesAfterMs = random.between(0, random.pick([50, MAX_UNNOTICED_MS]));
+    const noticesAfterMs = random.between(0, random.pick([3, 50, MAX_UNNOTICED_MS]));
     if (random.chance(0.3)) {
       this.simulation.later('a client sees a minority', noticesAfterMs, () => this.#seeMinority());
       this.simulation.later('a client is back', noticesAfterMs + random.between(0, 8_000), () =>
@@ -108,7 +108,7 @@ export class MongoClientModel {
     const member = this.#member;
     const fault = this.#fault();
     this.simulation.later(`${command.name} arrives`, this.simulation.latencyMs(), () => {
-      if (member.isDead) reject(command.lost(new MongoNetworkError('connection reset')));
+      if (member.isDead) reject(command.lost(resetError()));
       else if (fault === 'request lost') this.#lose(command, reject);
       else if (fault === 'refused' || (command.isWrite && member.hasSteppedDown)) reject(this.#refusal());
       else this.#execute(command, member, fault, { resolve, reject });
@@ -123,6 +123,7 @@ export class MongoClientModel {
     { resolve, reject }: Pick<PromiseWithResolvers<T>, 'resolve' | 'reject'>,
   ): void {
     const { simulation, set } = this;
+    const { random } = simulation;
     let settle: () => void;
     try {
       const result = command.execute(member);
@@ -132,14 +133,21 @@ export class MongoClientModel {
       if (!(error instanceof MongoServerError)) throw error;
       settle = () => reject(error);
     }
-    const { length } = member.log;
-    simulation.later(`${command.name} is answered`, simulation.latencyMs(), () => {
-      const isDurable = !command.isWrite || set.commit(member, length) || set.flaw === 'acknowledges-early';
-      if (member.isDead || fault === 'reply broken') reject(command.lost(new MongoNetworkError('connection reset')));
+    const reply = () => {
+      if (member.isDead || fault === 'reply broken') reject(command.lost(resetError()));
       else if (fault === 'reply lost') this.#lose(command, reject);
-      else if (isDurable) settle();
-      else reject(simulation.random.chance(0.5) ? command.notDurable() : this.#refusal());
-    });
+      else settle();
+    };
+    const { length } = member.log;
+    const onMajority = () => {
+      const isDurable = set.commit(member, length) || set.flaw === 'acknowledges-early';
+      if (!isDurable) settle = () => reject(random.chance(0.5) ? command.notDurable() : this.#refusal());
+      if (random.chance(0.5)) reply();
+      else simulation.later(`${command.name} is answered`, simulation.latencyMs(), reply);
+    };
+    if (command.isWrite)
+      simulation.later(`${command.name} is replicated`, simulation.latencyMs(), onMajority);
+    else simulation.later(`${command.name} is answered`, simulation.latencyMs(), reply);
   }
 
   #fault(): Fault {
@@ -162,6 +170,10 @@ export class MongoClientModel {
     const code = this.simulation.random.pick(OUTAGE_CODES);
     return new MongoServerError({ message: `code ${code}`, code } satisfies Document);
   }
+}
+
+function resetError(): MongoNetworkError {
+  return new MongoNetworkError('connection reset');
 }
 
 /** What a client sees of a set of three members whose primary is `member`. */

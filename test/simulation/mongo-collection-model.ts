@@ -42,6 +42,8 @@ type Duplicate = { readonly index: number; readonly code: number; readonly keyPa
 export class MongoCollectionModel {
   readonly #client: MongoClientModel;
   readonly #name: string;
+  /** Calls of `findOneAndUpdate` that have not settled. */
+  #updates = 0;
   /** When queries began. */
   readonly #findsMs: number[] = [];
 
@@ -68,16 +70,16 @@ export class MongoCollectionModel {
   }
 
   async insertOne(document: Document): Promise<void> {
-    let duplicate: Duplicate | undefined;
+    let refused: Duplicate | undefined;
     const notDurable = () =>
       new MongoWriteConcernError({
         ok: 1,
         writeConcernError: WRITE_CONCERN_TIMEOUT,
-        ...(duplicate !== undefined && { writeErrors: [duplicate] }),
-      } as unknown as ConstructorParameters<typeof MongoWriteConcernError>[0]);
+        ...(refused !== undefined && { writeErrors: [refused] }),
+      });
     const execute = (member: Member) => {
-      duplicate = this.#store(member, document, 0);
-      if (duplicate !== undefined) throw new MongoServerError({ message: 'duplicate key', ...duplicate });
+      refused = this.#store(member, document, 0);
+      if (refused !== undefined) throw new MongoServerError({ message: 'duplicate key', ...refused });
     };
     await this.#send('insertOne', execute, true, { notDurable });
   }
@@ -90,7 +92,7 @@ export class MongoCollectionModel {
     const execute = (member: Member) => {
       const duplicates = documents
         .map((document, index) => this.#store(member, document, index))
-        .filter((duplicate) => duplicate !== undefined);
+        .filter((refused) => refused !== undefined);
       if (duplicates.length > 0) {
         throw bulkError({ message: 'duplicate key', code: DUPLICATE_KEY, writeErrors: duplicates }, false);
       }
@@ -100,7 +102,13 @@ export class MongoCollectionModel {
   }
 
   async findOneAndUpdate(filter: Document, update: Document): Promise<Document | null> {
-    return this.#send('findOneAndUpdate', (member) => this.#update(member, filter, update), true);
+    this.#updates++;
+    this.#checkUpdates();
+    try {
+      return await this.#send('findOneAndUpdate', (member) => this.#update(member, filter, update), true);
+    } finally {
+      this.#updates--;
+    }
   }
 
   /** Only as `raiseCounter` uses it. */
@@ -120,7 +128,9 @@ export class MongoCollectionModel {
     const execute = (member: Member) => {
       for (const operation of operations) {
         if (!('updateOne' in operation)) throw new Error('the model knows only updateOne');
-        const { filter, update } = operation.updateOne as unknown as Readonly<Record<'filter' | 'update', Document>>;
+        const { filter, update } = operation.updateOne as unknown as Readonly<
+          Record<'filter' | 'update', Document>
+        >;
         this.#update(member, filter, update);
       }
     };
@@ -136,7 +146,8 @@ export class MongoCollectionModel {
       changed[field] = (found[field] as Long).add(by);
     }
     for (const [field, value] of Object.entries($min as Document)) {
-      if (found[field] === undefined || (compare(value, found[field]) ?? 0) < 0) changed[field] = value as unknown;
+      if (found[field] === undefined || (compare(value, found[field]) ?? 0) < 0)
+        changed[field] = value as unknown;
     }
     const hasNoEffect =
       (set.flaw === 'leases-twice' && 'last' in $inc) || (set.flaw === 'forgets-ends' && 'revokedAt' in $min);
@@ -150,10 +161,10 @@ export class MongoCollectionModel {
     const stored = member.latest(this.#name);
     const existing = stored.get(String(document['_id']));
     if (existing !== undefined) this.#checkOneOwner(existing, document);
-    if (flaw !== 'leases-twice' && existing !== undefined) return duplicate(index, '_id');
+    if (flaw !== 'leases-twice' && existing !== undefined) return refusal(index, '_id');
     const key: unknown = document['idem']?.k;
     const isTaken = key !== undefined && stored.values().some((other) => other['idem']?.k === key);
-    if (isTaken && flaw !== 'forgets-keys') return duplicate(index, 'idem.k');
+    if (isTaken && flaw !== 'forgets-keys') return refusal(index, 'idem.k');
     this.#append(member, document);
     return undefined;
   }
@@ -171,7 +182,8 @@ export class MongoCollectionModel {
     const documents = isLocal ? member.latest(this.#name) : member.shown(this.#name);
     const found = candidates(documents, filter).filter((document) => matches(document, filter));
     const direction = options.sort?.['_id'];
-    if (direction !== undefined) found.sort((one, other) => direction * (compare(one['_id'], other['_id']) ?? 0));
+    if (direction !== undefined)
+      found.sort((one, other) => direction * (compare(one['_id'], other['_id']) ?? 0));
     const limited = found.slice(0, options.limit);
     return options.raw === true ? limited.map((document) => toBytes(document, options)) : limited;
   }
@@ -195,22 +207,38 @@ export class MongoCollectionModel {
   /** Lookups of keys share queries. A retry is another query, and those that wait for a confirmation begin together. */
   #checkRate(): void {
     const { simulation, elections } = this.#client;
-    const { nowMs, weather } = simulation;
+    const { nowMs, isMild, weather } = simulation;
     this.#findsMs.push(nowMs);
-    const isCalm = weather.faults === 0 && weather.delays === 0 && elections === 0;
+    const isCalm = isMild && weather.faults === 0 && elections === 0;
     const tookMs = nowMs - (this.#findsMs.at(-4) ?? -Infinity);
     simulation.check(!isCalm || tookMs >= MIN_PAUSES_MS, () => `four lookups of keys within ${tookMs} ms`);
+  }
+
+  /** While nothing is lost, a process has one update of the counter in flight. */
+  #checkUpdates(): void {
+    const { simulation } = this.#client;
+    const mayBeAbandoned = !simulation.isMild || this.#name !== 'counters' || this.#client.lostElsewhere > 0;
+    simulation.check(
+      mayBeAbandoned || this.#updates === 1,
+      () => `${this.#updates} updates of the counter at once`,
+    );
   }
 
   /** The counter gives no id twice, even though the primary key would refuse the second use. */
   #checkOneOwner(one: Document, other: Document): void {
     const { set, simulation } = this.#client;
     const isSame = String(one['op']) === String(other['op']);
-    simulation.check(isSame || set.isCounterDamaged, () => `the id ${String(one['_id'])} was allocated twice`);
+    simulation.check(
+      isSame || set.isCounterDamaged,
+      () => `the id ${String(one['_id'])} was allocated twice`,
+    );
   }
 
   #checkBatch(size: number): void {
-    this.#client.simulation.check(size <= MAX_BATCH, () => `${size} calls share a round trip to ${this.#name}`);
+    this.#client.simulation.check(
+      size <= MAX_BATCH,
+      () => `${size} calls share a round trip to ${this.#name}`,
+    );
   }
 }
 
@@ -221,7 +249,7 @@ function candidates(documents: ReadonlyMap<string, Document>, { _id: id }: Docum
   return found === undefined ? [] : [found];
 }
 
-function duplicate(index: number, field: string): Duplicate {
+function refusal(index: number, field: string): Duplicate {
   return { index, code: DUPLICATE_KEY, keyPattern: { [field]: 1 } };
 }
 
@@ -236,6 +264,8 @@ function bulkError(error: unknown, isNotDurable: boolean): MongoBulkWriteError {
 
 /** As a cursor with `raw: true` gives them. */
 function toBytes(document: Document, { projection = {} }: FindOptions): Document {
-  const fields = ['_id', ...Object.keys(projection)].map((name) => [name, document[name] as unknown] as const);
-  return BSON.serialize(Object.fromEntries(fields)) as unknown as Document;
+  const fields = ['_id', ...Object.keys(projection)].map(
+    (name) => [name, document[name] as unknown] as const,
+  );
+  return BSON.serialize(Object.fromEntries(fields));
 }

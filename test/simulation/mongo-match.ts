@@ -7,7 +7,9 @@ function valueAt(document: Document, path: string): unknown {
 
 function isComparison(condition: unknown): condition is Readonly<Record<string, unknown>> {
   return (
-    typeof condition === 'object' && condition !== null && Object.keys(condition).some((key) => key.startsWith('$'))
+    typeof condition === 'object' &&
+    condition !== null &&
+    Object.keys(condition).some((key) => key.startsWith('$'))
   );
 }
 

@@ -3,7 +3,6 @@ import type { GuardedWrite } from '../../src/adapters/sqlite/file/file-guard.ts'
 import { InsertQueue } from '../../src/adapters/sqlite/insert-queue.ts';
 import { SqlitePetRepository } from '../../src/adapters/sqlite/pet-repository.ts';
 import { ReadCache } from '../../src/adapters/sqlite/read-cache.ts';
-import { numbers } from '../support/numbers.ts';
 import { FaultyDatabase } from './faulty-database.ts';
 import { PetCallers, type StoredPet } from './pet-callers.ts';
 import type { Scenario } from './run-schedule.ts';
@@ -38,9 +37,10 @@ export const petsOnSqlite: Scenario = {
       const { pendingInserts } = callers;
       simulation.check(pendingInserts === 0, () => `closed before ${pendingInserts} inserts have settled`);
     };
-    startLocks(simulation, database);
+    database.startLocks(500);
     if (simulation.random.chance(0.2)) {
       simulation.later('close', simulation.random.between(0, 300), () => {
+        callers.insertSome(simulation.random.integer(0, 3));
         isClosed = true;
         void queue.close().then(() => simulation.later('closed', 0, checkSettled));
       });
@@ -56,7 +56,8 @@ export const petsOnSqlite: Scenario = {
 /** The guard of the file refuses a write before it, or after it when the file was removed during the write. */
 function guard(simulation: Simulation): GuardedWrite {
   const mayRefuse = () => {
-    if (simulation.random.chance(simulation.weather.faults / 4)) throw new StorageUnavailable('a file is missing');
+    if (simulation.random.chance(simulation.weather.faults / 4))
+      throw new StorageUnavailable('a file is missing');
   };
   return (write) => {
     mayRefuse();
@@ -64,14 +65,6 @@ function guard(simulation: Simulation): GuardedWrite {
     mayRefuse();
     return result;
   };
-}
-
-function startLocks(simulation: Simulation, database: FaultyDatabase): void {
-  const { random } = simulation;
-  for (const _ of numbers(random.pick([0, 0, 1, 3]))) {
-    const durationMs = random.chance(0.7) ? random.between(1, 100) : random.between(100, 8_000);
-    simulation.later('another connection writes', random.between(0, 500), () => database.lock(durationMs));
-  }
 }
 
 function storedIn({ real }: FaultyDatabase): readonly StoredPet[] {
