@@ -25,13 +25,13 @@ export class ReadCache {
   readonly #found = new Map<bigint | string, readonly Pet[]>();
   readonly #readOnce = new Set<bigint | string>();
   #pets = 0;
-  #version = 0;
+  #version = 0n;
   /** On the clock of `performance.now()`. */
   #trustedUntil = -Infinity;
 
   constructor(db: DatabaseSync) {
     // Changes with the commits of other connections only: https://www.sqlite.org/pragma.html#pragma_data_version
-    this.#dataVersion = db.prepare('PRAGMA data_version', { readBigInts: false, returnArrays: true });
+    this.#dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true });
   }
 
   /**
@@ -65,7 +65,7 @@ export class ReadCache {
   }
 
   #forgetChanged(): void {
-    const [version] = this.#dataVersion.get() as unknown as readonly [number];
+    const [version] = this.#dataVersion.get() as unknown as readonly [bigint];
     if (version !== this.#version) this.clear();
     this.#version = version;
     this.#trustedUntil = performance.now() + TRUSTED_MS;
