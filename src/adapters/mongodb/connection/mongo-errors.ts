@@ -84,8 +84,8 @@ function codesOf(error: MongoServerError): readonly unknown[] {
 /** The driver (7.8) passes on some errors of Node's sockets unchanged, such as `write ECONNRESET`. */
 function isSocketError(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof TypeError || error instanceof RangeError) return false;
-  if (!('code' in error && typeof error.code === 'string')) return false;
-  return 'syscall' in error || /^(?:E[A-Z]+$|ERR_(?:STREAM|SOCKET|SSL|TLS)_)/.test(error.code);
+  const { code } = error as NodeJS.ErrnoException;
+  return 'syscall' in error || /^(?:E[A-Z]+$|ERR_(?:STREAM|SOCKET|SSL|TLS)_)/.test(String(code));
 }
 
 /** The server has no specific code for a hint that names a missing index. */

@@ -211,7 +211,7 @@ describe('an error of the driver', () => {
     new MongoCursorExhaustedError(),
     partly(11_000, 121),
     new MongoBulkWriteError({ message: 'x', code: 121 }, resultOf(undefined)),
-    coded('x', 'MODULE_NOT_FOUND'),
+    coded('x', 'ERR_METHOD_NOT_IMPLEMENTED'),
     coded('x', 5),
     'a string',
     undefined,
