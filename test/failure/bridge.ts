@@ -70,8 +70,15 @@ export class Bridge implements AsyncDisposable {
 
 /** In the first message of a connection, as BSON: the field `hostInfo` of a mongod, or the name of an application. */
 function sourceIn(message: Buffer): Source {
-  const text = message.toString('latin1');
-  const port = /\x02hostInfo\0[^]{4}[^\0:]*:(\d+)\0/.exec(text)?.[1];
-  const name = /\x03application\0[^]{4}\x02name\0[^]{4}([^\0]*)\0/.exec(text)?.[1];
-  return port ?? name ?? '';
+  const port = textOf('hostInfo', message)?.split(':').at(-1);
+  const application = message.indexOf('application\0');
+  return port ?? (application < 0 ? undefined : textOf('name', message.subarray(application))) ?? '';
+}
+
+/** The value of the first field with this name: after the name, four bytes with its length, and the text. */
+function textOf(field: string, document: Buffer): string | undefined {
+  const at = document.indexOf(`${field}\0`);
+  if (at < 0) return undefined;
+  const start = at + field.length + 1 + 4;
+  return document.toString('latin1', start, document.indexOf(0, start));
 }

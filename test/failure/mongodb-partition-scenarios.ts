@@ -43,15 +43,22 @@ function partition(
       store.set.isolate(old, isWith);
       await successorOf(old, store);
       const electedMs = performance.now() - begun;
+      // The other secondary may wait for the old primary, from which it replicated.
+      await store.set.commits();
+      const committedMs = performance.now() - begun;
+      await stage.resumes(load, begun + 1_000);
       // More than the requests in flight.
       await load.acknowledges(50);
       await stage.letRun(5);
+      const cutMs = performance.now() - begun;
       store.set.unite();
       await store.set.whole();
       load.healed();
       await stage.letRun(3);
+      const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
       stage.notes.push(
-        `cut off for ${Math.round(performance.now() - begun)} ms, a new primary after ${Math.round(electedMs)} ms`,
+        `cut off for ${seconds(cutMs)}, a new primary after ${seconds(electedMs)}, ` +
+          `which could commit after ${seconds(committedMs)}`,
       );
     },
   };
