@@ -14,6 +14,7 @@ const HELLO_TIMEOUT_MS = 1_000;
 
 /** A mongod of a replica set. It can be killed, frozen, and started again on its data. */
 export class Member implements AsyncDisposable {
+  /** Where the other members and the services reach it. */
   readonly address: string;
   readonly #directory: string;
   readonly #port: number;
@@ -22,10 +23,11 @@ export class Member implements AsyncDisposable {
   #client: MongoClient | undefined;
   #frozen = false;
 
-  constructor(directory: string, port: number, set: string) {
+  /** @param reachedAt the port of a {@link Bridge} in front of it, `port` by default */
+  constructor(directory: string, port: number, set: string, reachedAt = port) {
     this.#directory = directory;
     this.#port = port;
-    this.address = `127.0.0.1:${port}`;
+    this.address = `127.0.0.1:${reachedAt}`;
     this.#args = ['--replSet', set, '--setParameter', 'enableTestCommands=1'];
   }
 
@@ -47,7 +49,7 @@ export class Member implements AsyncDisposable {
     this.#process = await runMongod({ directory: this.#directory, port: this.#port, args });
     // A new client, because the old one checks only twice a second whether the server is back.
     await this.#client?.close();
-    this.#client = await new MongoClient(`mongodb://${this.address}`, OPTIONS).connect();
+    this.#client = await new MongoClient(`mongodb://127.0.0.1:${this.#port}`, OPTIONS).connect();
   }
 
   /** Sends SIGKILL. Resolves when the process is gone. */

@@ -124,6 +124,7 @@ async function loseMajority(stage: Stage, store: MongoStore, victims: readonly M
 
 const killTwo: Scenario<MongoStore> = {
   name: 'MongoDB: kill -9 of two members of three, restarted later',
+  onlyInFull: true,
   async play(stage, store) {
     const [secondary] = await store.set.secondaries();
     await loseMajority(
@@ -223,7 +224,7 @@ const rollingRestart: Scenario<MongoStore> = {
 export const MONGODB_SCENARIOS: readonly Scenario<MongoStore>[] = [
   killPrimary,
   stepDown,
-  freezePrimary('MongoDB: SIGSTOP of the primary', async () => {}),
+  { ...freezePrimary('MongoDB: SIGSTOP of the primary', async () => {}), onlyInFull: true },
   freezePrimary('MongoDB: SIGSTOP of the primary, replication tuned for failover', tuneReplication),
   killTwo,
   killAll,

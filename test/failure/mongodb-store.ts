@@ -1,12 +1,18 @@
 import type { Collection } from 'mongodb';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import type { Member } from './member.ts';
-import type { ReplicaSet } from './replica-set.ts';
+import type { ReplicaSet, ReplicaSetOptions } from './replica-set.ts';
+import type { Scenario } from './scenario.ts';
 import type { ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
 import { type Places, storedPet } from './stored-pet.ts';
 
 export type MongoStore = { readonly set: ReplicaSet; readonly database: string };
+
+export type MongoScenario = Scenario<MongoStore> & {
+  /** For a replica set of its own. */
+  readonly replicaSet?: ReplicaSetOptions;
+};
 
 export function serviceOn(stage: Stage, { set, database }: MongoStore): Promise<ServiceProcess> {
   return stage.service({ DATABASE_URL: set.url(database), AUTO_MIGRATE: 'true' });

@@ -1,5 +1,6 @@
 import type { Document } from 'mongodb';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
+import { Bridge } from './bridge.ts';
 import { freePort } from './free-port.ts';
 import { Member } from './member.ts';
 import { until } from './until.ts';
@@ -7,32 +8,55 @@ import { until } from './until.ts';
 const NAME = 'failure';
 const MEMBERS = 3;
 
+export type ReplicaSetOptions = {
+  /** A second by default. A set that can be cut apart has MongoDB's default of ten. */
+  readonly electionTimeoutMs?: number;
+  /** Whether each member is reached through a {@link Bridge}. */
+  readonly bridged?: boolean;
+};
+
 /** Three mongod processes on loopback, which elect a new primary after a second. */
 export class ReplicaSet implements AsyncDisposable {
   readonly members: readonly Member[];
+  readonly #bridges: ReadonlyMap<Member, Bridge>;
   readonly #owned: AsyncDisposableStack;
 
-  private constructor(members: readonly Member[], owned: AsyncDisposableStack) {
+  private constructor(
+    members: readonly Member[],
+    bridges: ReadonlyMap<Member, Bridge>,
+    owned: AsyncDisposableStack,
+  ) {
     this.members = members;
+    this.#bridges = bridges;
     this.#owned = owned;
   }
 
-  static async start(): Promise<ReplicaSet> {
+  static async start({
+    electionTimeoutMs = 1_000,
+    bridged = false,
+  }: ReplicaSetOptions = {}): Promise<ReplicaSet> {
     await using stack = new AsyncDisposableStack();
     const members: Member[] = [];
+    const bridges = new Map<Member, Bridge>();
     for (let index = 0; index < MEMBERS; index++) {
       const { path } = stack.use(await temporaryDirectory(NAME));
-      members.push(stack.use(new Member(path, await freePort(), NAME)));
+      const [port, reachedAt] = [await freePort(), bridged ? await freePort() : undefined];
+      const member = stack.use(new Member(path, port, NAME, reachedAt));
+      members.push(member);
+      if (reachedAt === undefined) continue;
+      const bridge = stack.use(new Bridge(port));
+      await bridge.listen(reachedAt);
+      bridges.set(member, bridge);
     }
     await Promise.all(members.map((member) => member.start()));
     await members[0]?.admin({
       replSetInitiate: {
         _id: NAME,
         members: members.map(({ address }, _id) => ({ _id, host: address })),
-        settings: { electionTimeoutMillis: 1000, heartbeatIntervalMillis: 200 },
+        settings: { electionTimeoutMillis: electionTimeoutMs, heartbeatIntervalMillis: 200 },
       },
     });
-    const set = new ReplicaSet(members, stack.move());
+    const set = new ReplicaSet(members, bridges, stack.move());
     await set.whole();
     return set;
   }
@@ -48,6 +72,27 @@ export class ReplicaSet implements AsyncDisposable {
       const greetings = await Promise.all(running.map((member) => member.hello()));
       return running[greetings.findIndex((hello) => hello?.['isWritablePrimary'] === true)];
     });
+  }
+
+  /**
+   * Cuts a member off from the other members, and these from it.
+   *
+   * @param isWith whether a service, by the application name in its URL, stays on the side of the member. It then reaches
+   *   no other member. All other services reach all members but this one.
+   */
+  isolate(member: Member, isWith: (application: string) => boolean = () => false): void {
+    for (const [to, bridge] of this.#bridges) {
+      bridge.cut((source) => {
+        const isMember = this.members.some(({ port }) => source === `${port}`);
+        const isFromItsSide = isMember ? source === `${member.port}` : isWith(source);
+        return isFromItsSide !== (to === member);
+      });
+    }
+  }
+
+  /** Ends {@link isolate}. */
+  unite(): void {
+    for (const bridge of this.#bridges.values()) bridge.cut(() => false);
   }
 
   async secondaries(): Promise<readonly Member[]> {

@@ -57,7 +57,7 @@ function failedRequests(history: History): number {
 }
 
 export const ROLLING_SCENARIOS: readonly Scenario<MongoStore>[] = [
-  rollingRestarts(1, 'requests'),
+  { ...rollingRestarts(1, 'requests'), onlyInFull: true },
   rollingRestarts(2, 'requests'),
   { ...rollingRestarts(2, 'connections'), onlyInFull: true },
 ];

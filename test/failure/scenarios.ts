@@ -3,10 +3,11 @@ import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { AWAY_SCENARIOS } from './away-scenarios.ts';
 import { MONGODB_CLOCK_SCENARIO, SQLITE_CLOCK_SCENARIO } from './clock-scenarios.ts';
 import { LOG_SCENARIOS } from './log-scenarios.ts';
+import { PARTITION_SCENARIOS } from './mongodb-partition-scenarios.ts';
 import { NETWORK_SCENARIOS } from './mongodb-network-scenarios.ts';
 import { READS_SCENARIOS } from './mongodb-reads-scenario.ts';
 import { MONGODB_SCENARIOS } from './mongodb-scenarios.ts';
-import { type MongoStore, surveyMembers } from './mongodb-store.ts';
+import { type MongoScenario, surveyMembers } from './mongodb-store.ts';
 import { ReplicaSet } from './replica-set.ts';
 import { ROLLING_SCENARIOS } from './rolling-scenarios.ts';
 import { type How, perform, type Result, type Scenario } from './scenario.ts';
@@ -25,7 +26,11 @@ export class Lane implements AsyncDisposable {
     return await perform(scenario, store, surveyFile, how);
   }
 
-  async onReplicaSet(scenario: Scenario<MongoStore>, how: How): Promise<Result> {
+  async onReplicaSet(scenario: MongoScenario, how: How): Promise<Result> {
+    if (scenario.replicaSet !== undefined) {
+      await using set = await ReplicaSet.start(scenario.replicaSet);
+      return await perform(scenario, { set, database: 'pets' }, surveyMembers, how);
+    }
     this.#set ??= await ReplicaSet.start();
     const store = { set: this.#set, database: `pets_${this.#databases++}` };
     const result = await perform(scenario, store, surveyMembers, how);
@@ -45,11 +50,12 @@ export type Play = Pick<Scenario<never>, 'name' | 'onlyInFull'> & {
 };
 
 const SQLITE = [...SQLITE_SCENARIOS, SQLITE_CLOCK_SCENARIO, ...SQLITE_FILE_SCENARIOS, ...LOG_SCENARIOS];
-const MONGODB = [
+const MONGODB: readonly MongoScenario[] = [
   ...MONGODB_SCENARIOS,
   ...READS_SCENARIOS,
   MONGODB_CLOCK_SCENARIO,
   ...NETWORK_SCENARIOS,
+  ...PARTITION_SCENARIOS,
   ...AWAY_SCENARIOS,
   ...ROLLING_SCENARIOS,
 ];
