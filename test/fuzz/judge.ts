@@ -109,7 +109,11 @@ class JudgedConnection {
     const request = this.#stream.requests[this.answers];
     const { status } = answer;
     if (status === 100) {
-      const isExpected = request?.headers.some(([name]) => name === 'expect') ?? false;
+      // The service says so before it looks at the framing.
+      const isExpected =
+        request === undefined
+          ? /\r\nexpect:[ \t]*100-continue/i.test(this.#stream.restText)
+          : request.headers.some(([name]) => name === 'expect');
       if (!isExpected || this.#said100) this.problems.push(`100 to ${named(request)}`);
       this.#said100 = true;
       return;
@@ -123,6 +127,7 @@ class JudgedConnection {
       expectConforms({ method, path: request?.target ?? '', ...answer });
     } catch (error) {
       complain(String(error));
+      return;
     }
     if (status >= 500) complain('the service blames itself');
     if (!this.#isOwnId(request, String(answer.headers['x-request-id']))) {
