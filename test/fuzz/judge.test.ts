@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { FUZZ_KEY } from './expected-answer.ts';
-import { FUZZ_LIMITS } from './fuzz-limits.ts';
+import { FUZZ_LIMITS, LINGER_MS } from './fuzz-limits.ts';
 import type { FuzzCase } from './fuzz-case.ts';
 import type { Seen } from './fuzz-client.ts';
 import { judge } from './judge.ts';
@@ -53,7 +53,7 @@ function problemsOf(
   const steps = [{ on: 0, send: sent }, ...(close === undefined ? [] : [{ on: 0, close }])];
   const bytes = Buffer.from(received);
   const fuzzCase: FuzzCase = { steps };
-  return judge(fuzzCase, new Map([[0, { bytes, end: 'closed', openMs: 10, ...seen }]])).problems;
+  return judge(fuzzCase, new Map([[0, { bytes, end: 'closed', openMs: 10, sendMs: 5, ...seen }]])).problems;
 }
 
 describe('no problem', () => {
@@ -156,5 +156,15 @@ describe('a problem', () => {
     );
     expect(problemsOf('GET /', late).join('\n')).toMatch(/it had more time/);
     expect(problemsOf('GET /', late, { openMs: FUZZ_LIMITS.headersTimeoutMs })).toStrictEqual([]);
+  });
+
+  test('a missing answer, except to a client that was late itself', () => {
+    const { headersTimeoutMs } = FUZZ_LIMITS;
+    expect(problemsOf(livez + livez, '', { sendMs: headersTimeoutMs - 1 })).toHaveLength(1);
+    expect(problemsOf(livez + livez, '', { sendMs: headersTimeoutMs })).toStrictEqual([]);
+    const closing = livez.replace('Host', 'Connection: close\r\nHost');
+    expect(problemsOf(closing, '', { sendMs: LINGER_MS - 1 })).toHaveLength(1);
+    expect(problemsOf(livez, '', { sendMs: LINGER_MS })).toHaveLength(1);
+    expect(problemsOf(closing, '', { sendMs: LINGER_MS })).toStrictEqual([]);
   });
 });
