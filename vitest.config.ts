@@ -8,6 +8,8 @@ const SHARED = [
   'adapters/{http,json,memory,ndjson,tokens}',
   'main/config',
   'failure',
+  'fuzz',
+  'soak',
   'support',
 ].map((folder) => `test/${folder}/**/*.test.ts`);
 

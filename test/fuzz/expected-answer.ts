@@ -166,8 +166,9 @@ function petIn({ body, bodyState }: ReadRequest, codings: readonly string[]): Re
 }
 
 function isName(name: string): boolean {
-  const length = [...name].length;
-  const hasControl = [...name].some((each) => each < ' ' || each === '\x7f');
+  const characters = Array.from(name);
+  const { length } = characters;
+  const hasControl = characters.some((each) => each < ' ' || each === '\x7f');
   return length >= 1 && length <= 255 && name.isWellFormed() && !hasControl && name.trim() !== '';
 }
 

@@ -3,8 +3,8 @@ import { connect, type Socket } from 'node:net';
 import { connect as startTls } from 'node:tls';
 import { ROOT_CERT } from '../support/tls/pem-files.ts';
 
-/** Longer than any limit of the service that is fuzzed: see `fuzzLimits`. */
-const HANG_MS = 30_000;
+/** Longer than any limit of the service that is fuzzed: see `FUZZ_LIMITS`. */
+const HANG_MS = 60_000;
 
 /** What a connection received, until its end. */
 export type Seen = {
@@ -12,6 +12,8 @@ export type Seen = {
   readonly end: 'closed' | 'reset by the client' | 'hangs';
   /** How long the connection was open, in milliseconds. */
   readonly openMs: number;
+  /** How long the client took to send everything, in milliseconds. */
+  readonly sendMs: number;
 };
 
 /** A client that sends any bytes and records what it receives. */
@@ -20,11 +22,13 @@ export class FuzzClient {
   readonly #socket: Socket;
   readonly #tcp: Socket;
   readonly #received: Buffer[] = [];
-  readonly #openedMs = performance.now();
+  readonly #openedMs: number;
+  #sentMs: number | undefined;
   readonly #closed = Promise.withResolvers<void>();
   #isReset = false;
 
-  private constructor(socket: Socket, tcp: Socket) {
+  private constructor(socket: Socket, tcp: Socket, openedMs: number) {
+    this.#openedMs = openedMs;
     this.#socket = socket;
     this.#tcp = tcp;
     // The judge compares what was received with what was due.
@@ -35,11 +39,12 @@ export class FuzzClient {
   }
 
   static async open(port: number, { tls }: { readonly tls: boolean }): Promise<FuzzClient> {
+    const openedMs = performance.now();
     const tcp = connect({ host: '127.0.0.1', port, allowHalfOpen: true, noDelay: true });
     await once(tcp, 'connect');
-    if (!tls) return new FuzzClient(tcp, tcp);
+    if (!tls) return new FuzzClient(tcp, tcp, openedMs);
     const socket = startTls({ socket: tcp, ca: ROOT_CERT });
-    const client = new FuzzClient(socket, tcp);
+    const client = new FuzzClient(socket, tcp, openedMs);
     await once(socket, 'secureConnect');
     return client;
   }
@@ -54,6 +59,7 @@ export class FuzzClient {
 
   /** Ends this side (FIN). */
   end(): void {
+    this.#sentMs ??= performance.now();
     this.#socket.end();
   }
 
@@ -66,6 +72,7 @@ export class FuzzClient {
 
   /** Waits until the service closes the connection. */
   async seen(): Promise<Seen> {
+    this.#sentMs ??= performance.now();
     const hang = Promise.withResolvers<'hangs'>();
     const timer = setTimeout(() => hang.resolve('hangs'), HANG_MS);
     const outcome = await Promise.race([this.#closed.promise, hang.promise]);
@@ -73,6 +80,6 @@ export class FuzzClient {
     const openMs = performance.now() - this.#openedMs;
     this.#socket.destroy();
     const end = this.#isReset ? 'reset by the client' : (outcome ?? 'closed');
-    return { bytes: Buffer.concat(this.#received), end, openMs };
+    return { bytes: Buffer.concat(this.#received), end, openMs, sendMs: this.#sentMs - this.#openedMs };
   }
 }

@@ -1,8 +1,11 @@
-/** Limits of the service that is fuzzed, in milliseconds: short, to see them at work. */
+/** Limits of the service that is fuzzed, in milliseconds: short, to see them at work, and longer than a busy machine stalls. */
 export const FUZZ_LIMITS = {
-  handshakeTimeoutMs: 5_000,
-  headersTimeoutMs: 2_000,
-  requestTimeoutMs: 4_000,
-  keepAliveTimeoutMs: 2_000,
-  idleTimeoutMs: 6_000,
+  handshakeTimeoutMs: 10_000,
+  headersTimeoutMs: 6_000,
+  requestTimeoutMs: 8_000,
+  keepAliveTimeoutMs: 6_000,
+  idleTimeoutMs: 12_000,
 } as const;
+
+/** How long the service reads on after its last answer, in milliseconds: see `hang-up.ts`. */
+export const LINGER_MS = 1_000;

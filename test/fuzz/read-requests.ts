@@ -22,7 +22,12 @@ export type ReadRequest = {
 /** What follows the requests. */
 type Rest = 'nothing' | 'incomplete' | 'broken' | 'ignored';
 
-export type ReadStream = { readonly requests: readonly ReadRequest[]; readonly rest: Rest };
+export type ReadStream = {
+  readonly requests: readonly ReadRequest[];
+  readonly rest: Rest;
+  /** What follows the requests, as Latin-1 text. */
+  readonly restText: string;
+};
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
@@ -42,11 +47,11 @@ export function readRequests(all: Buffer): ReadStream {
   const requests: ReadRequest[] = [];
   for (let at = 0; ; ) {
     while (text[at] === '\r' || text[at] === '\n') at++;
-    if (at === text.length) return { requests, rest: 'nothing' };
+    if (at === text.length) return { requests, rest: 'nothing', restText: '' };
     const head = readHead(text, at);
-    if (head === 'incomplete' || head === 'broken') return { requests, rest: head };
+    if (head === 'incomplete' || head === 'broken') return { requests, rest: head, restText: text.slice(at) };
     const { request, end, framing } = head;
-    if (framing === 'broken') return { requests, rest: 'broken' };
+    if (framing === 'broken') return { requests, rest: 'broken', restText: text.slice(at) };
     const body = framing === 'chunked' ? readChunks(text, end) : readLength(text, end, framing);
     requests.push({
       ...request,
@@ -55,8 +60,8 @@ export function readRequests(all: Buffer): ReadStream {
       bodyState: body.is,
       isOdd: request.isOdd || body.isOdd,
     });
-    if (body.is !== 'whole') return { requests, rest: 'ignored' };
-    if (request.closes === 'must') return { requests, rest: 'ignored' };
+    const isLast = body.is !== 'whole' || request.closes === 'must';
+    if (isLast) return { requests, rest: 'ignored', restText: text.slice(body.end) };
     at = body.end;
   }
 }

@@ -1,0 +1,90 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/memory/token-verifier.ts';
+import type { PetQuery } from '../../src/application/ports/pet-repository.ts';
+import { newPet } from '../../src/domain/pet.ts';
+import { startApi } from '../support/http.ts';
+import { SPEAKS_TLS } from '../support/tls/pem-files.ts';
+import { campaign, playAlone } from './campaign.ts';
+import { FUZZ_KEY } from './expected-answer.ts';
+import type { FuzzCase } from './fuzz-case.ts';
+import { FUZZ_LIMITS } from './fuzz-limits.ts';
+
+const CORPUS = join(import.meta.dirname, 'corpus');
+
+/** Always the same cases. `npm run fuzz` takes a new seed each time. */
+const SEED = 1;
+const CASES = 100;
+
+const tokens = new InMemoryTokenVerifier([knownKey({ label: 'fuzz', token: FUZZ_KEY })]);
+
+async function startFuzzed(pets = new InMemoryPetRepository()) {
+  const api = await startApi({ pets, tokens, limits: FUZZ_LIMITS });
+  return { api, address: { port: api.port, tls: SPEAKS_TLS }, [Symbol.asyncDispose]: () => api.close() };
+}
+
+describe('the corpus', () => {
+  const names = readdirSync(CORPUS).filter((name) => name.endsWith('.json'));
+
+  test.each(names)('%s', async (name) => {
+    await using fuzzed = await startFuzzed();
+    const fuzzCase = JSON.parse(readFileSync(join(CORPUS, name), 'utf8')) as FuzzCase;
+    expect(await playAlone(fuzzCase, fuzzed.address)).toStrictEqual([]);
+    expect(fuzzed.api.log.failures).toStrictEqual([]);
+  });
+});
+
+test(`${CASES} cases, as npm run fuzz plays them`, { timeout: 60_000 }, async () => {
+  await using fuzzed = await startFuzzed();
+  const options = { address: fuzzed.address, seed: SEED, casesARound: CASES };
+  const { findings, answers } = await campaign({ ...options, isOver: ({ cases }) => cases >= CASES });
+  expect(findings).toStrictEqual([]);
+  expect(answers).toBeGreaterThan(CASES);
+});
+
+/** Faults that only show in a running service, and what the fuzzer must report. `judge.test.ts` has the others. */
+const FAULTS: readonly [name: string, problem: RegExp, pets: () => InMemoryPetRepository][] = [
+  [
+    'a 500 for some input',
+    /the service blames itself/,
+    () =>
+      new (class extends InMemoryPetRepository {
+        override async findById(id: bigint) {
+          if (id < 0n) throw new Error('a fault');
+          return super.findById(id);
+        }
+      })(),
+  ],
+  [
+    'a pet that a refused request has added',
+    /no request asked for the stored pet/,
+    () =>
+      new (class extends InMemoryPetRepository {
+        override async findById(id: bigint) {
+          if (id === 17n) await this.insert(newPet({ name: 'Eve', categoryId: 1n }));
+          return super.findById(id);
+        }
+      })(),
+  ],
+  [
+    'a lost pet',
+    /pet \d+ is missing/,
+    () =>
+      new (class extends InMemoryPetRepository {
+        override async list(query: PetQuery) {
+          return (await super.list(query)).filter(({ categoryId }) => categoryId !== 0n);
+        }
+      })(),
+  ],
+];
+
+describe('the fuzzer finds', () => {
+  test.each(FAULTS)('%s', { timeout: 60_000 }, async (_, problem, pets) => {
+    await using fuzzed = await startFuzzed(pets());
+    const options = { address: fuzzed.address, seed: SEED, casesARound: 40 };
+    const { findings } = await campaign({ ...options, isOver: ({ cases }) => cases >= 160 });
+    expect(findings.flatMap(({ problems }) => problems).join('\n')).toMatch(problem);
+  });
+});

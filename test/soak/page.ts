@@ -1,0 +1,44 @@
+import { BOUNDS, type Row } from './series.ts';
+
+export type SoakFacts = {
+  readonly command: string;
+  readonly store: string;
+  readonly machine: readonly string[];
+  readonly minutes: number;
+  readonly requests: number;
+  readonly pets: number;
+  readonly keys: string;
+  readonly wrong: number;
+};
+
+/** The page about a run. */
+export function page(facts: SoakFacts, rows: readonly Row[]): string {
+  const { command, store, machine, minutes, requests, pets, keys, wrong } = facts;
+  const lines = rows.map(({ name, level, growth, atMost, holds }) => {
+    const { title, unit, scale, because } = BOUNDS[name];
+    const text = (value: number) => (value / scale).toFixed(2);
+    const bound = atMost === Infinity ? 'no bound' : `${text(atMost)} ${unit}`.trim();
+    return `| ${title} | ${text(level)} ${unit} | ${text(growth)} ${unit} | ${bound} | ${because} | ${holds ? 'yes' : '**no**'} |`;
+  });
+  return `# Soak
+
+One service process under a mixed load: pages, filtered pages, single pets, creates with and without
+\`Idempotency-Key\`, bad requests, wrong keys. Clients open new connections all the time, and API keys are made and
+revoked while they are in use.
+
+\`${command}\` wrote this page.
+
+- ${machine.join('\n- ')}
+- ${store}, ${minutes} minutes, ${requests} requests, ${pets} pets added, ${wrong} wrong or missing answers
+- ${keys}
+
+A series grows if its Theil-Sen slope after the warm-up (grey in the chart), times the length of that part, is above
+its bound. The heap counts as the least of five samples in a row, because it is a saw.
+
+| series | median | growth | at most | what the bound leaves room for | holds |
+|---|---|---|---|---|---|
+${lines.join('\n')}
+
+![The series over time](soak.svg)
+`;
+}

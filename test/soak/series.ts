@@ -1,0 +1,179 @@
+import { median, slope } from './slope.ts';
+
+/** One look at the service. Times are in milliseconds. */
+export type Sample = {
+  /** Since the beginning of the load. */
+  readonly atMs: number;
+  readonly heapBytes: number;
+  readonly rssBytes: number;
+  readonly externalBytes: number;
+  readonly descriptors: number;
+  /** What keeps the event loop alive, such as sockets and timers. */
+  readonly resources: number;
+  /** The 99th percentile of how late the event loop was since the last sample. */
+  readonly loopDelayMs: number;
+  /** 0 where the storage has no such file. */
+  readonly walBytes: number;
+  readonly databaseBytes: number;
+  /** Since the last sample. */
+  readonly requestsPerSecond: number;
+  /** The 99th percentile of the answers since the last sample, as the clients see it. */
+  readonly p99Ms: number;
+  /** The pets that were added by now. */
+  readonly pets: number;
+};
+
+export type SeriesName = Exclude<keyof Sample, 'atMs' | 'pets'>;
+
+/** The part of a run that fills caches and pools, and lets the compiler work. */
+export const WARM_UP = 0.3;
+
+/** The fewest samples after the warm-up that say something. */
+const MIN_SAMPLES = 20;
+
+/** The heap is a saw: only the least of some samples in a row shows what garbage collections leave. */
+const HEAP_WINDOW = 5;
+
+const MIB = 2 ** 20;
+
+/** What a pet may take in a SQLite file with its indexes, in bytes. It was measured at 110. */
+const BYTES_A_PET_ON_DISK = 200;
+
+/** What a pet may take in the memory of a service that keeps its pets there, in bytes. */
+const BYTES_A_PET_IN_MEMORY = 1_024;
+
+type Bound = {
+  readonly title: string;
+  readonly unit: string;
+  /** Divides the values for people to read. */
+  readonly scale: number;
+  /** By how much the series may grow after the warm-up, by its slope. `level` is its median. */
+  readonly atMost: (level: number) => number;
+  /** Why. */
+  readonly because: string;
+};
+
+/** By how much each series may grow. The figures of a shared machine are noisy: they only catch what goes on and on. */
+export const BOUNDS = {
+  heapBytes: {
+    title: 'heap',
+    unit: 'MiB',
+    scale: MIB,
+    atMost: () => 6 * MIB,
+    because: 'garbage that is not collected yet, and compiled code',
+  },
+  rssBytes: {
+    title: 'resident memory',
+    unit: 'MiB',
+    scale: MIB,
+    atMost: (level) => Math.max(24 * MIB, level * 0.15),
+    because: 'the allocator and V8 keep free pages',
+  },
+  externalBytes: {
+    title: 'external memory',
+    unit: 'MiB',
+    scale: MIB,
+    atMost: () => 4 * MIB,
+    because: 'buffers that are not collected yet',
+  },
+  descriptors: {
+    title: 'file descriptors',
+    unit: '',
+    scale: 1,
+    atMost: () => 4,
+    because: 'connections of the clients come and go',
+  },
+  resources: {
+    title: 'handles',
+    unit: '',
+    scale: 1,
+    atMost: () => 6,
+    because: 'connections and timers come and go',
+  },
+  loopDelayMs: {
+    title: 'delay of the event loop, p99',
+    unit: 'ms',
+    scale: 1,
+    atMost: (level) => Math.max(20, level / 2),
+    because: 'other programs on the machine',
+  },
+  walBytes: {
+    title: 'write-ahead log',
+    unit: 'MiB',
+    scale: MIB,
+    atMost: () => 8 * MIB,
+    because: 'a checkpoint comes after 4 MiB and waits for readers',
+  },
+  databaseBytes: {
+    title: 'database file',
+    unit: 'MiB',
+    scale: MIB,
+    atMost: () => 2 * MIB,
+    because: `it grows with the pets; ${BYTES_A_PET_ON_DISK} bytes for each one are subtracted`,
+  },
+  requestsPerSecond: {
+    title: 'requests per second',
+    unit: '',
+    scale: 1,
+    atMost: () => Infinity,
+    because: 'only a fall would matter, and p99 shows it',
+  },
+  p99Ms: {
+    title: 'answers, p99',
+    unit: 'ms',
+    scale: 1,
+    atMost: (level) => Math.max(30, level / 2),
+    because: 'other programs on the machine',
+  },
+} as const satisfies Record<SeriesName, Bound>;
+
+export type Row = {
+  readonly name: SeriesName;
+  /** The median after the warm-up. */
+  readonly level: number;
+  /** By how much it grew after the warm-up, by its slope, without what the pets may take. */
+  readonly growth: number;
+  readonly atMost: number;
+  readonly holds: boolean;
+};
+
+/**
+ * Decides whether a series grew after the warm-up: its Theil-Sen slope, times the length of that part.
+ *
+ * @param pets where the service keeps its pets
+ * @throws {Error} when the run was too short to decide
+ */
+export function rowsOf(
+  samples: readonly Sample[],
+  pets: 'in memory' | 'in a file' | 'elsewhere',
+): readonly Row[] {
+  const end = samples.at(-1)?.atMs ?? 0;
+  const warm = samples.filter(({ atMs }) => atMs >= end * WARM_UP);
+  if (warm.length < MIN_SAMPLES) throw new Error(`only ${warm.length} samples after the warm-up`);
+  const lengthMs = end - warm[0]!.atMs;
+  return (Object.keys(BOUNDS) as SeriesName[]).map((name) => {
+    const values = pointsOf(name, warm, pets);
+    const level = median(warm.map((sample) => sample[name]));
+    const growth = slope(values) * lengthMs;
+    const atMost = BOUNDS[name].atMost(level);
+    return { name, level, growth, atMost, holds: growth <= atMost };
+  });
+}
+
+function pointsOf(
+  name: SeriesName,
+  samples: readonly Sample[],
+  pets: string,
+): readonly { x: number; y: number }[] {
+  const isFile = name === 'databaseBytes' && pets === 'in a file';
+  const isMemory = (name === 'heapBytes' || name === 'rssBytes') && pets === 'in memory';
+  const aPet = isFile ? BYTES_A_PET_ON_DISK : isMemory ? BYTES_A_PET_IN_MEMORY : 0;
+  const points = samples.map((sample) => ({ x: sample.atMs, y: sample[name] - aPet * sample.pets }));
+  if (name !== 'heapBytes') return points;
+  return points
+    .filter((_, index) => index % HEAP_WINDOW === 0)
+    .map(({ x }, index) => {
+      const window = points.slice(index * HEAP_WINDOW, (index + 1) * HEAP_WINDOW);
+      return { x, y: Math.min(...window.map(({ y }) => y)) };
+    });
+}

@@ -1,0 +1,59 @@
+import { execFile } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { ROOT, SERVICE } from '../support/process.ts';
+
+const run = promisify(execFile);
+
+/** How long a made key is used before it is revoked, in milliseconds. */
+const KEY_AGE_MS = 10_000;
+
+type Key = { readonly id: string; readonly token: string };
+
+/** Makes and revokes API keys with the commands of the service, as long as it runs. */
+export class SoakKeys {
+  made = 0;
+  revoked = 0;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #first: string;
+  readonly #done: Promise<void>;
+  #current: Key | undefined;
+  #isStopping = false;
+
+  /** @param first a key that is always valid */
+  constructor(databaseUrl: string, first: string) {
+    this.#env = { PATH: process.env['PATH'], HOME: process.env['HOME'], DATABASE_URL: databaseUrl };
+    this.#first = first;
+    this.#done = this.#churn();
+  }
+
+  get tokens(): readonly string[] {
+    return this.#current === undefined ? [this.#first] : [this.#first, this.#current.token];
+  }
+
+  /** @throws {Error} if a command failed */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    await this.#done;
+  }
+
+  async #churn(): Promise<void> {
+    while (!this.#isStopping) {
+      const { stdout } = await this.#keys('create', '--label', 'soak', '--scopes', 'pets:read,pets:write');
+      const token = stdout.trim();
+      const key = { id: token.split('_')[1] ?? '', token };
+      this.made++;
+      this.#current = key;
+      await sleep(KEY_AGE_MS);
+      this.#current = undefined;
+      // Requests with the key are still on their way.
+      await sleep(1_000);
+      await this.#keys('revoke', key.id);
+      this.revoked++;
+    }
+  }
+
+  #keys(...args: readonly string[]) {
+    return run(process.execPath, [...SERVICE, 'keys', ...args], { cwd: ROOT, env: this.#env });
+  }
+}
