@@ -5,7 +5,7 @@ import { damageOf } from './damage.ts';
 import { retryAndTranslate } from './retry-while-busy.ts';
 import { INSPECTOR_QUERIES } from './statements.ts';
 
-/** Examines a SQLite file. The check of its pages blocks the process: some 4 seconds for a million pets. */
+/** Examines a SQLite file. The check of its pages blocks the process: some 3 seconds for a million pets. */
 export class SqliteInspector implements StorageInspector {
   readonly #db: DatabaseSync;
 

@@ -5,6 +5,7 @@ import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongod
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
+import { succeeds } from '../../support/command.ts';
 import { type MongodProcess, startMongodProcess } from '../../support/mongod-process.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 
@@ -47,10 +48,18 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     await db.command({ createUser: 'service', pwd: 'secret', roles: ['petstoreService'] });
     const roles = ['readWrite', 'dbAdmin'].map((role) => ({ role, db: DATABASE }));
     await db.command({ createUser: 'migrator', pwd: 'secret', roles });
+    const readOnly = [{ role: 'read', db: DATABASE }];
+    await db.command({ createUser: 'checker', pwd: 'secret', roles: readOnly });
   });
   afterAll(async () => {
     await admin?.close();
     await mongod?.stop();
+  });
+
+  it('need to read only, to check', async () => {
+    await migrate(urlOf('migrator'));
+    const { stdout } = await succeeds(['check'], { DATABASE_URL: urlOf('checker') });
+    expect(stdout).toMatch(/^checked \d+ pets? and \d+ API keys?\n$/);
   });
 
   it('need these privileges only, to migrate and to serve', async () => {

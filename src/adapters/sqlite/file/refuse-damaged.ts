@@ -5,8 +5,8 @@ import { fileOf } from '../connection.ts';
 import { damageOf } from '../damage.ts';
 
 /**
- * The largest file that is checked at every start. The check takes 0.5 s for 16 MiB, which is 150,000 pets. For a
- * larger file there is `petstore check`.
+ * The largest file that is checked at every start. The check takes 0.5 s for 16 MiB, which is 150,000 pets with an
+ * idempotency key each. For a larger file there is `petstore check`.
  */
 const MAX_CHECKED_BYTES = 16 * 1024 * 1024;
 
