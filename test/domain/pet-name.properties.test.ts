@@ -52,7 +52,7 @@ it('allows the names that the contract allows, and no others', async () => {
     fc.property(name, (value) => {
       expect(petNameProblem(value) === undefined).toBe(isName(value));
     }),
-    3_000,
+    1_500,
   );
 });
 
@@ -65,6 +65,6 @@ it('says the same as the published pattern about well-formed names of the right 
         expect(patterns.map((pattern) => pattern.test(value))).toStrictEqual([isName(value), isName(value)]);
       },
     ),
-    1_000,
+    500,
   );
 });

@@ -102,7 +102,7 @@ const query = fc.oneof(
     .array(
       fc.oneof(
         spelledParameter,
-        fc.constantFrom('', '&', 'limit', 'limit=5&', 'limit=%3', '%', '+', '?', '='),
+        fc.constantFrom('', '&', 'limit', 'limit=5&', '#', '#x', '\\', 'limit=%3', '%', '+', '?', '='),
       ),
       { maxLength: 4 },
     )
@@ -149,7 +149,7 @@ describe('any query of listPets', () => {
           expect('next-cursor' in answer!.headers).toBe(rest.length > Number(limit));
         }
       }),
-      250,
+      150,
     );
   });
 });
@@ -227,7 +227,7 @@ const get = fc.oneof(fc.bigInt({ min: -1n, max: 20n }), int64).map((id) =>
 const walk = fc
   .tuple(
     fc.option(petStatus, { nil: undefined }),
-    fc.integer({ min: 1, max: 6 }),
+    fc.integer({ min: 1, max: 3 }),
     fc.boolean(),
     fc.option(aNewPet, { nil: undefined }),
   )
@@ -269,13 +269,13 @@ describe('any sequence of requests', () => {
   it('is answered like an array would answer it', async () => {
     await holds(
       fc.asyncProperty(
-        fc.commands([post, post, post, postBad, get, walk], { maxCommands: 30, size: 'max' }),
+        fc.commands([post, post, post, postBad, get, walk, walk], { maxCommands: 30, size: 'max' }),
         async (calls) => {
           await using api = await startApi();
           await fc.asyncModelRun(() => ({ model: { pets: [], keys: new Map() }, real: api }), calls);
         },
       ),
-      12,
+      15,
     );
   });
 });

@@ -12,7 +12,7 @@ it('gives every number that is an int64 as a bigint, and any other as the neares
     fc.property(numberText, (source) => {
       expect(parseJson(source)).toBe(exactValue(source));
     }),
-    2_000,
+    1_500,
   );
 });
 
@@ -21,7 +21,7 @@ it('gives the value that JSON text spells, however it is spelled', async () => {
     fc.property(fc.tuple(space, spelledValue, space), ([before, { json, value }, after]) => {
       expect(exactly(parseJson(before + json + after))).toBe(exactly(value));
     }),
-    1_500,
+    800,
   );
 });
 
@@ -42,7 +42,7 @@ it('refuses the text that JSON.parse refuses, and names a place in it', async ()
       expect(line >= 1 && line <= lines.length).toBe(true);
       expect(column >= 1 && column <= lines[line - 1]!.length + 1).toBe(true);
     }),
-    1_500,
+    800,
   );
 });
 
@@ -52,7 +52,7 @@ it('gives the pet back that petJson wrote', async () => {
       const pet = { ...draft, id };
       expect(parseJson(JSON.stringify(petJson(pet)))).toStrictEqual(pet);
     }),
-    500,
+    300,
   );
 });
 

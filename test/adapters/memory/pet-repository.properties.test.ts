@@ -7,5 +7,5 @@ petRepositoryModel(
     const store = new InMemoryPetRepository();
     return { open: async () => ({ pets: store, archive: store }) };
   },
-  { runs: 100, processes: 'one' },
+  { runs: 60, processes: 'one' },
 );

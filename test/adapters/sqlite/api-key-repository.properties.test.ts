@@ -8,5 +8,5 @@ apiKeyRepositoryModel(
     const file = await newFile();
     return { open: () => openSqliteKeys(file) };
   },
-  { runs: 15, processes: 'many' },
+  { runs: 8, processes: 'many' },
 );

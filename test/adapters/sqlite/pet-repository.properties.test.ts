@@ -8,5 +8,5 @@ petRepositoryModel(
     const file = await newFile();
     return { open: () => openSqliteStorage(file, silentLog) };
   },
-  { runs: 20, processes: 'one after another' },
+  { runs: 12, processes: 'one after another' },
 );

@@ -1,8 +1,9 @@
+import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { StoredTokenVerifier } from '../../../src/adapters/tokens/stored-token-verifier.ts';
-import { mintKey } from '../../../src/adapters/tokens/token.ts';
+import { idOf, mintKey } from '../../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
 import { ApiKeyNotActive } from '../../../src/application/keys/errors.ts';
 import { RevokeKey } from '../../../src/application/keys/revoke-key.ts';
@@ -132,6 +133,28 @@ const verifyWrong = fc
     }),
   );
 
+/** Well-formed, and not the token of the key: only its digest is wrong. */
+function forged(token: string): string {
+  const other = mintKey().token;
+  const body = token.slice(0, 'pets_0123456789abcdef_'.length) + other.slice(22, -6);
+  return body + base62(crc32(body));
+}
+
+function base62(value: number): string {
+  const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+  return Array.from({ length: 6 }, (_, place) => digits[Math.floor(value / 62 ** (5 - place)) % 62]).join('');
+}
+
+const verifyForged = which.map((n) =>
+  command(`verify a forged token of ${n}`, async (model, real) => {
+    const key = pick(model, n);
+    if (key === undefined) return;
+    const token = forged(key.token);
+    expect(idOf(token)).toBe(key.caller.id);
+    expect(await real.services[0]!.verify(token)).toBeUndefined();
+  }),
+);
+
 const advance = ms.map((span) =>
   command(`advance ${span} ms`, async (model, real) => {
     model.wallMs += span;
@@ -157,6 +180,7 @@ it('every service accepts an active key, and no service an ended one after ten s
     verify,
     verify,
     verifyWrong,
+    verifyForged,
     advance,
     advance,
     setClock,
