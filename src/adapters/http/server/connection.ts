@@ -123,8 +123,13 @@ export class Connection {
       // Node drops the bytes after a request that offers another protocol. Without them, the rest is meaningless.
       if (this.#latest?.req.complete && offersUpgrade(this.#latest.req)) this.#input.clear();
     }
-    if (this.#input.isEmpty) this.#input.resume();
-    else this.#hold(this.#latest);
+    if (!this.#input.isEmpty) {
+      this.#hold(this.#latest);
+      return;
+    }
+    // When the latest request was parsed, its body may have been input that was still waiting.
+    if (this.#options.isDraining()) this.closeAfterLatest();
+    this.#input.resume();
   }
 
   /** True if all requests before the input are answered, or if the input belongs to the body of the latest one. */
