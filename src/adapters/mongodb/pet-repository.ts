@@ -46,7 +46,7 @@ export class MongoPetRepository implements PetRepository {
   constructor(db: Db, reads: ConfirmedReads, { timeoutMs = CALL_TIMEOUT_MS, meter }: MongoPetOptions = {}) {
     this.#pets = petsOf(db);
     this.#reader = new PetReader(this.#pets);
-    this.#ids = new IdAllocator(countersOf(db), this.#pets, { meter });
+    this.#ids = new IdAllocator(countersOf(db), this.#pets, meter);
     this.#reads = reads;
     this.#timeoutMs = timeoutMs;
     this.#meter = meter;
