@@ -78,17 +78,24 @@ function watch(
   clients: readonly HttpClientModel[],
   { timeoutMs, acceptForMs }: Times,
 ) {
-  const stopsMs = simulation.nowMs + acceptForMs;
+  const beganMs = simulation.nowMs;
+  const stopsMs = beganMs + acceptForMs;
   const untilMs = stopsMs + timeoutMs;
   let cutShort = 0;
   for (const client of clients) {
     client.socket.once('close', () => {
       const { unanswered, name, stopsHalfway } = client;
       const isInTime = simulation.nowMs < untilMs - 1;
-      const mayBeLost = !isInTime && (timeoutMs < LONG_TIMEOUT_MS || stopsHalfway);
+      const isShort = timeoutMs < LONG_TIMEOUT_MS || simulation.stalledMs > 0;
+      const mayBeLost = !isInTime && (isShort || stopsHalfway);
       simulation.check(unanswered.length === 0 || mayBeLost, () => `${name}: lost ${unanswered.join(', ')}`);
       const isEarly = client.isIdle && simulation.nowMs < stopsMs + IDLE_GRACE_MS - 1;
       simulation.check(!isEarly, () => `${name}: closed without a word`);
+      const isUntold = client.isIdle && client.lastBeganAtMs > beganMs;
+      simulation.check(
+        !isUntold,
+        () => `${name}: the answer during the drain did not say that it is the last`,
+      );
       if (!isInTime && unanswered.length > 0) cutShort++;
     });
   }

@@ -6,9 +6,10 @@ import { SocketModel } from './socket-model.ts';
 /** A request, and how far it has come. */
 type Sent = {
   readonly target: string;
-  readonly text: string;
-  arrivedBytes: number;
-  /** Its first byte came after the server had decided that an earlier answer is the last one. */
+  /** When its first byte arrived, on the virtual clock. */
+  beganAtMs: number | undefined;
+  isComplete: boolean;
+  /** Its last byte came after the server had decided that an earlier answer is the last one. It may be dropped. */
   isLate: boolean;
 };
 
@@ -51,6 +52,11 @@ export class HttpClientModel {
     return !this.hasLeft && !this.#hasEnded && !this.socket.isEnding && this.unanswered.length === 0;
   }
 
+  /** When the last answered request began. */
+  get lastBeganAtMs(): number {
+    return this.#requests[this.#answered - 1]?.beganAtMs ?? -Infinity;
+  }
+
   get isOpen(): boolean {
     return this.#isConnected && !this.socket.destroyed;
   }
@@ -58,9 +64,13 @@ export class HttpClientModel {
   /** Requests that the server has begun to receive in time and has not answered. */
   get unanswered(): readonly string[] {
     if (this.hasLeft) return [];
+    const { isEnding } = this.socket;
     return this.#requests
       .slice(this.#answered)
-      .filter(({ arrivedBytes, isLate }) => arrivedBytes > 0 && !isLate)
+      .filter(
+        ({ beganAtMs, isComplete, isLate }) =>
+          beganAtMs !== undefined && !isLate && (isComplete || !isEnding),
+      )
       .map(({ target }) => target);
   }
 
@@ -72,12 +82,14 @@ export class HttpClientModel {
     this.#isConnected = true;
     system.accept(this.socket);
     const isPipelining = random.chance(0.4);
-    for (const number of numbers(random.integer(0, 9))) {
+    for (const number of numbers(random.integer(0, 7))) {
       const thinkMs = random.chance(0.7) ? random.between(0, 5) : random.between(5, 1_500);
       await this.#simulation.wait(`${this.name} thinks`, thinkMs);
       if (!isPipelining) await this.#allAnswered();
       if (this.#isLast || this.socket.destroyed) break;
-      await this.#send(`/${this.name}/${number}`);
+      // Many requests in one piece wait for each other in the server.
+      const count = isPipelining && random.chance(0.3) ? random.integer(2, 6) : 1;
+      await this.#send(numbers(count).map((index) => `/${this.name}/${number}.${index}`));
       if (this.stopsHalfway) return;
     }
     await this.#leave();
@@ -101,22 +113,33 @@ export class HttpClientModel {
     this.socket.push(null);
   }
 
-  async #send(target: string): Promise<void> {
+  async #send(targets: readonly string[]): Promise<void> {
     const { random } = this.#simulation;
-    const body = random.chance(0.4) ? 'x'.repeat(random.integer(1, 600)) : '';
-    const head = `${body === '' ? 'GET' : 'POST'} ${target} HTTP/1.1\r\nHost: x\r\n`;
-    const text = body === '' ? `${head}\r\n` : `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
-    const request: Sent = { target, text, arrivedBytes: 0, isLate: false };
-    this.#requests.push(request);
+    const requests = targets.map((target) => ({
+      text: requestText(target, random.chance(0.4) ? random.integer(1, 600) : 0),
+      sent: { target, beganAtMs: undefined, isComplete: false, isLate: false } as Sent,
+    }));
+    this.#requests.push(...requests.map(({ sent }) => sent));
+    const text = requests.map((request) => request.text).join('');
+    let arrived = 0;
     for (const end of this.#pieces(text.length)) {
       const waitMs = random.chance(0.8) ? random.between(0, 2) : random.between(2, 700);
-      await this.#simulation.wait(`${this.name} sends ${target} up to ${end}`, waitMs);
+      await this.#simulation.wait(`${this.name} sends ${targets.join(' ')} up to ${end}`, waitMs);
       if (this.socket.destroyed || this.socket.readableEnded) return;
-      if (request.arrivedBytes === 0) request.isLate = this.socket.isEnding;
       this.lastActivityMs = this.#simulation.nowMs;
-      this.socket.push(Buffer.from(text.slice(request.arrivedBytes, end)));
-      request.arrivedBytes = end;
+      let begin = 0;
+      for (const { text: one, sent } of requests) {
+        if (begin >= arrived && begin < end) sent.beganAtMs = this.#simulation.nowMs;
+        begin += one.length;
+        if (begin > arrived && begin <= end) this.#complete(sent);
+      }
+      this.socket.push(Buffer.from(text.slice(arrived, end)));
+      arrived = end;
     }
+  }
+
+  #complete(sent: Sent): void {
+    Object.assign(sent, { isComplete: true, isLate: this.socket.isEnding });
   }
 
   /** @returns where the pieces of a request end */
@@ -163,6 +186,13 @@ export class HttpClientModel {
   #check(condition: boolean, violation: string): void {
     this.#simulation.check(condition, () => `${this.name}: ${violation}`);
   }
+}
+
+function requestText(target: string, bodyBytes: number): string {
+  const head = `${bodyBytes === 0 ? 'GET' : 'POST'} ${target} HTTP/1.1\r\nHost: x\r\n`;
+  return bodyBytes === 0
+    ? `${head}\r\n`
+    : `${head}Content-Length: ${bodyBytes}\r\n\r\n${'x'.repeat(bodyBytes)}`;
 }
 
 /** Whether more bytes can make an answer of it. */

@@ -118,11 +118,20 @@ export class Simulation {
     await settle();
     for (let task = this.#takeNext(); task !== undefined; task = this.#takeNext()) {
       this.note(task.name);
-      task.run();
+      this.#runTask(task);
       await settle();
       if (++this.events < MAX_EVENTS) continue;
       this.check(false, () => `the schedule does not end: ${MAX_EVENTS} events`);
       return;
+    }
+  }
+
+  /** An error that nothing catches would end the process. */
+  #runTask({ name, run }: Task): void {
+    try {
+      run();
+    } catch (error) {
+      this.check(false, () => `${name} threw ${error instanceof Error ? error.stack : String(error)}`);
     }
   }
 

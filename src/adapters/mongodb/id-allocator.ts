@@ -15,12 +15,6 @@ const ALLOCATION_TIMEOUT_MS = 5_000;
 
 type Waiter = PromiseWithResolvers<bigint> & { readonly deadline: Deadline };
 
-export type IdAllocatorOptions = {
-  /** How long an update may take before another one is sent. Default: 5 s. */
-  readonly timeoutMs?: number | undefined;
-  readonly meter?: StorageMeter | undefined;
-};
-
 /**
  * Allocates pet ids from a counter document that all processes share. At most one update of the counter is in flight.
  * Callers that arrive during an update share the next one, which allocates exactly one id for each of them. No id is
@@ -33,7 +27,6 @@ export class IdAllocator {
   readonly #counters: Collection<CounterDocument>;
   readonly #pets: Collection<PetDocument>;
   #waiters: Waiter[] = [];
-  readonly #timeoutMs: number;
   readonly #meter: StorageMeter | undefined;
   #isServing = false;
   #isBehind = false;
@@ -41,11 +34,10 @@ export class IdAllocator {
   constructor(
     counters: Collection<CounterDocument>,
     pets: Collection<PetDocument>,
-    { timeoutMs = ALLOCATION_TIMEOUT_MS, meter }: IdAllocatorOptions = {},
+    meter: StorageMeter | undefined,
   ) {
     this.#counters = counters;
     this.#pets = pets;
-    this.#timeoutMs = timeoutMs;
     this.#meter = meter;
   }
 
@@ -92,7 +84,7 @@ export class IdAllocator {
   async #allocateInTime(wanted: number): Promise<readonly bigint[]> {
     const allocation = this.#allocate(wanted);
     const abandoned = Promise.withResolvers<readonly bigint[]>();
-    const timer = setTimeout(() => abandoned.resolve([]), this.#timeoutMs);
+    const timer = setTimeout(() => abandoned.resolve([]), ALLOCATION_TIMEOUT_MS);
     try {
       return await Promise.race([allocation, abandoned.promise]);
     } finally {

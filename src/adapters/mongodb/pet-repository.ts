@@ -48,7 +48,7 @@ export class MongoPetRepository implements PetRepository {
   constructor(db: Db, reads: ConfirmedReads, { timeoutMs = CALL_TIMEOUT_MS, meter }: MongoPetOptions = {}) {
     this.#pets = petsOf(db);
     this.#reader = new PetReader(this.#pets);
-    this.#ids = new IdAllocator(countersOf(db), this.#pets, { meter });
+    this.#ids = new IdAllocator(countersOf(db), this.#pets, meter);
     this.#idempotencyIndex = new IdempotencyIndex(db);
     this.#reads = reads;
     this.#timeoutMs = timeoutMs;

@@ -1,10 +1,7 @@
 import { once } from 'node:events';
 import { Decimal128, type Document, Double, Int32, Long, MaxKey, MinKey } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { Deadline } from '../../../src/adapters/mongodb/connection/deadline.ts';
-import { IdAllocator } from '../../../src/adapters/mongodb/id-allocator.ts';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
-import { countersOf, petsOf } from '../../../src/adapters/mongodb/schema/collections.ts';
 import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { MAX_PET_ID, newPet } from '../../../src/domain/pet.ts';
@@ -74,27 +71,6 @@ describe.skipIf(mongo === undefined)(
       expect((await repository.insert(rex)).id).toBe(1_000_000_000_002n);
     });
 
-    it('is updated again when the driver never settles an update', async () => {
-      const { url, counters, pets } = await emptyDatabase();
-      const { client } = await openRepository(url);
-      const db = client.db();
-      const collection = countersOf(db);
-      const update = collection.findOneAndUpdate.bind(collection) as (...args: unknown[]) => unknown;
-      const lost = Promise.withResolvers<never>();
-      let updates = 0;
-      Object.assign(collection, {
-        findOneAndUpdate: (...args: unknown[]) => (++updates === 1 ? lost.promise : update(...args)),
-      });
-      const ids = new IdAllocator(collection, petsOf(db), { timeoutMs: 500 });
-
-      const allocated = await Promise.all([ids.next(new Deadline(10_000)), ids.next(new Deadline(10_000))]);
-
-      expect(allocated.toSorted()).toStrictEqual([1n, 2n]);
-      expect(updates).toBe(2);
-      expect(await counters.findOne({ _id: 'pets' })).toMatchObject({ last: 2n });
-      expect(await pets.countDocuments()).toBe(0);
-    });
-
     it('gives up when other processes change it at every attempt, and goes on with the next call', async () => {
       const { url } = await emptyDatabase();
       const { client } = await openRepository(url);
@@ -154,24 +130,6 @@ describe.skipIf(mongo === undefined)(
         expect(await pets.countDocuments()).toBe(ids.length + 2);
       });
 
-      it('when it is deleted while two processes add many pets', async () => {
-        const { url, pets, counters } = await emptyDatabase();
-        const [one, other] = [await openRepository(url), await openRepository(url)];
-
-        const inserting = Array.from({ length: 100 }, (_, n) =>
-          (n % 2 === 0 ? one : other).repository.insert(rex),
-        );
-        await Promise.race(inserting);
-        await counters.deleteOne({ _id: 'pets' });
-        const more = Array.from({ length: 100 }, (_, n) =>
-          (n % 2 === 0 ? one : other).repository.insert(rex),
-        );
-        const stored = await Promise.all([...inserting, ...more]);
-
-        expect(new Set(stored.map(({ id }) => id)).size).toBe(200);
-        expect(await pets.countDocuments()).toBe(200);
-      });
-
       it.each([
         ['a long', 3n],
         ['an int', new Int32(3)],
@@ -191,24 +149,6 @@ describe.skipIf(mongo === undefined)(
         expect(await pets.countDocuments(there)).toBe(100);
         expect(await pets.countDocuments()).toBe(120);
         expect(sent('findAndModify')).toBeLessThan(8);
-      });
-
-      it('when it is set back while two processes add many pets', async () => {
-        const { url, pets, counters } = await emptyDatabase();
-        const [one, other] = [await openRepository(url), await openRepository(url)];
-
-        const inserting = Array.from({ length: 100 }, (_, n) =>
-          (n % 2 === 0 ? one : other).repository.insert(rex),
-        );
-        await Promise.race(inserting);
-        await counters.updateOne({ _id: 'pets' }, { $set: { last: 0n } });
-        const more = Array.from({ length: 100 }, (_, n) =>
-          (n % 2 === 0 ? one : other).repository.insert(rex),
-        );
-        const stored = await Promise.all([...inserting, ...more]);
-
-        expect(new Set(stored.map(({ id }) => id)).size).toBe(200);
-        expect(await pets.countDocuments()).toBe(200);
       });
     });
 

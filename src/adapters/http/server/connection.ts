@@ -142,8 +142,13 @@ export class Connection {
       else this.#offerBytes = isBetweenRequests ? bytesAfterHeaders(portion) : NaN;
       if (latest.req.complete && this.#offerBytes !== bodyBytes(latest.req)) this.#endAfter(latest);
     }
-    if (this.#input.isEmpty) this.#input.resume();
-    else this.#hold(this.#latest);
+    if (!this.#input.isEmpty) {
+      this.#hold(this.#latest);
+      return;
+    }
+    // When the latest request was parsed, its body may have been input that was still waiting.
+    if (this.#options.isDraining()) this.closeAfterLatest();
+    this.#input.resume();
   }
 
   /** True if all requests before the input are answered, or if the input belongs to the body of the latest one. */
