@@ -17,7 +17,7 @@ describe('a stored API key', () => {
         'label must be 1 to 64 visible characters, with spaces only between them',
       ),
     );
-    expect(() => throwIfDamaged(damaged)).toThrow(damaged as DamagedApiKey);
+    expect(() => throwIfDamaged(damaged)).toThrow(damaged);
   });
 
   it.each(['a secret', `${aKey(1).id}0`, 7, undefined, [aKey(1).id]])(
