@@ -25,14 +25,10 @@ export function exposeCounts(
   });
 }
 
-/**
- * Exposes a figure that can fall, read at each scrape.
- *
- * @param description.aggregator what the figure of a service is, given those of its workers. Default: their sum.
- */
+/** Exposes a figure that can fall, read at each scrape. */
 export function exposeFigure(
   registry: Registry,
-  description: Description & { readonly aggregator?: 'sum' | 'min' },
+  description: Description,
   read: () => number | Promise<number>,
 ): void {
   const gauge: Gauge = new Gauge({

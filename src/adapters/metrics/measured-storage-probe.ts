@@ -17,7 +17,6 @@ export class MeasuredStorageProbe implements StorageProbe {
       {
         name: 'petstore_storage_ready',
         help: '1 if the storage can serve requests at the time of the scrape, otherwise 0.',
-        aggregator: 'min',
       },
       () => this.#isReady(),
     );

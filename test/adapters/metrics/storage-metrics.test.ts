@@ -16,6 +16,7 @@ describe('an operation of a storage', () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     onTestFinished(() => void vi.useRealTimers());
     const { storage, series } = measured();
+    vi.advanceTimersByTime(60_000);
     const { promise, resolve } = Promise.withResolvers<string>();
     const result = storage.measure('list_pets', () => promise);
     expect(nonZero(await series(), 'petstore_storage_operation_duration_seconds')).toStrictEqual({});

@@ -216,7 +216,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     const { keys, proxy } = await proxied();
     await proxy.close();
 
-    for (const { method, error, ms } of await failures(keys)) {
+    for (const { method, error, ms } of await rejections(keys)) {
       expect(error, method).toBeInstanceOf(StorageUnavailable);
       expect(ms, method).toBeLessThan(TIMEOUT_MS + SLACK_MS);
     }
@@ -226,7 +226,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     const { keys, proxy } = await proxied();
     proxy.stall();
 
-    for (const { method, error, ms } of await failures(keys)) {
+    for (const { method, error, ms } of await rejections(keys)) {
       expect(error, method).toBeInstanceOf(StorageUnavailable);
       expect(ms, method).toBeGreaterThan(TIMEOUT_MS - 50);
       expect(ms, method).toBeLessThan(TIMEOUT_MS + SLACK_MS);
@@ -241,7 +241,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     const { keys, client } = await proxied(60_000);
     await client.close();
 
-    for (const { method, error, ms } of await failures(keys)) {
+    for (const { method, error, ms } of await rejections(keys)) {
       expect(error, method).toBeInstanceOf(StorageUnavailable);
       expect(ms, method).toBeLessThan(SLACK_MS);
     }
@@ -251,7 +251,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     // The driver waits this long for the reply to its `endSessions` while it closes.
     const { keys, client, proxy } = await proxied(60_000, { socketTimeoutMS: 500 });
     proxy.stall();
-    const failing = failures(keys);
+    const failing = rejections(keys);
     await client.close();
 
     for (const { error } of await failing) expect(error).toBeInstanceOf(StorageUnavailable);
@@ -259,7 +259,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
 });
 
 /** How each call fails. All are made at once. */
-function failures(keys: ApiKeyRepository) {
+function rejections(keys: ApiKeyRepository) {
   return Promise.all(
     methods.map(async (method) => ({ method, ...(await failure(() => calls[method](keys))) })),
   );

@@ -46,7 +46,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     await repository.insert(rex);
     await proxy.close();
 
-    for (const { method, error, ms } of await failures(repository)) {
+    for (const { method, error, ms } of await rejections(repository)) {
       expect(error, method).toBeInstanceOf(StorageUnavailable);
       expect(ms, method).toBeLessThan(TIMEOUT_MS + SLACK_MS);
     }
@@ -57,7 +57,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     await repository.insert(rex);
     proxy.stall();
 
-    for (const { method, error, ms } of await failures(repository)) {
+    for (const { method, error, ms } of await rejections(repository)) {
       expect(error, method).toBeInstanceOf(StorageUnavailable);
       expect(ms, method).toBeGreaterThan(TIMEOUT_MS - 50);
       expect(ms, method).toBeLessThan(TIMEOUT_MS + SLACK_MS);
@@ -129,7 +129,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     const { repository, client } = await proxied({ timeoutMs: 60_000 });
     await client.close();
 
-    for (const { method, error, ms } of await failures(repository)) {
+    for (const { method, error, ms } of await rejections(repository)) {
       expect(error, method).toBeInstanceOf(StorageUnavailable);
       expect(ms, method).toBeLessThan(SLACK_MS);
     }
@@ -138,7 +138,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
   it('calls in flight reject when the storage is closed', async () => {
     const { repository, client, proxy } = await proxied({ timeoutMs: 60_000 });
     proxy.stall();
-    const failing = failures(repository);
+    const failing = rejections(repository);
     const closing = client.close();
 
     for (const { error } of await failing) expect(error).toBeInstanceOf(StorageUnavailable);
@@ -185,7 +185,7 @@ describe.skipIf(mongo === undefined)(`the probe${leftOut}`, () => {
 });
 
 /** How each call fails. All are made at once. */
-function failures(repository: PetRepository) {
+function rejections(repository: PetRepository) {
   return Promise.all(
     methods.map(async (method) => ({ method, ...(await failure(() => calls[method](repository))) })),
   );

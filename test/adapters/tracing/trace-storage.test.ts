@@ -12,11 +12,18 @@ import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-reposito
 import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.ts';
 import { traceStorage } from '../../../src/adapters/tracing/trace-storage.ts';
 import { traceUseCase } from '../../../src/adapters/tracing/trace-use-case.ts';
-import { DamagedPet, IdempotencyKeyReused, PetNotFound } from '../../../src/application/pets/errors.ts';
+import {
+  DamagedPet,
+  IdempotencyKeyReused,
+  InvalidPageSize,
+  PetIdsExhausted,
+  PetNotFound,
+} from '../../../src/application/pets/errors.ts';
 import { GetPet } from '../../../src/application/pets/get-pet.ts';
 import type { ServiceStorage } from '../../../src/application/ports/storage.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKey } from '../../../src/domain/api-key.ts';
+import { InvalidPet } from '../../../src/domain/invalid-pet.ts';
 
 const exporter = new InMemorySpanExporter();
 const provider = new TracerProvider({
@@ -188,7 +195,14 @@ describe('a call that rejects', () => {
     ],
     ['a bug', new TypeError('boom'), { status: { code: 2, message: 'boom' }, errorType: 'TypeError' }],
     ['a thrown string', 'boom', { status: { code: 2, message: 'boom' }, errorType: '_OTHER' }],
+    [
+      'a lack of ids',
+      new PetIdsExhausted(),
+      { status: { code: 2, message: 'no pet id is left' }, errorType: 'pet-ids-exhausted' },
+    ],
     ["a client's mistake", new IdempotencyKeyReused(), UNSET],
+    ['an invalid pet', new InvalidPet(['name must not be empty']), UNSET],
+    ['an invalid page size', new InvalidPageSize({ min: 1, max: 100 }), UNSET],
   ])('because of %s says so, and rejects with the same error', async (_, error, expected) => {
     const storage = memory();
     // oxlint-disable-next-line typescript/prefer-promise-reject-errors
