@@ -7,8 +7,8 @@ export type Source = string;
 type Link = { readonly client: Socket; readonly server: Socket; source: Source | undefined };
 
 /**
- * A way to one member that can be cut for some of those who use it, as a broken network does: nothing arrives, and
- * nobody is told. MongoDB's own tests use mongobridge like this. With test commands enabled, a mongod says its address
+ * A way to one member that can be cut for some of its users, as a broken network does: nothing arrives, and no end is
+ * told. MongoDB's own tests use mongobridge like this. With test commands enabled, a mongod says its address
  * in the first message of a connection.
  */
 export class Bridge implements AsyncDisposable {

@@ -9,24 +9,14 @@ const content = (name: string, status = 'sold') => `"name":"${name}","categoryId
 const json = (id: number, name: string, status?: string) => `{"id":${id},${content(name, status)}`;
 const sent = (begun: number, ended = begun + 5) => ({ url: URL, begun, ended, outcome: 'unknown' as const });
 
-function create(name: string, begun: number, id?: number, rest: Partial<Create> = {}): Create {
+function createWithoutKey(name: string, begun: number, id?: number): Create {
   const acknowledged =
     id === undefined ? {} : ({ outcome: 'acknowledged', status: 201, answer: json(id, name) } as const);
   const body = `{${content(name)}`;
-  return {
-    type: 'create',
-    ...sent(begun),
-    content: content(name),
-    body,
-    key: `key of ${name}`,
-    ...acknowledged,
-    ...rest,
-  };
+  return { type: 'create', ...sent(begun), content: content(name), body, ...acknowledged };
 }
-function createWithoutKey(name: string, begun: number, id: number): Create {
-  const { key, ...rest } = create(name, begun, id);
-  expect(key).toBeDefined();
-  return rest;
+function create(name: string, begun: number, id?: number, rest: Partial<Create> = {}): Create {
+  return { ...createWithoutKey(name, begun, id), key: `key of ${name}`, ...rest };
 }
 function get(id: number, begun: number, name?: string, rest: Partial<Get> = {}): Get {
   const found = name === undefined ? { status: 404 } : { status: 200, answer: json(id, name) };

@@ -46,7 +46,7 @@ const MAX_EVIDENCE = 500;
  * counts as one read of each pet in its range. Linearizability is local (Herlihy and Wing 1990, theorem 1): the history
  * is linearizable if the history of each pet is. The instant at which a pet begins to exist has three bounds: it is not
  * before the first request for it, not after the end of a call that acknowledged or showed it, and not before the begin
- * of a read that missed it. So no read may miss a pet that an earlier call has shown. A pass over the reads decides that.
+ * of a read that missed it. So no read may miss a pet that an earlier call showed. A pass over the reads decides that.
  *
  * Porcupine and Elle are not used. Porcupine searches the orders of overlapping calls, and a call of unknown outcome
  * overlaps all later ones: an outage with a thousand of them would take it for ever. Elle infers orders from lists or

@@ -1,6 +1,6 @@
 /**
- * For `node --import`: moves the clock of a process at each SIGUSR2, as a correction of the time of day does. Everything
- * that reads `Date` sees it; monotonic time goes on. A proxy and not a subclass: `instanceof Date` stays true of dates
+ * For `node --import`: moves the clock of a process at each SIGUSR2, as a correction of the time of day does.
+ * Everything that reads `Date` sees it; monotonic time goes on. A proxy and not a subclass: `instanceof Date` stays true of dates
  * that were made elsewhere.
  */
 const HOUR_MS = 3_600_000;

@@ -43,10 +43,16 @@ const { values } = parseArgs({
 });
 
 const form: Form = values.short ? 'short' : 'full';
-const minutes = values.minutes === undefined ? undefined : Number(values.minutes);
-const repetitions = Number(values.repetitions ?? (values.short ? 1 : 3));
+const minutes = values.minutes === undefined ? undefined : positive(values.minutes);
+const repetitions = positive(values.repetitions ?? (values.short ? '1' : '3'));
 const seed = Number(values.seed ?? randomInt(1e6));
 const results: Result[] = [];
+
+function positive(text: string): number {
+  const number = Number(text);
+  if (!(number > 0)) throw new Error(`not a positive number: ${text}`);
+  return number;
+}
 
 /** What the histories so far say. */
 function summary(): string {
@@ -59,7 +65,10 @@ function* plays(): Generator<{ readonly play: Play; readonly seed: number }> {
   const wanted = PLAYS.filter(({ name, onlyInFull }) => {
     return name.includes(values.only) && !(form === 'short' && onlyInFull);
   });
-  for (let turn = 0; minutes === undefined ? turn < repetitions : wanted.length > 0; turn++) {
+  let before = -1;
+  for (let turn = 0; minutes === undefined ? turn < repetitions : totals(results).minutes > before; turn++) {
+    // Without a single history in a repetition, there will be none in the next one.
+    before = totals(results).minutes;
     console.log(
       `\nrepetition ${turn + 1}${minutes === undefined ? ` of ${repetitions}` : ''}, seed ${seed + turn}`,
     );
@@ -70,7 +79,7 @@ function* plays(): Generator<{ readonly play: Play; readonly seed: number }> {
 
 async function playAll(histories: string): Promise<void> {
   const queue = plays();
-  const lanes = Array.from({ length: Number(values.lanes) }, async () => {
+  const lanes = Array.from({ length: positive(values.lanes) }, async () => {
     await using lane = new Lane();
     for (const { play, seed: ofLoad } of queue) {
       const begun = performance.now();
@@ -103,7 +112,11 @@ async function main(): Promise<void> {
       'npm run test:failure',
       ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2)] : []),
     ].join(' '),
-    machine: [...(await machine()), `load average ${loadBefore} at the beginning, ${load()} at the end`],
+    machine: [
+      ...(await machine()),
+      `seed ${seed}`,
+      `load average ${loadBefore} at the beginning, ${load()} at the end`,
+    ],
     tables: tables(results),
     closing: `${passed} passed, ${failed} failed, ${leftOut} left out. ${summary()}.`,
   });

@@ -26,8 +26,8 @@ How to read it:
 - *Replayed*: acknowledged with the pet of an earlier attempt. Most clients repeat a request with an Idempotency-Key
   until it is acknowledged, some give up after one attempt.
 - *Reads*: answers to \`GET\` of one pet, and pages.
-- *Lost*: acknowledged or shown, and missing in the storage at the end. The suite looks on each member of the replica set
-  (with read concern majority) or in the file.
+- *Lost*: acknowledged or shown, and missing in the storage at the end. The suite looks on each member of the replica
+  set (with read concern majority) or in the file.
 - *Missed*: acknowledged or shown, and missing in the answer to a read that began later, by any service.
 - *Second pets*: two pets for one request or one Idempotency-Key.
 - *Ids*: one id for two pets, a pet that has changed, or an id that is less than one shown before its request.

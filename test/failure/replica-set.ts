@@ -77,8 +77,8 @@ export class ReplicaSet implements AsyncDisposable {
   /**
    * Cuts a member off from the other members, and these from it.
    *
-   * @param isWith whether a service, by the application name in its URL, stays on the side of the member. It then reaches
-   *   no other member. All other services reach all members but this one.
+   * @param isWith whether a service, by the application name in its URL, stays on the side of the member. It then
+   *   reaches no other member. All other services reach all members but this one.
    */
   isolate(member: Member, isWith: (application: string) => boolean = () => false): void {
     for (const [to, bridge] of this.#bridges) {

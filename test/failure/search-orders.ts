@@ -23,7 +23,8 @@ export function isLinearizable(calls: readonly Call[]): boolean {
   const tried = new Set<string>();
   const search = (pending: readonly Step[], catalogue: Catalogue): boolean => {
     if (pending.every(({ isOptional }) => isOptional)) return true;
-    const state = `${pending.map((step) => steps.indexOf(step)).join()} ${JSON.stringify([...catalogue].toSorted(([a], [b]) => a - b))}`;
+    const pets = [...catalogue].toSorted(([a], [b]) => a - b);
+    const state = JSON.stringify([pending.map((step) => steps.indexOf(step)), pets]);
     if (tried.has(state)) return false;
     tried.add(state);
     const firstEnd = Math.min(...pending.map(({ ended }) => ended));

@@ -15,8 +15,8 @@ const LIFE_MS = 1_000;
 const KEYS_IN_USE = 8;
 
 /**
- * Creates one API key after the other as an operator does, gives it to the clients, and revokes it. A command that fails
- * is repeated with the next key or, for a revocation, with the same one. Resolves when `signal` aborts.
+ * Creates one API key after the other as an operator does, gives it to the clients, and revokes it. A command that
+ * fails is repeated with the next key or, for a revocation, with the same one. Resolves when `signal` aborts.
  */
 export async function turnOverKeys(load: Load, databaseUrl: string, signal: AbortSignal): Promise<void> {
   const { calls } = load.history;

@@ -14,7 +14,7 @@ type Range = {
 /** Pets in the order of their ids, and for each the earliest time at which it or a later one was shown. */
 type Sorted = { readonly pets: readonly Pet[]; readonly earliest: readonly number[] };
 
-/** Finds the pets that a read must show, in a time that depends on what it shows and not on the length of the history. */
+/** Finds the pets that a read must show. The time depends on what the read shows, not on the length of the history. */
 export class VisiblePets {
   readonly #byId: ReadonlyMap<number, Pet>;
   readonly #all: Sorted;
