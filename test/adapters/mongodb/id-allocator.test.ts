@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import { Decimal128, type Document, Double, Int32, Long, MaxKey, MinKey } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { Deadline } from '../../../src/adapters/mongodb/connection/deadline.ts';
+import { IdAllocator } from '../../../src/adapters/mongodb/id-allocator.ts';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
+import { countersOf, petsOf } from '../../../src/adapters/mongodb/schema/collections.ts';
 import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { MAX_PET_ID, newPet } from '../../../src/domain/pet.ts';
