@@ -84,7 +84,7 @@ describe.skipIf(mongo === undefined)(
       Object.assign(collection, {
         findOneAndUpdate: (...args: unknown[]) => (++updates <= 4 ? null : update(...args)),
       });
-      const ids = new IdAllocator(collection, petsOf(client.db()));
+      const ids = new IdAllocator(collection, petsOf(client.db()), undefined);
 
       await expect(ids.next(new Deadline(10_000))).rejects.toThrow(
         new StorageUnavailable('other processes kept changing the counter of pet ids'),
