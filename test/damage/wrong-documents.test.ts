@@ -273,7 +273,7 @@ describe.skipIf(mongo === undefined)(`while a service runs${leftOut}`, () => {
     return { db, url, first: pet, ...storage };
   }
 
-  it('adds no second pet with a key a second after the index of the keys is dropped, and works again after a repair', async () => {
+  it('adds no second pet with a key a second after its index is dropped, until a repair', async () => {
     const { db, url, pets, probe, first } = await open();
     const again = () => pets.insertOnce(newPet(PETS[0]!), idempotencyFor('a'));
     await db.collection('pets').dropIndex('idem.k_1');

@@ -16,8 +16,8 @@ type Damage = {
 const MISSING_FROM_INDEX = /^row (\d+) missing from index pets_/;
 
 /**
- * What is wrong with the file: its pages, its indexes and its schema. SQLite stops after 100 findings. It does not check
- * the values in the rows, except by the rules of the tables.
+ * What is wrong with the file: its pages, its indexes and its schema. SQLite stops after 100 findings. It does not
+ * check the values in the rows, except by the rules of the tables.
  *
  * @throws the error of SQLite, if the damage prevents the check
  */

@@ -20,7 +20,7 @@ import { newFile } from '../../support/sqlite.ts';
  * |---|---|---|---|---|
  * | SQLite | 1 | 85924c5 | 2 | |
  * | SQLite | 2 | dc384c2 | 2 | a reader, and a revoked one |
- * | SQLite | 3 | 26c6c3f | 2 | a reader, and a revoked one |
+ * | SQLite | 3 | 34c7a21 | 2 | a reader, and a revoked one |
  * | MongoDB | 1 | 742252d | | |
  * | MongoDB | 2 | 85924c5 | 2 | |
  * | MongoDB | 3 | dc384c2 | 2 | a reader, and a revoked one |
