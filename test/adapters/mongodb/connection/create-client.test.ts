@@ -135,7 +135,10 @@ describe('a connection string', () => {
     ['mongodb:///petstore', /host/],
     ['mongodb://localhost/petstore?maxPoolSize=many', /maxPoolSize/i],
     ['mongodb://tom:secret@localhost/petstore?maxPoolSize=many', /maxPoolSize/i],
-    ['mongodb://localhost/petstore?authMechanismProperties=SERVICE_NAME:qqqq&maxPoolSize=many', /maxPoolSize/],
+    [
+      'mongodb://localhost/petstore?authMechanismProperties=SERVICE_NAME:qqqq&maxPoolSize=many',
+      /maxPoolSize/,
+    ],
     ['mongodb://[::1/petstore', /\[::1/],
     ['mongodb://localhost/petstore?colour=red', /colour is not supported/],
     ['mongodb://localhost/petstore?retryWrites=false&retryWrites=true', /retryWrites/i],
