@@ -16,19 +16,16 @@ type Model = { nowMs: number; readonly windows: Map<string, { count: number; rea
 const command = commandOf<Model, Limiters>;
 
 /** Few keys and few limits, so they meet again. */
-const key = fc.oneof(
-  { weight: 4, arbitrary: fc.constantFrom('tom', 'ann', '1/60:tom', '__proto__') },
-  fc.string(),
-);
+const key = fc.oneof({ weight: 4, arbitrary: fc.constantFrom('tom', 'ann', '1/60:tom') }, fc.string());
 
 const take = (seconds: fc.Arbitrary<number>) =>
   fc
     .record({
       who: fc.nat(3),
       key,
-      requests: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.constant(RATE_LIMIT_MAX_REQUESTS)),
+      requests: fc.oneof(fc.integer({ min: 2, max: 4 }), fc.constantFrom(1, RATE_LIMIT_MAX_REQUESTS)),
       seconds,
-      times: fc.integer({ min: 1, max: 6 }),
+      times: fc.integer({ min: 1, max: 3 }),
     })
     .map(({ who, key: id, requests, seconds: length, times }) =>
       command(
@@ -73,7 +70,7 @@ const advance = fc
  * Random calls of {@link RateLimiter} agree with counts in a map.
  *
  * @param create creates limiters that have counted nothing
- * @param runs how many sequences of up to 20 steps `npm test` tries
+ * @param runs how many sequences of up to 40 steps `npm test` tries
  */
 export function rateLimiterModel(
   name: string,
@@ -82,13 +79,13 @@ export function rateLimiterModel(
 ): void {
   const seconds = hasClock
     ? fc.constantFrom(1, 10, 60, RATE_LIMIT_MAX_SECONDS)
-    : fc.constantFrom(3_600, RATE_LIMIT_MAX_SECONDS);
+    : fc.constant(RATE_LIMIT_MAX_SECONDS);
 
   describe(`RateLimiter model: ${name}`, () => {
     it('counts like a map would, whatever the calls', async () => {
       const commands = [take(seconds), take(seconds), ...(hasClock ? [advance] : [])];
       await holds(
-        fc.asyncProperty(fc.commands(commands, { maxCommands: 20, size: 'max' }), async (calls) => {
+        fc.asyncProperty(fc.commands(commands, { maxCommands: 40, size: 'max' }), async (calls) => {
           const real = await create();
           await fc.asyncModelRun(() => ({ model: { nowMs: 0, windows: new Map() }, real }), calls);
         }),

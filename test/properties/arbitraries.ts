@@ -31,7 +31,7 @@ export const text = fc.oneof(
   fc.string({ unit: fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code)) }),
 );
 
-export const petName = fc
+const petName = fc
   .oneof(text, fc.string({ unit: 'binary', minLength: 200, maxLength: PET_NAME_MAX_LENGTH }))
   .filter((name) => petNameProblem(name) === undefined);
 
