@@ -59,8 +59,10 @@ function answering(simulation: Simulation): RequestListener {
     const body = (request.url ?? '').padEnd(random.chance(0.1) ? 50_000 : 0);
     const answer = () => {
       response.writeHead(200, { 'Content-Length': body.length });
+      const socket = request.socket as unknown as SocketModel;
+      socket.headAtMs = simulation.nowMs;
       // The head says so from now on.
-      if (!response.shouldKeepAlive) (request.socket as unknown as SocketModel).isEnding = true;
+      if (!response.shouldKeepAlive) socket.isEnding = true;
       batch.end(response, body);
     };
     const workMs = random.chance(0.8) ? random.between(0, 5) : random.between(5, 1_000);
@@ -91,7 +93,7 @@ function watch(
       simulation.check(unanswered.length === 0 || mayBeLost, () => `${name}: lost ${unanswered.join(', ')}`);
       const isEarly = client.isIdle && simulation.nowMs < stopsMs + IDLE_GRACE_MS - 1;
       simulation.check(!isEarly, () => `${name}: closed without a word`);
-      const isUntold = client.isIdle && client.lastBeganAtMs > beganMs;
+      const isUntold = client.isIdle && client.socket.headAtMs > beganMs;
       simulation.check(
         !isUntold,
         () => `${name}: the answer during the drain did not say that it is the last`,

@@ -52,11 +52,6 @@ export class HttpClientModel {
     return !this.hasLeft && !this.#hasEnded && !this.socket.isEnding && this.unanswered.length === 0;
   }
 
-  /** When the last answered request began. */
-  get lastBeganAtMs(): number {
-    return this.#requests[this.#answered - 1]?.beganAtMs ?? -Infinity;
-  }
-
   get isOpen(): boolean {
     return this.#isConnected && !this.socket.destroyed;
   }

@@ -61,8 +61,8 @@ export class PetCallers {
   async start(): Promise<void> {
     const { random } = this.#simulation;
     const work = this.#store.repositories.keys().flatMap((process) => {
-      const callers = numbers(random.integer(1, 4));
-      return callers.map(() => this.#work(process, random.integer(1, 4)));
+      const callers = numbers(random.integer(1, 3));
+      return callers.map(() => this.#work(process, random.integer(1, 6)));
     });
     // More than may share a round trip.
     const burst = numbers(random.chance(0.005) ? 1_100 : 0);
@@ -130,6 +130,7 @@ export class PetCallers {
       () => this.#insert(repository),
       () => this.#insertOnce(repository),
       () => this.#insertOnce(repository),
+      () => this.#find(repository),
       () => this.#find(repository),
       () => this.#list(repository, process),
       () => this.#walk(repository, process),

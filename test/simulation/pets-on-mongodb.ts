@@ -28,7 +28,7 @@ export const petsOnMongodb: Scenario = {
   begin(simulation, flaw) {
     const set = new ReplicaSet(simulation, flaw);
     set.write({ ...COUNTER, document: counterAt(0) });
-    const clients = numbers(simulation.random.integer(1, 3)).map(() => new MongoClientModel(set));
+    const clients = numbers(simulation.random.pick([1, 2, 3, 3])).map(() => new MongoClientModel(set));
     startDamage(set);
     const callers = new PetCallers(simulation, {
       repositories: clients.map(({ db }) => {

@@ -121,7 +121,7 @@ export class ReplicaSet {
   startElections(): void {
     const { random } = this.simulation;
     for (const _ of numbers(random.pick([0, 0, 1, 2, 4]))) {
-      this.simulation.later('election', random.between(0, random.pick([30, 300, 8_000])), () =>
+      this.simulation.later('election', random.between(0, random.pick([15, 60, 300, 8_000])), () =>
         this.#elect(),
       );
     }

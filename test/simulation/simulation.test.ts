@@ -4,7 +4,7 @@ import { runSchedule } from './run-schedule.ts';
 import { SCENARIOS } from './scenarios.ts';
 
 /** How many schedules of each scenario run here. `npm run simulate` runs more. */
-const SEEDS = 500;
+const SEEDS = 400;
 
 /** Two seconds on an idle machine. */
 const TIMEOUT_MS = 60_000;

@@ -8,6 +8,8 @@ import type { Simulation } from './simulation.ts';
 export class SocketModel extends Duplex {
   /** What the client has been sent. */
   sent = '';
+  /** When the server made the head of the last answer, on the virtual clock. */
+  headAtMs = -Infinity;
   /** The server has decided that an answer is the last one. The client may not have read that yet. */
   isEnding = false;
   readonly #simulation: Simulation;
