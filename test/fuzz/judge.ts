@@ -99,10 +99,11 @@ class JudgedConnection {
     const request = this.#stream.requests[this.answers];
     if (request !== undefined && request.method !== 'HEAD') return asAnswerTo(request.method, bytes);
     const asHead = asAnswerTo('HEAD', bytes);
-    if (request !== undefined && !request.isOdd && asHead?.answer.status !== 408) return asHead;
-    // The parser and its timers may give up before or after they know that the method is HEAD.
-    const whole = asAnswerTo('', bytes);
-    return whole !== undefined && whole.answer.status >= 400 ? whole : asHead;
+    const isWhole =
+      asHead !== undefined && /^(?:HTTP|$)/.test(bytes.toString('latin1', asHead.length, asHead.length + 4));
+    if (isWhole || (request !== undefined && !request.isOdd && asHead?.answer.status !== 408)) return asHead;
+    // The parser and its timers may give up before they know that the method is HEAD.
+    return asAnswerTo('', bytes);
   }
 
   #check(answer: Answer, method: string): void {
@@ -127,7 +128,8 @@ class JudgedConnection {
       expectConforms({ method, path: request?.target ?? '', ...answer });
     } catch (error) {
       complain(String(error));
-      return;
+      // A body of another form has no pets to check.
+      if (request !== undefined) return;
     }
     if (status >= 500) complain('the service blames itself');
     const isLate = status === 408 && this.#seen.openMs >= FUZZ_LIMITS.headersTimeoutMs;

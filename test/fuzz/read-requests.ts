@@ -197,6 +197,10 @@ function readChunks(text: string, begin: number): ReadBody {
     at = next + 1;
     if (size === 0) {
       const trailers = readTrailers(text, at);
+      // The trailers may be as long as headers.
+      const { maxHeadersBytes } = SERVER_LIMITS;
+      if (trailers.end - at > maxHeadersBytes + HEADER_SLACK_BYTES) return ended('broken');
+      isOdd ||= trailers.end - at > maxHeadersBytes - HEADER_SLACK_BYTES;
       return ended(trailers.is, trailers.end);
     }
     body += text.slice(at, at + size);
