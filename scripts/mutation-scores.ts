@@ -1,4 +1,4 @@
-import { globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 
 const PAGE = 'docs/mutation.md';
 
@@ -21,14 +21,15 @@ export function writeScores(): void {
   const rows = new Map<string, string>();
   const page = readFileSync(PAGE, 'utf8');
   for (const [row, folder] of page.matchAll(/^\| `src\/(.*?)` \|.*$/gm)) rows.set(folder!, row);
-  for (const [folder, mutants] of newestResults()) rows.set(folder, rowOf(folder, mutants));
+  for (const [folder, files] of newestResults()) rows.set(folder, rowOf(folder, files));
   const table = [...rows]
     .toSorted(([a], [b]) => order(a) - order(b) || (a < b ? -1 : 1))
     .map(([, row]) => row);
   writeFileSync(PAGE, page.replace(/(?<=^\|---.*\n)(?:\| `src\/.*\n)*/m, `${table.join('\n')}\n`));
 }
 
-function newestResults(): ReadonlyMap<string, readonly Mutant[]> {
+/** The mutants of each measured file of each folder. */
+function newestResults(): ReadonlyMap<string, readonly (readonly Mutant[])[]> {
   const reports = globSync('reports/mutation/*.json').toSorted(
     (a, b) => statSync(a).mtimeMs - statSync(b).mtimeMs,
   );
@@ -37,15 +38,13 @@ function newestResults(): ReadonlyMap<string, readonly Mutant[]> {
     const report = JSON.parse(readFileSync(path, 'utf8')) as MutationReport;
     for (const [file, { mutants }] of Object.entries(report.files)) files.set(file, mutants);
   }
-  const folders = new Map<string, readonly Mutant[]>();
-  for (const [file, mutants] of files) {
-    const folder = /^src\/(adapters\/\w+|\w+)/.exec(file)![1]!;
-    folders.set(folder, [...(folders.get(folder) ?? []), ...mutants]);
-  }
-  return folders;
+  const existing = [...files].filter(([file]) => existsSync(file));
+  const folders = Map.groupBy(existing, ([file]) => /^src\/(adapters\/\w+|\w+)/.exec(file)![1]!);
+  return new Map(Array.from(folders, ([folder, found]) => [folder, found.map(([, mutants]) => mutants)]));
 }
 
-function rowOf(folder: string, mutants: readonly Mutant[]): string {
+function rowOf(folder: string, files: readonly (readonly Mutant[])[]): string {
+  const mutants = files.flat();
   const count = (status: Mutant['status']) => mutants.filter((mutant) => mutant.status === status).length;
   const [killed, timeout, survived, uncovered, errors] = [
     count('Killed'),
@@ -57,7 +56,8 @@ function rowOf(folder: string, mutants: readonly Mutant[]): string {
   const found = killed + timeout;
   const score = ((100 * found) / (found + survived + uncovered)).toFixed(1);
   const date = new Date().toISOString().slice(0, 10);
-  return `| \`src/${folder}\` | ${score} % | ${killed} | ${timeout} | ${survived} | ${uncovered} | ${errors} | ${date} |`;
+  const all = globSync(`src/${folder}/**/*.ts`).length;
+  return `| \`src/${folder}\` | ${files.length} of ${all} | ${score} % | ${killed} | ${timeout} | ${survived} | ${uncovered} | ${errors} | ${date} |`;
 }
 
 /** From the inside outwards. */
