@@ -16,6 +16,6 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
       const clients = [await openClient(url), await openClient(url)];
       return { limiters: clients.map(({ client }) => new MongoRateLimiter(client.db())) };
     },
-    { runs: 4, hasClock: false },
+    { runs: 8, hasClock: false },
   );
 });
