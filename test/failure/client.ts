@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ask, type Question, type Reply } from './ask.ts';
 import type { Outcome, Page, Request, Sent } from './history.ts';
 import { listPage } from './list-page.ts';
-import type { Random } from './random.ts';
+import type { SeededRandom } from '../support/seeded-random.ts';
 import { API_KEY } from './service-process.ts';
 
 /** The pause before a retry. Shorter than `Retry-After`, to keep the service under load. */
@@ -42,13 +42,13 @@ export type Shared = {
 export class Client implements Disposable {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
   readonly #shared: Shared;
-  readonly #random: Random;
+  readonly #random: SeededRandom;
   #turn: number;
   #walks = 0;
   #position: { readonly path: string } & Pick<Page, 'walk' | 'after' | 'limit' | 'filter'>;
 
   /** @param index of this client. It decides where the client begins. */
-  constructor(shared: Shared, random: Random, index: number) {
+  constructor(shared: Shared, random: SeededRandom, index: number) {
     this.#shared = shared;
     this.#random = random;
     this.#turn = index;
@@ -69,9 +69,9 @@ export class Client implements Disposable {
     const random = this.#random;
     const key = random.chance(0.7) ? randomUUID() : undefined;
     const patienceMs = key === undefined || random.chance(0.2) ? 0 : this.#shared.patienceMs;
-    const name = JSON.stringify(`${key ?? randomUUID()} ${random.of(FLAVOURS)}`);
-    const category = random.of(CATEGORIES);
-    const status = random.chance(0.2) ? undefined : random.of(STATUSES);
+    const name = JSON.stringify(`${key ?? randomUUID()} ${random.pick(FLAVOURS)}`);
+    const category = random.pick(CATEGORIES);
+    const status = random.chance(0.2) ? undefined : random.pick(STATUSES);
     const fields = `"name":${name},"categoryId":${category}`;
     const content = `${fields},"status":"${status ?? 'available'}"}`;
     const body = status === undefined ? `{${fields}}` : `{${content}`;
@@ -103,10 +103,10 @@ export class Client implements Disposable {
   /** Reads a pet: mostly a recent one, sometimes one that may come soon. */
   async #get(): Promise<void> {
     const { ids, record } = this.#shared;
+    if (ids.length === 0) return;
     const choice = this.#random.next();
-    let id = this.#random.of(choice < 0.6 ? ids.slice(-5) : ids);
-    if (choice > 0.9) id = (ids.at(-1) ?? 0) + 1 + this.#random.below(5);
-    if (id === undefined) return;
+    let id = this.#random.pick(choice < 0.6 ? ids.slice(-5) : ids);
+    if (choice > 0.9) id = ids.at(-1)! + 1 + this.#random.below(5);
     const { sent, reply } = await this.#send(`/v1/pets/${id}`, {}, this.#chooseKey());
     record({ type: 'get', ...sent, id, ...(reply?.status === 200 && { answer: reply.body }) });
     if (reply === undefined) await this.#beforeRetry();
@@ -139,8 +139,8 @@ export class Client implements Disposable {
   }
 
   #start() {
-    const limit = this.#random.of(PAGE_SIZES);
-    const filter = this.#random.chance(0.5) ? this.#random.of(STATUSES) : undefined;
+    const limit = this.#random.pick(PAGE_SIZES);
+    const filter = this.#random.chance(0.5) ? this.#random.pick(STATUSES) : undefined;
     const path = `/v1/pets?limit=${limit}${filter === undefined ? '' : `&status=${filter}`}`;
     return { path, walk: this.#walks++, after: 0, limit, ...(filter !== undefined && { filter }) };
   }
@@ -152,7 +152,8 @@ export class Client implements Disposable {
   }
 
   #chooseKey(): UsedKey | undefined {
-    return this.#random.chance(0.3) ? this.#random.of(this.#shared.keys) : undefined;
+    const { keys } = this.#shared;
+    return keys.length > 0 && this.#random.chance(0.3) ? this.#random.pick(keys) : undefined;
   }
 
   #send(path: string, question: Question, key: UsedKey | undefined): ReturnType<typeof send> {

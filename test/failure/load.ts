@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, type UsedKey } from './client.ts';
 import type { History, Request } from './history.ts';
-import { Random } from './random.ts';
+import { SeededRandom } from '../support/seeded-random.ts';
 import { until } from './until.ts';
 
 export type LoadOptions = {
@@ -46,7 +46,7 @@ export class Load {
       record: (request: Request) => this.#record(request),
     };
     const all = Array.from({ length: clients }, (_, index) => {
-      return this.#run(new Client(shared, new Random(seed + index), index));
+      return this.#run(new Client(shared, new SeededRandom(seed + index), index));
     });
     this.#done = Promise.all(all);
   }

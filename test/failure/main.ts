@@ -8,7 +8,7 @@ import { checkHistory } from './check-history.ts';
 import { readHistory } from './history.ts';
 import { load, machine } from './machine.ts';
 import { page } from './page.ts';
-import { Random } from './random.ts';
+import { SeededRandom } from '../support/seeded-random.ts';
 import { line, tables, totals } from './results.ts';
 import type { Result } from './scenario.ts';
 import { Lane, type Play, PLAYS } from './scenarios.ts';
@@ -72,7 +72,7 @@ function* plays(): Generator<{ readonly play: Play; readonly seed: number }> {
     console.log(
       `\nrepetition ${turn + 1}${minutes === undefined ? ` of ${repetitions}` : ''}, seed ${seed + turn}`,
     );
-    const ordered = minutes === undefined ? wanted : new Random(seed + turn).shuffled(wanted);
+    const ordered = minutes === undefined ? wanted : new SeededRandom(seed + turn).shuffled(wanted);
     for (const play of ordered) yield { play, seed: seed + turn };
   }
 }

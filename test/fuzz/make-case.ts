@@ -1,7 +1,7 @@
 import type { FuzzCase, Step } from './fuzz-case.ts';
 import { makeRequest, type Marks } from './make-request.ts';
 import { mutate } from './mutate.ts';
-import { Random } from './random.ts';
+import { SeededRandom } from '../support/seeded-random.ts';
 
 const MAX_CONNECTIONS = 4;
 const MAX_PIPELINED = 6;
@@ -11,7 +11,7 @@ export function makeCase(
   seed: number,
   number: number,
 ): { readonly fuzzCase: FuzzCase; readonly requests: number } {
-  const random = new Random(seed, number);
+  const random = new SeededRandom(seed, number);
   let count = 0;
   const marks: Marks = { next: () => `f${number.toString(36)}-${(count++).toString(36)}` };
   let requests = 0;
@@ -28,17 +28,17 @@ export function makeCase(
   return { fuzzCase: { steps: interleave(queues, random) }, requests };
 }
 
-function sendStep(on: number, send: string, random: Random): Step {
+function sendStep(on: number, send: string, random: SeededRandom): Step {
   return random.chance(0.15) ? { on, send, sync: true } : { on, send };
 }
 
-function closing(on: number, random: Random): Step[] {
+function closing(on: number, random: SeededRandom): Step[] {
   if (random.chance(0.05)) return [{ on, close: 'reset' }];
   return random.chance(0.004) ? [{ on, close: 'stay' }] : [];
 }
 
 /** In one piece, in a few pieces, at every line, or byte by byte around one place. */
-function split(bytes: string, random: Random): readonly string[] {
+function split(bytes: string, random: SeededRandom): readonly string[] {
   const way = random.below(10);
   if (way < 4) return [bytes];
   let cuts: number[];
@@ -56,7 +56,7 @@ function split(bytes: string, random: Random): readonly string[] {
   });
 }
 
-function interleave(queues: readonly Step[][], random: Random): Step[] {
+function interleave(queues: readonly Step[][], random: SeededRandom): Step[] {
   const steps: Step[] = [];
   let waiting = queues.filter((queue) => queue.length > 0);
   while (waiting.length > 0) {

@@ -1,6 +1,6 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { FUZZ_KEY } from './expected-answer.ts';
-import type { Random } from './random.ts';
+import type { SeededRandom } from '../support/seeded-random.ts';
 
 const NAMES = [
   'Rex',
@@ -19,7 +19,7 @@ const JSON_TYPES = ['application/json', 'application/json; charset=utf-8', 'Appl
 export type Marks = { next(): string };
 
 /** A valid request as Latin-1 text. Now and then it lacks a key or asks for something that does not exist. */
-export function makeRequest(random: Random, marks: Marks): string {
+export function makeRequest(random: SeededRandom, marks: Marks): string {
   const kind = random.below(100);
   if (kind < 30) return create(random, marks);
   if (kind < 55) return read(random, marks, `/v1/pets${listQuery(random)}`);
@@ -44,7 +44,7 @@ const PATHS = [
 ];
 const METHODS = ['GET', 'HEAD', 'OPTIONS', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY', 'PROPFIND', 'CONNECT'];
 
-function listQuery(random: Random): string {
+function listQuery(random: SeededRandom): string {
   const parameters = [
     random.chance(0.5) ? `limit=${random.pick(['1', '2', '5', '20', '100', '0', '101', '05'])}` : '',
     random.chance(0.3) ? `status=${random.pick([...STATUSES, 'Sold', ''])}` : '',
@@ -54,14 +54,14 @@ function listQuery(random: Random): string {
   return parameters.length === 0 ? '' : `?${parameters.join('&')}`;
 }
 
-function read(random: Random, marks: Marks, target: string, given?: string): string {
+function read(random: SeededRandom, marks: Marks, target: string, given?: string): string {
   const method = given ?? random.pick(['GET', 'GET', 'GET', 'HEAD']);
   const body = random.chance(0.05) ? 'an unread body' : '';
   const length = body === '' ? [] : [`Content-Length: ${body.length}`];
   return head(random, marks, { method, target, lines: length }) + body;
 }
 
-function create(random: Random, marks: Marks): string {
+function create(random: SeededRandom, marks: Marks): string {
   const mark = marks.next();
   const fields = [
     `"name":"${random.pick(NAMES)} ${mark}"`,
@@ -90,7 +90,7 @@ function encoded(json: Buffer, coding: string): Buffer {
   return coding === 'br' ? brotliCompressSync(json) : json;
 }
 
-function chunked(random: Random, body: string): string {
+function chunked(random: SeededRandom, body: string): string {
   const chunks: string[] = [];
   for (let at = 0; at < body.length; ) {
     const size = Math.min(1 + random.below(random.pick([4, 64, 1000])), body.length - at);
@@ -104,7 +104,7 @@ function chunked(random: Random, body: string): string {
 
 type Start = { readonly method: string; readonly target: string; readonly lines: readonly string[] };
 
-function head(random: Random, marks: Marks, { method, target, lines }: Start): string {
+function head(random: SeededRandom, marks: Marks, { method, target, lines }: Start): string {
   const isOld = random.chance(0.03);
   const all = [
     'Host: petstore.example',

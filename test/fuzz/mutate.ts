@@ -1,15 +1,15 @@
 import { makeRequest, type Marks } from './make-request.ts';
-import type { Random } from './random.ts';
+import type { SeededRandom } from '../support/seeded-random.ts';
 
 /** Changes a request, given as Latin-1 text, in a few random ways. */
-export function mutate(request: string, random: Random, marks: Marks): string {
+export function mutate(request: string, random: SeededRandom, marks: Marks): string {
   let mutated = request;
   const count = 1 + (random.chance(0.3) ? random.below(4) : 0);
   for (let i = 0; i < count; i++) mutated = random.pick(MUTATIONS)(mutated, random, marks);
   return mutated;
 }
 
-type Mutation = (text: string, random: Random, marks: Marks) => string;
+type Mutation = (text: string, random: SeededRandom, marks: Marks) => string;
 
 /** Text that means something to a parser of HTTP, URLs, JSON or UTF-8. */
 const WORDS = [
@@ -118,19 +118,19 @@ const LINES = [
   ':',
 ];
 
-const at = (text: string, random: Random) => random.below(text.length + 1);
+const at = (text: string, random: SeededRandom) => random.below(text.length + 1);
 const splice = (text: string, from: number, removed: number, added: string) =>
   text.slice(0, from) + added + text.slice(from + removed);
 
 /** Puts a line between two others of the headers, where there are any. */
-function addLine(text: string, random: Random, line: string): string {
+function addLine(text: string, random: SeededRandom, line: string): string {
   const starts = [...text.matchAll(/\r\n/g)].map(({ index }) => index + 2).slice(0, 12);
   return splice(text, starts.length === 0 ? 0 : random.pick(starts), 0, `${line}\r\n`);
 }
 
 function replaceMatch(
   text: string,
-  random: Random,
+  random: SeededRandom,
   pattern: RegExp,
   replace: (found: string) => string,
 ): string {

@@ -1,10 +1,11 @@
 /** Random numbers that follow from a seed (mulberry32). Equal seeds give equal numbers on every machine. */
 export class SeededRandom {
-  #state: number;
+  #state = 0;
 
-  constructor(seed: number) {
+  /** @param seed integers, together the seed */
+  constructor(...seed: readonly [number, ...number[]]) {
     // Neighbouring seeds would begin with similar numbers.
-    this.#state = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) >>> 0;
+    for (const part of seed) this.#state = Math.imul(this.#state ^ part ^ 0x9e3779b9, 0x85ebca6b) >>> 0;
   }
 
   /** From 0 to 1, without 1. */
@@ -22,7 +23,12 @@ export class SeededRandom {
 
   /** An integer from `min` to `max`, both included. */
   integer(min: number, max: number): number {
-    return min + Math.floor(this.next() * (max - min + 1));
+    return min + this.below(max - min + 1);
+  }
+
+  /** An integer from 0 to `count - 1`. */
+  below(count: number): number {
+    return Math.floor(this.next() * count);
   }
 
   chance(probability: number): boolean {
@@ -32,6 +38,14 @@ export class SeededRandom {
   /** @throws {RangeError} if the list is empty */
   pick<T>(list: readonly T[]): T {
     if (list.length === 0) throw new RangeError('nothing to pick from');
-    return list[Math.floor(this.next() * list.length)] as T;
+    return list[this.below(list.length)] as T;
+  }
+
+  /** A copy in a random order. */
+  shuffled<T>(list: readonly T[]): readonly T[] {
+    return list
+      .map((value) => ({ value, place: this.next() }))
+      .toSorted((a, b) => a.place - b.place)
+      .map(({ value }) => value);
   }
 }
