@@ -291,6 +291,23 @@ export function apiKeyRepositoryContract(
         expect(await keys.list()).toStrictEqual([used, aKey(2)]);
       });
 
+      it.each([
+        ['a millisecond less than the interval', USE_INTERVAL_MS - 1, 0],
+        ['exactly the interval', USE_INTERVAL_MS, USE_INTERVAL_MS],
+        ['later', USE_INTERVAL_MS + 1, USE_INTERVAL_MS + 1],
+        ['much later', LAST_INSTANT / 2, LAST_INSTANT / 2],
+        ['the same', 0, 0],
+        ['just before', -1, 0],
+        ['long before', -10 * USE_INTERVAL_MS, 0],
+      ])('records another use only after the interval: %s', async (_, ms, expected) => {
+        await insertAll(aKey(1));
+        await keys.recordUse(new Map([[aKey().id, at(0)]]));
+
+        await keys.recordUse(new Map([[aKey().id, at(ms)]]));
+
+        expect(await keys.findById(aKey().id)).toStrictEqual(aKey(1, { lastUsedAt: at(expected) }));
+      });
+
       it('records several keys at once, compares each with its own last use, and ignores unknown ids', async () => {
         const before = [aKey(1), aKey(2, { lastUsedAt: at(1) }), aKey(3, { lastUsedAt: at(2) }), full(4)];
         await insertAll(...before);
