@@ -39,15 +39,27 @@ const MIGRATIONS = [
      last_used_at INTEGER CHECK (abs(last_used_at) <= 8640000000000000),
      CHECK ((requests IS NULL) = (seconds IS NULL))
    ) STRICT, WITHOUT ROWID;`,
-  // NULL means that the row is not checked.
-  `ALTER TABLE pets ADD COLUMN checksum INTEGER;
-   ALTER TABLE pets ADD COLUMN idempotency_checksum INTEGER;
+  // NULL means that the row is not checked. ALTER TABLE would refuse a table with one damaged row, so this writes what it
+  // writes: https://www.sqlite.org/lang_altertable.html#making_other_kinds_of_table_schema_changes
+  `PRAGMA writable_schema = ON;
+   UPDATE sqlite_schema SET sql = replace(sql, 'fingerprint BLOB CHECK (length(fingerprint) = 32)',
+     'fingerprint BLOB CHECK (length(fingerprint) = 32), checksum INTEGER, idempotency_checksum INTEGER')
+     WHERE name = 'pets';
+   UPDATE sqlite_schema SET sql = replace(sql, 'last_used_at INTEGER CHECK (abs(last_used_at) <= 8640000000000000)',
+     'last_used_at INTEGER CHECK (abs(last_used_at) <= 8640000000000000), checksum INTEGER')
+     WHERE name = 'api_keys';
+   PRAGMA writable_schema = RESET;
    UPDATE pets SET
      checksum = pet_checksum(id, name, category_id, status),
-     idempotency_checksum = idempotency_checksum(id, lower(hex(idempotency_key)), lower(hex(fingerprint)));
-   ALTER TABLE api_keys ADD COLUMN checksum INTEGER;
-   UPDATE api_keys SET checksum = api_key_checksum(id, lower(hex(digest)), label, scopes, created_at, expires_at,
-     requests, seconds, revoked_at, last_used_at);`,
+     idempotency_checksum = idempotency_checksum(id, lower(hex(idempotency_key)), lower(hex(fingerprint)))
+     WHERE typeof(name) = 'text' AND typeof(category_id) = 'integer' AND typeof(status) = 'text'
+       AND typeof(idempotency_key) IN ('blob', 'null') AND typeof(fingerprint) IN ('blob', 'null');
+   UPDATE api_keys SET checksum = api_key_checksum(id, lower(hex(digest)), label, scopes, created_at,
+     expires_at, requests, seconds, revoked_at, last_used_at)
+     WHERE typeof(id) = 'text' AND typeof(digest) = 'blob' AND typeof(label) = 'text' AND typeof(scopes) = 'text'
+       AND typeof(created_at) = 'integer' AND typeof(expires_at) IN ('integer', 'null')
+       AND typeof(requests) IN ('integer', 'null') AND typeof(seconds) IN ('integer', 'null')
+       AND typeof(revoked_at) IN ('integer', 'null') AND typeof(last_used_at) IN ('integer', 'null');`,
 ] as const;
 
 /** The version that this build reads and writes. */
@@ -94,11 +106,17 @@ export function migrate(db: DatabaseSync): void {
   transaction(db, () => {
     const version = readVersion(db);
     if (version > SCHEMA_VERSION) throw new StorageSetupError(versionProblem(db, version) ?? '');
-    if (version < SCHEMA_VERSION) defineChecksums(db);
-    for (const step of MIGRATIONS.slice(version)) db.exec(step);
+    if (version < SCHEMA_VERSION) runMigrations(db, version);
     // Also when the schema is current: unlike BEGIN, this write fails on a read-only file.
     db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`);
   });
+}
+
+function runMigrations(db: DatabaseSync, version: number): void {
+  defineChecksums(db);
+  db.enableDefensive(false);
+  for (const step of MIGRATIONS.slice(version)) db.exec(step);
+  db.enableDefensive(true);
 }
 
 /** The functions that migrations call. */

@@ -1,8 +1,13 @@
+import { copyFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connect } from '../../../src/adapters/sqlite/connection.ts';
 import { migrate, readVersion, SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
-import { count, newDatabase, newFile } from '../../support/sqlite.ts';
+import { count, damage, newDatabase, newFile } from '../../support/sqlite.ts';
+
+/** The rows to damage. */
+const KEYED: Readonly<Record<string, string>> = { pets: 'WHERE idempotency_key IS NOT NULL', api_keys: '' };
 
 describe('the table of pets', () => {
   it.each([
@@ -99,6 +104,34 @@ describe('migrate', () => {
 
     expect([before, readVersion(db)]).toStrictEqual([0, SCHEMA_VERSION]);
     expect(count(db)).toBe(0n);
+  });
+
+  it.each([
+    "pets SET status = 'secret'",
+    'pets SET status = NULL',
+    "pets SET name = x'52'",
+    "pets SET category_id = 'seven'",
+    'pets SET fingerprint = NULL',
+    "pets SET idempotency_key = 'x'",
+    "api_keys SET scopes = 'all'",
+    'api_keys SET label = NULL',
+    "api_keys SET digest = 'x'",
+    "api_keys SET revoked_at = 'now'",
+  ])('migrates a file with a damaged row, which gets no checksum: %s', async (change) => {
+    const file = await newFile();
+    await copyFile(join(import.meta.dirname, 'schema-versions/2.db'), file);
+    const [table = ''] = change.split(' ');
+    damage(file, `UPDATE ${change} WHERE id = (SELECT min(id) FROM ${table} ${KEYED[table]})`);
+    const db = connect(file, { readOnly: false });
+    onTestFinished(() => db.close());
+
+    migrate(db);
+
+    expect(readVersion(db)).toBe(SCHEMA_VERSION);
+    const rows = db.prepare(
+      `SELECT checksum IS NULL AS unchecked, count(*) AS rows FROM ${table} GROUP BY 1`,
+    );
+    expect(rows.all()).toMatchObject([{ unchecked: 0n }, { unchecked: 1n, rows: 1n }]);
   });
 
   it('migrates completely or not at all', async () => {

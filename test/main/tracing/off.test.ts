@@ -7,11 +7,10 @@ const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' };
 
 /** For NODE_OPTIONS: a module that prints the URL of every module of OpenTelemetry that is loaded. */
 const PRINT_MODULES = `--import=data:text/javascript,${encodeURIComponent(`
-  import { writeSync } from 'node:fs';
   import { registerHooks } from 'node:module';
   registerHooks({
     load(url, context, next) {
-      if (/opentelemetry|tracing/.test(url)) writeSync(2, url + '\\n');
+      if (/opentelemetry|tracing/.test(url)) process.stderr.write(url + '\\n');
       return next(url, context);
     },
   });
