@@ -7,6 +7,7 @@ import {
   MongoServerError,
   type TopologyDescription,
 } from 'mongodb';
+import { IDEMPOTENCY_INDEX } from '../../src/adapters/mongodb/schema/collection-plans.ts';
 import { MongoCollectionModel } from './mongo-collection-model.ts';
 import { MAX_UNNOTICED_MS, type Member, type ReplicaSet } from './replica-set.ts';
 import type { Simulation } from './simulation.ts';
@@ -62,7 +63,8 @@ export class MongoClientModel {
   /** The part of a `Db` that the adapter uses. */
   get db(): Db {
     const collection = (name: string) => new MongoCollectionModel(this, name);
-    return { client: this.#events, collection, databaseName: 'petstore' } as unknown as Db;
+    const command = (document: Document) => this.#listIndexes(document);
+    return { client: this.#events, collection, command, databaseName: 'petstore' } as unknown as Db;
   }
 
   /** Its primary is a deposed one, and the program cannot know that. */
@@ -101,6 +103,19 @@ export class MongoClientModel {
     });
     this.#isInMinority = false;
     this.#member = member;
+  }
+
+  /** The collection of pets has the index that its idempotency keys need. */
+  #listIndexes({ listIndexes }: Document): Promise<Document> {
+    if (listIndexes !== 'pets') throw new Error('the model knows only the command listIndexes of pets');
+    const { name, key, options } = IDEMPOTENCY_INDEX;
+    return this.send({
+      name: 'pets.listIndexes',
+      isWrite: false,
+      execute: () => ({ cursor: { firstBatch: [{ v: 2, name, key, ...options }] } }),
+      notDurable: resetError,
+      lost: (error) => error,
+    });
   }
 
   send<T>(command: Command<T>): Promise<T> {

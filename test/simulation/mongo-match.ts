@@ -33,6 +33,8 @@ function fulfils(value: unknown, condition: Readonly<Record<string, unknown>>): 
         return order !== undefined && order <= 0;
       case '$in':
         return (operand as readonly unknown[]).some((one) => compare(value, one) === 0);
+      case '$nin':
+        return !fulfils(value, { $in: operand });
       case '$not':
         return !fulfils(value, operand as Readonly<Record<string, unknown>>);
       case '$type':

@@ -44,12 +44,14 @@ export class PetsWithoutStatus {
   }
 
   async #search(): Promise<readonly bigint[]> {
-    const found = await this.#pets
-      .find({ ...petIds({}), status: { $nin: [...PET_STATUSES] } }, { projection: { _id: 1 } })
-      .hint(STATUS_INDEX.name)
-      .sort({ _id: 1 })
-      .limit(MAX_IDS)
-      .toArray();
+    const filter = { ...petIds({}), status: { $nin: [...PET_STATUSES] } };
+    const options = {
+      projection: { _id: 1 },
+      hint: STATUS_INDEX.name,
+      sort: { _id: 1 },
+      limit: MAX_IDS,
+    } as const;
+    const found = await this.#pets.find(filter, options).toArray();
     return found.map(({ _id }) => toBigInt(_id));
   }
 }
