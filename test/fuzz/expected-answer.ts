@@ -32,10 +32,10 @@ export function expectedAnswer(request: ReadRequest): Expected {
   // Its pet counts as asked for, however it is answered.
   const unclear = { ...ANYTHING, pet: petIn(request, valuesOf('content-encoding')).pet };
   if (request.isOdd || !target.startsWith('/')) return unclear;
-  // A target has no fragment: RFC 9112, section 3.2.
-  if (target.includes('#')) return only(400);
+  // A target has no fragment and no backslash: RFC 9112, section 3.2.
+  if (/[#\\]/.test(target)) return only(400);
   const [path = '', ...queries] = target.split('?');
-  const query = new URLSearchParams(queries.join('?'));
+  const query = new URLSearchParams(`?${queries.join('?')}`);
   const hosts = valuesOf('host');
   if (hosts.length > 1 || (hosts.length === 0 && version === '1.1')) return only(400);
   if (!/^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i.test(hosts[0] ?? 'none')) return only(400);
