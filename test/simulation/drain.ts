@@ -13,6 +13,8 @@ import type { SocketModel } from './socket-model.ts';
 /** How long idle connections stay open, and how often they are looked for, in milliseconds. */
 const IDLE_GRACE_MS = 500;
 const SWEEP_INTERVAL_MS = 50;
+/** After its last answer, the service leaves a connection open for this long unless the client ends it. */
+const LINGER_MS = 1_000;
 
 /** Longer than any client here needs for all its answers. */
 const LONG_TIMEOUT_MS = 25_000;
@@ -101,11 +103,11 @@ function watch(
       if (!isInTime && unanswered.length > 0) cutShort++;
     });
   }
-  /** A drain ends soon after the last connection is idle. */
+  /** A drain ends soon after the last connection is idle. A client may leave its side open for a while. */
   const checkSpeed = () => {
     const lastMs = Math.max(stopsMs + IDLE_GRACE_MS, ...clients.map(({ lastActivityMs }) => lastActivityMs));
     const waitedMs = simulation.nowMs - lastMs;
-    const maxMs = 2 * SWEEP_INTERVAL_MS + simulation.stalledMs;
+    const maxMs = LINGER_MS + 2 * SWEEP_INTERVAL_MS + simulation.stalledMs;
     simulation.check(waitedMs <= maxMs, () => `the drain ended ${waitedMs} ms after the last activity`);
   };
   return {

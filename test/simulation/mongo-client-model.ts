@@ -46,6 +46,8 @@ export class MongoClientModel {
   lostOnPets = 0;
   /** The same on the other collections. */
   lostElsewhere = 0;
+  /** When the primary was last confirmed. The lookups that waited for it begin together. */
+  confirmedAtMs = -Infinity;
   /** How often an election has left this client with a deposed primary. */
   elections = 0;
   /** It sees no majority of the members, and the program has been told. */
