@@ -2,6 +2,7 @@ import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
+import { SeededRandom } from '../support/seeded-random.ts';
 import { newFile } from '../support/sqlite.ts';
 import { testDirectory } from '../support/test-directory.ts';
 import { judgeFlip, PETS, type Verdict, writeSmallFile } from './flipped-byte.ts';
@@ -18,26 +19,15 @@ const LAST = PETS.at(-1)!;
 
 const HOURS = { timeout: 2 * 3_600_000 } as const;
 
-/** Numbers from 0 to below 1 that depend on the seed only (mulberry32). */
-function randomNumbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** Which bits of which bytes to change. */
 function* flipsOf(length: number): Generator<readonly [offset: number, mask: number]> {
   if (isComplete) {
     for (let offset = 0; offset < length; offset++) for (const mask of BITS) yield [offset, mask];
     return;
   }
-  const random = randomNumbers(SEED);
+  const random = new SeededRandom(SEED);
   for (let start = 0; start + STRIDE <= length; start += STRIDE) {
-    yield [start + Math.floor(random() * STRIDE), 1 + Math.floor(random() * 255)];
+    yield [start + random.below(STRIDE), random.integer(1, 255)];
   }
 }
 

@@ -103,11 +103,14 @@ function watch(
       if (!isInTime && unanswered.length > 0) cutShort++;
     });
   }
-  /** A drain ends soon after the last connection is idle. A client may leave its side open for a while. */
+  /** A drain ends soon after the last connection is idle, or has lingered. */
   const checkSpeed = () => {
-    const lastMs = Math.max(stopsMs + IDLE_GRACE_MS, ...clients.map(({ lastActivityMs }) => lastActivityMs));
+    const lastMs = Math.max(
+      stopsMs + IDLE_GRACE_MS,
+      ...clients.map(({ lastActivityMs, isLingering }) => lastActivityMs + (isLingering ? LINGER_MS : 0)),
+    );
     const waitedMs = simulation.nowMs - lastMs;
-    const maxMs = LINGER_MS + 2 * SWEEP_INTERVAL_MS + simulation.stalledMs;
+    const maxMs = 2 * SWEEP_INTERVAL_MS + simulation.stalledMs;
     simulation.check(waitedMs <= maxMs, () => `the drain ended ${waitedMs} ms after the last activity`);
   };
   return {

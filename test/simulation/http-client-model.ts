@@ -52,6 +52,11 @@ export class HttpClientModel {
     return !this.hasLeft && !this.#hasEnded && !this.socket.isEnding && this.unanswered.length === 0;
   }
 
+  /** The server has sent its last answer, and the client leaves its side of the connection open. */
+  get isLingering(): boolean {
+    return this.socket.isEnding && !this.hasLeft && !this.#hasEnded;
+  }
+
   get isOpen(): boolean {
     return this.#isConnected && !this.socket.destroyed;
   }
