@@ -155,7 +155,10 @@ describe('a problem', () => {
       '408 Request Timeout',
     );
     expect(problemsOf('GET /', late).join('\n')).toMatch(/it had more time/);
-    expect(problemsOf('GET /', late, { openMs: FUZZ_LIMITS.headersTimeoutMs })).toStrictEqual([]);
+    const openMs = FUZZ_LIMITS.headersTimeoutMs;
+    expect(problemsOf('GET /', late, { openMs })).toStrictEqual([]);
+    expect(problemsOf('', late, { openMs })).toStrictEqual([]);
+    expect(problemsOf(livez, answer(200, OK) + late, { openMs }).join('\n')).toMatch(/no further request/);
   });
 
   test('a missing answer, except to a client that was late itself', () => {

@@ -152,7 +152,9 @@ class JudgedConnection {
 
   #checkRefusal({ status }: Answer, complain: (text: string) => void): void {
     const { rest } = this.#stream;
-    if (rest === 'nothing' || rest === 'ignored') complain('there was no further request');
+    // The first request of a connection has a time limit even if nothing of it arrives.
+    const isUnused = status === 408 && this.#stream.requests.length === 0;
+    if ((rest === 'nothing' && !isUnused) || rest === 'ignored') complain('there was no further request');
     if (!REFUSED.includes(status)) complain('the request is not valid HTTP');
     if (!this.#saidClose) complain('the connection stays open');
   }

@@ -52,8 +52,9 @@ export function answerBrokenRequest(
     // The broken input follows a complete request, whose answer comes first.
     latest.once('finish', () => writeToSocket(error, socket, log));
   } else if (latest.headersSent) {
-    // The broken input is in the body of a request that was answered without it.
-    hangUp(socket);
+    // The broken input is in the body of a request that is answered without it. The answer may lack its body yet.
+    if (latest.writableFinished) hangUp(socket);
+    else latest.once('finish', () => hangUp(socket));
   } else {
     answerWith(latest, errorAnswer(refusal(error)), requestIdOf(latest.req));
   }

@@ -1,8 +1,13 @@
-import { describe, expect, test } from 'vitest';
+import type { RequestListener } from 'node:http';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../../../src/adapters/http/server/listen.ts';
+import { answerHeaders } from '../../../../src/adapters/http/wire/answer-headers.ts';
 import { problem, success, whole } from '../../../support/answer.ts';
 import { type Api, KEY, startApi } from '../../../support/http.ts';
 import { HeldPetRepository, petBody } from '../../../support/pets.ts';
-import { SPEAKS_TLS } from '../../../support/tls/pem-files.ts';
+import { RawConnection } from '../../../support/raw-connection.ts';
+import { RecordingLog } from '../../../support/recording-log.ts';
+import { PAIR, SPEAKS_TLS } from '../../../support/tls/pem-files.ts';
 
 const OK = success(200, '{"status":"ok"}');
 const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
@@ -227,6 +232,33 @@ describe('a broken or incomplete body', () => {
     await connection.send('xyz\r\n');
     await connection.closed();
     expect(api.log.records).toHaveLength(1);
+  });
+
+  test.each([
+    ['an invalid chunk', 'data', (client: RawConnection) => client.send('xyz\r\n')],
+    ['the end of its side', 'end', (client: RawConnection) => client.endSending()],
+  ] as const)('%s, between the headers of the answer and its body', async (_, event, breakBody) => {
+    const log = new RecordingLog();
+    const hasBegun = Promise.withResolvers<void>();
+    const handle: RequestListener = (request, response) => {
+      response.writeHead(200, answerHeaders('an-id', OK.body));
+      request.socket.once(event, () => response.end(OK.body));
+      hasBegun.resolve();
+    };
+    const server = await listen(handle, {
+      host: '127.0.0.1',
+      port: 0,
+      log,
+      tls: SPEAKS_TLS ? PAIR : undefined,
+    });
+    onTestFinished(async () => void (await server.drain(0)));
+    const client = await RawConnection.open(server.port);
+    await client.send('GET /livez HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
+    await hasBegun.promise;
+    await breakBody(client);
+    expect(whole(await client.answer())).toStrictEqual(OK);
+    await client.closed();
+    expect(log.records).toStrictEqual([]);
   });
 
   test('a client that disconnects in the middle', async () => {
