@@ -1,4 +1,7 @@
+import { subscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { pino } from 'pino';
 import { readConfig } from '../../src/main/config/config.ts';
 import { start } from '../../src/main/service/start.ts';
@@ -22,6 +25,9 @@ export type TargetMessage =
   | { readonly held: Held }
   | { readonly failure: string };
 
+/** The connections of clients. */
+const sockets = new Set<Socket>();
+
 /** The service, with short limits, in a process of its own. Its parent asks it what it holds. */
 async function main(databaseUrl: string, tls: boolean): Promise<void> {
   const tell = (message: TargetMessage) => process.send?.(message);
@@ -34,6 +40,11 @@ async function main(databaseUrl: string, tls: boolean): Promise<void> {
       },
     },
   );
+  subscribe('net.server.socket', (event) => {
+    const { socket } = event as { readonly socket: Socket };
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   const config = readConfig({
     PORT: '0',
     DATABASE_URL: databaseUrl,
@@ -41,9 +52,14 @@ async function main(databaseUrl: string, tls: boolean): Promise<void> {
     ...(tls && { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key }),
   });
   const service = await start(config, log, { limits: FUZZ_LIMITS });
-  process.on('message', () => tell({ held: held() }));
+  process.on('message', () => void whenIdle().then(() => tell({ held: held() })));
   process.on('disconnect', () => void service.stop());
   tell({ port: Number(new URL(service.url).port) });
+}
+
+/** Resolves when no connection is open but that of the sane client. Some stay open a second after their last answer. */
+async function whenIdle(): Promise<void> {
+  for (const socket of [...sockets].slice(1)) if (!socket.closed) await once(socket, 'close');
 }
 
 function held(): Held {
