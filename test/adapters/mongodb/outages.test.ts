@@ -89,7 +89,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
         asked++;
         // After a number of calls, not after a time: a busy machine would never finish a call in between.
         if (asked % 10 === 0) {
-          if (Math.random() < 0.5) proxy.reset(0.5);
+          if (asked % 20 === 0) proxy.reset(0.5);
           else proxy.end(0.5);
         }
         try {
