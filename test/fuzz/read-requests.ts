@@ -45,6 +45,7 @@ const HEADER_SLACK_BYTES = 2_500;
 export function readRequests(all: Buffer): ReadStream {
   const text = all.toString('latin1');
   const requests: ReadRequest[] = [];
+  let followsClose = false;
   for (let at = 0; ; ) {
     while (text[at] === '\r' || text[at] === '\n') at++;
     if (at === text.length) return { requests, rest: 'nothing', restText: '' };
@@ -58,8 +59,9 @@ export function readRequests(all: Buffer): ReadStream {
       offset: at,
       body: Buffer.from(body.text, 'latin1'),
       bodyState: body.is,
-      isOdd: request.isOdd || body.isOdd,
+      isOdd: request.isOdd || body.isOdd || followsClose,
     });
+    followsClose ||= CLOSING_TRAILER.test(body.trailers ?? '');
     const isLast = body.is !== 'whole' || request.closes === 'must';
     if (isLast) return { requests, rest: 'ignored', restText: text.slice(body.end) };
     at = body.end;
@@ -162,9 +164,16 @@ function closes(method: string, version: string, headers: Headers): ReadRequest[
   return option === 'close' ? 'must' : 'never';
 }
 
+/**
+ * A trailer must not say this: RFC 9110, section 6.5.1. Node's parser obeys it, but the answer may be out by then. It
+ * refuses the requests that follow.
+ */
+const CLOSING_TRAILER = /^(?:proxy-)?connection:[^\n]*\bclose\b/im;
+
 type ReadBody = {
   readonly text: string;
   readonly end: number;
+  readonly trailers?: string;
   readonly is: ReadRequest['bodyState'];
   readonly isOdd: boolean;
 };
@@ -201,7 +210,7 @@ function readChunks(text: string, begin: number): ReadBody {
       const { maxHeadersBytes } = SERVER_LIMITS;
       if (trailers.end - at > maxHeadersBytes + HEADER_SLACK_BYTES) return ended('broken');
       isOdd ||= trailers.end - at > maxHeadersBytes - HEADER_SLACK_BYTES;
-      return ended(trailers.is, trailers.end);
+      return { ...ended(trailers.is, trailers.end), trailers: text.slice(at, trailers.end) };
     }
     body += text.slice(at, at + size);
     at += size;
