@@ -4,7 +4,8 @@ import { MAX_BODY_BYTES } from '../wire/limits.ts';
 import { hangUp } from './hang-up.ts';
 import { limitDiscardedBody } from './limit-discarded-body.ts';
 import type { RoundRobin } from './round-robin.ts';
-import { HEADERS_END, UnparsedInput } from './unparsed-input.ts';
+import { UnparsedInput } from './unparsed-input.ts';
+import { UpgradeOffer } from './upgrade-offer.ts';
 
 /** The memory that a parsed request or its unread answer takes, in bytes. A short request was measured at 3 KiB. */
 const REQUEST_BYTES = 4 * 1024;
@@ -40,11 +41,7 @@ export class Connection {
   #isScheduled = false;
   /** The latest answer says `Connection: close` only because of the drain. */
   #isClosedByDrain = false;
-  /**
-   * How many bytes were parsed after the headers of a request that offers another protocol. Node drops the bytes after
-   * the body of such a request. `NaN` if it is not known where the headers end.
-   */
-  #offerBytes = 0;
+  readonly #offer = new UpgradeOffer();
 
   /** @param socket from the `connection` event of an HTTP server */
   constructor(socket: Socket, options: ConnectionOptions) {
@@ -53,6 +50,7 @@ export class Connection {
     this.#input = new UnparsedInput(socket, {
       onData: (bytes) => this.#receive(bytes),
       onResume: () => this.#parseOn(),
+      onEnd: () => this.#parseEnd(),
     });
     // Node calls this after an answer with `Connection: close`. It would close all of the connection at once, although
     // the client may still be sending: RFC 9112, section 9.6.
@@ -135,12 +133,9 @@ export class Connection {
       const isBetweenRequests = before === undefined || before.req.complete;
       const portion = this.#input.parsePortion();
       const latest = this.#latest;
-      // Part of the headers of the next request was parsed, or there is no offer.
-      if (latest === undefined || (isBetweenRequests && latest === before) || !offersUpgrade(latest.req))
-        continue;
-      if (latest === before) this.#offerBytes += portion.length;
-      else this.#offerBytes = isBetweenRequests ? bytesAfterHeaders(portion) : NaN;
-      if (latest.req.complete && this.#offerBytes !== bodyBytes(latest.req)) this.#endAfter(latest);
+      const isNew = latest !== before;
+      if (latest === undefined) continue;
+      if (this.#offer.hasLost(portion, latest.req, { isNew, isBetweenRequests })) this.#endAfter(latest);
     }
     if (!this.#input.isEmpty) {
       this.#hold(this.#latest);
@@ -149,6 +144,11 @@ export class Connection {
     // When the latest request was parsed, its body may have been input that was still waiting.
     if (this.#options.isDraining()) this.closeAfterLatest();
     this.#input.resume();
+  }
+
+  #parseEnd(): void {
+    if (this.#offer.hidesErrors) this.socket.emit('error', new Error('the last request is not valid HTTP'));
+    else this.#input.parseEnd();
   }
 
   /** True if all requests before the input are answered, or if the input belongs to the body of the latest one. */
@@ -214,20 +214,4 @@ export class Connection {
 function maxBodyBytes({ headers }: IncomingMessage): number {
   if (headers['transfer-encoding'] !== undefined) return MAX_BODY_BYTES;
   return Math.min(Number(headers['content-length'] ?? 0), MAX_BODY_BYTES);
-}
-
-/** The length of the body as announced, in bytes. `NaN` for chunks. */
-function bodyBytes({ headers }: IncomingMessage): number {
-  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : NaN;
-}
-
-/** How many bytes follow the first end of headers. `NaN` if there is none. */
-function bytesAfterHeaders(bytes: Buffer): number {
-  const end = bytes.indexOf(HEADERS_END);
-  return end === -1 ? NaN : bytes.length - end - HEADERS_END.length;
-}
-
-/** RFC 9110, section 7.8. */
-function offersUpgrade({ headers }: IncomingMessage): boolean {
-  return headers.upgrade !== undefined && /\bupgrade\b/i.test(headers.connection ?? '');
 }

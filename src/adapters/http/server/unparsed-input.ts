@@ -14,6 +14,8 @@ export type InputListeners = {
   readonly onData: (bytes: number) => void;
   /** Node has resumed the socket while input was held back, because it wants to read a body. */
   readonly onResume: () => void;
+  /** The client has ended its side, and everything before that is parsed. Call {@link UnparsedInput.parseEnd}. */
+  readonly onEnd: () => void;
 };
 
 /**
@@ -23,15 +25,17 @@ export type InputListeners = {
 export class UnparsedInput {
   readonly #socket: Socket;
   #parse: (bytes: Buffer) => void;
-  #parseEnd: () => void;
+  readonly #parseEnd: () => void;
+  #onEnd: () => void;
   #bytes: Buffer | undefined;
   /** The client has ended its side, but the parser does not know that yet. */
   #hasEnded = false;
   #isPaused = false;
 
   /** @param socket from the `connection` event of an HTTP server */
-  constructor(socket: Socket, { onData, onResume }: InputListeners) {
+  constructor(socket: Socket, { onData, onResume, onEnd }: InputListeners) {
     this.#socket = socket;
+    this.#onEnd = onEnd;
     this.#parse = socket.listeners('data').at(-1) as () => void;
     this.#parseEnd = socket.listeners('end').at(-1) as () => void;
     socket.off('data', this.#parse).off('end', this.#parseEnd);
@@ -42,7 +46,7 @@ export class UnparsedInput {
       if (this.#bytes !== undefined) this.#leavePool(this.#bytes, all);
     });
     socket.on('end', () => {
-      if (this.isEmpty) this.#parseEnd();
+      if (this.isEmpty) this.#onEnd();
       else this.#hasEnded = true;
     });
     socket.on('resume', () => {
@@ -95,8 +99,13 @@ export class UnparsedInput {
     }
     if (this.#hasEnded) {
       this.#hasEnded = false;
-      this.#parseEnd();
+      this.#onEnd();
     }
+  }
+
+  /** Tells the parser that the client has ended its side. */
+  parseEnd(): void {
+    this.#parseEnd();
   }
 
   /** Drops what has arrived. */
@@ -107,7 +116,7 @@ export class UnparsedInput {
   /** Drops what has arrived and everything that will arrive. */
   discard(): void {
     this.#parse = () => {};
-    this.#parseEnd = () => {};
+    this.#onEnd = () => {};
     this.clear();
     if (this.#isPaused) this.#socket.resume();
   }

@@ -88,6 +88,44 @@ describe('input that is not HTTP is answered in JSON, and the connection is clos
   });
 });
 
+describe('after an offer to upgrade, which hides errors of the parser', () => {
+  const OFFER = LIVEZ.replace('Host', 'Connection: Upgrade\r\nUpgrade: h2c\r\nHost');
+
+  test.each(['rubbish\r\n\r\n', 'a', 'GET /livez HTTP/1.1\r\nHost'])('%j: 400', async (rest) => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(OFFER);
+    expect(whole(await connection.answer())).toStrictEqual(OK);
+    await connection.send(rest);
+    connection.endSending();
+    expect(whole(await connection.answer())).toStrictEqual(NOT_HTTP);
+    await connection.closed();
+  });
+
+  test('a client that does not end its side: 408', async () => {
+    await using api = await startApi({ limits: { headersTimeoutMs: 100 } });
+    const connection = await api.connect();
+    await connection.send(OFFER);
+    expect(whole(await connection.answer())).toStrictEqual(OK);
+    await connection.send('rubbish\r\n\r\n');
+    expect(await connection.answer()).toMatchObject({ status: 408 });
+    await connection.closed();
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['empty lines', '\r\n\r\n'],
+  ])('%s: no answer', async (_, rest) => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(OFFER);
+    expect(whole(await connection.answer())).toStrictEqual(OK);
+    await connection.send(rest);
+    connection.endSending();
+    await connection.closed();
+  });
+});
+
 describe('the Host', () => {
   const hosts = (...lines: string[]) => `GET /livez HTTP/1.1\r\n${lines.join('')}Connection: close\r\n\r\n`;
 

@@ -1,0 +1,65 @@
+import type { IncomingMessage } from 'node:http';
+import { HEADERS_END } from './unparsed-input.ts';
+
+/** Where a portion of the input was parsed. */
+type Place = {
+  /** The portion began the latest request. */
+  readonly isNew: boolean;
+  /** No request was in progress before the portion. */
+  readonly isBetweenRequests: boolean;
+};
+
+/**
+ * Watches what Node's parser does with the input after a request that offers another protocol (RFC 9110, section 7.8).
+ * The service ignores such an offer, but the parser drops the bytes after the body that it was given at once, and
+ * reports no error until the next request.
+ */
+export class UpgradeOffer {
+  /** How many bytes were parsed after the headers. `NaN` if it is not known where the headers end. */
+  #bytes = 0;
+  #hidesErrors = false;
+
+  /** Bytes after the offer are not a request yet. If they are broken, the parser does not say so. */
+  get hidesErrors(): boolean {
+    return this.#hidesErrors;
+  }
+
+  /**
+   * Call it after each portion.
+   *
+   * @param latest the last request that was parsed
+   * @returns whether the parser has dropped bytes after it
+   */
+  hasLost(portion: Buffer, latest: IncomingMessage, { isNew, isBetweenRequests }: Place): boolean {
+    const isOffer = offersUpgrade(latest);
+    if (isBetweenRequests && !isNew) {
+      this.#hidesErrors ||= isOffer && !isEmptyLines(portion);
+      return false;
+    }
+    this.#hidesErrors = false;
+    if (!isOffer) return false;
+    if (!isNew) this.#bytes += portion.length;
+    else this.#bytes = isBetweenRequests ? bytesAfterHeaders(portion) : NaN;
+    return latest.complete && this.#bytes !== bodyBytes(latest);
+  }
+}
+
+function offersUpgrade({ headers }: IncomingMessage): boolean {
+  return headers.upgrade !== undefined && /\bupgrade\b/i.test(headers.connection ?? '');
+}
+
+/** A server ignores empty lines before a request: RFC 9112, section 2.2. */
+function isEmptyLines(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte === 0x0d || byte === 0x0a);
+}
+
+/** The length of the body as announced, in bytes. `NaN` for chunks. */
+function bodyBytes({ headers }: IncomingMessage): number {
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : NaN;
+}
+
+/** How many bytes follow the first end of headers. `NaN` if there is none. */
+function bytesAfterHeaders(bytes: Buffer): number {
+  const end = bytes.indexOf(HEADERS_END);
+  return end === -1 ? NaN : bytes.length - end - HEADERS_END.length;
+}
