@@ -160,8 +160,9 @@ function closes(method: string, version: string, headers: Headers): ReadRequest[
   if (valuesOf(headers, 'proxy-connection').length > 0) return 'may';
   const [option = '', ...more] = valuesOf(headers, 'connection').map((value) => value.toLowerCase());
   if (more.length > 0 || !['', 'close', 'keep-alive'].includes(option)) return 'may';
-  if (option === '') return version === '1.0' ? 'must' : 'never';
-  return option === 'close' ? 'must' : 'never';
+  if (option === 'close' || (option === '' && version === '1.0')) return 'must';
+  // A server need not honour the option of HTTP/1.0: RFC 9112, section 9.3. Node does not for an answer without a length.
+  return version === '1.0' ? 'may' : 'never';
 }
 
 /**
