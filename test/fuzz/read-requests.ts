@@ -103,7 +103,8 @@ function readHead(text: string, at: number): Head | 'incomplete' | 'broken' {
     version: version as '1.0' | '1.1',
     headers,
     closes: closes(method, version, headers),
-    isOdd: isLarge || !/^(?:\/|\*|https?:\/\/\w)/i.test(target) || method === 'CONNECT',
+    isOdd:
+      isLarge || !/^(?:\/|\*|https?:\/\/[\w.-]+(?::\d+)?(?![^/?]))/i.test(target) || method === 'CONNECT',
   };
   return { request, end, framing: method === 'CONNECT' ? 0 : framingOf(headers, version) };
 }
