@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
+import { createConnection, Server } from 'node:net';
 import { duplexPair } from 'node:stream';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type ListenOptions, listen } from '../../../../src/adapters/http/server/listen.ts';
@@ -234,6 +236,40 @@ test('what looks like a TLS handshake after a request is not reported', async ()
   expect([client.statuses, log.troubles]).toStrictEqual([[200, 400], []]);
 });
 
+test('a request may come without a Host, with any number of headers', async () => {
+  const { connect, responses } = await start();
+  const headers = Array.from({ length: 2500 }, () => 'a:b\r\n').join('');
+  await connect().send(`GET / HTTP/1.1\r\n${headers}\r\n`);
+  expect(responses[0]!.req.rawHeaders).toHaveLength(5000);
+});
+
+test('a client that has ended its side gets its answer', async () => {
+  const { connect, answer } = await start();
+  const client = connect();
+  client.socket.end(get('/'));
+  await settled();
+  await answer();
+  expect([client.statuses, client.hasEnded]).toStrictEqual([[200], true]);
+});
+
+test('connections beyond the limit and failures of the server are logged', async () => {
+  const log = new RecordingLog();
+  const listening = vi.spyOn(Server.prototype, 'listen');
+  onTestFinished(() => listening.mockRestore());
+  const options = { host: '127.0.0.1', port: 0, log, limits: { maxConnections: 1 } };
+  const server = await listen(() => {}, options);
+  const clients = [0, 1].map(() => createConnection({ host: '127.0.0.1', port: server.port }));
+  await once(clients[1]!, 'close');
+  expect(await log.trouble(0)).toStrictEqual({ kind: 'refused', connections: 1 });
+
+  const error = new Error('a connection could not be accepted');
+  (listening.mock.contexts[0] as Server).emit('error', error);
+  expect(log.failures).toStrictEqual([{ error, requestId: undefined }]);
+
+  for (const client of clients) client.destroy();
+  await server.drain(TIMEOUT_MS);
+});
+
 test('an unknown expectation is ignored', async () => {
   const { connect, handled, answer } = await start();
   const client = connect();
@@ -250,7 +286,7 @@ describe('CONNECT', () => {
     const client = connect();
     await client.send(CONNECT + get('/2'));
     expect(handled).toStrictEqual(['CONNECT x:1']);
-    const closed = vi.fn();
+    const closed = vi.fn<() => void>();
     responses[0]!.on('close', closed);
     await answer();
     expect([client.announced, client.hasEnded]).toStrictEqual([['close'], true]);
@@ -292,7 +328,7 @@ describe('CONNECT', () => {
     const { connect, responses } = await start();
     const client = connect();
     await client.send(CONNECT);
-    const closed = vi.fn();
+    const closed = vi.fn<() => void>();
     responses[0]!.on('close', closed);
     client.server.destroy(new Error('reset'));
     await settled();
@@ -319,7 +355,8 @@ describe('a drain', () => {
     const [fresh, used] = [connect(), connect()];
     await used.send(get('/'));
     await answer();
-    const ended = vi.fn();
+    const ended = vi.fn<(cutOff: number) => void>();
+    expect(server.isDraining).toBe(false);
     void server.drain(TIMEOUT_MS).then(ended);
     expect(server.isDraining).toBe(true);
     await pass(499);
@@ -336,7 +373,7 @@ describe('a drain', () => {
     const [slow, idle] = [connect(), connect()];
     slow.socket.pause();
     await slow.send(get('/'));
-    const ended = vi.fn();
+    const ended = vi.fn<(cutOff: number) => void>();
     void server.drain(TIMEOUT_MS).then(ended);
     await pass(5_000);
     expect(ended).not.toHaveBeenCalled();
@@ -364,7 +401,7 @@ describe('a drain', () => {
     await halfway.send('GET /');
     responses[0]!.end('x'.repeat(200_000));
     await settled();
-    const ended = vi.fn();
+    const ended = vi.fn<(cutOff: number) => void>();
     void server.drain(400).then(ended);
     await pass(399);
     expect(ended).not.toHaveBeenCalled();
@@ -376,7 +413,7 @@ describe('a drain', () => {
   test('begins to close after the time in which it still accepts', async () => {
     fakeTime();
     const { server } = await start();
-    const ended = vi.fn();
+    const ended = vi.fn<(cutOff: number) => void>();
     void server.drain(TIMEOUT_MS, 2_000).then(ended);
     await pass(1_999);
     expect(ended).not.toHaveBeenCalled();
