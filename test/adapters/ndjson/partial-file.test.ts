@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { constants } from 'node:fs';
 import {
   appendFile,
@@ -18,6 +17,7 @@ import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { PartialFile, petLines } from '../../../src/adapters/ndjson/partial-file.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
+import { makeFifo } from '../../support/fifo.ts';
 import { openFilesIn } from '../../support/open-files.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
@@ -208,7 +208,7 @@ describe('a compressed copy', () => {
   it('is removed when it cannot be written, and the pets are kept', async () => {
     const path = await newPath('.gz');
     const copy = `${path}.partial.compressed`;
-    execFileSync('mkfifo', [copy]);
+    await makeFifo(copy);
     await using reader = await open(copy, constants.O_RDONLY | constants.O_NONBLOCK);
     const file = await opened(path);
     await file.append(PETS);
@@ -230,7 +230,7 @@ describe('a path that cannot be written', () => {
   it.each(['pets.ndjson', 'pets.ndjson.partial'])('is a pipe: %s', async (name) => {
     const path = await newPath();
     const pipe = join(dirname(path), name);
-    execFileSync('mkfifo', [pipe]);
+    await makeFifo(pipe);
     await expect(PartialFile.open(path)).rejects.toMatchObject({
       kind: 'pet-file',
       message: `${pipe} is not a regular file`,
