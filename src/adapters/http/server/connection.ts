@@ -99,9 +99,8 @@ export class Connection {
     if (earlier?.headersSent && !earlier.shouldKeepAlive) return;
     this.#undoCloseAfterLatest();
     this.#latest = response;
-    if (this.#options.isDraining()) this.closeAfterLatest();
     if (maxBodyBytes(request) > 0) response.once('finish', () => limitDiscardedBody(request));
-    if (this.#waiting.length === 0 && (earlier === undefined || earlier.writableFinished)) {
+    if (earlier === undefined || earlier.writableFinished) {
       this.#options.handle(request, response);
     } else {
       this.#waiting.push(response);
@@ -146,7 +145,7 @@ export class Connection {
       this.#hold(this.#latest);
       return;
     }
-    // When the latest request was parsed, its body may have been input that was still waiting.
+    // Not in `accept`, where more requests may follow in the same portion.
     if (this.#options.isDraining()) this.closeAfterLatest();
     this.#input.resume();
   }
@@ -216,9 +215,9 @@ function maxBodyBytes({ headers }: IncomingMessage): number {
   return Math.min(Number(headers['content-length'] ?? 0), MAX_BODY_BYTES);
 }
 
-/** The length of the body as announced, in bytes. `NaN` for chunks. */
+/** The length of the body as announced, in bytes. 0 for chunks, which take more. */
 function bodyBytes({ headers }: IncomingMessage): number {
-  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : NaN;
+  return Number(headers['content-length'] ?? 0);
 }
 
 /** How many bytes follow the first end of headers. `NaN` if there is none. */

@@ -22,6 +22,7 @@ class Service {
   readonly handled: string[] = [];
   isDraining = false;
   answersAtOnce = false;
+  onHandled: (response: ServerResponse) => void = () => {};
   readonly #server: Server;
   readonly #responses: ServerResponse[] = [];
 
@@ -50,6 +51,7 @@ class Service {
       handle: (request, response) => {
         this.handled.push(request.url ?? '');
         this.#responses.push(response);
+        this.onHandled(response);
         // As soon as the application can.
         if (this.answersAtOnce) queueMicrotask(() => this.answer());
       },
@@ -75,22 +77,20 @@ describe('requests on a connection', () => {
       false,
       undefined,
     ]);
-    await client.send(get('/1') + get('/2') + get('/3'));
+    const paths = ['/1', '/2', '/3', '/4', '/5'];
+    await client.send(paths.map((path) => get(path)).join(''));
     expect(service.handled).toStrictEqual(['/1']);
     expect([connection.hasPendingInput, connection.isBacklogged]).toStrictEqual([true, true]);
-    for (const handled of [
-      ['/1', '/2'],
-      ['/1', '/2', '/3'],
-    ]) {
+    for (let answered = 1; answered < paths.length; answered++) {
       service.answer();
       await settled();
-      expect(service.handled).toStrictEqual(handled);
+      expect(service.handled).toStrictEqual(paths.slice(0, answered + 1));
     }
     expect([connection.hasPendingInput, connection.isBacklogged]).toStrictEqual([false, false]);
-    expect([connection.isAnswering, connection.latest?.req.url]).toStrictEqual([true, '/3']);
+    expect([connection.isAnswering, connection.latest?.req.url]).toStrictEqual([true, '/5']);
     service.answer();
     await settled();
-    expect([connection.isAnswering, client.announced]).toStrictEqual([false, Array(3).fill('keep-alive')]);
+    expect([connection.isAnswering, client.announced]).toStrictEqual([false, Array(5).fill('keep-alive')]);
   });
 
   test('take turns with those on other connections', async () => {
@@ -160,6 +160,62 @@ describe('requests on a connection', () => {
     expect([connection.hasPendingInput, connection.socket.destroyed]).toStrictEqual([false, false]);
   });
 
+  test('may come in pieces', async () => {
+    const service = await Service.start();
+    const { client } = service.connect();
+    const [first, second] = [get('/1'), get('/2')];
+    for (const piece of [first.slice(0, 3), first.slice(3) + second.slice(0, 3)]) await client.send(piece);
+    service.answer();
+    await client.send(second.slice(3));
+    expect(service.handled).toStrictEqual(['/1', '/2']);
+  });
+
+  test('of a client that has ended its side are all answered, and then the connection ends', async () => {
+    const service = await Service.start();
+    const { client } = service.connect();
+    client.socket.end(get('/1') + get('/2') + get('/3', `X-Long: ${'x'.repeat(300)}\r\n`));
+    await settled();
+    service.answersAtOnce = true;
+    service.answer();
+    await settled();
+    expect([client.statuses, client.hasEnded]).toStrictEqual([[200, 200, 200], true]);
+  });
+
+  test('that wait for their turn when the client leaves are not handled', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(get('/1'));
+    connection.latest!.once('finish', () => connection.socket.destroy());
+    await client.send(get('/2'));
+    service.answer();
+    await settled();
+    expect(service.handled).toStrictEqual(['/1']);
+  });
+
+  test('are dropped when the answer before them is the last', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(get('/1'));
+    const { latest } = connection;
+    await client.send(get('/2') + get('/3'));
+    latest!.shouldKeepAlive = false;
+    service.answer();
+    await settled();
+    expect([service.handled, connection.hasPendingInput]).toStrictEqual([['/1'], false]);
+  });
+
+  test('that were parsed are dropped when the answer before them is the last', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    let first: ServerResponse | undefined;
+    service.onHandled = (response) => (first ??= response);
+    await client.send(get('/1') + get('/2') + get('/3'));
+    first!.shouldKeepAlive = false;
+    service.answer();
+    await settled();
+    expect([service.handled, connection.hasPendingInput]).toStrictEqual([['/1'], false]);
+  });
+
   test('that are dropped are no longer held', async () => {
     const service = await Service.start();
     const { client, connection } = service.connect();
@@ -205,7 +261,7 @@ describe('a drain', () => {
     const service = await Service.start();
     const { client } = service.connect();
     service.isDraining = true;
-    const body = 'x'.repeat(5000);
+    const body = 'x\r\n\r\n'.repeat(1000);
     await client.send(post('/', `Content-Length: ${body.length}\r\n`) + body);
     service.answer();
     await settled();
@@ -215,13 +271,17 @@ describe('a drain', () => {
   test('leaves the end that the client has announced', async () => {
     const service = await Service.start();
     const { client, connection } = service.connect();
-    await client.send(get('/1', 'Connection: close\r\n'));
+    await client.send(get('/1'));
     service.isDraining = true;
     connection.closeAfterLatest();
-    await client.send(get('/2'));
+    await client.send(get('/2', 'Connection: close\r\n'));
     service.answer();
     await settled();
-    expect([client.announced, service.handled]).toStrictEqual([['close'], ['/1']]);
+    await client.send(get('/3'));
+    service.answer();
+    await settled();
+    expect(client.announced).toStrictEqual(['keep-alive', 'close']);
+    expect(service.handled).toStrictEqual(['/1', '/2']);
   });
 
   test('does not change an answer that is on its way', async () => {
@@ -260,15 +320,20 @@ describe('an offer of another protocol', () => {
     ],
     [
       'no offer, with a request behind it',
-      [get('/1', 'Upgrade: h2c\r\n') + get('/2')],
+      [`${get('/1', 'Upgrade: h2c\r\n')}GE`, get('/2').slice(2)],
       Array(2).fill('keep-alive'),
     ],
     [
       'no offer either',
-      [get('/1', 'Connection: keep-alive\r\nUpgrade: h2c\r\n') + get('/2')],
+      [`${get('/1', 'Connection: keep-alive\r\nUpgrade: h2c\r\n')}GE`, get('/2').slice(2)],
       ['keep-alive', 'keep-alive'],
     ],
-    ['no protocol', [get('/1', 'Connection: upgrade\r\n') + get('/2')], ['keep-alive', 'keep-alive']],
+    [
+      'no protocol',
+      [`${get('/1', 'Connection: upgrade\r\n')}GE`, get('/2').slice(2)],
+      ['keep-alive', 'keep-alive'],
+    ],
+    ['whose headers end in another piece', [get('/1', OFFER).slice(0, -2), '\r\nG'], ['close']],
     [
       'in a list, in capitals',
       [get('/1', 'Connection: keep-alive, UPGRADE\r\nUpgrade: h2c\r\n') + get('/2')],
@@ -283,6 +348,15 @@ describe('an offer of another protocol', () => {
     await settled();
     expect(client.announced).toStrictEqual(announced);
     expect(client.hasEnded).toBe(announced.includes('close'));
+  });
+
+  test('that is answered is followed by requests, in pieces or not', async () => {
+    const service = await Service.start();
+    const { client } = service.connect();
+    service.answersAtOnce = true;
+    for (const piece of [get('/1', OFFER), 'GE', get('/2').slice(2), get('/3')]) await client.send(piece);
+    expect([client.announced, client.hasEnded]).toStrictEqual([Array(3).fill('keep-alive'), false]);
+    expect(service.handled).toStrictEqual(['/1', '/2', '/3']);
   });
 
   test('whose answer is being sent before its body is there', async () => {
@@ -303,7 +377,9 @@ describe('an offer of another protocol', () => {
     const { client } = service.connect();
     await client.send(post('/1', OFFER + BODY));
     service.answer();
+    await settled();
     await client.send(`12345${get('/2')}`);
+    await client.send(get('/3'));
     expect([client.announced, client.hasEnded]).toStrictEqual([['keep-alive'], true]);
     expect(service.handled).toStrictEqual(['/1']);
   });
@@ -347,6 +423,14 @@ describe('the memory that a connection takes', () => {
     await client.send(get('/1') + get('/2') + get('/3'));
     await client.send(get('/4'));
     expect(connection.heldBytes).toBe(2 * REQUEST_BYTES + get('/4').length);
+  });
+
+  test('while a body waits for the answer before its request', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(get('/1') + post('/2', 'Content-Length: 1000\r\n'));
+    await client.send('x'.repeat(600));
+    expect(connection.heldBytes).toBe(REQUEST_BYTES + 1000 + 600);
   });
 });
 
