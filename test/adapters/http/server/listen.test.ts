@@ -140,6 +140,8 @@ describe('input that is not a request', () => {
     await client.send(`${get('/1', 'Connection: close\r\n')}rubbish\r\n\r\n`);
     await answer();
     expect([client.statuses, client.hasEnded, log.records]).toStrictEqual([[200], true, []]);
+    // Closing all of the connection now could destroy the answer before the client reads it.
+    expect(client.server.destroyed).toBe(false);
   });
 
   test('in a body is the answer to its request', async () => {
@@ -169,6 +171,15 @@ describe('input that is not a request', () => {
     expect([client.statuses, client.hasEnded]).toStrictEqual([[200], true]);
   });
 
+  test('in the form of a reset is not answered', async () => {
+    const { connect, log } = await start();
+    const client = connect();
+    await client.send('GET /');
+    client.server.destroy(Object.assign(new Error('reset'), { code: 'ECONNRESET' }));
+    await settled();
+    expect([client.text, log.records, log.failures]).toStrictEqual(['', [], []]);
+  });
+
   test('of a client that is gone is not answered', async () => {
     const { connect, answer, log } = await start();
     const client = connect();
@@ -185,9 +196,10 @@ test.each([
 ])('an ambiguous request is refused: %s', async (_, version, headers) => {
   const { connect, handled, log } = await start();
   const client = connect();
-  await client.send(`${post(`X-Request-Id: an-id\r\n${headers}`).replace('HTTP/1.1', version)}0\r\n\r\n`);
+  const request = `${post(`X-Request-Id: an-id\r\n${headers}`).replace('HTTP/1.1', version)}0\r\n\r\n`;
+  await client.send(request + get('/2'));
   expect(client.text).toMatch(NOT_HTTP);
-  await client.send(get('/2'));
+  await client.send(get('/3'));
   expect([client.hasEnded, client.statuses, handled]).toStrictEqual([true, [400], []]);
   expect(log.records).toStrictEqual([{ ...record(400, 'POST'), requestId: 'an-id' }]);
 });
@@ -223,7 +235,9 @@ describe('a request that does not end in time', () => {
 test('the first start of a TLS handshake is reported', async () => {
   const { connect, log } = await start();
   const hello = Buffer.from('16030100f5010000f10303', 'hex');
-  for (const bytes of ['rubbish\r\n\r\n', hello, hello]) await connect().send(bytes);
+  await connect().send('rubbish\r\n\r\n');
+  expect(log.troubles).toStrictEqual([]);
+  for (let i = 0; i < 2; i++) await connect().send(hello);
   expect(log.troubles).toStrictEqual([{ kind: 'tls' }]);
 });
 
