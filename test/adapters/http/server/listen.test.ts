@@ -2,12 +2,14 @@ import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { createConnection, Server } from 'node:net';
 import { duplexPair } from 'node:stream';
+import { connect as connectTls } from 'node:tls';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type ListenOptions, listen } from '../../../../src/adapters/http/server/listen.ts';
 import { ListeningModel } from '../../../simulation/listening-model.ts';
 import type { SocketModel } from '../../../simulation/socket-model.ts';
 import { MemoryClient, settled } from '../../../support/memory-client.ts';
 import { RecordingLog } from '../../../support/recording-log.ts';
+import { PAIR, RENEWED_PAIR, ROOT_CERT } from '../../../support/tls/pem-files.ts';
 
 /** Longer than any drain here takes. */
 const TIMEOUT_MS = 10_000;
@@ -282,6 +284,37 @@ test('connections beyond the limit and failures of the server are logged', async
 
   for (const client of clients) client.destroy();
   await server.drain(TIMEOUT_MS);
+});
+
+test('over TLS, requests come after the handshake, and another certificate is for new connections', async () => {
+  const log = new RecordingLog();
+  const options = { host: '127.0.0.1', port: 0, log, tls: PAIR };
+  const server = await listen((_, response) => response.end('x'), options);
+  const fingerprint = async () => {
+    const socket = connectTls({ host: '127.0.0.1', port: server.port, ca: ROOT_CERT });
+    const client = new MemoryClient(socket);
+    socket.write(get('/'));
+    await once(socket, 'data');
+    expect(client.statuses).toStrictEqual([200]);
+    const certificate = socket.getPeerX509Certificate();
+    socket.destroy();
+    return certificate?.fingerprint256;
+  };
+  const before = await fingerprint();
+  server.renewCertificate(RENEWED_PAIR);
+  const renewed = await fingerprint();
+  expect([before, renewed]).not.toContain(undefined);
+  expect(renewed).not.toBe(before);
+  const silent = createConnection({ host: '127.0.0.1', port: server.port });
+  await once(silent, 'connect');
+  await fingerprint();
+  const [cutOff] = await Promise.all([server.drain(50), once(silent, 'close')]);
+  expect([cutOff, log.troubles]).toStrictEqual([0, []]);
+});
+
+test('without TLS, another certificate is ignored', async () => {
+  const { server } = await start();
+  expect(() => server.renewCertificate(PAIR)).not.toThrow();
 });
 
 test('an unknown expectation is ignored', async () => {
