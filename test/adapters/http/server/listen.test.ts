@@ -287,6 +287,21 @@ test('connections beyond the limit and failures of the server are logged', async
   await server.drain(TIMEOUT_MS);
 });
 
+test('a new connection goes before requests that wait', async () => {
+  const { connect, handled, responses } = await start();
+  const client = connect();
+  await client.send(get('/1') + get('/2'));
+  const iteration = Promise.withResolvers<readonly string[]>();
+  responses[0]!.once('finish', () => {
+    connect();
+    setImmediate(() => iteration.resolve([...handled]));
+  });
+  responses[0]!.end('x');
+  expect(await iteration.promise).toStrictEqual(['GET /1']);
+  await settled();
+  expect(handled).toStrictEqual(['GET /1', 'GET /2']);
+});
+
 test('over TLS, requests come after the handshake, and another certificate is for new connections', async () => {
   const log = new RecordingLog();
   const options = { host: '127.0.0.1', port: 0, log, tls: PAIR };
@@ -400,16 +415,22 @@ describe('a drain', () => {
   test('leaves idle connections open for half a second', async () => {
     fakeTime();
     const { connect, server, answer } = await start();
-    const [fresh, used] = [connect(), connect()];
-    await used.send(get('/'));
-    await answer();
+    const [fresh, used, busy] = [connect(), connect(), connect()];
+    for (const client of [used, busy]) {
+      await client.send(get('/'));
+      await answer();
+    }
     const ended = vi.fn<(cutOff: number) => void>();
     expect(server.isDraining).toBe(false);
     void server.drain(TIMEOUT_MS).then(ended);
     expect(server.isDraining).toBe(true);
+    await busy.send(get('/'));
+    await answer();
+    expect(busy.announced).toStrictEqual(['keep-alive', 'close']);
+    busy.socket.end();
     await pass(499);
-    expect([fresh.hasEnded, used.hasEnded]).toStrictEqual([false, false]);
-    await pass(51);
+    expect([fresh.hasEnded, used.hasEnded, busy.server.destroyed]).toStrictEqual([false, false, true]);
+    await pass(1);
     expect([fresh.server.destroyed, used.server.destroyed]).toStrictEqual([true, true]);
     expect(ended).toHaveBeenCalledExactlyOnceWith(0);
     expect(vi.getTimerCount()).toBe(0);
@@ -475,7 +496,7 @@ describe('memory', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const { connect, log } = await start({ maxHeldBytes: 10_000 });
-    const lengths = [1_000, 4_000, 2_000, 3_000];
+    const lengths = [1_000, 2_500, 2_000, 3_000, 1_500];
     const clients = lengths.map(() => connect());
     const open = () => clients.map(({ server }) => !server.destroyed);
     for (const [index, length] of lengths.entries()) {
@@ -483,13 +504,14 @@ describe('memory', () => {
     }
     vi.advanceTimersByTime(50);
     // Exactly the limit.
-    expect(open()).toStrictEqual([true, true, true, true]);
+    expect(open()).toStrictEqual([true, true, true, true, true]);
     const another = connect();
-    await another.send(post('Content-Length: 1\r\n'));
+    await another.send(post('Content-Length: 500\r\n'));
     vi.advanceTimersByTime(49);
-    expect(open()).toStrictEqual([true, true, true, true]);
+    expect(open()).toStrictEqual([true, true, true, true, true]);
     vi.advanceTimersByTime(1);
-    expect(open()).toStrictEqual([true, false, true, true]);
+    // Three quarters of the limit are left.
+    expect(open()).toStrictEqual([true, true, true, false, true]);
     expect(log.troubles).toStrictEqual([{ kind: 'cut-off', connections: 1 }]);
     expect(another.server.destroyed).toBe(false);
   });
