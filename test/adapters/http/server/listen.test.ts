@@ -128,6 +128,15 @@ describe('input that is not a request', () => {
     expect(client.text).toMatch(/\r\n\r\nx.*HTTP\/1\.1 400 Bad Request\r\n[^]*no HTTP method/);
   });
 
+  test('is answered after all requests that wait', async () => {
+    const { connect, answer } = await start();
+    const client = connect();
+    await client.send(`${get('/1')}${get('/2')}rubbish\r\n\r\n`);
+    await answer();
+    await answer();
+    expect([client.statuses, client.hasEnded]).toStrictEqual([[200, 200, 400], true]);
+  });
+
   test('after the answers to all requests', async () => {
     const { connect, answer } = await start();
     const client = connect();
@@ -304,7 +313,7 @@ test('a new connection goes before requests that wait', async () => {
 
 test('over TLS, requests come after the handshake, and another certificate is for new connections', async () => {
   const log = new RecordingLog();
-  const options = { host: '127.0.0.1', port: 0, log, tls: PAIR };
+  const options = { host: '127.0.0.1', port: 0, log, tls: PAIR, limits: { handshakeTimeoutMs: 60_000 } };
   const server = await listen((_, response) => response.end('x'), options);
   const fingerprint = async () => {
     const socket = connectTls({ host: '127.0.0.1', port: server.port, ca: ROOT_CERT });
@@ -321,11 +330,14 @@ test('over TLS, requests come after the handshake, and another certificate is fo
   const renewed = await fingerprint();
   expect([before, renewed]).not.toContain(undefined);
   expect(renewed).not.toBe(before);
-  const silent = createConnection({ host: '127.0.0.1', port: server.port });
-  await once(silent, 'connect');
+  const [rubbish, silent] = [0, 1].map(() => createConnection({ host: '127.0.0.1', port: server.port }));
+  rubbish!.on('error', () => {}).write('rubbish\r\n\r\n');
+  await new Promise<void>((resolve) => void rubbish!.once('close', () => resolve()));
+  expect(await log.trouble(0)).toMatchObject({ kind: 'handshake', connections: 1 });
+  // Connections are accepted in order, so the server knows the silent one.
   await fingerprint();
-  const [cutOff] = await Promise.all([server.drain(50), once(silent, 'close')]);
-  expect([cutOff, log.troubles]).toStrictEqual([0, []]);
+  const [cutOff] = await Promise.all([server.drain(50), once(silent!, 'close')]);
+  expect([cutOff, log.troubles.length]).toStrictEqual([0, 1]);
 });
 
 test('without TLS, another certificate is ignored', async () => {

@@ -1,7 +1,9 @@
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { listen } from '../../../../src/adapters/http/server/listen.ts';
 import { watchDescriptors } from '../../../../src/adapters/http/server/watch-descriptors.ts';
+import { RecordingLog } from '../../../support/recording-log.ts';
 
 /** Makes the operating system refuse to open files with this error, or open them again. */
 function openFails(code: string | undefined): void {
@@ -13,6 +15,22 @@ function openFails(code: string | undefined): void {
   }
   syncBuiltinESMExports();
 }
+
+test('the server logs it', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+    openFails(undefined);
+  });
+  const log = new RecordingLog();
+  const server = await listen(() => {}, { host: '127.0.0.1', port: 0, log });
+  for (const code of ['EMFILE', undefined]) {
+    openFails(code);
+    vi.advanceTimersByTime(1_000);
+  }
+  expect(log.troubles).toStrictEqual([{ kind: 'no-descriptors' }, { kind: 'descriptors-again' }]);
+  await server.drain(0);
+});
 
 test('reports once a second that there is no descriptor, and that there is one again, once each', () => {
   vi.useFakeTimers();
