@@ -10,7 +10,7 @@ test('a connection is forgotten once it is closed', async () => {
   const server = await createLimitedServer(SERVER_LIMITS, undefined);
   const connections = new Connections({ handle: () => {}, maxHeldBytes: Infinity, onCutOff: () => {} });
   const [socket] = duplexPair();
-  server.emit('connection', socket as Socket);
+  server.emit('connection', socket);
   connections.add(socket as Socket);
   expect(connections.all().toArray()).toStrictEqual([connections.of(socket)]);
   socket.destroy();
