@@ -68,6 +68,8 @@ test('failures are counted with the code of the last one', () => {
 
 test('a plain request is reported once', () => {
   const { log, fail } = start();
-  for (let i = 0; i < 2; i++) fail('ERR_SSL_HTTP_REQUEST');
-  expect(log.troubles).toStrictEqual([{ kind: 'not-tls' }]);
+  for (let i = 0; i < 2; i++) {
+    fail('ERR_SSL_HTTP_REQUEST');
+    expect(log.troubles).toStrictEqual([{ kind: 'not-tls' }]);
+  }
 });

@@ -340,6 +340,20 @@ test('over TLS, requests come after the handshake, and another certificate is fo
   expect([cutOff, log.troubles.length]).toStrictEqual([0, 1]);
 });
 
+test('over TLS, a client that has ended its side gets its answer', async () => {
+  const options = { host: '127.0.0.1', port: 0, log: new RecordingLog(), tls: PAIR };
+  const answerAtTheEnd: RequestListener = (request, response) =>
+    request.socket.once('end', () => setImmediate(() => response.end('x')));
+  const server = await listen(answerAtTheEnd, options);
+  const socket = connectTls({ host: '127.0.0.1', port: server.port, ca: ROOT_CERT });
+  const client = new MemoryClient(socket);
+  await once(socket, 'secureConnect');
+  socket.end(get('/'));
+  await once(socket, 'end');
+  expect(client.statuses).toStrictEqual([200]);
+  await server.drain(0);
+});
+
 test('without TLS, another certificate is ignored', async () => {
   const { server } = await start();
   expect(() => server.renewCertificate(PAIR)).not.toThrow();
