@@ -184,9 +184,8 @@ describe('requests on a connection', () => {
   test('that wait for their turn when the client leaves are not handled', async () => {
     const service = await Service.start();
     const { client, connection } = service.connect();
-    await client.send(get('/1'));
-    connection.latest!.once('finish', () => connection.socket.destroy());
-    await client.send(get('/2'));
+    service.onHandled = (response) => response.once('finish', () => connection.socket.destroy());
+    await client.send(get('/1') + get('/2'));
     service.answer();
     await settled();
     expect(service.handled).toStrictEqual(['/1']);
@@ -255,6 +254,22 @@ describe('a drain', () => {
     service.answersAtOnce = true;
     await client.send(get('/1') + get('/2') + get('/3'));
     expect(client.announced).toStrictEqual(['keep-alive', 'keep-alive', 'close']);
+  });
+
+  test('leaves room for a request behind the body that was missing', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(post('/1', 'Content-Length: 5\r\n'));
+    service.isDraining = true;
+    connection.closeAfterLatest();
+    await client.send(`12345${get('/2')}`);
+    service.answersAtOnce = true;
+    service.answer();
+    await settled();
+    expect([service.handled, client.announced]).toStrictEqual([
+      ['/1', '/2'],
+      ['keep-alive', 'close'],
+    ]);
   });
 
   test('makes an answer the last one once the body before it was parsed', async () => {
