@@ -24,7 +24,7 @@ export class Fifo implements AsyncDisposable {
   static async make(): Promise<Fifo> {
     const directory = await temporaryDirectory('fifo');
     const path = join(directory.path, 'fifo');
-    await promisify(execFile)('mkfifo', [path]);
+    await makeFifo(path);
     return new Fifo(path, directory);
   }
 
@@ -83,4 +83,8 @@ export class Fifo implements AsyncDisposable {
     await this.close();
     await this.#directory.remove();
   }
+}
+
+export async function makeFifo(path: string): Promise<void> {
+  await promisify(execFile)('mkfifo', [path]);
 }

@@ -35,12 +35,7 @@ export function compressionOf(path: string): Compression | undefined {
 }
 
 /** A compressed file cannot be read. The message completes a sentence that begins with its name. */
-export class Undecompressible extends Error {
-  constructor(problem: string, cause?: Error) {
-    super(problem, { cause });
-    this.name = 'Undecompressible';
-  }
-}
+export class Undecompressible extends Error {}
 
 /**
  * Inflates a file.
@@ -60,9 +55,8 @@ export async function* decompressed(
     for await (const block of output) yield block as Buffer;
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && /^(Z_|ZSTD_)/.test(String(error.code)))) throw error;
-    throw new Undecompressible(`is not a complete ${name} file: ${error.message}`, error);
+    throw new Undecompressible(`is not a complete ${name} file: ${error.message}`);
   }
-  if (sizeBytes === 0) throw new Undecompressible(`is not a complete ${name} file: it is empty`);
   // Node ignores what follows the compressed data and is no such data itself.
   if (output.bytesWritten !== sizeBytes) {
     throw new Undecompressible(`has something else behind its ${name} data`);

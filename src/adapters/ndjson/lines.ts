@@ -5,13 +5,13 @@ export const LF = 0x0a;
 /** Several hundred pets. */
 const BLOCK_BYTES = 65_536;
 
+/** Caught by the reader of the file, which knows its name. */
 export class LineTooLong extends Error {
   /** The number of lines before the long one. */
   readonly before: number;
 
   constructor(before: number) {
-    super('a line is too long');
-    this.name = 'LineTooLong';
+    super();
     this.before = before;
   }
 }

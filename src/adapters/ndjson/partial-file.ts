@@ -160,9 +160,8 @@ export class PartialFile {
         await rename(compressed, this.#target);
         await unlink(this.path);
       }
-      const directory = await open(dirname(this.#target));
+      await using directory = await open(dirname(this.#target));
       await directory.sync();
-      await directory.close();
     });
   }
 
@@ -234,7 +233,8 @@ async function resolveLinks(path: string): Promise<string> {
   const real = await realpath(path).catch(undefinedIfAbsent);
   if (real !== undefined) return real;
   const link = await lstat(path).catch(undefinedIfAbsent);
-  return link?.isSymbolicLink() ? resolveLinks(resolve(dirname(path), await readlink(path))) : path;
+  if (!link?.isSymbolicLink()) return path;
+  return resolveLinks(resolve(await realpath(dirname(path)), await readlink(path)));
 }
 
 /** Translates errors of the file system. */

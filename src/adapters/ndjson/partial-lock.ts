@@ -40,7 +40,7 @@ export class PartialLock {
 function openLocked(path: string, partial: string): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {
-    database = new DatabaseSync(path, { timeout: 0 });
+    database = new DatabaseSync(path);
     // Otherwise SQLite would leave a rollback journal on the disk.
     database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
     return database;

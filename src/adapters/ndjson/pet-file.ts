@@ -46,9 +46,14 @@ export class PetFile implements PetSource {
     const path = join(tmpdir(), `petstore-${randomUUID()}`);
     try {
       const file = await open(path, 'wx+', 0o600);
-      await unlink(path);
-      for await (const block of input) await file.appendFile(block);
-      return new PetFile('standard input', file, (await file.stat()).size);
+      try {
+        await unlink(path);
+        for await (const block of input) await file.appendFile(block);
+        return new PetFile('standard input', file, (await file.stat()).size);
+      } catch (error) {
+        await file.close();
+        throw error;
+      }
     } catch (error) {
       if (!(error instanceof Error && 'syscall' in error)) throw error;
       throw new PetFileError('standard input', undefined, `cannot be kept in ${tmpdir()}: ${error.message}`);

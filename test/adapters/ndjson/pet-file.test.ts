@@ -1,21 +1,24 @@
-import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { appendFile, readdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
 import { MAX_LINE_BYTES, PetFile } from '../../../src/adapters/ndjson/pet-file.ts';
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { anArchivedPet, archivedPets, idempotencyFor } from '../../support/archived-pets.ts';
+import { inputOf } from '../../support/command.ts';
+import { openFilesIn } from '../../support/open-files.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 
 async function file(
   content: string | Uint8Array,
   ending = 'ndjson',
 ): Promise<{ path: string; pets: PetFile }> {
-  const directory = await mkdtemp(join(tmpdir(), 'petstore-ndjson-'));
-  onTestFinished(async () => rm(directory, { recursive: true }));
-  const path = join(directory, `pets.${ending}`);
+  const path = join(await testDirectory(), `pets.${ending}`);
   await writeFile(path, content);
   const pets = await PetFile.open(path);
   onTestFinished(() => pets.close());
@@ -26,7 +29,9 @@ const ignore = () => {};
 
 async function read(content: string, after = 0n) {
   const { pets } = await file(content);
-  return (await Array.fromAsync(pets.read(after))).flat();
+  const batches = await Array.fromAsync(pets.read(after));
+  expect(batches).not.toContainEqual([]);
+  return batches.flat();
 }
 
 describe('a file of pets', () => {
@@ -62,6 +67,50 @@ describe('a file of pets', () => {
   it('may be empty', async () => {
     const { pets } = await file('');
     expect(await pets.survey(ignore)).toStrictEqual({ count: 0, greatestId: 0n, lastId: 0n });
+  });
+
+  it('reports how many pets it has checked', async () => {
+    const { pets } = await file(petLines(archivedPets(3)));
+    const progress: unknown[] = [];
+    await pets.survey((step) => void progress.push(step));
+    expect(progress).toStrictEqual([{ doing: 'checking', done: 3, total: undefined }]);
+  });
+
+  it('may be standard input, which is kept until it is closed, in a file without a name', async () => {
+    vi.stubEnv('TMPDIR', await testDirectory());
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const all = archivedPets(500);
+    const pets = await PetFile.keep(inputOf(`${petLines(all)}{`));
+    expect(await readdir(tmpdir())).toStrictEqual([]);
+    const expected = { kind: 'pet-file', message: 'standard input:501: is not JSON' };
+    await expect(pets.survey(ignore)).rejects.toMatchObject(expected);
+    await expect(Array.fromAsync(pets.read(0n))).rejects.toMatchObject(expected);
+    await pets.close();
+  });
+
+  it('cannot be standard input without a place to keep it', async () => {
+    vi.stubEnv('TMPDIR', '/nonexistent');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    await expect(PetFile.keep(inputOf(''))).rejects.toMatchObject({
+      kind: 'pet-file',
+      message: expect.stringMatching('^standard input cannot be kept in /nonexistent: ENOENT'),
+    });
+  });
+
+  it('does not stay open when standard input fails', async ({ skip }) => {
+    if (process.platform !== 'linux') {
+      skip('only Linux has /proc');
+      return;
+    }
+    vi.stubEnv('TMPDIR', await testDirectory());
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const failure = new Error('no more input');
+    const input = (async function* () {
+      yield Buffer.from('{');
+      throw failure;
+    })();
+    await expect(PetFile.keep(input)).rejects.toBe(failure);
+    expect(await openFilesIn(tmpdir())).toStrictEqual([]);
   });
 
   it('may be written by hand', async () => {
@@ -138,6 +187,22 @@ describe.each([
     await expect(pets.survey(ignore)).rejects.toMatchObject({ kind: 'pet-file' });
   });
 
+  it('is refused when it has zeros behind it', async () => {
+    const { path, pets } = await file(Buffer.concat([compress(lines), Buffer.alloc(20)]), ending);
+    await expect(pets.survey(ignore)).rejects.toMatchObject({
+      kind: 'pet-file',
+      message: expect.stringMatching(
+        `^${RegExp.escape(path)} has something else behind its (gzip|zstd) data$`,
+      ),
+    });
+  });
+
+  it('is not blamed when the system cannot read it', async () => {
+    const { pets } = await file(compress(lines), ending);
+    await pets.close();
+    await expect(pets.survey(ignore)).rejects.toMatchObject({ code: 'EBADF', syscall: 'read' });
+  });
+
   it('has its wrong line named', async () => {
     const { path, pets } = await file(compress(`${petLines(PETS.slice(0, 2))}{}\n`), ending);
     await expect(pets.survey(ignore)).rejects.toThrow(`${path}:3: id is required`);
@@ -190,6 +255,10 @@ describe('a bad file', () => {
       'idempotency.key must be 64 lower-case hex digits',
       with_(`,"idempotency":{"key":"${'A'.repeat(64)}","fingerprint":"${digest}"}`),
     ],
+    [
+      'idempotency.key must be 64 lower-case hex digits; idempotency.fingerprint must be 64 lower-case hex digits',
+      with_(`,"idempotency":{"key":"${digest}x","fingerprint":"x${digest}"}`),
+    ],
     ['the id 3 is also the id of the line before', '{"id":3,"name":"Tom","categoryId":7}'],
     ['the id 2 comes after 3; pets must be in ascending order of id', '{"id":2,"name":"Tom","categoryId":7}'],
     [
@@ -234,8 +303,17 @@ describe('a bad file', () => {
     await expect(pets.survey(ignore)).rejects.toThrow(`${path} has grown since it was opened`);
   });
 
+  it('cannot be opened when it is a socket', async () => {
+    const path = join(await testDirectory(), 'socket');
+    const server = createServer().listen(path);
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    await expect(PetFile.open(path)).rejects.toThrow('is not a regular file');
+  });
+
   it.each([
     ['/nonexistent/pets.ndjson', /^\/nonexistent\/pets\.ndjson does not exist$/],
+    ['/dev/null/pets.ndjson', /^\/dev\/null\/pets\.ndjson cannot be opened: ENOTDIR: not a directory/],
     [tmpdir(), /is not a regular file; an import reads it twice/],
     ['/dev/null', /is not a regular file; an import reads it twice/],
   ])('cannot be opened: %s', async (path, message) => {

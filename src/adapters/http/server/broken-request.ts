@@ -28,12 +28,10 @@ export function isTls({ rawPacket }: ClientError): boolean {
   return rawPacket?.[0] === TLS_HANDSHAKE;
 }
 
-/** Connections whose input Node's parser has given up on. */
-const broken = new WeakSet<Duplex>();
-
 /**
  * Answers input that Node's parser gave up on: bytes that are not HTTP, or a request that does not end in time. There
- * may be no response object for such input. The answer then goes directly to the socket, which is closed.
+ * may be no response object for such input. The answer then goes directly to the socket, which is closed. The caller
+ * must discard further input: Node would report the error again whenever more arrives.
  *
  * @param latest the response to the last request that was parsed on this connection
  */
@@ -43,9 +41,6 @@ export function answerBrokenRequest(
   latest: ServerResponse | undefined,
   log: RequestLog,
 ): void {
-  // Node reports the error again, with the bytes, whenever more arrives.
-  if (broken.has(socket)) return;
-  broken.add(socket);
   if (latest === undefined || (latest.req.complete && latest.writableFinished)) {
     writeToSocket(error, socket, log);
   } else if (latest.req.complete) {
@@ -76,12 +71,8 @@ function answerWith(response: ServerResponse, answer: ErrorAnswer, id: string): 
 }
 
 function writeToSocket(error: ClientError, socket: Duplex, log: RequestLog): void {
-  // The answer before it said `Connection: close`.
-  if (socket.writableEnded) return;
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
+  // The answer before it said `Connection: close`, or the client is gone.
+  if (!socket.writable) return;
   const id = acceptedRequestId(undefined);
   const answer = errorAnswer(refusal(error));
   logAnswer(log, id, answer, undefined);

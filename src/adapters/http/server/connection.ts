@@ -97,9 +97,8 @@ export class Connection {
     if (earlier?.headersSent && !earlier.shouldKeepAlive) return;
     this.#undoCloseAfterLatest();
     this.#latest = response;
-    if (this.#options.isDraining()) this.closeAfterLatest();
     if (maxBodyBytes(request) > 0) response.once('finish', () => limitDiscardedBody(request));
-    if (this.#waiting.length === 0 && (earlier === undefined || earlier.writableFinished)) {
+    if (earlier === undefined || earlier.writableFinished) {
       this.#options.handle(request, response);
     } else {
       this.#waiting.push(response);
@@ -141,7 +140,7 @@ export class Connection {
       this.#hold(this.#latest);
       return;
     }
-    // When the latest request was parsed, its body may have been input that was still waiting.
+    // Not in `accept`, where more requests may follow in the same portion.
     if (this.#options.isDraining()) this.closeAfterLatest();
     this.#input.resume();
   }

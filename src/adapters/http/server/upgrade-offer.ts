@@ -53,9 +53,9 @@ function isEmptyLines(bytes: Buffer): boolean {
   return bytes.every((byte) => byte === 0x0d || byte === 0x0a);
 }
 
-/** The length of the body as announced, in bytes. `NaN` for chunks. */
+/** The length of the body as announced, in bytes. 0 for chunks, which take more. */
 function bodyBytes({ headers }: IncomingMessage): number {
-  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : NaN;
+  return Number(headers['content-length'] ?? 0);
 }
 
 /** How many bytes follow the first end of headers. `NaN` if there is none. */

@@ -60,23 +60,6 @@ describe('input that is not HTTP is answered in JSON, and the connection is clos
     expect(whole(await api.get('/livez'))).toStrictEqual(OK);
   });
 
-  test('the first start of a TLS handshake is reported, and no other input is', async () => {
-    await using api = await startApi();
-    const hello = Buffer.from('16030100f5010000f10303', 'hex');
-    for (const bytes of ['rubbish\r\n\r\n', hello, hello]) await api.raw(bytes);
-    expect(api.log.troubles).toStrictEqual([{ kind: 'tls' }]);
-  });
-
-  test('is answered once, even if more of it arrives', async () => {
-    await using api = await startApi();
-    const connection = await api.connect();
-    await connection.send('rubbish\r\n\r\n');
-    for (let i = 0; i < 20; i++) await connection.send(Buffer.alloc(10_000, 'x')).catch(() => {});
-    expect(whole(await connection.answer())).toStrictEqual(NO_METHOD);
-    await connection.closed();
-    expect(api.log.records).toHaveLength(1);
-  });
-
   test('a client that never hangs up is disconnected', async () => {
     await using api = await startApi();
     const connection = await api.connect();

@@ -16,20 +16,6 @@ const POST = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\
 const EMPTY = success(200, '[]');
 
 describe('a drain', () => {
-  test('of an idle server ends', async () => {
-    await using api = await startApi();
-    expect(await api.drain(TIMEOUT_MS)).toBe(0);
-  });
-
-  test('shows as isDraining from its start on', async () => {
-    await using api = await startApi();
-    expect(api.server.isDraining).toBe(false);
-    const drained = api.server.drain(TIMEOUT_MS);
-    expect(api.server.isDraining).toBe(true);
-    expect(await drained).toBe(0);
-    expect(api.server.isDraining).toBe(true);
-  });
-
   test('lets a request in progress have its answer, which says "close"', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });
@@ -90,23 +76,6 @@ describe('a drain', () => {
     await connection.send(LIVEZ);
     expect(await connection.answer()).toMatchObject({ status: 200, headers: { connection: 'close' } });
     await connection.closed();
-    expect(await drained).toBe(0);
-  });
-
-  test('closes idle connections while others are busy', async () => {
-    const pets = new HeldPetRepository();
-    await using api = await startApi({ pets });
-    const [busy, used, fresh] = [await api.connect(), await api.connect(), await api.connect()];
-    await busy.send(LIST);
-    await pets.calls(1);
-    await used.send(LIVEZ);
-    await used.answer();
-    // Connections are accepted in order, so the server knows the last one.
-    await api.get('/livez');
-    const drained = api.drain(TIMEOUT_MS);
-    await Promise.all([used.closed(), fresh.closed()]);
-    pets.release();
-    expect(whole(await busy.answer())).toStrictEqual(EMPTY);
     expect(await drained).toBe(0);
   });
 
@@ -267,15 +236,6 @@ describe('at the timeout', () => {
     expect(await drained).toBe(3);
     expect(await api.log.record(2)).toMatchObject({ route: '/v1/pets', aborted: true });
     expect(api.log.failures).toStrictEqual([]);
-  });
-
-  test('a client that does not read its answer is cut off', async () => {
-    const { api, connection } = await apiWithPausedClient();
-    await using _ = api;
-    // The idle connection of this request is closed, and does not count.
-    await api.get('/livez');
-    expect(await api.drain(50)).toBe(1);
-    connection.resume();
   });
 
   test('a connection detached from the parser by CONNECT is cut off', async () => {

@@ -1,0 +1,507 @@
+import type { Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { duplexPair } from 'node:stream';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Connection } from '../../../../src/adapters/http/server/connection.ts';
+import { createLimitedServer } from '../../../../src/adapters/http/server/create-limited-server.ts';
+import { RoundRobin } from '../../../../src/adapters/http/server/round-robin.ts';
+import { MAX_BODY_BYTES, SERVER_LIMITS } from '../../../../src/adapters/http/wire/limits.ts';
+import { MemoryClient, settled } from '../../../support/memory-client.ts';
+
+/** What a request takes besides its bytes. */
+const REQUEST_BYTES = 4096;
+
+const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
+const post = (path: string, headers: string) => `POST ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
+const OFFER = 'Connection: Upgrade\r\nUpgrade: h2c\r\n';
+
+/** Connections in memory to Node's HTTP server. What the handler gets waits for the test to answer it. */
+class Service {
+  readonly roundRobin = new RoundRobin();
+  /** The targets of the requests, in the order in which they were handled. */
+  readonly handled: string[] = [];
+  isDraining = false;
+  answersAtOnce = false;
+  onHandled: (response: ServerResponse) => void = () => {};
+  readonly #server: Server;
+  readonly #responses: ServerResponse[] = [];
+
+  constructor(server: Server) {
+    this.#server = server;
+    server.on('request', (request, response) => this.#of(request.socket).accept(request, response));
+    server.on('clientError', (_, socket) => this.#of(socket).discardInput());
+  }
+
+  static async start(): Promise<Service> {
+    return new Service((await createLimitedServer(SERVER_LIMITS, undefined)) as Server);
+  }
+
+  readonly #connections = new Map<unknown, Connection>();
+
+  #of(socket: unknown): Connection {
+    return this.#connections.get(socket)!;
+  }
+
+  connect(fields: object = {}): { readonly client: MemoryClient; readonly connection: Connection } {
+    const [near, far] = duplexPair();
+    const socket = Object.assign(near as Socket, fields);
+    this.#server.emit('connection', socket);
+    const connection = new Connection(socket, {
+      roundRobin: this.roundRobin,
+      handle: (request, response) => {
+        this.handled.push(request.url ?? '');
+        this.#responses.push(response);
+        this.onHandled(response);
+        // As soon as the application can.
+        if (this.answersAtOnce) queueMicrotask(() => this.answer());
+      },
+      isDraining: () => this.isDraining,
+    });
+    this.#connections.set(socket, connection);
+    onTestFinished(() => void socket.destroy());
+    return { client: new MemoryClient(far), connection };
+  }
+
+  /** Answers the oldest request without an answer. */
+  answer(body = 'x'): void {
+    this.#responses.shift()!.end(body);
+  }
+}
+
+describe('requests on a connection', () => {
+  test('are handled one at a time, in their order', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    expect([connection.hasPendingInput, connection.isAnswering, connection.latest]).toStrictEqual([
+      false,
+      false,
+      undefined,
+    ]);
+    const paths = ['/1', '/2', '/3', '/4', '/5'];
+    await client.send(paths.map((path) => get(path)).join(''));
+    expect(service.handled).toStrictEqual(['/1']);
+    expect([connection.hasPendingInput, connection.isBacklogged]).toStrictEqual([true, true]);
+    for (let answered = 1; answered < paths.length; answered++) {
+      service.answer();
+      await settled();
+      expect(service.handled).toStrictEqual(paths.slice(0, answered + 1));
+    }
+    expect([connection.hasPendingInput, connection.isBacklogged]).toStrictEqual([false, false]);
+    expect([connection.isAnswering, connection.latest?.req.url]).toStrictEqual([true, '/5']);
+    service.answer();
+    await settled();
+    expect([connection.isAnswering, client.announced]).toStrictEqual([false, Array(5).fill('keep-alive')]);
+  });
+
+  test('take turns with those on other connections', async () => {
+    const service = await Service.start();
+    service.answersAtOnce = true;
+    const [a, b] = [service.connect(), service.connect()];
+    a.client.socket.write(get('/a1') + get('/a2') + get('/a3'));
+    await b.client.send(get('/b1') + get('/b2') + get('/b3'));
+    expect(service.handled).toStrictEqual(['/a1', '/b1', '/a2', '/b2', '/a3', '/b3']);
+  });
+
+  test.each([
+    [4096, ['/', 'another turn']],
+    [4097, ['another turn', '/']],
+  ])('of %i bytes, and their turn', async (length, order) => {
+    const service = await Service.start();
+    const { client } = service.connect();
+    service.roundRobin.add(() => void service.handled.push('another turn'));
+    await client.send(get('/', `X-Long: ${'x'.repeat(length - get('/').length - 10)}\r\n`));
+    expect(service.handled).toStrictEqual(order);
+  });
+
+  test('may have a long body, which waits for no turn', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(post('/', 'Content-Length: 20000\r\n'));
+    const received: number[] = [];
+    connection.latest!.req.on('data', (bytes: Buffer) => void received.push(bytes.length));
+    service.roundRobin.add(() => void received.push(Infinity));
+    await client.send('x'.repeat(20_000));
+    expect(received.at(-1)).toBe(Infinity);
+    expect(received.slice(0, -1).reduce((sum, bytes) => sum + bytes)).toBe(20_000);
+  });
+
+  test('wait in the socket while one before them has no answer', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(get('/1'));
+    expect(connection.socket.isPaused()).toBe(false);
+    await client.send(get('/2'));
+    expect([connection.socket.isPaused(), connection.hasPendingInput]).toStrictEqual([true, true]);
+    service.answer();
+    await settled();
+    expect([connection.socket.isPaused(), service.handled]).toStrictEqual([false, ['/1', '/2']]);
+  });
+
+  test('are not handled once their client is gone', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(get('/1') + get('/2'));
+    connection.socket.destroy();
+    expect([connection.heldBytes, connection.isAnswering]).toStrictEqual([0, false]);
+    service.answer();
+    await settled();
+    expect(service.handled).toStrictEqual(['/1']);
+  });
+
+  test('after "Connection: close" are dropped', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(get('/1', 'Connection: close\r\n') + get('/2'));
+    await client.send(get('/3'));
+    service.answer();
+    await settled();
+    await client.send(get('/4'));
+    expect([service.handled, client.announced, client.hasEnded]).toStrictEqual([['/1'], ['close'], true]);
+    expect([connection.hasPendingInput, connection.socket.destroyed]).toStrictEqual([false, false]);
+  });
+
+  test('may come in pieces', async () => {
+    const service = await Service.start();
+    const { client } = service.connect();
+    const [first, second] = [get('/1'), get('/2')];
+    for (const piece of [first.slice(0, 3), first.slice(3) + second.slice(0, 3)]) await client.send(piece);
+    service.answer();
+    await client.send(second.slice(3));
+    expect(service.handled).toStrictEqual(['/1', '/2']);
+  });
+
+  test('of a client that has ended its side are all answered, and then the connection ends', async () => {
+    const service = await Service.start();
+    const { client } = service.connect();
+    client.socket.end(get('/1') + get('/2') + get('/3', `X-Long: ${'x'.repeat(300)}\r\n`));
+    await settled();
+    service.answersAtOnce = true;
+    service.answer();
+    await settled();
+    expect([client.statuses, client.hasEnded]).toStrictEqual([[200, 200, 200], true]);
+  });
+
+  test('that wait for their turn when the client leaves are not handled', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    service.onHandled = (response) => response.once('finish', () => connection.socket.destroy());
+    await client.send(get('/1') + get('/2'));
+    service.answer();
+    await settled();
+    expect(service.handled).toStrictEqual(['/1']);
+  });
+
+  test('are dropped when the answer before them is the last', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(get('/1'));
+    const { latest } = connection;
+    await client.send(get('/2') + get('/3'));
+    latest!.shouldKeepAlive = false;
+    service.answer();
+    await settled();
+    expect([service.handled, connection.hasPendingInput]).toStrictEqual([['/1'], false]);
+  });
+
+  test('that were parsed are dropped when the answer before them is the last', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    let first: ServerResponse | undefined;
+    service.onHandled = (response) => (first ??= response);
+    await client.send(get('/1') + get('/2') + get('/3'));
+    first!.shouldKeepAlive = false;
+    service.answer();
+    await settled();
+    expect([service.handled, connection.hasPendingInput]).toStrictEqual([['/1'], false]);
+  });
+
+  test('that are dropped are no longer held', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(get('/1') + get('/2') + get('/3'));
+    expect(connection.heldBytes).toBe(2 * REQUEST_BYTES);
+    connection.latest!.req.socket.pause();
+    connection.discardInput();
+    expect(connection.heldBytes).toBe(2 * REQUEST_BYTES);
+  });
+});
+
+describe('a drain', () => {
+  test('makes an answer the last one, unless more input is waiting', async () => {
+    const service = await Service.start();
+    const [idle, alone, waiting, late] = [0, 1, 2, 3].map(() => service.connect());
+    await alone!.client.send(get('/alone'));
+    await waiting!.client.send(get('/waiting'));
+    await waiting!.client.send(get('/waiting'));
+    await late!.client.send(get('/late'));
+    service.isDraining = true;
+    for (const { connection } of [idle!, alone!, waiting!, late!]) connection.closeAfterLatest();
+    await late!.client.send(get('/late'));
+    service.answersAtOnce = true;
+    for (let i = 0; i < 3; i++) service.answer();
+    await settled();
+    expect(alone!.client.announced).toStrictEqual(['close']);
+    expect(waiting!.client.announced).toStrictEqual(['keep-alive', 'close']);
+    expect(late!.client.announced).toStrictEqual(['keep-alive', 'close']);
+    await idle!.client.send(get('/idle'));
+    expect(idle!.client.announced).toStrictEqual(['close']);
+  });
+
+  test('makes the last of the requests in one piece the last', async () => {
+    const service = await Service.start();
+    const { client } = service.connect();
+    service.isDraining = true;
+    service.answersAtOnce = true;
+    await client.send(get('/1') + get('/2') + get('/3'));
+    expect(client.announced).toStrictEqual(['keep-alive', 'keep-alive', 'close']);
+  });
+
+  test('leaves room for a request behind the body that was missing', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(post('/1', 'Content-Length: 5\r\n'));
+    service.isDraining = true;
+    connection.closeAfterLatest();
+    await client.send(`12345${get('/2')}`);
+    service.answersAtOnce = true;
+    service.answer();
+    await settled();
+    expect([service.handled, client.announced]).toStrictEqual([
+      ['/1', '/2'],
+      ['keep-alive', 'close'],
+    ]);
+  });
+
+  test('makes an answer the last one once the body before it was parsed', async () => {
+    const service = await Service.start();
+    const { client } = service.connect();
+    service.isDraining = true;
+    const body = 'x\r\n\r\n'.repeat(1000);
+    await client.send(post('/', `Content-Length: ${body.length}\r\n`) + body);
+    service.answer();
+    await settled();
+    expect(client.announced).toStrictEqual(['close']);
+  });
+
+  test('leaves the end that the client has announced', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(get('/1'));
+    service.isDraining = true;
+    connection.closeAfterLatest();
+    await client.send(get('/2', 'Connection: close\r\n'));
+    service.answer();
+    await settled();
+    await client.send(get('/3'));
+    service.answer();
+    await settled();
+    expect(client.announced).toStrictEqual(['keep-alive', 'close']);
+    expect(service.handled).toStrictEqual(['/1', '/2']);
+  });
+
+  test('does not change an answer that is on its way', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(get('/1'));
+    const { latest } = connection;
+    latest!.flushHeaders();
+    service.isDraining = true;
+    connection.closeAfterLatest();
+    await client.send(get('/2'));
+    expect(latest!.shouldKeepAlive).toBe(true);
+    service.answersAtOnce = true;
+    service.answer();
+    await settled();
+    expect(client.announced).toStrictEqual(['keep-alive', 'close']);
+  });
+});
+
+// Node drops what follows a request that offers another protocol.
+describe('an offer of another protocol', () => {
+  const BODY = 'Content-Length: 5\r\n';
+  test.each<readonly [string, readonly string[], readonly string[]]>([
+    ['alone', [get('/1', OFFER)], ['keep-alive']],
+    ['with a body', [post('/1', OFFER + BODY), '12', '345'], ['keep-alive']],
+    ['with its body in one piece', [`${post('/1', OFFER + BODY)}12345`], ['keep-alive']],
+    ['behind another request, in one piece', [get('/0') + get('/1', OFFER)], ['keep-alive', 'close']],
+    ['behind another request', [get('/0'), get('/1', OFFER)], ['keep-alive', 'keep-alive']],
+    ['with a request behind it', [get('/1', OFFER) + get('/2')], ['close']],
+    ['with a body and a request behind it', [`${post('/1', OFFER + BODY)}12345${get('/2')}`], ['close']],
+    ['with a request behind its body', [post('/1', OFFER + BODY), `12345${get('/2')}`], ['close']],
+    [
+      'with chunks, whose end is not known',
+      [post('/1', `${OFFER}Transfer-Encoding: chunked\r\n`), '0\r\n\r\n'],
+      ['close'],
+    ],
+    [
+      'no offer, with a request behind it',
+      [`${get('/1', 'Upgrade: h2c\r\n')}GE`, get('/2').slice(2)],
+      Array(2).fill('keep-alive'),
+    ],
+    [
+      'no offer either',
+      [`${get('/1', 'Connection: keep-alive\r\nUpgrade: h2c\r\n')}GE`, get('/2').slice(2)],
+      ['keep-alive', 'keep-alive'],
+    ],
+    [
+      'no protocol',
+      [`${get('/1', 'Connection: upgrade\r\n')}GE`, get('/2').slice(2)],
+      ['keep-alive', 'keep-alive'],
+    ],
+    ['whose headers end in another piece', [get('/1', OFFER).slice(0, -2), '\r\nG'], ['close']],
+    [
+      'in a list, in capitals',
+      [get('/1', 'Connection: keep-alive, UPGRADE\r\nUpgrade: h2c\r\n') + get('/2')],
+      ['close'],
+    ],
+  ])('%s', async (_, pieces, announced) => {
+    const service = await Service.start();
+    const { client } = service.connect();
+    for (const piece of pieces) await client.send(piece);
+    service.answersAtOnce = true;
+    service.answer();
+    await settled();
+    expect(client.announced).toStrictEqual(announced);
+    expect(client.hasEnded).toBe(announced.includes('close'));
+  });
+
+  test('that is answered is followed by requests, in pieces or not', async () => {
+    const service = await Service.start();
+    const { client } = service.connect();
+    service.answersAtOnce = true;
+    for (const piece of [get('/1', OFFER), 'GE', get('/2').slice(2), get('/3')]) await client.send(piece);
+    expect([client.announced, client.hasEnded]).toStrictEqual([Array(3).fill('keep-alive'), false]);
+    expect(service.handled).toStrictEqual(['/1', '/2', '/3']);
+  });
+
+  test('whose answer is being sent before its body is there', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(post('/1', OFFER + BODY));
+    connection.latest!.flushHeaders();
+    await client.send(`12345${get('/2')}`);
+    expect(client.hasEnded).toBe(false);
+    service.answer();
+    await settled();
+    expect([client.announced, client.hasEnded]).toStrictEqual([['keep-alive'], true]);
+    expect(service.handled).toStrictEqual(['/1']);
+  });
+
+  test('whose answer is out before its body is there', async () => {
+    const service = await Service.start();
+    const { client } = service.connect();
+    await client.send(post('/1', OFFER + BODY));
+    service.answer();
+    await settled();
+    await client.send(`12345${get('/2')}`);
+    await client.send(get('/3'));
+    expect([client.announced, client.hasEnded]).toStrictEqual([['keep-alive'], true]);
+    expect(service.handled).toStrictEqual(['/1']);
+  });
+});
+
+describe('the memory that a connection takes', () => {
+  test.each([
+    ['a body of that length', 'Content-Length: 100\r\n', 100],
+    ['a body that is too long', 'Content-Length: 1000000\r\n', MAX_BODY_BYTES],
+    ['chunks', 'Transfer-Encoding: chunked\r\n', MAX_BODY_BYTES],
+    ['no body', '', 0],
+  ])('while it waits for %s', async (_, headers, bytes) => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    expect(connection.heldBytes).toBe(0);
+    await client.send(post('/', headers));
+    expect(connection.heldBytes).toBe(bytes);
+    connection.latest!.flushHeaders();
+    await settled();
+    expect(connection.heldBytes).toBe(0);
+  });
+
+  test('while its client does not read', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    client.socket.pause();
+    await client.send(get('/'));
+    service.answer('x'.repeat(100_000));
+    await settled();
+    const unread = connection.socket.writableLength;
+    expect(unread).toBeGreaterThan(0);
+    expect([connection.heldBytes, connection.isBacklogged]).toStrictEqual([unread + REQUEST_BYTES, true]);
+    client.socket.resume();
+    await settled();
+    expect([connection.heldBytes, connection.isBacklogged]).toStrictEqual([0, false]);
+  });
+
+  test('while requests wait for the answer before them', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(get('/1') + get('/2') + get('/3'));
+    await client.send(get('/4'));
+    expect(connection.heldBytes).toBe(2 * REQUEST_BYTES + get('/4').length);
+  });
+
+  test('while a body waits for the answer before its request', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(get('/1') + post('/2', 'Content-Length: 1000\r\n'));
+    await client.send('x'.repeat(600));
+    expect(connection.heldBytes).toBe(REQUEST_BYTES + 1000 + 600);
+  });
+});
+
+describe('a client that keeps sending after the last answer', () => {
+  test('has a second to read it, and what it sends is dropped', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(get('/', 'Connection: close\r\n'));
+    service.answer();
+    await settled();
+    await client.send(get('/2'));
+    expect([connection.hasPendingInput, connection.socket.destroyed]).toStrictEqual([false, false]);
+    vi.advanceTimersByTime(1_000);
+    expect(connection.socket.destroyed).toBe(true);
+  });
+
+  test('may send a MiB of a body that was not read', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(post('/', 'Content-Length: 10000000\r\n'));
+    service.answer();
+    await settled();
+    await client.send('x'.repeat(1024 * 1024));
+    expect(client.hasEnded).toBe(false);
+    await client.send('x');
+    expect([client.hasEnded, connection.socket.isPaused()]).toStrictEqual([true, true]);
+  });
+
+  test('over TLS: the same, but its connection stays paused, and is destroyed a second later', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const service = await Service.start();
+    const { client, connection } = service.connect({ encrypted: true });
+    await client.send(post('/', 'Content-Length: 10000000\r\n'));
+    service.answer();
+    await settled();
+    await client.send('x'.repeat(1024 * 1024 + 1));
+    expect([client.hasEnded, connection.socket.isPaused()]).toStrictEqual([false, true]);
+    vi.advanceTimersByTime(1_000);
+    expect(connection.socket.destroyed).toBe(true);
+  });
+
+  test('may send all of a short body that was not read, and another request', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    const listeners = connection.socket.listenerCount('data');
+    service.answersAtOnce = true;
+    for (const path of ['/1', '/2']) {
+      await client.send(post(path, 'Content-Length: 600000\r\n'));
+      expect(connection.socket.listenerCount('data')).toBe(listeners + 1);
+      await client.send('x'.repeat(600_000));
+    }
+    await client.send(get('/3'));
+    expect([service.handled, client.hasEnded]).toStrictEqual([['/1', '/2', '/3'], false]);
+    expect(connection.socket.listenerCount('data')).toBe(listeners);
+  });
+});

@@ -1,0 +1,47 @@
+import { open, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { blocksOf, LineTooLong, linesOf } from '../../../src/adapters/ndjson/lines.ts';
+import { testDirectory } from '../../support/test-directory.ts';
+
+const MAX_LINE_BYTES = 4;
+
+async function linesIn(...texts: readonly string[]): Promise<readonly (readonly string[])[]> {
+  const blocks = (async function* () {
+    for (const text of texts) yield Buffer.from(text);
+  })();
+  const batches = await Array.fromAsync(linesOf(blocks, MAX_LINE_BYTES));
+  return batches.map((lines) => lines.map(String));
+}
+
+it.each([
+  ['of one block', ['a\nb\n'], [['a', 'b']]],
+  ['without the last line feed', ['a\nb'], [['a'], ['b']]],
+  ['across blocks', ['a', 'b', 'c\nd', '\n'], [['abc'], ['d']]],
+  ['empty ones', ['\n', '\n'], [[''], ['']]],
+  ['as long as allowed', ['1234\n12', '34\n1234'], [['1234'], ['1234'], ['1234']]],
+])('lines: %s', async (_, texts, batches) => {
+  expect(await linesIn(...texts)).toStrictEqual(batches);
+});
+
+it.each([
+  ['the first', ['12345\n'], 0],
+  ['one behind others in its block', ['a\nb\n12345\n'], 2],
+  ['one without its line feed, in several blocks', ['a\n', 'b\n12', '345'], 2],
+])('a line that is too long ends the reading: %s', async (_, texts, before) => {
+  const error: unknown = await linesIn(...texts).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(LineTooLong);
+  expect(error).toMatchObject({ before });
+});
+
+it.each([
+  ['the first bytes of a file that has grown', 150_000, 100_000, 100_000],
+  ['all bytes of a file that was cut', 100_000, 150_000, 100_000],
+])('blocks: %s', async (_, lengthBytes, sizeBytes, expected) => {
+  const path = join(await testDirectory(), 'file');
+  const content = Buffer.from(Array.from({ length: lengthBytes }, (__, i) => i % 251));
+  await writeFile(path, content);
+  await using file = await open(path);
+  const blocks = await Array.fromAsync(blocksOf(file, sizeBytes));
+  expect(Buffer.concat(blocks)).toStrictEqual(content.subarray(0, expected));
+});
