@@ -15,7 +15,9 @@ describe.each([undefined, 'gzip'])('with the content coding %s', (coding) => {
         'transfer-encoding': 'chunked',
       });
       const ctx = new Koa().createContext(request, new ServerResponse(request));
-      const unexpected = () => Promise.reject(new Error('went on'));
+      const unexpected = async () => {
+        throw new Error('went on');
+      };
 
       const read = readBody(unexpected)(ctx, unexpected);
       request.emit('error', error);
