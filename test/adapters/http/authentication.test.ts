@@ -168,3 +168,9 @@ test('two Authorization headers: 400, because a proxy may use the other one', as
     problem(400, 'INVALID_ARGUMENT', 'the request must have at most one Authorization header'),
   );
 });
+
+test('headers whose names are as long as Host and Authorization are not taken for them', async () => {
+  await using api = await startApi();
+  const headers = { from: 'ann@petstore.example', 'if-none-match': '"x"' };
+  expect(whole(await api.get('/v1/pets', headers))).toStrictEqual(success(200, '[]'));
+});
