@@ -126,7 +126,7 @@ describe('/docs', () => {
     ['gzip, deflate, br, zstd', 'gzip'],
     ['gzip', 'gzip'],
     ['br', undefined],
-    ['identity', undefined],
+    ['identity, gzip;q=0.5', undefined],
     ['gzip;q=0', undefined],
   ])('to a client that accepts %j: %s', async (codings, expected) => {
     await using api = await startApi();
