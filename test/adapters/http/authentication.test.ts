@@ -24,6 +24,7 @@ describe('the Authorization header', () => {
     ['of another scheme', 'Basic dXNlcjpwYXNz', MISSING],
     ['of a scheme that begins alike', `Bearer2 ${KEY}`, MISSING],
     ['of another scheme that begins alike', `Bearer-like ${KEY}`, MISSING],
+    ['of another scheme that ends alike', `XBearer ${KEY}`, MISSING],
     ['with the bare key', KEY, MISSING],
     ['with a wrong key', 'Bearer not-a-key-of-this-service', INVALID],
     ['with a key that is nearly right', `Bearer ${KEY.slice(0, -1)}`, INVALID],
@@ -32,6 +33,7 @@ describe('the Authorization header', () => {
     ['without a key', 'Bearer', INVALID],
     ['without a key, but with a space', 'Bearer ', INVALID],
     ['with two keys', `Bearer ${KEY} ${KEY}`, INVALID],
+    ['with the scheme and a key behind another', `Bearer x Bearer ${KEY}`, INVALID],
     ['with a key in quotes', `Bearer "${KEY}"`, INVALID],
     ['with characters that no key has', 'Bearer schlüssel', INVALID],
     ['with the key behind a tab', `Bearer\t${KEY}`, INVALID],
@@ -167,4 +169,10 @@ test('two Authorization headers: 400, because a proxy may use the other one', as
   expect(whole(answer!)).toStrictEqual(
     problem(400, 'INVALID_ARGUMENT', 'the request must have at most one Authorization header'),
   );
+});
+
+test('headers whose names are as long as Host and Authorization are not taken for them', async () => {
+  await using api = await startApi();
+  const headers = { from: 'ann@petstore.example', 'if-none-match': '"x"' };
+  expect(whole(await api.get('/v1/pets', headers))).toStrictEqual(success(200, '[]'));
 });

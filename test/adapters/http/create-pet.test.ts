@@ -88,6 +88,14 @@ test('ids begin at 1 and increase, whatever is refused in between', async () => 
   expect(locations).toStrictEqual(['/v1/pets/1', undefined, '/v1/pets/2', '/v1/pets/3']);
 });
 
+test.each([
+  ['https://petstore.example', '/v1/pets/1'],
+  ['https://petstore.example/api', '/api/v1/pets/1'],
+])('behind the PUBLIC_URL %s, the Location is %s', async (publicUrl, location) => {
+  await using api = await startApi({ publicUrl });
+  expect((await api.post(petBody())).headers['location']).toBe(location);
+});
+
 test('two concurrent requests create two pets', async () => {
   await using api = await startApi();
   const answers = await Promise.all(Array.from({ length: 50 }, () => api.post(petBody())));

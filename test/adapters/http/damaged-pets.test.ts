@@ -1,8 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import { problem, success, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
-import { petBody, stored } from '../../support/pets.ts';
+import { FailingPetRepository, petBody, stored } from '../../support/pets.ts';
 import { damage, newFile, silentLog } from '../../support/sqlite.ts';
 
 const MESSAGE = 'a stored record is damaged; it has been logged under this request id';
@@ -64,6 +65,20 @@ describe('a damaged pet', () => {
     const answer = await api.get(`/v1/pets?limit=1&cursor=v1.${'2'.padStart(16, '0')}`);
     expect(whole(answer)).toStrictEqual(
       problem(503, 'UNAVAILABLE', MESSAGE, { 'retry-after': '2', ...next('limit=1', 3) }),
+    );
+  });
+
+  // Otherwise a client that follows the link would loop for ever.
+  test.each([
+    ['at the beginning', '', next('limit=20', 3)],
+    ['in front of it', `?cursor=v1.${'2'.padStart(16, '0')}`, next('limit=20', 3)],
+    ['at its own place', `?cursor=v1.${'3'.padStart(16, '0')}`, {}],
+    ['behind it', `?cursor=v1.${'4'.padStart(16, '0')}`, {}],
+  ])('has a link past it only if that leads forwards: from a page that begins %s', async (_, query, link) => {
+    const pets = new FailingPetRepository(new DamagedPet(3n, 'its name is empty'));
+    await using api = await startApi({ pets, publicUrl: 'https://petstore.example' });
+    expect(whole(await api.get(`/v1/pets${query}`))).toStrictEqual(
+      problem(503, 'UNAVAILABLE', MESSAGE, { 'retry-after': '2', ...link }),
     );
   });
 

@@ -59,7 +59,7 @@ describe('every answer of the path announces it', () => {
   });
 });
 
-test.each(['/v1/pets', '/v1/pets/', '/v1/pets/1/toys', '/livez', '/v1'])(
+test.each(['/v1/pets', '/v1/pets/', '/v1/pets/1/toys', '/x/v1/pets/1', '/livez', '/v1'])(
   'no answer of %s announces anything',
   async (path) => {
     await using api = await startApi();

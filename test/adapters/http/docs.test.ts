@@ -84,6 +84,7 @@ describe('/docs', () => {
     });
     expect(body).not.toMatch(/<script(?![^>]* src=")|<style| style=| on\w+=|(?:src|href)="(?:https?:)?\/\//);
     expect(body).toContain('<h3>Authentication</h3>');
+    expect(body).toContain('<link rel="icon" href="data:image/svg+xml,%3Csvg%20');
   });
 
   // A proxy may serve the page below a path.
@@ -105,6 +106,7 @@ describe('/docs', () => {
       '/docs/docs.js',
     ]);
     for (const path of files) {
+      expect(path).toMatch(/\?[\w-]{12}$/);
       const { status, headers } = await api.get(path, ANONYMOUS);
       expect([status, headers['cache-control']]).toStrictEqual([200, 'public, max-age=31536000, immutable']);
       // Another version of the service wrote the page.
@@ -124,7 +126,7 @@ describe('/docs', () => {
     ['gzip, deflate, br, zstd', 'gzip'],
     ['gzip', 'gzip'],
     ['br', undefined],
-    ['identity', undefined],
+    ['identity, gzip;q=0.5', undefined],
     ['gzip;q=0', undefined],
   ])('to a client that accepts %j: %s', async (codings, expected) => {
     await using api = await startApi();

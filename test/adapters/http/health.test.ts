@@ -45,6 +45,14 @@ describe('/readyz', () => {
     expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(OK);
   });
 
+  test('is 503 while the service shuts down, which is no failure', async () => {
+    await using api = await startApi({ isDraining: () => true });
+    expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(
+      problem(503, 'UNAVAILABLE', 'the service is shutting down', { 'retry-after': '2' }),
+    );
+    expect(api.log.failures).toStrictEqual([]);
+  });
+
   test('is 500 for a bug', async () => {
     await using api = await startApi({ probe: failing(new TypeError('x is not a function')) });
     expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(

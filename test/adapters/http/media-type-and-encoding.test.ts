@@ -4,6 +4,7 @@ import { problem, success, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 
+const LIMIT = 64 * 1024;
 const REX = success(201, '{"id":1,"name":"Rex","categoryId":7,"status":"available"}', {
   location: '/v1/pets/1',
 });
@@ -31,6 +32,7 @@ describe('Content-Type', () => {
     'application/json;charset=utf-8',
     'application/json; charset=UTF-8',
     'application/json ; charset="utf-8"',
+    'application/json;charset=utf-8 ; profile=pets',
     'application/json; profile=pets; charset=utf-8',
     'application/json; profile="a;charset=latin1"',
     'application/json;',
@@ -54,6 +56,8 @@ describe('Content-Type', () => {
     'application/json; charset=iso-8859-1',
     'application/json; charset=utf-16',
     'application/json; charset=utf-8; charset=latin1',
+    'application/json;charset=utf-8;charset=latin1',
+    'application/json; charset=utf-8x',
     'application/json; charset=',
     'json',
     'x; application/json',
@@ -106,8 +110,24 @@ describe('Content-Encoding', () => {
 
   test('an inflated body has the same limit as any other', async () => {
     await using api = await startApi();
-    const body = petBody().padEnd(64 * 1024);
+    const body = petBody().padEnd(LIMIT);
     expect(whole(await api.post(gzipSync(body), { 'content-encoding': 'gzip' }))).toStrictEqual(REX);
+  });
+
+  test('an encoded body has the limit as sent, too', async () => {
+    await using api = await startApi();
+    // Not compressed: 23 bytes of gzip around the body.
+    const [fits, tooLong] = [LIMIT, LIMIT + 1].map((size) =>
+      gzipSync(petBody().padEnd(size - 23), { level: 0 }),
+    );
+    for (const [body, length, expected] of [
+      [fits!, LIMIT, REX],
+      [tooLong!, LIMIT + 1, TOO_LARGE],
+    ] as const) {
+      expect(body).toHaveLength(length);
+      const chunks = [body.subarray(0, 1000), body.subarray(1000)];
+      expect(whole(await api.post(chunks, { 'content-encoding': 'gzip' }))).toStrictEqual(expected);
+    }
   });
 
   test.each(['compress', 'zip', 'zstd', 'gzip, gzip', 'gzip;q=1', 'utf-8', '*', '__proto__'])(
@@ -141,7 +161,7 @@ describe('Content-Encoding', () => {
 });
 
 describe('a small body that inflates to a large one', () => {
-  const large = Buffer.alloc(64 * 1024 + 1);
+  const large = Buffer.alloc(LIMIT + 1);
 
   test.each([
     ['gzip', gzipSync(large)],

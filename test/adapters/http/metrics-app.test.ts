@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, get, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createMetricsApp } from '../../../src/adapters/http/metrics-app.ts';
@@ -35,7 +35,7 @@ async function serve(text: () => Promise<string> = async () => TEXT) {
     } = Object.fromEntries(response.headers);
     return { status: response.status, headers, body: await response.text() };
   };
-  return { log, ask };
+  return { log, ask, port };
 }
 
 function refusal(code: string, message: string, status: number) {
@@ -81,6 +81,14 @@ describe('the metrics', () => {
         headers: { ...expected.headers, allow: 'GET, HEAD, OPTIONS' },
       });
     }
+  });
+
+  it('are not read by a request that the API would refuse', async () => {
+    const { ask, port } = await serve();
+    expect((await ask(`/metrics?${'x'.repeat(8192)}`)).status).toBe(414);
+    const asked = get({ host: '127.0.0.1', port, path: '/metrics#' });
+    const [{ statusCode }] = (await once(asked, 'response')) as [IncomingMessage];
+    expect(statusCode).toBe(400);
   });
 
   it('that cannot be read are a failure, which is logged', async () => {

@@ -84,6 +84,7 @@ describe('invalid forwarded values from a trusted proxy: 400', () => {
   test.each([
     ['x-forwarded-proto', '', PROTO],
     ['x-forwarded-proto', 'ftp', PROTO],
+    ['x-forwarded-proto', 'xhttps', PROTO],
     ['x-forwarded-proto', 'https:', PROTO],
     ['x-forwarded-proto', 'https://evil.example/', PROTO],
     ['x-forwarded-proto', 'https, ', PROTO],

@@ -23,7 +23,7 @@ type Section = {
   /** A paragraph, a list of points, or a table whose first row is its head. */
   readonly content: readonly (string | { readonly points: readonly string[] } | { readonly rows: Rows })[];
 };
-type Rows = readonly (readonly string[])[];
+type Rows = readonly [head: readonly string[], ...body: (readonly string[])[]];
 
 const SECTIONS: readonly Section[] = [
   {
@@ -145,7 +145,7 @@ export function apiRules(): string {
   }).join('\n');
 }
 
-function table([head = [], ...rows]: Rows): string {
+function table([head, ...rows]: Rows): string {
   const body = rows.map((cells) => tableRow(cells, 'td')).join('\n');
   return `<table>\n<thead>${tableRow(head, 'th')}</thead>\n<tbody>\n${body}\n</tbody>\n</table>`;
 }

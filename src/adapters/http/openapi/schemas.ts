@@ -50,7 +50,7 @@ export function parameter(place: 'path' | 'query', name: string, schema: v.Gener
     in: place,
     description,
     required: place === 'path',
-    ...(example === undefined ? {} : { example }),
+    example,
     schema: named === undefined ? inline : schemaRef(named as keyof typeof NAMED),
   };
 }

@@ -1,5 +1,6 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { expect, test } from 'vitest';
 import { baseUrl } from '../../../../src/adapters/http/middleware/request-target.ts';
 
@@ -14,4 +15,15 @@ test.each([
   const request = new IncomingMessage(socket);
   expect(baseUrl(undefined, false)(request)).toBe(base);
   expect(baseUrl(undefined, true)(request)).toBe(base);
+});
+
+test.each([
+  ['/v1/pets', 'http://petstore.example', new Socket()],
+  ['/v1/pets', 'https://petstore.example', new TLSSocket(new Socket())],
+  ['http://other.example/v1/pets', 'http://other.example', new Socket()],
+  ['/?from=http://evil.example/', 'http://petstore.example', new Socket()],
+])('the target %s has the base %s', (url, base, socket) => {
+  const request = new IncomingMessage(socket);
+  Object.assign(request, { url, headers: { host: 'petstore.example' } });
+  expect(baseUrl(undefined, false)(request)).toBe(base);
 });

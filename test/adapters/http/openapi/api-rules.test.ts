@@ -15,7 +15,10 @@ const row = (...cells: readonly string[]) => `<tr>${cells.map((cell) => `<td>${c
 
 describe('the rules on the page', () => {
   it('have a section for each subject', () => {
-    const sections = Array.from(rules.matchAll(/<section id="([\w-]+)">\n<h3>/g), ([, id]) => id);
+    const sections = Array.from(
+      rules.matchAll(/<section id="([\w-]+)">\n<h3>.+<\/h3>\n<(?:p|ul|table)>/g),
+      ([, id]) => id,
+    );
     expect(sections).toEqual([
       'authentication',
       'requests',
@@ -28,6 +31,15 @@ describe('the rules on the page', () => {
     ]);
   });
 
+  it.each([
+    ['Scope', 'For'],
+    ['What', 'Maximum', 'Otherwise'],
+    ['Status', 'Code', 'Meaning'],
+  ])('have a table with the head %s', (...head) => {
+    const cells = head.map((cell) => `<th>${cell}</th>`).join('');
+    expect(rules).toContain(`<table>\n<thead><tr>${cells}</tr></thead>\n<tbody>\n<tr><td>`);
+  });
+
   it('are those of the limits', () => {
     expect(rules).toContain(row('URL', `${MAX_URL_BYTES / 1024} KiB`, '<code>414</code>'));
     expect(rules).toContain(
@@ -36,12 +48,15 @@ describe('the rules on the page', () => {
     expect(rules).toContain(
       row('Body, as sent and after decompression', `${MAX_BODY_BYTES / 1024} KiB`, '<code>413</code>'),
     );
-    expect(rules).toContain(
-      `last header has arrived</td><td>${SERVER_LIMITS.headersTimeoutMs / 1000} s</td>`,
-    );
-    expect(rules).toContain(
-      `whole request has arrived</td><td>${SERVER_LIMITS.requestTimeoutMs / 1000} s</td>`,
-    );
+    const { headersTimeoutMs, requestTimeoutMs } = SERVER_LIMITS;
+    for (const [what, timeoutMs] of [
+      ['last header', headersTimeoutMs],
+      ['whole request', requestTimeoutMs],
+    ] as const) {
+      expect(rules).toContain(
+        row(`Time until the ${what} has arrived`, `${timeoutMs / 1000} s`, '<code>408</code>'),
+      );
+    }
   });
 
   it.each(SCOPES)('name the scope %s', (scope) => {

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { SERVER_LIMITS } from '../../../../src/adapters/http/wire/limits.ts';
 import { problem, whole } from '../../../support/answer.ts';
 import { KEY, startApi } from '../../../support/http.ts';
 import { HeldPetRepository } from '../../../support/pets.ts';
@@ -7,10 +6,6 @@ import { HeldPetRepository } from '../../../support/pets.ts';
 const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200, keepAliveTimeoutMs: 100 };
 const TIMEOUT = problem(408, 'REQUEST_TIMEOUT', 'the request did not end in time');
 const POST = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n`;
-
-test('a client has 10 s for its headers and 30 s for its request', () => {
-  expect(SERVER_LIMITS).toMatchObject({ headersTimeoutMs: 10_000, requestTimeoutMs: 30_000 });
-});
 
 describe.concurrent('an incomplete request: 408, and the connection is closed', () => {
   test.for([
