@@ -132,8 +132,9 @@ describe('a second service', () => {
     await symlink('.', directoryLink);
     const { pets } = await openService(file);
 
-    for (const path of [file, link, join(directoryLink, 'petstore.db')]) {
-      expect(await refusal(path)).toMatch(/^the SQLite file \S+ is in use by another petstore service;/);
+    const paths = [file, link, join(directoryLink, 'petstore.db')];
+    for (const line of await Promise.all(paths.map((path) => refusal(path)))) {
+      expect(line).toMatch(/^the SQLite file \S+ is in use by another petstore service;/);
     }
     const other = writer(file, 1);
     expect((await other.ended).code).toBe(1);
@@ -339,8 +340,8 @@ describe('a start', () => {
     await chmod(file, 0o444);
     await chmod(`${file}.lock`, 0o666);
 
-    expect(await asNobody(dirname(file), 0o777, () => refusal(file))).toMatch(
-      /cannot be written; check the permissions/,
+    expect(await asNobody(dirname(file), 0o777, () => refusal(file))).toBe(
+      `the SQLite file ${file} cannot be written; check the permissions of the file and of its directory`,
     );
   });
 
