@@ -12,6 +12,7 @@ import { aKey } from '../../support/api-keys.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import {
   checkpoint,
+  crashImage,
   damage,
   fileOfVersion1,
   newFile,
@@ -89,7 +90,10 @@ describe('a backup of a SQLite file', () => {
     const [, acknowledged] = await service.printed(/^(\d+) .*\n$/m);
     const shares: number[] = [];
 
-    await backUp(file, copy, ({ done, total = 0 }: Progress) => void shares.push(done / total));
+    await backUp(file, copy, ({ doing, done, total = 0 }: Progress) => {
+      expect(doing).toBe('backing up');
+      shares.push(done / total);
+    });
 
     expect(service.hasEnded).toBe(false);
     await service.kill();
@@ -203,6 +207,18 @@ describe('a backup is refused', () => {
     await expectRefused(backUp(file('text.db'), copy, quietly), /is not a SQLite database/);
     await expectRefused(backUp(file('other.db'), copy, quietly), /belongs to another application/);
     expect(await readdir(directory)).toStrictEqual(names);
+  });
+
+  it('when the database is beside the log of another one', async () => {
+    const [{ file: other }, { file: original }] = [await served(), await served([])];
+    checkpoint(original);
+    const file = await crashImage(original);
+    await copyFile(`${other}-wal`, `${file}-wal`);
+
+    await expectRefused(
+      backUp(file, join(dirname(file), 'backup.db'), quietly),
+      /does not match its write-ahead log/,
+    );
   });
 
   it('when the database is damaged', async () => {

@@ -80,9 +80,14 @@ describe('the probe of a SQLite file', () => {
     const checking = probe.check().finally(() => (isSettled = true));
     for (let n = 0; n < 100; n++) await new Promise(setImmediate);
     expect(isSettled).toBe(false);
+    // No second one runs at the same time, not even after a second.
+    clock.advance(REUSE_MS);
+    const again = probe.check();
+    const before = await commits(file);
     other.exec('COMMIT');
 
-    expect(await checking).toBeUndefined();
+    expect(await Promise.all([checking, again])).toStrictEqual([undefined, undefined]);
+    expect(await commits(file)).toBe(before + 1);
   });
 
   it('fails after its deadline when another program keeps the file locked', async () => {

@@ -104,6 +104,8 @@ describe('migrate', () => {
 
     expect([before, readVersion(db)]).toStrictEqual([0, SCHEMA_VERSION]);
     expect(count(db)).toBe(0n);
+    db.exec('PRAGMA writable_schema = ON');
+    expect(() => db.exec('DELETE FROM sqlite_schema')).toThrow('may not be modified');
   });
 
   it.each([
