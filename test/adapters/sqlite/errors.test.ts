@@ -108,6 +108,7 @@ describe('translated', () => {
   it.each([
     ['another error', new Error('x')],
     ['another error with a number', Object.assign(new Error('x'), { errcode: 10 })],
+    ['another error with a code and a number', Object.assign(new Error('x'), { code: 'EX', errcode: 10 })],
     [
       'an error with the code of a system error and no system call',
       Object.assign(new Error('x'), { code: 'ENOSPC' }),

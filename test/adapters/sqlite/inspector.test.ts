@@ -35,7 +35,11 @@ describe('the inspector of a SQLite file', () => {
     ['only a reservation', `${NO_PETS}; ${SET_PETS('NULL')}`, [[COUNTER, `it ${RANGE}`]]],
     ['a counter below the pets', SET_PETS(2n), [[COUNTER, 'it is 2, less than the greatest id of a pet, 3']]],
     ['a counter below the reservation', SET_PETS(69n), [[COUNTER, 'it is 69, less than the reserved id 70']]],
-    ['a negative counter', `${NO_PETS}; ${SET_PETS(-1n)}`, [[COUNTER, `it ${RANGE}`]]],
+    [
+      'a negative counter without a reservation',
+      `${NO_PETS}; DELETE FROM sqlite_sequence WHERE name = 'petstore ids'; ${SET_PETS(-1n)}`,
+      [[COUNTER, `it ${RANGE}`]],
+    ],
     ['a counter beyond 2^53', SET_PETS(MAX_PET_ID + 1n), [[COUNTER, `it ${RANGE}`]]],
     ['a counter that is text', SET_PETS("'x'"), [[COUNTER, `it ${RANGE}`]]],
     ['a reservation that is text', SET_RESERVED("'x'"), [[COUNTER, `the reserved id ${RANGE}`]]],
@@ -58,19 +62,22 @@ describe('the inspector of a SQLite file', () => {
   });
 
   it.each([
-    ['and the checksum of the pet is wrong', '', []],
+    ['a status differs, and the checksum of the pet is wrong', "UPDATE pets SET status = 'sold'", []],
     [
-      'and the checksum of the pet is right',
-      ', checksum = NULL',
-      [{ about: 'file', problem: 'row 2 missing from index pets_by_status' }],
+      'a status differs, and the checksum of the pet is right',
+      "UPDATE pets SET status = 'sold', checksum = NULL",
+      ['row 11 missing from index pets_by_status'],
     ],
-  ])('compares the pets with their indexes: a status differs, %s', async (_, change, expected) => {
+    ['a pet is lost', 'DELETE FROM pets', ['wrong # of entries in index pets_by_status']],
+  ])('compares the pets with their indexes: %s', async (_, sql, problems) => {
     const file = await newFile();
     const { archive } = await openService(file);
-    await archive.write(archivedPets(3));
+    await archive.write(archivedPets(12));
 
-    behindIndexes(file, `UPDATE pets SET status = 'sold'${change} WHERE id = 2`);
+    // The pet in row 11.
+    behindIndexes(file, `${sql} WHERE id = 14`);
 
+    const expected = problems.map((problem) => ({ about: 'file', problem }));
     const inspector = new SqliteInspector(otherConnection(file, { readOnly: true }));
     expect(await Array.fromAsync(inspector.findings())).toStrictEqual(expected);
   });

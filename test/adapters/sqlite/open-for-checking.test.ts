@@ -1,4 +1,4 @@
-import { appendFile, copyFile, readdir, stat, truncate } from 'node:fs/promises';
+import { copyFile, readdir, readFile, stat, truncate, utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openSqliteForChecking } from '../../../src/adapters/sqlite/open-for-checking.ts';
@@ -45,9 +45,13 @@ describe('a check of a SQLite file', () => {
   it('reads the log of a crashed service too', async () => {
     const original = await newFile();
     await (await openService(original)).archive.write(PETS);
-    const { archive } = await closedAfterTest(openSqliteForChecking(await crashImage(original)));
+    const file = await crashImage(original);
+    const before = [await readFile(file), await readFile(`${file}-wal`)];
+    const { archive, close } = await closedAfterTest(openSqliteForChecking(file));
 
     expect(await archive.count(1000n)).toBe(300);
+    await close();
+    expect([await readFile(file), await readFile(`${file}-wal`)]).toStrictEqual(before);
   });
 
   it('sees what a service adds, even if the log was empty when the check began', async () => {
@@ -65,7 +69,7 @@ describe('a check of a SQLite file', () => {
     const file = await closedFile();
     const { keys } = await closedAfterTest(openSqliteForChecking(file));
 
-    await appendFile(file, 'x');
+    await utimes(file, 1, 1);
 
     await expect(keys.list()).rejects.toStrictEqual(
       new StorageUnavailable(`the SQLite file ${file} was changed during the check; run it again`),
