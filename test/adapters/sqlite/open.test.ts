@@ -19,6 +19,7 @@ import {
 } from '../../../src/adapters/sqlite/open.ts';
 import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import type { StorageMeter } from '../../../src/application/ports/storage-meter.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
@@ -422,9 +423,11 @@ describe('reading', () => {
   });
 
   it('works without a service', async () => {
-    const { archive } = await closedAfterTest(openSqliteForReading(await withPets()));
+    const { archive, close } = await closedAfterTest(openSqliteForReading(await withPets()));
 
     expect(await archive.read(0n, 1000)).toHaveLength(100);
+    await close();
+    await expect(archive.read(0n, 1)).rejects.toThrow(StorageUnavailable);
   });
 
   it('creates no file', async () => {
@@ -459,6 +462,20 @@ describe('the probe', () => {
     await expect(probe.check()).rejects.toThrow(StorageUnavailable);
     await expect(probe.check()).rejects.toThrow(`has schema version ${NEWER}`);
   });
+});
+
+it('a service reports its commits', async () => {
+  const commits: number[] = [];
+  const meter: StorageMeter = {
+    insertsCommitted: (inserts) => commits.push(inserts),
+    idsAllocated: () => {},
+    connection: () => {},
+  };
+  const { pets } = await closedAfterTest(openSqliteStorage(await newFile(), silentLog, meter));
+
+  await Promise.all([pets.insert(rex), pets.insert(rex)]);
+
+  expect(commits).toStrictEqual([2]);
 });
 
 describe('after close', () => {

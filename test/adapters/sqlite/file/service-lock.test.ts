@@ -14,11 +14,11 @@ describe('takeServiceLock', () => {
     const file = await newFile();
     const lock = await takeServiceLock(file);
 
-    await expect(takeServiceLock(file)).rejects.toThrow(
-      new StorageSetupError(
-        `the SQLite file ${file} is in use by another petstore service; stop that service first`,
-      ),
-    );
+    await expect(takeServiceLock(file)).rejects.toMatchObject({
+      kind: 'storage-setup',
+      message: `the SQLite file ${file} is in use by another petstore service; stop that service first`,
+      cause: { errcode: 5 },
+    });
     expect(isLockedByService(file)).toBe(true);
     lock.close();
   });
