@@ -65,6 +65,7 @@ describe.each(['', '-wal'])('FILE%s', (suffix) => {
   });
 
   it('fails writes while it is renamed, and reads continue', async () => {
+    fakeClock();
     const { pets, probe } = await open();
     const pet = await pets.insert(rex);
 
@@ -76,6 +77,8 @@ describe.each(['', '-wal'])('FILE%s', (suffix) => {
 
     const next = await pets.insert(rex);
     expect(await pets.findById(next.id)).toStrictEqual(next);
+    // Only the first of the refused writes has reached the open files.
+    expect(next.id).toBe(pet.id + 2n);
     expect(warnings.filter((warning) => warning.startsWith('writes'))).toStrictEqual([refusal(suffix)]);
     expect(warnings.at(-1)).toBe(`${file} and the files beside it are back in place: writes resume`);
   });
@@ -129,6 +132,16 @@ describe('a removed WAL', () => {
 });
 
 describe('a removed WAL that cannot be saved', () => {
+  it('stays unsaved while its index is missing too', async () => {
+    const { pets } = await open();
+    await rm(`${file}-wal`);
+    await rm(`${file}-shm`);
+
+    await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+
+    expect(warnings).toStrictEqual([refusal('-wal', '-shm')]);
+  });
+
   it('causes a warning: a reader is in the way', async () => {
     const { pets } = await open();
     await pets.insert(rex);
@@ -266,17 +279,47 @@ describe('a directory whose timestamps are old', () => {
     const { pets } = await open();
     const other = await newFile();
     await copyFile(file, other);
+    let isMounted = false;
+    const unmount = async () => {
+      if (isMounted) await run('umount', ['--lazy', file]);
+      isMounted = false;
+    };
+    onTestFinished(unmount);
+    const insertBelowMount = async () => {
+      try {
+        await run('mount', ['--bind', other, file]);
+      } catch (error) {
+        skip(`no file can be mounted here (that needs root): ${String(error)}`);
+      }
+      isMounted = true;
+      return pets.insert(rex);
+    };
+    const expectRefused = async () => {
+      await expect(insertBelowMount()).rejects.toThrow(StorageUnavailable);
+      await unmount();
+      await pets.insert(rex);
+    };
+
+    // The guard does not trust the timestamps for two seconds, and looks at every file.
+    await expectRefused();
     clock.advance(TIMESTAMP_RESOLUTION_MS);
     await pets.insert(rex);
-    try {
-      await run('mount', ['--bind', other, file]);
-    } catch (error) {
-      skip(`no file can be mounted here (that needs root): ${String(error)}`);
-    }
-    onTestFinished(async () => void (await run('umount', ['--lazy', file])));
-    clock.advance(CHECK_INTERVAL_MS);
-
+    expect(await insertBelowMount()).toMatchObject(rex);
+    clock.advance(CHECK_INTERVAL_MS - 1);
+    expect(await pets.insert(rex)).toMatchObject(rex);
+    clock.advance(1);
     await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+    await unmount();
+    await pets.insert(rex);
+
+    await untilNextTimestamp(dirname(file));
+    await writeFile(`${file}-other`, '');
+    await pets.insert(rex);
+    clock.advance(TIMESTAMP_RESOLUTION_MS - 1);
+    await expectRefused();
+    clock.advance(1);
+    await pets.insert(rex);
+    expect(await insertBelowMount()).toMatchObject(rex);
   });
 });
 
