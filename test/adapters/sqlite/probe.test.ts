@@ -49,7 +49,10 @@ describe('the probe of a SQLite file', () => {
     const { db, probe } = await opened();
     db.exec('PRAGMA query_only = ON');
     await expect(probe.check()).rejects.toThrow(StorageUnavailable);
-    await expect(probe.check()).rejects.toThrow('the SQLite file cannot be read and written');
+    await expect(probe.check()).rejects.toMatchObject({
+      message: 'the SQLite file cannot be read and written',
+      cause: { errcode: 8 },
+    });
 
     db.exec('PRAGMA query_only = OFF');
     clock.advance(REUSE_MS);
