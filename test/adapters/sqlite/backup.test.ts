@@ -44,13 +44,18 @@ async function large(): Promise<{ file: string; copy: string }> {
   return { file, copy: join(dirname(file), 'backup.db') };
 }
 
-async function expectRefused(backingUp: Promise<void>, message: string | RegExp): Promise<void> {
+async function expectRefused(
+  backingUp: Promise<void>,
+  message: string | RegExp,
+  cause: object = {},
+): Promise<void> {
   const error = await backingUp.then(
     () => undefined,
     (reason: unknown) => reason,
   );
   expect(error).toBeInstanceOf(StorageSetupError);
   expect((error as Error).message).toMatch(message);
+  expect((error as Error).cause ?? {}).toMatchObject(cause);
 }
 
 describe('a backup of a SQLite file', () => {
@@ -187,6 +192,7 @@ describe('a backup is refused', () => {
     await expectRefused(
       backUp(file, '/nonexistent/backup.db', quietly),
       /^\/nonexistent\/backup\.db cannot be written: ENOENT/,
+      { code: 'ENOENT' },
     );
   });
 
@@ -239,16 +245,19 @@ describe('a backup is refused', () => {
     expect((await readdir(dirname(file))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
   });
 
-  it('when the database is truncated', async () => {
+  it.each([
+    [5000, /is damaged or truncated; restore a backup$/],
+    [1, /is truncated; restore a backup$/],
+  ])('when the database is truncated by %i bytes', async (lost, message) => {
     const file = await newFile();
     const { archive, close } = await openSqliteStorage(file, silentLog);
     await archive.write(archivedPets(2000));
     await close();
     const bytes = await readFile(file);
-    await writeFile(file, bytes.subarray(0, bytes.length - 5000));
+    await writeFile(file, bytes.subarray(0, bytes.length - lost));
     const copy = join(dirname(file), 'backup.db');
 
-    await expectRefused(backUp(file, copy, quietly), /is damaged or truncated; restore a backup$/);
+    await expectRefused(backUp(file, copy, quietly), message);
     expect((await readdir(dirname(file))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
   });
 });
