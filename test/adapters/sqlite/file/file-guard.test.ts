@@ -316,6 +316,7 @@ describe('a directory whose timestamps are old', () => {
     await writeFile(`${file}-other`, '');
     await pets.insert(rex);
     clock.advance(TIMESTAMP_RESOLUTION_MS - 1);
+    await pets.insert(rex);
     await expectRefused();
     clock.advance(1);
     await pets.insert(rex);
