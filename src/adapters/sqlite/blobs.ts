@@ -1,4 +1,5 @@
-import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
+import type { Idempotency } from '../../application/ports/pet-repository.ts';
+import type { Pet } from '../../domain/pet.ts';
 import { idempotencyChecksum, petChecksum } from './checksum.ts';
 
 /** A SHA-256 hash as a BLOB. Text other than 64 hex digits gives a shorter BLOB, which the table refuses. */
@@ -7,7 +8,7 @@ export function hashToBlob(hex: string): Buffer {
 }
 
 /** The values of the columns of a pet, in the order of `ArchivedPetRow`. */
-export function toPetValues({ id, name, categoryId, status, idempotency }: ArchivedPet) {
+export function toPetValues({ id, name, categoryId, status }: Pet, idempotency: Idempotency | undefined) {
   const checksum = petChecksum(id, { name, categoryId, status });
   if (idempotency === undefined) return [id, name, categoryId, status, checksum, null, null, null] as const;
   const { key, fingerprint } = idempotency;

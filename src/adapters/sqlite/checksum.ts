@@ -21,8 +21,12 @@ export function apiKeyChecksum(columns: readonly (string | number | bigint | nul
   return fnv1a(columns.join('\n'));
 }
 
-/** Whether a stored checksum is the expected one. An operator who changes a row by hand sets it to NULL. */
-export function isChecksum(stored: unknown, expected: number): boolean {
+/**
+ * Whether a stored checksum is the expected one. An operator who changes a row by hand sets it to NULL.
+ *
+ * @param expected `undefined` where there must be no checksum
+ */
+export function isChecksum(stored: unknown, expected: number | undefined): boolean {
   return stored === null || (typeof stored === 'bigint' && Number(stored) === expected);
 }
 

@@ -54,7 +54,7 @@ function schemaProblems(db: DatabaseSync): readonly string[] {
   return objectsOf(model).flatMap(({ type, name, sql }) => {
     const found = stored.get(name);
     if (found === undefined) return [`the ${type} ${name} is missing`];
-    return found.type === type && found.sql === sql ? [] : [`the ${type} ${name} has another definition`];
+    return found.sql === sql ? [] : [`the ${type} ${name} has another definition`];
   });
 }
 

@@ -1,64 +1,40 @@
 import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 
 /**
- * Every primary result code of https://www.sqlite.org/rescode.html. Each one means that the storage is unavailable or
- * that this program has a bug. Damage counts as unavailable: the request may be fine, and only an operator can help.
+ * The primary result codes that mean a failure of the storage. Every other code of https://www.sqlite.org/rescode.html
+ * means that this program has a bug. Damage is a failure: the request may be fine, and only an operator can help.
  */
-const RESULT_CODES = {
-  OK: [0, 'bug'],
-  // The SQL does not fit the schema.
-  ERROR: [1, 'bug'],
-  INTERNAL: [2, 'bug'],
-  PERM: [3, 'unavailable'],
-  // Needs a callback that aborts or rolls back, and this program registers none.
-  ABORT: [4, 'bug'],
-  BUSY: [5, 'unavailable'],
-  LOCKED: [6, 'unavailable'],
-  NOMEM: [7, 'unavailable'],
-  READONLY: [8, 'unavailable'],
-  INTERRUPT: [9, 'unavailable'],
-  IOERR: [10, 'unavailable'],
-  CORRUPT: [11, 'unavailable'],
-  NOTFOUND: [12, 'bug'],
-  FULL: [13, 'unavailable'],
-  CANTOPEN: [14, 'unavailable'],
+const FAILURES = {
+  PERM: 3,
+  BUSY: 5,
+  LOCKED: 6,
+  NOMEM: 7,
+  READONLY: 8,
+  INTERRUPT: 9,
+  IOERR: 10,
+  CORRUPT: 11,
+  FULL: 13,
+  CANTOPEN: 14,
   // Too many connections began to read at once.
-  PROTOCOL: [15, 'unavailable'],
-  EMPTY: [16, 'bug'],
-  // SQLite itself prepares a statement again after a change of the schema.
-  SCHEMA: [17, 'bug'],
-  TOOBIG: [18, 'bug'],
-  CONSTRAINT: [19, 'bug'],
-  MISMATCH: [20, 'bug'],
-  MISUSE: [21, 'bug'],
+  PROTOCOL: 15,
   // The file system does not support files this large.
-  NOLFS: [22, 'unavailable'],
-  AUTH: [23, 'bug'],
-  FORMAT: [24, 'bug'],
-  RANGE: [25, 'bug'],
-  NOTADB: [26, 'unavailable'],
-  // No call returns the last four as an error.
-  NOTICE: [27, 'bug'],
-  WARNING: [28, 'bug'],
-  ROW: [100, 'bug'],
-  DONE: [101, 'bug'],
-} as const satisfies Readonly<Record<string, readonly [code: number, meaning: 'unavailable' | 'bug']>>;
+  NOLFS: 22,
+  NOTADB: 26,
+} as const;
 
-type ResultCode = keyof typeof RESULT_CODES;
+const FAILURE_CODES: ReadonlySet<number | undefined> = new Set(Object.values(FAILURES));
 
-/** The codes that an operator can act on while a file is opened. */
-const SETUP_PROBLEMS: Readonly<Partial<Record<ResultCode, string>>> = {
-  BUSY: 'is locked by another program; stop that program and try again',
-  READONLY: 'cannot be written; check the permissions of the file and of its directory',
-  CORRUPT: 'is damaged or truncated; restore a backup',
-  CANTOPEN: 'cannot be opened; check that it is a file, and the permissions of the file and of its directory',
-  NOTADB: 'is not a SQLite database; choose another path',
+const CONSTRAINT = 19;
+
+/** By code, what an operator can act on while a file is opened. */
+const SETUP_PROBLEMS: Readonly<Record<number, string>> = {
+  [FAILURES.BUSY]: 'is locked by another program; stop that program and try again',
+  [FAILURES.READONLY]: 'cannot be written; check the permissions of the file and of its directory',
+  [FAILURES.CORRUPT]: 'is damaged or truncated; restore a backup',
+  [FAILURES.CANTOPEN]:
+    'cannot be opened; check that it is a file, and the permissions of the file and of its directory',
+  [FAILURES.NOTADB]: 'is not a SQLite database; choose another path',
 };
-
-/** By number. The keys of the table are its result codes. */
-const NAMES = new Map<number, ResultCode>(
-  (Object.keys(RESULT_CODES) as ResultCode[]).map((name) => [RESULT_CODES[name][0], name]),
-);
 
 type SqliteError = Error & { readonly errcode: number };
 
@@ -89,28 +65,25 @@ export function setupError(file: string, error: unknown): unknown {
 }
 
 function setupProblem(error: unknown): string | undefined {
-  if (isSqliteError(error)) {
-    const name = resultCode(error);
-    return (name && SETUP_PROBLEMS[name]) ?? `cannot be used: ${error.message}`;
-  }
+  if (isSqliteError(error)) return SETUP_PROBLEMS[codeOf(error)] ?? `cannot be used: ${error.message}`;
   if (isSystemError(error)) return `cannot be opened: ${error.message}`;
   return undefined;
 }
 
 /** Another connection holds a lock on the file. */
 export function isBusy(error: unknown): boolean {
-  return resultCode(error) === 'BUSY';
+  return resultCode(error) === FAILURES.BUSY;
 }
 
 /** The file can be read, but its contents are wrong. */
 export function isDamage(error: unknown): boolean {
-  const name = resultCode(error);
-  return name === 'CORRUPT' || name === 'NOTADB';
+  const code = resultCode(error);
+  return code === FAILURES.CORRUPT || code === FAILURES.NOTADB;
 }
 
 /** A row breaks a rule of the schema. SQLite has undone the statement, and the transaction is still open. */
 export function isConstraint(error: unknown): boolean {
-  return resultCode(error) === 'CONSTRAINT';
+  return resultCode(error) === CONSTRAINT;
 }
 
 /** `node:sqlite` refused the value before SQLite saw it. */
@@ -118,20 +91,13 @@ export function isUnbindable(error: unknown): boolean {
   return error instanceof TypeError;
 }
 
+/** Errors that `node:sqlite` makes itself have no result code: they mean a bug. */
 export function isSqliteError(error: unknown): error is SqliteError {
-  return (
-    error instanceof Error &&
-    'code' in error &&
-    error.code === 'ERR_SQLITE_ERROR' &&
-    'errcode' in error &&
-    typeof error.errcode === 'number'
-  );
+  return error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR' && 'errcode' in error;
 }
 
 function isUnavailable(error: unknown): error is Error {
-  const name = resultCode(error);
-  if (name !== undefined) return RESULT_CODES[name][1] === 'unavailable';
-  if (isSystemError(error)) return true;
+  if (FAILURE_CODES.has(resultCode(error)) || isSystemError(error)) return true;
   // This process has closed the connection.
   return error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE';
 }
@@ -141,7 +107,11 @@ function isSystemError(error: unknown): error is Error {
   return error instanceof Error && 'syscall' in error;
 }
 
+function resultCode(error: unknown): number | undefined {
+  return isSqliteError(error) ? codeOf(error) : undefined;
+}
+
 /** The primary result code is the low byte of an extended one. */
-function resultCode(error: unknown): ResultCode | undefined {
-  return isSqliteError(error) ? NAMES.get(error.errcode & 0xff) : undefined;
+function codeOf({ errcode }: SqliteError): number {
+  return errcode & 0xff;
 }

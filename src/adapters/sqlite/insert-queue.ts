@@ -118,7 +118,7 @@ export class InsertQueue {
         const mayWait = ({ untilMs }: Waiting) => isBusy(error) && nowMs < untilMs;
         this.#waiting = batch.filter(mayWait);
         for (const waiting of batch) if (!mayWait(waiting)) waiting.reject(translated(error));
-        if (this.#waiting.length > 0) await sleep(BUSY_PAUSE_MS);
+        await sleep(BUSY_PAUSE_MS);
       }
     }
     this.#running = undefined;
@@ -129,9 +129,7 @@ export class InsertQueue {
     const { pet, idempotency, resolve, reject } = waiting;
     try {
       const stored = storedPet(this.#lastId + 1n, pet);
-      this.#statements.insert.run(
-        ...toPetValues(idempotency === undefined ? stored : { ...stored, idempotency }),
-      );
+      this.#statements.insert.run(...toPetValues(stored, idempotency));
       this.#lastId = stored.id;
       return () => resolve({ pet: stored, replayed: false });
     } catch (error) {

@@ -27,13 +27,15 @@ export class SqliteInspector implements StorageInspector {
     const [assigned, reserved, greatestId] = query.get() as unknown as readonly [unknown, unknown, bigint];
     // The first pet or the first reservation creates it.
     if (assigned === null && reserved === null && greatestId === 0n) return undefined;
-    if (typeof assigned !== 'bigint' || assigned < 0n || assigned > MAX_PET_ID) {
-      return `it must be an integer from 0 to ${MAX_PET_ID}`;
-    }
+    if (!isId(assigned)) return `it must be an integer from 0 to ${MAX_PET_ID}`;
     if (assigned < greatestId) return `it is ${assigned}, less than the greatest id of a pet, ${greatestId}`;
-    if (typeof reserved === 'bigint' && assigned < reserved) {
-      return `it is ${assigned}, less than the reserved id ${reserved}`;
-    }
+    if (reserved === null) return undefined;
+    if (!isId(reserved)) return `the reserved id must be an integer from 0 to ${MAX_PET_ID}`;
+    if (assigned < reserved) return `it is ${assigned}, less than the reserved id ${reserved}`;
     return undefined;
   }
+}
+
+function isId(value: unknown): value is bigint {
+  return typeof value === 'bigint' && value >= 0n && value <= MAX_PET_ID;
 }

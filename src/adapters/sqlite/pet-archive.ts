@@ -102,7 +102,7 @@ export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArc
 
   #writeOne(pet: ArchivedPet): void {
     const { id } = pet;
-    const { changes } = this.#statements.insert.run(...toPetValues(pet));
+    const { changes } = this.#statements.insert.run(...toPetValues(pet, pet.idempotency));
     if (changes !== 0n) return;
     const stored = this.#statements.byId.get(id) as unknown as ArchivedPetRow | undefined;
     if (stored === undefined) throw new IdempotencyKeyTaken(id);

@@ -46,8 +46,7 @@ export function petReader(db: DatabaseSync): PetReader {
     );
     const { idempotency } = pet;
     const expected = idempotency && idempotencyChecksum(id, idempotency.key, idempotency.fingerprint);
-    const isSound = expected === undefined ? checksum === null : isChecksum(checksum, expected);
-    if (!isSound) throw new DamagedPet(id, IDEMPOTENCY_CHECKSUM);
+    if (!isChecksum(checksum, expected)) throw new DamagedPet(id, IDEMPOTENCY_CHECKSUM);
     return pet;
   }
 

@@ -106,7 +106,7 @@ export function migrate(db: DatabaseSync): void {
   transaction(db, () => {
     const version = readVersion(db);
     if (version > SCHEMA_VERSION) throw new StorageSetupError(versionProblem(db, version) ?? '');
-    if (version < SCHEMA_VERSION) runMigrations(db, version);
+    runMigrations(db, version);
     // Also when the schema is current: unlike BEGIN, this write fails on a read-only file.
     db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`);
   });

@@ -11,7 +11,7 @@ export const sqliteStorage: StorageKind = {
   urlForm: 'sqlite:PATH',
   persistent: true,
   parseUrl(url) {
-    const path = /^sqlite:(.+)$/s.exec(url)?.[1];
+    const path = /^sqlite:(.+)/s.exec(url)?.[1];
     return path === undefined ? undefined : sqliteFile(path);
   },
 };

@@ -12,6 +12,7 @@ import { aKey } from '../../support/api-keys.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import {
   checkpoint,
+  crashImage,
   damage,
   fileOfVersion1,
   newFile,
@@ -43,13 +44,18 @@ async function large(): Promise<{ file: string; copy: string }> {
   return { file, copy: join(dirname(file), 'backup.db') };
 }
 
-async function expectRefused(backingUp: Promise<void>, message: string | RegExp): Promise<void> {
+async function expectRefused(
+  backingUp: Promise<void>,
+  message: string | RegExp,
+  cause: object = {},
+): Promise<void> {
   const error = await backingUp.then(
     () => undefined,
     (reason: unknown) => reason,
   );
   expect(error).toBeInstanceOf(StorageSetupError);
   expect((error as Error).message).toMatch(message);
+  expect((error as Error).cause ?? {}).toMatchObject(cause);
 }
 
 describe('a backup of a SQLite file', () => {
@@ -89,7 +95,10 @@ describe('a backup of a SQLite file', () => {
     const [, acknowledged] = await service.printed(/^(\d+) .*\n$/m);
     const shares: number[] = [];
 
-    await backUp(file, copy, ({ done, total = 0 }: Progress) => void shares.push(done / total));
+    await backUp(file, copy, ({ doing, done, total = 0 }: Progress) => {
+      expect(doing).toBe('backing up');
+      shares.push(done / total);
+    });
 
     expect(service.hasEnded).toBe(false);
     await service.kill();
@@ -183,6 +192,7 @@ describe('a backup is refused', () => {
     await expectRefused(
       backUp(file, '/nonexistent/backup.db', quietly),
       /^\/nonexistent\/backup\.db cannot be written: ENOENT/,
+      { code: 'ENOENT' },
     );
   });
 
@@ -205,6 +215,18 @@ describe('a backup is refused', () => {
     expect(await readdir(directory)).toStrictEqual(names);
   });
 
+  it('when the database is beside the log of another one', async () => {
+    const [{ file: other }, { file: original }] = [await served(), await served([])];
+    checkpoint(original);
+    const file = await crashImage(original);
+    await copyFile(`${other}-wal`, `${file}-wal`);
+
+    await expectRefused(
+      backUp(file, join(dirname(file), 'backup.db'), quietly),
+      /does not match its write-ahead log/,
+    );
+  });
+
   it('when the database is damaged', async () => {
     const file = await newFile();
     const { archive, close } = await openSqliteStorage(file, silentLog);
@@ -223,16 +245,19 @@ describe('a backup is refused', () => {
     expect((await readdir(dirname(file))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
   });
 
-  it('when the database is truncated', async () => {
+  it.each([
+    [5000, /is damaged or truncated; restore a backup$/],
+    [1, /is truncated; restore a backup$/],
+  ])('when the database is truncated by %i bytes', async (lost, message) => {
     const file = await newFile();
     const { archive, close } = await openSqliteStorage(file, silentLog);
     await archive.write(archivedPets(2000));
     await close();
     const bytes = await readFile(file);
-    await writeFile(file, bytes.subarray(0, bytes.length - 5000));
+    await writeFile(file, bytes.subarray(0, bytes.length - lost));
     const copy = join(dirname(file), 'backup.db');
 
-    await expectRefused(backUp(file, copy, quietly), /is damaged or truncated; restore a backup$/);
+    await expectRefused(backUp(file, copy, quietly), message);
     expect((await readdir(dirname(file))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
   });
 });

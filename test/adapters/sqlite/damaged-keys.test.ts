@@ -30,6 +30,8 @@ describe('a damaged API key in SQLite', () => {
     ['expires_at = 7', CHECKSUM],
     ['checksum = 7', CHECKSUM],
     ['requests = 5', 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
+    ['seconds = 5', 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
+    ["requests = x'35', seconds = 5", 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
     ['requests = 0, seconds = 1', 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
   ])('is not returned: %s', async (change, problem) => {
     const file = await newFile();

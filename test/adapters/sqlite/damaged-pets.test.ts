@@ -101,7 +101,11 @@ it('reports a pet that its table has lost, but an index has not', async () => {
 
   loseRows(file);
 
-  await expect(pets.findById(1n)).rejects.toMatchObject({ kind: 'damaged-pet', id: 1n });
+  await expect(pets.findById(1n)).rejects.toMatchObject({
+    kind: 'damaged-pet',
+    id: 1n,
+    problem: 'it must be in its table as it is in an index',
+  });
   expect(await pets.findById(2n)).toBeUndefined();
 });
 

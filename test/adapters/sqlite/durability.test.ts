@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { connect, makeDurable } from '../../../src/adapters/sqlite/connection.ts';
 import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { IdempotencyKeyReused } from '../../../src/application/pets/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
@@ -98,19 +97,5 @@ describe('kill -9 under load', () => {
     const { archive } = await closedAfterTest(openSqliteForReading(file));
 
     expect(await archive.read(BigInt(id) - 1n, 1)).toMatchObject([{ id: BigInt(id) }]);
-  });
-});
-
-describe('the connection', () => {
-  it('waits for the disk before it acknowledges a commit', async () => {
-    const db = connect(await newFile(), { readOnly: false });
-    // No test can cut the power. With these settings SQLite promises to survive it.
-    db.exec('PRAGMA synchronous = NORMAL');
-    makeDurable(db);
-
-    expect(db.prepare('PRAGMA synchronous').get()).toEqual({ synchronous: 2n });
-    expect(db.prepare('PRAGMA fullfsync').get()).toEqual({ fullfsync: 1n });
-    expect(db.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' });
-    db.close();
   });
 });

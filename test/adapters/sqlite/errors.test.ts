@@ -1,8 +1,10 @@
+import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import {
   isBusy,
   isConstraint,
   isDamage,
+  runAndTranslate,
   setupError,
   translated,
 } from '../../../src/adapters/sqlite/errors.ts';
@@ -72,7 +74,7 @@ describe('translated', () => {
 
       expect(result).toBeInstanceOf(StorageUnavailable);
       expect(result).toHaveProperty('cause', error);
-      expect(result).toHaveProperty('message', expect.stringContaining(name));
+      expect(result).toHaveProperty('message', `SQLite is unavailable: ${name}`);
     },
   );
 
@@ -94,9 +96,19 @@ describe('translated', () => {
     },
   );
 
+  it('returns StorageUnavailable for a connection that this process has closed', () => {
+    const db = new DatabaseSync(':memory:');
+    db.close();
+
+    expect(() => runAndTranslate(() => db.exec('SELECT 1'))).toThrow(
+      'SQLite is unavailable: database is not open',
+    );
+  });
+
   it.each([
     ['another error', new Error('x')],
     ['another error with a number', Object.assign(new Error('x'), { errcode: 10 })],
+    ['another error with a code and a number', Object.assign(new Error('x'), { code: 'EX', errcode: 10 })],
     [
       'an error with the code of a system error and no system call',
       Object.assign(new Error('x'), { code: 'ENOSPC' }),
@@ -112,6 +124,9 @@ describe('setupError', () => {
   it.each([
     [11, 'is damaged or truncated; restore a backup'],
     [5, 'is locked by another program; stop that program and try again'],
+    [8, 'cannot be written; check the permissions of the file and of its directory'],
+    [14, 'cannot be opened; check that it is a file, and the permissions of the file and of its directory'],
+    [26, 'is not a SQLite database; choose another path'],
     [13, 'cannot be used: of SQLite'],
     [266, 'cannot be used: of SQLite'],
   ])('says in one line what to do about %i', (errcode, expected) => {
@@ -124,9 +139,23 @@ describe('setupError', () => {
     expect(result).toHaveProperty('cause', error);
   });
 
-  it('returns the error itself for a bug', () => {
-    const bug = new TypeError('x is not a function');
+  it('gives the reason of the system', () => {
+    const error = Object.assign(new Error('ENOSPC: no space'), { code: 'ENOSPC', syscall: 'write' });
 
+    expect(setupError('/data/pets.db', error)).toStrictEqual(
+      new StorageSetupError('the SQLite file /data/pets.db cannot be opened: ENOSPC: no space', {
+        cause: error,
+      }),
+    );
+  });
+
+  it.each([
+    ['a TypeError', new TypeError('x is not a function')],
+    [
+      'an error of node:sqlite without a result code',
+      Object.assign(new Error('x'), { code: 'ERR_SQLITE_ERROR' }),
+    ],
+  ])('returns the error itself for a bug: %s', (_, bug) => {
     expect(setupError('/data/pets.db', bug)).toBe(bug);
   });
 });

@@ -282,7 +282,9 @@ describe('a file that another program has locked', () => {
     other.exec('BEGIN IMMEDIATE');
 
     const waiting = times(10_000, () => queue.add(rex));
-    await expect(queue.add(rex)).rejects.toThrow(StorageUnavailable);
+    await expect(queue.add(rex)).rejects.toStrictEqual(
+      new StorageUnavailable('10000 inserts are waiting already'),
+    );
     other.exec('COMMIT');
 
     await Promise.all(waiting);
@@ -300,7 +302,7 @@ describe('close', () => {
     let closed = false;
     const inserting = times(3, () => queue.add(rex));
     const closing = queue.close().finally(() => (closed = true));
-    await expect(queue.add(rex)).rejects.toThrow(StorageUnavailable);
+    await expect(queue.add(rex)).rejects.toStrictEqual(new StorageUnavailable('the storage is closed'));
     for (let n = 0; n < 100; n++) await turn();
     expect(closed).toBe(false);
 

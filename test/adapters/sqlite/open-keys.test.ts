@@ -2,8 +2,9 @@ import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SqliteApiKeyRepository } from '../../../src/adapters/sqlite/api-key-repository.ts';
+import { isLockedByService, takeServiceLock } from '../../../src/adapters/sqlite/file/service-lock.ts';
 import { openSqliteKeys, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
-import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
+import { migrate, SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import { newPet } from '../../../src/domain/pet.ts';
@@ -107,15 +108,30 @@ describe('keys beside a service', () => {
     const service = await openSqliteStorage(file, silentLog);
     older.exec('PRAGMA user_version = 1');
 
-    await expect(openSqliteKeys(file)).rejects.toThrow(StorageSetupError);
-    await expect(openSqliteKeys(file)).rejects.toThrow(
-      'is in use by another petstore service; stop that service first',
-    );
+    const opening = openSqliteKeys(file);
+    await expect(opening).rejects.toThrow(StorageSetupError);
+    await expect(opening).rejects.toThrow('is in use by another petstore service; stop that service first');
     expect(older.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1n });
 
     older.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
     await service.close();
     expect(await (await closedAfterTest(openSqliteKeys(file))).keys.list()).toStrictEqual([]);
+  });
+});
+
+describe('keys beside a service that is starting', () => {
+  it('wait for it to migrate the schema', async () => {
+    const file = await fileOfVersion1([]);
+    // What a service does first.
+    using lock = await takeServiceLock(file);
+
+    const opening = closedAfterTest(openSqliteKeys(file));
+    for (let n = 0; n < 10; n++) await new Promise(setImmediate);
+    expect(isLockedByService(file)).toBe(true);
+    migrate(otherConnection(file));
+
+    expect(await (await opening).keys.list()).toStrictEqual([]);
+    expect(lock.isOpen).toBe(true);
   });
 });
 

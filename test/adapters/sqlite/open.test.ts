@@ -19,6 +19,7 @@ import {
 } from '../../../src/adapters/sqlite/open.ts';
 import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import type { StorageMeter } from '../../../src/application/ports/storage-meter.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
@@ -132,8 +133,9 @@ describe('a second service', () => {
     await symlink('.', directoryLink);
     const { pets } = await openService(file);
 
-    for (const path of [file, link, join(directoryLink, 'petstore.db')]) {
-      expect(await refusal(path)).toMatch(/^the SQLite file \S+ is in use by another petstore service;/);
+    const paths = [file, link, join(directoryLink, 'petstore.db')];
+    for (const line of await Promise.all(paths.map((path) => refusal(path)))) {
+      expect(line).toMatch(/^the SQLite file \S+ is in use by another petstore service;/);
     }
     const other = writer(file, 1);
     expect((await other.ended).code).toBe(1);
@@ -339,8 +341,8 @@ describe('a start', () => {
     await chmod(file, 0o444);
     await chmod(`${file}.lock`, 0o666);
 
-    expect(await asNobody(dirname(file), 0o777, () => refusal(file))).toMatch(
-      /cannot be written; check the permissions/,
+    expect(await asNobody(dirname(file), 0o777, () => refusal(file))).toBe(
+      `the SQLite file ${file} cannot be written; check the permissions of the file and of its directory`,
     );
   });
 
@@ -421,9 +423,11 @@ describe('reading', () => {
   });
 
   it('works without a service', async () => {
-    const { archive } = await closedAfterTest(openSqliteForReading(await withPets()));
+    const { archive, close } = await closedAfterTest(openSqliteForReading(await withPets()));
 
     expect(await archive.read(0n, 1000)).toHaveLength(100);
+    await close();
+    await expect(archive.read(0n, 1)).rejects.toThrow(StorageUnavailable);
   });
 
   it('creates no file', async () => {
@@ -458,6 +462,20 @@ describe('the probe', () => {
     await expect(probe.check()).rejects.toThrow(StorageUnavailable);
     await expect(probe.check()).rejects.toThrow(`has schema version ${NEWER}`);
   });
+});
+
+it('a service reports its commits', async () => {
+  const commits: number[] = [];
+  const meter: StorageMeter = {
+    insertsCommitted: (inserts) => commits.push(inserts),
+    idsAllocated: () => {},
+    connection: () => {},
+  };
+  const { pets } = await closedAfterTest(openSqliteStorage(await newFile(), silentLog, meter));
+
+  await Promise.all([pets.insert(rex), pets.insert(rex)]);
+
+  expect(commits).toStrictEqual([2]);
 });
 
 describe('after close', () => {

@@ -49,7 +49,10 @@ describe('the probe of a SQLite file', () => {
     const { db, probe } = await opened();
     db.exec('PRAGMA query_only = ON');
     await expect(probe.check()).rejects.toThrow(StorageUnavailable);
-    await expect(probe.check()).rejects.toThrow('the SQLite file cannot be read and written');
+    await expect(probe.check()).rejects.toMatchObject({
+      message: 'the SQLite file cannot be read and written',
+      cause: { errcode: 8 },
+    });
 
     db.exec('PRAGMA query_only = OFF');
     clock.advance(REUSE_MS);
@@ -80,9 +83,14 @@ describe('the probe of a SQLite file', () => {
     const checking = probe.check().finally(() => (isSettled = true));
     for (let n = 0; n < 100; n++) await new Promise(setImmediate);
     expect(isSettled).toBe(false);
+    // No second one runs at the same time, not even after a second.
+    clock.advance(REUSE_MS);
+    const again = probe.check();
+    const before = await commits(file);
     other.exec('COMMIT');
 
-    expect(await checking).toBeUndefined();
+    expect(await Promise.all([checking, again])).toStrictEqual([undefined, undefined]);
+    expect(await commits(file)).toBe(before + 1);
   });
 
   it('fails after its deadline when another program keeps the file locked', async () => {

@@ -143,12 +143,15 @@ async function newCache() {
   return cache;
 }
 
-it('keeps what is read for the second time', async () => {
+it('keeps what is read for the second time, also after 100 ms without a change', async () => {
+  const clock = fakeClock();
   const cache = await newCache();
 
   cache.add('page', PETS);
   expect(cache.get('page')).toBeUndefined();
   cache.add('page', PETS);
+  expect(cache.get('page')).toBe(PETS);
+  clock.advance(TRUSTED_MS);
   expect(cache.get('page')).toBe(PETS);
 });
 

@@ -1,8 +1,9 @@
 import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { connect } from '../../../src/adapters/sqlite/connection.ts';
-import { migrate, readVersion, SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
+import { connect, fileOf } from '../../../src/adapters/sqlite/connection.ts';
+import { ReadableSqlitePetArchive } from '../../../src/adapters/sqlite/pet-archive.ts';
+import { migrate, readVersion, SCHEMA_VERSION, versionProblem } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { count, damage, newDatabase, newFile } from '../../support/sqlite.ts';
 
@@ -104,6 +105,8 @@ describe('migrate', () => {
 
     expect([before, readVersion(db)]).toStrictEqual([0, SCHEMA_VERSION]);
     expect(count(db)).toBe(0n);
+    db.exec('PRAGMA writable_schema = ON');
+    expect(() => db.exec('DELETE FROM sqlite_schema')).toThrow('may not be modified');
   });
 
   it.each([
@@ -153,9 +156,54 @@ describe('migrate', () => {
     migrate(db);
     db.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
 
-    expect(() => migrate(db)).toThrow(StorageSetupError);
+    const problem = versionProblem(db, SCHEMA_VERSION + 1);
+    expect(() => migrate(db)).toThrow(new StorageSetupError(problem!));
     expect(db.isTransaction).toBe(false);
   });
+
+  it('gives every idempotency key a checksum, and no other row one', async () => {
+    const file = await newFile();
+    await copyFile(join(import.meta.dirname, 'schema-versions/2.db'), file);
+    const db = connect(file, { readOnly: false });
+    onTestFinished(() => db.close());
+
+    migrate(db);
+
+    const pets = db.prepare('SELECT * FROM pets').all() as Record<string, never>[];
+    expect(await new ReadableSqlitePetArchive(db).read(0n, 1000)).toHaveLength(pets.length);
+    const isKeyed = (column: string) => pets.map((pet) => pet[column] !== null);
+    expect(isKeyed('idempotency_checksum')).toStrictEqual(isKeyed('idempotency_key'));
+    expect(new Set(isKeyed('idempotency_key'))).toStrictEqual(new Set([true, false]));
+  });
+});
+
+describe('readVersion', () => {
+  it.each([
+    'CREATE TABLE pets (id INTEGER PRIMARY KEY)',
+    'PRAGMA application_id = 1',
+    'PRAGMA user_version = 1',
+  ])('refuses the file of another application: %s', async (sql) => {
+    const db = await newConnection();
+    db.exec(sql);
+
+    expect(() => readVersion(db)).toThrow(
+      new StorageSetupError(
+        `the SQLite file ${fileOf(db)} belongs to another application; choose another path`,
+      ),
+    );
+  });
+});
+
+it('the problem of a version says what to do', async () => {
+  const db = await newConnection();
+  const is = (version: number) =>
+    `the SQLite file ${fileOf(db)} has schema version ${version}, this build needs ${SCHEMA_VERSION}; `;
+
+  expect([-1, 0, 1].map((more) => versionProblem(db, SCHEMA_VERSION + more))).toStrictEqual([
+    `${is(SCHEMA_VERSION - 1)}start the service once to migrate it`,
+    undefined,
+    `${is(SCHEMA_VERSION + 1)}run a newer build of petstore`,
+  ]);
 });
 
 async function newConnection() {

@@ -16,6 +16,7 @@ const CREATING: readonly Way[] = [
 ];
 const READING: readonly Way[] = [
   ['a command that reads pets', (storage) => storage.openForReading()],
+  ['a check', (storage) => storage.openForChecking!()],
   ['a command that lists keys', (storage) => storage.openKeys({ mayCreate: false })],
   [
     'a backup',
@@ -38,6 +39,14 @@ async function enterDirectory(): Promise<string> {
   onTestFinished(() => process.chdir(before));
   return directory;
 }
+
+it('is chosen by a URL with a path, and only one service at a time can open it', () => {
+  expect(sqliteStorage).toMatchObject({ urlForm: 'sqlite:PATH', persistent: true });
+  expect(sqliteStorage.parseUrl('sqlite:a:b.db')).toMatchObject({ persistent: true, shared: false });
+  for (const url of ['sqlite:', 'sqlite', 'xsqlite:a.db', 'memory:']) {
+    expect(sqliteStorage.parseUrl(url), url).toBeUndefined();
+  }
+});
 
 describe.each(CREATING)('the URL of a database that %s may create', (_, open) => {
   it('must be in a directory that exists', async () => {
@@ -70,6 +79,10 @@ describe.each(READING)('the URL of a database for %s', (_, open) => {
       message: `there is no SQLite file ${directory}/mistyped.db`,
     });
     expect(await readdir(directory)).toStrictEqual([]);
+
+    await (await storageAt('sqlite:pets.db').openForWriting()).close();
+    await (await open(storageAt('sqlite:pets.db'))).close();
+    expect(await readdir(directory)).toContain('pets.db');
   });
 });
 

@@ -20,14 +20,13 @@ export function createFile(file: string): void {
 
 /** Node's recursive `mkdir` never returns where a directory such as /proc answers ENOENT. */
 function createDirectory(path: string): void {
-  const missing: string[] = [];
-  for (let at = path; !existsSync(at) && at !== dirname(at); at = dirname(at)) missing.push(at);
-  for (const directory of missing.toReversed()) {
-    try {
-      mkdirSync(directory, DIRECTORY_MODE);
-    } catch (error) {
-      // Another process may have created it first.
-      if (!existsSync(directory)) throw error;
-    }
+  if (existsSync(path)) return;
+  const parent = dirname(path);
+  if (parent !== path) createDirectory(parent);
+  try {
+    mkdirSync(path, DIRECTORY_MODE);
+  } catch (error) {
+    // Another process may have created it first.
+    if (!existsSync(path)) throw error;
   }
 }

@@ -29,9 +29,8 @@ export async function takeServiceLock(file: string): Promise<DatabaseSync> {
     createFile(path);
     using opened = new DisposableStack();
     const lock = opened.use(new DatabaseSync(path, { timeout: 0 }));
-    // Otherwise SQLite would leave a rollback journal on the disk.
-    lock.exec('PRAGMA journal_mode = MEMORY');
-    await retryWhileBusy(() => lock.exec('BEGIN EXCLUSIVE'), LOCK_TIMEOUT_MS);
+    // Without the pragma, SQLite would leave a rollback journal on the disk. While the file is locked, it fails too.
+    await retryWhileBusy(() => lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'), LOCK_TIMEOUT_MS);
     opened.move();
     return lock;
   } catch (error) {

@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
-import { copyFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { copyFile, readdir, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { FileGuard } from '../../../../src/adapters/sqlite/file/file-guard.ts';
 import { openSqliteKeys, type SqliteStorage } from '../../../../src/adapters/sqlite/open.ts';
 import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../../src/domain/pet.ts';
@@ -13,9 +15,11 @@ import { fakeClock } from '../../../support/fake-clock.ts';
 import {
   closedAfterTest,
   count,
+  newDatabase,
   newFile,
   openService,
   otherConnection,
+  silentLog,
   writer,
 } from '../../../support/sqlite.ts';
 
@@ -61,18 +65,21 @@ describe.each(['', '-wal'])('FILE%s', (suffix) => {
   });
 
   it('fails writes while it is renamed, and reads continue', async () => {
+    fakeClock();
     const { pets, probe } = await open();
     const pet = await pets.insert(rex);
 
     await rename(file + suffix, `${file}-moved`);
     for (let n = 0; n < 3; n++) await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
-    await expect(probe.check()).rejects.toThrow('was removed, renamed or replaced');
+    await expect(probe.check()).rejects.toStrictEqual(new StorageUnavailable(refusal(suffix)));
     expect(await pets.findById(pet.id)).toStrictEqual(pet);
     await rename(`${file}-moved`, file + suffix);
 
     const next = await pets.insert(rex);
     expect(await pets.findById(next.id)).toStrictEqual(next);
-    expect(warnings.filter((warning) => warning.startsWith('writes are refused'))).toHaveLength(1);
+    // Only the first of the refused writes has reached the open files.
+    expect(next.id).toBe(pet.id + 2n);
+    expect(warnings.filter((warning) => warning.startsWith('writes'))).toStrictEqual([refusal(suffix)]);
     expect(warnings.at(-1)).toBe(`${file} and the files beside it are back in place: writes resume`);
   });
 
@@ -92,8 +99,8 @@ describe.each(['-shm', '.lock'])('FILE%s', (suffix) => {
     const { pets } = await open();
     await rename(file + suffix, `${file}-moved`);
 
-    await expect(pets.insert(rex)).rejects.toThrow(`${file}${suffix} was removed, renamed or replaced: `);
-    expect(warnings).toHaveLength(1);
+    await expect(pets.insert(rex)).rejects.toStrictEqual(new StorageUnavailable(refusal(suffix)));
+    expect(warnings).toStrictEqual([refusal(suffix)]);
     await rename(`${file}-moved`, file + suffix);
 
     expect((await pets.insert(rex)).name).toBe('Rex');
@@ -124,6 +131,75 @@ describe('a removed WAL', () => {
   });
 });
 
+describe('a removed WAL that cannot be saved', () => {
+  it('stays unsaved while its index is missing too', async () => {
+    const { pets } = await open();
+    await rm(`${file}-wal`);
+    await rm(`${file}-shm`);
+
+    await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+
+    expect(warnings).toStrictEqual([refusal('-wal', '-shm')]);
+  });
+
+  it('causes a warning: a reader is in the way', async () => {
+    const { pets } = await open();
+    await pets.insert(rex);
+    const reader = otherConnection(file, { readOnly: true });
+    reader.exec('BEGIN; SELECT * FROM pets');
+    await pets.insert(rex);
+    await rm(`${file}-wal`);
+
+    await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+
+    expect(warnings[1]).toMatch(/-wal could not be saved in /);
+    reader.exec('COMMIT');
+  });
+
+  it('causes a warning with the error of SQLite', async () => {
+    ({ file } = await newDatabase());
+    const db = otherConnection(file);
+    count(db);
+    const guard = new FileGuard(db, { warn: (message) => void warnings.push(message) }, { holdsLock: false });
+
+    const write = () => {
+      rmSync(`${file}-wal`);
+      db.close();
+    };
+    expect(() => guard.guardedWrite(write)).toThrow(StorageUnavailable);
+
+    expect(warnings[1]).toMatch(/-wal could not be \(Error: database is not open\) saved in /);
+  });
+});
+
+describe('a file that is removed while it is being opened', () => {
+  it.each(['-wal', '-shm', '.lock'])('is missing: FILE%s', async (suffix) => {
+    ({ file } = await newDatabase());
+    const db = otherConnection(file);
+    count(db);
+    await writeFile(`${file}.lock`, '');
+    await rm(file + suffix);
+
+    expect(() => new FileGuard(db, silentLog, { holdsLock: true })).toThrow(
+      new StorageUnavailable(`${file}${suffix} was removed while it was being opened`),
+    );
+  });
+});
+
+describe('a WAL that has grown', () => {
+  it('causes a warning within a second', async () => {
+    const clock = fakeClock();
+    const { pets } = await open();
+    await pets.insert(rex);
+    await truncate(`${file}-wal`, 64 * 1024 * 1024);
+    clock.advance(CHECK_INTERVAL_MS);
+
+    await pets.insert(rex);
+
+    expect(warnings).toStrictEqual([expect.stringMatching(/ has grown to 64 MiB, /)]);
+  });
+});
+
 describe('a renamed file', () => {
   it('receives nothing from its old WAL, because another service may use it by now', async () => {
     const first = await open();
@@ -132,7 +208,9 @@ describe('a renamed file', () => {
     await rename(`${file}-wal`, `${file}-elsewhere-wal`);
     const { mtimeMs, size } = await stat(`${file}-elsewhere`);
 
-    await expect(first.pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+    const both = refusal('', '-wal');
+    await expect(first.pets.insert(rex)).rejects.toStrictEqual(new StorageUnavailable(both));
+    expect(warnings).toStrictEqual([both]);
     await first.close();
 
     expect(await stat(`${file}-elsewhere`)).toMatchObject({ mtimeMs, size });
@@ -201,17 +279,48 @@ describe('a directory whose timestamps are old', () => {
     const { pets } = await open();
     const other = await newFile();
     await copyFile(file, other);
+    let isMounted = false;
+    const unmount = async () => {
+      if (isMounted) await run('umount', ['--lazy', file]);
+      isMounted = false;
+    };
+    onTestFinished(unmount);
+    const insertBelowMount = async () => {
+      try {
+        await run('mount', ['--bind', other, file]);
+      } catch (error) {
+        skip(`no file can be mounted here (that needs root): ${String(error)}`);
+      }
+      isMounted = true;
+      return pets.insert(rex);
+    };
+    const expectRefused = async () => {
+      await expect(insertBelowMount()).rejects.toThrow(StorageUnavailable);
+      await unmount();
+      await pets.insert(rex);
+    };
+
+    // The guard does not trust the timestamps for two seconds, and looks at every file.
+    await expectRefused();
     clock.advance(TIMESTAMP_RESOLUTION_MS);
     await pets.insert(rex);
-    try {
-      await run('mount', ['--bind', other, file]);
-    } catch (error) {
-      skip(`no file can be mounted here (that needs root): ${String(error)}`);
-    }
-    onTestFinished(async () => void (await run('umount', ['--lazy', file])));
-    clock.advance(CHECK_INTERVAL_MS);
-
+    expect(await insertBelowMount()).toMatchObject(rex);
+    clock.advance(CHECK_INTERVAL_MS - 1);
+    expect(await pets.insert(rex)).toMatchObject(rex);
+    clock.advance(1);
     await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+    await unmount();
+    await pets.insert(rex);
+
+    await untilNextTimestamp(dirname(file));
+    await writeFile(`${file}-other`, '');
+    await pets.insert(rex);
+    clock.advance(TIMESTAMP_RESOLUTION_MS - 1);
+    await pets.insert(rex);
+    await expectRefused();
+    clock.advance(1);
+    await pets.insert(rex);
+    expect(await insertBelowMount()).toMatchObject(rex);
   });
 });
 
@@ -227,6 +336,22 @@ describe('a directory that is moved with its files', () => {
     expect((await readdir(directory)).length).toBe(4);
   });
 });
+
+/** What a write says while these files are missing. */
+function refusal(...suffixes: readonly string[]): string {
+  const advice: Readonly<Record<string, string>> = {
+    '':
+      `put it back under its name and leave ${file}-wal where it is (reads still work; on Linux the file can be ` +
+      `copied from /proc/${process.pid}/fd while this process runs)`,
+    '-wal': 'put it back, or stop the service with SIGTERM and start it again',
+    '-shm': 'put it back, or stop every program that has the file open',
+    '.lock': 'another service may be using the file now; put it back, or stop both services and start one',
+  };
+  const each = suffixes.map(
+    (suffix) => `${file}${suffix} was removed, renamed or replaced: ${advice[suffix]}`,
+  );
+  return `writes are refused until this is fixed: ${each.join('; ')}`;
+}
 
 async function open(): Promise<SqliteStorage> {
   return openService(file, { warn: (message) => void warnings.push(message) });

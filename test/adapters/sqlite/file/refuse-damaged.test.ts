@@ -78,6 +78,7 @@ describe('a damaged file', () => {
     const file = await fileWithPets();
     damage(file, 'DROP INDEX pets_by_status');
     const db = otherConnection(file);
+    await truncate(file, 16 * 1024 * 1024);
     expect(() => refuseDamaged(db)).toThrow(StorageSetupError);
     await truncate(file, 16 * 1024 * 1024 + 1);
     expect(() => refuseDamaged(db)).not.toThrow();

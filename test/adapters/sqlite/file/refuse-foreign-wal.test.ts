@@ -85,14 +85,17 @@ describe('a backup copied over the file of a crashed service, beside the WAL of 
 describe('a damaged file beside its own WAL', () => {
   // The first two pages stay whole: the file is still a database with a schema.
   it.each([
-    ['all other pages', 2, undefined],
-    ['one page', 4, 5],
-  ])('is refused: %s', async (_, firstPage, endPage) => {
+    ['all other pages', 2, undefined, { errcode: 11 }],
+    ['one page', 4, 5, undefined],
+  ])('is refused: %s', async (_, firstPage, endPage, cause) => {
     const file = await afterCrash();
     const bytes = await readFile(file);
     await writeFile(file, bytes.fill(0xff, firstPage * PAGE_BYTES, endPage && endPage * PAGE_BYTES));
 
-    await expect(openSqliteStorage(file, silentLog)).rejects.toThrow(/does not match its write-ahead log/);
+    await expect(openSqliteStorage(file, silentLog)).rejects.toMatchObject({
+      message: expect.stringContaining('does not match its write-ahead log'),
+      cause,
+    });
   });
 
   it('is served when only a single record is damaged', async () => {
@@ -104,6 +107,24 @@ describe('a damaged file beside its own WAL', () => {
 
     expect(await pets.findById(2n)).toMatchObject({ id: 2n });
     await expect(pets.findById(3n)).rejects.toThrow(DamagedPet);
+  });
+});
+
+describe('a WAL without a petstore', () => {
+  it('is accepted when the file has no tables yet', async () => {
+    const file = await leftBy('CREATE TABLE t (a); DROP TABLE t');
+
+    const { pets } = await openService(file);
+
+    expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
+  });
+
+  it('is refused when the file belongs to another application', async () => {
+    const file = await leftBy('CREATE TABLE t (a)');
+
+    for (const [, open] of WAYS) {
+      await expect(open(file)).rejects.toThrow(/ belongs to another application; choose another path$/);
+    }
   });
 });
 
@@ -165,6 +186,13 @@ async function restoredBesideWal({
 
   await copyFile(`${original}-wal`, `${file}-wal`);
   return { file, keys };
+}
+
+/** The file and the WAL of a program that has crashed after this. */
+async function leftBy(sql: string): Promise<string> {
+  const file = await newFile();
+  otherConnection(file).exec(`PRAGMA journal_mode = WAL; ${sql}`);
+  return crashImage(file);
 }
 
 /** The file and the WAL of a service that has crashed with 1,000 pets in each of them. */

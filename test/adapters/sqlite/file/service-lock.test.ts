@@ -1,11 +1,40 @@
 import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import {
   isLockedByService,
   serviceLockPath,
   takeServiceLock,
 } from '../../../../src/adapters/sqlite/file/service-lock.ts';
+import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
 import { newFile } from '../../../support/sqlite.ts';
+
+describe('takeServiceLock', () => {
+  it('refuses a second service, and leaves the lock to the first', async () => {
+    const file = await newFile();
+    const lock = await takeServiceLock(file);
+
+    await expect(takeServiceLock(file)).rejects.toMatchObject({
+      kind: 'storage-setup',
+      message: `the SQLite file ${file} is in use by another petstore service; stop that service first`,
+      cause: { errcode: 5 },
+    });
+    expect(isLockedByService(file)).toBe(true);
+    lock.close();
+  });
+
+  it('waits for a command that holds the lock for a moment', async () => {
+    const file = await newFile();
+    const ofCommand = await takeServiceLock(file);
+
+    const taking = takeServiceLock(file);
+    ofCommand.close();
+    const lock = await taking;
+
+    expect(isLockedByService(file)).toBe(true);
+    lock.close();
+  });
+});
 
 describe('isLockedByService', () => {
   it('tells whether a service holds the lock, and creates no file', async () => {
@@ -19,4 +48,14 @@ describe('isLockedByService', () => {
 
     expect(isLockedByService(file)).toBe(false);
   });
+});
+
+it('a lock file of another program is an error', async () => {
+  const file = await newFile();
+  await writeFile(serviceLockPath(file), 'not a database');
+
+  expect(() => isLockedByService(file)).toThrow('file is not a database');
+  await expect(takeServiceLock(file)).rejects.toThrow(
+    new StorageSetupError(`the SQLite file ${file}.lock is not a SQLite database; choose another path`),
+  );
 });

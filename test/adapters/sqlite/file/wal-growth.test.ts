@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { WalGrowth } from '../../../../src/adapters/sqlite/file/wal-growth.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
 import { newFile, otherConnection, silentLog } from '../../../support/sqlite.ts';
 
 const MIB = 1024 * 1024;
@@ -58,6 +59,34 @@ describe('a growing WAL', () => {
     expect(db.prepare('PRAGMA wal_autocheckpoint').get()).toEqual({ wal_autocheckpoint: 1000n });
     expect(warnings.at(-1)).toBe(`the write-ahead log ${file}-wal is small again: 0 MiB`);
     expect(db.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
+  });
+});
+
+describe('a checkpoint in a worker thread', () => {
+  it('that fails causes a warning, and runs again after 5 seconds', async () => {
+    const clock = fakeClock();
+    const elsewhere = `${file}-none/petstore.db`;
+    const failing = new WalGrowth(db, elsewhere, { warn: (message) => void warnings.push(message) });
+    const noteTwice = async () => {
+      for (let n = 0; n < 2; n++) failing.note(64 * MIB);
+      await failing.close();
+      return warnings.filter((message) => message.includes('checkpointed')).length;
+    };
+
+    expect([await noteTwice(), await noteTwice()]).toStrictEqual([1, 1]);
+    clock.advance(4_999);
+    expect(await noteTwice()).toBe(1);
+    clock.advance(1);
+    expect(await noteTwice()).toBe(2);
+    // Never two at once, even if one takes longer.
+    for (let n = 0; n < 2; n++) {
+      clock.advance(5_000);
+      failing.note(64 * MIB);
+    }
+    expect(await noteTwice()).toBe(3);
+    expect(warnings.at(-1)).toBe(
+      `the write-ahead log ${elsewhere}-wal could not be checkpointed: Error: unable to open database file`,
+    );
   });
 });
 

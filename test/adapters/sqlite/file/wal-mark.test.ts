@@ -1,6 +1,6 @@
 import { copyFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { isForeignWal, markWal } from '../../../../src/adapters/sqlite/file/wal-mark.ts';
+import { isForeignWal, markWal, removeMark } from '../../../../src/adapters/sqlite/file/wal-mark.ts';
 import { newFile, otherConnection } from '../../../support/sqlite.ts';
 
 const MARK = "SELECT seq FROM sqlite_sequence WHERE name = 'petstore log'";
@@ -55,6 +55,17 @@ describe('the mark of a WAL', () => {
     const [one, other] = [await marked(), await marked()];
 
     expect(one.mark()).not.toBe(other.mark());
+  });
+
+  it('begins at another number after it was removed', async () => {
+    const { file, db, mark } = await marked();
+    const first = mark();
+
+    removeMark(db);
+    expect(db.prepare(MARK).get()).toBeUndefined();
+    markWal(db, file);
+
+    expect(mark()).not.toBe(first);
   });
 
   it('may be deleted by an operator', async () => {

@@ -1,0 +1,98 @@
+import { copyFile, readdir, readFile, stat, truncate, utimes } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { openSqliteForChecking } from '../../../src/adapters/sqlite/open-for-checking.ts';
+import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import { aKey } from '../../support/api-keys.ts';
+import { archivedPets } from '../../support/archived-pets.ts';
+import {
+  checkpoint,
+  closedAfterTest,
+  crashImage,
+  newFile,
+  openService,
+  silentLog,
+} from '../../support/sqlite.ts';
+
+const PETS = archivedPets(300);
+
+/** A closed file with pets and a key. */
+async function closedFile(): Promise<string> {
+  const file = await newFile();
+  const { archive, keys, close } = await openSqliteStorage(file, silentLog);
+  await archive.write(PETS);
+  await keys.insert(aKey(1));
+  await close();
+  return file;
+}
+
+describe('a check of a SQLite file', () => {
+  it('reads a closed file, and creates nothing beside it', async () => {
+    const file = await closedFile();
+    const before = await readdir(dirname(file));
+
+    const { archive, keys, close } = await closedAfterTest(openSqliteForChecking(file));
+
+    expect(await archive.read(0n, 1000)).toStrictEqual(PETS);
+    expect(await keys.list()).toStrictEqual([aKey(1)]);
+    expect(await readdir(dirname(file))).toStrictEqual(before);
+    await close();
+    await expect(keys.list()).rejects.toThrow(StorageUnavailable);
+    await expect(archive.read(0n, 1)).rejects.toThrow(StorageUnavailable);
+  });
+
+  it('reads the log of a crashed service too', async () => {
+    const original = await newFile();
+    await (await openService(original)).archive.write(PETS);
+    const file = await crashImage(original);
+    const before = [await readFile(file), await readFile(`${file}-wal`)];
+    const { archive, close } = await closedAfterTest(openSqliteForChecking(file));
+
+    expect(await archive.count(1000n)).toBe(300);
+    await close();
+    expect([await readFile(file), await readFile(`${file}-wal`)]).toStrictEqual(before);
+  });
+
+  it('sees what a service adds, even if the log was empty when the check began', async () => {
+    const file = await closedFile();
+    const service = await openService(file);
+    checkpoint(file);
+    const { keys } = await closedAfterTest(openSqliteForChecking(file));
+
+    await service.keys.insert(aKey(2));
+
+    expect(await keys.list()).toStrictEqual([aKey(1), aKey(2)]);
+  });
+
+  it('fails when another program has changed a closed file in the meantime', async () => {
+    const file = await closedFile();
+    const { keys } = await closedAfterTest(openSqliteForChecking(file));
+
+    await utimes(file, 1, 1);
+
+    await expect(keys.list()).rejects.toStrictEqual(
+      new StorageUnavailable(`the SQLite file ${file} was changed during the check; run it again`),
+    );
+  });
+});
+
+describe('a check refuses', () => {
+  it('a truncated file', async () => {
+    const file = await closedFile();
+    await truncate(file, (await stat(file)).size - 1);
+
+    await expect(openSqliteForChecking(file)).rejects.toStrictEqual(
+      new StorageSetupError(`the SQLite file ${file} is truncated; restore a backup`),
+    );
+  });
+
+  it('a file beside the log of another one', async () => {
+    const original = await newFile();
+    await (await openService(original)).archive.write(PETS);
+    const file = await closedFile();
+    await copyFile(`${original}-wal`, `${file}-wal`);
+
+    await expect(openSqliteForChecking(file)).rejects.toThrow(/ does not match its write-ahead log /);
+  });
+});
