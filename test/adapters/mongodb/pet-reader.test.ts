@@ -25,7 +25,7 @@ describe.skipIf(mongo === undefined)(`a page of the sold pets in MongoDB${leftOu
   async function page(damage: Damage, limit: number, after: number) {
     const { url, db } = await emptyDatabase();
     const documents = range(1, 8).map((id) => ({ _id: BigInt(id), ...sold, ...damage[id] }));
-    await db.collection<Document>('pets').insertMany(documents, { bypassDocumentValidation: true });
+    await db.collection<{ _id: bigint }>('pets').insertMany(documents, { bypassDocumentValidation: true });
     const { client } = await openClient(url);
     return new PetReader(petsOf(client.db())).page({ status: 'sold', after: BigInt(after), limit });
   }
