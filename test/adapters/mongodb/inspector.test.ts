@@ -135,8 +135,8 @@ describe.skipIf(mongo === undefined)(`an inspector of MongoDB${leftOut}`, () => 
 
   it('compares the numbers of a validator by value', async () => {
     const database = await freshDatabase(mongo!);
-    const [info] = await database.db.listCollections<Document>({ name: 'pets' }).toArray();
-    const { validator } = info!['options'];
+    const [info] = await database.db.listCollections({ name: 'pets' }, { nameOnly: false }).toArray();
+    const { validator }: Document = info!.options!;
     validator.$jsonSchema.properties.name.maxLength = 255n;
     const damage = modify('pets', { validator });
     expect(await findings(database, damage)).toStrictEqual([]);

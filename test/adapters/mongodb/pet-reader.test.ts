@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { Document } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { PetReader } from '../../../src/adapters/mongodb/pet-reader.ts';
@@ -30,6 +32,28 @@ describe.skipIf(mongo === undefined)(`a page of the sold pets in MongoDB${leftOu
     return new PetReader(petsOf(client.db())).page({ status: 'sold', after: BigInt(after), limit });
   }
   const pets = (...ids: number[]) => ids.map((id) => ({ id: BigInt(id), ...sold }));
+
+  it('keeps nothing of a query', async () => {
+    const { url } = await emptyDatabase();
+    const { client } = await openClient(url);
+    const reader = new PetReader(petsOf(client.db()));
+    const read = async () => {
+      const query = { status: 'sold', after: 0n, limit: 10 } as const;
+      expect(await reader.page(query)).toStrictEqual([]);
+      return new WeakRef(query);
+    };
+    const query = await read();
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const isKept = () => {
+      collect();
+      return query.deref() !== undefined;
+    };
+
+    await expect.poll(isKept).toBe(false);
+    // Still in use.
+    expect(await reader.page({ after: 0n, limit: 10 })).toStrictEqual([]);
+  });
 
   it.each<readonly [string, Damage, number, number, number[]]>([
     ['before it', NO_STATUS, 2, 0, [1, 2]],
