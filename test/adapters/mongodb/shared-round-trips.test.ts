@@ -71,12 +71,14 @@ describe.skipIf(mongo === undefined)(`pets that are looked up at once in MongoDB
   it('are found beside those that are not there', async () => {
     const database = await emptyDatabase();
     const [first, second] = await fill(database, 2);
-    const { repository } = await openRepository(database.url);
+    const { repository, sent } = await openRepository(database.url);
 
     const ids = [1n, 3n, -1n, 0n, 2n, 2n ** 63n - 1n];
     const found = await Promise.all(ids.map((id) => repository.findById(id)));
 
     expect(found).toStrictEqual([first, undefined, undefined, undefined, second, undefined]);
+    // Misses are confirmed and looked up again, together.
+    expect(sent('find')).toBe(3);
   });
 
   it('are found beside a damaged one, which fails only for those who ask for it', async () => {
