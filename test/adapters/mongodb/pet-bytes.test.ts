@@ -15,6 +15,8 @@ it.each<readonly [unknown, bigint | undefined]>([
   [Long.fromBigInt(MAX_PET_ID + 1n), undefined],
   [new Int32(7), undefined],
   ['7', undefined],
+  // As long as a long.
+  [new Date(7), undefined],
 ])('the bytes of a document with the _id %s have the id %s', (_id, id) => {
   expect(petIdIn(bytesOf(_id))).toBe(id);
 });
