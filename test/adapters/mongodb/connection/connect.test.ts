@@ -1,8 +1,15 @@
 import type { MongoClient } from 'mongodb';
 import { MongoError } from 'mongodb';
-import { expect, it } from 'vitest';
-import { toSetupError } from '../../../../src/adapters/mongodb/connection/connect.ts';
+import { expect, it, onTestFinished } from 'vitest';
+import { connect, toSetupError } from '../../../../src/adapters/mongodb/connection/connect.ts';
 import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
+import type { ConnectionEvent } from '../../../../src/application/ports/storage-meter.ts';
+import { addressOf, throughPort, withOptions } from '../../../support/mongo-database.ts';
+import { sharedMongo } from '../../../support/mongodb.ts';
+import { TcpProxy } from '../../../support/tcp-proxy.ts';
+
+const mongo = await sharedMongo();
+const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 const clientOf = (options: object) => ({ options }) as unknown as MongoClient;
 const client = clientOf({ hosts: ['one:1', 'two:2'], dbName: 'shop' });
@@ -34,4 +41,27 @@ it('names a cluster by its service record', () => {
 
 it.each([new TypeError('a bug'), { code: 7 }, undefined])('passes on what is no such error: %s', (error) => {
   expect(toSetupError(client, error)).toBe(error);
+});
+
+it.skipIf(mongo === undefined)(`connects again when a connection takes too long${leftOut}`, async () => {
+  const url = mongo!.url('petstore');
+  const proxy = await new TcpProxy(addressOf(url)).listen();
+  onTestFinished(() => proxy.close());
+  const events: ConnectionEvent[] = [];
+  const meter = {
+    idsAllocated: () => {},
+    insertsCommitted: () => {},
+    connection(event: ConnectionEvent) {
+      events.push(event);
+      if (events.length === 1) proxy.stall();
+      if (event === 'refused') proxy.resume();
+    },
+  };
+
+  const slow = withOptions(throughPort(url, proxy.port), { waitQueueTimeoutMS: 100 });
+  const client = await connect(slow, {}, meter);
+  onTestFinished(() => client.close());
+
+  expect(events).toContain('refused');
+  expect(await client.db().command({ ping: 1 })).toMatchObject({ ok: 1 });
 });
