@@ -74,7 +74,7 @@ describe.skipIf(mongo === undefined)(`an inspector of MongoDB${leftOut}`, () => 
     ...[new Int32(2), -1n, MAX_PET_ID + 1n].map(
       (last) =>
         [
-          `a counter that is ${typeof last} ${last}`,
+          `a counter that is ${typeof last} ${String(last)}`,
           setCounter(last),
           [`${COUNTER}: it must be a long from 0 to 9007199254740991`],
         ] as const,
@@ -125,7 +125,7 @@ describe.skipIf(mongo === undefined)(`an inspector of MongoDB${leftOut}`, () => 
       'an index with another definition',
       async (db) => {
         await drop('rate_limits', 'expire_-1')(db);
-        await db.collection('rate_limits').createIndex({ expire: 1 }, { name: 'expire_-1' });
+        await db.collection('rate_limits').createIndex({ expire: 1 }, { name: 'expire_-1' }, {});
       },
       ['collection "rate_limits": it has an index "expire_-1" with another definition'],
     ],

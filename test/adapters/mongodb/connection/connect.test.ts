@@ -59,9 +59,9 @@ it.skipIf(mongo === undefined)(`connects again when a connection takes too long$
   };
 
   const slow = withOptions(throughPort(url, proxy.port), { waitQueueTimeoutMS: 100 });
-  const client = await connect(slow, {}, meter);
-  onTestFinished(() => client.close());
+  const connected = await connect(slow, {}, meter);
+  onTestFinished(() => connected.close());
 
   expect(events).toContain('refused');
-  expect(await client.db().command({ ping: 1 })).toMatchObject({ ok: 1 });
+  expect(await connected.db().command({ ping: 1 })).toMatchObject({ ok: 1 });
 });
