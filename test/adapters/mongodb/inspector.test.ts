@@ -64,11 +64,18 @@ describe.skipIf(mongo === undefined)(`an inspector of MongoDB${leftOut}`, () => 
     ],
     [
       'a count without an end',
-      add('rate_limits', { _id: 'k' as never, key: 'k', points: 1 }),
-      [`rate limit count "k": ${INVALID}`],
+      add('rate_limits', { _id: Long.fromNumber(7) as never, key: 'k', points: 1 }),
+      [`rate limit count 7: ${INVALID}`],
     ],
     ['a damaged key, which reading reports', add('api_keys', { _id: 'k' as never }), []],
-    ['no counter', (db) => db.collection('counters').deleteMany({}), [`${COUNTER}: it is missing`]],
+    [
+      'no counter, but another one',
+      async (db) => {
+        await db.collection('counters').deleteMany({});
+        await add('counters', { _id: 'other' as never, last: 7n })(db);
+      },
+      [`${COUNTER}: it is missing`],
+    ],
     ['a counter behind', setCounter(1n), [`${COUNTER}: it is 1, less than the greatest id of a pet, 2`]],
     ['a counter ahead', setCounter(MAX_PET_ID), []],
     ...[new Int32(2), -1n, MAX_PET_ID + 1n].map(
@@ -96,6 +103,11 @@ describe.skipIf(mongo === undefined)(`an inspector of MongoDB${leftOut}`, () => 
       ['collection "pets": it has another validator'],
     ],
     [
+      'a weaker validator',
+      modify('pets', { validator: { name: { $type: 'string' } } }),
+      ['collection "pets": it has another validator'],
+    ],
+    [
       'a validator for new documents only',
       modify('pets', { validationLevel: 'moderate' }),
       ['collection "pets": it has another validator'],
@@ -106,20 +118,16 @@ describe.skipIf(mongo === undefined)(`an inspector of MongoDB${leftOut}`, () => 
       ['collection "pets": it has another validator'],
     ],
     [
-      'indexes that are gone',
-      drop('pets', 'status_1__id_1', 'idem.k_1'),
+      'missing indexes, and pets that share a key',
+      async (db) => {
+        await drop('pets', 'status_1__id_1', 'idem.k_1')(db);
+        await setPet1({ idem: idem('key 2') })(db);
+      },
       [
         'collection "pets": it lacks the index "status_1__id_1"',
         'collection "pets": it lacks the index "idem.k_1"',
+        'pets 1, 2: they share an idempotency key',
       ],
-    ],
-    [
-      'pets that share a key',
-      async (db) => {
-        await drop('pets', 'idem.k_1')(db);
-        await setPet1({ idem: idem('key 2') })(db);
-      },
-      ['collection "pets": it lacks the index "idem.k_1"', 'pets 1, 2: they share an idempotency key'],
     ],
     [
       'an index with another definition',
