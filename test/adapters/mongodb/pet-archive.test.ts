@@ -99,7 +99,9 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
   it('rejects with an error that is not an outage', async () => {
     const { url } = await emptyDatabase();
     await using target = await opened(url);
-    const bad = [{ ...archivedPets(1)[0]!, name: 'x'.repeat(256) }];
+    const [there, next] = archivedPets(2);
+    await target.archive.write([there!]);
+    const bad = [there!, { ...next!, name: 'x'.repeat(256) }];
     await expect(target.archive.write(bad)).rejects.toThrow('Document failed validation');
   });
 
