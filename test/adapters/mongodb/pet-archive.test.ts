@@ -101,8 +101,11 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
     await using target = await opened(url);
     const [there, next] = archivedPets(2);
     await target.archive.write([there!]);
-    const bad = [there!, { ...next!, name: 'x'.repeat(256) }];
-    await expect(target.archive.write(bad)).rejects.toThrow('Document failed validation');
+    const bad = { ...next!, name: 'x'.repeat(256) };
+    await expect(target.archive.write([bad])).rejects.toThrow('Document failed validation');
+    await expect(target.archive.write([there!, bad])).rejects.toMatchObject({
+      writeErrors: [{ code: 11_000 }, { code: 121 }],
+    });
   });
 
   it.each(['behind the reader', 'ahead of it'])(
