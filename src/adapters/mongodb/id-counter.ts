@@ -16,16 +16,11 @@ export const VALID_COUNTER = {
 /** Reads what the primary has now, even if a majority does not have it yet. */
 export const LATEST = { readConcern: { level: 'local' } } as const;
 
-/** The last allocated id according to the counter: a number in the range, or 0 for any other value. */
-const LAST_ALLOCATED = {
-  $cond: [
-    {
-      $and: [{ $isNumber: '$last' }, { $gte: ['$last', Long.ZERO] }, { $lte: ['$last', toLong(MAX_PET_ID)] }],
-    },
-    '$last',
-    Long.ZERO,
-  ],
-};
+/**
+ * The last allocated id according to the counter. A value of another type sorts below all numbers, and `$max` ignores it,
+ * or above: https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
+ */
+const LAST_ALLOCATED = { $cond: [{ $lte: ['$last', toLong(MAX_PET_ID)] }, '$last', Long.ZERO] };
 
 /**
  * Creates the counter if it is missing, repairs it if it does not hold an id, and raises it to the highest id in use.

@@ -6,10 +6,11 @@ import { type Pet, PET_STATUSES } from '../../domain/pet.ts';
 import { Batcher } from './batcher.ts';
 import { decodePet, petIdIn } from './pet-bytes.ts';
 import { page, PET_FIELDS, petIds } from './pet-document.ts';
-import { PetsWithoutStatus } from './pets-without-status.ts';
+import { petsWithoutStatus } from './pets-without-status.ts';
 import { STATUS_INDEX } from './schema/collection-plans.ts';
 import type { PetDocument } from './schema/collections.ts';
 import { toBigInt } from './schema/long.ts';
+import { SharedSearch } from './shared-search.ts';
 
 type Found = ReadonlyMap<bigint | undefined, Uint8Array>;
 type PageQuery = PetQuery & { readonly after: bigint };
@@ -17,14 +18,15 @@ type PageQuery = PetQuery & { readonly after: bigint };
 /** Reads pets. Calls share round trips, see {@link Batcher}. It does not retry: it rejects with the driver's errors. */
 export class PetReader {
   readonly #pets: Collection<PetDocument>;
-  readonly #withoutStatus: PetsWithoutStatus;
+  /** As they were a second ago at most. */
+  readonly #withoutStatus: SharedSearch<readonly bigint[]>;
   readonly #lookups = new Batcher((ids: readonly Long[]) => this.#findAll(ids));
   /** By query, while a call waits for it. */
   readonly #pages = new Map<string, Batcher<PageQuery, readonly Pet[]>>();
 
   constructor(pets: Collection<PetDocument>) {
     this.#pets = pets;
-    this.#withoutStatus = new PetsWithoutStatus(pets);
+    this.#withoutStatus = new SharedSearch(() => petsWithoutStatus(pets));
   }
 
   /** @returns the pet as bytes for {@link decodePet} */
@@ -68,7 +70,7 @@ export class PetReader {
     const found = await this.#findBytes(filter, { ...page(limit), ...hint });
     const parse = () => Object.freeze(parseStoredPage(found, after, decodePet));
     if (status === undefined) return parse();
-    const leftOut = (await this.#withoutStatus.ids()).find((id) => id > after);
+    const leftOut = (await this.#withoutStatus.result()).find((id) => id > after);
     return leftOut === undefined ? parse() : refuseToPass(leftOut, limit, parse);
   }
 

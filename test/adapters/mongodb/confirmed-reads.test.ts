@@ -167,53 +167,6 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
     expect(await reading).toStrictEqual([[pet], aKey(), pet]);
   }, 60_000);
 
-  it('are unavailable when the new primary cannot confirm in time, and share one confirmation', async () => {
-    const { first, url } = await services();
-    await first.pets.insert(rex);
-    const [next] = await set.secondaries();
-    const { client, db, reads: confirmedReads, commands } = await openClient(url);
-    const hasty = new MongoPetRepository(db, confirmedReads, { timeoutMs: 500 });
-    await hasty.list({ limit: 10 });
-    await holdBack(next!);
-    await first.pets.insert(rex);
-    const { promise: news, resolve } = Promise.withResolvers<void>();
-    client.on('topologyDescriptionChanged', ({ newDescription: { servers } }) => {
-      if (servers.get(next!.address)?.type === 'RSPrimary') resolve();
-    });
-    await elect(next!);
-    await news;
-    commands.length = 0;
-
-    const reads = Array.from({ length: 20 }, () =>
-      hasty.list({ limit: 10 }).catch((error: unknown) => error),
-    );
-    for (const outcome of await Promise.all(reads)) expect(outcome).toBeInstanceOf(StorageUnavailable);
-    expect(commands.filter(isConfirmation)).toHaveLength(1);
-  });
-
-  it('cost one command each while the primary stays', async () => {
-    const { first, pets, confirmations, commands } = await services();
-    const { id } = await first.pets.insert(rex);
-    await pets.list({ limit: 10 });
-    commands.length = 0;
-    await pets.findById(id);
-    await pets.list({ limit: 10 });
-    expect(commands.map(({ commandName }) => commandName)).toStrictEqual(['find', 'find']);
-    expect(confirmations()).toBe(0);
-  });
-
-  it('confirm a miss, with one confirmation for concurrent misses', async () => {
-    const { first, pets, confirmations } = await services();
-    await first.pets.insert(rex);
-    await pets.list({ limit: 10 });
-    const before = confirmations();
-    expect(await pets.findById(99n)).toBeUndefined();
-    expect(confirmations()).toBe(before + 1);
-    const misses = Array.from({ length: 50 }, (_, n) => pets.findById(BigInt(n + 100)));
-    expect(await Promise.all(misses)).toStrictEqual(misses.map(() => undefined));
-    expect(confirmations()).toBeLessThan(before + 30);
-  });
-
   it('do not report a pet as missing on the word of a deposed primary that was frozen', async () => {
     const { first, url } = await services();
     await first.pets.insert(rex);

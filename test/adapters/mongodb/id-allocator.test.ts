@@ -1,10 +1,10 @@
 import { once } from 'node:events';
-import { Decimal128, type Document, Double, Int32, Long, MaxKey, MinKey } from 'mongodb';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { type Collection, Decimal128, type Document, Double, Int32, Long, MaxKey, MinKey } from 'mongodb';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Deadline } from '../../../src/adapters/mongodb/connection/deadline.ts';
 import { IdAllocator } from '../../../src/adapters/mongodb/id-allocator.ts';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
-import { countersOf, petsOf } from '../../../src/adapters/mongodb/schema/collections.ts';
+import type { CounterDocument, PetDocument } from '../../../src/adapters/mongodb/schema/collections.ts';
 import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { MAX_PET_ID, newPet } from '../../../src/domain/pet.ts';
@@ -72,25 +72,6 @@ describe.skipIf(mongo === undefined)(
       await counters.updateOne({ _id: 'pets' }, { $inc: { last: Long.fromString('1000000000000') } });
 
       expect((await repository.insert(rex)).id).toBe(1_000_000_000_002n);
-    });
-
-    it('gives up when other processes change it at every attempt, and goes on with the next call', async () => {
-      const { url } = await emptyDatabase();
-      const { client } = await openRepository(url);
-      const collection = countersOf(client.db());
-      const update = collection.findOneAndUpdate.bind(collection) as (...args: unknown[]) => unknown;
-      let updates = 0;
-      // Another process has changed the counter since: the filter matches nothing.
-      Object.assign(collection, {
-        findOneAndUpdate: (...args: unknown[]) => (++updates <= 4 ? null : update(...args)),
-      });
-      const ids = new IdAllocator(collection, petsOf(client.db()), undefined);
-
-      await expect(ids.next(new Deadline(10_000))).rejects.toThrow(
-        new StorageUnavailable('other processes kept changing the counter of pet ids'),
-      );
-      expect(updates).toBe(4);
-      expect(await ids.next(new Deadline(10_000))).toBe(1n);
     });
 
     it('allocates no id for inserts that have timed out, and stores nothing for them', async () => {
@@ -246,3 +227,95 @@ describe.skipIf(mongo === undefined)(
     });
   },
 );
+
+describe('an allocator of pet ids', () => {
+  const patient = new Deadline(10_000);
+  /** How many ids each update of the counter asks for. */
+  let asked: number[];
+  /** How often the counter was raised to the highest id. */
+  let raises: number;
+  beforeEach(() => {
+    asked = [];
+    raises = 0;
+  });
+
+  /**
+   * @param last the counter
+   * @param replies to the first updates, which change nothing. `null`: the counter does not fit the filter.
+   */
+  function allocator(last: bigint, ...replies: readonly (null | 'no reply')[]): IdAllocator {
+    let counter = last;
+    const waiting = [...replies];
+    const counters = {
+      async findOneAndUpdate(_: unknown, { $inc }: { $inc: { last: Long } }) {
+        asked.push($inc.last.toNumber());
+        const reply = waiting.shift();
+        if (reply === 'no reply') return new Promise(() => {});
+        if (reply === null) return null;
+        if (counter + $inc.last.toBigInt() > MAX_PET_ID) return null;
+        counter += $inc.last.toBigInt();
+        return { last: Long.fromBigInt(counter) };
+      },
+      findOne: async () => (last < 0n ? null : { last: Long.fromBigInt(counter) }),
+      async updateOne() {
+        raises++;
+        counter = 0n;
+      },
+    } as unknown as Collection<CounterDocument>;
+    const pets = { findOne: async () => null } as unknown as Collection<PetDocument>;
+    return new IdAllocator(counters, pets, undefined);
+  }
+
+  it('gives up when other processes change the counter at every attempt, and serves the next call', async () => {
+    const ids = allocator(0n, null, null, null, null);
+
+    await expect(ids.next(patient)).rejects.toThrow(
+      new StorageUnavailable('other processes kept changing the counter of pet ids'),
+    );
+    expect(asked).toStrictEqual([1, 1, 1, 1]);
+    expect(await ids.next(patient)).toBe(1n);
+  });
+
+  it('raises a counter once that does not hold an id', async () => {
+    const ids = allocator(-1n, null);
+
+    expect([await ids.next(patient), await ids.next(patient)]).toStrictEqual([1n, 2n]);
+    expect(raises).toBe(1);
+  });
+
+  it('gives the last ids to the first callers', async () => {
+    const ids = allocator(MAX_PET_ID - 3n);
+
+    expect(await Promise.allSettled(Array.from({ length: 4 }, () => ids.next(patient)))).toStrictEqual([
+      { status: 'fulfilled', value: MAX_PET_ID - 2n },
+      { status: 'fulfilled', value: MAX_PET_ID - 1n },
+      { status: 'fulfilled', value: MAX_PET_ID },
+      { status: 'rejected', reason: new PetIdsExhausted() },
+    ]);
+    // One update for the first caller, then one for the others: with three ids, and with the two that are left.
+    expect(asked).toStrictEqual([1, 3, 2, 1]);
+  });
+
+  it('refuses a caller whose deadline has passed, without an update', async () => {
+    const ids = allocator(0n);
+
+    await expect(ids.next(new Deadline(0))).rejects.toThrow(
+      new StorageUnavailable('no pet id was allocated in time'),
+    );
+    expect(asked).toStrictEqual([]);
+  });
+
+  it('abandons an update after five seconds, and leaves no timer behind', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const ids = allocator(0n, 'no reply');
+    const waiting = [ids.next(patient), ids.next(patient)];
+    await vi.advanceTimersByTimeAsync(4_999);
+    expect(asked).toStrictEqual([1]);
+    await vi.advanceTimersByTimeAsync(1);
+
+    expect(await Promise.all(waiting)).toStrictEqual([1n, 2n]);
+    expect(asked).toStrictEqual([1, 2]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

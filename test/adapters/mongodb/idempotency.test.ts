@@ -3,6 +3,7 @@ import { StorageUnavailable } from '../../../src/application/ports/storage-error
 import { newPet } from '../../../src/domain/pet.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import { failCommand } from '../../support/fail-point.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
 import {
   addressOf,
   freshDatabase,
@@ -63,6 +64,22 @@ describe.skipIf(none)(`an idempotent insert into MongoDB${none ? ' (left out: no
 
     expect(again).toStrictEqual({ pet: { id: 1n, ...rex }, replayed: true });
     expect(await pets.countDocuments()).toBe(1);
+  });
+
+  it('does not wait long for an earlier one whose look at the indexes does not return', async () => {
+    const { advance } = fakeClock();
+    const { url } = await freshDatabase(mongo);
+    const proxy = await new TcpProxy(addressOf(url)).listen();
+    onTestFinished(() => proxy.close());
+    const { repository } = await openRepository(throughPort(url, proxy.port));
+    const held = proxy.hold('listIndexes');
+    const early = repository.insertOnce(rex, idempotencyFor('a'));
+    const release = await held;
+    advance(1_000);
+
+    expect(await repository.insertOnce(rex, idempotencyFor('b'))).toMatchObject({ pet: { id: 1n } });
+    release();
+    expect(await early).toMatchObject({ pet: { id: 2n } });
   });
 
   it('waits until the pet with its key is durable', async () => {

@@ -99,8 +99,13 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
   it('rejects with an error that is not an outage', async () => {
     const { url } = await emptyDatabase();
     await using target = await opened(url);
-    const bad = [{ ...archivedPets(1)[0]!, name: 'x'.repeat(256) }];
-    await expect(target.archive.write(bad)).rejects.toThrow('Document failed validation');
+    const [there, next] = archivedPets(2);
+    await target.archive.write([there!]);
+    const bad = { ...next!, name: 'x'.repeat(256) };
+    await expect(target.archive.write([bad])).rejects.toThrow('Document failed validation');
+    await expect(target.archive.write([there!, bad])).rejects.toMatchObject({
+      writeErrors: [{ code: 11_000 }, { code: 121 }],
+    });
   });
 
   it.each(['behind the reader', 'ahead of it'])(

@@ -1,5 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type MongoClient, type MongoClientOptions, MongoError, MongoServerSelectionError } from 'mongodb';
+import {
+  type MongoClient,
+  type MongoClientOptions,
+  MongoError,
+  MongoNetworkError,
+  MongoServerSelectionError,
+} from 'mongodb';
 import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../../application/ports/storage-meter.ts';
 import { createClient } from './create-client.ts';
@@ -20,23 +26,41 @@ export async function connect(
   overrides: MongoClientOptions = {},
   meter?: StorageMeter,
 ): Promise<MongoClient> {
-  const client = createClient(url, overrides);
-  if (meter !== undefined) reportConnections(client, meter);
-  const discovery = new ServerDiscovery(client);
-  try {
-    await Promise.race([client.connect(), discovery.failed]);
-    if (client.options.directConnection) await waitForPrimary(client);
-    return client;
-  } catch (error) {
-    await client.close();
-    if (!(error instanceof MongoServerSelectionError)) throw toSetupError(client, error);
-    // The driver's message mentions one server at most.
-    throw new StorageSetupError(`MongoDB at ${locationOf(client)}: no primary: ${discovery.describe()}`, {
-      cause: error,
-    });
-  } finally {
-    discovery.stop();
+  const startedAtMs = performance.now();
+  for (;;) {
+    const client = createClient(url, overrides);
+    if (meter !== undefined) reportConnections(client, meter);
+    const discovery = new ServerDiscovery(client);
+    try {
+      await Promise.race([client.connect(), discovery.failed]);
+      if (client.options.directConnection) await waitForPrimary(client);
+      return client;
+    } catch (error) {
+      await client.close();
+      const isLate = performance.now() - startedAtMs > client.options.serverSelectionTimeoutMS;
+      if (isLate || !isInterruption(error)) throw describe(client, discovery, error);
+    } finally {
+      discovery.stop();
+    }
+    await sleep(PRIMARY_POLL_INTERVAL_MS);
   }
+}
+
+/** Whether a server was found, but a connection to it was lost or took too long. The driver does not try again. */
+function isInterruption(error: unknown): boolean {
+  // The driver does not export the class of the second.
+  return (
+    error instanceof MongoNetworkError ||
+    (error instanceof MongoError && error.name === 'MongoWaitQueueTimeoutError')
+  );
+}
+
+function describe(client: MongoClient, discovery: ServerDiscovery, error: unknown): unknown {
+  if (!(error instanceof MongoServerSelectionError)) return toSetupError(client, error);
+  // The driver's message mentions one server at most.
+  return new StorageSetupError(`MongoDB at ${locationOf(client)}: no primary: ${discovery.describe()}`, {
+    cause: error,
+  });
 }
 
 /**

@@ -114,19 +114,6 @@ describe.skipIf(mongo === undefined)(`a MongoDB that does not fit the connection
     },
   );
 
-  it('is described by the name of its replica set when another host cannot be reached', async () => {
-    const closed = await listening(() => {});
-    await closed.close();
-    const hosts = `${address()},127.0.0.1:${closed.port}`;
-    const { line } = await refusal(
-      urlOf(hosts, { replicaSet: 'rs0', serverSelectionTimeoutMS: `${PATIENCE_MS}` }),
-    );
-
-    expect(line).toContain('is the primary of the replica set "');
-    expect(line).toContain('", but the connection string asks for replicaSet=rs0');
-    expect(line).toContain(`127.0.0.1:${closed.port} cannot be used: connect ECONNREFUSED`);
-  });
-
   it('is refused when it does not speak TLS', async () => {
     const { line } = await refusal(
       urlOf(address(), { tls: true, serverSelectionTimeoutMS: `${PATIENCE_MS}` }),

@@ -1,0 +1,240 @@
+import { EventEmitter } from 'node:events';
+import { setImmediate as turn } from 'node:timers/promises';
+import { type Db, MongoServerError } from 'mongodb';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { ConfirmedReads } from '../../../src/adapters/mongodb/confirmed-reads.ts';
+
+const TIMEOUT_MS = 10_000;
+const NOT_A_REPLICA_SET = new MongoServerError({ message: 'not a replica set', code: 123 });
+const STEPPED_DOWN = new MongoServerError({ message: 'stepped down', code: 10_107 });
+
+type Server = { readonly address: string; readonly type: string; readonly setName: string | null };
+
+/** Members of a set: the primary, then those with these types. */
+const members = (primary: string, ...others: readonly string[]): Server[] => [
+  { address: primary.split(' ')[0]!, type: 'RSPrimary', setName: 'rs', ...electedIn(primary) },
+  ...others.map((type, n) => ({ address: `other-${n}`, type, setName: type === 'Unknown' ? null : 'rs' })),
+];
+const electedIn = (primary: string) => ({ electionId: { toHexString: () => primary.split(' ')[1] } });
+const WHOLE = ['RSSecondary', 'RSSecondary'] as const;
+
+/** What the driver tells, and the confirmations that it is asked for. The test answers those. */
+class DriverModel {
+  readonly client = new EventEmitter();
+  readonly confirmations: (PromiseWithResolvers<unknown> & { readonly args: unknown })[] = [];
+  readonly reads = new ConfirmedReads(this as unknown as Db);
+  #servers: readonly Server[] = [];
+  #answered = 0;
+
+  collection(): object {
+    return {
+      findOne: (...args: unknown[]) => {
+        const confirmation = { ...Promise.withResolvers<unknown>(), args };
+        this.confirmations.push(confirmation);
+        return confirmation.promise;
+      },
+    };
+  }
+
+  sees(servers: readonly Server[]): void {
+    const [previousDescription, newDescription] = [this.#servers, servers].map((all) => ({
+      servers: new Map(all.map((server) => [server.address, server])),
+    }));
+    this.#servers = servers;
+    this.client.emit('topologyDescriptionChanged', { previousDescription, newDescription });
+  }
+
+  hasBegun(confirmations: number): Promise<void> {
+    const check = () => {
+      if (this.confirmations.length < confirmations) throw new Error('no confirmation has begun');
+    };
+    return vi.waitFor(check, { interval: 1 });
+  }
+
+  /** The next confirmation succeeds, or fails with the error. */
+  async confirm(error?: Error): Promise<void> {
+    await this.hasBegun(this.#answered + 1);
+    const { resolve, reject } = this.confirmations[this.#answered++]!;
+    if (error === undefined) resolve(null);
+    else reject(error);
+  }
+}
+
+let driver: DriverModel;
+beforeEach(() => {
+  driver = new DriverModel();
+  // Retries pause for a millisecond.
+  vi.spyOn(Math, 'random').mockReturnValue(0);
+});
+afterEach(() => void vi.restoreAllMocks());
+
+const read = <T>(work: () => Promise<T>, isMiss?: (result: T) => boolean) =>
+  driver.reads.read(TIMEOUT_MS, work, isMiss);
+
+/** A primary that one read has confirmed. */
+async function confirmed(): Promise<void> {
+  const first = read(async () => 'first');
+  await driver.confirm();
+  await first;
+}
+
+it('confirms the primary before the first read, with a linearizable read, and not again', async () => {
+  const work = vi.fn<() => Promise<string>>(async () => 'pets');
+  const reading = read(work);
+  await turn();
+  expect(work).not.toHaveBeenCalled();
+  await driver.confirm();
+
+  expect(await reading).toBe('pets');
+  expect(await read(work)).toBe('pets');
+  expect(driver.confirmations.map(({ args }) => args)).toStrictEqual([
+    [
+      { _id: 'pets' },
+      { readPreference: 'primary', readConcern: { level: 'linearizable' }, maxTimeMS: 2_000 },
+    ],
+  ]);
+  expect(work).toHaveBeenCalledTimes(2);
+});
+
+it('shares the next confirmation between the reads that begin during one', async () => {
+  const first = read(async () => 1);
+  await turn();
+  const later = [read(async () => 2), read(async () => 3)];
+  await turn();
+  expect(driver.confirmations).toHaveLength(1);
+  await driver.confirm();
+  expect(await first).toBe(1);
+  await driver.confirm();
+
+  expect(await Promise.all(later)).toStrictEqual([2, 3]);
+  expect(driver.confirmations).toHaveLength(2);
+});
+
+it('confirms again when a confirmation fails', async () => {
+  const reading = read(async () => 'pets');
+  await driver.confirm(STEPPED_DOWN);
+  await driver.confirm();
+
+  expect(await reading).toBe('pets');
+});
+
+it('abandons a confirmation after four seconds', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const reading = read(async () => 'pets');
+    await turn();
+    vi.advanceTimersByTime(3_999);
+    await turn();
+    expect(driver.confirmations).toHaveLength(1);
+    vi.advanceTimersByTime(1);
+    vi.useRealTimers();
+    await driver.hasBegun(2);
+    driver.confirmations[1]!.resolve(null);
+
+    expect(await reading).toBe('pets');
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+it('confirms a miss, and reads again', async () => {
+  await confirmed();
+  const isMiss = (result: number) => result === 1;
+  let reads = 0;
+  const found = read(async () => ++reads, isMiss);
+  await driver.confirm();
+  expect(await found).toBe(2);
+
+  // No miss.
+  expect(await read(async () => ++reads, isMiss)).toBe(3);
+  expect(driver.confirmations).toHaveLength(2);
+});
+
+it('confirms a miss once, if the primary was confirmed for this read', async () => {
+  const work = vi.fn<() => Promise<void>>(async () => {});
+  const missing = read(work, () => true);
+  await driver.confirm();
+
+  expect(await missing).toBeUndefined();
+  expect(work).toHaveBeenCalledOnce();
+  expect(driver.confirmations).toHaveLength(1);
+});
+
+it('does not confirm the misses of a standalone server', async () => {
+  const first = read(async () => 'first');
+  await driver.confirm(NOT_A_REPLICA_SET);
+  await first;
+
+  expect(
+    await read(
+      async () => undefined,
+      () => true,
+    ),
+  ).toBeUndefined();
+  expect(driver.confirmations).toHaveLength(1);
+});
+
+it.each([
+  ['of another member', 'a 1', 'b 2', 2],
+  ['of the same member in another term', 'a 1', 'a 3', 2],
+  ['that is still the same', 'a 1', 'a 1', 1],
+])('confirms a primary %s', async (_, before, after, confirmations) => {
+  driver.sees(members(before, ...WHOLE));
+  await confirmed();
+  driver.sees(members(after, ...WHOLE));
+
+  const reading = read(async () => 'pets');
+  if (confirmations === 2) await driver.confirm();
+  expect(await reading).toBe('pets');
+  expect(driver.confirmations).toHaveLength(confirmations);
+});
+
+it('knows from the first event which primary it has confirmed', async () => {
+  await confirmed();
+  const [primary, ...others] = members('a 1', ...WHOLE);
+  const before = { servers: new Map([[primary!.address, primary]]) };
+  const after = { servers: new Map([primary!, ...others].map((server) => [server.address, server])) };
+  driver.client.emit('topologyDescriptionChanged', { previousDescription: before, newDescription: after });
+
+  expect(await read(async () => 'pets')).toBe('pets');
+});
+
+it('retries a read during which the primary changes', async () => {
+  driver.sees(members('a 1', ...WHOLE));
+  await confirmed();
+  const results = ['stale', 'pets'];
+  const work = vi.fn<() => Promise<string | undefined>>(async () => {
+    if (results.length === 2) driver.sees(members('b 2', ...WHOLE));
+    return results.shift();
+  });
+  const reading = read(work);
+  await driver.confirm();
+
+  expect(await reading).toBe('pets');
+  expect(work).toHaveBeenCalledTimes(2);
+});
+
+it.each<readonly [string, readonly Server[], boolean]>([
+  ['one of three', members('a 1', 'Unknown', 'Unknown'), true],
+  ['one of three, and one that may be the primary', members('a 1', 'PossiblePrimary', 'Unknown'), true],
+  ['two of three', members('a 1', 'RSSecondary', 'Unknown'), false],
+  ['two of four', members('a 1', 'RSSecondary', 'Unknown', 'Unknown'), true],
+  ['three of four', members('a 1', 'RSSecondary', 'RSSecondary', 'Unknown'), false],
+  ['all but the primary', members('a 1', ...WHOLE).slice(1), true],
+  ['no member', [{ address: 'a', type: 'Unknown', setName: null }], false],
+  ['a mongos', [{ address: 'a', type: 'Mongos', setName: null }], false],
+])('confirms every read while it sees too few members: %s', async (_, servers, isConfirmed) => {
+  driver.sees(members('a 1', ...WHOLE));
+  await confirmed();
+  driver.sees(servers);
+
+  for (const result of ['miss', 'second']) {
+    const reading = read(
+      async () => result,
+      (found) => isConfirmed && found === 'miss',
+    );
+    if (isConfirmed) await driver.confirm();
+    expect(await reading).toBe(result);
+  }
+  expect(driver.confirmations).toHaveLength(isConfirmed ? 3 : 1);
+});

@@ -1,0 +1,152 @@
+import { type Db, type Document, Int32, Long, ObjectId } from 'mongodb';
+import { describe, expect, it } from 'vitest';
+import { MongoInspector } from '../../../src/adapters/mongodb/inspector.ts';
+import { toPetDocument } from '../../../src/adapters/mongodb/pet-document.ts';
+import { MAX_PET_ID } from '../../../src/domain/pet.ts';
+import { anArchivedPet, idempotencyFor } from '../../support/archived-pets.ts';
+import { databasePool, freshDatabase, openClient, type TestDatabase } from '../../support/mongo-database.ts';
+import { sharedMongo } from '../../support/mongodb.ts';
+
+const mongo = await sharedMongo();
+const emptyDatabase = databasePool(() => mongo!);
+const leftOut = mongo === undefined ? ' (left out: no server)' : '';
+
+const UNCHECKED = { bypassDocumentValidation: true } as const;
+const INVALID = 'the validator does not accept it';
+const COUNTER = 'counter of pet ids';
+const idem = (key: string) => toPetDocument(anArchivedPet({ id: 1n }), idempotencyFor(key)).idem;
+
+/** The findings about a database with the pets 1 and 2, after some damage. */
+async function findings({ url, db, counters }: TestDatabase, damage: (db: Db) => Promise<unknown>) {
+  const pets = [1n, 2n].map((id) => toPetDocument(anArchivedPet({ id }), idempotencyFor(`key ${id}`)));
+  await db.collection('pets').insertMany(pets as Document[]);
+  await counters.updateOne({ _id: 'pets' }, { $set: { last: 2n } });
+  await damage(db);
+  const opened = await openClient(url);
+  const found = await Array.fromAsync(new MongoInspector(opened.db, opened.reads).findings());
+  return found.map(({ about, problem }) => `${about}: ${problem}`);
+}
+
+const nothing = async () => {};
+const add =
+  (name: string, ...documents: Document[]) =>
+  (db: Db) =>
+    db.collection(name).insertMany(documents, UNCHECKED);
+const setPet1 = (fields: Document) => (db: Db) =>
+  db.collection<{ _id: bigint }>('pets').updateOne({ _id: 1n }, { $set: fields }, UNCHECKED);
+const setCounter = (last: unknown) => (db: Db) =>
+  db.collection<{ _id: string }>('counters').updateOne({ _id: 'pets' }, { $set: { last } });
+const modify = (collMod: string, how: Document) => (db: Db) => db.command({ collMod, ...how });
+const drop =
+  (collection: string, ...indexes: string[]) =>
+  async (db: Db) => {
+    for (const index of indexes) await db.collection(collection).dropIndex(index);
+  };
+
+describe.skipIf(mongo === undefined)(`an inspector of MongoDB${leftOut}`, () => {
+  it.each<readonly [string, (db: Db) => Promise<unknown>, readonly string[]]>([
+    ['a sound database', nothing, []],
+    ['a pet that reading reports', setPet1({ name: 7 }), []],
+    ['an invalid token of an insert', setPet1({ op: 'x' }), [`pet 1: ${INVALID}`]],
+    [
+      'documents that are not pets',
+      add(
+        'pets',
+        { _id: new ObjectId('0123456789abcdef01234567') },
+        { _id: Long.ZERO as never },
+        { _id: 'x'.repeat(200) as never },
+      ),
+      [
+        `pet {"$oid":"0123456789abcdef01234567"}: ${INVALID}`,
+        `pet 0: ${INVALID}`,
+        `pet "${'x'.repeat(99)}: ${INVALID}`,
+      ],
+    ],
+    [
+      'a count without an end',
+      add('rate_limits', { _id: Long.fromNumber(7) as never, key: 'k', points: 1 }),
+      [`rate limit count 7: ${INVALID}`],
+    ],
+    ['a damaged key, which reading reports', add('api_keys', { _id: 'k' as never }), []],
+    [
+      'no counter, but another one',
+      async (db) => {
+        await db.collection('counters').deleteMany({});
+        await add('counters', { _id: 'other' as never, last: 7n })(db);
+      },
+      [`${COUNTER}: it is missing`],
+    ],
+    ['a counter behind', setCounter(1n), [`${COUNTER}: it is 1, less than the greatest id of a pet, 2`]],
+    ['a counter ahead', setCounter(MAX_PET_ID), []],
+    ...[new Int32(2), -1n, MAX_PET_ID + 1n].map(
+      (last) =>
+        [
+          `a counter that is ${typeof last} ${String(last)}`,
+          setCounter(last),
+          [`${COUNTER}: it must be a long from 0 to 9007199254740991`],
+        ] as const,
+    ),
+  ])('finds what is wrong with the documents: %s', async (_, damage, expected) => {
+    expect(await findings(await emptyDatabase(), damage)).toStrictEqual(expected);
+  });
+
+  it('accepts a counter of 0 while there is no pet', async () => {
+    const damage = (db: Db) => Promise.all([db.collection('pets').deleteMany({}), setCounter(0n)(db)]);
+    expect(await findings(await emptyDatabase(), damage)).toStrictEqual([]);
+  });
+
+  it.each<readonly [string, (db: Db) => Promise<unknown>, readonly string[]]>([
+    ['a missing collection', (db) => db.dropCollection('api_keys'), ['collection "api_keys": it is missing']],
+    [
+      'a validator that is gone',
+      modify('pets', { validator: {} }),
+      ['collection "pets": it has another validator'],
+    ],
+    [
+      'a weaker validator',
+      modify('pets', { validator: { name: { $type: 'string' } } }),
+      ['collection "pets": it has another validator'],
+    ],
+    [
+      'a validator for new documents only',
+      modify('pets', { validationLevel: 'moderate' }),
+      ['collection "pets": it has another validator'],
+    ],
+    [
+      'a validator that only warns',
+      modify('pets', { validationAction: 'warn' }),
+      ['collection "pets": it has another validator'],
+    ],
+    [
+      'missing indexes, and pets that share a key',
+      async (db) => {
+        await drop('pets', 'status_1__id_1', 'idem.k_1')(db);
+        await setPet1({ idem: idem('key 2') })(db);
+      },
+      [
+        'collection "pets": it lacks the index "status_1__id_1"',
+        'collection "pets": it lacks the index "idem.k_1"',
+        'pets 1, 2: they share an idempotency key',
+      ],
+    ],
+    [
+      'an index with another definition',
+      async (db) => {
+        await drop('rate_limits', 'expire_-1')(db);
+        await db.collection('rate_limits').createIndex({ expire: 1 }, { name: 'expire_-1' }, {});
+      },
+      ['collection "rate_limits": it has an index "expire_-1" with another definition'],
+    ],
+  ])('finds what is wrong with the schema: %s', async (_, damage, expected) => {
+    expect(await findings(await freshDatabase(mongo!), damage)).toStrictEqual(expected);
+  });
+
+  it('compares the numbers of a validator by value', async () => {
+    const database = await freshDatabase(mongo!);
+    const [info] = await database.db.listCollections({ name: 'pets' }, { nameOnly: false }).toArray();
+    const { validator }: Document = info!.options!;
+    validator.$jsonSchema.properties.name.maxLength = 255n;
+    const damage = modify('pets', { validator });
+    expect(await findings(database, damage)).toStrictEqual([]);
+  });
+});

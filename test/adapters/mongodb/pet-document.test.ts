@@ -1,0 +1,118 @@
+import { Decimal128, Double, Int32, Long, Timestamp, UUID } from 'mongodb';
+import { describe, expect, it } from 'vitest';
+import {
+  hasPetId,
+  isWrittenBy,
+  page,
+  petIds,
+  type StoredPetDocument,
+  toArchivedPet,
+  toPet,
+  toPetDocument,
+} from '../../../src/adapters/mongodb/pet-document.ts';
+import { MAX_PET_ID } from '../../../src/domain/pet.ts';
+import { anArchivedPet, idempotencyFor } from '../../support/archived-pets.ts';
+
+const rex = anArchivedPet({ id: 3n });
+const idempotency = idempotencyFor('a');
+const idem = { k: idempotency.key, fp: idempotency.fingerprint };
+const document: StoredPetDocument = {
+  _id: Long.fromNumber(3),
+  name: 'Rex',
+  categoryId: Long.fromNumber(7),
+  status: 'available',
+};
+
+const STATUS = 'status must be one of available, pending, sold';
+const INT64 = 'categoryId must be a signed 64-bit integer';
+const TEXT = 'name must be a string';
+const KEY = 'idempotency key must be 64 lower-case hex digits';
+const FINGERPRINT = 'fingerprint must be 64 lower-case hex digits';
+
+describe('the document of a pet', () => {
+  it('has the fields of the pet only, and what a retry needs', () => {
+    const op = new UUID();
+    expect(toPetDocument(rex, undefined)).toStrictEqual(document);
+    expect(toPetDocument(rex, idempotency, op)).toStrictEqual({ ...document, op, idem });
+  });
+
+  it('becomes the same pet again', () => {
+    expect(toPet({ ...document, idem })).toStrictEqual(rex);
+    expect(toArchivedPet(document)).toStrictEqual(rex);
+    expect(toArchivedPet({ ...document, idem })).toStrictEqual({ ...rex, idempotency });
+  });
+
+  it.each<readonly [string, StoredPetDocument, string]>([
+    ['an unknown status', { status: 'sole' }, STATUS],
+    ['a status with a quotation mark', { status: 'sold"' }, STATUS],
+    ['no status', { status: undefined }, STATUS],
+    ['a status of another type', { status: ['sold'] }, STATUS],
+    ['no name', { name: undefined }, TEXT],
+    ['null for a name', { name: null }, TEXT],
+    ['an empty name', { name: '' }, 'name must not be empty'],
+    ['a long name', { name: 'x'.repeat(256) }, 'name must be at most 255 characters long'],
+    ['an object for a name', { name: { toString: 'Rex' } }, TEXT],
+    ['a NUL', { name: 'R\0x' }, 'name must not contain control characters (U+0000 to U+001F, U+007F)'],
+    ['no category', { categoryId: undefined }, INT64],
+    ['a category that is an int32', { categoryId: new Int32(7) }, INT64],
+    ['a category that is a double', { categoryId: new Double(7) }, INT64],
+    ['a category that is a decimal', { categoryId: Decimal128.fromString('7') }, INT64],
+    ['a category that is a timestamp', { categoryId: new Timestamp(7n) }, INT64],
+    ['a category that is a string', { categoryId: '7' }, INT64],
+  ])('is refused with %s', (_, fields, problem) => {
+    expect(() => toPet({ ...document, ...fields })).toThrow(
+      expect.objectContaining({ kind: 'damaged-pet', id: 3n, problem }),
+    );
+  });
+
+  it.each<readonly [string, unknown, string]>([
+    ['no fingerprint', { k: idem.k }, FINGERPRINT],
+    ['a fingerprint of another type', { ...idem, fp: 7 }, FINGERPRINT],
+    ['no key', { fp: idem.fp }, KEY],
+    ['a string for both', 'x', KEY],
+    ['null for both', null, KEY],
+  ])('is refused by an archive with a damaged idempotency key: %s', (_, damaged, problem) => {
+    expect(() => toArchivedPet({ ...document, idem: damaged })).toThrow(
+      expect.objectContaining({ kind: 'damaged-pet', id: 3n, problem }),
+    );
+  });
+
+  it('tells which insert wrote it', () => {
+    const op = new UUID();
+    expect(isWrittenBy(op, { ...document, op: new UUID(op.toString()) })).toBe(true);
+    for (const other of [new UUID(), undefined, op.toString()]) {
+      expect(isWrittenBy(op, { ...document, op: other })).toBe(false);
+    }
+  });
+
+  it.each<readonly [unknown, boolean]>([
+    [Long.fromNumber(1), true],
+    [Long.fromBigInt(MAX_PET_ID), true],
+    [Long.ZERO, false],
+    [Long.fromNumber(-1), false],
+    [Long.fromBigInt(MAX_PET_ID + 1n), false],
+    [new Timestamp(7n), false],
+    [new Int32(7), false],
+    [7, false],
+    ['7', false],
+    [undefined, false],
+  ])('may be that of a pet if its _id is %s: %s', (_id, expected) => {
+    expect(hasPetId({ ...document, _id })).toBe(expected);
+  });
+});
+
+describe('a query for pets', () => {
+  const ids = (after: bigint, upTo: bigint) => ({
+    _id: { $gt: Long.fromBigInt(after), $lte: Long.fromBigInt(upTo), $type: 'long' },
+  });
+
+  it('is for the ids that a pet can have, whatever the range', () => {
+    expect(petIds({})).toStrictEqual(ids(0n, MAX_PET_ID));
+    expect(petIds({ after: 5n, upTo: 9n })).toStrictEqual(ids(5n, 9n));
+    expect(petIds({ after: -5n, upTo: MAX_PET_ID + 1n })).toStrictEqual(ids(0n, MAX_PET_ID));
+  });
+
+  it('takes one round trip for a page, which is in order', () => {
+    expect(page(150)).toStrictEqual({ sort: { _id: 1 }, limit: 150, batchSize: 150, singleBatch: true });
+  });
+});
