@@ -293,20 +293,30 @@ describe.skipIf(mongo === undefined)(`a worker that ends${leftOut}`, LONG, () =>
     const url = await service.url();
     const agent = new Agent({ keepAlive: false });
     const statuses = new Map<unknown, number>();
-    const restarts = new AbortController();
-    const clients = Array.from({ length: 8 }, async () => {
-      while (!restarts.signal.aborted) {
-        const outcome = await askOnce(`${url}/livez`, { agent }).then(({ status }) => status, String);
-        statuses.set(outcome, (statuses.get(outcome) ?? 0) + 1);
-      }
-    });
+    const request = async () => {
+      const outcome = await askOnce(`${url}/livez`, { agent }).then(({ status }) => status, String);
+      statuses.set(outcome, (statuses.get(outcome) ?? 0) + 1);
+    };
+    /** Clients send requests without a pause until the work is done. */
+    const underLoad = async (work: () => Promise<unknown>) => {
+      const over = new AbortController();
+      const clients = Array.from({ length: 8 }, async () => {
+        while (!over.signal.aborted) await request();
+      });
+      await request();
+      await work();
+      over.abort();
+      await Promise.all(clients);
+    };
     for (let restart = 0; restart < RESTARTS; restart++) {
       const pids = await workersOf(service, 2 + restart);
-      process.kill(pids[restart]!, 'SIGTERM');
+      await underLoad(async () => {
+        process.kill(pids[restart]!, 'SIGTERM');
+        await service.loggedTimes(restart + 1, 'a worker has ended; another one follows');
+        // Once also while another one begins to listen. It starts slowly under load.
+        if (restart + 1 === RESTARTS) await workersOf(service, 2 + RESTARTS);
+      });
     }
-    await workersOf(service, 2 + RESTARTS);
-    restarts.abort();
-    await Promise.all(clients);
     expect([...statuses.keys()]).toStrictEqual([200]);
     expect(statuses.get(200)).toBeGreaterThan(100);
   });
