@@ -1,12 +1,13 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
-/** Files whose tests leave no state in their process. They share processes, which saves their imports. */
-const SHARED = [
+/** Files whose tests leave no state in their process. They share processes, which saves starts and imports. */
+const TOGETHER = [
   'domain',
   'application',
-  'adapters/{http,json,memory,ndjson,tokens}',
-  'main/config',
+  'adapters/{http,json,memory,metrics,mongodb,ndjson,sqlite,tokens}',
+  'main/{command-line,config,log,service}',
+  'damage',
   'failure',
   'fuzz',
   'soak',
@@ -23,10 +24,11 @@ export default defineConfig({
     // Many tests wait for processes and sockets, not for a core.
     maxWorkers: Math.max(3, availableParallelism()),
     coverage: { provider: 'v8', include: ['src/**'] },
+    // vitest begins them in the order of their names. The many short files come last: no core waits for a long one.
     projects: [
-      { extends: true, test: { name: 'isolated', include: ['test/**/*.test.ts'], exclude: SHARED } },
-      { extends: true, test: { name: 'shared', include: SHARED, isolate: false } },
+      { extends: true, test: { name: 'isolated', include: ['test/**/*.test.ts'], exclude: TOGETHER } },
       { extends: true, test: { name: 'tls', include: OVER_TLS, isolate: false, env: { TEST_TLS: 'true' } } },
+      { extends: true, test: { name: 'together', include: TOGETHER, isolate: false } },
     ],
     // A test without an assertion proves nothing.
     expect: { requireAssertions: true },

@@ -6,9 +6,9 @@ import { describeVariables } from '../src/main/config/variables.ts';
 import { type Block, blocksOf, readDocument } from './support/document.ts';
 import { freshDatabase } from './support/mongo-database.ts';
 import { sharedMongo } from './support/mongodb.ts';
-import { type Program, ROOT, run } from './support/process.ts';
+import { type Program, ROOT, run, SERVICE } from './support/process.ts';
 
-/** Each command starts npm and Node, which takes seconds on a busy machine. */
+/** Each command starts Node, which takes a second on a busy machine. */
 const MANY_COMMANDS = { timeout: 60_000 } as const;
 
 const readme = await readDocument('README.md');
@@ -18,13 +18,21 @@ function commands(section: string): readonly Block[] {
   return blocks.filter((block) => block.section === section && block.language === 'sh');
 }
 
+/** What `npm start` and `npx petstore` run. npm itself takes ten times as long to start: see {@link withoutNpx}. */
+const PETSTORE = `'${process.execPath}' ${SERVICE.join(' ')}`;
+
 /** Runs a command from the README unchanged, in the root of the project. */
 function bash(command: string, env: Record<string, string> = {}): Program {
   return run('bash', ['-euo', 'pipefail', '-c', command], env);
 }
 
-/** Runs `npm start` on a free port with a new SQLite file. npm forwards the signal that ends it. */
-async function npmStart(command: string, env: Record<string, string> = {}): Promise<Program> {
+/** The same commands without npm between the shell and the program. The tests in test/bin prove what npx passes on. */
+function withoutNpx(text: string): string {
+  return `npx() { [ "$1" = petstore ] && shift && ${PETSTORE} "$@"; }\n${text}`;
+}
+
+/** Runs the service on a free port with a new SQLite file. npm forwards the signal that ends it. */
+async function startWith(command: string, env: Record<string, string> = {}): Promise<Program> {
   const directory = await mkdtemp(join(tmpdir(), 'petstore-readme-'));
   onTestFinished(() => rm(directory, { recursive: true }));
   const DATABASE_URL = `sqlite:${directory}/petstore.db`;
@@ -37,7 +45,7 @@ async function npmStart(command: string, env: Record<string, string> = {}): Prom
 }
 
 async function startForTour(env: Record<string, string>): Promise<Record<string, string>> {
-  const program = await npmStart('npm start', env);
+  const program = await startWith(PETSTORE, env);
   const [, KEY = '', URL = ''] = await program.printed(/Bearer (\S+)' '(\S+)\/pets'/, 'stderr');
   return { KEY, URL };
 }
@@ -64,7 +72,7 @@ describe('README', () => {
 
   it('starts the service with the first one, which prints a request that can be pasted', async () => {
     // `npm ci` would remove the packages that this test runs on.
-    const program = await npmStart(commands('Petstore')[0]!.text.replace('npm ci && ', ''));
+    const program = await startWith(commands('Petstore')[0]!.text.replace('npm ci && ', ''));
     const [line] = await program.printed(/^ {2}curl .*$/m, 'stderr');
     const curl = bash(line);
     await curl.ended;
@@ -94,10 +102,10 @@ describe('README', () => {
     const directory = await mkdtemp(join(tmpdir(), 'petstore-readme-'));
     onTestFinished(() => rm(directory, { recursive: true }));
     const DATABASE_URL = `sqlite:${directory}/petstore.db`;
-    const service = await npmStart('npm start', { DATABASE_URL });
+    const service = await startWith(PETSTORE, { DATABASE_URL });
     const [, url = ''] = await service.printed(/Bearer \S+' '(\S+)'/, 'stderr');
     const steps = commands('Keys').map(({ text }) => text);
-    const program = bash([...steps, 'echo "$key $new_key"'].join('\n'), { DATABASE_URL });
+    const program = bash(withoutNpx([...steps, 'echo "$key $new_key"'].join('\n')), { DATABASE_URL });
     expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
     const operations = await readDocument('docs/operations.md');
     const form = new RegExp(/`\\b(pets_.*)\\b`/.exec(operations)![1]!, 'g');
@@ -131,13 +139,13 @@ describe('README', () => {
       .replaceAll('sqlite:./data/petstore.db', DATABASE_URL)
       .replaceAll('mongodb://127.0.0.1:27017/petstore', `'${url}'`)
       .replaceAll(/ (pets\.ndjson|petstore-backup\.db)$/gm, ` ${directory}/$1`);
-    const program = bash(moves, { DATABASE_URL });
+    const program = bash(withoutNpx(moves), { DATABASE_URL });
     expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
     expect(program.stdout).toContain('imported 300 pets\n');
     expect(program.stdout).toContain('copied 300 pets\n');
     const examples = await readFile(join(ROOT, 'examples/pets.ndjson'), 'utf8');
     expect(await readFile(`${directory}/pets.ndjson`, 'utf8')).toBe(examples);
-    const restored = bash(`npx petstore export --from sqlite:${directory}/petstore-backup.db`);
+    const restored = bash(`${PETSTORE} export --from sqlite:${directory}/petstore-backup.db`);
     expect(await restored.ended, restored.stderr).toStrictEqual({ code: 0, signal: null });
     expect(restored.stdout).toBe(examples);
   });

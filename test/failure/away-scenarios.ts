@@ -33,6 +33,7 @@ function away(
 ): Scenario<MongoStore> {
   return {
     name,
+    alone: true,
     async play(stage, store) {
       const service = await serviceOn(stage, store);
       const load = await stage.load([service], { clients: CLIENTS, pauseMs: 1_000, patienceMs: 0 });

@@ -10,19 +10,21 @@ import { load, machine } from './machine.ts';
 import { page } from './page.ts';
 import { SeededRandom } from '../support/seeded-random.ts';
 import { line, tables, totals } from './results.ts';
-import type { Result } from './scenario.ts';
+import type { How, Result } from './scenario.ts';
 import { Lane, type Play, PLAYS } from './scenarios.ts';
 import type { Form } from './stage.ts';
 
 const USAGE = `The failure suite: breaks real processes under load, and checks that no acknowledged pet is lost.
 
   npm run test:failure                    three repetitions; writes docs/failure-results.md
-  npm run test:failure -- --short         one repetition with shorter loads, in about a minute and a half
+  npm run test:failure -- --short         one repetition with shorter loads, in less than four minutes
   npm run test:failure -- --only SIGSTOP  the scenarios whose name contains SIGSTOP; writes no page
                           --repetitions 5
                           --minutes 60    repeats the scenarios in random order until the clients have sent requests
                                           for 60 minutes, summed over all histories
-                          --lanes 2       plays this many scenarios at once
+                          --lanes 2       plays this many scenarios at once, and then those that must be alone
+                          --part beside   without the scenarios that must be alone: other work can go on meanwhile
+                          --part alone    these only: they measure times of the order of a second
                           --seed 7        decides what the clients send, and the order of the scenarios
                           --report FILE   writes the counts as JSON, in the format of vitest's report
   npm run test:failure -- --check FILE    checks a history that an earlier run has kept
@@ -36,17 +38,33 @@ const { values } = parseArgs({
     repetitions: { type: 'string' },
     minutes: { type: 'string' },
     lanes: { type: 'string', default: '1' },
+    part: { type: 'string', default: 'both' },
     seed: { type: 'string' },
     report: { type: 'string' },
     check: { type: 'string' },
   },
 });
 
+/** Whether the scenarios of a part must be alone, in the order in which they are played. */
+const PARTS: Readonly<Record<Part, readonly boolean[]>> = {
+  both: [false, true],
+  beside: [false],
+  alone: [true],
+};
+
+type Part = 'both' | 'beside' | 'alone';
+
 const form: Form = values.short ? 'short' : 'full';
+const part = partNamed(values.part);
 const minutes = values.minutes === undefined ? undefined : positive(values.minutes);
 const repetitions = positive(values.repetitions ?? (values.short ? '1' : '3'));
 const seed = Number(values.seed ?? randomInt(1e6));
 const results: Result[] = [];
+
+function partNamed(text: string): Part {
+  if (text === 'both' || text === 'beside' || text === 'alone') return text;
+  throw new Error(`not a part, which is beside, alone or both: ${text}`);
+}
 
 function positive(text: string): number {
   const number = Number(text);
@@ -60,10 +78,11 @@ function summary(): string {
   return `${sum.minutes.toFixed(1)} minutes of history with ${sum.requests} requests: ${sum.violations} violations`;
 }
 
-/** The scenarios to play. The load of each repetition has a seed of its own. */
-function* plays(): Generator<{ readonly play: Play; readonly seed: number }> {
-  const wanted = PLAYS.filter(({ name, onlyInFull }) => {
-    return name.includes(values.only) && !(form === 'short' && onlyInFull);
+/** The scenarios of each repetition. Its load has a seed of its own. */
+function* repetitionsToPlay(): Generator<{ readonly plays: readonly Play[]; readonly seed: number }> {
+  const wanted = PLAYS.filter(({ name, onlyInFull, alone = false }) => {
+    const isWanted = name.includes(values.only) && PARTS[part].includes(alone);
+    return isWanted && !(form === 'short' && onlyInFull);
   });
   let before = -1;
   for (let turn = 0; minutes === undefined ? turn < repetitions : totals(results).minutes > before; turn++) {
@@ -72,29 +91,43 @@ function* plays(): Generator<{ readonly play: Play; readonly seed: number }> {
     console.log(
       `\nrepetition ${turn + 1}${minutes === undefined ? ` of ${repetitions}` : ''}, seed ${seed + turn}`,
     );
-    const ordered = minutes === undefined ? wanted : new SeededRandom(seed + turn).shuffled(wanted);
-    for (const play of ordered) yield { play, seed: seed + turn };
+    const plays = minutes === undefined ? wanted : new SeededRandom(seed + turn).shuffled(wanted);
+    yield { plays, seed: seed + turn };
   }
 }
 
+/** Whether there is enough history. */
+function isEnough(): boolean {
+  return minutes !== undefined && totals(results).minutes >= minutes;
+}
+
+async function playOne(lane: Lane, play: Play, how: How): Promise<void> {
+  const begun = performance.now();
+  const result = await play.on(lane, how);
+  results.push(result);
+  console.log(line(result, (performance.now() - begun) / 1000));
+  if (result.broken.length > 0) {
+    console.log(`            again: npm run test:failure -- --only '${play.name}' --seed ${how.seed}`);
+  }
+  if (minutes !== undefined) console.log(`            ${summary()}`);
+}
+
 async function playAll(histories: string): Promise<void> {
-  const queue = plays();
-  const lanes = Array.from({ length: positive(values.lanes) }, async () => {
-    await using lane = new Lane();
-    for (const { play, seed: ofLoad } of queue) {
-      const begun = performance.now();
-      const result = await play.on(lane, { form, histories, seed: ofLoad });
-      results.push(result);
-      console.log(line(result, (performance.now() - begun) / 1000));
-      if (result.broken.length > 0) {
-        console.log(`            again: npm run test:failure -- --only '${play.name}' --seed ${ofLoad}`);
-      }
-      if (minutes === undefined) continue;
-      console.log(`            ${summary()}`);
-      if (totals(results).minutes >= minutes) return;
+  await using stack = new AsyncDisposableStack();
+  const lanes = Array.from({ length: positive(values.lanes) }, () => stack.use(new Lane()));
+  for (const { plays, seed: ofLoad } of repetitionsToPlay()) {
+    for (const mustBeAlone of PARTS[part]) {
+      const queue = plays.filter(({ alone = false }) => alone === mustBeAlone).values();
+      const playing = lanes.slice(0, mustBeAlone ? 1 : lanes.length).map(async (lane) => {
+        for (const play of queue) {
+          if (isEnough()) return;
+          await playOne(lane, play, { form, histories, seed: ofLoad });
+        }
+      });
+      await Promise.all(playing);
     }
-  });
-  await Promise.all(lanes);
+    if (isEnough()) return;
+  }
 }
 
 async function main(): Promise<void> {
@@ -121,7 +154,8 @@ async function main(): Promise<void> {
     closing: `${passed} passed, ${failed} failed, ${leftOut} left out. ${summary()}.`,
   });
   console.log(`\n${text}`);
-  if (form === 'full' && values.only === '') await writeFile(join(ROOT, 'docs/failure-results.md'), text);
+  if (form === 'full' && values.only === '' && part === 'both')
+    await writeFile(join(ROOT, 'docs/failure-results.md'), text);
   if (values.report !== undefined) {
     const counts = { numPassedTests: passed, numFailedTests: failed, numPendingTests: leftOut };
     await writeFile(values.report, JSON.stringify({ success: failed === 0, ...counts }));

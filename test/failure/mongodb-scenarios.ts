@@ -43,6 +43,7 @@ async function losePrimary(
 
 const killPrimary: Scenario<MongoStore> = {
   name: 'MongoDB: kill -9 of the primary',
+  alone: true,
   async play(stage, store) {
     const load = await loadOn(stage, store);
     const old = await losePrimary(stage, store.set, load, (primary) => primary.kill());
@@ -54,6 +55,7 @@ const killPrimary: Scenario<MongoStore> = {
 
 const stepDown: Scenario<MongoStore> = {
   name: 'MongoDB: step-down of the primary',
+  alone: true,
   async play(stage, store) {
     const load = await loadOn(stage, store);
     await losePrimary(stage, store.set, load, (primary) =>
@@ -72,6 +74,7 @@ const FREEZE_MS = { short: 5_000, full: 10_000 } as const;
 function freezePrimary(name: string, prepare: (set: ReplicaSet) => Promise<void>): Scenario<MongoStore> {
   return {
     name,
+    alone: true,
     async play(stage, { set, database }) {
       await prepare(set);
       const load = await loadOn(stage, { set, database });

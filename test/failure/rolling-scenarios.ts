@@ -13,6 +13,7 @@ const SHUTDOWN_DELAY = '3s';
 function rollingRestarts(workers: number, unit: Unit): Scenario<MongoStore> {
   return {
     name: `MongoDB: rolling restarts, WORKERS=${workers}, proxy for ${unit}`,
+    alone: true,
     async play(stage, { set, database }) {
       const env = {
         DATABASE_URL: set.url(database),

@@ -12,6 +12,8 @@ export type Scenario<Store> = {
   readonly name: string;
   /** Too long for the short form, which has a similar one. */
   readonly onlyInFull?: true;
+  /** Its bars depend on times of the order of a second. Other work on the machine would count as time of the service. */
+  readonly alone?: true;
   readonly play: (stage: Stage, store: Store) => Promise<void>;
 };
 

@@ -45,7 +45,7 @@ export class Lane implements AsyncDisposable {
   }
 }
 
-export type Play = Pick<Scenario<never>, 'name' | 'onlyInFull'> & {
+export type Play = Pick<Scenario<never>, 'name' | 'onlyInFull' | 'alone'> & {
   readonly on: (lane: Lane, how: How) => Promise<Result>;
 };
 

@@ -109,7 +109,7 @@ describe('a service on a new storage', () => {
 });
 
 async function newFile() {
-  const { path, remove } = await temporaryDirectory('json-file');
+  const { path, remove } = await temporaryDirectory('json-file', { inMemory: true });
   return { path: join(path, 'pets.json'), remove };
 }
 

@@ -175,7 +175,11 @@ export function journeys(built: () => Built): void {
       reader.exec('COMMIT');
 
       // The service looks at the log once a second, before a commit.
-      while (!program.stdout.includes('is small again')) await ask(`${url}/v1/pets`, { body: PET });
+      const commit = async () => {
+        await ask(`${url}/v1/pets`, { body: PET });
+        return program.stdout;
+      };
+      await expect.poll(commit, { timeout: 14_000 }).toContain('is small again');
       const warnings = program.log.filter(({ level }) => level === 40).map(({ msg }) => msg);
       expect(warnings).toStrictEqual([
         expect.stringContaining(`the write-ahead log ${file}-wal has grown to 7`),

@@ -1,6 +1,6 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, watch, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
@@ -16,6 +16,11 @@ import { startService } from '../../support/service.ts';
 
 const PETS = archivedPets(5200);
 const LAST = PETS.at(-1)!.id;
+
+/** Resolves when the file is written to the next time. */
+async function changeOf(path: string): Promise<void> {
+  for await (const { filename } of watch(dirname(path))) if (filename === basename(path)) return;
+}
 
 describe('import', () => {
   it('imports the examples', async () => {
@@ -81,15 +86,11 @@ describe('import', () => {
     const { url, path } = await sqliteWith([]);
     const file = await fileWith(petLines(PETS));
     for (let kills = 0; kills < 5; kills++) {
+      const written = changeOf(`${path}-wal`);
       const program = runService({}, ['import', file, '--to', url]);
-      // The write-ahead log appears with the first batch.
-      for (;;) {
-        const files = await readdir(join(path, '..'));
-        if (files.includes('petstore.db-wal')) break;
-        await new Promise(setImmediate);
-      }
+      await written;
       program.signal('SIGKILL');
-      await program.ended;
+      expect(await program.ended).toStrictEqual({ code: null, signal: 'SIGKILL' });
     }
     await succeeds(['import', file, '--to', url]);
     expect(await everythingIn(url)).toStrictEqual(PETS);

@@ -1,7 +1,6 @@
-import { once } from 'node:events';
-import { Agent, request as httpRequest } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Fifo } from '../../support/fifo.ts';
+import { flood } from '../../support/flood.ts';
 import { type Program, run, SERVICE } from '../../support/process.ts';
 import { newFile } from '../../support/sqlite.ts';
 import { ask, KEY } from '../../support/client.ts';
@@ -32,34 +31,10 @@ async function fifo(): Promise<Fifo> {
   return made;
 }
 
-/** Sends requests from 16 clients at once, and expects this status of every answer. */
-async function flood(
-  url: string,
-  requests: number,
-  { status, body, key = KEY }: { readonly status: number; readonly body?: string; readonly key?: string },
-): Promise<void> {
-  const agent = new Agent({ keepAlive: true });
-  const headers = {
-    authorization: `Bearer ${key}`,
-    'content-type': 'application/json',
-    'x-request-id': LONG_ID,
-  };
-  const method = body === undefined ? 'GET' : 'POST';
-  let sent = 0;
-  const client = async () => {
-    while (sent++ < requests) {
-      const sending = httpRequest(url, { method, headers, agent });
-      const answered = once(sending, 'response');
-      sending.end(body);
-      const [answer] = await answered;
-      answer.resume();
-      await once(answer, 'end');
-      expect(answer.statusCode).toBe(status);
-    }
-  };
-  await Promise.all(Array.from({ length: 16 }, client));
-  agent.destroy();
-}
+/** The headers of a request with this key. */
+const headersOf =
+  (key = KEY) =>
+  () => ({ authorization: `Bearer ${key}`, 'content-type': 'application/json', 'x-request-id': LONG_ID });
 
 /** A service whose log is not read after the first line. */
 async function unread(
@@ -79,7 +54,7 @@ describe('a service whose standard output', () => {
   ])('%s keeps serving, exits with 0, and reports what was lost', async (_what, redirection, lost) => {
     const service = redirected(redirection);
     const [, key = '', url = ''] = await service.printed(MADE, 'stderr');
-    await flood(`${url}/livez`, 300, { status: 200 });
+    await flood(`${url}/livez`, 300, { status: 200, headers: headersOf() });
     expect(await ask(`${url}/v1/pets`, { key, body: PET })).toMatchObject({
       status: 201,
     });
@@ -96,7 +71,7 @@ describe('a service whose log is not read', () => {
     timeout: BUSY_MS,
   }, async () => {
     const { log, service, url } = await unread();
-    await flood(`${url}/v1/pets/1`, 4_500, { status: 404 });
+    await flood(`${url}/v1/pets/1`, 4_500, { status: 404, headers: headersOf() });
     for (let n = 0; n < 10; n++) {
       const created = await ask(`${url}/v1/pets`, { body: PET });
       expect(created.status).toBe(201);
@@ -127,7 +102,7 @@ describe('a service whose log is not read', () => {
     log.fill();
     const service = redirected(`> '${log.path}'`, { LOG_LEVEL: 'error' });
     const [, key = '', url = ''] = await service.printed(MADE, 'stderr');
-    await flood(`${url}/v1/pets`, 7_000, { status: 201, body: PET, key });
+    await flood(`${url}/v1/pets`, 7_000, { status: 201, body: PET, headers: headersOf(key) });
     const [report = ''] = await log.read(/\{"level":40.*"msg":"log lines were dropped".*\n/);
     const kept = log.text.match(/"audit":"pet.created"/g)?.length ?? 0;
     expect(kept).toBeLessThan(7_000);
@@ -143,7 +118,7 @@ describe('a service whose log is not read', () => {
     const { service, url } = await unread({
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(bug)}`,
     });
-    await flood(`${url}/v1/pets/1`, 1_000, { status: 404 });
+    await flood(`${url}/v1/pets/1`, 1_000, { status: 404, headers: headersOf() });
     service.signal(signal);
     service.signal(signal);
     expect(await service.ended).toStrictEqual({ code, signal: null });

@@ -2,13 +2,14 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, it } from 'vitest';
 import { ask, connect } from '../../support/client.ts';
+import { Command } from '../../support/command.ts';
 import { type Program, runService } from '../../support/process.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
 const API_KEY = 'hunter2-hunter2-hunter2';
 const PASSWORD = 'correct-horse-battery';
 
-/** Each test starts about ten programs. */
+/** One test starts about ten programs. */
 const LONG = { timeout: 60_000 };
 
 /** Sends the key in every place where it does not belong, and in forms that are not valid. */
@@ -39,13 +40,13 @@ it('prints a new key once, and a key in API_KEYS never', LONG, async () => {
   const directory = await testDirectory();
   const file = join(directory, 'petstore.db');
   const env = { DATABASE_URL: `sqlite:${file}`, LOG_LEVEL: 'trace' };
-  const programs: Program[] = [];
+  const programs: Pick<Program, 'stdout' | 'stderr'>[] = [];
   const shown: string[] = [];
-  const petstore = async (args: readonly string[], more: Record<string, string> = {}) => {
-    const program = runService({ ...env, ...more }, args);
-    programs.push(program);
-    await program.ended;
-    return program;
+  const petstore = async (args: readonly string[]) => {
+    const command = new Command(args, env);
+    programs.push(command);
+    await command.ended;
+    return command;
   };
   const makeKey = async (...args: readonly string[]) => {
     const { stdout } = await petstore(['keys', ...args]);

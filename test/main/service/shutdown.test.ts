@@ -38,12 +38,6 @@ describe.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('%s', (signal) => {
     expect(service.stderr).toBe('');
   });
 
-  it('ends an idle service', async () => {
-    const { service } = await started();
-    service.signal(signal);
-    expect(await service.ended).toStrictEqual({ code: 0, signal: null });
-  });
-
   it('cuts nothing off when it is sent again, once or twice', async () => {
     const { service, url } = await started();
     const { complete } = await stalledCreate(url);

@@ -5,6 +5,7 @@ import { programOf } from '../../../src/main/service/start-workers.ts';
 import { ask as askOnce } from '../../failure/ask.ts';
 import { ask, connect, KEY, silentServer, stalledCreate } from '../../support/client.ts';
 import { Fifo } from '../../support/fifo.ts';
+import { flood } from '../../support/flood.ts';
 import { freshDatabase, type TestDatabase } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 import { type Program, run, runService, SERVICE } from '../../support/process.ts';
@@ -22,8 +23,11 @@ const LONG = { timeout: 30_000 };
 type Env = Record<string, string>;
 
 /** A service of two workers on a new database. */
-async function runWorkers(env: Env = {}): Promise<{ service: Program; database: TestDatabase }> {
-  const database = await freshDatabase(mongo!);
+async function runWorkers(
+  env: Env = {},
+  options: { migrated?: boolean } = {},
+): Promise<{ service: Program; database: TestDatabase }> {
+  const database = await freshDatabase(mongo!, options);
   return {
     service: runService({ DATABASE_URL: database.url, API_KEYS: KEY, WORKERS: '2', ...env }),
     database,
@@ -94,8 +98,8 @@ it('does not load what serves in workers when WORKERS is 1', async () => {
 });
 
 describe.skipIf(mongo === undefined)(`a service of two workers${leftOut}`, LONG, () => {
-  it('listens once, serves from both workers, and drains both', async () => {
-    const { service } = await runWorkers();
+  it('creates its schema with AUTO_MIGRATE, listens once, serves from both workers, and drains both', async () => {
+    const { service } = await runWorkers({ AUTO_MIGRATE: 'true' }, { migrated: false });
     const url = await service.url();
     expect(await service.logged(/listening on [^"]+/)).toMatchObject({ url, workers: 2 });
     expect(new Set(await workersOf(service)).size).toBe(2);
@@ -148,13 +152,6 @@ describe.skipIf(mongo === undefined)(`a service of two workers${leftOut}`, LONG,
     expect(await database.db.collection('api_keys').countDocuments()).toBe(0);
   });
 
-  it('creates its schema once with AUTO_MIGRATE', async () => {
-    const database = await freshDatabase(mongo!, { migrated: false });
-    const { service } = await runWorkers({ DATABASE_URL: database.url, AUTO_MIGRATE: 'true' });
-    expect(await ask(`${await service.url()}/readyz`)).toMatchObject({ status: 200 });
-    expect(service.stderr).toBe('');
-  });
-
   it('keeps at most MAX_CONNECTIONS open', async () => {
     const { service } = await runWorkers({ MAX_CONNECTIONS: '2' });
     const url = await service.url();
@@ -180,13 +177,8 @@ describe.skipIf(mongo === undefined)(`a service of two workers${leftOut}`, LONG,
       WORKERS: '2',
     });
     const [, url = ''] = await fifo.read(/listening on (http:[\d./:]+)/);
-    const send = async (connection: number) => {
-      for (let n = 0; n < REQUESTS / 4; n++) {
-        const id = `${connection}-${n}-${'x'.repeat(40)}`;
-        expect((await ask(`${url}/livez`, { headers: { 'x-request-id': id } })).status).toBe(200);
-      }
-    };
-    await Promise.all([1, 2, 3, 4].map(send));
+    const headers = (n: number) => ({ 'x-request-id': `${n}-${'x'.repeat(40)}` });
+    await flood(`${url}/livez`, REQUESTS, { status: 200, headers });
     service.signal('SIGTERM');
     await fifo.read(/"msg":"stopped"\}\n$/);
     expect(await service.ended).toStrictEqual(DONE);
@@ -201,11 +193,10 @@ describe.skipIf(mongo === undefined)(`a service of two workers${leftOut}`, LONG,
 
 describe.skipIf(mongo === undefined)(`a start of two workers${leftOut}`, LONG, () => {
   it('fails in one line without a schema', async () => {
-    const { db, url: DATABASE_URL } = await freshDatabase(mongo!, { migrated: false });
-    const { service } = await runWorkers({ DATABASE_URL });
+    const { service, database } = await runWorkers({}, { migrated: false });
     expect(await service.ended).toStrictEqual(FAILED);
     expect(service.stderr).toBe(
-      `petstore: the database "${db.databaseName}" has no petstore schema; run: npx petstore migrate\n`,
+      `petstore: the database "${database.db.databaseName}" has no petstore schema; run: npx petstore migrate\n`,
     );
     expect(service.stdout).toBe('');
   });
@@ -302,20 +293,30 @@ describe.skipIf(mongo === undefined)(`a worker that ends${leftOut}`, LONG, () =>
     const url = await service.url();
     const agent = new Agent({ keepAlive: false });
     const statuses = new Map<unknown, number>();
-    const restarts = new AbortController();
-    const clients = Array.from({ length: 8 }, async () => {
-      while (!restarts.signal.aborted) {
-        const outcome = await askOnce(`${url}/livez`, { agent }).then(({ status }) => status, String);
-        statuses.set(outcome, (statuses.get(outcome) ?? 0) + 1);
-      }
-    });
+    const request = async () => {
+      const outcome = await askOnce(`${url}/livez`, { agent }).then(({ status }) => status, String);
+      statuses.set(outcome, (statuses.get(outcome) ?? 0) + 1);
+    };
+    /** Clients send requests without a pause until the work is done. */
+    const underLoad = async (work: () => Promise<unknown>) => {
+      const over = new AbortController();
+      const clients = Array.from({ length: 8 }, async () => {
+        while (!over.signal.aborted) await request();
+      });
+      await request();
+      await work();
+      over.abort();
+      await Promise.all(clients);
+    };
     for (let restart = 0; restart < RESTARTS; restart++) {
       const pids = await workersOf(service, 2 + restart);
-      process.kill(pids[restart]!, 'SIGTERM');
+      await underLoad(async () => {
+        process.kill(pids[restart]!, 'SIGTERM');
+        await service.loggedTimes(restart + 1, 'a worker has ended; another one follows');
+        // Once also while another one begins to listen. It starts slowly under load.
+        if (restart + 1 === RESTARTS) await workersOf(service, 2 + RESTARTS);
+      });
     }
-    await workersOf(service, 2 + RESTARTS);
-    restarts.abort();
-    await Promise.all(clients);
     expect([...statuses.keys()]).toStrictEqual([200]);
     expect(statuses.get(200)).toBeGreaterThan(100);
   });

@@ -8,6 +8,7 @@ import type { ApiKeyRepository } from '../../../src/application/ports/api-key-re
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { SCOPES } from '../../../src/domain/api-key.ts';
 import { ask, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
+import { refused, succeeds } from '../../support/command.ts';
 import { addressOf, freshDatabase, throughPort } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 import { type Program, runService } from '../../support/process.ts';
@@ -188,8 +189,7 @@ describe.skipIf(mongo === undefined)(`a service with its pets in MongoDB${leftOu
     );
 
     for (const before of ['before: none', 'as before']) {
-      const migrated = runService({ DATABASE_URL }, ['migrate']);
-      expect(await migrated.ended).toStrictEqual({ code: 0, signal: null });
+      const migrated = await succeeds(['migrate'], { DATABASE_URL });
       expect(migrated.stdout).toBe(`the database "${db.databaseName}" has schema version 3 (${before})\n`);
       expect(migrated.stderr).toBe('');
     }
@@ -208,9 +208,7 @@ describe.skipIf(mongo === undefined)(`a service with its pets in MongoDB${leftOu
     await expect(startService({ DATABASE_URL, AUTO_MIGRATE: 'true' })).rejects.toThrow(
       new StorageSetupError(refusal),
     );
-    const migrating = runService({ DATABASE_URL }, ['migrate']);
-    expect(await migrating.ended).toStrictEqual({ code: 1, signal: null });
-    expect(migrating.stderr).toBe(`petstore: ${refusal}\n`);
+    await refused(['migrate'], refusal, { env: { DATABASE_URL } });
   });
 
   it('keeps the storage open until the last request in flight has its answer', async () => {

@@ -35,11 +35,13 @@ async function connections(api: Api, bytes: string): Promise<RawConnection[]> {
   const all: RawConnection[] = [];
   // In parts: beyond the backlog of the system, a client tries again after a second.
   while (all.length < COUNT) {
-    const part = Array.from({ length: Math.min(PART, COUNT - all.length) }, () => api.connect());
-    const opened = await Promise.all(part);
-    // At once: on a busy machine, a connection without a request would time out before all are open.
-    await Promise.all(opened.map((connection) => connection.send(bytes)));
-    all.push(...opened);
+    const part = Array.from({ length: Math.min(PART, COUNT - all.length) }, async () => {
+      const connection = await api.connect();
+      // At once: on a busy machine, a connection without a request would time out before all are open.
+      await connection.send(bytes);
+      return connection;
+    });
+    all.push(...(await Promise.all(part)));
     // Connections are accepted in order.
     await api.raw(LAST);
   }
