@@ -132,9 +132,8 @@ export class Connection {
       const isBetweenRequests = before === undefined || before.req.complete;
       const portion = this.#input.parsePortion();
       const latest = this.#latest;
-      const isNew = latest !== before;
-      if (latest === undefined) continue;
-      if (this.#offer.hasLost(portion, latest.req, { isNew, isBetweenRequests })) this.#endAfter(latest);
+      const place = { isNew: latest !== before, isBetweenRequests };
+      if (this.#offer.hasLost(portion, latest?.req, place) && latest !== undefined) this.#endAfter(latest);
     }
     if (!this.#input.isEmpty) {
       this.#hold(this.#latest);

@@ -17,6 +17,8 @@ type Place = {
 export class UpgradeOffer {
   /** How many bytes were parsed after the headers. `NaN` if it is not known where the headers end. */
   #bytes = 0;
+  /** How many characters of the end of headers the last portion ended with: less than all of them. */
+  #matched = 0;
   #hidesErrors = false;
 
   /** Bytes after the offer are not a request yet. If they are broken, the parser does not say so. */
@@ -30,7 +32,14 @@ export class UpgradeOffer {
    * @param latest the last request that was parsed
    * @returns whether the parser has dropped bytes after it
    */
-  hasLost(portion: Buffer, latest: IncomingMessage, { isNew, isBetweenRequests }: Place): boolean {
+  hasLost(
+    portion: Buffer,
+    latest: IncomingMessage | undefined,
+    { isNew, isBetweenRequests }: Place,
+  ): boolean {
+    const matchedBefore = this.#matched;
+    this.#matched = matchedEnd(portion, matchedBefore);
+    if (latest === undefined) return false;
     const isOffer = offersUpgrade(latest);
     if (isBetweenRequests && !isNew) {
       this.#hidesErrors ||= isOffer && !isEmptyLines(portion);
@@ -39,7 +48,7 @@ export class UpgradeOffer {
     this.#hidesErrors = false;
     if (!isOffer) return false;
     if (!isNew) this.#bytes += portion.length;
-    else this.#bytes = isBetweenRequests ? bytesAfterHeaders(portion) : NaN;
+    else this.#bytes = isBetweenRequests ? bytesAfterHeaders(portion, matchedBefore) : NaN;
     return latest.complete && this.#bytes !== bodyBytes(latest);
   }
 }
@@ -58,8 +67,25 @@ function bodyBytes({ headers }: IncomingMessage): number {
   return Number(headers['content-length'] ?? 0);
 }
 
-/** How many bytes follow the first end of headers. `NaN` if there is none. */
-function bytesAfterHeaders(bytes: Buffer): number {
+/**
+ * How many bytes follow the first end of headers. `NaN` if there is none.
+ *
+ * @param matched how much of it came before
+ */
+function bytesAfterHeaders(bytes: Buffer, matched: number): number {
+  const rest = HEADERS_END.slice(matched);
+  if (bytes.toString('latin1', 0, rest.length) === rest) return bytes.length - rest.length;
   const end = bytes.indexOf(HEADERS_END);
   return end === -1 ? NaN : bytes.length - end - HEADERS_END.length;
+}
+
+/** How many characters of the end of headers are at the end of the bytes, if `matched` came before them. */
+function matchedEnd(bytes: Buffer, matched: number): number {
+  const from = Math.max(0, bytes.length - HEADERS_END.length + 1);
+  let count = from === 0 ? matched : 0;
+  for (let at = from; at < bytes.length; at++) {
+    if (bytes[at] === HEADERS_END.charCodeAt(count)) count = (count + 1) % HEADERS_END.length;
+    else count = bytes[at] === HEADERS_END.charCodeAt(0) ? 1 : 0;
+  }
+  return count;
 }

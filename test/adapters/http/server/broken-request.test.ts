@@ -85,6 +85,22 @@ describe('after an offer to upgrade, which hides errors of the parser', () => {
     await connection.closed();
   });
 
+  // The parser drops what it is given together with the end of the offer.
+  test.each([-4, -3, -2, -1, 0])('the next request, cut %d bytes from its beginning', async (offset) => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    const cut = OFFER.length + offset;
+    await connection.send(OFFER.slice(0, cut));
+    await api.get('/livez');
+    await connection.send((OFFER + LIVEZ).slice(cut));
+    connection.endSending();
+    const first = await connection.answer();
+    expect(whole(first)).toStrictEqual(OK);
+    if (first.headers['connection'] === 'close') expect(offset).toBeLessThan(0);
+    else expect(whole(await connection.answer())).toStrictEqual(OK);
+    await connection.closed();
+  });
+
   test('a client that does not end its side: 408', async () => {
     await using api = await startApi({ limits: { headersTimeoutMs: 100 } });
     const connection = await api.connect();
