@@ -103,7 +103,7 @@ function expectedCreate(request: ReadRequest, hasQuery: boolean): Expected {
   const read = petIn(request, codings);
   const anything = { ...ANYTHING, pet: read.pet };
   if (moreTypes.length > 0 || codings.length > 1) return anything;
-  if (!/^application\/json *(?:;|$)/i.test(type)) return only(415);
+  if (!/^application\/json[ \t]*(?:;|$)/i.test(type)) return only(415);
   const isPlainType = /^application\/json(?:; ?charset=utf-8)?$/i.test(type);
   const later = expectedOfBody(read, hasQuery, valuesOf('idempotency-key'));
   return isPlainType ? later : { ...later, statuses: [415, ...(later.statuses ?? [])] };
