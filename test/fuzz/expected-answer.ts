@@ -172,7 +172,12 @@ function isName(name: string): boolean {
   return length >= 1 && length <= 255 && name.isWellFormed() && !hasControl && name.trim() !== '';
 }
 
-const DECODERS: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLength: number }) => Buffer>> = {
+type Decode = (
+  bytes: Buffer,
+  options: { readonly maxOutputLength: number; readonly rejectGarbageAfterEnd: boolean },
+) => Buffer;
+
+const DECODERS: Readonly<Record<string, Decode>> = {
   gzip: gunzipSync,
   'x-gzip': gunzipSync,
   deflate: inflateSync,
@@ -185,7 +190,9 @@ function decoded(body: Buffer, coding: string): Buffer | Exclude<ReadPet['is'], 
   if (decode === undefined) return 'unknown coding';
   if (body.length > MAX_BODY_BYTES) return 'too large';
   try {
-    return decode(body, { maxOutputLength: MAX_BODY_BYTES });
+    // The members of gzip: RFC 1952, section 2.2.
+    const rejectGarbageAfterEnd = !coding.endsWith('gzip');
+    return decode(body, { maxOutputLength: MAX_BODY_BYTES, rejectGarbageAfterEnd });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;

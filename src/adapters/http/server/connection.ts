@@ -43,6 +43,9 @@ export class Connection {
   #isClosedByDrain = false;
   readonly #offer = new UpgradeOffer();
 
+  /** The latest answer says `Connection: close` only because of an offer whose body is not complete. */
+  #isClosedByOffer = false;
+
   /** @param socket from the `connection` event of an HTTP server */
   constructor(socket: Socket, options: ConnectionOptions) {
     this.socket = socket;
@@ -133,7 +136,10 @@ export class Connection {
       const portion = this.#input.parsePortion();
       const latest = this.#latest;
       const place = { isNew: latest !== before, isBetweenRequests };
-      if (this.#offer.hasLost(portion, latest?.req, place) && latest !== undefined) this.#endAfter(latest);
+      const hasLost = this.#offer.hasLost(portion, latest?.req, place);
+      if (latest === undefined) continue;
+      if (hasLost) this.#endAfter(latest);
+      else this.#closeAfterOpenOffer(latest);
     }
     if (!this.#input.isEmpty) {
       this.#hold(this.#latest);
@@ -156,13 +162,18 @@ export class Connection {
     return latest === undefined || latest.writableFinished || !latest.req.complete;
   }
 
+  /** An answer that precedes the end of the body must say already that what follows may be lost. */
+  #closeAfterOpenOffer(latest: ServerResponse): void {
+    const { isOpen } = this.#offer;
+    if (latest.headersSent || isOpen === this.#isClosedByOffer || (isOpen && !latest.shouldKeepAlive)) return;
+    latest.shouldKeepAlive = !isOpen;
+    this.#isClosedByOffer = isOpen;
+  }
+
   /** Ends the connection after this answer, because what follows the request is lost. */
   #endAfter(response: ServerResponse): void {
     this.discardInput();
     response.shouldKeepAlive = false;
-    if (response.writableFinished) hangUp(this.socket);
-    // The answer may have been sent before its request was complete, without `Connection: close`.
-    else if (response.headersSent) response.once('finish', () => hangUp(this.socket));
   }
 
   /** Stops reading until this connection's turn after the answer `after`. */

@@ -20,6 +20,12 @@ export class UpgradeOffer {
   /** How many characters of the end of headers the last portion ended with: less than all of them. */
   #matched = 0;
   #hidesErrors = false;
+  #isOpen = false;
+
+  /** The body of the offer is not complete. What comes with its end will be lost. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
 
   /** Bytes after the offer are not a request yet. If they are broken, the parser does not say so. */
   get hidesErrors(): boolean {
@@ -46,6 +52,7 @@ export class UpgradeOffer {
       return false;
     }
     this.#hidesErrors = false;
+    this.#isOpen = isOffer && !latest.complete;
     if (!isOffer) return false;
     if (!isNew) this.#bytes += portion.length;
     else this.#bytes = isBetweenRequests ? bytesAfterHeaders(portion, matchedBefore) : NaN;

@@ -110,6 +110,16 @@ describe('after an offer to upgrade, which hides errors of the parser', () => {
     },
   );
 
+  test('an offer that is answered before its body is complete: its answer is the last', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(`${OFFER.replace('Host', 'Content-Length: 4\r\nHost')}{}`);
+    const answer = await connection.answer();
+    expect(whole(answer)).toStrictEqual(OK);
+    expect(answer.headers['connection']).toBe('close');
+    await connection.closed();
+  });
+
   test('a client that does not end its side: 408', async () => {
     await using api = await startApi({ limits: { headersTimeoutMs: 100 } });
     const connection = await api.connect();

@@ -383,7 +383,7 @@ describe('an offer of another protocol', () => {
     expect(client.hasEnded).toBe(false);
     service.answer();
     await settled();
-    expect([client.announced, client.hasEnded]).toStrictEqual([['keep-alive'], true]);
+    expect([client.announced, client.hasEnded]).toStrictEqual([['close'], true]);
     expect(service.handled).toStrictEqual(['/1']);
   });
 
@@ -395,7 +395,7 @@ describe('an offer of another protocol', () => {
     await settled();
     await client.send(`12345${get('/2')}`);
     await client.send(get('/3'));
-    expect([client.announced, client.hasEnded]).toStrictEqual([['keep-alive'], true]);
+    expect([client.announced, client.hasEnded]).toStrictEqual([['close'], true]);
     expect(service.handled).toStrictEqual(['/1']);
   });
 });
