@@ -40,8 +40,12 @@ const MACHINE =
 /** A program that the service runs besides. */
 const besides = (program: string) => `--import data:text/javascript,${encodeURIComponent(program)}`;
 
-/** What is left in memory is then what the service holds, and not garbage of the last minutes. */
-const COLLECT = `--expose-gc ${besides('setInterval(gc, 5_000).unref()')}`;
+/**
+ * What is left in memory is then what the service holds, and not garbage of the last minutes. No divisor of the time
+ * between two samples, which would show the time since the last collection as a slope.
+ */
+const COLLECT_MS = 3_091;
+const COLLECT = `--expose-gc ${besides(`setInterval(gc, ${COLLECT_MS}).unref()`)}`;
 
 /** Keeps 20 KiB more every 100 ms. */
 const LEAK = besides(

@@ -33,7 +33,7 @@ revoked while they are in use.
 - ${keys}
 
 A series grows if its Theil-Sen slope after the warm-up (grey in the chart), times the length of that part, is above
-its bound. The service collects its garbage every 5 seconds. The heap counts as the least of five samples in a row.
+its bound. The service collects its garbage every 3 seconds. The heap counts as the least of five samples in a row.
 
 | series | median | growth | at most | what the bound leaves room for | holds |
 |---|---|---|---|---|---|
