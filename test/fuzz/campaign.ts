@@ -28,7 +28,7 @@ export type CampaignOptions = {
   readonly first?: number;
   /** When to stop. Looked at between two rounds. */
   readonly isOver: (progress: Progress) => boolean;
-  /** Called after each round, when no connection is open but that of the sane client. */
+  /** Called after each round, when the clients have left. */
   readonly afterRound?: (progress: Progress) => Promise<void>;
   /** At most this many cases a round. */
   readonly casesARound?: number;

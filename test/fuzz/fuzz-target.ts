@@ -57,9 +57,9 @@ async function main(databaseUrl: string, tls: boolean): Promise<void> {
   tell({ port: Number(new URL(service.url).port) });
 }
 
-/** Resolves when no connection is open but that of the sane client. Some stay open a second after their last answer. */
+/** Resolves when no connection is open. Some stay open a second after their last answer. */
 async function whenIdle(): Promise<void> {
-  for (const socket of [...sockets].slice(1)) if (!socket.closed) await once(socket, 'close');
+  for (const socket of sockets) await once(socket, 'close');
 }
 
 function held(): Held {

@@ -132,8 +132,7 @@ describe.skipIf(mongo === undefined)(
         );
         expect(await pets.countDocuments(there)).toBe(100);
         expect(await pets.countDocuments()).toBe(120);
-        // Mostly 3 to 5: inserts share them. How many do depends on the machine.
-        expect(sent('findAndModify')).toBeLessThan(20);
+        expect(sent('findAndModify')).toBeLessThan(8);
       });
     });
 

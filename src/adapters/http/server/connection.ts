@@ -42,7 +42,6 @@ export class Connection {
   /** The latest answer says `Connection: close` only because of the drain. */
   #isClosedByDrain = false;
   readonly #offer = new UpgradeOffer();
-
   /** The latest answer says `Connection: close` only because of an offer whose body is not complete. */
   #isClosedByOffer = false;
 

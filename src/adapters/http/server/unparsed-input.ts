@@ -108,16 +108,11 @@ export class UnparsedInput {
     this.#parseEnd();
   }
 
-  /** Drops what has arrived. */
-  clear(): void {
-    this.#bytes = undefined;
-  }
-
   /** Drops what has arrived and everything that will arrive. */
   discard(): void {
     this.#parse = () => {};
     this.#onEnd = () => {};
-    this.clear();
+    this.#bytes = undefined;
     if (this.#isPaused) this.#socket.resume();
   }
 }
