@@ -20,6 +20,7 @@ const REPORT = /^.*"msg":"log lines were dropped".*$/m;
 
 const fullDisk: Scenario<SqliteStore> = {
   name: 'log: its disk is full for a while',
+  alone: true,
   async play(stage, store) {
     const directory = join(store.directory, 'log');
     await mkdir(directory);
@@ -42,6 +43,7 @@ const fullDisk: Scenario<SqliteStore> = {
 
 const unread: Scenario<SqliteStore> = {
   name: 'log: nobody reads it for a while',
+  alone: true,
   async play(stage, store) {
     const log = stage.owned.use(await Fifo.make());
     const service = await loggingService(stage, store, log.path);

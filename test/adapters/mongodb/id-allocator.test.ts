@@ -121,7 +121,8 @@ describe.skipIf(mongo === undefined)(
         ['a negative number', -5n],
       ])('when it is set back: %s', async (_, last) => {
         const { url, db, pets } = await emptyDatabase();
-        const { repository, sent } = await openRepository(url);
+        // One connection: it answers all conflicts before it takes the next update of the counter.
+        const { repository, sent } = await openRepository(url, undefined, { maxPoolSize: 1 });
         await pets.insertMany(Array.from({ length: 100 }, (__, n) => ({ _id: BigInt(n + 1), ...there })));
         await db.collection<{ _id: string }>('counters').updateOne({ _id: 'pets' }, { $set: { last } });
 
