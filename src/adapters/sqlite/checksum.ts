@@ -21,13 +21,18 @@ export function apiKeyChecksum(columns: readonly (string | number | bigint | nul
   return fnv1a(columns.join('\n'));
 }
 
+/** An operator who changes a row by hand sets its checksum to this. */
+const UNCHECKED = -1;
+
 /**
- * Whether a stored checksum is the expected one. An operator who changes a row by hand sets it to NULL.
+ * Whether a stored checksum is the expected one. A missing one is not: SQLite reads NULL where damage has made a record
+ * shorter.
  *
  * @param expected `undefined` where there must be no checksum
  */
 export function isChecksum(stored: unknown, expected: number | undefined): boolean {
-  return stored === null || (typeof stored === 'bigint' && Number(stored) === expected);
+  if (expected === undefined) return stored === null;
+  return typeof stored === 'bigint' && (Number(stored) === expected || Number(stored) === UNCHECKED);
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { DamagedPet } from '../../application/pets/errors.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
+import { BEFORE_EVERY_ID } from '../../application/ports/pet-archive.ts';
 import type {
   Idempotency,
   Inserted,
@@ -13,9 +14,6 @@ import type { InsertQueue } from './insert-queue.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
 import type { ReadCache } from './read-cache.ts';
 import { PET_QUERIES, type PetRow, type Prepared, prepareAll } from './statements.ts';
-
-/** Less than every id of a pet. */
-const BEGINNING = 0n;
 
 /** Pets in a SQLite file. Reads run at once, because a page takes microseconds. Inserts wait for a group commit. */
 export class SqlitePetRepository implements PetRepository {
@@ -77,7 +75,7 @@ export class SqlitePetRepository implements PetRepository {
    * @throws {DamagedPet}
    * @throws {StorageUnavailable}
    */
-  async list({ status, after = BEGINNING, limit }: PetQuery): Promise<readonly Pet[]> {
+  async list({ status, after = BEFORE_EVERY_ID, limit }: PetQuery): Promise<readonly Pet[]> {
     return runAndTranslate(() => {
       const key = `${status} ${after} ${limit}`;
       const known = this.#cache.get(key);

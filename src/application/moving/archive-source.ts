@@ -31,10 +31,11 @@ export class ArchiveSource implements PetSource {
   async *read(after: bigint, { greatestId }: UpTo): AsyncGenerator<readonly ArchivedPet[]> {
     for (let lastId = after; lastId < greatestId; ) {
       const found = await this.#archive.read(lastId, BATCH_SIZE);
-      const last = found.at(-1);
+      const pets = found.filter(({ id }) => id <= greatestId);
+      const last = pets.at(-1);
       if (last === undefined) return;
       lastId = last.id;
-      yield found.filter(({ id }) => id <= greatestId);
+      yield pets;
     }
   }
 

@@ -1,5 +1,6 @@
 import { throwIfDamaged } from '../keys/parse-stored-api-key.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
+import { BEFORE_EVERY_ID } from '../ports/pet-archive.ts';
 import type { PetSource } from '../ports/pet-source.ts';
 import type { OnProgress } from '../ports/progress.ts';
 import { prefetch } from './prefetch.ts';
@@ -24,7 +25,7 @@ export class CheckSource {
     keys.forEach(throwIfDamaged);
     const survey = await this.#source.survey(onProgress);
     let done = 0;
-    for await (const pets of prefetch(this.#source.read(0n, survey))) {
+    for await (const pets of prefetch(this.#source.read(BEFORE_EVERY_ID, survey))) {
       done += pets.length;
       onProgress({ doing: 'checking', done, total: Math.max(done, survey.count) });
     }

@@ -2,7 +2,7 @@ import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 import { DamagedApiKey } from '../keys/errors.ts';
 import { BATCH_SIZE } from './archive-source.ts';
 import { DamagedPet } from '../pets/errors.ts';
-import type { ArchivedPet, ReadablePetArchive } from '../ports/pet-archive.ts';
+import { type ArchivedPet, BEFORE_EVERY_ID, type ReadablePetArchive } from '../ports/pet-archive.ts';
 import type { OnProgress } from '../ports/progress.ts';
 import type { Finding, StorageInspector } from '../ports/storage-inspector.ts';
 import type { Pet } from '../../domain/pet.ts';
@@ -49,7 +49,7 @@ export class CheckStorage {
     const greatestId = await archive.greatestId();
     const total = await archive.count(greatestId);
     let done = 0;
-    for (let after = 0n; after < greatestId; ) {
+    for (let after = BEFORE_EVERY_ID; after < greatestId; ) {
       const { pets, damaged } = await readPast(archive, after);
       for (const pet of pets) {
         if (!this.#isFingerprintRight(pet)) yield { about: `pet ${pet.id}`, problem: FINGERPRINT };

@@ -3,7 +3,7 @@ import { ArchiveSource, BATCH_SIZE } from './archive-source.ts';
 import { checkSourceCounts } from './check-source-counts.ts';
 import { ItemReader } from './item-reader.ts';
 import { prefetch } from './prefetch.ts';
-import type { PetArchive } from '../ports/pet-archive.ts';
+import { BEFORE_EVERY_ID, type PetArchive } from '../ports/pet-archive.ts';
 import type { PetSource, Survey } from '../ports/pet-source.ts';
 import type { OnProgress } from '../ports/progress.ts';
 import { samePet } from './same-pet.ts';
@@ -64,8 +64,10 @@ export class CopyPets {
 
   /** Walks through both sides in order of id, until the target has no more pets. */
   async #compare(survey: Survey, onProgress: OnProgress): Promise<Standing> {
-    const sourcePets = new ItemReader(prefetch(this.#source.read(0n, survey)));
-    const targetPets = new ItemReader(prefetch(new ArchiveSource(this.#target).read(0n, survey)));
+    const sourcePets = new ItemReader(prefetch(this.#source.read(BEFORE_EVERY_ID, survey)));
+    const targetPets = new ItemReader(
+      prefetch(new ArchiveSource(this.#target).read(BEFORE_EVERY_ID, survey)),
+    );
     const standing = { before: 0, others: 0, completeTo: 0n, complete: 0 };
     try {
       let ours = await sourcePets.next();

@@ -7,6 +7,9 @@ export type ArchivedPet = Pet & {
   readonly idempotency?: Idempotency;
 };
 
+/** Less than every id of a record, even if the id is damaged. Reading all pets begins after it. */
+export const BEFORE_EVERY_ID = -(2n ** 63n);
+
 /**
  * Reads and writes the whole catalogue with its ids, to move it between storages. `test/contracts/pet-archive.ts` tests
  * every adapter against these comments.

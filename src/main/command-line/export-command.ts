@@ -1,4 +1,5 @@
 import { PartialFile, petLines } from '../../adapters/ndjson/partial-file.ts';
+import { BEFORE_EVERY_ID } from '../../application/ports/pet-archive.ts';
 import { compose, type Resolve } from '../compose.ts';
 import type { Command } from './command.ts';
 import { storageOf } from './command-storage.ts';
@@ -25,7 +26,7 @@ export const exportCommand: Command = {
 async function toStandardOutput(resolve: Resolve, session: Session): Promise<number> {
   session.hint = 'the output is incomplete; run the command again from the beginning';
   let count = 0;
-  for await (const pets of resolve('exportPets').execute(0n, session.onProgress)) {
+  for await (const pets of resolve('exportPets').execute(BEFORE_EVERY_ID, session.onProgress)) {
     await session.write(petLines(pets));
     count += pets.length;
   }
@@ -43,7 +44,10 @@ async function toFile(resolve: Resolve, path: string, session: Session): Promise
     session.note(`continuing ${file.path} after ${countText(delivered.count, 'pet')}`);
   }
   let count = delivered?.count ?? 0;
-  for await (const pets of resolve('exportPets').execute(delivered?.last.id ?? 0n, session.onProgress)) {
+  for await (const pets of resolve('exportPets').execute(
+    delivered?.last.id ?? BEFORE_EVERY_ID,
+    session.onProgress,
+  )) {
     await file.append(pets);
     count += pets.length;
   }

@@ -70,17 +70,21 @@ describe('a damaged pet', () => {
 
   // Otherwise a client that follows the link would loop for ever.
   test.each([
-    ['at the beginning', '', next('limit=20', 3)],
-    ['in front of it', `?cursor=v1.${'2'.padStart(16, '0')}`, next('limit=20', 3)],
-    ['at its own place', `?cursor=v1.${'3'.padStart(16, '0')}`, {}],
-    ['behind it', `?cursor=v1.${'4'.padStart(16, '0')}`, {}],
-  ])('has a link past it only if that leads forwards: from a page that begins %s', async (_, query, link) => {
-    const pets = new FailingPetRepository(new DamagedPet(3n, 'its name is empty'));
-    await using api = await startApi({ pets, publicUrl: 'https://petstore.example' });
-    expect(whole(await api.get(`/v1/pets${query}`))).toStrictEqual(
-      problem(503, 'UNAVAILABLE', MESSAGE, { 'retry-after': '2', ...link }),
-    );
-  });
+    ['at the beginning', 3, '', next('limit=20', 3)],
+    ['at the beginning, of id 0', 0, '', next('limit=20', 0)],
+    ['in front of it', 3, `?cursor=v1.${'2'.padStart(16, '0')}`, next('limit=20', 3)],
+    ['at its own place', 3, `?cursor=v1.${'3'.padStart(16, '0')}`, {}],
+    ['behind it', 3, `?cursor=v1.${'4'.padStart(16, '0')}`, {}],
+  ])(
+    'has a link past it only if that leads forwards: from a page that begins %s',
+    async (_, id, query, link) => {
+      const pets = new FailingPetRepository(new DamagedPet(BigInt(id), 'its name is empty'));
+      await using api = await startApi({ pets, publicUrl: 'https://petstore.example' });
+      expect(whole(await api.get(`/v1/pets${query}`))).toStrictEqual(
+        problem(503, 'UNAVAILABLE', MESSAGE, { 'retry-after': '2', ...link }),
+      );
+    },
+  );
 
   test('is 503 by its id', async () => {
     const api = await withDamage();

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { MongoServerError } from 'mongodb';
+import { Long, MongoServerError } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MongoRateLimiter } from '../../../src/adapters/mongodb/rate-limiter.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
@@ -133,18 +133,18 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     expect(end).toBeLessThanOrEqual(after);
   });
 
-  it.each<readonly [string, object]>([
-    ['ends too far in the future', { points: 1, expire: new Date(Date.now() + 7_211_000) }],
-    ['has no end', { points: 1, expire: null }],
-    ['has a string for its end', { points: 1, expire: 'tomorrow' }],
-    ['has no count', { expire: new Date(Date.now() + 5_000) }],
-    ['has a string for its count', { points: 'many', expire: new Date(Date.now() + 5_000) }],
-  ])('replaces a window that %s', async (_, fields) => {
+  it.each<readonly [string, (now: number) => object]>([
+    ['ends too far in the future', (now) => ({ points: 1, expire: new Date(now + 7_211_000) })],
+    ['has no end', () => ({ points: 1, expire: null })],
+    ['has a string for its end', () => ({ points: 1, expire: 'tomorrow' })],
+    ['has no count', (now) => ({ expire: new Date(now + 5_000) })],
+    ['has a string for its count', (now) => ({ points: 'many', expire: new Date(now + 5_000) })],
+  ])('replaces a window that %s', async (_, fieldsAt) => {
     const { url, db } = await emptyDatabase();
     const { limiter } = await open(url);
     await db
       .collection('rate_limits')
-      .insertOne({ key: '1/10:tom', ...fields }, { bypassDocumentValidation: true });
+      .insertOne({ key: '1/10:tom', ...fieldsAt(Date.now()) }, { bypassDocumentValidation: true });
 
     const limit = { requests: 1, seconds: 10 };
     expect(await limiter.take('tom', limit)).toStrictEqual({ allowed: true, remaining: 0, resetSeconds: 10 });
@@ -160,11 +160,14 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     });
   });
 
-  it('continues a window that a later command has begun', async () => {
+  it.each([
+    ['an int', 5],
+    ['a long', Long.fromNumber(5)],
+  ])('continues a window that a later command has begun: %s', async (_, points) => {
     const { url, db } = await emptyDatabase();
     const { limiter } = await open(url);
     const expire = new Date(Date.now() + 1_000 * HOUR + 5_000);
-    await db.collection('rate_limits').insertOne({ key: `100/${HOUR}:tom`, points: 5, expire });
+    await db.collection('rate_limits').insertOne({ key: `100/${HOUR}:tom`, points, expire });
 
     expect(await limiter.take('tom', { requests: 100, seconds: HOUR })).toStrictEqual({
       allowed: true,
@@ -308,6 +311,24 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
 
     expect(error).toBeInstanceOf(StorageUnavailable);
     expect(error).toMatchObject({ cause: expect.any(MongoServerError) });
+  });
+
+  it('is unavailable when another schema validates its documents', async () => {
+    const { url, db } = await freshDatabase(mongo!);
+    const { limiter } = await open(url);
+    await db.command({
+      collMod: 'rate_limits',
+      validator: { points: { $lt: 0 } },
+      validationAction: 'error',
+    });
+
+    const { error } = await failure(() => limiter.take('tom', { requests: 1, seconds: 1 }));
+
+    expect(error).toBeInstanceOf(StorageUnavailable);
+    expect(error).toMatchObject({
+      message: expect.stringMatching(/^MongoDB could not count the request: .*Document failed validation/),
+      cause: expect.any(MongoServerError),
+    });
   });
 
   it('does not keep the process alive', async () => {

@@ -20,9 +20,11 @@ describe('isChecksum', () => {
     [7n, 7, true],
     [8n, 7, false],
     ['7', 7, false],
-    [null, 7, true],
+    [null, 7, false],
+    [-1n, 7, true],
     [null, undefined, true],
     [7n, undefined, false],
+    [-1n, undefined, false],
   ])('%s, where %s is expected: %s', (stored, expected, result) => {
     expect(isChecksum(stored, expected)).toBe(result);
   });

@@ -29,6 +29,8 @@ describe('a damaged API key in SQLite', () => {
     ['revoked_at = 7', CHECKSUM],
     ['expires_at = 7', CHECKSUM],
     ['checksum = 7', CHECKSUM],
+    ['checksum = NULL', CHECKSUM],
+    ['last_used_at = checksum, checksum = NULL', CHECKSUM],
     ['requests = 5', 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
     ['seconds = 5', 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
     ["requests = x'35', seconds = 5", 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],

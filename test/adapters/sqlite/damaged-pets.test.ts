@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, it } from 'vitest';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { BEFORE_EVERY_ID } from '../../../src/application/ports/pet-archive.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { damagedPetsContract } from '../../contracts/damaged-pets.ts';
 import { damage, newFile, openService, silentLog } from '../../support/sqlite.ts';
@@ -36,6 +37,7 @@ damagedPetsContract(
     ['another status', "status = 'pending'", CHECKSUM],
     ['another checksum', 'checksum = checksum + 1', CHECKSUM],
     ['a checksum of another type', "checksum = 'x'", CHECKSUM],
+    ['no checksum', 'checksum = NULL', CHECKSUM],
   ],
   [
     ['a short fingerprint', "fingerprint = x'00'", 'fingerprint must be 64 lower-case hex digits'],
@@ -43,6 +45,7 @@ damagedPetsContract(
     ['no key', 'idempotency_key = NULL', 'idempotency key must be 64 lower-case hex digits'],
     ['another fingerprint', 'fingerprint = zeroblob(32)', KEY_CHECKSUM],
     ['another key', 'idempotency_key = zeroblob(32)', KEY_CHECKSUM],
+    ['no checksum', 'idempotency_checksum = NULL', KEY_CHECKSUM],
     ['neither', 'idempotency_key = NULL, fingerprint = NULL', KEY_CHECKSUM],
     ['a key that is text', "idempotency_key = 'x'", 'idempotency key must be 64 lower-case hex digits'],
   ],
@@ -84,14 +87,32 @@ it('accepts a name that contains the replacement character', async () => {
   expect(await archive.read(0n, 1)).toStrictEqual([pet]);
 });
 
-it('does not check a row without checksums, which an operator has changed', async () => {
+it('does not check a row that an operator has changed', async () => {
   const file = await newFile();
   const { pets } = await openService(file);
   const pet = await pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
 
-  damage(file, "UPDATE pets SET name = 'Tom', checksum = NULL");
+  damage(file, "UPDATE pets SET name = 'Tom', checksum = -1");
 
   expect(await pets.findById(1n)).toStrictEqual({ ...pet, name: 'Tom' });
+});
+
+it('does not skip a pet whose id was changed to 0', async () => {
+  const file = await newFile();
+  const { pets, archive } = await openService(file);
+  await pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
+  const tom = await pets.insert(newPet({ name: 'Tom', categoryId: 7n }));
+
+  damage(file, 'UPDATE pets SET id = 0 WHERE id = 1');
+
+  const damaged = {
+    kind: 'damaged-pet',
+    id: 0n,
+    problem: 'id must be an integer from 1 to 9007199254740991',
+  };
+  await expect(pets.list({ limit: 10 })).rejects.toMatchObject(damaged);
+  await expect(archive.read(BEFORE_EVERY_ID, 10)).rejects.toMatchObject(damaged);
+  expect(await pets.list({ limit: 10, after: 0n })).toStrictEqual([tom]);
 });
 
 it('reports a pet that its table has lost, but an index has not', async () => {

@@ -65,7 +65,7 @@ describe('the inspector of a SQLite file', () => {
     ['a status differs, and the checksum of the pet is wrong', "UPDATE pets SET status = 'sold'", []],
     [
       'a status differs, and the checksum of the pet is right',
-      "UPDATE pets SET status = 'sold', checksum = NULL",
+      "UPDATE pets SET status = 'sold', checksum = -1",
       ['row 11 missing from index pets_by_status'],
     ],
     ['a pet is lost', 'DELETE FROM pets', ['wrong # of entries in index pets_by_status']],

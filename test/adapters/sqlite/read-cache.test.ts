@@ -40,7 +40,7 @@ describe('what another connection changes after it was read', () => {
     const { clock, file, pets } = await serviceWithPets();
     expect(await readAllTwice(pets)).toStrictEqual(BEFORE);
 
-    otherConnection(file).exec("UPDATE pets SET name = 'Tom', checksum = NULL WHERE id = 1");
+    otherConnection(file).exec("UPDATE pets SET name = 'Tom', checksum = -1 WHERE id = 1");
     clock.advance(TRUSTED_MS - 1);
     expect(await readAll(pets)).toStrictEqual(BEFORE);
     clock.advance(1);

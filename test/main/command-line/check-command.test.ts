@@ -91,13 +91,21 @@ describe('petstore check', () => {
   it.each([
     [
       'the wrong fingerprint',
-      'UPDATE pets SET fingerprint = zeroblob(32), idempotency_checksum = NULL WHERE id = 1',
+      'UPDATE pets SET fingerprint = zeroblob(32), idempotency_checksum = -1 WHERE id = 1',
       ['pet 1: the fingerprint of its idempotency key must be that of the pet'],
     ],
     [
       'several',
       "UPDATE pets SET status = 'x' WHERE id <> 2",
       [1, 3].map((id) => `pet ${id}: status must be one of available, pending, sold`),
+    ],
+    [
+      'an id, and a pet after it',
+      "UPDATE pets SET id = 0 WHERE id = 1; UPDATE pets SET status = 'x' WHERE id = 3",
+      [
+        'pet 0: id must be an integer from 1 to 9007199254740991',
+        'pet 3: status must be one of available, pending, sold',
+      ],
     ],
     [
       'the counter',

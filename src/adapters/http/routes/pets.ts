@@ -52,7 +52,7 @@ export function petsRoutes(dependencies: Dependencies): Router<State> {
       ctx.body = pets.map(petJson);
     } catch (error) {
       // The link must point forwards. Otherwise a client that follows it would loop for ever.
-      if (error instanceof DamagedPet && error.id > (after ?? 0n)) linkNext(error.id);
+      if (error instanceof DamagedPet && (after === undefined || error.id > after)) linkNext(error.id);
       throw error;
     }
   });
