@@ -1,7 +1,7 @@
 import { ArchiveSource } from './archive-source.ts';
 import { checkSourceCounts } from './check-source-counts.ts';
 import { prefetch } from './prefetch.ts';
-import { type ArchivedPet, BEFORE_EVERY_ID, type ReadablePetArchive } from '../ports/pet-archive.ts';
+import type { ArchivedPet, ReadablePetArchive } from '../ports/pet-archive.ts';
 import type { OnProgress } from '../ports/progress.ts';
 
 export class ExportPets {
@@ -15,7 +15,7 @@ export class ExportPets {
    * Yields every pet that exists at the start, in batches and in ascending order of id. Pets that are added during the
    * export may be missing. If the generator ends without an error, the export is complete.
    *
-   * @param after the last id that an interrupted export has delivered, or {@link BEFORE_EVERY_ID}
+   * @param after the last id that an interrupted export has delivered, or `BEFORE_EVERY_ID`
    * @throws {CountsDiffer} when pets disappear during the export
    * @throws {DamagedPet}
    * @throws {StorageUnavailable}
