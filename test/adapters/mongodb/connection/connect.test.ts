@@ -1,6 +1,6 @@
 import type { MongoClient } from 'mongodb';
 import { MongoError } from 'mongodb';
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { connect, toSetupError } from '../../../../src/adapters/mongodb/connection/connect.ts';
 import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
 import type { ConnectionEvent } from '../../../../src/application/ports/storage-meter.ts';
@@ -43,25 +43,41 @@ it.each([new TypeError('a bug'), { code: 7 }, undefined])('passes on what is no 
   expect(toSetupError(client, error)).toBe(error);
 });
 
-it.skipIf(mongo === undefined)(`connects again when a connection takes too long${leftOut}`, async () => {
-  const url = mongo!.url('petstore');
-  const proxy = await new TcpProxy(addressOf(url)).listen();
-  onTestFinished(() => proxy.close());
-  const events: ConnectionEvent[] = [];
-  const meter = {
-    idsAllocated: () => {},
-    insertsCommitted: () => {},
-    connection(event: ConnectionEvent) {
-      events.push(event);
-      if (events.length === 1) proxy.stall();
-      if (event === 'refused') proxy.resume();
-    },
-  };
+describe.skipIf(mongo === undefined)(`a connection that takes too long${leftOut}`, () => {
+  /** @param attempts how many attempts to connect it takes too long in */
+  async function slowIn(attempts: number) {
+    const url = mongo!.url('petstore');
+    const proxy = await new TcpProxy(addressOf(url)).listen();
+    onTestFinished(() => proxy.close());
+    let refused = 0;
+    const meter = {
+      idsAllocated: () => {},
+      insertsCommitted: () => {},
+      connection(event: ConnectionEvent) {
+        if (event === 'requested' && refused < attempts) proxy.stall();
+        if (event !== 'refused') return;
+        refused++;
+        proxy.resume();
+      },
+    };
+    const options = { waitQueueTimeoutMS: 100, serverSelectionTimeoutMS: 2_000 };
+    const connecting = connect(withOptions(throughPort(url, proxy.port), options), {}, meter);
+    return { connecting, timesRefused: () => refused };
+  }
 
-  const slow = withOptions(throughPort(url, proxy.port), { waitQueueTimeoutMS: 100 });
-  const connected = await connect(slow, {}, meter);
-  onTestFinished(() => connected.close());
+  it('is asked for again', async () => {
+    const { connecting, timesRefused } = await slowIn(1);
+    const connected = await connecting;
+    onTestFinished(() => connected.close());
 
-  expect(events).toContain('refused');
-  expect(await connected.db().command({ ping: 1 })).toMatchObject({ ok: 1 });
+    expect(timesRefused()).toBe(1);
+    expect(await connected.db().command({ ping: 1 })).toMatchObject({ ok: 1 });
+  });
+
+  it('is asked for again until the time to select a server is over', async () => {
+    const { connecting, timesRefused } = await slowIn(Infinity);
+
+    await expect(connecting).rejects.toThrow(StorageSetupError);
+    expect(timesRefused()).toBeGreaterThan(1);
+  });
 });

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { connect } from '../../../../src/adapters/mongodb/connection/connect.ts';
 import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
 import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
@@ -172,6 +173,26 @@ describe.skipIf(none)(`a MongoDB with several servers${none ? ' (left out: no mo
         `of the replica set "pair" (that is 127.0.0.1:${primary.port}); use replicaSet=pair instead`,
     );
     expect(ms).toBeLessThan(AT_ONCE_MS);
+  });
+
+  it('is waited for by a direct connection while the replica set has no primary', async () => {
+    const direct = { directConnection: true };
+    const host = `127.0.0.1:${primary.port}`;
+    const admin = new MongoClient(urlOf(host, direct));
+    onTestFinished(() => admin.close());
+    await admin.db('admin').command({ replSetStepDown: 60, secondaryCatchUpPeriodSecs: 0, force: true });
+
+    const { line } = await refusal(urlOf(host, { ...direct, serverSelectionTimeoutMS: `${PATIENCE_MS}` }));
+    const connecting = connect(urlOf(host, direct));
+    await admin.db('admin').command({ replSetFreeze: 0 });
+    const connected = await connecting;
+    onTestFinished(() => connected.close());
+
+    expect(line).toBe(
+      `MongoDB at ${host}, database "petstore": directConnection=true, but it is not the primary ` +
+        'of the replica set "pair" (there is none); use replicaSet=pair instead',
+    );
+    expect(await connected.db().command({ hello: 1 })).toMatchObject({ isWritablePrimary: true });
   });
 
   it.each([{}, { directConnection: true }])(
