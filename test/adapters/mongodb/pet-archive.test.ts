@@ -1,6 +1,8 @@
+import { type Document, Double } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
+import { PetIdTaken } from '../../../src/application/moving/errors.ts';
 import { ExportPets } from '../../../src/application/moving/export-pets.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { petArchiveContract } from '../../contracts/pet-archive.ts';
@@ -106,6 +108,19 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
     await expect(target.archive.write([there!, bad])).rejects.toMatchObject({
       writeErrors: [{ code: 11_000 }, { code: 121 }],
     });
+  });
+
+  it.each<readonly [string, number | Double]>([
+    ['an int', 3],
+    ['a double', new Double(3)],
+  ])('overwrites no document that is not a pet, though its _id is equal: %s', async (_, _id) => {
+    const { url, db } = await freshDatabase(mongo!);
+    await using target = await opened(url);
+    const third = { name: 'Rex', categoryId: 7n, status: 'sold' } as const;
+    const document = { ...third, _id } as unknown as Document;
+    await db.collection('pets').insertOne(document, { bypassDocumentValidation: true });
+
+    await expect(target.archive.write([{ id: 3n, ...third }])).rejects.toMatchObject(new PetIdTaken(3n));
   });
 
   it.each(['behind the reader', 'ahead of it'])(
