@@ -5,7 +5,11 @@ import { ArchiveSource } from '../../src/application/moving/archive-source.ts';
 import { CopyPets } from '../../src/application/moving/copy-pets.ts';
 import { PetIdsExhausted } from '../../src/application/pets/errors.ts';
 import { ExportPets } from '../../src/application/moving/export-pets.ts';
-import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-archive.ts';
+import {
+  type ArchivedPet,
+  BEFORE_EVERY_ID,
+  type PetArchive,
+} from '../../src/application/ports/pet-archive.ts';
 import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
 import { MAX_PET_ID, newPet } from '../../src/domain/pet.ts';
@@ -79,6 +83,7 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
       await archive.write(all);
       const sorted = inOrderOfId(all);
 
+      expect(await archive.read(BEFORE_EVERY_ID, 10)).toStrictEqual(sorted);
       expect(await archive.read(0n, 10)).toStrictEqual(sorted);
       expect(await archive.read(0n, 2)).toStrictEqual(sorted.slice(0, 2));
       expect(await archive.read(9n, 2)).toStrictEqual(sorted.slice(2, 4));
@@ -295,10 +300,10 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
     it('counts up to and including an id', async () => {
       await archive.write([2n, 3n, 2n ** 40n, MAX_PET_ID].map((id) => anArchivedPet({ id })));
 
-      const counts = [0n, 1n, 2n, 3n, 4n, 2n ** 40n, MAX_PET_ID - 1n, MAX_PET_ID].map((id) =>
+      const counts = [BEFORE_EVERY_ID, 0n, 1n, 2n, 3n, 4n, 2n ** 40n, MAX_PET_ID - 1n, MAX_PET_ID].map((id) =>
         archive.count(id),
       );
-      expect(await Promise.all(counts)).toStrictEqual([0, 0, 1, 2, 2, 3, 3, 4]);
+      expect(await Promise.all(counts)).toStrictEqual([0, 0, 0, 1, 2, 2, 3, 3, 4]);
     });
 
     it('ignores changes to the passed pets during and after a write', async () => {

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { isDeepStrictEqual } from 'node:util';
 import { openSqliteStorage, type SqliteStorage } from '../../src/adapters/sqlite/open.ts';
 import { DamagedApiKey } from '../../src/application/keys/errors.ts';
-import type { ArchivedPet } from '../../src/application/ports/pet-archive.ts';
+import { type ArchivedPet, BEFORE_EVERY_ID } from '../../src/application/ports/pet-archive.ts';
 import { StorageSetupError } from '../../src/application/ports/storage-errors.ts';
 import type { ApiKey } from '../../src/domain/api-key.ts';
 import { newPet, PET_STATUSES } from '../../src/domain/pet.ts';
@@ -77,7 +77,7 @@ async function judge({ pets, archive, keys }: SqliteStorage): Promise<Verdict> {
     await answers.compare(`list ${status}`, pets.list({ status, limit: 100 }), expected);
     await answers.compare(`page ${status}`, pets.list({ status, limit: 4 }), expected.slice(0, 4));
   }
-  await answers.compare('archive', archive.read(0n, 100), PETS);
+  await answers.compare('archive', archive.read(BEFORE_EVERY_ID, 100), PETS);
   for (const { id, idempotency, ...pet } of PETS) {
     if (idempotency === undefined) continue;
     const expected = { pet: { id, ...pet }, replayed: true };
