@@ -3,6 +3,8 @@ import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
 import { type Checkable, CheckStorage } from '../../../src/application/moving/check-storage.ts';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import type { ReadablePetArchive } from '../../../src/application/ports/pet-archive.ts';
+import type { Progress } from '../../../src/application/ports/progress.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { Finding } from '../../../src/application/ports/storage-inspector.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets, archiveWith, idempotencyFor, storeWith } from '../../support/archived-pets.ts';
@@ -21,8 +23,8 @@ async function check(storage: Partial<Checkable>) {
     idempotencyFor(`key ${id}`, `body ${id}`).fingerprint,
   ]);
   const findings: Finding[] = [];
-  const progress: number[] = [];
-  const run = useCase.execute(({ done }) => progress.push(done));
+  const progress: Progress[] = [];
+  const run = useCase.execute((seen) => progress.push(seen));
   for (let next = await run.next(); ; next = await run.next()) {
     if (next.done) return { findings, progress, checked: next.value };
     findings.push(next.value);
@@ -46,7 +48,8 @@ describe('CheckStorage', () => {
   it('finds nothing in a sound storage, and reads everything', async () => {
     const { findings, progress, checked } = await check({});
     expect(findings).toStrictEqual([]);
-    expect(progress).toStrictEqual([1000, 2000, 2500]);
+    const total = 2500;
+    expect(progress).toStrictEqual([1000, 2000, 2500].map((done) => ({ doing: 'checking', done, total })));
     expect(checked).toStrictEqual({ pets: 2500, apiKeys: 2 });
   });
 
@@ -77,15 +80,27 @@ describe('CheckStorage', () => {
     ]);
   });
 
-  it('reports pets that are counted but cannot be read', async () => {
+  it.each([2n, PETS.at(-1)!.id])('reports pets that are counted but cannot be read: %s', async (lost) => {
     const store = await storeWith(PETS);
     const archive = archiveWith(store, {
-      read: async (after, limit) => (await store.read(after, limit)).filter(({ id }) => id !== 2n),
+      read: async (after, limit) => (await store.read(after, limit)).filter(({ id }) => id !== lost),
     });
     const { findings } = await check({ archive });
     expect(findings).toStrictEqual([
       { about: 'pets', problem: '2500 are counted, but only 2499 can be read' },
     ]);
+  });
+
+  it('knows of more pets than were counted', async () => {
+    const archive = archiveWith(await storeWith(PETS), { count: async () => 4 });
+    const { progress } = await check({ archive });
+    expect(progress.map(({ done, total }) => total === done)).toStrictEqual([true, true, true]);
+  });
+
+  it('ends with a failure of the storage', async () => {
+    const failure = new StorageUnavailable('the disk is gone');
+    const archive = archiveWith(await storeWith(PETS), { read: async () => Promise.reject(failure) });
+    await expect(check({ archive })).rejects.toBe(failure);
   });
 
   it('ends where a pet is out of order', async () => {
