@@ -1,5 +1,6 @@
-import { expect, it } from 'vitest';
-import { isRowFinding } from '../../../../src/adapters/sqlite/file/is-sound.ts';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, it } from 'vitest';
+import { isRowFinding, isSound } from '../../../../src/adapters/sqlite/file/is-sound.ts';
 
 it.each([
   ['NULL value in pets.name', true],
@@ -15,3 +16,29 @@ it.each([
 ])('the finding "%s" is about a single row: %s', (finding, isInRow) => {
   expect(isRowFinding(finding)).toBe(isInRow);
 });
+
+describe('a file', () => {
+  it('is sound, though a row is damaged', () => {
+    using db = withDamagedRow();
+    expect(isSound(db, 'integrity_check')).toBe(true);
+  });
+
+  it('is not sound, if an index has lost a row as well', () => {
+    using db = withDamagedRow();
+    db.enableDefensive(false);
+    db.exec(`CREATE INDEX pets_by_status ON pets (status) WHERE status = 'sold';
+      PRAGMA writable_schema = ON;
+      UPDATE sqlite_schema SET sql = 'CREATE INDEX pets_by_status ON pets (status)' WHERE name = 'pets_by_status';
+      PRAGMA writable_schema = RESET`);
+    expect(isSound(db, 'integrity_check')).toBe(false);
+  });
+});
+
+function withDamagedRow(): DatabaseSync {
+  const db = new DatabaseSync(':memory:');
+  db.exec(`CREATE TABLE pets (status TEXT CHECK (status = 'sold'));
+    PRAGMA ignore_check_constraints = ON;
+    INSERT INTO pets VALUES ('x');
+    PRAGMA ignore_check_constraints = OFF`);
+  return db;
+}
