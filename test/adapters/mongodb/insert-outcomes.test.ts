@@ -231,8 +231,16 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
     async (count) => {
       const { url, db, pets } = await freshDatabase(mongo);
       const { proxy, throughProxy } = await proxied(url);
-      const { repository, sent } = await openRepository(withOptions(throughProxy, { wtimeoutMS: 100 }));
+      const { repository, client, sent } = await openRepository(
+        withOptions(throughProxy, { wtimeoutMS: 100 }),
+      );
+      let allocations = 0;
+      client.on('commandSucceeded', ({ commandName }) => {
+        if (commandName === 'findAndModify') allocations++;
+      });
       const release = await holding(proxy, 'insert', () => insertRexes(repository, count));
+      // The ids of the others are allocated together, and need a majority too.
+      await expect.poll(() => allocations, { timeout: 10_000 }).toBe(Math.min(count, 2));
       // Freezes the majority commit point: new writes could still be rolled back.
       const moveOn = await failPoint(db, 'disableSnapshotting', 'alwaysOn');
       let settled = false;
