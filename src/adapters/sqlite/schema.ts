@@ -39,8 +39,8 @@ const MIGRATIONS = [
      last_used_at INTEGER CHECK (abs(last_used_at) <= 8640000000000000),
      CHECK ((requests IS NULL) = (seconds IS NULL))
    ) STRICT, WITHOUT ROWID;`,
-  // NULL means that the row is not checked. ALTER TABLE would refuse a table with one damaged row, so this writes what it
-  // writes: https://www.sqlite.org/lang_altertable.html#making_other_kinds_of_table_schema_changes
+  // A row with a value of another type gets no checksum: it is damaged. ALTER TABLE would refuse a table with one such
+  // row, so this writes what it writes: https://www.sqlite.org/lang_altertable.html#making_other_kinds_of_table_schema_changes
   `PRAGMA writable_schema = ON;
    UPDATE sqlite_schema SET sql = replace(sql, 'fingerprint BLOB CHECK (length(fingerprint) = 32)',
      'fingerprint BLOB CHECK (length(fingerprint) = 32), checksum INTEGER, idempotency_checksum INTEGER')

@@ -1,3 +1,4 @@
+import { INT64_MIN } from '../../domain/int64.ts';
 import type { Pet } from '../../domain/pet.ts';
 import type { Idempotency } from './pet-repository.ts';
 
@@ -7,8 +8,8 @@ export type ArchivedPet = Pet & {
   readonly idempotency?: Idempotency;
 };
 
-/** Less than every id of a record, even if the id is damaged. Reading all pets begins after it. */
-export const BEFORE_EVERY_ID = -(2n ** 63n);
+/** The least int64. Reading all pets begins after it, and not after 0, because damage can make an id 0. */
+export const BEFORE_EVERY_ID = INT64_MIN;
 
 /**
  * Reads and writes the whole catalogue with its ids, to move it between storages. `test/contracts/pet-archive.ts` tests

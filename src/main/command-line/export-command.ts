@@ -44,10 +44,8 @@ async function toFile(resolve: Resolve, path: string, session: Session): Promise
     session.note(`continuing ${file.path} after ${countText(delivered.count, 'pet')}`);
   }
   let count = delivered?.count ?? 0;
-  for await (const pets of resolve('exportPets').execute(
-    delivered?.last.id ?? BEFORE_EVERY_ID,
-    session.onProgress,
-  )) {
+  const after = delivered?.last.id ?? BEFORE_EVERY_ID;
+  for await (const pets of resolve('exportPets').execute(after, session.onProgress)) {
     await file.append(pets);
     count += pets.length;
   }

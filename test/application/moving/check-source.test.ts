@@ -36,7 +36,7 @@ describe('CheckSource', () => {
     await expect(check(await storeWith([]), [aKey(1), damaged])).rejects.toBe(damaged);
   });
 
-  it('refuses a damaged pet, though its id is less than every id', async () => {
+  it('refuses a damaged pet whose id is 0', async () => {
     const store = await storeWith(archivedPets(5));
     const damaged = new DamagedPet(0n, 'it is torn');
     const archive = archiveWith(store, {

@@ -3,6 +3,7 @@ import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-reposito
 import { CountsDiffer, PetIdTaken } from '../../../src/application/moving/errors.ts';
 import { ArchiveSource } from '../../../src/application/moving/archive-source.ts';
 import { CopyPets } from '../../../src/application/moving/copy-pets.ts';
+import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import type { ArchivedPet, PetArchive } from '../../../src/application/ports/pet-archive.ts';
 import type { Progress } from '../../../src/application/ports/progress.ts';
 import { MAX_PET_ID, newPet } from '../../../src/domain/pet.ts';
@@ -55,6 +56,16 @@ describe('CopyPets', () => {
     const target = new InMemoryPetRepository();
     expect(await copy(source, target)).toStrictEqual({ count: 0, before: 0, others: 0 });
     expect(await target.lastId()).toBe(7n);
+  });
+
+  it.each(['source', 'target'])('refuses a damaged pet whose id is 0 in the %s', async (side) => {
+    const sound = await storeWith(SOME);
+    const damaged = new DamagedPet(0n, 'it is torn');
+    const torn = archiveWith(sound, {
+      read: async (after, limit) => (after < 0n ? Promise.reject(damaged) : sound.read(after, limit)),
+    });
+    const copying = side === 'source' ? copy(torn, new InMemoryPetRepository()) : copy(sound, torn);
+    await expect(copying).rejects.toBe(damaged);
   });
 
   it('reserves the ids before it writes the first pet', async () => {

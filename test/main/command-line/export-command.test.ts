@@ -9,7 +9,7 @@ import { fileWith, sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { refused, succeeds, USAGE } from '../../support/command.ts';
 import { run, runService } from '../../support/process.ts';
-import { silentLog } from '../../support/sqlite.ts';
+import { damage, silentLog } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(5200);
 
@@ -68,6 +68,16 @@ describe('export', () => {
       'pets.ndjson',
       'pets.ndjson.partial',
     ]);
+  });
+
+  it.each(['standard output', 'a file'])('refuses a pet whose id was changed to 0: to %s', async (where) => {
+    const { url, path } = await sqliteWith(PETS.slice(0, 3));
+    damage(path, 'UPDATE pets SET id = 0 WHERE id = 1');
+    const to = where === 'a file' ? [join(await testDirectory(), 'pets.ndjson')] : [];
+    await refused(
+      ['export', '--from', url, ...to],
+      /^petstore: the pet with the id 0 is damaged in the storage: /,
+    );
   });
 
   it('writes all pets or refuses when several exports write one file at once', async () => {
