@@ -10,17 +10,16 @@ ARG NODE_IMAGE=node:26-slim
 FROM --platform=${BUILDPLATFORM} ${NODE_IMAGE} AS build
 WORKDIR /build
 COPY . .
-RUN npm ci && npm run build
+# One step, and what it leaves is small: an engine may copy the file system of each step.
+RUN npm ci && npm run build && cp deploy/docker/is-alive.js dist && rm -rf node_modules ~/.npm
 
 # Compiled code is kept per processor and user, so this stage has those of the last one.
 FROM ${NODE_IMAGE} AS compiled
+COPY --from=build --chown=1000:1000 /build/dist /petstore
 WORKDIR /petstore
-COPY --from=build /build/dist ./
-COPY deploy/docker/is-alive.js ./
-COPY deploy/docker/keep-compiled-code.js /tmp/
-RUN mkdir -p node_modules/.cache /tmp/data && chown -R 1000:1000 node_modules
 USER 1000:1000
-RUN node /tmp/keep-compiled-code.js && chmod -R a+rX,go-w node_modules
+RUN --mount=type=bind,source=deploy/docker,target=/mnt \
+  mkdir -p node_modules/.cache /tmp/data && node /mnt/keep-compiled-code.js && chmod -R a+rX,go-w node_modules
 
 FROM ${NODE_IMAGE}
 ARG VERSION=unknown

@@ -25,7 +25,7 @@ const NO_BUILDX = 'buildx component is missing';
 /**
  * Builds an image with BuildKit: with the first docker on PATH that can.
  *
- * @throws when it fails, with what it printed
+ * @throws when it fails, with what the step that failed has printed
  */
 export async function dockerBuild(...args: readonly string[]): Promise<void> {
   const env = { ...process.env, DOCKER_BUILDKIT: '1' };
@@ -34,7 +34,7 @@ export async function dockerBuild(...args: readonly string[]): Promise<void> {
     const path = join(folder, 'docker');
     if (!(await isExecutable(path))) continue;
     try {
-      await runFile(path, ['build', ...args], { env, maxBuffer: 64 * 2 ** 20 });
+      await runFile(path, ['build', '--quiet', ...args], { env, maxBuffer: 64 * 2 ** 20 });
       return;
     } catch (error) {
       failure = error;
