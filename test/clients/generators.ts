@@ -59,6 +59,12 @@ const PYTHON = { compile: 'mypy --strict-equality main.py', run: 'python main.py
 const GO = { compile: 'go vet . && go build -o main .', run: './main' } as const;
 
 export const GENERATORS: Readonly<Record<string, Generator>> = {
+  // First, because its compiler takes longest.
+  progenitor: {
+    needs: ['cargo'],
+    compile: 'cargo build --quiet --locked',
+    run: '"$CARGO_TARGET_DIR/debug/petstore-example"',
+  },
   curl: { needs: ['curl'], run: 'bash main.sh', output: CURL_OUTPUT },
   'openapi-fetch': { needs: ['npm'], generate: 'node generate.mjs', ...TYPESCRIPT },
   'hey-api': { needs: ['npm'], generate: 'openapi-ts', ...TYPESCRIPT },
@@ -102,10 +108,5 @@ export const GENERATORS: Readonly<Record<string, Generator>> = {
     generate: 'mvn --quiet --batch-mode generate-sources',
     compile: 'mvn --quiet --batch-mode package',
     run: 'java -cp "target/classes:target/libraries/*" Main',
-  },
-  progenitor: {
-    needs: ['cargo'],
-    compile: 'cargo build --quiet --locked',
-    run: '"$CARGO_TARGET_DIR/debug/petstore-example"',
   },
 };
