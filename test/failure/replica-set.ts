@@ -2,6 +2,7 @@ import type { Document } from 'mongodb';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { Bridge } from './bridge.ts';
 import { freePort } from './free-port.ts';
+import { findLibfaketime } from './libfaketime.ts';
 import { Member } from './member.ts';
 import { until } from './until.ts';
 
@@ -13,6 +14,8 @@ export type ReplicaSetOptions = {
   readonly electionTimeoutMs?: number;
   /** Whether each member is reached through a {@link Bridge}. */
   readonly bridged?: boolean;
+  /** Whether {@link Member.setClock} works, where libfaketime is installed. */
+  readonly movableClocks?: boolean;
 };
 
 /** Three mongod processes on loopback, which elect a new primary after a second. */
@@ -34,14 +37,16 @@ export class ReplicaSet implements AsyncDisposable {
   static async start({
     electionTimeoutMs = 1_000,
     bridged = false,
+    movableClocks = false,
   }: ReplicaSetOptions = {}): Promise<ReplicaSet> {
+    const libfaketime = movableClocks ? await findLibfaketime() : undefined;
     await using stack = new AsyncDisposableStack();
     const members: Member[] = [];
     const bridges = new Map<Member, Bridge>();
     for (let index = 0; index < MEMBERS; index++) {
-      const { path } = stack.use(await temporaryDirectory(NAME));
+      const { path: directory } = stack.use(await temporaryDirectory(NAME));
       const [port, reachedAt] = [await freePort(), bridged ? await freePort() : undefined];
-      const member = stack.use(new Member(path, port, NAME, reachedAt));
+      const member = stack.use(new Member({ directory, port, set: NAME, reachedAt, libfaketime }));
       members.push(member);
       if (reachedAt === undefined) continue;
       const bridge = stack.use(new Bridge(port));

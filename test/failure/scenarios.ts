@@ -1,7 +1,11 @@
 import { join } from 'node:path';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { AWAY_SCENARIOS } from './away-scenarios.ts';
-import { MONGODB_CLOCK_SCENARIO, SQLITE_CLOCK_SCENARIO } from './clock-scenarios.ts';
+import {
+  MONGODB_CLOCK_SCENARIO,
+  MONGODB_SERVER_CLOCK_SCENARIO,
+  SQLITE_CLOCK_SCENARIO,
+} from './clock-scenarios.ts';
 import { LOG_SCENARIOS } from './log-scenarios.ts';
 import { PARTITION_SCENARIOS } from './mongodb-partition-scenarios.ts';
 import { NETWORK_SCENARIOS } from './mongodb-network-scenarios.ts';
@@ -54,6 +58,7 @@ const MONGODB: readonly MongoScenario[] = [
   ...MONGODB_SCENARIOS,
   ...READS_SCENARIOS,
   MONGODB_CLOCK_SCENARIO,
+  MONGODB_SERVER_CLOCK_SCENARIO,
   ...NETWORK_SCENARIOS,
   ...PARTITION_SCENARIOS,
   ...AWAY_SCENARIOS,
