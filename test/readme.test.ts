@@ -83,7 +83,7 @@ describe('README', () => {
     await takeTour(await startForTour({}));
   });
 
-  it('takes its tour with MongoDB', async ({ skip }) => {
+  it('takes its tour with MongoDB', MANY_COMMANDS, async ({ skip }) => {
     const mongo = await sharedMongo();
     if (mongo === undefined) {
       skip('there is no MongoDB');
