@@ -25,23 +25,22 @@ const NO_BUILDX = 'buildx component is missing';
 /**
  * Builds an image with BuildKit: with the first docker on PATH that can.
  *
- * @throws when it fails, with what the step that failed has printed
+ * @throws when it fails, with the last lines that it printed
  */
 export async function dockerBuild(...args: readonly string[]): Promise<void> {
   const env = { ...process.env, DOCKER_BUILDKIT: '1' };
-  let failure: unknown = new Error('no docker on PATH');
+  let lastLines = 'no docker on PATH';
   for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
     const path = join(folder, 'docker');
     if (!(await isExecutable(path))) continue;
-    try {
-      await runFile(path, ['build', '--quiet', ...args], { env, maxBuffer: 64 * 2 ** 20 });
-      return;
-    } catch (error) {
-      failure = error;
-      if (!String(error).includes(NO_BUILDX)) throw error;
-    }
+    const build = runFile(path, ['build', ...args], { env, maxBuffer: 64 * 2 ** 20 });
+    const failure = await build.then(() => undefined, String);
+    if (failure === undefined) return;
+    // The step that failed comes last, after hundreds of lines of those before it.
+    lastLines = failure.trim().split('\n').slice(-20).join('\n');
+    if (!lastLines.includes(NO_BUILDX)) break;
   }
-  throw failure;
+  throw new Error(`docker build failed:\n${lastLines}`);
 }
 
 /** Why no container can be started here; `undefined` if a Docker engine answers. */
