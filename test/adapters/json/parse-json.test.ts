@@ -97,6 +97,8 @@ test.each([
   ['{"a":1,"\\\\u0073":2}', '{"a":1,"\\u0073tatus":"sold"}', 'status'],
   ['{"b":1.5,"\\\\":2}', '{"b":1.5,"\\u0041":"sold"}', 'A'],
   ['[{"c":1,"\\\\u0073":2}]', '[{"c":1,"\\u0073tatus" : "sold"}]', 'status'],
+  ['{"d":1,"\\\\u0073":2}', '{"d":1,"\\u0073t\\u0061tus":"sold"}', 'status'],
+  ['{"e":"x",":\\\\u0073":2}', '{"e":"x",":\\u0073tatus":"sold"}', ':status'],
 ])('a key is not taken for one of an earlier text: %s, %s', (earlier, later, key) => {
   parseJson(earlier);
   const value = [parseJson(later)].flat()[0] as Record<string, unknown>;
