@@ -4,10 +4,12 @@ import { ERROR_STATUS } from '../../../../src/adapters/http/wire/errors.ts';
 import {
   MAX_BODY_BYTES,
   MAX_HEADERS_BYTES,
+  MAX_REQUEST_ID_LENGTH,
   MAX_URL_BYTES,
   SERVER_LIMITS,
 } from '../../../../src/adapters/http/wire/limits.ts';
 import { SCOPES } from '../../../../src/domain/api-key.ts';
+import { INT64_MAX, INT64_MIN } from '../../../../src/domain/int64.ts';
 
 const rules = apiRules();
 
@@ -57,6 +59,19 @@ describe('the rules on the page', () => {
         row(`Time until the ${what} has arrived`, `${timeoutMs / 1000} s`, '<code>408</code>'),
       );
     }
+  });
+
+  it('are those of integers and of request ids', () => {
+    expect(rules).toContain(`exact from ${INT64_MIN} to ${INT64_MAX}.`);
+    expect(rules).toContain(
+      `<code>X-Request-Id</code>: 1 to ${MAX_REQUEST_ID_LENGTH} of the characters <code>A-Z a-z 0-9 _ . -</code>.`,
+    );
+  });
+
+  it('are whole sentences', () => {
+    const texts = Array.from(rules.matchAll(/<(p|li)>(.*?)<\/\1>/g), ([, , text]) => text);
+    expect(texts.length).toBeGreaterThan(10);
+    for (const text of texts) expect(text).toMatch(/^(?:<code>)?[A-Z].*[.:]$/);
   });
 
   it.each(SCOPES)('name the scope %s', (scope) => {
