@@ -17,6 +17,7 @@ import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { PartialFile, petLines } from '../../../src/adapters/ndjson/partial-file.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
+import { asNobody } from '../../support/as-nobody.ts';
 import { makeFifo } from '../../support/fifo.ts';
 import { openFilesIn } from '../../support/open-files.ts';
 import { testDirectory } from '../../support/test-directory.ts';
@@ -253,6 +254,19 @@ describe('a path that cannot be written', () => {
       kind: 'pet-file',
       message: expect.stringMatching(`^${RegExp.escape(path)} cannot be written: ENOTDIR`),
     });
+  });
+
+  it('lacks the permission to write it, and is not left locked', async () => {
+    const path = await newPath();
+    const partial = `${path}.partial`;
+    await writeFile(partial, '', { mode: 0o400 });
+    await asNobody(dirname(path), 0o777, () =>
+      expect(PartialFile.open(path)).rejects.toMatchObject({
+        kind: 'pet-file',
+        message: `${path} cannot be written: EACCES: permission denied, open '${partial}'`,
+      }),
+    );
+    expect(await besides(path)).toStrictEqual(['pets.ndjson.partial']);
   });
 
   it.each<readonly [string, (lock: string) => Promise<unknown>, string]>([

@@ -23,6 +23,7 @@ import type { StorageMeter } from '../../../src/application/ports/storage-meter.
 import { newPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
+import { asNobody } from '../../support/as-nobody.ts';
 import { Fifo } from '../../support/fifo.ts';
 import {
   closedAfterTest,
@@ -535,18 +536,4 @@ async function refusal(file: string, open: Way = openStorage): Promise<string> {
   const { message } = error as StorageSetupError;
   expect(message).not.toContain('\n');
   return message;
-}
-
-/** Permissions do not restrict root, so root becomes the user nobody during the work. */
-async function asNobody<T>(directory: string, mode: number, work: () => Promise<T>): Promise<T> {
-  const { geteuid, seteuid } = process;
-  const isRoot = geteuid?.() === 0;
-  await chmod(directory, mode);
-  if (isRoot) seteuid?.(65_534);
-  try {
-    return await work();
-  } finally {
-    if (isRoot) seteuid?.(0);
-    await chmod(directory, 0o700);
-  }
 }
