@@ -10,6 +10,7 @@ import type { Progress } from '../../../src/application/ports/progress.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
+import { openFilesIn } from '../../support/open-files.ts';
 import {
   checkpoint,
   crashImage,
@@ -73,6 +74,14 @@ describe('a backup of a SQLite file', () => {
     expect(await archive.lastId()).toBe(PETS.at(-1)!.id + 1_000_000_000_000n);
     expect(await keys.list()).toStrictEqual([aKey(1)]);
     expect(otherConnection(copy).prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'delete' });
+  });
+
+  it('leaves no file open', async ({ skip }) => {
+    if (process.platform !== 'linux') skip('only Linux lists the open files of a process');
+    const file = await newFile();
+    await (await openSqliteStorage(file, silentLog)).close();
+    await backUp(file, join(dirname(file), 'backup.db'), quietly);
+    expect(await openFilesIn(dirname(file))).toStrictEqual([]);
   });
 
   it.each([
@@ -172,6 +181,15 @@ describe('a backup is refused', () => {
     ]);
   });
 
+  it('before it copies anything, when the name is taken', async () => {
+    const { file, copy } = await large();
+    await writeFile(copy, 'mine');
+    const steps: Progress[] = [];
+    const backingUp = backUp(file, copy, (progress) => void steps.push(progress));
+    await expectRefused(backingUp, `${copy} exists; choose another FILE`);
+    expect(steps).toStrictEqual([]);
+  });
+
   it('when the name is a dangling symbolic link', async () => {
     const { file, copy } = await served();
     await symlink('nowhere', copy);
@@ -241,6 +259,7 @@ describe('a backup is refused', () => {
     await expectRefused(
       backUp(file, copy, quietly),
       `the SQLite file ${file} is damaged; no backup was written`,
+      { errcode: 11 },
     );
     expect((await readdir(dirname(file))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
   });

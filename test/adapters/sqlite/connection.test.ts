@@ -1,9 +1,25 @@
+import { link, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connect, fileOf, makeDurable } from '../../../src/adapters/sqlite/connection.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
+import { openFilesIn } from '../../support/open-files.ts';
 import { newFile } from '../../support/sqlite.ts';
+
+describe('connect', () => {
+  it('leaves a file that it refuses closed', async ({ skip }) => {
+    if (process.platform !== 'linux') skip('only Linux lists the open files of a process');
+    const file = await newFile();
+    await writeFile(file, '');
+    await link(file, `${file}2`);
+
+    expect(() => connect(file, { readOnly: false })).toThrow(StorageSetupError);
+
+    expect(await openFilesIn(dirname(file))).toStrictEqual([]);
+  });
+});
 
 describe('makeDurable', () => {
   it('makes a commit wait for the disk', async () => {

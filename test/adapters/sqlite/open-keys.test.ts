@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SqliteApiKeyRepository } from '../../../src/adapters/sqlite/api-key-repository.ts';
@@ -46,6 +46,18 @@ describe('keys before the first start', () => {
     await close();
 
     expect((await readdir(dirname(file))).toSorted()).toStrictEqual(['petstore.db', 'petstore.db.lock']);
+  });
+});
+
+describe('keys of a file that a service has migrated', () => {
+  it('make no lock', async () => {
+    const file = await newFile();
+    await (await openSqliteStorage(file, silentLog)).close();
+    await rm(`${file}.lock`);
+
+    await (await openSqliteKeys(file)).close();
+
+    expect(await readdir(dirname(file))).toStrictEqual(['petstore.db']);
   });
 });
 

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
-import { copyFile, readdir, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { copyFile, readdir, rename, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -272,6 +272,27 @@ describe('a directory whose timestamps are old', () => {
     await rm(file);
 
     await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+  });
+
+  it('does not reveal that the target of a link has gone, which is noticed within a second', async () => {
+    const clock = fakeClock();
+    clock.advance(TIMESTAMP_RESOLUTION_MS);
+    const target = await newFile();
+    await writeFile(target, '');
+    await symlink(target, `${file}.lock`);
+    const { pets } = await open();
+    await pets.insert(rex);
+
+    // The guard does not trust the timestamps for two seconds, and looks at every file.
+    await rename(target, `${target}-moved`);
+    await expect(pets.insert(rex)).rejects.toStrictEqual(new StorageUnavailable(refusal('.lock')));
+    await rename(`${target}-moved`, target);
+    clock.advance(TIMESTAMP_RESOLUTION_MS);
+    await pets.insert(rex);
+    await rename(target, `${target}-moved`);
+    expect(await pets.insert(rex)).toMatchObject(rex);
+    clock.advance(CHECK_INTERVAL_MS);
+    await expect(pets.insert(rex)).rejects.toStrictEqual(new StorageUnavailable(refusal('.lock')));
   });
 
   it('does not reveal a mount over the file, which is noticed within a second', async ({ skip }) => {
