@@ -323,6 +323,11 @@ describe('an offer of another protocol', () => {
     ['alone', [get('/1', OFFER)], ['keep-alive']],
     ['with a body', [post('/1', OFFER + BODY), '12', '345'], ['keep-alive']],
     ['with its body in one piece', [`${post('/1', OFFER + BODY)}12345`], ['keep-alive']],
+    [
+      'with a body, of a client that ends the connection',
+      [post('/1', `Connection: close, Upgrade\r\nUpgrade: h2c\r\n${BODY}`), '12345'],
+      ['close'],
+    ],
     ['behind another request, in one piece', [get('/0') + get('/1', OFFER)], ['keep-alive', 'close']],
     ['behind another request', [get('/0'), get('/1', OFFER)], ['keep-alive', 'keep-alive']],
     ['with a request behind it', [get('/1', OFFER) + get('/2')], ['close']],
@@ -372,6 +377,16 @@ describe('an offer of another protocol', () => {
     for (const piece of [get('/1', OFFER), 'GE', get('/2').slice(2), get('/3')]) await client.send(piece);
     expect([client.announced, client.hasEnded]).toStrictEqual([Array(3).fill('keep-alive'), false]);
     expect(service.handled).toStrictEqual(['/1', '/2', '/3']);
+  });
+
+  test('does not hold the requests behind it, which are lost', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(get('/1', OFFER) + get('/2').repeat(100));
+    expect([connection.hasPendingInput, connection.heldBytes]).toStrictEqual([false, 0]);
+    service.answer();
+    await settled();
+    expect([client.announced, client.hasEnded, service.handled]).toStrictEqual([['close'], true, ['/1']]);
   });
 
   test('whose answer is being sent before its body is there', async () => {

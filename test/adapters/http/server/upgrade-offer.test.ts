@@ -34,6 +34,13 @@ describe('an offer to upgrade', () => {
       body: 'ab',
       next: 'GET',
     },
+    {
+      name: 'after the end of another body and an empty line',
+      headers: {},
+      head: `a\n\r\n${HEAD}`,
+      body: '',
+      next: 'GET',
+    },
   ])('$name: only what came together with its end is lost, however it is cut', (given) => {
     const headersEnd = given.head.length + 2;
     const offerEnd = headersEnd + given.body.length;
