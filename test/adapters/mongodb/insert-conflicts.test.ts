@@ -14,6 +14,7 @@ const once = idempotencyFor('a');
 const duplicate = (field: string) =>
   new MongoServerError({ message: `duplicate ${field}`, code: 11_000, keyPattern: { [field]: 1 } });
 const { name, key, options } = IDEMPOTENCY_INDEX;
+const INDEX = { v: 2, name, key, ...options };
 
 /** The documents of each insert. */
 let sent: Document[][];
@@ -26,8 +27,8 @@ beforeEach(() => {
 type Server = {
   /** The last allocated id. Default: 0. */
   readonly last?: bigint;
-  /** Default: the index of idempotency keys. */
-  readonly indexes?: readonly Document[];
+  /** Its answer to each look at the indexes. Default: the index of idempotency keys. */
+  readonly indexes?: () => readonly Document[];
   /** Refuses an insert. Default: accepts all. */
   readonly refuse?: (documents: readonly Document[]) => Error | undefined;
   /** What a majority has with an id. Default: nothing. */
@@ -61,11 +62,10 @@ function repositoryOn(server: Server): MongoPetRepository {
         (_id === undefined ? server.withKey?.(k) : server.withId?.(sent.at(-1)![0]!)) ?? null,
     },
   };
-  const firstBatch = server.indexes ?? [{ v: 2, name, key, ...options }];
   const db = {
     client: new EventEmitter(),
     collection: (collection: string) => collections[collection],
-    command: async () => ({ cursor: { firstBatch } }),
+    command: async () => ({ cursor: { firstBatch: server.indexes?.() ?? [INDEX] } }),
   } as unknown as Db;
   return new MongoPetRepository(db, new ConfirmedReads(db));
 }
@@ -125,20 +125,40 @@ describe('an idempotent insert into MongoDB', () => {
     await expect(pets.insertOnce(rex, once)).rejects.toBe(error);
   });
 
-  it('takes another id if a pet with another key has the first one', async () => {
+  it.each([
+    ['another key', { k: 'another', fp: once.fingerprint }],
+    ['no key', undefined],
+  ])('takes another id if a pet with %s has the first one', async (_, idem) => {
     const pets = repositoryOn({
       refuse: ([document]) => (document!['_id'].equals(1) ? duplicate('_id') : undefined),
-      withId: () => ({ ...stored(Long.ONE), idem: { k: 'another', fp: once.fingerprint } }),
+      withId: () => ({ ...stored(Long.ONE), idem }),
     });
 
     expect(await pets.insertOnce(rex, once)).toStrictEqual({ pet: { id: 2n, ...rex }, replayed: false });
   });
 
   it('is refused while the index is missing that allows one pet per key', async () => {
-    await expect(repositoryOn({ indexes: [] }).insertOnce(rex, once)).rejects.toThrow(
+    const answers = [[], [INDEX]];
+    const pets = repositoryOn({ indexes: () => answers.shift() ?? [] });
+
+    await expect(pets.insertOnce(rex, once)).rejects.toThrow(
       new StorageUnavailable('the collection "pets" lacks the index "idem.k_1"; migrate the database again'),
     );
     expect(sent).toStrictEqual([]);
+    // The next one looks again, and finds it.
+    expect(await pets.insertOnce(rex, once)).toStrictEqual({ pet: { id: 1n, ...rex }, replayed: false });
+  });
+
+  it('looks again if the connection is lost while it looks at the indexes', async () => {
+    let failures = 1;
+    const pets = repositoryOn({
+      indexes() {
+        if (failures-- > 0) throw new MongoNetworkError('reset');
+        return [INDEX];
+      },
+    });
+
+    expect(await pets.insertOnce(rex, once)).toStrictEqual({ pet: { id: 1n, ...rex }, replayed: false });
   });
 
   it('replays no document that is not a pet', async () => {
@@ -156,5 +176,10 @@ describe('an idempotent insert into MongoDB', () => {
     // The first read confirms the primary before.
     await expect(pets.insertOnce(rex, once)).rejects.toThrow(PetIdsExhausted);
     expect(await pets.insertOnce(rex, once)).toStrictEqual({ pet: { id: 1n, ...rex }, replayed: true });
+
+    // A pet that it finds needs no second read.
+    answers.push(stored(Long.ONE), null);
+    expect(await pets.insertOnce(rex, once)).toStrictEqual({ pet: { id: 1n, ...rex }, replayed: true });
+    expect(answers).toStrictEqual([null]);
   });
 });

@@ -1,12 +1,15 @@
-import { type Document, Double } from 'mongodb';
+import { EventEmitter } from 'node:events';
+import { type BulkWriteResult, type Db, type Document, Double, MongoBulkWriteError } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { ConfirmedReads } from '../../../src/adapters/mongodb/confirmed-reads.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
+import { toPetDocument } from '../../../src/adapters/mongodb/pet-document.ts';
 import { PetIdTaken } from '../../../src/application/moving/errors.ts';
 import { ExportPets } from '../../../src/application/moving/export-pets.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { petArchiveContract } from '../../contracts/pet-archive.ts';
-import { archivedPets } from '../../support/archived-pets.ts';
+import { anArchivedPet, archivedPets, idempotencyFor } from '../../support/archived-pets.ts';
 import { failCommand } from '../../support/fail-point.ts';
 import {
   addressOf,
@@ -175,6 +178,30 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
     await counters.updateOne({ _id: 'pets' }, { $set: { last: 1n } });
     expect(await target.archive.lastId()).toBe(3n);
   });
+});
+
+it.each([
+  ['with an idempotency key', { idempotency: idempotencyFor('a') }],
+  ['without one', {}],
+])('a pet that is there is written again until it is durable: %s', async (_, fields) => {
+  const pet = anArchivedPet({ id: 1n, ...fields });
+  const majorityHas = [[], [toPetDocument(pet, pet.idempotency)]];
+  let writes = 0;
+  const pets = {
+    async insertMany() {
+      writes++;
+      const error = new MongoBulkWriteError({ message: 'duplicate', code: 11_000 }, {} as BulkWriteResult);
+      throw Object.assign(error, { writeErrors: [{ code: 11_000, index: 0 }] });
+    },
+    find: () => ({ toArray: async () => majorityHas.shift() }),
+    // No other pet has the key.
+    findOne: async (filter: Document) => ('idem.k' in filter && '_id' in filter ? null : { _id: 2 }),
+  };
+  const db = { client: new EventEmitter(), collection: () => pets } as unknown as Db;
+
+  await new MongoPetArchive(db, new ConfirmedReads(db)).write([pet]);
+
+  expect([writes, majorityHas]).toStrictEqual([2, []]);
 });
 
 async function opened(url: string) {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { Long, MongoServerError } from 'mongodb';
+import { type Db, type Document, Long, MongoNetworkError, MongoServerError } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MongoRateLimiter } from '../../../src/adapters/mongodb/rate-limiter.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
@@ -349,6 +349,49 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     );
 
     expect(stdout).toBe('true\nfalse\n');
+  });
+});
+
+describe('a rate limiter', () => {
+  const duplicate = (field: string) =>
+    new MongoServerError({ message: `duplicate ${field}`, code: 11_000, keyPattern: { [field]: 1 } });
+  const counted = { points: Long.fromNumber(3), leftMs: Long.fromNumber(1_500) };
+
+  /** Takes one of ten requests from a server that answers the commands with these, one by one. */
+  function take(...answers: (Document | Error | null)[]) {
+    const findOneAndUpdate = async () => {
+      const answer = answers.shift()!;
+      if (answer instanceof Error) throw answer;
+      return answer;
+    };
+    const collection = () => ({ findOneAndUpdate });
+    const db = { databaseName: 'petstore', client: { db: () => ({ collection }) } } as unknown as Db;
+    return new MongoRateLimiter(db).take('tom', { requests: 10, seconds: 60 });
+  }
+
+  it('counts again when another request begins the window at the same time', async () => {
+    expect(await take(duplicate('key'), counted)).toStrictEqual({
+      allowed: true,
+      remaining: 7,
+      resetSeconds: 2,
+    });
+  });
+
+  it.each<readonly [string, Document | Error | null, Error]>([
+    [
+      'has another unique index',
+      duplicate('_id'),
+      new StorageUnavailable('MongoDB could not count the request: duplicate _id'),
+    ],
+    [
+      'closes the connection',
+      new MongoNetworkError('reset'),
+      new StorageUnavailable('MongoDB is unavailable: reset'),
+    ],
+    ['returns no count', null, new StorageUnavailable('MongoDB returned no count')],
+    ['is misused: a bug', new TypeError('x is not a function'), new TypeError('x is not a function')],
+  ])('rejects, without a second command, when MongoDB %s', async (_, answer, error) => {
+    await expect(take(answer, counted)).rejects.toThrow(error);
   });
 });
 

@@ -6,6 +6,8 @@ import { connect } from '../../../../src/adapters/mongodb/connection/connect.ts'
 import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
 import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
+import type { ConnectionEvent } from '../../../../src/application/ports/storage-meter.ts';
+import { failPoint } from '../../../support/fail-point.ts';
 import { addressOf, withOptions } from '../../../support/mongo-database.ts';
 import { type MongodProcess, startMongodProcess } from '../../../support/mongod-process.ts';
 import { sharedMongo } from '../../../support/mongodb.ts';
@@ -141,7 +143,7 @@ describe.skipIf(none)(`a MongoDB with several servers${none ? ' (left out: no mo
   let standalone: MongodProcess;
 
   beforeAll(async () => {
-    primary = await startMongodProcess(['--replSet', 'pair']);
+    primary = await startMongodProcess(['--replSet', 'pair', '--setParameter', 'enableTestCommands=1']);
     secondary = await startMongodProcess(['--replSet', 'pair']);
     standalone = await startMongodProcess();
     const admin = new MongoClient(`mongodb://127.0.0.1:${primary.port}/?directConnection=true`);
@@ -192,6 +194,32 @@ describe.skipIf(none)(`a MongoDB with several servers${none ? ' (left out: no mo
       `MongoDB at ${host}, database "petstore": directConnection=true, but it is not the primary ` +
         'of the replica set "pair" (there is none); use replicaSet=pair instead',
     );
+    expect(await connected.db().command({ hello: 1 })).toMatchObject({ isWritablePrimary: true });
+  });
+
+  it('is waited for by a direct connection while it is elected, but takes no writes yet', async () => {
+    const host = `127.0.0.1:${primary.port}`;
+    const url = urlOf(host, { directConnection: true });
+    const client = new MongoClient(url);
+    onTestFinished(() => client.close());
+    const admin = client.db('admin');
+    const goOn = await failPoint(admin, 'hangBeforeRSTLOnDrainComplete', 'alwaysOn');
+    await admin.command({ replSetStepDown: 60, secondaryCatchUpPeriodSecs: 0, force: true });
+    await admin.command({ replSetFreeze: 0 });
+    const elected = { primary: host, me: host, isWritablePrimary: false };
+    await expect.poll(() => admin.command({ hello: 1 }), { timeout: 10_000 }).toMatchObject(elected);
+
+    let answers = 0;
+    const meter = {
+      idsAllocated: () => {},
+      insertsCommitted: () => {},
+      connection(event: ConnectionEvent) {
+        if (event === 'returned' && ++answers === 3) void goOn();
+      },
+    };
+    const connected = await connect(url, {}, meter);
+    onTestFinished(() => connected.close());
+
     expect(await connected.db().command({ hello: 1 })).toMatchObject({ isWritablePrimary: true });
   });
 

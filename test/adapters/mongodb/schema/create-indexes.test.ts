@@ -1,7 +1,9 @@
-import type { CreateIndexesOptions, Db, IndexSpecification } from 'mongodb';
+import { type CreateIndexesOptions, type Db, type IndexSpecification, MongoServerError } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
+import { COLLECTIONS } from '../../../../src/adapters/mongodb/schema/collection-plans.ts';
+import { createIndexes } from '../../../../src/adapters/mongodb/schema/create-indexes.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../../src/domain/pet.ts';
 import { failPoint } from '../../../support/fail-point.ts';
@@ -177,6 +179,7 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
       { _id: 3n, ...shared('a') },
       { _id: 4n, ...shared('b') },
       { _id: 5n, ...pet },
+      { _id: 6n, ...pet },
       { _id: 2n ** 40n, ...shared('a') },
       { _id: 7n, ...shared('c') },
       { _id: 8n, ...shared('c') },
@@ -263,4 +266,40 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
     const { close } = await openMongoStorage(url, { autoMigrate: false });
     await close();
   }, 120_000);
+});
+
+describe('an index that is being created', () => {
+  const [PETS] = COLLECTIONS;
+
+  /** Creates the indexes of pets on a server that has none of them. @returns how many builds fail with the code */
+  async function builds(code: number, failures: number): Promise<number> {
+    let failed = 0;
+    const createIndex = async () => {
+      if (failed === failures) return;
+      failed++;
+      throw new MongoServerError({ message: 'index build failed', code });
+    };
+    const db = {
+      databaseName: 'petstore',
+      collection: () => ({ createIndex }),
+      command: async () => ({ setName: 'rs', cursor: { firstBatch: [] } }),
+    } as unknown as Db;
+    await createIndexes(db, PETS!);
+    return failed;
+  }
+
+  it.each([
+    ['IndexNotFound', 27],
+    ['IndexBuildAborted', 276],
+    ['Interrupted', 11_601],
+  ])('is built again when another migration ends the build: %s', async (_, code) => {
+    expect(await builds(code, 9)).toBe(9);
+    await expect(builds(code, 10)).rejects.toThrow(
+      new StorageSetupError('other migrations keep interrupting this one; migrate again'),
+    );
+  });
+
+  it('is not built again after another error', async () => {
+    await expect(builds(13, 1)).rejects.toMatchObject({ message: 'index build failed', code: 13 });
+  });
 });

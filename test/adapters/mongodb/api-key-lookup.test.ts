@@ -1,0 +1,32 @@
+import { EventEmitter } from 'node:events';
+import type { Collection, Db } from 'mongodb';
+import { expect, it } from 'vitest';
+import { ApiKeyLookup } from '../../../src/adapters/mongodb/api-key-lookup.ts';
+import { ConfirmedReads } from '../../../src/adapters/mongodb/confirmed-reads.ts';
+import type { ApiKeyDocument } from '../../../src/adapters/mongodb/schema/collections.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
+
+it('queries at once after a pause of 5 ms, unless another query is due', async () => {
+  const { advance } = fakeClock();
+  const queries: string[][] = [];
+  const find = ({ _id }: { readonly _id: { readonly $in: string[] } }) => {
+    queries.push(_id.$in);
+    return { toArray: async () => [] };
+  };
+  const db = { client: new EventEmitter(), collection: () => ({ findOne: async () => null }) };
+  const reads = new ConfirmedReads(db as unknown as Db);
+  const lookup = new ApiKeyLookup({ find } as unknown as Collection<ApiKeyDocument>, reads, 10_000);
+  // Confirms the primary too.
+  await lookup.find('a');
+
+  advance(5);
+  const first = lookup.find('b');
+  expect(queries).toStrictEqual([['a'], ['b']]);
+  const second = lookup.find('c');
+  // The pause is over, but its timer has not fired.
+  advance(5);
+  const third = lookup.find('d');
+  await Promise.all([first, second, third]);
+
+  expect(queries).toStrictEqual([['a'], ['b'], ['c', 'd']]);
+});
