@@ -58,7 +58,7 @@ export const MONGODB_CLOCK_SCENARIO: Scenario<MongoStore> = {
 
 const HOUR_S = 3600;
 
-/** More than the time that MongoDB keeps an idle session and a cursor for, and less than the life of an Idempotency-Key. */
+/** Longer than MongoDB keeps an idle session or a cursor, and shorter than the life of an Idempotency-Key. */
 const SERVER_CLOCKS_S = [HOUR_S, -HOUR_S, 3 * HOUR_S, -3 * HOUR_S, 0] as const;
 
 export const MONGODB_SERVER_CLOCK_SCENARIO: MongoScenario = {

@@ -458,9 +458,9 @@ describe('recordUses', () => {
 });
 
 /**
- * A single measurement may include other work of the machine, so the test compares the shortest of interleaved rounds. The
- * bound is generous because a key that exists also has to be decoded, which takes as long again. A rejection
- * without a query would take a quarter of the time.
+ * A measurement may include other work of the machine, so the test compares the shortest of interleaved rounds. The
+ * bound is generous because a key that exists also has to be decoded, which takes as long again. A rejection without a
+ * query would take a quarter of the time.
  */
 describe('the time to reject a key', { timeout: 60_000 }, () => {
   it('is the same for unknown, wrong, expired and revoked keys', async () => {
