@@ -27,6 +27,8 @@ export type ApiKeyDraft = {
   readonly expiresAt?: Date | undefined;
   /** Replaces the rate limit of the service for this key. */
   readonly rateLimit?: RateLimit | undefined;
+  /** Only for a key that a rotation makes: see {@link NewApiKey}. */
+  readonly originId?: string | undefined;
 };
 
 /** A draft that obeys every rule. Only {@link newApiKey} makes one. */
@@ -38,6 +40,8 @@ export type NewApiKey = {
   readonly createdAt: Date;
   readonly expiresAt?: Date;
   readonly rateLimit?: RateLimit;
+  /** The id of the first key in a line of rotations. Absent in that key. Idempotency keys belong to it. */
+  readonly originId?: string;
 };
 
 /** A key as a repository stores it, without the token. Times are exact to the millisecond. */
@@ -100,6 +104,7 @@ const STORED_RULES: readonly Rule[] = [
   ['revokedAt', optional(isInstant), 'must be an instant'],
   ['lastUsedAt', optional(isInstant), 'must be an instant'],
   RATE_LIMIT_RULE,
+  ['originId', optional(matches(API_KEY_ID)), 'must be 16 lower-case hex digits'],
 ];
 
 /** @throws {InvalidApiKey} naming every rule that the draft breaks */
@@ -112,7 +117,7 @@ export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
     RATE_LIMIT_RULE,
   ]);
   if (problems.length > 0) throw new InvalidApiKey(problems);
-  const { label, scopes, expiresAt, rateLimit } = draft;
+  const { label, scopes, expiresAt, rateLimit, originId } = draft;
   return {
     label,
     scopes: SCOPES.filter((scope) => scopes.includes(scope)),
@@ -121,6 +126,7 @@ export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
     ...(rateLimit !== undefined && {
       rateLimit: { requests: rateLimit.requests, seconds: rateLimit.seconds },
     }),
+    ...(originId !== undefined && { originId }),
   };
 }
 
@@ -137,7 +143,8 @@ function brokenRules(fields: Unchecked<ApiKey>, rules: readonly Rule[]): readonl
 
 /** The key without any other field, and without optional fields that are `undefined`. Trusts its argument. */
 export function storedApiKey(key: ApiKey): ApiKey {
-  const { id, digest, label, scopes, createdAt, expiresAt, rateLimit, revokedAt, lastUsedAt } = key;
+  const { id, digest, label, scopes, createdAt, ...optionals } = key;
+  const { expiresAt, rateLimit, originId, revokedAt, lastUsedAt } = optionals;
   return {
     id,
     digest,
@@ -146,6 +153,7 @@ export function storedApiKey(key: ApiKey): ApiKey {
     createdAt,
     ...(expiresAt !== undefined && { expiresAt }),
     ...(rateLimit !== undefined && { rateLimit }),
+    ...(originId !== undefined && { originId }),
     ...(revokedAt !== undefined && { revokedAt }),
     ...(lastUsedAt !== undefined && { lastUsedAt }),
   };

@@ -33,7 +33,7 @@ const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: 
 const id = fc.oneof({ weight: 6, arbitrary: fc.nat(7).map((n) => aKey(n).id) }, text);
 const who = fc.nat(3);
 
-export const keyDraft: fc.Arbitrary<Omit<ApiKeyDraft, 'expiresAt'>> = fc
+export const keyDraft: fc.Arbitrary<Omit<ApiKeyDraft, 'expiresAt' | 'originId'>> = fc
   .record({
     label: fc.oneof(text, fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 })),
     scopes: fc.subarray([...SCOPES], { minLength: 1 }),
@@ -57,16 +57,18 @@ const key = fc
     secret: fc.constantFrom('one', 'one', 'other'),
     draft: keyDraft,
     created: instant,
+    origin: fc.constantFrom({}, { originId: aKey(9).id }),
     ends: fc.record({
       expiresAt: optional(instant),
       revokedAt: optional(instant),
       lastUsedAt: optional(instant),
     }),
   })
-  .map(({ n, secret, draft: { rateLimit, ...draft }, created, ends }) => {
+  .map(({ n, secret, draft: { rateLimit, ...draft }, created, origin, ends }) => {
     const times = Object.entries(ends).filter(([, ms]) => ms !== undefined);
     return aKey(n, {
       ...draft,
+      ...origin,
       ...(rateLimit !== undefined && { rateLimit }),
       digest: hash('sha256', secret),
       createdAt: at(created),

@@ -21,7 +21,7 @@ export type ApiKeyStore = {
 
 type Fields = Partial<ApiKey>;
 
-const OPTIONAL = ['expiresAt', 'rateLimit', 'revokedAt', 'lastUsedAt'] as const;
+const OPTIONAL = ['expiresAt', 'rateLimit', 'originId', 'revokedAt', 'lastUsedAt'] as const;
 type Optional = (typeof OPTIONAL)[number];
 
 /** A key with every optional field except one. A new object for each call, because a Date is mutable. */
@@ -30,6 +30,7 @@ function full(n = 1, but?: Optional): ApiKey {
     scopes: ['pets:read', 'pets:write'],
     expiresAt: at(86_400_001),
     rateLimit: { requests: 600, seconds: 60 },
+    originId: aKey(9).id,
     revokedAt: at(5_003),
     lastUsedAt: at(4_007),
   });

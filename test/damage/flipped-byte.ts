@@ -32,7 +32,7 @@ const RESERVED_ID = 70_000n;
 const KEYS: readonly ApiKey[] = [
   aKey(1, { scopes: ['pets:read', 'pets:write'], rateLimit: { requests: 600, seconds: 60 } }),
   aKey(2, { expiresAt: at(1_000_000), lastUsedAt: at(7) }),
-  aKey(3, { revokedAt: at(5) }),
+  aKey(3, { revokedAt: at(5), originId: aKey(9).id }),
 ];
 
 /** Makes a file with a page for every few rows, so that the trees have inner pages. */

@@ -74,7 +74,13 @@ const ERRORS = new Set<unknown>([
 
 const PETS = [1n, 2n, 3n].map((id) => ({ id, name: `pet ${id}`, categoryId: id, status: 'sold' as const }));
 const KEYS = [
-  aKey(1, { expiresAt: at(9), revokedAt: at(5), lastUsedAt: at(3), rateLimit: { requests: 5, seconds: 6 } }),
+  aKey(1, {
+    expiresAt: at(9),
+    revokedAt: at(5),
+    lastUsedAt: at(3),
+    rateLimit: { requests: 5, seconds: 6 },
+    originId: aKey(9).id,
+  }),
   aKey(2),
 ];
 
@@ -195,6 +201,7 @@ describe.skipIf(mongo === undefined)(`a document with a field of another type${l
     'rateLimit.seconds',
     'revokedAt',
     'lastUsedAt',
+    'originId',
     'extra',
   ])('of an API key: %s', async (field) => {
     const { keys, db } = await filled();
@@ -261,7 +268,8 @@ function isOther(field: string, value: unknown, given: unknown): boolean {
   const isDate = value instanceof Date && field.endsWith('At');
   const isText = value === 'x' && field === 'label';
   const isNumber = field.startsWith('rateLimit.') && Number(String(value)) === 2;
-  const isOptional = value === MISSING && /^(?:expiresAt|revokedAt|lastUsedAt|rateLimit)$/.test(field);
+  const isOptional =
+    value === MISSING && /^(?:(?:expires|revoked|lastUsed)At|rateLimit|originId)$/.test(field);
   return isDate || isText || isNumber || isOptional;
 }
 

@@ -26,12 +26,12 @@ const LIMIT = 'must be 1 to 1000000000 requests in 1 to 86400 seconds';
 describe('a new key', () => {
   it('has the fields of its draft and the time of its creation', () => {
     expect(newApiKey(draft, NOW)).toStrictEqual({ ...draft, createdAt: NOW });
-    const full = { ...draft, expiresAt: LATER, rateLimit: { requests: 600, seconds: 60 } };
+    const full = { ...draft, expiresAt: LATER, rateLimit: { requests: 600, seconds: 60 }, originId: 'a' };
     expect(newApiKey(full, NOW)).toStrictEqual({ ...full, createdAt: NOW });
   });
 
   it('lacks the optional fields that are undefined in the draft', () => {
-    const open = { ...draft, expiresAt: undefined, rateLimit: undefined };
+    const open = { ...draft, expiresAt: undefined, rateLimit: undefined, originId: undefined };
     expect(newApiKey(open, NOW)).toStrictEqual({ ...draft, createdAt: NOW });
   });
 
@@ -204,6 +204,7 @@ describe('a stored key', () => {
       ...key,
       expiresAt: LATER,
       rateLimit: { requests: 1, seconds: 1 },
+      originId: key.id,
       revokedAt: NOW,
       lastUsedAt: NOW,
     };
@@ -219,12 +220,13 @@ describe('the fields of a stored record', () => {
   const key = { ...newApiKey(draft, NOW), id: DIGITS_16, digest: DIGITS_16.repeat(4) };
   const INSTANT = 'must be an instant';
 
-  it('are those of a key, of which four may be missing', () => {
+  it('are those of a key, of which five may be missing', () => {
     const optional = {
       expiresAt: LATER,
       revokedAt: NOW,
       lastUsedAt: NOW,
       rateLimit: { requests: 1, seconds: 1 },
+      originId: DIGITS_16,
     };
     expect(apiKeyProblems(key)).toStrictEqual([]);
     expect(apiKeyProblems({ ...key, ...optional })).toStrictEqual([]);
@@ -243,6 +245,7 @@ describe('the fields of a stored record', () => {
     ['expiresAt', INSTANT, [null, INVALID, NOW.getTime()]],
     ['revokedAt', INSTANT, [null, INVALID, NOW.getTime()]],
     ['lastUsedAt', INSTANT, [null, INVALID, NOW.getTime()]],
+    ['originId', 'must be 16 lower-case hex digits', [null, `${DIGITS_16}0`]],
     ['rateLimit', LIMIT, [null, {}, { requests: '1', seconds: 1 }, { requests: 1, seconds: 0 }]],
   ] as const)('may have any value, and are checked: %s', (field, must, values) => {
     // A list of one valid value is no value of the field, though a regular expression matches it.

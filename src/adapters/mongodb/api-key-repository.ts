@@ -120,7 +120,7 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
 
 /** A deep copy without foreign fields: the caller may change its object during the call. */
 function toDocument({ id, label, digest, scopes, createdAt, ...optional }: ApiKey): ApiKeyDocument {
-  const { expiresAt, rateLimit, revokedAt, lastUsedAt } = optional;
+  const { expiresAt, rateLimit, revokedAt, lastUsedAt, originId } = optional;
   return {
     _id: id,
     label,
@@ -131,6 +131,7 @@ function toDocument({ id, label, digest, scopes, createdAt, ...optional }: ApiKe
     ...(rateLimit !== undefined && { rateLimit: toRateLimit(rateLimit) }),
     ...(revokedAt !== undefined && { revokedAt: new Date(revokedAt) }),
     ...(lastUsedAt !== undefined && { lastUsedAt: new Date(lastUsedAt) }),
+    ...(originId !== undefined && { originId }),
   };
 }
 

@@ -125,7 +125,7 @@ function read(query: () => ReturnType<StatementSync['all']>): readonly (ApiKey |
 
 /** In the order of the columns. */
 function toColumns({ id, digest, label, scopes, ...key }: ApiKey) {
-  const { createdAt, expiresAt, rateLimit, revokedAt, lastUsedAt } = key;
+  const { createdAt, expiresAt, rateLimit, revokedAt, lastUsedAt, originId } = key;
   const columns = {
     label,
     scopes: scopes.join(' '),
@@ -136,8 +136,10 @@ function toColumns({ id, digest, label, scopes, ...key }: ApiKey) {
     revoked_at: revokedAt === undefined ? null : toInteger(revokedAt),
     last_used_at: lastUsedAt === undefined ? null : toInteger(lastUsedAt),
   } as const;
-  const checksum = apiKeyChecksum([id, digest, ...Object.values(columns)]);
-  return { id, digest: hashToBlob(digest), ...columns, checksum } as const;
+  // Keys without an origin have the checksum that they had before there were origins.
+  const origin = originId === undefined ? [] : [originId];
+  const checksum = apiKeyChecksum([id, digest, ...Object.values(columns), ...origin]);
+  return { id, digest: hashToBlob(digest), ...columns, checksum, origin_id: originId ?? null } as const;
 }
 
 function earlier(a: Date, b: Date): Date {
@@ -164,6 +166,7 @@ function toKey(row: ApiKeyRow): ApiKey | DamagedApiKey {
         : { requests: toNumber(requests), seconds: toNumber(seconds) },
     revokedAt: toDate(row.revoked_at),
     lastUsedAt: toDate(row.last_used_at),
+    originId: row.origin_id ?? undefined,
   });
   if (key instanceof DamagedApiKey || isChecksum(row.checksum, toColumns(key).checksum)) return key;
   return new DamagedApiKey(key.id, 'its fields must match its checksum');

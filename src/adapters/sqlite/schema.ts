@@ -60,6 +60,10 @@ const MIGRATIONS = [
        AND typeof(created_at) = 'integer' AND typeof(expires_at) IN ('integer', 'null')
        AND typeof(requests) IN ('integer', 'null') AND typeof(seconds) IN ('integer', 'null')
        AND typeof(revoked_at) IN ('integer', 'null') AND typeof(last_used_at) IN ('integer', 'null');`,
+  `PRAGMA writable_schema = ON;
+   UPDATE sqlite_schema SET sql = replace(sql, 'checksum INTEGER',
+     'checksum INTEGER, origin_id TEXT CHECK (length(origin_id) = 16)') WHERE name = 'api_keys';
+   PRAGMA writable_schema = RESET;`,
 ] as const;
 
 /** The version that this build reads and writes. */

@@ -61,12 +61,13 @@ export const ARCHIVE_WRITES = {
   raiseSequence: `UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name IN ('pets', '${RESERVED}')`,
 } as const;
 
-const KEY_COLUMNS =
-  'id, digest, label, scopes, created_at, expires_at, requests, seconds, revoked_at, last_used_at, checksum';
+const KEY_COLUMNS = `id, digest, label, scopes, created_at, expires_at, requests, seconds, revoked_at, last_used_at,
+  checksum, origin_id`;
 
 /** The statements for API keys. Only `list` reads more than one key. */
 export const KEY_STATEMENTS = {
-  insert: `INSERT INTO api_keys (${KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+  insert: `INSERT INTO api_keys (${KEY_COLUMNS}) VALUES (${KEY_COLUMNS.replaceAll(/\w+/g, '?')})
+    ON CONFLICT (id) DO NOTHING`,
   byId: `SELECT ${KEY_COLUMNS} FROM api_keys WHERE id = ?`,
   list: `SELECT ${KEY_COLUMNS} FROM api_keys ORDER BY created_at, id`,
   update: 'UPDATE api_keys SET expires_at = ?, revoked_at = ?, last_used_at = ?, checksum = ? WHERE id = ?',
@@ -123,7 +124,8 @@ export type ApiKeyRow = Readonly<
     | 'seconds'
     | 'revoked_at'
     | 'last_used_at'
-    | 'checksum',
+    | 'checksum'
+    | 'origin_id',
     unknown
   >
 >;

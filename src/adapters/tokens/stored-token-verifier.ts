@@ -90,8 +90,14 @@ export class StoredTokenVerifier implements TokenVerifier {
     const state = apiKeyState(key ?? {}, this.#now());
     if (key === undefined || !isSame) return this.#refuse('unknown');
     if (state !== 'active') return this.#refuse(state);
-    const { label, scopes, rateLimit, expiresAt } = key;
-    const caller = { id, label, scopes, ...(rateLimit !== undefined && { rateLimit }) };
+    const { label, scopes, rateLimit, originId, expiresAt } = key;
+    const caller = {
+      id,
+      label,
+      scopes,
+      ...(rateLimit !== undefined && { rateLimit }),
+      ...(originId !== undefined && { originId }),
+    };
     this.#trust(token, { caller, expiresAt, untilMs });
     return caller;
   }

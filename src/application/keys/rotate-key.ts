@@ -12,7 +12,10 @@ export type Rotation = {
 
 export type RotatedKey = CreatedKey & { readonly old: ApiKey };
 
-/** Replaces a key with a new one of the same label, scopes and rate limit. The old one expires after an overlap. */
+/**
+ * Replaces a key with a new one of the same label, scopes and rate limit. The old one expires after an overlap. A request
+ * that is repeated with the new key is the same request: the new key has the origin of the old one.
+ */
 export class RotateKey {
   readonly #keys: ApiKeyRepository;
   readonly #createKey: CreateKey;
@@ -40,8 +43,8 @@ export class RotateKey {
     if (before === undefined) throw new ApiKeyNotFound(id);
     const state = apiKeyState(before, now);
     if (state !== 'active') throw new ApiKeyNotActive(id, state);
-    const { label, scopes, rateLimit } = before;
-    const draft = { label, scopes, rateLimit, expiresAt };
+    const { label, scopes, rateLimit, originId = id } = before;
+    const draft = { label, scopes, rateLimit, originId, expiresAt };
     const created = await this.#createKey.execute(draft, handOver);
     const old = await this.#keys.expire(id, new Date(now.getTime() + overlapMs));
     if (old === undefined) throw new ApiKeyNotFound(id);

@@ -4,6 +4,8 @@ import type { RateLimit, Scope } from '../../domain/api-key.ts';
 export type Caller = {
   /** Identifies the API key among all keys of the service, for as long as the key lives. */
   readonly id: string;
+  /** The id that its idempotency keys belong to, where that is another one: see `NewApiKey`. */
+  readonly originId?: string;
   /** A name for people. */
   readonly label: string;
   readonly scopes: readonly Scope[];

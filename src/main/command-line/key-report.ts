@@ -7,7 +7,7 @@ type KeyProperty = string | readonly string[] | Date | null;
 /** A key for programs: every property except the digest. Times become RFC 3339 in JSON. */
 export function keyJson(key: ApiKey | DamagedApiKey, now: Date): Record<string, KeyProperty> {
   if (key instanceof DamagedApiKey) return { id: key.id, state: 'damaged' };
-  const { id, label, scopes, rateLimit, createdAt, expiresAt, revokedAt, lastUsedAt } = key;
+  const { id, label, scopes, rateLimit, createdAt, expiresAt, revokedAt, lastUsedAt, originId } = key;
   return {
     id,
     label,
@@ -18,6 +18,7 @@ export function keyJson(key: ApiKey | DamagedApiKey, now: Date): Record<string, 
     expiresAt: expiresAt ?? null,
     revokedAt: revokedAt ?? null,
     lastUsedAt: lastUsedAt ?? null,
+    originId: originId ?? null,
   };
 }
 

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
+import { StoredTokenVerifier } from '../../../src/adapters/tokens/stored-token-verifier.ts';
+import { mintKey } from '../../../src/adapters/tokens/token.ts';
+import { CreateKey } from '../../../src/application/keys/create-key.ts';
+import { RotateKey } from '../../../src/application/keys/rotate-key.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { Inserted } from '../../../src/application/ports/pet-repository.ts';
 import { problem, success, whole } from '../../support/answer.ts';
@@ -71,6 +76,20 @@ describe('a request with an Idempotency-Key', () => {
     const authorization = `Bearer ${OTHER_KEY}`;
     const other = await api.post(petBody(), { 'idempotency-key': 'a', authorization });
     expect(JSON.parse(other.body)).toMatchObject({ id: 2 });
+  });
+
+  test('of a key that replaces another is the same request', async () => {
+    const now = () => new Date('2026-12-24T12:00:00Z');
+    const keys = new InMemoryApiKeyRepository();
+    const createKey = new CreateKey(keys, mintKey, now);
+    const old = await createKey.execute({ label: 'till', scopes: ['pets:write'] });
+    await using api = await startApi({ tokens: new StoredTokenVerifier(keys, now) });
+    const post = ({ token }: { readonly token: string }) =>
+      api.post(petBody(), { 'idempotency-key': 'a', authorization: `Bearer ${token}` });
+    expect(whole(await post(old))).toStrictEqual(created);
+    expect(
+      whole(await post(await new RotateKey(keys, createKey, now).execute(old.key.id, { overlapMs: 0 }))),
+    ).toStrictEqual(replayed);
   });
 
   test('that is refused leaves nothing behind', async () => {

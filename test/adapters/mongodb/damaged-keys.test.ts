@@ -35,6 +35,7 @@ describe.skipIf(mongo === undefined)(
       [{ expiresAt: null }, 'expiresAt must be an instant'],
       [{ expiresAt: '2099-01-01' }, 'expiresAt must be an instant'],
       [{ revokedAt: Long.ONE }, 'revokedAt must be an instant'],
+      [{ originId: null }, 'originId must be 16 lower-case hex digits'],
       [{ lastUsedAt: new ObjectId() }, 'lastUsedAt must be an instant'],
       [{ rateLimit: { requests: 5 } }, LIMIT],
       [{ rateLimit: { requests: 1.5, seconds: 1 } }, LIMIT],

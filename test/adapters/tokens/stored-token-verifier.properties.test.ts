@@ -62,9 +62,8 @@ function isActive({ wallMs }: Model, key: Key): boolean {
 }
 
 function add(model: Model, { token, key }: Awaited<ReturnType<CreateKey['execute']>>): void {
-  const { id, label, scopes, rateLimit, expiresAt } = key;
+  const { expiresAt, createdAt: _created, digest: _digest, ...caller } = key;
   const expiresMs = expiresAt === undefined ? Infinity : Number(expiresAt);
-  const caller = { id, label, scopes, ...(rateLimit !== undefined && { rateLimit }) };
   model.keys.push({
     token,
     caller,
@@ -102,7 +101,7 @@ const rotate = fc.tuple(which, ms).map(([n, overlapMs]) =>
       return;
     }
     const created = await rotating;
-    expect({ ...created.key, id: '' }).toMatchObject({ ...key.caller, id: '' });
+    expect({ ...created.key, id: '' }).toMatchObject({ originId: key.caller.id, ...key.caller, id: '' });
     add(model, created);
     key.expiresMs = Math.min(key.expiresMs, model.wallMs + overlapMs);
     key.changedMs = Math.min(key.changedMs, model.elapsedMs);

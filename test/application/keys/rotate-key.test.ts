@@ -36,6 +36,7 @@ describe('RotateKey', () => {
         scopes: ['pets:read', 'pets:write'],
         createdAt: NOW,
         rateLimit: { requests: 600, seconds: 60 },
+        originId: old.id,
       },
       token: rotated.token,
       old: { ...before, expiresAt: days(7) },
@@ -51,6 +52,12 @@ describe('RotateKey', () => {
 
     expect(key.expiresAt).toStrictEqual(expiresAt);
     expect(replaced.expiresAt).toStrictEqual(days(1));
+  });
+
+  it('gives the new key the origin of the old one', async () => {
+    const keys = await keysWith({ ...old, originId: aKey(2).id });
+
+    expect((await rotate(keys, { overlapMs: 0 })).key.originId).toBe(aKey(2).id);
   });
 
   it('lets the old key expire now without an overlap', async () => {
@@ -163,6 +170,7 @@ describe('RotateKey', () => {
         label: old.label,
         scopes: old.scopes,
         createdAt: NOW,
+        originId: old.id,
       },
     ]);
   });

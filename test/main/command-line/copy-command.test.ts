@@ -67,29 +67,14 @@ describe.skipIf(mongo === undefined)(
       expect(await everythingIn(third)).toStrictEqual(PETS);
     });
 
-    it('copies API keys and idempotency keys, and later changes of API keys', async () => {
+    it('copies later changes of API keys, too', async () => {
       const first = await sqliteWith([]);
       const { url: second } = await freshDatabase(mongo!);
-      const { stdout } = await succeeds(['keys', 'create', '--label', 'till'], { DATABASE_URL: first.url });
-      const key = stdout.trim();
-      const request = {
-        key,
-        headers: { 'idempotency-key': 'once' },
-        body: '{"name":"Rex","categoryId":7}',
-      };
-      const before = await startService({ DATABASE_URL: first.url });
-      const made = await ask(`${before.url}/v1/pets`, request);
-      expect(made.status).toBe(201);
-      await before.stop();
-
+      await insertKey(first.path, aKey(1, { label: 'till' }));
       const copied = await succeeds(['copy', '--from', first.url, '--to', second]);
-      expect(copied.stdout).toBe('copied 1 pet\ncopied 1 API key\n');
-      const after = await startService({ DATABASE_URL: second });
-      const replayed = await ask(`${after.url}/v1/pets`, request);
-      expect([replayed.status, replayed.body]).toStrictEqual([201, made.body]);
-      expect(replayed.headers['idempotent-replayed']).toBe('true');
+      expect(copied.stdout).toBe('copied 0 pets\ncopied 1 API key\n');
 
-      await succeeds(['keys', 'revoke', key.split('_')[1]!], { DATABASE_URL: first.url });
+      await succeeds(['keys', 'revoke', aKey(1).id], { DATABASE_URL: first.url });
       await succeeds(['copy', '--from', first.url, '--to', second]);
       const listed = await succeeds(['keys', 'list', '--json'], { DATABASE_URL: second });
       expect(JSON.parse(listed.stdout)).toMatchObject([{ label: 'till', state: 'revoked' }]);

@@ -91,6 +91,7 @@ describe.each([
         expiresAt: null,
         revokedAt: null,
         lastUsedAt: null,
+        originId: null,
       },
     ]);
 
@@ -121,6 +122,30 @@ describe.each([
     expect(await statusOf(url, key)).toBe(401);
     expect(await statusOf(url, next.trim())).toBe(200);
   });
+
+  it.skipIf(!isThere)(
+    'are one key for a request that is repeated after rotations, also in a copy',
+    async () => {
+      const env = await open();
+      const copy =
+        mongo === undefined || env['DATABASE_URL']!.startsWith('mongodb') ? await sqlite() : await mongodb();
+      const old = await created(env, '--label', 'till');
+      const { url } = await startService(env);
+      const request = { body: PET, headers: { 'idempotency-key': 'once' } };
+      const made = await ask(`${url}/v1/pets`, { ...request, key: old.key });
+
+      const { id, originId } = JSON.parse((await keys(env, 'rotate', old.id, '--json')).stdout);
+      const key = (await keys(env, 'rotate', id)).stdout.trim();
+      await succeeds(['copy', '--from', env['DATABASE_URL']!, '--to', copy['DATABASE_URL']!]);
+
+      expect([made.status, originId]).toStrictEqual([201, old.id]);
+      for (const each of [url, (await startService(copy)).url]) {
+        const again = await ask(`${each}/v1/pets`, { ...request, key });
+        expect([again.headers['idempotent-replayed'], again.body]).toStrictEqual(['true', made.body]);
+        expect((await ask(`${each}/v1/pets`, { key })).body).toBe(`[${made.body}]`);
+      }
+    },
+  );
 
   it.skipIf(!isThere)('allow what their scopes say', async () => {
     const env = await open();
@@ -237,6 +262,7 @@ describe('petstore keys', () => {
       'expiresAt',
       'revokedAt',
       'lastUsedAt',
+      'originId',
       '',
     ]);
     expect(show.stdout).toMatch(/^state: +revoked$/m);

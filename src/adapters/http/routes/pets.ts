@@ -63,7 +63,7 @@ export function petsRoutes(dependencies: Dependencies): Router<State> {
     const { headers, requestId } = ctx.state;
     const caller = ctx.state.caller!;
     const draft = parse(NewPet, jsonObject(ctx.request.body), 'body');
-    const once = idempotency(ctx.req.headers['idempotency-key'], caller.id, draft);
+    const once = idempotency(ctx.req.headers['idempotency-key'], caller.originId ?? caller.id, draft);
     const { pet, replayed } = await createPet.execute(draft, once);
     // Logged before the answer: the pet exists even if the client never learns of it.
     log.petCreated({ requestId, petId: pet.id, keyId: caller.id, keyLabel: caller.label, replayed });

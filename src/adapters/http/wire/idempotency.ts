@@ -12,19 +12,20 @@ const FORM = /^(?:"((?:[ !#-[\]-~]|\\["\\])+)"|([!#-~]+))$/;
  * `Idempotency-Key` are the same key: draft-ietf-httpapi-idempotency-key-header.
  *
  * @param header the value of `Idempotency-Key`
+ * @param originId of the API key, or its id where it has none
  * @returns `undefined` when there is no such header
  * @throws {RequestRefused} INVALID_IDEMPOTENCY_KEY
  */
 export function idempotency(
   header: string | readonly string[] | undefined,
-  callerId: string,
+  originId: string,
   draft: PetDraft,
 ): Idempotency | undefined {
   if (header === undefined) return undefined;
   const [, quoted, bare] = FORM.exec(String(header)) ?? [];
   const key = quoted?.replaceAll(/\\(.)/g, '$1') ?? bare;
   if (key === undefined || key.length > MAX_IDEMPOTENCY_KEY_LENGTH) throw invalidIdempotencyKey();
-  return { key: sha256([callerId, 'POST /v1/pets', key]), fingerprint: fingerprint(draft) };
+  return { key: sha256([originId, 'POST /v1/pets', key]), fingerprint: fingerprint(draft) };
 }
 
 /** Every fingerprint that a request can have which creates the pet. */

@@ -31,6 +31,7 @@ export type ApiKeyDocument = {
   readonly rateLimit?: RateLimit;
   readonly revokedAt?: Date;
   readonly lastUsedAt?: Date;
+  readonly originId?: string;
 };
 
 export type RateLimitDocument = {
