@@ -21,6 +21,7 @@ import { newFile } from '../../support/sqlite.ts';
  * | SQLite | 1 | 85924c5 | 2 | |
  * | SQLite | 2 | dc384c2 | 2 | a reader, and a revoked one |
  * | SQLite | 3 | 34c7a21 | 2 | a reader, and a revoked one |
+ * | SQLite | 4 | 5d80a3e | 1 and 2 | a reader that a rotation made, and a revoked one |
  * | MongoDB | 1 | 742252d | | |
  * | MongoDB | 2 | 85924c5 | 2 | |
  * | MongoDB | 3 | dc384c2 | 2 | a reader, and a revoked one |
