@@ -18,7 +18,7 @@ function parts() {
   return {
     pets: new InMemoryPetRepository(),
     keys: new InMemoryApiKeyRepository(),
-    probe: { check: async () => {} },
+    probe: { check: async () => ({ lastId: 0n }) },
     knownKeys: [knownKey({ label: 'ci', token: 'ci-0123456789abcdef' })],
     log: { answered() {}, failed() {}, petCreated() {}, notLimited() {}, connectionTrouble() {} },
     settings,

@@ -76,7 +76,10 @@ const SYSTEM: Readonly<Record<string, SystemPath>> = {
   '/docs/docs.css': page('css', /./),
   '/docs/docs.js': page('javascript', /./),
   '/livez': { body: /^\{"status":"ok"\}$/, codes: EARLY_CODES },
-  '/readyz': { body: /^\{"status":"ok"\}$/, codes: [...EARLY_CODES, 'UNAVAILABLE'] },
+  '/readyz': {
+    body: /^\{"status":"ok"(?:,"warnings":\["[^"]+"\])?\}$/,
+    codes: [...EARLY_CODES, 'UNAVAILABLE'],
+  },
   '/openapi.json': { body: /^\{"openapi":"3\.0\.3",/, codes: EARLY_CODES },
 };
 

@@ -142,7 +142,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const resolve = compose({
     pets: new InMemoryPetRepository(),
     tokens: new InMemoryTokenVerifier([knownKey({ label: KEY_LABEL, token: KEY })]),
-    probe: { check: async () => undefined },
+    probe: { check: async () => ({ lastId: 0n }) },
     now: () => new Date('2026-12-24T12:00:00Z'),
     settings: { publicUrl, rateLimit, trustProxy, corsOrigins },
     log,

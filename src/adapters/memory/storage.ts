@@ -14,10 +14,11 @@ const MEMORY: EphemeralStorage = {
       import('./pet-repository.ts'),
       import('./api-key-repository.ts'),
     ]);
+    const pets = new InMemoryPetRepository();
     return {
-      pets: new InMemoryPetRepository(),
+      pets,
       keys: new InMemoryApiKeyRepository(),
-      probe: { check: async () => {} },
+      probe: { check: async () => ({ lastId: await pets.lastId() }) },
       close: async () => {},
     };
   },

@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { StorageProbe } from '../../application/ports/storage-probe.ts';
+import type { StorageProbe, StorageState } from '../../application/ports/storage-probe.ts';
+import { petIdsLeft } from '../../domain/pet.ts';
 import { exposeFigure } from './expose.ts';
 import type { StorageMetrics } from './storage-metrics.ts';
 
@@ -8,6 +9,7 @@ import type { StorageMetrics } from './storage-metrics.ts';
 export class MeasuredStorageProbe implements StorageProbe {
   readonly #probe: StorageProbe;
   readonly #metrics: StorageMetrics;
+  #lastId = 0n;
 
   constructor(probe: StorageProbe, metrics: StorageMetrics, registry: Registry) {
     this.#probe = probe;
@@ -20,11 +22,18 @@ export class MeasuredStorageProbe implements StorageProbe {
       },
       () => this.#isReady(),
     );
+    exposeFigure(
+      registry,
+      { name: 'petstore_pet_ids_left', help: 'How many ids were left for new pets at the latest check.' },
+      () => Number(petIdsLeft(this.#lastId)),
+    );
   }
 
   /** @throws {StorageUnavailable} */
-  check(): Promise<void> {
-    return this.#metrics.measure('check', () => this.#probe.check());
+  async check(): Promise<StorageState> {
+    const state = await this.#metrics.measure('check', () => this.#probe.check());
+    this.#lastId = state.lastId;
+    return state;
   }
 
   async #isReady(): Promise<0 | 1> {

@@ -1,8 +1,9 @@
 import { type Collection, Long } from 'mongodb';
 import { MAX_PET_ID } from '../../domain/pet.ts';
 import { duplicateField } from './connection/mongo-errors.ts';
+import { petIds } from './pet-document.ts';
 import type { CounterDocument, PetDocument } from './schema/collections.ts';
-import { toLong } from './schema/long.ts';
+import { toBigInt, toLong } from './schema/long.ts';
 
 /** `$type` also matches an array that has an element of the type. */
 export const IS_LONG = { $type: 'long', $not: { $type: 'array' } } as const;
@@ -21,6 +22,22 @@ export const LATEST = { readConcern: { level: 'local' } } as const;
  * or above: https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
  */
 const LAST_ALLOCATED = { $cond: [{ $lte: ['$last', toLong(MAX_PET_ID)] }, '$last', Long.ZERO] };
+
+/** The greatest id of a stored pet, or 0. */
+export async function greatestId(pets: Collection<PetDocument>): Promise<bigint> {
+  const found = await pets.findOne(petIds({}), { projection: { _id: 1 }, sort: { _id: -1 } });
+  return found === null ? 0n : toBigInt(found._id);
+}
+
+/** The greatest id that was ever assigned, written or reserved, or 0. */
+export async function lastId(
+  counters: Collection<CounterDocument>,
+  pets: Collection<PetDocument>,
+): Promise<bigint> {
+  const [counter, greatest] = await Promise.all([counters.findOne(VALID_COUNTER), greatestId(pets)]);
+  const allocated = counter === null ? 0n : toBigInt(counter.last);
+  return allocated > greatest ? allocated : greatest;
+}
 
 /**
  * Creates the counter if it is missing, repairs it if it does not hold an id, and raises it to the highest id in use.

@@ -4,7 +4,8 @@ import { DamagedPet } from '../../application/pets/errors.ts';
 import type { Finding, StorageInspector } from '../../application/ports/storage-inspector.ts';
 import { MAX_PET_ID } from '../../domain/pet.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
-import { hasPetId, petIds, type StoredPetDocument, toArchivedPet } from './pet-document.ts';
+import { greatestId } from './id-counter.ts';
+import { hasPetId, type StoredPetDocument, toArchivedPet } from './pet-document.ts';
 import { type CollectionPlan, COLLECTIONS, IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
 import { countersOf, petsOf } from './schema/collections.ts';
 import { sharedIdempotencyKeys } from './schema/create-indexes.ts';
@@ -68,9 +69,7 @@ export class MongoInspector implements StorageInspector {
   }
 
   async #counterProblem(): Promise<string | undefined> {
-    const greatest = await this.#read(() =>
-      petsOf(this.#db).findOne(petIds({}), { projection: { _id: 1 }, sort: { _id: -1 } }),
-    );
+    const greatest = await this.#read(() => greatestId(petsOf(this.#db)));
     // Read later: both only grow.
     const counter = await this.#read(() => countersOf(this.#db).findOne({ _id: 'pets' }));
     if (counter === null) return 'it is missing';
@@ -78,9 +77,8 @@ export class MongoInspector implements StorageInspector {
     if (!isLong(last) || last.isNegative() || toBigInt(last) > MAX_PET_ID) {
       return `it must be a long from 0 to ${MAX_PET_ID}`;
     }
-    const greatestId = greatest === null ? 0n : toBigInt(greatest._id);
-    if (toBigInt(last) >= greatestId) return undefined;
-    return `it is ${toBigInt(last)}, less than the greatest id of a pet, ${greatestId}`;
+    if (toBigInt(last) >= greatest) return undefined;
+    return `it is ${toBigInt(last)}, less than the greatest id of a pet, ${greatest}`;
   }
 
   #read<T>(read: () => Promise<T>): Promise<T> {

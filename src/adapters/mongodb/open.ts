@@ -5,15 +5,18 @@ import type {
   ServiceStorage,
   WritableStorage,
 } from '../../application/ports/storage.ts';
+import type { StorageState } from '../../application/ports/storage-probe.ts';
 import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MongoApiKeyRepository } from './api-key-repository.ts';
 import { ConfirmedReads } from './confirmed-reads.ts';
 import { connect, toSetupError } from './connection/connect.ts';
 import { MongoInspector } from './inspector.ts';
+import { lastId } from './id-counter.ts';
 import { migrate } from './migrate.ts';
 import { MongoPetArchive } from './pet-archive.ts';
 import { MongoPetRepository } from './pet-repository.ts';
 import { MongoRateLimiter } from './rate-limiter.ts';
+import { countersOf, petsOf } from './schema/collections.ts';
 import { indexProblem } from './schema/inspect-indexes.ts';
 import { DEFAULT_PROGRAM, readVersion, versionProblem } from './schema/schema-version.ts';
 
@@ -85,9 +88,12 @@ function refuse(problem: string | undefined): void {
   if (problem !== undefined) throw new StorageSetupError(problem);
 }
 
-async function check(db: Db, reads: ConfirmedReads, program: string): Promise<void> {
-  const problem = await reads.read(PROBE_TIMEOUT_MS, () => schemaProblem(db, program));
+async function check(db: Db, reads: ConfirmedReads, program: string): Promise<StorageState> {
+  const [problem, id] = await reads.read(PROBE_TIMEOUT_MS, () =>
+    Promise.all([schemaProblem(db, program), lastId(countersOf(db), petsOf(db))]),
+  );
   if (problem !== undefined) throw new StorageUnavailable(problem);
+  return { lastId: id };
 }
 
 /** @returns what the operator must do before a service can use the schema, in one line */

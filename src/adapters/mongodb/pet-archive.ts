@@ -7,10 +7,9 @@ import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { retryUntilDeadline } from './connection/deadline.ts';
 import { DUPLICATE_KEY } from './connection/server-error-codes.ts';
-import { raiseCounter, VALID_COUNTER } from './id-counter.ts';
+import { greatestId, lastId, raiseCounter } from './id-counter.ts';
 import { hasPetId, page, PET_FIELDS, petIds, toArchivedPet, toPetDocument } from './pet-document.ts';
 import { type CounterDocument, countersOf, type PetDocument, petsOf } from './schema/collections.ts';
-import { toBigInt } from './schema/long.ts';
 
 /** Longer than an election: a long copy survives a failover. */
 const CALL_TIMEOUT_MS = 60_000;
@@ -57,19 +56,12 @@ export class MongoPetArchive implements PetArchive {
 
   /** @throws {StorageUnavailable} */
   async greatestId(): Promise<bigint> {
-    const options = { projection: { _id: 1 }, sort: { _id: -1 } } as const;
-    const found = await this.#read(() => this.#pets.findOne(petIds({}), options));
-    return found === null ? 0n : toBigInt(found._id);
+    return this.#read(() => greatestId(this.#pets));
   }
 
   /** @throws {StorageUnavailable} */
   async lastId(): Promise<bigint> {
-    const [counter, greatest] = await Promise.all([
-      this.#read(() => this.#counters.findOne(VALID_COUNTER)),
-      this.greatestId(),
-    ]);
-    const allocated = counter === null ? 0n : toBigInt(counter.last);
-    return allocated > greatest ? allocated : greatest;
+    return this.#read(() => lastId(this.#counters, this.#pets));
   }
 
   /** @throws {StorageUnavailable} */

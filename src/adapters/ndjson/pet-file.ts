@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import type { PetSource, Survey } from '../../application/ports/pet-source.ts';
 import type { OnProgress } from '../../application/ports/progress.ts';
+import { broughtIdProblem } from '../../domain/pet.ts';
 import { type Compression, compressionOf, decompressed, Undecompressible } from './compression.ts';
 import { PetFileError } from './pet-file-error.ts';
 import { blocksOf, LineTooLong, linesOf } from './lines.ts';
@@ -129,7 +130,8 @@ export class PetFile implements PetSource {
           line++;
           const pet = parsePetLine(this.#decode(line === 1 ? unmarked(bytes) : bytes, line));
           if (typeof pet === 'string') throw new PetFileError(this.#path, line, pet);
-          if (pet.id <= lastId) throw new PetFileError(this.#path, line, misplaced(pet.id, lastId));
+          const problem = pet.id > lastId ? broughtIdProblem(pet.id) : misplaced(pet.id, lastId);
+          if (problem !== undefined) throw new PetFileError(this.#path, line, problem);
           lastId = pet.id;
           pets.push(pet);
         }

@@ -1,9 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { StorageProbe } from '../../application/ports/storage-probe.ts';
+import type { StorageProbe, StorageState } from '../../application/ports/storage-probe.ts';
 import type { GuardedWrite } from './file/file-guard.ts';
 import { retryWhileBusy } from './retry-while-busy.ts';
 import { readVersion, SCHEMA_VERSION, versionProblem } from './schema.ts';
+import { INSERT_STATEMENTS } from './statements.ts';
 import { transaction } from './transaction.ts';
 
 /** How long an outcome is reused. Anyone may ask for readiness, and every probe waits for the disk. */
@@ -21,7 +22,8 @@ export class SqliteProbe implements StorageProbe {
   readonly #db: DatabaseSync;
   readonly #guardedWrite: GuardedWrite;
   readonly #randomPet: StatementSync;
-  #outcome: Promise<void> = Promise.resolve();
+  readonly #lastId: StatementSync;
+  #outcome: Promise<StorageState> = Promise.resolve({ lastId: 0n });
   #isRunning = false;
   /** On the clock of `performance.now()`. */
   #startedAtMs = -Infinity;
@@ -30,10 +32,11 @@ export class SqliteProbe implements StorageProbe {
     this.#db = db;
     this.#guardedWrite = guardedWrite;
     this.#randomPet = db.prepare(RANDOM_PET);
+    this.#lastId = db.prepare(INSERT_STATEMENTS.lastId);
   }
 
   /** @throws {StorageUnavailable} */
-  check(): Promise<void> {
+  check(): Promise<StorageState> {
     const nowMs = performance.now();
     if (!this.#isRunning && nowMs - this.#startedAtMs >= REUSE_MS) {
       this.#startedAtMs = nowMs;
@@ -43,21 +46,23 @@ export class SqliteProbe implements StorageProbe {
     return this.#outcome;
   }
 
-  async #probe(): Promise<void> {
+  async #probe(): Promise<StorageState> {
     const readAndWrite = () => this.#guardedWrite(() => transaction(this.#db, () => this.#readAndWrite()));
     try {
-      await retryWhileBusy(readAndWrite, PROBE_TIMEOUT_MS);
+      return await retryWhileBusy(readAndWrite, PROBE_TIMEOUT_MS);
     } catch (cause) {
       if (cause instanceof StorageUnavailable) throw cause;
       throw new StorageUnavailable('the SQLite file cannot be read and written', { cause });
     }
   }
 
-  #readAndWrite(): void {
+  #readAndWrite(): StorageState {
     const problem = versionProblem(this.#db, readVersion(this.#db));
     if (problem !== undefined) throw new StorageUnavailable(problem);
     this.#randomPet.get();
     // SQLite writes the page even though the value stays the same.
     this.#db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+    const { id: lastId } = this.#lastId.get() as { id: bigint };
+    return { lastId };
   }
 }

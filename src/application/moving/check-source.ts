@@ -1,3 +1,5 @@
+import { InvalidPet } from '../../domain/invalid-pet.ts';
+import { broughtIdProblem } from '../../domain/pet.ts';
 import { throwIfDamaged } from '../keys/parse-stored-api-key.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 import { BEFORE_EVERY_ID } from '../ports/pet-archive.ts';
@@ -16,6 +18,7 @@ export class CheckSource {
   }
 
   /**
+   * @throws {InvalidPet} when the ids leave no room in the target
    * @throws {DamagedPet}
    * @throws {DamagedApiKey}
    * @throws {StorageUnavailable}
@@ -24,6 +27,8 @@ export class CheckSource {
     const keys = await this.#keys.list();
     keys.forEach(throwIfDamaged);
     const survey = await this.#source.survey(onProgress);
+    const problem = broughtIdProblem(survey.lastId);
+    if (problem !== undefined) throw new InvalidPet([problem]);
     let done = 0;
     for await (const pets of prefetch(this.#source.read(BEFORE_EVERY_ID, survey))) {
       done += pets.length;

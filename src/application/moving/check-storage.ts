@@ -5,7 +5,7 @@ import { DamagedPet } from '../pets/errors.ts';
 import { type ArchivedPet, BEFORE_EVERY_ID, type ReadablePetArchive } from '../ports/pet-archive.ts';
 import type { OnProgress } from '../ports/progress.ts';
 import type { Finding, StorageInspector } from '../ports/storage-inspector.ts';
-import type { Pet } from '../../domain/pet.ts';
+import { type Pet, petIdsWarning } from '../../domain/pet.ts';
 
 /** How many records were read, damaged ones included. */
 export type Checked = { pets: number; apiKeys: number };
@@ -36,6 +36,8 @@ export class CheckStorage {
    */
   async *execute(onProgress: OnProgress): AsyncGenerator<Finding, Checked> {
     yield* this.#storage.inspector.findings();
+    const warning = petIdsWarning(await this.#storage.archive.lastId());
+    if (warning !== undefined) yield { about: 'pet ids', problem: warning };
     const pets = yield* this.#checkPets(onProgress);
     const keys = await this.#storage.keys.list();
     for (const key of keys) {

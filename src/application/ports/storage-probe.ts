@@ -1,3 +1,8 @@
+export type StorageState = {
+  /** The greatest id of a pet that was ever assigned, written or reserved, or 0. */
+  readonly lastId: bigint;
+};
+
 /** Tells whether requests that need the storage can succeed now. */
 export interface StorageProbe {
   /**
@@ -5,5 +10,5 @@ export interface StorageProbe {
    *
    * @throws {StorageUnavailable} otherwise, within a bounded time
    */
-  check(): Promise<void>;
+  check(): Promise<StorageState>;
 }

@@ -124,7 +124,9 @@ test('the last id, and then a clear error', async () => {
   const last = await api.post(petBody());
   expect(last.headers['location']).toBe('/v1/pets/9007199254740991');
   expect(whole(await api.post(petBody()))).toStrictEqual(
-    problem(500, 'INTERNAL', 'an internal error occurred; it has been logged under this request id'),
+    problem(503, 'UNAVAILABLE', 'no ids are left for new pets; it has been logged under this request id', {
+      'retry-after': '2',
+    }),
   );
   expect(api.log.failures).toMatchObject([{ error: { kind: 'pet-ids-exhausted' } }]);
 });

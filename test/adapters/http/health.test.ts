@@ -1,10 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { StorageProbe } from '../../../src/application/ports/storage-probe.ts';
+import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { problem, success, whole } from '../../support/answer.ts';
 import { KEY, startApi } from '../../support/http.ts';
 
 const OK = success(200, '{"status":"ok"}');
+const FEW_LEFT = success(
+  200,
+  '{"status":"ok","warnings":["fewer than 1000000000000 ids are left for new pets"]}',
+);
 const ANONYMOUS = { authorization: undefined };
 const UNAVAILABLE = problem(503, 'UNAVAILABLE', 'the storage cannot be reached now; try again later', {
   'retry-after': '2',
@@ -32,11 +37,21 @@ describe('/readyz', () => {
     expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(OK);
   });
 
+  test.each([
+    [MAX_PET_ID, FEW_LEFT],
+    [MAX_PET_ID - 10n ** 12n + 1n, FEW_LEFT],
+    [MAX_PET_ID - 10n ** 12n, OK],
+  ])('is 200, with a warning when few ids are left: after id %s', async (lastId, expected) => {
+    await using api = await startApi({ probe: { check: async () => ({ lastId }) } });
+    expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(expected);
+  });
+
   test('is 503 while the storage is out of reach, and 200 afterwards', async () => {
     let away = true;
     const probe: StorageProbe = {
       check: async () => {
         if (away) throw new StorageUnavailable('mongodb://secret@host is away');
+        return { lastId: 0n };
       },
     };
     await using api = await startApi({ probe });

@@ -21,7 +21,7 @@ describe('the storage in memory', () => {
     const first = await storage.openForService(OPTIONS);
     await first.pets.insert(aPet());
     await first.keys.insert(aKey());
-    await first.probe.check();
+    expect(await first.probe.check()).toStrictEqual({ lastId: 1n });
     await first.close();
 
     const second = await storage.openForService(OPTIONS);

@@ -29,7 +29,7 @@ it('the series of a process have what each measured part does', async () => {
   expect(await tokens.verify(token)).toMatchObject({ id: 'tom' });
   metrics.onTokenRefused('revoked');
   // Each scrape asks it.
-  metrics.probe({ check: async () => {} });
+  metrics.probe({ check: async () => ({ lastId: 0n }) });
 
   expect(Object.fromEntries(seriesOf(await metrics.text()))).toMatchObject({
     'petstore_storage_operation_duration_seconds_count{operation="list_pets"}': 1,

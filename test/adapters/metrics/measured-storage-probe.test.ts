@@ -3,24 +3,34 @@ import { describe, expect, it } from 'vitest';
 import { MeasuredStorageProbe } from '../../../src/adapters/metrics/measured-storage-probe.ts';
 import { StorageMetrics } from '../../../src/adapters/metrics/storage-metrics.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import type { StorageProbe } from '../../../src/application/ports/storage-probe.ts';
+import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { nonZero, seriesOf } from '../../support/metrics.ts';
 
 describe('a measured probe', () => {
   const AWAY = new StorageUnavailable('away');
 
   /** A measured probe, and the text of a scrape that asks it. */
-  async function scrape(check: () => Promise<void>) {
+  async function scrape(check: StorageProbe['check']) {
     const registry = new Registry();
     const probe = new MeasuredStorageProbe({ check }, new StorageMetrics(registry), registry);
     return { probe, text: await registry.metrics() };
   }
 
-  it.each<[string, () => Promise<void>, number]>([
-    ['ready', async () => {}, 1],
+  it.each<[string, StorageProbe['check'], number]>([
+    ['ready', async () => ({ lastId: 0n }), 1],
     ['not ready', () => Promise.reject(AWAY), 0],
   ])('says at each scrape that the storage is %s', async (_, check, ready) => {
     const { text } = await scrape(check);
     expect(seriesOf(text).get('petstore_storage_ready')).toBe(ready);
+  });
+
+  it('says how many ids were left at the latest check', async () => {
+    const registry = new Registry();
+    const check = async () => ({ lastId: MAX_PET_ID - 7n });
+    const probe = new MeasuredStorageProbe({ check }, new StorageMetrics(registry), registry);
+    expect(await probe.check()).toStrictEqual(await check());
+    expect(seriesOf(await registry.metrics()).get('petstore_pet_ids_left')).toBe(7);
   });
 
   it('measures each check, that of a scrape included', async () => {

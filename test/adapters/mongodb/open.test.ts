@@ -31,7 +31,7 @@ describe.skipIf(mongo === undefined)(
       onTestFinished(close);
 
       expect((await pets.insert(newPet({ name: 'Rex', categoryId: 7n }))).id).toBe(1n);
-      await expect(probe.check()).resolves.toBeUndefined();
+      await expect(probe.check()).resolves.toStrictEqual({ lastId: 1n });
     });
 
     it('refuses a database without a schema and creates nothing', async () => {

@@ -8,7 +8,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
 import { MAX_LINE_BYTES, PetFile } from '../../../src/adapters/ndjson/pet-file.ts';
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts';
-import { MAX_PET_ID } from '../../../src/domain/pet.ts';
+import { MAX_BROUGHT_PET_ID } from '../../../src/domain/pet.ts';
 import { anArchivedPet, archivedPets, idempotencyFor } from '../../support/archived-pets.ts';
 import { inputOf } from '../../support/command.ts';
 import { openFilesIn } from '../../support/open-files.ts';
@@ -37,7 +37,7 @@ async function read(content: string, after = 0n) {
 describe('a file of pets', () => {
   it.each([
     ['the least values', anArchivedPet({ id: 1n, name: 'x', categoryId: INT64_MIN })],
-    ['the greatest values', anArchivedPet({ id: MAX_PET_ID, categoryId: INT64_MAX, status: 'sold' })],
+    ['the greatest values', anArchivedPet({ id: MAX_BROUGHT_PET_ID, categoryId: INT64_MAX, status: 'sold' })],
     ['a name of quotes and backslashes', anArchivedPet({ id: 1n, name: '"\\"\u2028 {}\\n' })],
     ['a name of many scripts', anArchivedPet({ id: 1n, name: '名前 🐕‍🦺 \ufeff e\u0301 \u{10ffff}' })],
     ['an idempotency key', anArchivedPet({ id: 1n, idempotency: idempotencyFor('a') })],

@@ -305,7 +305,7 @@ describe('an older schema', () => {
     const { archive, keys, probe } = await openService(file);
     expect(await archive.read(0n, 100)).toStrictEqual(pets);
     expect(await archive.lastId()).toBe(pets.at(-1)?.id);
-    expect(await probe.check()).toBeUndefined();
+    expect(await probe.check()).toStrictEqual({ lastId: pets.at(-1)?.id });
     await keys.insert(aKey());
     expect(await keys.list()).toStrictEqual([aKey()]);
   });
@@ -449,10 +449,11 @@ describe('reading', () => {
 });
 
 describe('the probe', () => {
-  it('succeeds on an open file', async () => {
-    const { probe } = await openService(await newFile());
+  it('succeeds on an open file, and knows the last id', async () => {
+    const { archive, probe } = await openService(await newFile());
+    await archive.reserve(40n);
 
-    expect(await probe.check()).toBeUndefined();
+    expect(await probe.check()).toStrictEqual({ lastId: 40n });
   });
 
   it('fails after another process has migrated the file', async () => {

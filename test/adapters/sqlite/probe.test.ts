@@ -56,7 +56,7 @@ describe('the probe of a SQLite file', () => {
 
     db.exec('PRAGMA query_only = OFF');
     clock.advance(REUSE_MS);
-    expect(await probe.check()).toBeUndefined();
+    expect(await probe.check()).toStrictEqual({ lastId: 0n });
   });
 
   it('fails when pets cannot be read', async () => {
@@ -89,7 +89,7 @@ describe('the probe of a SQLite file', () => {
     const before = await commits(file);
     other.exec('COMMIT');
 
-    expect(await Promise.all([checking, again])).toStrictEqual([undefined, undefined]);
+    expect(await Promise.all([checking, again])).toStrictEqual([{ lastId: 0n }, { lastId: 0n }]);
     expect(await commits(file)).toBe(before + 1);
   });
 

@@ -53,7 +53,7 @@ function memory(): Required<ServiceStorage> {
   return {
     pets: new InMemoryPetRepository(),
     keys: new InMemoryApiKeyRepository(),
-    probe: { check: async () => {} },
+    probe: { check: async () => ({ lastId: 0n }) },
     limiter: new InMemoryRateLimiter(() => 0),
     close: async () => {},
   };

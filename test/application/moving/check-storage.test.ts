@@ -6,6 +6,7 @@ import type { ReadablePetArchive } from '../../../src/application/ports/pet-arch
 import type { Progress } from '../../../src/application/ports/progress.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { Finding } from '../../../src/application/ports/storage-inspector.ts';
+import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets, archiveWith, idempotencyFor, storeWith } from '../../support/archived-pets.ts';
 
@@ -51,6 +52,15 @@ describe('CheckStorage', () => {
     const total = 2500;
     expect(progress).toStrictEqual([1000, 2000, 2500].map((done) => ({ doing: 'checking', done, total })));
     expect(checked).toStrictEqual({ pets: 2500, apiKeys: 2 });
+  });
+
+  it('reports that few ids are left', async () => {
+    const store = await storeWith(PETS);
+    const archive = archiveWith(store, { lastId: async () => MAX_PET_ID - 7n });
+    const { findings } = await check({ archive });
+    expect(findings).toStrictEqual([
+      { about: 'pet ids', problem: 'fewer than 1000000000000 ids are left for new pets' },
+    ]);
   });
 
   it('reports the storage as a whole, then every damaged pet and key, and reads on', async () => {

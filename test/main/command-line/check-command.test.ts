@@ -186,7 +186,7 @@ describe('petstore check', () => {
     });
     const older = await fileOfVersion1([]);
     checkpoint(older);
-    const line = `the SQLite file ${older} has schema version 1, this build needs 3; start the service once to migrate it`;
+    const line = `the SQLite file ${older} has schema version 1, this build needs 4; start the service once to migrate it`;
     await refused(['check'], line, { env: { DATABASE_URL: `sqlite:${older}` } });
     const memory = 'DATABASE_URL is memory:, which no other process can reach; use a persistent storage';
     await refused(['check'], `${memory}; see petstore check --help`, { code: USAGE });

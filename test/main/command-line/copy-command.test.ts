@@ -1,10 +1,11 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
+import { MAX_BROUGHT_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
-import { archivedPets } from '../../support/archived-pets.ts';
+import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { everythingIn, fileWith, mongoWith, sqliteWith, stopAt, through } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { ask, KEY } from '../../support/client.ts';
@@ -39,6 +40,30 @@ describe('copy', () => {
     );
 
     expect(await everythingIn(target.url)).toStrictEqual([]);
+  });
+});
+
+describe('ids that leave too few for new pets', () => {
+  const problem = 'is greater than 8007199254740991, which would leave too few ids for new pets';
+  const pets = [MAX_BROUGHT_PET_ID, MAX_BROUGHT_PET_ID + 1n].map((id) => anArchivedPet({ id }));
+
+  it('are refused by copy and import, which create no target', async () => {
+    const target = join(await testDirectory(), 'petstore.db');
+    const { url } = await sqliteWith(pets);
+    await refused(['copy', '--from', url, '--to', `sqlite:${target}`], `the id ${pets[1]!.id} ${problem}`);
+    const path = await fileWith(petLines(pets));
+    await refused(
+      ['import', path, '--to', `sqlite:${target}`],
+      `${path}:2: the id ${pets[1]!.id} ${problem}`,
+    );
+    expect(await readdir(dirname(target))).toStrictEqual([]);
+  });
+
+  it('begin after one that is taken', async () => {
+    const [source, target] = [await sqliteWith(pets.slice(0, 1)), await sqliteWith([])];
+    await succeeds(['copy', '--from', source.url, '--to', target.url]);
+    await succeeds(['import', await fileWith(petLines(pets.slice(0, 1))), '--to', target.url]);
+    expect(await everythingIn(target.url)).toStrictEqual(pets.slice(0, 1));
   });
 });
 

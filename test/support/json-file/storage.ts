@@ -21,7 +21,7 @@ function storageIn(file: JsonFile): PersistentStorage {
     persistent: true,
     shared: false,
     async openForService() {
-      return { pets, keys, probe: { check: async () => void file.read() }, close };
+      return { pets, keys, probe: { check: async () => ({ lastId: await pets.lastId() }) }, close };
     },
     openForReading: async () => ({ archive: pets, keys, close }),
     openForWriting: async () => ({ archive: pets, keys, close }),

@@ -1,6 +1,7 @@
 import Router from '@koa/router';
 import type { IncomingMessage } from 'node:http';
 import type { StorageProbe } from '../../../application/ports/storage-probe.ts';
+import { petIdsWarning } from '../../../domain/pet.ts';
 import type { State } from '../middleware/state.ts';
 import { openApiDocument } from '../openapi/document.ts';
 import { shuttingDown } from '../wire/refusals.ts';
@@ -32,8 +33,10 @@ export function systemRoutes({ probe, isDraining, baseUrl }: Dependencies): Rout
 
   router.get('/readyz', async (ctx) => {
     if (isDraining()) throw shuttingDown();
-    await probe.check();
-    ctx.body = OK;
+    const { lastId } = await probe.check();
+    const warning = petIdsWarning(lastId);
+    // Still ready: reads work, and no other instance has more ids.
+    ctx.body = warning === undefined ? OK : { ...OK, warnings: [warning] };
   });
 
   return router;

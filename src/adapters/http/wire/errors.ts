@@ -82,7 +82,11 @@ const ANSWERS = {
   'invalid-pet': { code: 'INVALID_ARGUMENT' },
   'invalid-page-size': { code: 'INVALID_ARGUMENT' },
   'pet-not-found': { code: 'PET_NOT_FOUND' },
-  'pet-ids-exhausted': INTERNAL,
+  'pet-ids-exhausted': {
+    code: 'UNAVAILABLE',
+    message: 'no ids are left for new pets; it has been logged under this request id',
+    headers: RETRY_AFTER,
+  },
   'idempotency-key-reused': { code: 'IDEMPOTENCY_KEY_REUSED' },
   'damaged-pet': DAMAGED,
   'damaged-api-key': DAMAGED,
