@@ -79,43 +79,39 @@ const LABEL = new RegExp(`^(?! )[${VISIBLE}]{1,${KEY_LABEL_MAX_LENGTH}}(?<! )$`,
 export const API_KEY_ID = /^[0-9a-f]{16}$/;
 const DIGEST = /^[0-9a-f]{64}$/;
 
-/** A test of one field, and the phrase that describes what the field must be. */
-type Rule = readonly [field: keyof ApiKey, isObeyed: (value: unknown) => boolean, must: string];
+/** A test of a field, and the phrase that describes what the field must be. */
+type Rule = readonly [isObeyed: (value: unknown) => boolean, must: string];
+type Rules = { readonly [Field in keyof ApiKey]?: Rule };
 
-const LABEL_RULE: Rule = [
-  'label',
-  matches(LABEL),
-  `must be 1 to ${KEY_LABEL_MAX_LENGTH} visible characters, with spaces only between them`,
-];
-const SCOPES_RULE: Rule = ['scopes', areScopes, `must be one or more of ${SCOPES.join(', ')}`];
-const RATE_LIMIT_RULE: Rule = [
-  'rateLimit',
-  optional(isRateLimit),
-  `must be 1 to ${RATE_LIMIT_MAX_REQUESTS} requests in 1 to ${RATE_LIMIT_MAX_SECONDS} seconds`,
-];
-
-const STORED_RULES: readonly Rule[] = [
-  ['id', matches(API_KEY_ID), 'must be 16 lower-case hex digits'],
-  ['digest', matches(DIGEST), 'must be 64 lower-case hex digits'],
-  LABEL_RULE,
-  SCOPES_RULE,
-  ['createdAt', isInstant, 'must be an instant'],
-  ['expiresAt', optional(isInstant), 'must be an instant'],
-  ['revokedAt', optional(isInstant), 'must be an instant'],
-  ['lastUsedAt', optional(isInstant), 'must be an instant'],
-  RATE_LIMIT_RULE,
-  ['originId', optional(matches(API_KEY_ID)), 'must be 16 lower-case hex digits'],
-];
+/** Every field of a stored key. */
+const RULES = {
+  id: [matches(API_KEY_ID), 'must be 16 lower-case hex digits'],
+  digest: [matches(DIGEST), 'must be 64 lower-case hex digits'],
+  label: [
+    matches(LABEL),
+    `must be 1 to ${KEY_LABEL_MAX_LENGTH} visible characters, with spaces only between them`,
+  ],
+  scopes: [areScopes, `must be one or more of ${SCOPES.join(', ')}`],
+  createdAt: [isInstant, 'must be an instant'],
+  expiresAt: [optional(isInstant), 'must be an instant'],
+  revokedAt: [optional(isInstant), 'must be an instant'],
+  lastUsedAt: [optional(isInstant), 'must be an instant'],
+  originId: [optional(matches(API_KEY_ID)), 'must be 16 lower-case hex digits'],
+  rateLimit: [
+    optional(isRateLimit),
+    `must be 1 to ${RATE_LIMIT_MAX_REQUESTS} requests in 1 to ${RATE_LIMIT_MAX_SECONDS} seconds`,
+  ],
+} satisfies Required<Rules>;
 
 /** @throws {InvalidApiKey} naming every rule that the draft breaks */
 export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
   const isFuture = (value: unknown) => isInstant(value) && value > now;
-  const problems = brokenRules(draft, [
-    LABEL_RULE,
-    SCOPES_RULE,
-    ['expiresAt', optional(isFuture), 'must be in the future'],
-    RATE_LIMIT_RULE,
-  ]);
+  const problems = brokenRules(draft, {
+    label: RULES.label,
+    scopes: RULES.scopes,
+    expiresAt: [optional(isFuture), 'must be in the future'],
+    rateLimit: RULES.rateLimit,
+  });
   if (problems.length > 0) throw new InvalidApiKey(problems);
   const { label, scopes, expiresAt, rateLimit, originId } = draft;
   return {
@@ -132,31 +128,21 @@ export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
 
 /** Every rule that the fields break, as phrases such as "label must be …". No phrase contains the value of a field. */
 export function apiKeyProblems(fields: Unchecked<ApiKey>): readonly string[] {
-  return brokenRules(fields, STORED_RULES);
+  return brokenRules(fields, RULES);
 }
 
-function brokenRules(fields: Unchecked<ApiKey>, rules: readonly Rule[]): readonly string[] {
-  return rules
-    .filter(([field, isObeyed]) => !isObeyed(fields[field]))
-    .map(([field, , must]) => `${field} ${must}`);
+function brokenRules(fields: Unchecked<ApiKey>, rules: Rules): readonly string[] {
+  return Object.entries(rules)
+    .filter(([field, [isObeyed]]) => !isObeyed(fields[field as keyof ApiKey]))
+    .map(([field, [, must]]) => `${field} ${must}`);
 }
 
 /** The key without any other field, and without optional fields that are `undefined`. Trusts its argument. */
 export function storedApiKey(key: ApiKey): ApiKey {
-  const { id, digest, label, scopes, createdAt, ...optionals } = key;
-  const { expiresAt, rateLimit, originId, revokedAt, lastUsedAt } = optionals;
-  return {
-    id,
-    digest,
-    label,
-    scopes,
-    createdAt,
-    ...(expiresAt !== undefined && { expiresAt }),
-    ...(rateLimit !== undefined && { rateLimit }),
-    ...(originId !== undefined && { originId }),
-    ...(revokedAt !== undefined && { revokedAt }),
-    ...(lastUsedAt !== undefined && { lastUsedAt }),
-  };
+  const fields = Object.entries(key).filter(
+    ([field, value]) => Object.hasOwn(RULES, field) && value !== undefined,
+  );
+  return Object.fromEntries(fields) as ApiKey;
 }
 
 /** A key is revoked even when `revokedAt` lies in the future: the clock of the host that revoked it may be ahead. */

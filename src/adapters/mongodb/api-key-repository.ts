@@ -3,7 +3,7 @@ import { ApiKeyIdTaken, type DamagedApiKey } from '../../application/keys/errors
 import { parseStoredApiKey, throwIfDamaged } from '../../application/keys/parse-stored-api-key.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { ApiKey, RateLimit } from '../../domain/api-key.ts';
+import { type ApiKey, storedApiKey } from '../../domain/api-key.ts';
 import { ApiKeyLookup } from './api-key-lookup.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { retryUntilDeadline } from './connection/deadline.ts';
@@ -119,27 +119,12 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
 }
 
 /** A deep copy without foreign fields: the caller may change its object during the call. */
-function toDocument({ id, label, digest, scopes, createdAt, ...optional }: ApiKey): ApiKeyDocument {
-  const { expiresAt, rateLimit, revokedAt, lastUsedAt, originId } = optional;
-  return {
-    _id: id,
-    label,
-    digest,
-    scopes: [...scopes],
-    createdAt: new Date(createdAt),
-    ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt) }),
-    ...(rateLimit !== undefined && { rateLimit: toRateLimit(rateLimit) }),
-    ...(revokedAt !== undefined && { revokedAt: new Date(revokedAt) }),
-    ...(lastUsedAt !== undefined && { lastUsedAt: new Date(lastUsedAt) }),
-    ...(originId !== undefined && { originId }),
-  };
+function toDocument(key: ApiKey): ApiKeyDocument {
+  const { id: _id, ...fields } = structuredClone(storedApiKey(key));
+  return { _id, ...fields };
 }
 
 /** A deep copy: several lookups may share the document. */
 function toRecord({ _id: id, ...document }: ApiKeyDocument): ApiKey | DamagedApiKey {
   return parseStoredApiKey({ id, ...structuredClone(document) });
-}
-
-function toRateLimit({ requests, seconds }: RateLimit): RateLimit {
-  return { requests, seconds };
 }

@@ -13,15 +13,14 @@ const REUSE_MS = 1_000;
 /** How long a probe waits for the write lock. A command holds it for a moment. */
 const PROBE_TIMEOUT_MS = 1_500;
 
-/** A random pet. In a large file its page is most likely not in the cache of the connection. */
-const RANDOM_PET = `SELECT id FROM pets WHERE id >= (SELECT abs(random() % (ifnull(max(id), 0) + 1)) FROM pets)
-  ORDER BY id LIMIT 1`;
+/** Reads a random pet, too. In a large file its page is most likely not in the cache of the connection. */
+const LAST_ID = `SELECT (${INSERT_STATEMENTS.lastId}) AS lastId, (SELECT id FROM pets
+  WHERE id >= (SELECT abs(random() % (ifnull(max(id), 0) + 1)) FROM pets) ORDER BY id LIMIT 1)`;
 
 /** Does what requests need: it reads a pet, and commits a write that changes nothing. */
 export class SqliteProbe implements StorageProbe {
   readonly #db: DatabaseSync;
   readonly #guardedWrite: GuardedWrite;
-  readonly #randomPet: StatementSync;
   readonly #lastId: StatementSync;
   #outcome: Promise<StorageState> = Promise.resolve({ lastId: 0n });
   #isRunning = false;
@@ -31,8 +30,7 @@ export class SqliteProbe implements StorageProbe {
   constructor(db: DatabaseSync, guardedWrite: GuardedWrite) {
     this.#db = db;
     this.#guardedWrite = guardedWrite;
-    this.#randomPet = db.prepare(RANDOM_PET);
-    this.#lastId = db.prepare(INSERT_STATEMENTS.lastId);
+    this.#lastId = db.prepare(LAST_ID);
   }
 
   /** @throws {StorageUnavailable} */
@@ -59,10 +57,9 @@ export class SqliteProbe implements StorageProbe {
   #readAndWrite(): StorageState {
     const problem = versionProblem(this.#db, readVersion(this.#db));
     if (problem !== undefined) throw new StorageUnavailable(problem);
-    this.#randomPet.get();
+    const { lastId } = this.#lastId.get() as StorageState;
     // SQLite writes the page even though the value stays the same.
     this.#db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
-    const { id: lastId } = this.#lastId.get() as { id: bigint };
     return { lastId };
   }
 }

@@ -1,5 +1,5 @@
 import type { Collection, Db, Long, UUID } from 'mongodb';
-import type { RateLimit, Scope } from '../../../domain/api-key.ts';
+import type { ApiKey } from '../../../domain/api-key.ts';
 import type { PetStatus } from '../../../domain/pet.ts';
 import { WRITE_TIMEOUT_MS } from '../connection/create-client.ts';
 
@@ -20,19 +20,7 @@ export type CounterDocument = {
   readonly last: Long;
 };
 
-/** The fields of an `ApiKey`. */
-export type ApiKeyDocument = {
-  readonly _id: string;
-  readonly label: string;
-  readonly digest: string;
-  readonly scopes: readonly Scope[];
-  readonly createdAt: Date;
-  readonly expiresAt?: Date;
-  readonly rateLimit?: RateLimit;
-  readonly revokedAt?: Date;
-  readonly lastUsedAt?: Date;
-  readonly originId?: string;
-};
+export type ApiKeyDocument = Omit<ApiKey, 'id'> & { readonly _id: string };
 
 export type RateLimitDocument = {
   readonly key: string;
