@@ -14,6 +14,7 @@ import { connect, fileOf, makeDurable, refuseReadOnly, refuseTruncated } from '.
 import { setupError } from './errors.ts';
 import { createFile } from './file/create-file.ts';
 import { FileGuard, type GuardedWrite } from './file/file-guard.ts';
+import { refuseMounted } from './file/mounts.ts';
 import { refuseDamaged } from './file/refuse-damaged.ts';
 import { refuseForeignWal } from './file/refuse-foreign-wal.ts';
 import { takeServiceLock } from './file/service-lock.ts';
@@ -137,6 +138,7 @@ export async function openOrRelease<T>(
 async function connectForWriting(file: string, opened: DisposableStack): Promise<DatabaseSync> {
   createFile(file);
   const db = opened.use(connect(file, { readOnly: false }));
+  refuseMounted(fileOf(db));
   refuseReadOnly(db);
   // Before the first read on this connection: until then, closing it leaves the WAL as it is.
   await retryWhileBusy(() => refuseForeignWal(fileOf(db)));

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { PersistentStorage, StorageKind } from '../../application/ports/storage.ts';
+import { mountWarning } from './file/mounts.ts';
 
 /** The path of the default database. Its directory is created on use. */
 export const DEFAULT_SQLITE_PATH = './data/petstore.db';
@@ -24,7 +25,10 @@ function sqliteFile(path: string): PersistentStorage {
     async openForService({ log, meter }) {
       refuseMistyped(path);
       const { openSqliteStorage } = await import('./open.ts');
-      return openSqliteStorage(path, log, meter);
+      const storage = await openSqliteStorage(path, log, meter);
+      const warning = mountWarning(path);
+      if (warning !== undefined) log.warn(warning);
+      return storage;
     },
     async openForReading() {
       refuseMissing(path);

@@ -14,7 +14,7 @@ describe('a measured probe', () => {
   async function scrape(check: StorageProbe['check']) {
     const registry = new Registry();
     const probe = new MeasuredStorageProbe({ check }, new StorageMetrics(registry), registry);
-    return { probe, text: await registry.metrics() };
+    return { probe, registry, text: await registry.metrics() };
   }
 
   it.each<[string, StorageProbe['check'], number]>([
@@ -26,10 +26,8 @@ describe('a measured probe', () => {
   });
 
   it('says how many ids were left at the latest check', async () => {
-    const registry = new Registry();
-    const check = async () => ({ lastId: MAX_PET_ID - 7n });
-    const probe = new MeasuredStorageProbe({ check }, new StorageMetrics(registry), registry);
-    expect(await probe.check()).toStrictEqual(await check());
+    const { probe, registry } = await scrape(async () => ({ lastId: MAX_PET_ID - 7n }));
+    expect(await probe.check()).toStrictEqual({ lastId: MAX_PET_ID - 7n });
     expect(seriesOf(await registry.metrics()).get('petstore_pet_ids_left')).toBe(7);
   });
 

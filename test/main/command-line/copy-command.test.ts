@@ -58,13 +58,6 @@ describe('ids that leave too few for new pets', () => {
     );
     expect(await readdir(dirname(target))).toStrictEqual([]);
   });
-
-  it('begin after one that is taken', async () => {
-    const [source, target] = [await sqliteWith(pets.slice(0, 1)), await sqliteWith([])];
-    await succeeds(['copy', '--from', source.url, '--to', target.url]);
-    await succeeds(['import', await fileWith(petLines(pets.slice(0, 1))), '--to', target.url]);
-    expect(await everythingIn(target.url)).toStrictEqual(pets.slice(0, 1));
-  });
 });
 
 async function insertKey(path: string, key: ReturnType<typeof aKey>): Promise<void> {
@@ -96,8 +89,7 @@ describe.skipIf(mongo === undefined)(
       const first = await sqliteWith([]);
       const { url: second } = await freshDatabase(mongo!);
       await insertKey(first.path, aKey(1, { label: 'till' }));
-      const copied = await succeeds(['copy', '--from', first.url, '--to', second]);
-      expect(copied.stdout).toBe('copied 0 pets\ncopied 1 API key\n');
+      await succeeds(['copy', '--from', first.url, '--to', second]);
 
       await succeeds(['keys', 'revoke', aKey(1).id], { DATABASE_URL: first.url });
       await succeeds(['copy', '--from', first.url, '--to', second]);
@@ -131,29 +123,6 @@ describe.skipIf(mongo === undefined)(
       const next = await ask(`${api}/v1/pets`, { body: '{"name":"Ann","categoryId":7}' });
       expect(next.headers['location']).toBe(`/v1/pets/${LAST + 2n}`);
       expect((await everythingIn(DATABASE_URL)).slice(0, -2)).toStrictEqual(PETS);
-    });
-
-    it('replays a retried request after the move', async () => {
-      const from = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
-      const { url: to } = await freshDatabase(mongo!);
-      const request = {
-        headers: { 'idempotency-key': 'one-and-only' },
-        body: '{"name":"Tom","categoryId":9223372036854775807}',
-      };
-      const before = await startService({ API_KEYS: KEY, DATABASE_URL: from });
-      const first = await ask(`${before.url}/v1/pets`, request);
-      await before.stop();
-
-      await succeeds(['copy', '--from', from, '--to', to]);
-
-      const after = await startService({ API_KEYS: KEY, DATABASE_URL: to });
-      const again = await ask(`${after.url}/v1/pets`, request);
-      expect(first).toMatchObject({ status: 201, headers: { location: '/v1/pets/1' } });
-      expect(again).toMatchObject({
-        status: 201,
-        headers: { location: '/v1/pets/1', 'idempotent-replayed': 'true' },
-        body: first.body,
-      });
     });
 
     describe.each([
