@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
+import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import type { ArchivedPet } from '../../../src/application/ports/pet-archive.ts';

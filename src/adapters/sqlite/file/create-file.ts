@@ -1,32 +1,21 @@
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-
-/** Only the user of the service may read keys and pets. SQLite gives the WAL and its index the mode of the file. */
-const FILE_MODE = 0o600;
-const DIRECTORY_MODE = 0o700;
+import { createDirectory, sync } from '../../files/sync.ts';
+import { FILE_MODE } from '../../files/write-whole-file.ts';
 
 /**
- * Creates an empty file and its missing parent directories. What exists keeps its permissions.
+ * Creates an empty file and its missing parent directories, durably. What exists keeps its permissions. SQLite gives
+ * the WAL and its index the mode of the file.
  *
  * @param file an absolute path
  * @throws the error of `node:fs`
  */
-export function createFile(file: string): void {
-  createDirectory(dirname(file));
-  // Never opens an existing file: closing it would release the locks that SQLite holds on it in this process.
-  // https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
-  if (!existsSync(file)) closeSync(openSync(file, 'a', FILE_MODE));
-}
-
-/** Node's recursive `mkdir` never returns where a directory such as /proc answers ENOENT. */
-function createDirectory(path: string): void {
-  if (existsSync(path)) return;
-  const parent = dirname(path);
-  if (parent !== path) createDirectory(parent);
-  try {
-    mkdirSync(path, DIRECTORY_MODE);
-  } catch (error) {
-    // Another process may have created it first.
-    if (!existsSync(path)) throw error;
-  }
+export async function createFile(file: string): Promise<void> {
+  // An empty file may be what a start has left that was killed before the sync.
+  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0) return;
+  await createDirectory(dirname(file));
+  // Never opens an existing file: see `sync`.
+  if (!existsSync(file)) await writeFile(file, '', { flag: 'a', mode: FILE_MODE });
+  await sync(dirname(file));
 }

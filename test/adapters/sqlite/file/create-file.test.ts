@@ -30,7 +30,7 @@ describe('a new file', () => {
     const link = `${file}-link`;
     await symlink(file, link);
 
-    createFile(link);
+    await createFile(link);
 
     expect(await mode(file)).toBe(0o600);
   });
@@ -40,7 +40,7 @@ describe('a new file', () => {
     const link = join(dirname(file), 'link');
     await symlink(join(dirname(file), 'nothing'), link);
 
-    expect(() => createFile(join(link, 'petstore.db'))).toThrow('EEXIST');
+    await expect(createFile(join(link, 'petstore.db'))).rejects.toThrow('EEXIST');
   });
 });
 

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
-import { isRowFinding, isSound } from '../../../../src/adapters/sqlite/file/is-sound.ts';
+import { isRowFinding, isSound } from '../../../src/adapters/sqlite/damage.ts';
 
 it.each([
   ['NULL value in pets.name', true],
@@ -20,7 +20,7 @@ it.each([
 describe('a file', () => {
   it('is sound, though a row is damaged', () => {
     using db = withDamagedRow();
-    expect(isSound(db, 'integrity_check')).toBe(true);
+    expect(isSound(db)).toBe(true);
   });
 
   it('is not sound, if an index has lost a row as well', () => {
@@ -30,7 +30,7 @@ describe('a file', () => {
       PRAGMA writable_schema = ON;
       UPDATE sqlite_schema SET sql = 'CREATE INDEX pets_by_status ON pets (status)' WHERE name = 'pets_by_status';
       PRAGMA writable_schema = RESET`);
-    expect(isSound(db, 'integrity_check')).toBe(false);
+    expect(isSound(db)).toBe(false);
   });
 });
 
