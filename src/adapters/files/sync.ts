@@ -1,7 +1,9 @@
-import { existsSync } from 'node:fs';
-import { mkdir, open } from 'node:fs/promises';
+import { existsSync, statSync } from 'node:fs';
+import { mkdir, open, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
+/** Only the user of the service may read keys and pets. */
+export const FILE_MODE = 0o600;
 const DIRECTORY_MODE = 0o700;
 
 /**
@@ -29,4 +31,19 @@ export async function createDirectory(path: string): Promise<void> {
     if (!existsSync(path)) throw error;
   }
   await sync(parent);
+}
+
+/**
+ * Creates an empty file and its missing parent directories, durably. What exists keeps its permissions.
+ *
+ * @param file an absolute path
+ * @throws the error of `node:fs`
+ */
+export async function createFile(file: string): Promise<void> {
+  // An empty file may be what a start has left that was killed before the sync.
+  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0) return;
+  await createDirectory(dirname(file));
+  // Never opens an existing file: see `sync`.
+  if (!existsSync(file)) await writeFile(file, '', { flag: 'a', mode: FILE_MODE });
+  await sync(dirname(file));
 }

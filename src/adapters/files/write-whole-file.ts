@@ -3,10 +3,7 @@ import { chmod, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { resolveLinks } from './resolve-links.ts';
-import { sync } from './sync.ts';
-
-/** Only the user of the service may read keys and pets. */
-export const FILE_MODE = 0o600;
+import { FILE_MODE, sync } from './sync.ts';
 
 /** The file itself and what SQLite can leave beside it. */
 const SUFFIXES = ['', '-journal', '-wal', '-shm'];

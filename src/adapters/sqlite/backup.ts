@@ -50,8 +50,7 @@ export async function backUp(path: string, target: string, onProgress: OnProgres
     },
     async write(partial) {
       await copySound(source, partial, 'backing up', onProgress);
-      skipIds(partial);
-      makeStandAlone(partial);
+      completeCopy(partial);
     },
   });
 }
@@ -103,15 +102,10 @@ export async function copySound(
   throw new StorageSetupError(`the SQLite file ${fileOf(source)} is damaged; nothing was written`, { cause });
 }
 
-/** Leaves everything in one file, which is readable even on a read-only disk. */
-function makeStandAlone(file: string): void {
-  using db = new DatabaseSync(file);
-  db.exec('PRAGMA journal_mode = DELETE');
-}
-
-/** No id is ever reused, even after a restore. */
-function skipIds(file: string): void {
+/** Leaves everything in one file, which is readable even on a read-only disk. Gives no id again after a restore. */
+function completeCopy(file: string): void {
   using db = new DatabaseSync(file, { readBigInts: true });
+  db.exec('PRAGMA journal_mode = DELETE');
   db.exec(ARCHIVE_WRITES.createSequence);
   const { id } = db.prepare(INSERT_STATEMENTS.lastId).get() as { id: bigint };
   const next = id + SKIPPED_IDS;

@@ -47,10 +47,7 @@ function setupProblem(file: string): string | undefined {
   // https://www.sqlite.org/howtocorrupt.html#_multiple_links_to_the_same_file
   const { nlink } = statSync(file);
   if (nlink !== 1) {
-    return (
-      `the SQLite file ${file} has ${nlink} hard links; if petstore restore was interrupted, run it again; otherwise ` +
-      'remove all but one, or use a copy of the file'
-    );
+    return `the SQLite file ${file} has ${nlink} hard links; repeat a killed petstore restore, or remove all but one`;
   }
   // SQLite treats a file of at most one byte as new and deletes its WAL, which may hold every pet.
   if (sizeBytesOf(file) <= 1 && sizeBytesOf(`${file}-wal`) > 0) {
@@ -58,10 +55,7 @@ function setupProblem(file: string): string | undefined {
   }
   // The first write of a service makes the file a database in WAL mode. Somebody has since put another in its place.
   if (sizeBytesOf(`${file}-wal`) > 0 && isInRollbackMode(file)) {
-    return (
-      `the SQLite file ${file} does not match its write-ahead log ${file}-wal; put a backup in their place with ` +
-      'petstore restore'
-    );
+    return `the SQLite file ${file} does not match its write-ahead log ${file}-wal; run petstore restore`;
   }
   return undefined;
 }

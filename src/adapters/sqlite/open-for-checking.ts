@@ -22,7 +22,6 @@ export async function openSqliteForChecking(path: string): Promise<CheckableStor
     const db = opened.use(connect(file, { readOnly: true, immutable }));
     await retryWhileBusy(() => refuseTruncated(db));
     await refuseOtherVersion(db);
-    const inspector = new SqliteInspector(db);
     const keys = new SqliteApiKeyRepository(db, unguardedWrite);
     return {
       archive: new ReadableSqlitePetArchive(db),
@@ -38,7 +37,7 @@ export async function openSqliteForChecking(path: string): Promise<CheckableStor
           return found;
         },
       },
-      inspector,
+      inspector: new SqliteInspector(db),
       close: async () => db[Symbol.dispose](),
     };
   });

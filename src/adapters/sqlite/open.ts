@@ -12,12 +12,12 @@ import type { StorageLog } from '../../application/ports/storage-log.ts';
 import type { StorageMeter } from '../../application/ports/storage-meter.ts';
 import { refuseNameBesideDatabase } from '../files/database-files.ts';
 import { resolveLinks } from '../files/resolve-links.ts';
+import { createFile } from '../files/sync.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
 import { connect, fileOf, makeDurable, refuseReadOnly, refuseTruncated } from './connection.ts';
+import { refuseDamaged } from './damage.ts';
 import { setupError } from './errors.ts';
-import { createFile } from './file/create-file.ts';
 import { FileGuard, type GuardedWrite } from './file/file-guard.ts';
-import { refuseDamaged } from './file/refuse-damaged.ts';
 import { takeServiceLock } from './file/service-lock.ts';
 import { InsertQueue } from './insert-queue.ts';
 import { ReadableSqlitePetArchive, SqlitePetArchive } from './pet-archive.ts';
@@ -134,14 +134,12 @@ export async function openOrRelease<T>(
   }
 }
 
-type Connected = {
-  readonly db: DatabaseSync;
-  /** The number of the inode that had the name of the file before it was opened. */
-  readonly ino: bigint;
-};
-
-/** Creates an empty file if there is none. Writes nothing into an existing file, nor beside it. */
-async function connectForWriting(file: string, opened: DisposableStack): Promise<Connected> {
+/**
+ * Creates an empty file if there is none. Writes nothing into an existing file, nor beside it.
+ *
+ * @returns the connection, and the inode that had the name of the file before it was opened
+ */
+async function connectForWriting(file: string, opened: DisposableStack) {
   await createFile(file);
   const { ino } = statSync(file, { bigint: true });
   const db = opened.use(connect(file, { readOnly: false }));

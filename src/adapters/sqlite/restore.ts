@@ -26,15 +26,11 @@ import { readVersion, SCHEMA_VERSION, versionProblem } from './schema.ts';
  * @throws {StorageSetupError} when the backup is damaged, of a newer build or not self-contained, when a service uses
  *   the database, or when it cannot be written
  */
-export async function restore(
-  path: string,
-  backup: string,
-  onProgress: OnProgress,
-): Promise<string | undefined> {
-  return openOrRelease(path, async () => {
-    const file = resolveLinks(path);
-    refuseOtherThanBackup(resolveLinks(backup), file);
-    using source = await openSnapshot(backup);
+export async function restore(to: string, from: string, onProgress: OnProgress): Promise<string | undefined> {
+  return openOrRelease(to, async () => {
+    const file = resolveLinks(to);
+    refuseOtherThanBackup(resolveLinks(from), file);
+    using source = await openSnapshot(from);
     refuseUnknownSchema(source);
     await createDirectory(dirname(file));
     using held = new DisposableStack();
@@ -42,18 +38,24 @@ export async function restore(
     const suffixes = ['', '-wal', '-journal'].filter((suffix) => existsSync(file + suffix));
     const kept = `${file}.before-restore-${new Date().toISOString().replaceAll(/[-:.]/g, '')}`;
     const partial = `${file}.restoring`;
+    await using undo = new AsyncDisposableStack();
     await writeWholeFile(file, {
       partial,
       // What a killed restore has left. This one holds the lock.
       check: () => rm(partial, { force: true }),
       write: (copy) => copySound(source, copy, 'restoring', onProgress),
       async beforeRename() {
-        for (const suffix of suffixes) await link(file + suffix, kept + suffix);
+        for (const suffix of suffixes) {
+          await link(file + suffix, kept + suffix);
+          // Unless it is the last name of its file.
+          undo.defer(() => (statSync(kept + suffix).nlink > 1 ? rm(kept + suffix) : undefined));
+        }
         await sync(dirname(file));
         // SQLite would roll it back into the new file.
         await rm(`${file}-journal`, { force: true });
       },
     });
+    undo.move();
     for (const suffix of ['-wal', '-shm']) await rm(file + suffix, { force: true });
     await sync(dirname(file));
     return suffixes.length === 0 ? undefined : kept;

@@ -23,7 +23,7 @@ export const restoreCommand: Command = {
     const file = fileOf(given);
     const storage = storageOf('--to', given.options.to, session);
     if (storage.restore === undefined) {
-      throw new UsageError('restore is for SQLite; for MongoDB use mongorestore --oplogReplay or a snapshot');
+      throw new UsageError('restore is for SQLite; for MongoDB use mongorestore');
     }
     session.hint = 'run the same command again';
     const kept = await storage.restore(file, session.onProgress);

@@ -5,7 +5,6 @@ import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { writePetFile } from '../../../src/adapters/ndjson/write-pet-file.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
-import { asNobody } from '../../support/as-nobody.ts';
 import { makeFifo } from '../../support/fifo.ts';
 import { openFilesIn } from '../../support/open-files.ts';
 import { testDirectory } from '../../support/test-directory.ts';
@@ -104,14 +103,5 @@ describe('a failure', () => {
       kind: 'storage-setup',
       message: expect.stringMatching(`^${RegExp.escape(path)}${message}`),
     });
-  });
-
-  it('names the permission that is missing', async () => {
-    const path = await newPath();
-    await asNobody(dirname(path), 0o555, () =>
-      expect(write(path)).rejects.toThrow(
-        `${path} cannot be written: EACCES: permission denied, open '${path}.partial'`,
-      ),
-    );
   });
 });

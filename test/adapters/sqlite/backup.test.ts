@@ -9,7 +9,6 @@ import type { Progress } from '../../../src/application/ports/progress.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
-import { openFilesIn } from '../../support/open-files.ts';
 import {
   damage,
   fileOfVersion1,
@@ -73,14 +72,6 @@ describe('a backup of a SQLite file', () => {
     expect(otherConnection(copy).prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'delete' });
   });
 
-  it('leaves no file open', async ({ skip }) => {
-    if (process.platform !== 'linux') skip('only Linux lists the open files of a process');
-    const file = await newFile();
-    await (await openSqliteStorage(file, silentLog)).close();
-    await backUp(file, join(dirname(file), 'backup.db'), quietly);
-    expect(await openFilesIn(dirname(file))).toStrictEqual([]);
-  });
-
   it.each([
     ['no pet yet', 'DELETE FROM pets; DELETE FROM sqlite_sequence', 1_000_000_000_000n],
     ['almost all ids given', 'UPDATE sqlite_sequence SET seq = 9007199254740990', MAX_PET_ID],
@@ -134,20 +125,6 @@ describe('a backup of a SQLite file', () => {
     const { archive } = await openService(copy);
     expect(await archive.read(0n, 1000)).toStrictEqual(PETS);
   });
-
-  it('leaves no file when it is stopped', async () => {
-    const { file, copy } = await large();
-    const stopped = new Error('stopped');
-    let steps = 0;
-
-    const backingUp = backUp(file, copy, () => {
-      if (++steps === 2) throw stopped;
-    });
-
-    await expect(backingUp).rejects.toBe(stopped);
-    expect(steps).toBe(2);
-    expect((await readdir(dirname(file))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
-  });
 });
 
 describe('a backup is refused', () => {
@@ -167,15 +144,6 @@ describe('a backup is refused', () => {
     ]);
   });
 
-  it('before it copies anything, when the name is taken', async () => {
-    const { file, copy } = await large();
-    await writeFile(copy, 'mine');
-    const steps: Progress[] = [];
-    const backingUp = backUp(file, copy, (progress) => void steps.push(progress));
-    await expectRefused(backingUp, `${copy} exists; choose another FILE`);
-    expect(steps).toStrictEqual([]);
-  });
-
   it('when the name is a dangling symbolic link', async () => {
     const { file, copy } = await served();
     await symlink('nowhere', copy);
@@ -189,15 +157,6 @@ describe('a backup is refused', () => {
     const backingUp = backUp(file, copy, () => void (taken ??= writeFile(copy, 'mine')));
     await expectRefused(backingUp, `${copy} exists; choose another FILE`);
     expect(await readFile(copy, 'utf8')).toBe('mine');
-  });
-
-  it('when the directory does not exist', async () => {
-    const { file } = await served();
-    await expectRefused(
-      backUp(file, '/nonexistent/backup.db', quietly),
-      /^\/nonexistent\/backup\.db cannot be written: ENOENT/,
-      { code: 'ENOENT' },
-    );
   });
 
   it("when the database is missing, empty or another application's", async () => {

@@ -1,10 +1,9 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
-import { fileWith, sqliteWith } from '../../support/archives.ts';
+import { sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { refused, succeeds, USAGE } from '../../support/command.ts';
 import { run } from '../../support/process.ts';
@@ -27,15 +26,6 @@ describe('export', () => {
     expect((await succeeds(['export'], { DATABASE_URL })).stdout).toBe(petLines(PETS.slice(0, 3)));
   });
 
-  it('replaces an older file and leaves nothing else', async () => {
-    const { url } = await sqliteWith(PETS);
-    const path = await fileWith('older\n');
-    const program = await succeeds(['export', '--from', url, path]);
-    expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
-    expect(await readdir(join(path, '..'))).toStrictEqual(['pets.ndjson']);
-    expect([program.stdout, program.stderr]).toStrictEqual(['', 'exported 5200 pets\n']);
-  });
-
   it.each(['standard output', 'a file'])('refuses a pet whose id was changed to 0: to %s', async (where) => {
     const { url, path } = await sqliteWith(PETS.slice(0, 3));
     damage(path, 'UPDATE pets SET id = 0 WHERE id = 1');
@@ -44,20 +34,6 @@ describe('export', () => {
       ['export', '--from', url, ...to],
       /^petstore: the pet with the id 0 is damaged in the storage: /,
     );
-  });
-
-  it('is refused while another one writes the file, or after kill -9 of one', async () => {
-    const { url } = await sqliteWith(PETS);
-    const path = await fileWith('older\n');
-    await writeFile(`${path}.partial`, 'half');
-    await refused(
-      ['export', '--from', url, path],
-      `${path}.partial exists: wait for the other command, or remove what a killed one left`,
-    );
-    expect([await readFile(path, 'utf8'), await readFile(`${path}.partial`, 'utf8')]).toStrictEqual([
-      'older\n',
-      'half',
-    ]);
   });
 
   it('ends silently, like other programs, when head has read enough', async () => {
@@ -85,15 +61,5 @@ describe('export', () => {
       '--json needs a FILE: standard output holds the pets; see petstore export --help',
       { code: USAGE },
     );
-  });
-
-  it('fails in one line when the file cannot be created', async () => {
-    const { url } = await sqliteWith(PETS);
-    await refused(
-      ['export', '--from', url, '/nonexistent/pets.ndjson'],
-      "/nonexistent/pets.ndjson cannot be written: ENOENT: no such file or directory, open '/nonexistent/pets.ndjson.partial'",
-    );
-    const directory = await testDirectory();
-    await refused(['export', '--from', url, directory], `${directory} is not a regular file`);
   });
 });

@@ -90,15 +90,9 @@ describe('what has been acknowledged is on the disk', () => {
 
   it('an import', async () => {
     const directory = await testDirectory();
-    const { program, calls } = await traced([
-      'import',
-      await fileWith(petLines(PETS)),
-      '--to',
-      `sqlite:${join(directory, 'petstore.db')}`,
-    ]);
-    expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
-    // The end of a command moves the log into the file, which is synced after that log.
-    const all = calls(directory);
+    const target = `sqlite:${join(directory, 'petstore.db')}`;
+    const all = await callsOf(['import', await fileWith(petLines(PETS)), '--to', target], directory);
+    // The end of the command moves the log into the file, and removes it.
     expect(all[0]).toBe('fsync .');
     expectSyncedBefore(all, 'petstore.db-wal', /^unlink petstore\.db-wal$/);
     expectSyncedBefore(all, 'petstore.db', /^unlink petstore\.db-wal$/);
