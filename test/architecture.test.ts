@@ -58,7 +58,8 @@ const BOUNDARIES: Boundary[] = [
   ...[...ADAPTERS, 'src/adapters/later'].flatMap((folder): Boundary[] => [
     {
       folder,
-      message: 'An adapter imports the application, the domain, adapters/json, its own folder and libraries',
+      message:
+        'An adapter imports the application, the domain, adapters/json, adapters/files, its own folder and libraries',
       refused: [
         '../other/pets.ts',
         '../../main/main.ts',
@@ -72,15 +73,23 @@ const BOUNDARIES: Boundary[] = [
         './own.ts',
         './deeper/own.ts',
         '../json/parse-json.ts',
+        '../files/sync.ts',
         '../../domain/pet.ts',
         '../../application/ports/pet-repository.ts',
       ],
     },
     {
       folder: `${folder}/deeper`,
-      message: 'An adapter imports the application, the domain, adapters/json, its own folder and libraries',
+      message:
+        'An adapter imports the application, the domain, adapters/json, adapters/files, its own folder and libraries',
       refused: ['../../other/pets.ts', '../../../main/main.ts', 'tsyringe', 'reflect-metadata'],
-      allowed: ['koa', 'node:crypto', '../own.ts', '../../json/parse-json.ts', '../../../domain/pet.ts'],
+      allowed: [
+        'koa',
+        '../own.ts',
+        '../../json/parse-json.ts',
+        '../../files/sync.ts',
+        '../../../domain/pet.ts',
+      ],
     },
   ]),
   // The rooms of the HTTP adapter, each with what it may import of the others.

@@ -18,7 +18,6 @@ import { ArchiveSource } from '../application/moving/archive-source.ts';
 import { CopyKeys } from '../application/moving/copy-keys.ts';
 import { CopyPets } from '../application/moving/copy-pets.ts';
 import { ExportPets } from '../application/moving/export-pets.ts';
-import { ResumeExport } from '../application/moving/resume-export.ts';
 import { CreatePet } from '../application/pets/create-pet.ts';
 import { GetPet } from '../application/pets/get-pet.ts';
 import { ListPets } from '../application/pets/list-pets.ts';
@@ -71,7 +70,6 @@ export type Parts = {
   copyPets: CopyPets;
   copyKeys: CopyKeys;
   exportPets: ExportPets;
-  resumeExport: ResumeExport;
   app: RequestListener;
 };
 
@@ -106,7 +104,6 @@ const FACTORIES = {
   copyPets: (resolve) => new CopyPets(resolve('source'), resolve('archive')),
   copyKeys: (resolve) => new CopyKeys(resolve('sourceKeys'), resolve('keys')),
   exportPets: (resolve) => new ExportPets(resolve('sourceArchive')),
-  resumeExport: (resolve) => new ResumeExport(resolve('sourceArchive')),
 
   limiter: () => new InMemoryRateLimiter(),
   storedTokens: (resolve) =>

@@ -204,7 +204,7 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
       });
 
       it('an export has all earlier pets in order', async () => {
-        const batches = new ExportPets(archive).execute(0n, () => {});
+        const batches = new ExportPets(archive).execute(() => {});
         const first = await batches.next();
         await archive.write([early, late, beyond]);
         const rest = (await Array.fromAsync(batches)).flat();

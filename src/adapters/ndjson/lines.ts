@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 
-export const LF = 0x0a;
+const LF = 0x0a;
 
 /** Several hundred pets. */
 const BLOCK_BYTES = 65_536;

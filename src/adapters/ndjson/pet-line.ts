@@ -30,10 +30,15 @@ function misfit({ expected, path }: v.StrictObjectIssue): string {
 }
 
 /** The line of a pet, without its line end. */
-export function petLine(pet: ArchivedPet): string {
+function petLine(pet: ArchivedPet): string {
   if (pet.idempotency === undefined) return JSON.stringify(petJson(pet));
   const { key, fingerprint } = pet.idempotency;
   return JSON.stringify({ ...petJson(pet), idempotency: { key, fingerprint } });
+}
+
+/** The lines of these pets. */
+export function petLines(pets: readonly ArchivedPet[]): string {
+  return pets.map((pet) => `${petLine(pet)}\n`).join('');
 }
 
 /** The pet in a line, or every problem of the line in one text. */

@@ -1,14 +1,15 @@
-import { closeSync, fsyncSync, lstatSync, openSync, renameSync, rmSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { lstatSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../domain/pet.ts';
-import type { OnProgress } from '../../application/ports/progress.ts';
+import type { OnProgress, Progress } from '../../application/ports/progress.ts';
+import { refuseDatabaseFile } from '../files/database-files.ts';
+import { writeWholeFile } from '../files/write-whole-file.ts';
 import { connect, fileOf, refuseTruncated } from './connection.ts';
-import { isDamage, isSqliteError, setupError } from './errors.ts';
-import { isSound } from './file/is-sound.ts';
-import { refuseForeignWal } from './file/refuse-foreign-wal.ts';
-import { markWal, removeMark } from './file/wal-mark.ts';
+import { isSound } from './damage.ts';
+import { isDamage } from './errors.ts';
+import { openOrRelease } from './open.ts';
 import { retryWhileBusy } from './retry-while-busy.ts';
 import { readVersion } from './schema.ts';
 import { ARCHIVE_WRITES, INSERT_STATEMENTS } from './statements.ts';
@@ -21,12 +22,6 @@ const PAGES_PER_STEP = 1024;
  * 20,000 creates a second they last 19 months.
  */
 const SKIPPED_IDS = 1_000_000_000_000n;
-
-/** Like the database, a copy is readable by its owner only. */
-const FILE_MODE = 0o600;
-
-/** A database file and the files that SQLite can leave beside it. */
-const SUFFIXES = ['', '-journal', '-wal', '-shm'] as const;
 
 /**
  * Copies the database to a new file, even while a service writes to it. The copy is one self-contained file in rollback
@@ -44,106 +39,75 @@ const SUFFIXES = ['', '-journal', '-wal', '-shm'] as const;
  *   be written
  */
 export async function backUp(path: string, target: string, onProgress: OnProgress): Promise<void> {
-  const [file, copy] = [resolve(path), resolve(target)];
-  using source = await openSnapshot(file);
-  const partial = `${copy}.partial`;
-  try {
-    refuseExisting(copy);
-    closeSync(openSync(partial, 'wx', FILE_MODE));
-  } catch (error) {
-    throw targetError(copy, error);
-  }
-  try {
-    await backup(source, partial, {
-      rate: PAGES_PER_STEP,
-      progress: ({ totalPages, remainingPages }) =>
-        onProgress({ doing: 'backing up', done: totalPages - remainingPages, total: totalPages }),
-    });
-    // Ends the snapshot, which keeps the service from emptying its WAL.
-    source.exec('ROLLBACK');
-    refuseUnsound(file, partial);
-    skipIds(partial);
-    makeStandAlone(partial);
-    sync(partial);
-    // No other backup can create the target between this check and the rename: it would need the partial file.
-    refuseExisting(copy);
-    renameSync(partial, copy);
-    sync(dirname(copy));
-  } catch (error) {
-    throw isDamage(error) ? damaged(file, error) : targetError(copy, error);
-  } finally {
-    for (const suffix of SUFFIXES) rmSync(partial + suffix, { force: true });
-  }
-}
-
-/** A connection that sees the database as it is now, until it is closed. */
-async function openSnapshot(file: string): Promise<DatabaseSync> {
-  using opened = new DisposableStack();
-  try {
-    const db = opened.use(connect(file, { readOnly: true }));
-    await retryWhileBusy(() => refuseForeignWal(fileOf(db)));
-    await retryWhileBusy(() => refuseTruncated(db));
-    db.exec('BEGIN');
-    if ((await retryWhileBusy(() => readVersion(db))) === 0) {
-      throw new StorageSetupError(`the SQLite file ${file} is empty; there is nothing to back up`);
-    }
-    opened.move();
-    return db;
-  } catch (error) {
-    throw setupError(file, error);
-  }
-}
-
-function refuseUnsound(file: string, partial: string): void {
-  using db = new DatabaseSync(partial);
-  if (!isSound(db, 'integrity_check')) throw damaged(file);
+  const copy = resolve(target);
+  using source = await openSnapshot(path);
+  await writeWholeFile(copy, {
+    check(file) {
+      // Not existsSync, which reports a dangling symbolic link as absent.
+      const isThere = lstatSync(copy, { throwIfNoEntry: false }) !== undefined;
+      if (isThere) throw new StorageSetupError(`${copy} exists; choose another FILE`);
+      refuseDatabaseFile(file);
+    },
+    async write(partial) {
+      await copySound(source, partial, 'backing up', onProgress);
+      completeCopy(partial);
+    },
+  });
 }
 
 /**
- * Leaves everything in one file, which is readable even on a read-only disk. Gives the file a new mark. Without it, a
- * later WAL of the database could pass for a WAL of the copy: see `markWal`.
+ * A connection that sees the database as it is now, until it is closed.
+ *
+ * @throws {StorageSetupError}
  */
-function makeStandAlone(file: string): void {
-  using db = new DatabaseSync(file, { readBigInts: true });
-  db.exec('PRAGMA journal_mode = DELETE');
-  removeMark(db);
-  markWal(db, file);
+export async function openSnapshot(path: string): Promise<DatabaseSync> {
+  return openOrRelease(path, async (file, opened) => {
+    const db = opened.use(connect(file, { readOnly: true }));
+    await retryWhileBusy(() => refuseTruncated(db));
+    db.exec('BEGIN');
+    if ((await retryWhileBusy(() => readVersion(db))) === 0) {
+      throw new StorageSetupError(`the SQLite file ${file} is empty; there is nothing to copy`);
+    }
+    return db;
+  });
 }
 
-/** No id is ever reused, even after a restore. */
-function skipIds(file: string): void {
+/**
+ * Copies all pages of a snapshot, ends it, and checks the copy.
+ *
+ * @throws {StorageSetupError} when the database is damaged
+ * @throws the error of SQLite
+ */
+export async function copySound(
+  source: DatabaseSync,
+  copy: string,
+  doing: Progress['doing'],
+  onProgress: OnProgress,
+): Promise<void> {
+  let cause: unknown;
+  try {
+    await backup(source, copy, {
+      rate: PAGES_PER_STEP,
+      progress: ({ totalPages, remainingPages }) =>
+        onProgress({ doing, done: totalPages - remainingPages, total: totalPages }),
+    });
+    // Ends the snapshot, which keeps the service from emptying its WAL.
+    source.exec('ROLLBACK');
+    using db = new DatabaseSync(copy);
+    if (isSound(db)) return;
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    cause = error;
+  }
+  throw new StorageSetupError(`the SQLite file ${fileOf(source)} is damaged; nothing was written`, { cause });
+}
+
+/** Leaves everything in one file, which is readable even on a read-only disk. Gives no id again after a restore. */
+function completeCopy(file: string): void {
   using db = new DatabaseSync(file, { readBigInts: true });
+  db.exec('PRAGMA journal_mode = DELETE');
   db.exec(ARCHIVE_WRITES.createSequence);
   const { id } = db.prepare(INSERT_STATEMENTS.lastId).get() as { id: bigint };
   const next = id + SKIPPED_IDS;
   db.prepare(ARCHIVE_WRITES.raiseSequence).run(next > MAX_PET_ID ? MAX_PET_ID : next);
-}
-
-/**
- * Syncs a file or a directory to the disk. No connection may have the file open, because closing it here would release
- * its locks.
- */
-function sync(path: string): void {
-  const fd = openSync(path, 'r');
-  fsyncSync(fd);
-  closeSync(fd);
-}
-
-function refuseExisting(copy: string): void {
-  // Not existsSync, which reports a dangling symbolic link as absent.
-  const isThere = lstatSync(copy, { throwIfNoEntry: false }) !== undefined;
-  if (isThere) throw new StorageSetupError(`${copy} exists; choose another FILE`);
-}
-
-function damaged(file: string, cause?: unknown): StorageSetupError {
-  return new StorageSetupError(`the SQLite file ${file} is damaged; no backup was written`, { cause });
-}
-
-function targetError(copy: string, error: unknown): unknown {
-  if (!(error instanceof Error && (isSqliteError(error) || 'syscall' in error))) return error;
-  const problem =
-    'code' in error && error.code === 'EEXIST'
-      ? `${copy}.partial exists: wait for the other backup, or remove what a killed one left`
-      : `${copy} cannot be written: ${error.message}`;
-  return new StorageSetupError(problem, { cause: error });
 }

@@ -2,6 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
+import { isInRollbackMode } from '../files/database-files.ts';
 
 /**
  * Opens a connection that fails with SQLITE_BUSY instead of waiting for a lock, because the wait would block the event
@@ -35,7 +36,7 @@ export function connect(
 }
 
 /** https://www.sqlite.org/uri.html#uriimmutable */
-export function immutableUrl(path: string): URL {
+function immutableUrl(path: string): URL {
   const url = pathToFileURL(path);
   url.searchParams.set('immutable', '1');
   return url;
@@ -46,11 +47,15 @@ function setupProblem(file: string): string | undefined {
   // https://www.sqlite.org/howtocorrupt.html#_multiple_links_to_the_same_file
   const { nlink } = statSync(file);
   if (nlink !== 1) {
-    return `the SQLite file ${file} has ${nlink} hard links; remove all but one, or use a copy of the file`;
+    return `the SQLite file ${file} has ${nlink} hard links; repeat a killed petstore restore, or remove all but one`;
   }
   // SQLite treats a file of at most one byte as new and deletes its WAL, which may hold every pet.
   if (sizeBytesOf(file) <= 1 && sizeBytesOf(`${file}-wal`) > 0) {
     return `the SQLite file ${file} is empty, but its write-ahead log ${file}-wal is not; restore the file`;
+  }
+  // The first write of a service makes the file a database in WAL mode. Somebody has since put another in its place.
+  if (sizeBytesOf(`${file}-wal`) > 0 && isInRollbackMode(file)) {
+    return `the SQLite file ${file} does not match its write-ahead log ${file}-wal; run petstore restore`;
   }
   return undefined;
 }

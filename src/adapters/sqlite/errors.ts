@@ -92,7 +92,7 @@ export function isUnbindable(error: unknown): boolean {
 }
 
 /** Errors that `node:sqlite` makes itself have no result code: they mean a bug. */
-export function isSqliteError(error: unknown): error is SqliteError {
+function isSqliteError(error: unknown): error is SqliteError {
   return error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR' && 'errcode' in error;
 }
 

@@ -1,10 +1,8 @@
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import type { CheckableStorage } from '../../application/ports/storage.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
-import { connect, fileOf, refuseTruncated } from './connection.ts';
-import { refuseForeignWal } from './file/refuse-foreign-wal.ts';
-import { isLockedByService } from './file/service-lock.ts';
+import { connect, refuseTruncated } from './connection.ts';
 import { SqliteInspector } from './inspector.ts';
 import { openOrRelease, refuseOtherVersion, unguardedWrite } from './open.ts';
 import { ReadableSqlitePetArchive } from './pet-archive.ts';
@@ -19,14 +17,11 @@ import { retryWhileBusy } from './retry-while-busy.ts';
  */
 export async function openSqliteForChecking(path: string): Promise<CheckableStorage> {
   return openOrRelease(path, async (file, opened) => {
-    const walBytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-    const immutable = walBytes === 0 && !isLockedByService(file);
+    const immutable = !existsSync(`${file}-wal`);
     const before = stateOf(file);
     const db = opened.use(connect(file, { readOnly: true, immutable }));
-    await retryWhileBusy(() => refuseForeignWal(fileOf(db)));
     await retryWhileBusy(() => refuseTruncated(db));
     await refuseOtherVersion(db);
-    const inspector = new SqliteInspector(db);
     const keys = new SqliteApiKeyRepository(db, unguardedWrite);
     return {
       archive: new ReadableSqlitePetArchive(db),
@@ -42,7 +37,7 @@ export async function openSqliteForChecking(path: string): Promise<CheckableStor
           return found;
         },
       },
-      inspector,
+      inspector: new SqliteInspector(db),
       close: async () => db[Symbol.dispose](),
     };
   });

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type {
@@ -9,16 +10,16 @@ import type {
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { StorageLog } from '../../application/ports/storage-log.ts';
 import type { StorageMeter } from '../../application/ports/storage-meter.ts';
+import { refuseNameBesideDatabase } from '../files/database-files.ts';
+import { resolveLinks } from '../files/resolve-links.ts';
+import { createFile } from '../files/sync.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
 import { connect, fileOf, makeDurable, refuseReadOnly, refuseTruncated } from './connection.ts';
+import { refuseDamaged } from './damage.ts';
 import { setupError } from './errors.ts';
-import { createFile } from './file/create-file.ts';
 import { FileGuard, type GuardedWrite } from './file/file-guard.ts';
 import { refuseMounted } from './file/mounts.ts';
-import { refuseDamaged } from './file/refuse-damaged.ts';
-import { refuseForeignWal } from './file/refuse-foreign-wal.ts';
 import { takeServiceLock } from './file/service-lock.ts';
-import { markWal } from './file/wal-mark.ts';
 import { InsertQueue } from './insert-queue.ts';
 import { ReadableSqlitePetArchive, SqlitePetArchive } from './pet-archive.ts';
 import { SqlitePetRepository } from './pet-repository.ts';
@@ -48,9 +49,9 @@ export async function openSqliteStorage(
   meter?: StorageMeter,
 ): Promise<SqliteStorage> {
   return openOrRelease(path, async (file, opened) => {
-    const db = await connectForWriting(file, opened);
+    const { db, ino } = await connectForWriting(file, opened);
     const lock = await lockAndMigrate(db, opened);
-    const guard = new FileGuard(db, log, { holdsLock: true });
+    const guard = new FileGuard(db, log, { ino, holdsLock: true });
     const { guardedWrite } = guard;
     const inserts = new InsertQueue(db, guardedWrite, { meter });
     const cache = new ReadCache(db);
@@ -79,12 +80,12 @@ export async function openSqliteStorage(
  */
 export async function openSqliteKeys(path: string): Promise<KeyStorage> {
   return openOrRelease(path, async (file, opened) => {
-    const db = await connectForWriting(file, opened);
+    const { db, ino } = await connectForWriting(file, opened);
     const version = await retryWhileBusy(() => readVersion(db));
     if (version < SCHEMA_VERSION) await migrateUnlessServiceDid(db, opened);
     else await prepareForWrites(db);
     await refuseOtherVersion(db);
-    const guard = new FileGuard(db, NO_WARNINGS, { holdsLock: false });
+    const guard = new FileGuard(db, NO_WARNINGS, { ino, holdsLock: false });
     return {
       keys: new SqliteApiKeyRepository(db, guard.guardedWrite),
       async close() {
@@ -106,7 +107,6 @@ export const unguardedWrite: GuardedWrite = (write) => write();
 export async function openSqliteForReading(path: string): Promise<ReadableStorage> {
   return openOrRelease(path, async (file, opened) => {
     const db = opened.use(connect(file, { readOnly: true }));
-    await retryWhileBusy(() => refuseForeignWal(fileOf(db)));
     await refuseOtherVersion(db);
     await retryWhileBusy(() => refuseDamaged(db));
     return {
@@ -126,6 +126,7 @@ export async function openOrRelease<T>(
   const file = resolve(path);
   using opened = new DisposableStack();
   try {
+    refuseNameBesideDatabase(resolveLinks(file));
     const result = await open(file, opened);
     opened.move();
     return result;
@@ -134,17 +135,20 @@ export async function openOrRelease<T>(
   }
 }
 
-/** Creates an empty file if there is none. Writes nothing into an existing file, nor beside it. */
-async function connectForWriting(file: string, opened: DisposableStack): Promise<DatabaseSync> {
-  createFile(file);
+/**
+ * Creates an empty file if there is none. Writes nothing into an existing file, nor beside it.
+ *
+ * @returns the connection, and the inode that had the name of the file before it was opened
+ */
+async function connectForWriting(file: string, opened: DisposableStack) {
+  await createFile(file);
+  const { ino } = statSync(file, { bigint: true });
   const db = opened.use(connect(file, { readOnly: false }));
   refuseMounted(fileOf(db));
   refuseReadOnly(db);
-  // Before the first read on this connection: until then, closing it leaves the WAL as it is.
-  await retryWhileBusy(() => refuseForeignWal(fileOf(db)));
   // Refuses the file of another application before the first write.
   await retryWhileBusy(() => readVersion(db));
-  return db;
+  return { db, ino };
 }
 
 /** @returns the held service lock */
@@ -153,7 +157,6 @@ async function lockAndMigrate(db: DatabaseSync, opened: DisposableStack): Promis
   await prepareForWrites(db);
   await retryWhileBusy(() => migrate(db));
   await retryWhileBusy(() => refuseDamaged(db));
-  await retryWhileBusy(() => markWal(db, fileOf(db)));
   return lock;
 }
 

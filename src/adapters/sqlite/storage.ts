@@ -56,6 +56,12 @@ function sqliteFile(path: string): PersistentStorage {
       const { backUp } = await import('./backup.ts');
       await backUp(path, target, onProgress);
     },
+    async restore(backup, onProgress) {
+      refuseMistyped(path);
+      refuseMissing(backup);
+      const { restore } = await import('./restore.ts');
+      return restore(path, backup, onProgress);
+    },
   };
 }
 

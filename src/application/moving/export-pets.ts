@@ -1,7 +1,7 @@
 import { ArchiveSource } from './archive-source.ts';
 import { checkSourceCounts } from './check-source-counts.ts';
 import { prefetch } from './prefetch.ts';
-import type { ArchivedPet, ReadablePetArchive } from '../ports/pet-archive.ts';
+import { type ArchivedPet, BEFORE_EVERY_ID, type ReadablePetArchive } from '../ports/pet-archive.ts';
 import type { OnProgress } from '../ports/progress.ts';
 
 export class ExportPets {
@@ -15,17 +15,15 @@ export class ExportPets {
    * Yields every pet that exists at the start, in batches and in ascending order of id. Pets that are added during the
    * export may be missing. If the generator ends without an error, the export is complete.
    *
-   * @param after the last id that an interrupted export has delivered, or `BEFORE_EVERY_ID`
    * @throws {CountsDiffer} when pets disappear during the export
    * @throws {DamagedPet}
    * @throws {StorageUnavailable}
    */
-  async *execute(after: bigint, onProgress: OnProgress): AsyncGenerator<readonly ArchivedPet[]> {
+  async *execute(onProgress: OnProgress): AsyncGenerator<readonly ArchivedPet[]> {
     const source = new ArchiveSource(this.#archive);
     const survey = await source.survey();
-    // Counted after the survey, to include a pet that arrives in between. Otherwise it would seem to be missing.
-    let done = await this.#archive.count(after);
-    for await (const pets of prefetch(source.read(after, survey))) {
+    let done = 0;
+    for await (const pets of prefetch(source.read(BEFORE_EVERY_ID, survey))) {
       yield pets;
       done += pets.length;
       onProgress({ doing: 'exporting', done, total: Math.max(done, survey.count) });

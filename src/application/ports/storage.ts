@@ -116,6 +116,16 @@ export type PersistentStorage = {
    * @throws {StorageSetupError} including when the storage is damaged or the file exists
    */
   backUp?(path: string, onProgress: OnProgress): Promise<void>;
+
+  /**
+   * Puts a backup in the place of everything in the storage. Absent from a storage that comes with restore tools.
+   *
+   * @param backup the path of a file that `backUp` has written
+   * @param onProgress may throw to stop, which then changes nothing
+   * @returns the path of what was replaced, and is kept; `undefined` when there was nothing
+   * @throws {StorageSetupError} including when the backup is damaged or a service uses the storage
+   */
+  restore?(backup: string, onProgress: OnProgress): Promise<string | undefined>;
 };
 
 export type Migration = {

@@ -83,15 +83,24 @@ export const COMMANDS = {
     summary: 'copy a SQLite database to a file, even while a service uses it',
     description:
       'Copies a SQLite database to FILE: pets, API keys and idempotency keys. A service may use the database at the ' +
-      'same time. FILE contains every pet acknowledged before the start. To restore, start a service on a copy of ' +
-      'FILE under a new name. For MongoDB use mongodump --oplog or snapshots of its volumes.',
+      'same time. FILE contains every pet acknowledged before the start. For MongoDB use mongodump --oplog or ' +
+      'snapshots of its volumes.',
     arguments: {
       '<FILE>':
         'must not exist. It is written as FILE.partial and renamed when it is complete and checked. ' +
         'Only its owner can read it. After an interruption there is no FILE',
     },
     options: { '--from <URL>': 'sqlite:PATH (default: DATABASE_URL)', ...JSON_OPTION },
-    load: async () => (await import('./backup-command.ts')).backupCommand,
+    load: async () => (await import('./backup-commands.ts')).backupCommand,
+  },
+  restore: {
+    summary: 'put a backup in the place of a SQLite database',
+    description:
+      'Checks FILE and puts a copy of it in the place of a SQLite database that no service uses. What was there before ' +
+      'stays beside it, under a name that the answer gives. After an interruption, run the same command again.',
+    arguments: { '<FILE>': 'as backup has written it' },
+    options: { '--to <URL>': 'sqlite:PATH (default: DATABASE_URL)', ...JSON_OPTION },
+    load: async () => (await import('./backup-commands.ts')).restoreCommand,
   },
   check: {
     summary: 'examine a storage and say what is wrong with it, even while services use it',
@@ -110,8 +119,7 @@ export const COMMANDS = {
       '[FILE]':
         'absent or -: standard output. A name that ends in .gz or .zst is compressed. FILE is written as FILE.partial ' +
         'and gets its name when it is complete. It replaces an older FILE and takes over its permissions; a new FILE ' +
-        'is readable by its owner only. After an interruption, the same command continues FILE.partial. It refuses a ' +
-        'FILE.partial that belongs to another export',
+        'is readable by its owner only. No file of a database is replaced. After an interruption, run the command again',
     },
     options: { '--from <URL>': FROM, '--json': 'write the number of pets as JSON; only with a FILE' },
     load: async () => (await import('./export-command.ts')).exportCommand,

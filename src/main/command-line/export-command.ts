@@ -1,10 +1,9 @@
-import { PartialFile, petLines } from '../../adapters/ndjson/partial-file.ts';
-import { BEFORE_EVERY_ID } from '../../application/ports/pet-archive.ts';
-import { compose, type Resolve } from '../compose.ts';
+import { petLines } from '../../adapters/ndjson/pet-line.ts';
+import { writePetFile } from '../../adapters/ndjson/write-pet-file.ts';
+import { compose } from '../compose.ts';
 import type { Command } from './command.ts';
 import { storageOf } from './command-storage.ts';
 import { countText } from './count-text.ts';
-import type { Session } from './session.ts';
 import { UsageError } from './usage-error.ts';
 
 export const exportCommand: Command = {
@@ -16,39 +15,20 @@ export const exportCommand: Command = {
     const storage = await storageOf('--from', given.options.from, session).openForReading();
     opened.adopt(storage, (source) => source.close());
     const resolve = compose({ sourceArchive: storage.archive });
-    const pets = await (isPiped ? toStandardOutput(resolve, session) : toFile(resolve, file, session));
+    session.hint = isPiped
+      ? 'the output is incomplete; run the command again from the beginning'
+      : 'no file was written; run the same command again';
+    let pets = 0;
+    const batches = async function* () {
+      for await (const batch of resolve('exportPets').execute(session.onProgress)) {
+        yield batch;
+        pets += batch.length;
+      }
+    };
+    if (!isPiped) await writePetFile(file, batches());
+    else for await (const batch of batches()) await session.write(petLines(batch));
     if (given.json) await session.print(`${JSON.stringify({ file, pets })}\n`);
     // Not to standard output, which may hold the export.
     else session.note(`exported ${countText(pets, 'pet')}`);
   },
 };
-
-async function toStandardOutput(resolve: Resolve, session: Session): Promise<number> {
-  session.hint = 'the output is incomplete; run the command again from the beginning';
-  let count = 0;
-  for await (const pets of resolve('exportPets').execute(BEFORE_EVERY_ID, session.onProgress)) {
-    await session.write(petLines(pets));
-    count += pets.length;
-  }
-  return count;
-}
-
-async function toFile(resolve: Resolve, path: string, session: Session): Promise<number> {
-  await using opened = new AsyncDisposableStack();
-  const file = opened.adopt(await PartialFile.open(path), (partial) => partial.close());
-  session.hint = `run the same command again to continue ${file.path}`;
-  const delivered = await file.delivered();
-  if (delivered !== undefined) {
-    if (!(await resolve('resumeExport').execute(delivered))) throw file.misfit();
-    await file.cut();
-    session.note(`continuing ${file.path} after ${countText(delivered.count, 'pet')}`);
-  }
-  let count = delivered?.count ?? 0;
-  const after = delivered?.last.id ?? BEFORE_EVERY_ID;
-  for await (const pets of resolve('exportPets').execute(after, session.onProgress)) {
-    await file.append(pets);
-    count += pets.length;
-  }
-  await file.complete();
-  return count;
-}

@@ -145,7 +145,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
       const release = await holding;
       const acknowledged = await service.pets.insert(rex);
 
-      const batches = new ExportPets(source.archive).execute(0n, () => {});
+      const batches = new ExportPets(source.archive).execute(() => {});
       // The second of three batches is being read now.
       const exported = [...((await batches.next()).value ?? [])];
       release();
@@ -155,7 +155,7 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
       expect(late.id).toBe(acknowledged.id - 1n);
       const there = where === 'ahead of it' ? [...archivedPets(2500), late, acknowledged] : [acknowledged];
       expect(exported).toStrictEqual(there);
-      const further = (await Array.fromAsync(new ExportPets(source.archive).execute(0n, () => {}))).flat();
+      const further = (await Array.fromAsync(new ExportPets(source.archive).execute(() => {}))).flat();
       expect(further).toStrictEqual(there.includes(late) ? there : [late, acknowledged]);
     },
   );

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
+import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { MAX_LINE_BYTES, PetFile } from '../../../src/adapters/ndjson/pet-file.ts';
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts';
 import { MAX_BROUGHT_PET_ID } from '../../../src/domain/pet.ts';

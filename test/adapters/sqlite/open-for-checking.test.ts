@@ -1,4 +1,4 @@
-import { copyFile, readdir, readFile, stat, truncate, utimes } from 'node:fs/promises';
+import { readdir, readFile, stat, truncate, utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openSqliteForChecking } from '../../../src/adapters/sqlite/open-for-checking.ts';
@@ -85,14 +85,5 @@ describe('a check refuses', () => {
     await expect(openSqliteForChecking(file)).rejects.toStrictEqual(
       new StorageSetupError(`the SQLite file ${file} is truncated; restore a backup`),
     );
-  });
-
-  it('a file beside the log of another one', async () => {
-    const original = await newFile();
-    await (await openService(original)).archive.write(PETS);
-    const file = await closedFile();
-    await copyFile(`${original}-wal`, `${file}-wal`);
-
-    await expect(openSqliteForChecking(file)).rejects.toThrow(/ does not match its write-ahead log /);
   });
 });

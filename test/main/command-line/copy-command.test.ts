@@ -1,7 +1,7 @@
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
+import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { MAX_BROUGHT_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
@@ -9,7 +9,7 @@ import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { everythingIn, fileWith, mongoWith, sqliteWith, stopAt, through } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { ask, KEY } from '../../support/client.ts';
-import { Command, FAILED, refused, succeeds } from '../../support/command.ts';
+import { Command, refused, succeeds } from '../../support/command.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 import { runService } from '../../support/process.ts';
@@ -192,25 +192,19 @@ describe.skipIf(mongo === undefined)(
         expect(await everythingIn(to)).toStrictEqual(PETS);
       });
 
-      it('export to a file continues where it stopped', async () => {
+      it('export to a file leaves the older one', async () => {
         const source = await mongoWith(mongo!, PETS);
         const { url, proxy } = await through(source);
-        const path = join(await testDirectory(), 'pets.ndjson');
+        const path = await fileWith('older\n');
 
         const interrupt = begin(['export', '--from', url, path]);
-        const interrupted = await interrupt(await stopAt(proxy, 'find', 7));
-        expect(interrupted).toStrictEqual(outcome(` ${path}.partial`));
-        const partial = await readFile(`${path}.partial`, 'utf8');
-        expect(partial.length).toBeGreaterThan(0);
-        expect(petLines(PETS).startsWith(partial)).toBe(true);
-        // After kill -9 the lock file stays, but locks nothing.
-        const lock = signal === 'SIGKILL' ? ['pets.ndjson.partial.lock'] : [];
-        expect((await readdir(join(path, '..'))).toSorted()).toStrictEqual(['pets.ndjson.partial', ...lock]);
-
-        const second = await succeeds(['export', '--from', source, path]);
-        expect(second.stderr).toMatch(/^continuing \S+\.partial after [1-9]\d* pets\nexported 5200 pets\n$/);
-        expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
-        expect(await readdir(join(path, '..'))).toStrictEqual(['pets.ndjson']);
+        const [ended, , line] = await interrupt(await stopAt(proxy, 'find', 7));
+        expect(ended).toStrictEqual(end);
+        const hint = 'petstore: interrupted; no file was written; run the same command again\n';
+        expect(line).toBe(signal === 'SIGKILL' ? '' : hint);
+        expect(await readFile(path, 'utf8')).toBe('older\n');
+        const left = signal === 'SIGKILL' ? ['pets.ndjson.partial'] : [];
+        expect((await readdir(join(path, '..'))).toSorted()).toStrictEqual(['pets.ndjson', ...left]);
       });
     });
 
@@ -229,38 +223,6 @@ describe.skipIf(mongo === undefined)(
         '',
         'petstore: interrupted; run the same command again to continue; what is imported stays\n',
       ]);
-    });
-
-    it('refuses a second export to the same file while the first runs', async () => {
-      const source = await mongoWith(mongo!, PETS);
-      const { url, proxy } = await through(source);
-      const path = await fileWith('older\n');
-      const first = runService({}, ['export', '--from', url, path]);
-      await stopAt(proxy, 'find', 4);
-
-      await refused(['export', '--from', source, path], `${path}.partial is being written by another export`);
-
-      expect(await readFile(path, 'utf8')).toBe('older\n');
-      first.signal('SIGKILL');
-      await first.ended;
-      await succeeds(['export', '--from', source, path]);
-      expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
-    });
-
-    it('does not rename the partial file when a second export wrote to it after the lock was removed', async () => {
-      const source = await mongoWith(mongo!, PETS);
-      const { url, proxy } = await through(source);
-      const path = join(await testDirectory(), 'pets.ndjson');
-      const first = new Command(['export', '--from', url, path], {});
-      const release = await stopAt(proxy, 'find', 4);
-      await rm(`${path}.partial.lock`);
-
-      await succeeds(['export', '--from', source, path]);
-      release();
-
-      expect(await first.ended).toBe(FAILED);
-      expect(first.stderr).toBe(`petstore: ${path}.partial was changed by another program\n`);
-      expect(await readFile(path, 'utf8')).toBe(petLines(PETS));
     });
 
     it('requires the schema', async () => {

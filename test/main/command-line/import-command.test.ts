@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { petLines } from '../../../src/adapters/ndjson/partial-file.ts';
+import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { everythingIn, fileWith, opened, sqliteWith } from '../../support/archives.ts';

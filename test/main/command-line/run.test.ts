@@ -89,7 +89,7 @@ describe('the general command line', () => {
     [
       'help for an unknown command',
       ['help', 'hunter2'],
-      'the command must be one of serve, keys, migrate, backup, check, export, import, copy; see petstore --help',
+      'the command must be one of serve, keys, migrate, backup, restore, check, export, import, copy; see petstore --help',
     ],
   ])('refuses %s in one line', async (_what, args, message) => {
     await refused(args, message, { code: USAGE });

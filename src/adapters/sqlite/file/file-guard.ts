@@ -6,7 +6,6 @@ import { StorageUnavailable } from '../../../application/ports/storage-errors.ts
 import { fileOf } from '../connection.ts';
 import { serviceLockPath } from './service-lock.ts';
 import { WalGrowth } from './wal-growth.ts';
-import { markWal } from './wal-mark.ts';
 
 /**
  * Runs a write, and returns only if the next start will find what it wrote.
@@ -60,10 +59,15 @@ export class FileGuard {
 
   /**
    * @param db a connection that has read something, so that its WAL exists
-   * @param holdsLock whether this process holds the service lock
-   * @throws {StorageUnavailable} when a file is missing already
+   * @param opened.ino the inode that had the name of the file before the connection was opened
+   * @param opened.holdsLock whether this process holds the service lock
+   * @throws {StorageUnavailable} when a file is missing already, or was replaced since
    */
-  constructor(db: DatabaseSync, log: StorageLog, { holdsLock }: { readonly holdsLock: boolean }) {
+  constructor(
+    db: DatabaseSync,
+    log: StorageLog,
+    { ino, holdsLock }: { readonly ino: bigint; readonly holdsLock: boolean },
+  ) {
     const file = fileOf(db);
     this.#db = db;
     this.#log = log;
@@ -85,6 +89,8 @@ export class FileGuard {
         'another service may be using the file now; put it back, or stop both services and start one';
       files.push(guarded(serviceLockPath(file), advice));
     }
+    if (files[0]?.inode !== ino)
+      throw new StorageUnavailable(`${file} was replaced while it was being opened`);
     this.#files = files;
     this.#walGrowth = new WalGrowth(db, file, log);
   }
@@ -105,7 +111,6 @@ export class FileGuard {
   #checkAndMaintainWal(): void {
     this.#checkFiles();
     this.#walGrowth.note(statSync(this.#wal.path).size);
-    markWal(this.#db, this.#file);
     this.#checkedAtMs = performance.now();
   }
 

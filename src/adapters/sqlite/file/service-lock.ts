@@ -1,9 +1,9 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
+import { FILE_MODE } from '../../files/sync.ts';
 import { isBusy, setupError } from '../errors.ts';
 import { retryWhileBusy } from '../retry-while-busy.ts';
-import { createFile } from './create-file.ts';
 
 /** How long to wait for the lock. A command that creates the schema holds it for a moment. */
 const LOCK_TIMEOUT_MS = 500;
@@ -26,7 +26,7 @@ const LOCK_TIMEOUT_MS = 500;
 export async function takeServiceLock(file: string): Promise<DatabaseSync> {
   const path = serviceLockPath(file);
   try {
-    createFile(path);
+    if (!existsSync(path)) writeFileSync(path, '', { flag: 'a', mode: FILE_MODE });
     using opened = new DisposableStack();
     const lock = opened.use(new DatabaseSync(path, { timeout: 0 }));
     // Without the pragma, SQLite would leave a rollback journal on the disk. While the file is locked, it fails too.
@@ -39,24 +39,6 @@ export async function takeServiceLock(file: string): Promise<DatabaseSync> {
       `the SQLite file ${file} is in use by another petstore service; stop that service first`,
       { cause: error },
     );
-  }
-}
-
-/**
- * Whether a service holds the lock now. Takes no lock and creates no file.
- *
- * @throws the error of SQLite
- */
-export function isLockedByService(file: string): boolean {
-  const path = serviceLockPath(file);
-  if (!existsSync(path)) return false;
-  using lock = new DatabaseSync(path, { readOnly: true, timeout: 0 });
-  try {
-    lock.prepare('SELECT count(*) FROM sqlite_schema').get();
-    return false;
-  } catch (error) {
-    if (isBusy(error)) return true;
-    throw error;
   }
 }
 

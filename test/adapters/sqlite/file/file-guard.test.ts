@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import { copyFile, readdir, rename, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -160,7 +160,11 @@ describe('a removed WAL that cannot be saved', () => {
     ({ file } = await newDatabase());
     const db = otherConnection(file);
     count(db);
-    const guard = new FileGuard(db, { warn: (message) => void warnings.push(message) }, { holdsLock: false });
+    const guard = new FileGuard(
+      db,
+      { warn: (message) => void warnings.push(message) },
+      { ino: inodeOf(), holdsLock: false },
+    );
 
     const write = () => {
       rmSync(`${file}-wal`);
@@ -173,6 +177,19 @@ describe('a removed WAL that cannot be saved', () => {
 });
 
 describe('a file that is removed while it is being opened', () => {
+  it('was replaced', async () => {
+    ({ file } = await newDatabase());
+    const ino = inodeOf();
+    const db = otherConnection(file);
+    count(db);
+    await rename(file, `${file}-kept`);
+    await copyFile(`${file}-kept`, file);
+
+    expect(() => new FileGuard(db, silentLog, { ino, holdsLock: false })).toThrow(
+      new StorageUnavailable(`${file} was replaced while it was being opened`),
+    );
+  });
+
   it.each(['-wal', '-shm', '.lock'])('is missing: FILE%s', async (suffix) => {
     ({ file } = await newDatabase());
     const db = otherConnection(file);
@@ -180,7 +197,7 @@ describe('a file that is removed while it is being opened', () => {
     await writeFile(`${file}.lock`, '');
     await rm(file + suffix);
 
-    expect(() => new FileGuard(db, silentLog, { holdsLock: true })).toThrow(
+    expect(() => new FileGuard(db, silentLog, { ino: inodeOf(), holdsLock: true })).toThrow(
       new StorageUnavailable(`${file}${suffix} was removed while it was being opened`),
     );
   });
@@ -388,4 +405,8 @@ async function untilNextTimestamp(directory: string): Promise<void> {
     if (mtimeNs > before) return;
     await sleep(1);
   }
+}
+
+function inodeOf(): bigint {
+  return statSync(file, { bigint: true }).ino;
 }

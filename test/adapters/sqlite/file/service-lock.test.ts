@@ -1,11 +1,6 @@
-import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import {
-  isLockedByService,
-  serviceLockPath,
-  takeServiceLock,
-} from '../../../../src/adapters/sqlite/file/service-lock.ts';
+import { serviceLockPath, takeServiceLock } from '../../../../src/adapters/sqlite/file/service-lock.ts';
 import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
 import { newFile } from '../../../support/sqlite.ts';
 
@@ -19,7 +14,6 @@ describe('takeServiceLock', () => {
       message: `the SQLite file ${file} is in use by another petstore service; stop that service first`,
       cause: { errcode: 5 },
     });
-    expect(isLockedByService(file)).toBe(true);
     lock.close();
   });
 
@@ -31,22 +25,8 @@ describe('takeServiceLock', () => {
     ofCommand.close();
     const lock = await taking;
 
-    expect(isLockedByService(file)).toBe(true);
+    expect(lock.isTransaction).toBe(true);
     lock.close();
-  });
-});
-
-describe('isLockedByService', () => {
-  it('tells whether a service holds the lock, and creates no file', async () => {
-    const file = await newFile();
-    expect(isLockedByService(file)).toBe(false);
-    expect(existsSync(serviceLockPath(file))).toBe(false);
-
-    const lock = await takeServiceLock(file);
-    expect(isLockedByService(file)).toBe(true);
-    lock.close();
-
-    expect(isLockedByService(file)).toBe(false);
   });
 });
 
@@ -54,7 +34,6 @@ it('a lock file of another program is an error', async () => {
   const file = await newFile();
   await writeFile(serviceLockPath(file), 'not a database');
 
-  expect(() => isLockedByService(file)).toThrow('file is not a database');
   await expect(takeServiceLock(file)).rejects.toThrow(
     new StorageSetupError(`the SQLite file ${file}.lock is not a SQLite database; choose another path`),
   );

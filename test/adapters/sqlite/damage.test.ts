@@ -1,11 +1,26 @@
 import { truncate } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
-import { refuseDamaged } from '../../../../src/adapters/sqlite/file/refuse-damaged.ts';
-import { openSqliteForReading, openSqliteStorage } from '../../../../src/adapters/sqlite/open.ts';
-import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
-import { archivedPets } from '../../../support/archived-pets.ts';
-import { damage, newFile, otherConnection } from '../../../support/sqlite.ts';
+import { isRowFinding, refuseDamaged } from '../../../src/adapters/sqlite/damage.ts';
+import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
+import { archivedPets } from '../../support/archived-pets.ts';
+import { damage, newFile, otherConnection } from '../../support/sqlite.ts';
+
+it.each([
+  ['NULL value in pets.name', true],
+  ['non-INTEGER value in pets.category_id', true],
+  ['TEXT value in pets.name', true],
+  ['NUMERIC value in pets.name', true],
+  ['CHECK constraint failed in pets', true],
+  ['row 2 missing from index pets_by_status', false],
+  ['wrong # of entries in index pets_by_status', false],
+  ['non-unique entry in index pets_by_idempotency_key', false],
+  ['index x stores a NULL value in a row', false],
+  ['x: CHECK constraint failed in pets', false],
+])('the finding "%s" is about a single row: %s', (finding, isInRow) => {
+  expect(isRowFinding(finding)).toBe(isInRow);
+});
 
 async function fileWithPets(): Promise<string> {
   const file = await newFile();

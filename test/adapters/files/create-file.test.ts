@@ -1,10 +1,10 @@
 import { chmod, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createFile } from '../../../../src/adapters/sqlite/file/create-file.ts';
-import { openSqliteKeys } from '../../../../src/adapters/sqlite/open.ts';
-import { newPet } from '../../../../src/domain/pet.ts';
-import { closedAfterTest, newFile, openService } from '../../../support/sqlite.ts';
+import { createFile } from '../../../src/adapters/files/sync.ts';
+import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
+import { newPet } from '../../../src/domain/pet.ts';
+import { closedAfterTest, newFile, openService } from '../../support/sqlite.ts';
 
 describe('a new file', () => {
   it.each([
@@ -30,7 +30,7 @@ describe('a new file', () => {
     const link = `${file}-link`;
     await symlink(file, link);
 
-    createFile(link);
+    await createFile(link);
 
     expect(await mode(file)).toBe(0o600);
   });
@@ -40,7 +40,7 @@ describe('a new file', () => {
     const link = join(dirname(file), 'link');
     await symlink(join(dirname(file), 'nothing'), link);
 
-    expect(() => createFile(join(link, 'petstore.db'))).toThrow('EEXIST');
+    await expect(createFile(join(link, 'petstore.db'))).rejects.toThrow('EEXIST');
   });
 });
 

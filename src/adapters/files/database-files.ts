@@ -1,0 +1,66 @@
+import { closeSync, existsSync, lstatSync, openSync, readSync, statSync } from 'node:fs';
+import { StorageSetupError } from '../../application/ports/storage-errors.ts';
+
+/** What a file of SQLite begins with: https://www.sqlite.org/fileformat.html */
+const MAGICS = [
+  Buffer.from('SQLite format 3\0'),
+  // Two byte orders of a write-ahead log.
+  Buffer.from([0x37, 0x7f, 0x06, 0x82]),
+  Buffer.from([0x37, 0x7f, 0x06, 0x83]),
+  Buffer.from([0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]),
+];
+
+/** The end of the name of a file beside a database. Such a file may be empty while a service depends on it. */
+const BESIDE = /-wal$|-shm$|-journal$|\.lock$/i;
+
+/**
+ * Refuses a name that SQLite or a service gives to a file beside a database, whether or not there is one yet.
+ *
+ * @param file without symbolic links
+ * @throws {StorageSetupError}
+ */
+export function refuseNameBesideDatabase(file: string): void {
+  const [ending] = BESIDE.exec(file) ?? [];
+  if (ending === undefined) return;
+  throw new StorageSetupError(
+    `${file} cannot be used: ${ending} is for files beside a database; choose another name`,
+  );
+}
+
+/**
+ * Refuses to write a file that is part of a database, or that would become part of one.
+ *
+ * @param file without symbolic links
+ * @throws {StorageSetupError}
+ * @throws the error of `node:fs`
+ */
+export function refuseDatabaseFile(file: string): void {
+  refuseNameBesideDatabase(file);
+  // Opening a pipe would wait for its other end.
+  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() === false) {
+    throw new StorageSetupError(`${file} is not a regular file`);
+  }
+  const head = headOf(file);
+  const isDatabase =
+    MAGICS.some((magic) => head.subarray(0, magic.length).equals(magic)) ||
+    ['-wal', '-shm', '-journal'].some((suffix) => existsSync(file + suffix));
+  if (isDatabase) throw new StorageSetupError(`${file} belongs to a SQLite database; choose another FILE`);
+}
+
+/** Whether a SQLite file is in rollback mode. A database that a service has opened is in WAL mode. */
+export function isInRollbackMode(file: string): boolean {
+  return headOf(file)[19] === 1;
+}
+
+/** The first bytes of a file, and zeros where there are none. See `sync` for when it may be opened. */
+function headOf(file: string): Buffer {
+  const head = Buffer.alloc(20);
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return head;
+  const fd = openSync(file, 'r');
+  try {
+    readSync(fd, head);
+    return head;
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,121 @@
+import { link, readdir, readFile, symlink, unlink, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { writeWholeFile } from '../../../src/adapters/files/write-whole-file.ts';
+import { refuseDatabaseFile } from '../../../src/adapters/files/database-files.ts';
+import { archivedPets } from '../../support/archived-pets.ts';
+import { refused } from '../../support/command.ts';
+import { testDirectory } from '../../support/test-directory.ts';
+import { crashImage, newFile, openService } from '../../support/sqlite.ts';
+
+const SUFFIXES = ['', '-wal', '-shm', '.lock', '-journal'];
+const PETS = archivedPets(5);
+
+/** The files of a service that has crashed with its pets in the write-ahead log. */
+let file: string;
+
+beforeEach(async () => {
+  const original = await newFile();
+  await (await openService(original)).archive.write(PETS);
+  file = await crashImage(original);
+  await writeFile(`${file}.lock`, '');
+});
+
+/** Every file in the directory of the database, with its contents. */
+async function everything(): Promise<readonly (readonly [string, string])[]> {
+  const names = (await readdir(dirname(file))).toSorted();
+  return Promise.all(
+    names.map(async (name) => [name, await readFile(join(dirname(file), name), 'hex')] as const),
+  );
+}
+
+/** `export` and `backup` refuse this path in one line and change nothing. `copy` and `import` never open it. */
+async function expectRefused(path: string): Promise<void> {
+  const before = await everything();
+  const from = `sqlite:${file}`;
+  await refused(
+    ['export', '--from', from, path],
+    /^petstore: \S+ (?:belongs to|cannot be used:) .*; choose another \w+\n$/,
+  );
+  await refused(
+    ['backup', '--from', from, path],
+    /^petstore: \S+ (?:exists|belongs to|cannot be used:).*; choose another \w+\n$/,
+  );
+  // Reading creates the index of the WAL.
+  expect((await everything()).filter(([name]) => !name.endsWith('-shm'))).toStrictEqual(
+    before.filter(([name]) => !name.endsWith('-shm')),
+  );
+}
+
+describe('no command writes over a file of the storage that it reads', () => {
+  it.each(SUFFIXES)('FILE%s', async (suffix) => {
+    await expectRefused(file + suffix);
+    const service = await openService(file);
+    await expectRefused(file + suffix);
+    expect(await service.archive.read(0n, 10)).toStrictEqual(PETS);
+  });
+
+  it.each(['', '-wal'])('FILE%s by other names', async (suffix) => {
+    const directory = dirname(file);
+    const other = join(directory, 'pets.ndjson.gz');
+    const linked = join(await testDirectory(), 'linked');
+    await symlink(directory, linked);
+    await expectRefused(relative(process.cwd(), file + suffix));
+    await expectRefused(join(linked, 'petstore.db') + suffix);
+    await symlink(`petstore.db${suffix}`, other);
+    await expectRefused(other);
+    await unlink(other);
+    await link(file + suffix, other);
+    expect(() => refuseDatabaseFile(other)).toThrow(
+      `${other} belongs to a SQLite database; choose another FILE`,
+    );
+  });
+
+  it('FILE while only its write-ahead log is there', async () => {
+    const service = await openService(file);
+    await unlink(file);
+    expect(() => refuseDatabaseFile(file)).toThrow(`${file} belongs to a SQLite database`);
+    await service.close();
+  });
+
+  it.each([
+    ['SQLite format 3\0', 'a database'],
+    ['377f0682', 'a write-ahead log'],
+    ['377f0683', 'a write-ahead log of the other byte order'],
+    ['d9d505f920a163d7', 'a rollback journal'],
+  ])('nor a file that begins with %j: %s', async (magic) => {
+    const path = join(dirname(file), 'pets.ndjson.zst');
+    const encoding = /^[0-9a-f]+$/.test(magic) ? 'hex' : 'latin1';
+    await writeFile(path, Buffer.concat([Buffer.from(magic, encoding), Buffer.alloc(100)]));
+    await expectRefused(path);
+  });
+
+  it('nor a file that becomes a database meanwhile', async () => {
+    const path = join(dirname(file), 'pets.ndjson');
+    const write = async () => writeFile(path, 'SQLite format 3\0');
+    await expect(writeWholeFile(path, { check: refuseDatabaseFile, write })).rejects.toThrow(
+      `${path} belongs to a SQLite database; choose another FILE`,
+    );
+    expect(await readFile(path, 'utf8')).toBe('SQLite format 3\0');
+    expect(await readdir(dirname(path))).not.toContain('pets.ndjson.partial');
+  });
+});
+
+describe('no storage is opened under the name of a file beside a database', () => {
+  it.each(SUFFIXES.slice(1))('FILE%s', async (suffix) => {
+    const before = await everything();
+    const linked = join(dirname(file), 'link.db');
+    await symlink(`petstore.db${suffix}`, linked);
+    const problem = `${file}${suffix} cannot be used: ${suffix} is for files beside a database; choose another name`;
+    for (const path of [file + suffix, linked]) {
+      const DATABASE_URL = `sqlite:${path}`;
+      const options = { env: { DATABASE_URL } };
+      await refused(['keys', 'create', '--label', 'x'], problem, options);
+      await refused(['import', 'examples/pets.ndjson'], problem, options);
+      await refused(['copy', '--from', `sqlite:${file}`, '--to', DATABASE_URL], problem);
+      await refused(['restore', file], problem, options);
+    }
+    await unlink(linked);
+    expect((await everything()).filter(([name]) => !name.endsWith('-shm'))).toStrictEqual(before);
+  });
+});

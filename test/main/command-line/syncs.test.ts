@@ -1,0 +1,100 @@
+import { dirname, join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
+import { archivedPets } from '../../support/archived-pets.ts';
+import { fileWith, sqliteWith } from '../../support/archives.ts';
+import { ask, KEY } from '../../support/client.ts';
+import { STRACE_MISSING, traced } from '../../support/strace.ts';
+import { testDirectory } from '../../support/test-directory.ts';
+
+const PETS = archivedPets(3000);
+
+/** The calls of a command that succeeds. */
+async function callsOf(args: readonly string[], directory: string): Promise<readonly string[]> {
+  const { program, calls } = await traced(args);
+  expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
+  return calls(directory);
+}
+
+/** Each write of this file is followed by a sync of it before one of these calls. */
+function expectSyncedBefore(calls: readonly string[], file: string, end: RegExp): void {
+  const ends = [...calls.keys()].filter((n) => end.test(calls[n] ?? ''));
+  expect(ends).not.toEqual([]);
+  for (const n of ends) {
+    const before = calls.slice(0, n).filter((call) => call.endsWith(` ${file}`));
+    expect(before.at(-1), calls.join('\n')).toBe(`fsync ${file}`);
+  }
+}
+
+describe('what has been acknowledged is on the disk', () => {
+  beforeEach(({ skip }) => skip(STRACE_MISSING !== undefined, STRACE_MISSING));
+
+  it('a first start: the directory, the file, its log and each pet', async () => {
+    const directory = await testDirectory();
+    const env = { DATABASE_URL: 'sqlite:./data/petstore.db', API_KEYS: KEY };
+    const { program, calls } = await traced([], { cwd: directory, env });
+    const url = await program.url();
+    const started = calls(directory).length;
+    for (let n = 0; n < 3; n++) {
+      expect(await ask(`${url}/v1/pets`, { body: '{"name":"Rex","categoryId":7}' })).toMatchObject({
+        status: 201,
+      });
+    }
+    const all = calls(directory);
+    expect(all.slice(0, 3)).toStrictEqual(['mkdir data', 'fsync .', 'fsync data']);
+    expect(all.indexOf('fsync data', all.indexOf('pwrite64 data/petstore.db-wal'))).toBeLessThan(started);
+    expectSyncedBefore(all.slice(0, started), 'data/petstore.db', /-shm$/);
+    const pet = ['pwrite64 data/petstore.db-wal', 'fsync data/petstore.db-wal', 'answer 201'];
+    expect(all.slice(started)).toStrictEqual([...pet, ...pet, ...pet]);
+  });
+
+  it.each(['pets.ndjson', 'pets.ndjson.gz', 'pets.ndjson.zst'])('an export: %s', async (name) => {
+    const { url, path } = await sqliteWith(PETS);
+    const calls = await callsOf(['export', '--from', url, join(dirname(path), name)], dirname(path));
+    expect(calls.slice(-4)).toStrictEqual([
+      `write ${name}.partial`,
+      `fsync ${name}.partial`,
+      `rename ${name}.partial ${name}`,
+      'fsync .',
+    ]);
+  });
+
+  it('a backup, and its restore with what it keeps', async () => {
+    const { url, path } = await sqliteWith(PETS);
+    const backup = join(dirname(path), 'backup.db');
+    const made = await callsOf(['backup', '--from', url, backup], dirname(path));
+    expect(made.slice(-3)).toStrictEqual([
+      'fsync backup.db.partial',
+      'rename backup.db.partial backup.db',
+      'fsync .',
+    ]);
+    expect(made.at(-4)).toMatch(/^unlink backup\.db\.partial-/);
+    expectSyncedBefore(made, 'backup.db.partial', /^rename/);
+
+    const restored = await callsOf(['restore', '--to', url, backup], dirname(path));
+    const kept = /petstore\.db\.before-restore-\w+/.exec(restored.join())?.[0];
+    expect(restored.slice(-10)).toStrictEqual([
+      'unlink petstore.db.restoring-journal',
+      'fsync petstore.db.restoring',
+      `link petstore.db ${kept}`,
+      `link petstore.db-wal ${kept}-wal`,
+      'fsync .',
+      'rename petstore.db.restoring petstore.db',
+      'fsync .',
+      'unlink petstore.db-wal',
+      'unlink petstore.db-shm',
+      'fsync .',
+    ]);
+    expectSyncedBefore(restored, 'petstore.db.restoring', /^rename/);
+  });
+
+  it('an import', async () => {
+    const directory = await testDirectory();
+    const target = `sqlite:${join(directory, 'petstore.db')}`;
+    const all = await callsOf(['import', await fileWith(petLines(PETS)), '--to', target], directory);
+    // The end of the command moves the log into the file, and removes it.
+    expect(all[0]).toBe('fsync .');
+    expectSyncedBefore(all, 'petstore.db-wal', /^unlink petstore\.db-wal$/);
+    expectSyncedBefore(all, 'petstore.db', /^unlink petstore\.db-wal$/);
+  });
+});
