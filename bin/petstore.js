@@ -27,8 +27,9 @@ if (Number.parseInt(process.version.slice(1), 10) >= MIN_MAJOR) {
 
 /** Stays as the parent, because an old Node cannot replace its process: passes signals on, and ends like the child. */
 function runWithOwnNode() {
-  const child = spawn(OWN_NODE, process.argv.slice(1), { stdio: 'inherit' });
+  // First: a signal without a listener would end this process and leave the child behind.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  const child = spawn(OWN_NODE, process.argv.slice(1), { stdio: 'inherit' });
   child.on('error', (error) => {
     process.stderr.write(`petstore: ${OWN_NODE} cannot be started: ${error.message}\n`);
     process.exitCode = 1;

@@ -2,10 +2,9 @@ import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeF
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ROOT, run, runService, SERVICE } from '../support/process.ts';
+import { preload, ROOT, run, runService, SERVICE, SERVICE_ENV } from '../support/process.ts';
 
-const OLD = 'Object.defineProperty(process, "version", { value: "v20.20.2" })';
-const PRETENDS_TO_BE_OLD = `--import=data:text/javascript,${encodeURIComponent(OLD)}`;
+const PRETENDS_TO_BE_OLD = preload('Object.defineProperty(process, "version", { value: "v20.20.2" })');
 
 test('an old Node is told what to do when there is no other', async () => {
   const petstore = run(process.execPath, [PRETENDS_TO_BE_OLD, ...SERVICE, '--version']);
@@ -35,12 +34,8 @@ describe('an old Node in a clone', () => {
     return join(directory, 'bin/petstore.js');
   }
 
-  const runOld = async (args: readonly string[], env = {}) =>
-    run(process.execPath, [PRETENDS_TO_BE_OLD, await clone(), ...args], {
-      PORT: '0',
-      DATABASE_URL: 'memory:',
-      ...env,
-    });
+  const runOld = async (args: readonly string[], ...options: readonly string[]) =>
+    run(process.execPath, [PRETENDS_TO_BE_OLD, ...options, await clone(), ...args], SERVICE_ENV);
 
   test("runs the clone's own Node, which gets the arguments, the input and the output", async () => {
     const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
@@ -65,6 +60,23 @@ describe('an old Node in a clone', () => {
       expect(petstore.log.map(({ msg }) => msg)).toContain('stopped');
     },
   );
+
+  test('passes on a signal that comes at once', async () => {
+    const signals = `
+      import childProcess from 'node:child_process';
+      import { syncBuiltinESMExports } from 'node:module';
+      const { spawn } = childProcess;
+      childProcess.spawn = (...args) => {
+        const child = spawn(...args);
+        process.kill(process.pid, 'SIGTERM');
+        return child;
+      };
+      syncBuiltinESMExports();`;
+    const petstore = await runOld([], preload(signals));
+    // The child is gone as well: it shares the output.
+    await petstore.ended;
+    expect(petstore.stdout).toBe('');
+  });
 
   test('is ended by the signal that has ended the service', async () => {
     const petstore = await runOld([]);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { run, runService } from '../support/process.ts';
+import { preload, run, runService } from '../support/process.ts';
 import { ask, KEY, silentServer } from '../support/client.ts';
+import { PEM_FILES } from '../support/tls/pem-files.ts';
 
 const FAILED = { code: 1, signal: null };
 const DONE = { code: 0, signal: null };
@@ -80,17 +81,27 @@ describe('the key made at start', () => {
   });
 });
 
-describe('a start that is interrupted', () => {
-  it('ends when the signal comes before the service is loaded', async () => {
-    // src/main/main.ts listens for the signal before it loads a command.
-    const early =
-      "process.on('newListener', (name) => name === 'SIGTERM' && queueMicrotask(() => process.emit(name, name)))";
-    const service = runService({
-      API_KEYS: KEY,
-      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(early)}`,
-    });
+describe('a signal before the commands are loaded', () => {
+  const early = (signal: string) =>
+    preload(`
+      import { registerHooks } from 'node:module';
+      registerHooks({ load(url, context, next) {
+        if (url.endsWith('/command-line/run.ts')) process.kill(process.pid, '${signal}');
+        return next(url, context);
+      } });`);
+
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'])('ends the start: %s', async (signal) => {
+    const service = runService({ API_KEYS: KEY, NODE_OPTIONS: early(signal) });
     expect(await service.ended).toStrictEqual(DONE);
-    expect(service.log.map(({ msg, reason }) => [msg, reason])).toStrictEqual([['shutting down', 'SIGTERM']]);
+    expect(service.log.map(({ msg, reason }) => [msg, reason])).toContainEqual(['shutting down', signal]);
+  });
+
+  it('reads the certificate again after the start: SIGHUP with TLS', async () => {
+    const { cert: TLS_CERT, key: TLS_KEY } = PEM_FILES;
+    const service = runService({ API_KEYS: KEY, TLS_CERT, TLS_KEY, NODE_OPTIONS: early('SIGHUP') });
+    await service.logged('TLS_CERT and TLS_KEY were read again, for new connections');
+    service.signal('SIGTERM');
+    expect(await service.ended).toStrictEqual(DONE);
   });
 });
 
@@ -157,7 +168,7 @@ describe('a start that fails', () => {
       "import { Server } from 'node:http'; Server.prototype.listen = () => { throw new Error('boom') }";
     const service = runService({
       API_KEYS: KEY,
-      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(bug)}`,
+      NODE_OPTIONS: preload(bug),
     });
     expect(await service.ended).toStrictEqual(FAILED);
     expect(service.stderr).toMatch(/^petstore: Error: boom\n {4}at .*\n/);

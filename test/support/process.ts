@@ -153,6 +153,11 @@ export function run(
   return program;
 }
 
+/** For NODE_OPTIONS: a module that every process of the service loads first. It has `cluster`. */
+export function preload(code: string): string {
+  return `--import=data:text/javascript,${encodeURIComponent(`import cluster from 'node:cluster';${code}`)}`;
+}
+
 /** A free port, and pets in memory. */
 export const SERVICE_ENV: Readonly<Record<string, string>> = {
   PORT: '0',

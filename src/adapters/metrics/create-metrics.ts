@@ -1,4 +1,4 @@
-import { AggregatorRegistry, collectDefaultMetrics, Registry } from 'prom-client';
+import { collectDefaultMetrics, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
 import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
@@ -25,6 +25,8 @@ export type Metrics = {
   readonly limiter: (limiter: RateLimiter) => RateLimiter;
   readonly tokens: (tokens: TokenVerifier) => TokenVerifier;
   readonly probe: (probe: StorageProbe) => StorageProbe;
+  /** What `textOfWorkers` takes. */
+  readonly series: () => Promise<MetricObjectWithValues<MetricValue<string>>[]>;
   /** The text of a scrape, in the text format 0.0.4 of Prometheus. */
   readonly text: () => Promise<string>;
 };
@@ -34,17 +36,12 @@ export type Metrics = {
  *
  * @param deprecatedRoute the pattern of the route whose calls are counted by key
  * @param worker the number of this process if it is a worker of `node:cluster`. Each of its series then has the number
- *   as a label, and `textOfWorkers` in the primary process has them. Without the label, the sum over the workers would
+ *   as a label, and the primary process serves all of them. Without the label, the sum over the workers would
  *   fall when one of them ends, and Prometheus would take that for a restart of all.
  */
 export function createMetrics(deprecatedRoute: string, worker?: number): Metrics {
   const registry = new Registry();
-  if (worker !== undefined) {
-    registry.setDefaultLabels({ worker: String(worker) });
-    AggregatorRegistry.setRegistries([registry]);
-    // It answers the primary process from now on.
-    void new AggregatorRegistry();
-  }
+  if (worker !== undefined) registry.setDefaultLabels({ worker: String(worker) });
   const requests = new RequestMetrics(registry, deprecatedRoute);
   const storage = new StorageMetrics(registry);
   const verifications = new VerificationMetrics(registry);
@@ -58,6 +55,7 @@ export function createMetrics(deprecatedRoute: string, worker?: number): Metrics
     limiter: (limiter) => new MeasuredRateLimiter(limiter, storage, registry),
     tokens: (tokens) => new MeasuredTokenVerifier(tokens, verifications),
     probe: (probe) => new MeasuredStorageProbe(probe, storage, registry),
+    series: () => registry.getMetricsAsJSON(),
     text: () => registry.metrics(),
   };
 }

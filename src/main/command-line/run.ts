@@ -52,6 +52,7 @@ async function obey(command: Command, given: Given, session: Session): Promise<n
     await command.run(given, session);
     return undefined;
   }
+  session.onHangUp();
   await untilInterrupted(session, () => command.run(given, session));
   return 0;
 }

@@ -6,11 +6,12 @@ import { explain } from './failures.ts';
 export const serveCommand: Command = {
   lasts: true,
   async run(_given, session) {
-    const config = readConfig(session.env, session.storages);
-    // The primary process and its workers run the same command. A service in one process loads neither module.
-    const isWorker = config.workers > 1 && (await import('node:cluster')).default.isWorker;
-    if (!isWorker) return serve(config, session);
+    // The primary process sets this variable of a worker. A service in one process loads neither module.
+    const mayBeWorker = Number(session.env['WORKERS']) > 1;
+    if (!mayBeWorker || !(await import('node:cluster')).default.isWorker) {
+      return serve(readConfig(session.env, session.storages), session);
+    }
     const { work } = await import('../service/work.ts');
-    await work(config, session, (error) => explain(error, 'petstore serve --help').lines);
+    await work(session, (error) => explain(error, 'petstore serve --help').lines);
   },
 };

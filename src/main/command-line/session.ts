@@ -16,8 +16,8 @@ export type Io = {
   readonly stdin: () => AsyncIterable<Uint8Array>;
   /** Aborted with an {@link Interrupted}. */
   readonly signal: AbortSignal;
-  /** Calls the listener on each SIGHUP from now on. Until then, SIGHUP interrupts. */
-  readonly onHangUp: (listener: () => void) => void;
+  /** Decides, once, what each SIGHUP does, also one from before. By default it interrupts. */
+  readonly onHangUp: (act?: () => void) => void;
   /** The storages that a URL can name. */
   readonly storages: readonly StorageKind[];
 };

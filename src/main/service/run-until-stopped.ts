@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import type { Io } from '../command-line/session.ts';
 import type { Config } from '../config/config.ts';
 import { Interrupted } from '../interrupted.ts';
 import type { Service } from './start.ts';
@@ -7,27 +6,22 @@ import type { Service } from './start.ts';
 /** How long the process may take to close the storage after `SHUTDOWN_DELAY` and `SHUTDOWN_TIMEOUT`. */
 const CLOSE_MS = 3_000;
 
-/** `signal` is aborted with an {@link Interrupted}, or with a text for the log. */
-export type Signals = Pick<Io, 'signal' | 'onHangUp'>;
-
 type Options = {
-  readonly config: Pick<Config, 'shutdownDelayMs' | 'shutdownTimeoutMs' | 'tls' | 'tracing'>;
+  readonly config: Pick<Config, 'shutdownDelayMs' | 'shutdownTimeoutMs' | 'tracing'>;
   readonly log: Logger;
-  readonly signals: Signals;
+  /** Aborted with an {@link Interrupted}, or with a text for the log. */
+  readonly signal: AbortSignal;
 };
 
 /**
  * Starts a service, and stops it at an interruption or a bug. Then nothing keeps the process alive.
- *
- * With TLS, a hang-up (SIGHUP) makes it read its certificate again. Without TLS there is nothing to read again, and a
- * hang-up interrupts: the terminal that the service was started in has closed.
  *
  * @returns the service, when it listens
  * @throws what `start` throws
  */
 export async function runUntilStopped(
   start: () => Promise<Service>,
-  { config, log, signals: { signal, onHangUp } }: Options,
+  { config, log, signal }: Options,
 ): Promise<Service> {
   let service: Service | undefined = undefined;
   let stopping = false;
@@ -69,17 +63,6 @@ export async function runUntilStopped(
   // Unhandled rejections arrive here too.
   process.on('uncaughtException', crash);
 
-  const starting = start();
-  if (config.tls !== undefined) {
-    // After the start, if it succeeds.
-    onHangUp(
-      () =>
-        void starting.then(
-          ({ renewCertificate }) => renewCertificate?.(),
-          () => undefined,
-        ),
-    );
-  }
-  service = await starting;
+  service = await start();
   return service;
 }

@@ -6,11 +6,16 @@ import { type Config, InvalidConfig } from '../config/config.ts';
 import { requestLog } from '../log/request-log.ts';
 import { urlOf } from './url-of.ts';
 
-/** Few clients scrape, and none of them sends a body. */
+/**
+ * Few clients scrape, and none of them sends a body. Their connections must not take the file descriptors that the API
+ * and the storage need.
+ */
 const LIMITS = {
-  headersTimeoutMs: 5_000,
-  requestTimeoutMs: 5_000,
-  maxConnections: 100,
+  headersTimeoutMs: 2_000,
+  requestTimeoutMs: 2_000,
+  keepAliveTimeoutMs: 2_000,
+  idleTimeoutMs: 5_000,
+  maxConnections: 8,
   maxHeldBytes: 8 * 1024 * 1024,
 } as const satisfies Partial<ServerLimits>;
 

@@ -1,22 +1,34 @@
 import { CREATE_KEY } from './start-keys.ts';
+import type { Session } from '../command-line/session.ts';
 import type { Config } from '../config/config.ts';
 import { openServiceLog, openStandardError } from '../log/service-log.ts';
-import { runUntilStopped, type Signals } from './run-until-stopped.ts';
+import { certificateRenewal } from './certificate-renewal.ts';
+import { expiryWarning, readCertificate } from './certificate.ts';
+import { runUntilStopped } from './run-until-stopped.ts';
 
 /**
  * Starts the service, in this process or in workers. It runs until an interruption or a bug ends it.
  *
+ * With TLS, a hang-up (SIGHUP) makes it read its certificate again. Without TLS there is nothing to read again, and a
+ * hang-up interrupts: the terminal that the service was started in has closed.
+ *
+ * @throws {InvalidConfig} when it cannot use its certificate
  * @throws what `start` or `startWorkers` throws
  */
-export async function serve(config: Config, signals: Signals): Promise<void> {
+export async function serve(config: Config, { env, signal, onHangUp }: Session): Promise<void> {
   const standardError = openStandardError();
   const { log, output } = await openServiceLog(config, standardError);
-  const { workers } = config;
+  const { workers, tls: files } = config;
   const start = async () => {
-    if (workers === 1) return (await import('./start.ts')).start(config, log);
-    return (await import('./start-workers.ts')).startWorkers(config, log, output);
+    const tls = files && (await readCertificate(files));
+    const warning = tls && expiryWarning(tls, new Date());
+    if (warning !== undefined) log.warn(warning);
+    if (workers === 1) return (await import('./start.ts')).start({ ...config, tls }, log);
+    return (await import('./start-workers.ts')).startWorkers({ ...config, tls }, log, { env, output });
   };
-  const { url, metricsUrl, madeKey } = await runUntilStopped(start, { config, log, signals });
+  const starting = runUntilStopped(start, { config, log, signal });
+  onHangUp(files && certificateRenewal(files, starting, log));
+  const { url, metricsUrl, madeKey } = await starting;
   log.info({ url, ...(workers > 1 && { workers }) }, `listening on ${url}`);
   if (metricsUrl !== undefined) log.info({ metricsUrl }, `metrics at ${metricsUrl}`);
   // Flushed at once, because scripts wait for this line.

@@ -1,8 +1,9 @@
 import cluster from 'node:cluster';
 import { isSea } from 'node:sea';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Config } from '../config/config.ts';
-import type { Service } from './start.ts';
+import type { TlsPair } from '../../adapters/http/server/create-limited-server.ts';
+import type { Service, ServiceConfig } from './start.ts';
 import type { Orders } from './worker-messages.ts';
 import { forkWorker, type Listening, type WorkerProcess } from './worker-process.ts';
 import { WorkerStartError } from './worker-start-error.ts';
@@ -14,32 +15,41 @@ const LONGEST_PAUSE_MS = 30_000;
 /** A worker that lived this long has not failed at its start. */
 const LONG_LIFE_MS = 60_000;
 
+/** How long a scrape waits for what the workers have measured. */
+const MEASURE_MS = 700;
+
+const PING_INTERVAL_MS = 1_000;
+
 /**
  * Starts the service in `count` worker processes. They share one port: this process accepts the connections and hands
- * them out in turn. A worker that ends is replaced, until the service is stopped.
+ * them out in turn. A worker that ends or hangs is replaced, until the service is stopped.
  *
  * The first worker starts alone. It migrates the storage and makes the key of a first start where that is to be done.
  *
+ * @param env the variables of `config`
  * @param output receives the lines of the workers' logs, each whole
  * @throws {WorkerStartError} when a worker cannot start. All of them have ended then
  * @throws {InvalidConfig} when it cannot serve metrics
  */
 export async function startWorkers(
-  config: Config,
+  config: ServiceConfig,
   log: Logger,
-  output: { write(line: string): void },
+  { env, output }: { readonly env: Orders['env']; readonly output: { write(line: string): void } },
 ): Promise<Service> {
-  const pool = new WorkerPool(config.workers, log, (line) => output.write(line));
+  const { workers, tls } = config;
+  // The number of cores may have changed when a worker is replaced.
+  const orders = { kind: 'orders', env: { ...env, WORKERS: `${workers}` }, tls, isFirst: true } as const;
+  const pool = new WorkerPool(orders, log, (line) => output.write(line));
   try {
-    const { url, madeKey } = await pool.start();
-    const renewCertificate = async () => pool.signal('SIGHUP');
-    const metrics = config.metricsPort === undefined ? undefined : await metricsOfWorkers(config, log);
+    const { url, madeKey } = await pool.start(workers);
+    const metrics = config.metricsPort === undefined ? undefined : await metricsOfWorkers(pool, config, log);
     const stop = async () => {
       const cutOff = await pool.stop();
       await metrics?.[Symbol.asyncDispose]();
       return cutOff;
     };
-    return { url, metricsUrl: metrics?.url, madeKey, renewCertificate, stop };
+    const useCertificate = (pair: TlsPair) => pool.useCertificate(pair);
+    return { url, metricsUrl: metrics?.url, madeKey, useCertificate, stop };
   } catch (error) {
     await pool.stop();
     throw error;
@@ -47,44 +57,56 @@ export async function startWorkers(
 }
 
 /** This process loads a server only if metrics are on. */
-async function metricsOfWorkers(config: Config, log: Logger) {
-  const [{ textOfWorkers }, { serveMetrics }] = await Promise.all([
-    import('../../adapters/metrics/text-of-workers.ts'),
-    import('./serve-metrics.ts'),
-  ]);
-  return serveMetrics(textOfWorkers(), config, log);
+async function metricsOfWorkers(pool: WorkerPool, config: ServiceConfig, log: Logger) {
+  const { textOfWorkers } = await import('../../adapters/metrics/text-of-workers.ts');
+  const { serveMetrics } = await import('./serve-metrics.ts');
+  return serveMetrics(async () => textOfWorkers(await pool.measure()), config, log);
 }
 
 class WorkerPool {
-  readonly #count: number;
   readonly #log: Logger;
   readonly #writeLine: (line: string) => void;
   readonly #running = new Set<WorkerProcess>();
-  readonly #pauses = new Set<NodeJS.Timeout>();
+  readonly #pinging: NodeJS.Timeout;
   #stopped: Promise<number> | undefined;
-  #orders: Orders = { isFirst: true };
+  #orders: Orders;
 
-  constructor(count: number, log: Logger, writeLine: (line: string) => void) {
-    this.#count = count;
+  constructor(orders: Orders, log: Logger, writeLine: (line: string) => void) {
+    this.#orders = orders;
     this.#log = log;
     this.#writeLine = writeLine;
     cluster.schedulingPolicy = cluster.SCHED_RR;
-    cluster.setupPrimary({ ...programOf(process.argv), stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
-    process.once('exit', () => {
-      this.signal('SIGKILL');
-    });
+    // A single executable takes all arguments for its own: it is not given a script.
+    const program = isSea() ? { exec: 'serve', args: [] } : { exec: process.argv[1]!, args: ['serve'] };
+    cluster.setupPrimary({ ...program, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+    process.once('exit', () => this.signal('SIGKILL'));
+    // Also keeps this process alive while no worker runs.
+    this.#pinging = setInterval(() => {
+      for (const { ping } of this.#running) ping();
+    }, PING_INTERVAL_MS);
   }
 
   /** @throws {WorkerStartError} */
-  async start(): Promise<Listening> {
+  async start(count: number): Promise<Listening> {
     const first = this.#fork();
     const listening = await whenListening(first);
     const { madeKey } = listening;
-    this.#orders = { isFirst: false, ...(madeKey && { madeKey }) };
-    const others = Array.from({ length: this.#count - 1 }, () => this.#fork());
+    this.#orders = { ...this.#orders, isFirst: false, madeKey };
+    const others = Array.from({ length: count - 1 }, () => this.#fork());
     await Promise.all(others.map(whenListening));
     for (const worker of [first, ...others]) void this.#keepReplacing(worker);
     return listening;
+  }
+
+  useCertificate(tls: TlsPair): void {
+    this.#orders = { ...this.#orders, tls };
+    for (const { send } of this.#running) send(this.#orders);
+  }
+
+  /** What each worker has measured, by its number. `undefined` if it does not say in time. */
+  measure() {
+    const late = sleep(MEASURE_MS, undefined, { ref: false });
+    return Promise.all(Array.from(this.#running, ({ measure }) => measure(late)));
   }
 
   signal(signal: Parameters<WorkerProcess['kill']>[0]): void {
@@ -97,16 +119,17 @@ class WorkerPool {
   }
 
   async #stop(): Promise<number> {
-    for (const pause of this.#pauses) clearTimeout(pause);
     const running = [...this.#running];
     this.signal('SIGTERM');
     const ends = await Promise.all(running.map(({ ended }) => ended));
-    if (ends.some(({ code }) => code !== 0)) process.exitCode = 1;
+    clearInterval(this.#pinging);
+    // SIGTERM kills a worker only while Node itself starts, before any listener.
+    if (ends.some(({ code, signal }) => code !== 0 && signal !== 'SIGTERM')) process.exitCode = 1;
     return ends.reduce((sum, { cutOff }) => sum + cutOff, 0);
   }
 
   #fork(): WorkerProcess {
-    const worker = forkWorker(this.#orders, { count: this.#count, writeLine: this.#writeLine });
+    const worker = forkWorker(() => this.#orders, this.#writeLine);
     this.#running.add(worker);
     void worker.ended.then(() => this.#running.delete(worker));
     const { id, pid } = worker;
@@ -125,18 +148,10 @@ class WorkerPool {
       const { id, pid } = worker;
       const why = problems.length > 0 ? { problems } : { code, signal };
       this.#log.error({ worker: id, pid, ...why, pauseMs }, 'a worker has ended; another one follows');
-      await this.#pause(pauseMs);
+      await sleep(pauseMs, undefined, { ref: false });
+      if (this.#stopped !== undefined) return;
       worker = this.#fork();
     }
-  }
-
-  /** Never resolves when the service is stopped meanwhile. */
-  async #pause(ms: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, ms);
-    this.#pauses.add(timer);
-    await promise;
-    this.#pauses.delete(timer);
   }
 }
 
@@ -147,13 +162,4 @@ async function whenListening(worker: WorkerProcess): Promise<Listening> {
   const { problems, code, signal } = result;
   if (problems.length > 0) throw new WorkerStartError(problems);
   throw new WorkerStartError([`a worker ended before it listened (${signal ?? `exit code ${code}`})`]);
-}
-
-/** How the workers are started: like this process. */
-export function programOf(argv: readonly string[], isExecutable = isSea()): { exec: string; args: string[] } {
-  const [, script = '', ...args] = argv;
-  if (!isExecutable) return { exec: script, args };
-  // A single executable takes all arguments for its own: it is not given a script.
-  const [command = 'serve', ...others] = args;
-  return { exec: command, args: others };
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type HttpServer, listen } from '../../adapters/http/server/listen.ts';
+import type { TlsPair } from '../../adapters/http/server/create-limited-server.ts';
 import type { ServerLimits } from '../../adapters/http/wire/limits.ts';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import type { ServiceStorage } from '../../application/ports/storage.ts';
@@ -8,8 +9,6 @@ import { compose } from '../compose.ts';
 import type { Config } from '../config/config.ts';
 import { auditLog } from '../log/audit-log.ts';
 import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
-import { certificateRenewal } from './certificate-renewal.ts';
-import { type Certificate, expiryWarning, readCertificate } from './certificate.ts';
 import { loadMetrics, measuring } from './measure.ts';
 import { serveMetrics } from './serve-metrics.ts';
 import { urlOf } from './url-of.ts';
@@ -22,11 +21,14 @@ export type Service = {
   readonly metricsUrl?: string | undefined;
   /** The API key that was made for this start, if one was. */
   readonly madeKey: MadeKey | undefined;
-  /** Reads `TLS_CERT` and `TLS_KEY` again. `undefined` without TLS. */
-  readonly renewCertificate: (() => Promise<void>) | undefined;
+  /** Uses another certificate for new connections. Does nothing without TLS. */
+  readonly useCertificate: (tls: TlsPair) => void;
   /** Drains and closes; safe to call again. Resolves with the number of connections that had to be cut off. */
   stop(): Promise<number>;
 };
+
+/** The configuration with the certificate in place of its files. */
+export type ServiceConfig = Omit<Config, 'tls'> & { readonly tls: TlsPair | undefined };
 
 export type StartOptions = {
   /** The clock. The clock of the system by default. */
@@ -37,8 +39,8 @@ export type StartOptions = {
   readonly limits?: Partial<ServerLimits>;
   /** The keys in addition to those in the storage. By default `startKeys` decides. */
   readonly keys?: StartKeys;
-  /** The number of the worker that this process is. Its metrics then go to the primary process, which serves them. */
-  readonly worker?: number;
+  /** The metrics of a worker. The primary process serves them. */
+  readonly metrics?: Metrics | undefined;
 };
 
 /** More often than the repository writes one key's use, to show a first use soon. */
@@ -53,19 +55,19 @@ const LAST_USES_MS = 1_000;
  *
  * @throws {StorageSetupError}
  * @throws {StorageUnavailable}
- * @throws {InvalidConfig} when the service has no API key and others could reach it, cannot use its certificate, or
- *   cannot serve metrics
+ * @throws {InvalidConfig} when the service has no API key and others could reach it, or cannot serve metrics
  * @throws {NodeJS.ErrnoException} when it cannot listen
  */
-export async function start(config: Config, log: Logger, options: StartOptions = {}): Promise<Service> {
-  const certificate = config.tls && (await readCertificate(config.tls));
+export async function start(
+  config: ServiceConfig,
+  log: Logger,
+  options: StartOptions = {},
+): Promise<Service> {
   await using opening = new AsyncDisposableStack();
-  const metrics = config.metricsPort === undefined ? undefined : await loadMetrics(options.worker);
-  let metricsUrl: string | undefined;
-  if (metrics !== undefined && options.worker === undefined) {
-    const served = opening.use(await serveMetrics(metrics.text, config, log));
-    metricsUrl = served.url;
-  }
+  const measures = options.metrics === undefined && config.metricsPort !== undefined;
+  const own = measures ? await loadMetrics(undefined) : undefined;
+  const served = own && opening.use(await serveMetrics(own.text, config, log));
+  const metrics = options.metrics ?? own;
   const warn = (message: string) => log.warn(message);
   const storage = await config.storage.openForService({
     log: { warn },
@@ -75,7 +77,7 @@ export async function start(config: Config, log: Logger, options: StartOptions =
   opening.defer(() => storage.close());
   const tracing = await tracingOf(config, log);
   opening.defer(() => tracing.stop());
-  const opened = { config, log, storage: tracing.storage(storage), certificate, metrics, tracing };
+  const opened = { config, log, storage: tracing.storage(storage), metrics, tracing };
   const { drain, ...service } = await startOn(opened, options);
   const open = opening.move();
   const stop = async () => {
@@ -84,25 +86,24 @@ export async function start(config: Config, log: Logger, options: StartOptions =
     return cutOff;
   };
   let stopped: Promise<number> | undefined;
-  return { ...service, metricsUrl, stop: () => (stopped ??= stop()) };
+  return { ...service, metricsUrl: served?.url, stop: () => (stopped ??= stop()) };
 }
 
 type Opened = {
-  readonly config: Config;
+  readonly config: ServiceConfig;
   readonly log: Logger;
   readonly storage: ServiceStorage;
-  readonly certificate: Certificate | undefined;
   readonly metrics: Metrics | undefined;
   readonly tracing: Tracing;
 };
 
-type Started = Pick<Service, 'url' | 'madeKey' | 'renewCertificate'> & {
+type Started = Pick<Service, 'url' | 'madeKey' | 'useCertificate'> & {
   /** Ends what uses the storage. Resolves with the number of connections that had to be cut off. */
   readonly drain: () => Promise<number>;
 };
 
 async function startOn(
-  { config, log, storage, certificate, metrics, tracing }: Opened,
+  { config, log, storage, metrics, tracing }: Opened,
   { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits, keys: given }: StartOptions,
 ): Promise<Started> {
   const { pets, keys, probe, limiter } = storage;
@@ -124,7 +125,7 @@ async function startOn(
     host: config.host,
     port: config.port,
     log: resolve('log'),
-    tls: certificate,
+    tls: config.tls,
     limits: { maxConnections: config.maxConnections, ...limits },
   });
   const recordUses = async () => {
@@ -139,21 +140,19 @@ async function startOn(
     await Promise.race([recordUses(), sleep(LAST_USES_MS, undefined, { ref: false })]);
     return cutOff;
   };
-  const warning = certificate && expiryWarning(certificate, now());
-  if (warning !== undefined) log.warn(warning);
   if (made !== undefined) {
     auditLog(log).info({ audit: 'key.made', keyId: made.id, keyLabel: MADE_KEY_LABEL }, 'audit');
   }
   return {
     url: urlOf(config, server),
     madeKey: made,
-    renewCertificate: config.tls && certificateRenewal(config.tls, server, { now, log }),
+    useCertificate: (tls) => server.renewCertificate(tls),
     drain,
   };
 }
 
 /** The SDK of OpenTelemetry is loaded only if traces are on. */
-async function tracingOf(config: Config, log: Logger): Promise<Tracing> {
+async function tracingOf(config: ServiceConfig, log: Logger): Promise<Tracing> {
   if (config.tracing === undefined) return NO_TRACING;
   const { openTracing } = await import('../tracing/open-tracing.ts');
   return openTracing(config.tracing, config, log);

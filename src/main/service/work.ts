@@ -1,11 +1,13 @@
 import cluster from 'node:cluster';
-import { once } from 'node:events';
-import type { Config } from '../config/config.ts';
+import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
+import type { Session } from '../command-line/session.ts';
+import { type Config, readConfig } from '../config/config.ts';
 import { openServiceLog, openStandardError } from '../log/service-log.ts';
-import { runUntilStopped, type Signals } from './run-until-stopped.ts';
-import { start } from './start.ts';
+import { loadMetrics } from './measure.ts';
+import { runUntilStopped } from './run-until-stopped.ts';
+import { type Service, start } from './start.ts';
 import { sameStartKeys } from './start-keys.ts';
-import type { Orders, Report } from './worker-messages.ts';
+import type { Order, Report, Orders } from './worker-messages.ts';
 
 /**
  * Runs the service in this process, which is a worker. It ends like the service in a single process; also when the
@@ -14,39 +16,56 @@ import type { Orders, Report } from './worker-messages.ts';
  * @param problemsIn explains a failure to start, each problem as one printable text
  */
 export async function work(
-  config: Config,
-  { signal, onHangUp }: Signals,
+  { signal, onHangUp, storages }: Session,
   problemsIn: (error: unknown) => readonly string[],
 ): Promise<void> {
   const { worker } = cluster;
   if (worker === undefined) throw new Error('this process is not a worker');
-  const [orders] = (await once(process, 'message')) as [Orders];
+  // A terminal that closes sends it to all processes. The primary process decides.
+  onHangUp(() => {});
+  const orders = Promise.withResolvers<Orders>();
+  let metrics: Metrics | undefined = undefined;
+  let service: Service | undefined = undefined;
+  worker.on('message', (order: Order) => {
+    if (order.kind === 'orders') {
+      orders.resolve(order);
+      if (order.tls !== undefined) service?.useCertificate(order.tls);
+    } else if (order.kind === 'ping') report({ kind: 'alive' });
+    else {
+      metrics?.series().then(
+        (series) => report({ kind: 'measured', series }),
+        (err: unknown) => log.error({ err }, 'failure'),
+      );
+    }
+  });
+  report({ kind: 'ready' });
+  const { env, tls, isFirst, madeKey } = await orders.promise;
+  const config = readConfig(env, storages);
   const { log } = await openServiceLog(config, openStandardError(), { worker: worker.id });
+  if (config.metricsPort !== undefined) metrics = await loadMetrics(worker.id);
   const orphaned = new AbortController();
   worker.once('disconnect', () => {
     // Otherwise Node ends the process at once: https://github.com/nodejs/node/blob/v26.0.0/lib/internal/cluster/child.js
     worker.exitedAfterDisconnect = true;
     orphaned.abort('the primary process has ended');
   });
+  const ending = AbortSignal.any([signal, orphaned.signal]);
   const startHere = async () => {
-    const service = await start(shareOf(config), log, {
-      worker: worker.id,
-      ...(!orders.isFirst && { keys: sameStartKeys(config, orders.madeKey) }),
+    const started = await start({ ...shareOf(config), tls }, log, {
+      metrics,
+      ...(!isFirst && { keys: sameStartKeys(config, madeKey) }),
     });
     const stop = async () => {
-      const cutOff = await service.stop();
+      const cutOff = await started.stop();
       report({ kind: 'stopped', cutOff });
       return cutOff;
     };
-    return { ...service, stop };
+    return { ...started, stop };
   };
   try {
-    const { url, madeKey } = await runUntilStopped(startHere, {
-      config,
-      log,
-      signals: { signal: AbortSignal.any([signal, orphaned.signal]), onHangUp },
-    });
-    report({ kind: 'listening', url, ...(madeKey && { madeKey }) });
+    service = await runUntilStopped(startHere, { config, log, signal: ending });
+    const { url, madeKey: made } = service;
+    report({ kind: 'listening', url, ...(made && { madeKey: made }) });
   } catch (error) {
     report({ kind: 'failed', problems: problemsIn(error) }, () => process.exit(1));
   }

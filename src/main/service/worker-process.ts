@@ -1,6 +1,10 @@
 import cluster from 'node:cluster';
 import type { Readable } from 'node:stream';
-import type { Orders, Report } from './worker-messages.ts';
+import type { Series } from '../../adapters/metrics/text-of-workers.ts';
+import type { Order, Report, Orders } from './worker-messages.ts';
+
+/** How many pings in a row a worker may leave unanswered. There is one each second. */
+const MAX_UNANSWERED = 10;
 
 export type Listening = Extract<Report, { kind: 'listening' }>;
 
@@ -8,7 +12,7 @@ export type Listening = Extract<Report, { kind: 'listening' }>;
 export type WorkerEnd = {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** Why it could not start, each problem as one printable text. Empty if it could, or if it was killed. */
+  /** Why it could not start, or why it was killed here, each problem as one printable text. Otherwise empty. */
   readonly problems: readonly string[];
   /** How many connections it cut off. */
   readonly cutOff: number;
@@ -24,39 +28,53 @@ export type WorkerProcess = {
   readonly listening: Promise<Listening>;
   /** Resolves when it has ended and its last line is written. */
   readonly ended: Promise<WorkerEnd>;
-  kill(signal: 'SIGTERM' | 'SIGKILL' | 'SIGHUP'): void;
+  /** Sends an order, unless it has ended. */
+  readonly send: (order: Order) => void;
+  /** Resolves with its number and what it has measured, or `undefined` when `late` resolves first. */
+  readonly measure: (late: Promise<undefined>) => Promise<readonly [number, Series | undefined]>;
+  /** Kills it if it has left too many pings unanswered since it took orders. */
+  readonly ping: () => void;
+  kill(signal: 'SIGTERM' | 'SIGKILL'): void;
 };
 
 /**
  * Forks a worker.
  *
- * @param count how many workers there are
+ * @param orders the latest
  * @param writeLine receives each line of its log
  */
-export function forkWorker(
-  orders: Orders,
-  { count, writeLine }: { readonly count: number; readonly writeLine: (line: string) => void },
-): WorkerProcess {
+export function forkWorker(orders: () => Orders, writeLine: (line: string) => void): WorkerProcess {
   const forkedMs = performance.now();
-  // The worker reads the variables itself. A file of --env-file may have changed since the start.
-  const worker = cluster.fork({ WORKERS: `${count}` });
+  // The worker knows by it that it is one. Everything else is in its orders.
+  const worker = cluster.fork({ WORKERS: orders().env['WORKERS'] });
   const listening = Promise.withResolvers<Listening>();
   let problems: readonly string[] = [];
   let cutOff = 0;
+  let measured = Promise.withResolvers<Series>();
+  let unanswered = -Infinity;
+  const send = (order: Order) => {
+    // Its end is seen elsewhere.
+    if (worker.isConnected()) worker.send(order, () => {});
+  };
   worker.on('message', (report: Report) => {
+    unanswered = 0;
+    // Again when it listens: the certificate may have been renewed during its start.
+    if (report.kind === 'ready' || report.kind === 'listening') send(orders());
     if (report.kind === 'listening') listening.resolve(report);
-    else if (report.kind === 'failed') problems = report.problems;
+    else if (report.kind === 'measured') {
+      measured.resolve(report.series);
+      measured = Promise.withResolvers();
+    } else if (report.kind === 'failed') problems = report.problems;
     else if (report.kind === 'stopped') {
       cutOff = report.cutOff;
       // It has handed back the connections that it was offered too late.
       worker.disconnect();
     }
   });
-  // It was not forked, or it died before it had its orders. The event 'close' follows.
+  // It was not forked. The event 'close' follows.
   worker.on('error', (error: Error) => (problems = [`a worker process fails: ${error.message}`]));
   const { stdout } = worker.process;
   if (stdout !== null) forwardLines(stdout, writeLine);
-  worker.send(orders);
   const ended = Promise.withResolvers<WorkerEnd>();
   worker.process.on('close', (code, signal) =>
     ended.resolve({ code, signal, problems, cutOff, livedMs: performance.now() - forkedMs }),
@@ -66,6 +84,20 @@ export function forkWorker(
     pid: worker.process.pid,
     listening: listening.promise,
     ended: ended.promise,
+    send,
+    async measure(late) {
+      send({ kind: 'measure' });
+      return [worker.id, await Promise.race([measured.promise, late])];
+    },
+    ping() {
+      // Counts pings, not time: a pause of this process or of the machine is one ping.
+      if (unanswered === MAX_UNANSWERED) {
+        problems = ['it did not answer for 10 seconds and was killed'];
+        worker.process.kill('SIGKILL');
+      }
+      unanswered++;
+      send({ kind: 'ping' });
+    },
     kill: (signal) => void worker.process.kill(signal),
   };
 }

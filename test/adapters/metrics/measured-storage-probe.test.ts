@@ -20,6 +20,7 @@ describe('a measured probe', () => {
   it.each<[string, StorageProbe['check'], number]>([
     ['ready', async () => ({ lastId: 0n }), 1],
     ['not ready', () => Promise.reject(AWAY), 0],
+    ['silent', () => new Promise(() => {}), 0],
   ])('says at each scrape that the storage is %s', async (_, check, ready) => {
     const { text } = await scrape(check);
     expect(seriesOf(text).get('petstore_storage_ready')).toBe(ready);

@@ -10,18 +10,38 @@ import { ask, connect, CREATED, KEY, silentServer, stalledCreate } from '../../s
 import { addressOf, freshDatabase, throughPort } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 import { nonZero, scrape } from '../../support/metrics.ts';
-import { runService } from '../../support/process.ts';
+import { preload, run, runService, SERVICE, SERVICE_ENV } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 import { newFile } from '../../support/sqlite.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const mongo = await sharedMongo();
 const leftOut = mongo === undefined ? ' (left out: no server)' : '';
+/** Three processes share the cores with everything else that runs. */
+const LONG = { timeout: 30_000 };
+
 const ON = { METRICS_PORT: '0' };
 const PET = '{"name":"Rex","categoryId":7}';
 
 const requests = (method: string, route: string, status_class: string) =>
   `http_request_duration_seconds_count{method="${method}",route="${route}",status_class="${status_class}"}`;
+
+/** The primary process counts seconds at SIGUSR2 only, and five at once. The fourth worker never loads the service. */
+const TICKS = `
+  const { setInterval } = globalThis;
+  let tick;
+  if (cluster.isPrimary) globalThis.setInterval = (callback, ms) => {
+    if (ms === 1_000) tick ??= callback;
+    return setInterval(callback, ms === 1_000 ? 2 ** 30 : ms);
+  };
+  process.on('SIGUSR2', () => {
+    for (let n = 0; n < 5; n++) tick();
+    process.stderr.write('tick\\n');
+  });
+  if (cluster.worker?.id === 4) {
+    process.stderr.write('starts for ever\\n');
+    for (;;);
+  }`;
 
 describe('the metrics of a service', () => {
   it('are off by default', async () => {
@@ -210,6 +230,20 @@ describe('the port of the metrics', () => {
     expect(log.filter(({ msg }) => msg === 'request')).toHaveLength(1);
   });
 
+  it('leaves the API its file descriptors, however many connect', async () => {
+    const DATABASE_URL = `sqlite:${await newFile()}`;
+    const command = `ulimit -n 64; exec '${process.execPath}' ${SERVICE.join(' ')}`;
+    const service = run('bash', ['-c', command], { ...SERVICE_ENV, ...ON, API_KEYS: KEY, DATABASE_URL });
+    const url = await service.url();
+    const { metricsUrl } = await service.logged(/metrics at [^"]+/);
+    for (let n = 1; n < 80; n++) await connect(String(metricsUrl));
+    await (await connect(String(metricsUrl))).closed();
+    for (let n = 0; n < 8; n++) {
+      const { status } = await ask(`${url}/v1/pets`, { body: PET, headers: { connection: 'close' } });
+      expect(status).toBe(201);
+    }
+  });
+
   it('is on METRICS_HOST', async () => {
     const { metricsUrl } = await startService({ ...ON, METRICS_HOST: '::1' });
     expect(metricsUrl).toMatch(/^http:\/\/\[::1\]:\d+\/metrics$/);
@@ -244,9 +278,8 @@ describe('the port of the metrics', () => {
         if (url.includes('/node_modules/prom-client/')) process.stderr.write('loaded ' + url + '\\n');
         return next(url, context);
       } });`;
-    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(hook)}`;
     const loaded = async (env: Record<string, string>) => {
-      const service = runService({ API_KEYS: KEY, NODE_OPTIONS, ...env });
+      const service = runService({ API_KEYS: KEY, NODE_OPTIONS: preload(hook), ...env });
       await ask(`${await service.url()}/v1/pets`);
       await service.kill();
       return service.stderr;
@@ -284,13 +317,19 @@ describe.skipIf(mongo === undefined)(`the metrics of a service with MongoDB${lef
     expect(away.get(requests('GET', '/readyz', '5xx'))).toBe(1);
   });
 
-  it('are those of all workers, each with its number', { timeout: 30_000 }, async () => {
+  it('are those of all workers that answer, and a worker that hangs is replaced', LONG, async () => {
     const { url: DATABASE_URL } = await freshDatabase(mongo!);
-    const service = runService({ ...ON, API_KEYS: KEY, DATABASE_URL, WORKERS: '2' });
+    const NODE_OPTIONS = preload(TICKS);
+    const service = runService({ ...ON, API_KEYS: KEY, DATABASE_URL, WORKERS: '2', NODE_OPTIONS });
+    const tick = async (times: number) => {
+      service.signal('SIGUSR2');
+      await service.printed(new RegExp(`(?:tick\n){${times}}`), 'stderr');
+    };
     const url = await service.url();
     const metricsUrl = String((await service.logged(/metrics at [^"]+/))['metricsUrl']);
     // Each connection goes to the next worker.
     for (let n = 0; n < 6; n++) await ask(`${url}/v1/pets`, { headers: { connection: 'close' } });
+    const up = (worker: number) => `petstore_worker_up{worker="${worker}"}`;
     const lists = (worker: number) =>
       `${requests('GET', '/v1/pets', '2xx').slice(0, -1)},worker="${worker}"}`;
     const series = await scrape(metricsUrl);
@@ -298,23 +337,42 @@ describe.skipIf(mongo === undefined)(`the metrics of a service with MongoDB${lef
       [lists(1)]: 3,
       [lists(2)]: 3,
     });
-    expect(nonZero(series, 'petstore_storage_ready')).toStrictEqual({
-      'petstore_storage_ready{worker="1"}': 1,
-      'petstore_storage_ready{worker="2"}': 1,
-    });
+    expect(nonZero(series, 'petstore_worker_up')).toStrictEqual({ [up(1)]: 1, [up(2)]: 1 });
     expect(series.get('process_start_time_seconds{worker="1"}')).toBeUndefined();
     expect(series.get('nodejs_eventloop_lag_p99_seconds{worker="2"}')).toBeGreaterThanOrEqual(0);
 
-    const second = service.log.find(({ msg, worker }) => msg === 'a worker listens' && worker === 2);
-    process.kill(Number(second?.['pid']), 'SIGKILL');
+    const [first, second] = (await service.loggedTimes(2, 'a worker listens')).map(({ pid }) => Number(pid));
+    process.kill(second!, 'SIGSTOP');
+    await tick(1);
+    // It waits for the first worker, which has answered then.
+    const hung = await scrape(metricsUrl);
+    expect([lists(1), lists(2), up(1), up(2)].map((name) => hung.get(name))).toStrictEqual([
+      3,
+      undefined,
+      1,
+      0,
+    ]);
+    await tick(2);
+    expect((await scrape(metricsUrl)).get(up(1))).toBe(1);
+    expect(service.stdout).not.toContain('a worker has ended');
+    await tick(3);
+    expect(await service.logged('a worker has ended; another one follows')).toMatchObject({
+      level: 50,
+      worker: 2,
+      problems: ['it did not answer for 10 seconds and was killed'],
+    });
     await service.printed(/"worker":3,"pid":\d+,"msg":"a worker listens"/);
     const after = await scrape(metricsUrl);
-    expect(after.get(lists(1))).toBe(3);
-    expect(nonZero(after, 'petstore_storage_ready')).toStrictEqual({
-      'petstore_storage_ready{worker="1"}': 1,
-      'petstore_storage_ready{worker="3"}': 1,
-    });
+    expect([lists(1), up(1), up(2), up(3)].map((name) => after.get(name))).toStrictEqual([
+      3,
+      1,
+      undefined,
+      1,
+    ]);
 
+    // A signal that comes while Node itself starts a worker.
+    process.kill(first!, 'SIGKILL');
+    await service.printed(/starts for ever/, 'stderr');
     service.signal('SIGTERM');
     expect(await service.ended).toStrictEqual({ code: 0, signal: null });
     await expect(fetch(metricsUrl)).rejects.toThrow('fetch failed');

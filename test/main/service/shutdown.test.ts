@@ -1,16 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { ask, connect, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
-import { type Program, runService } from '../../support/process.ts';
+import { preload, type Program, runService } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 
 const HOST = 'Host: petstore.example\r\n\r\n';
 const GET_LIVEZ = `GET /livez HTTP/1.1\r\n${HOST}`;
 
 /** For NODE_OPTIONS: a module that runs the statement on SIGUSR2. */
-function onSigusr2(statement: string): string {
-  const code = `process.on('SIGUSR2', () => { ${statement} })`;
-  return `--import=data:text/javascript,${encodeURIComponent(code)}`;
-}
+const onSigusr2 = (statement: string) => preload(`process.on('SIGUSR2', () => { ${statement} })`);
 
 async function started(): Promise<{ service: Program; url: string }> {
   const service = runService({ API_KEYS: KEY });

@@ -1,14 +1,15 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { Agent } from 'node:http';
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { programOf } from '../../../src/main/service/start-workers.ts';
 import { ask as askOnce } from '../../failure/ask.ts';
 import { ask, connect, KEY, silentServer, stalledCreate } from '../../support/client.ts';
 import { Fifo } from '../../support/fifo.ts';
 import { flood } from '../../support/flood.ts';
 import { freshDatabase, type TestDatabase } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
-import { type Program, run, runService, SERVICE } from '../../support/process.ts';
+import { preload, type Program, run, runService, SERVICE } from '../../support/process.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 
 const mongo = await sharedMongo();
 const leftOut = mongo === undefined ? ' (left out: no server)' : '';
@@ -56,29 +57,6 @@ async function shownByProc(pids: readonly number[]): Promise<string> {
   return (await Promise.all(files.map((file) => readFile(file, 'utf8')))).join('\n');
 }
 
-/** For NODE_OPTIONS: a module that every process of the service loads first. */
-function preload(code: string): string {
-  return `--import=data:text/javascript,${encodeURIComponent(`import cluster from 'node:cluster';${code}`)}`;
-}
-
-describe('the program of a worker', () => {
-  it('is that of the primary process', () => {
-    expect(programOf(['/bin/node', '/app/petstore.js', 'serve', '--env-file', 'x'], false)).toStrictEqual({
-      exec: '/app/petstore.js',
-      args: ['serve', '--env-file', 'x'],
-    });
-  });
-
-  it('is a command of a single executable, which takes no script', () => {
-    const self = ['/bin/petstore', '/bin/petstore'];
-    expect(programOf([...self, 'serve', '--env-file', 'x'], true)).toStrictEqual({
-      exec: 'serve',
-      args: ['--env-file', 'x'],
-    });
-    expect(programOf(self, true)).toStrictEqual({ exec: 'serve', args: [] });
-  });
-});
-
 it('does not load what serves in workers when WORKERS is 1', async () => {
   const hook = `
     import { registerHooks } from 'node:module';
@@ -89,7 +67,7 @@ it('does not load what serves in workers when WORKERS is 1', async () => {
   const service = runService({
     API_KEYS: KEY,
     WORKERS: '1',
-    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}`,
+    NODE_OPTIONS: preload(hook),
   });
   await service.url();
   service.signal('SIGTERM');
@@ -239,10 +217,24 @@ describe.skipIf(mongo === undefined)(`a start of two workers${leftOut}`, LONG, (
 });
 
 describe.skipIf(mongo === undefined)(`a worker that ends${leftOut}`, LONG, () => {
-  it('is replaced, and the others serve meanwhile', async () => {
-    const { service } = await runWorkers();
+  it('is replaced by one with the variables of the start, and the others serve meanwhile', async () => {
+    const file = join(await testDirectory(), '.env');
+    const write = async (key: string) => {
+      const { url } = await freshDatabase(mongo!);
+      await writeFile(file, `PORT=0\nWORKERS=2\nAPI_KEYS=${key}\nDATABASE_URL=${url}\n`);
+    };
+    await write(KEY);
+    const service = run(process.execPath, [...SERVICE, '--env-file', file]);
     const url = await service.url();
+    const { body } = await ask(`${url}/v1/pets`, { body: '{"name":"Rex","categoryId":7}' });
+    /** Both workers know the key, and the pet in the database. */
+    const serves = async () => {
+      const list = () => ask(`${url}/v1/pets`, { headers: { connection: 'close' } });
+      for (const answer of await eachWorker(list))
+        expect(answer).toMatchObject({ status: 200, body: `[${body}]` });
+    };
     const [first] = await workersOf(service);
+    await write(`${KEY}-of-later`);
     process.kill(first!, 'SIGKILL');
     const ended = await service.logged('a worker has ended; another one follows');
     expect(ended).toMatchObject({
@@ -253,9 +245,9 @@ describe.skipIf(mongo === undefined)(`a worker that ends${leftOut}`, LONG, () =>
       signal: 'SIGKILL',
       pauseMs: 100,
     });
-    for (let n = 0; n < 4; n++) expect((await ask(`${url}/v1/pets`)).status).toBe(200);
-    const [, , third] = await workersOf(service, 3);
-    expect(third).not.toBe(first);
+    await serves();
+    await workersOf(service, 3);
+    await serves();
 
     service.signal('SIGTERM');
     expect(await service.ended).toStrictEqual(DONE);
