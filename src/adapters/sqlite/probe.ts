@@ -1,13 +1,10 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageProbe } from '../../application/ports/storage-probe.ts';
 import type { GuardedWrite } from './file/file-guard.ts';
 import { retryWhileBusy } from './retry-while-busy.ts';
 import { readVersion, SCHEMA_VERSION, versionProblem } from './schema.ts';
 import { transaction } from './transaction.ts';
-
-/** How long an outcome is reused. Anyone may ask for readiness, and every probe waits for the disk. */
-const REUSE_MS = 1_000;
 
 /** How long a probe waits for the write lock. A command holds it for a moment. */
 const PROBE_TIMEOUT_MS = 1_500;
@@ -17,47 +14,23 @@ const RANDOM_PET = `SELECT id FROM pets WHERE id >= (SELECT abs(random() % (ifnu
   ORDER BY id LIMIT 1`;
 
 /** Does what requests need: it reads a pet, and commits a write that changes nothing. */
-export class SqliteProbe implements StorageProbe {
-  readonly #db: DatabaseSync;
-  readonly #guardedWrite: GuardedWrite;
-  readonly #randomPet: StatementSync;
-  #outcome: Promise<void> = Promise.resolve();
-  #isRunning = false;
-  /** On the clock of `performance.now()`. */
-  #startedAtMs = -Infinity;
-
-  constructor(db: DatabaseSync, guardedWrite: GuardedWrite) {
-    this.#db = db;
-    this.#guardedWrite = guardedWrite;
-    this.#randomPet = db.prepare(RANDOM_PET);
-  }
-
-  /** @throws {StorageUnavailable} */
-  check(): Promise<void> {
-    const nowMs = performance.now();
-    if (!this.#isRunning && nowMs - this.#startedAtMs >= REUSE_MS) {
-      this.#startedAtMs = nowMs;
-      this.#isRunning = true;
-      this.#outcome = this.#probe().finally(() => (this.#isRunning = false));
-    }
-    return this.#outcome;
-  }
-
-  async #probe(): Promise<void> {
-    const readAndWrite = () => this.#guardedWrite(() => transaction(this.#db, () => this.#readAndWrite()));
-    try {
-      await retryWhileBusy(readAndWrite, PROBE_TIMEOUT_MS);
-    } catch (cause) {
-      if (cause instanceof StorageUnavailable) throw cause;
-      throw new StorageUnavailable('the SQLite file cannot be read and written', { cause });
-    }
-  }
-
-  #readAndWrite(): void {
-    const problem = versionProblem(this.#db, readVersion(this.#db));
+export function sqliteProbe(db: DatabaseSync, guardedWrite: GuardedWrite): StorageProbe {
+  const randomPet = db.prepare(RANDOM_PET);
+  const readAndWrite = () => {
+    const problem = versionProblem(db, readVersion(db));
     if (problem !== undefined) throw new StorageUnavailable(problem);
-    this.#randomPet.get();
+    randomPet.get();
     // SQLite writes the page even though the value stays the same.
-    this.#db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
-  }
+    db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+  };
+  return {
+    check: async () => {
+      try {
+        await retryWhileBusy(() => guardedWrite(() => transaction(db, readAndWrite)), PROBE_TIMEOUT_MS);
+      } catch (cause) {
+        if (cause instanceof StorageUnavailable) throw cause;
+        throw new StorageUnavailable('the SQLite file cannot be read and written', { cause });
+      }
+    },
+  };
 }

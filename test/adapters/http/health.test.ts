@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { StorageProbe } from '../../../src/application/ports/storage-probe.ts';
 import { problem, success, whole } from '../../support/answer.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
 import { KEY, startApi } from '../../support/http.ts';
+import { numbers } from '../../support/numbers.ts';
 
 const OK = success(200, '{"status":"ok"}');
 const ANONYMOUS = { authorization: undefined };
@@ -27,26 +29,28 @@ describe('/livez', () => {
 });
 
 describe('/readyz', () => {
-  test('says that the storage is in reach', async () => {
-    await using api = await startApi();
-    expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(OK);
-  });
-
-  test('is 503 while the storage is out of reach, and 200 afterwards', async () => {
-    let away = true;
+  test('is 503 while the storage is out of reach, and 200 within a second afterwards, at one probe a second', async () => {
+    const { advance } = fakeClock();
+    let probes = 0;
     const probe: StorageProbe = {
       check: async () => {
-        if (away) throw new StorageUnavailable('mongodb://secret@host is away');
+        if (probes++ === 0) throw new StorageUnavailable('mongodb://secret@host is away');
       },
     };
     await using api = await startApi({ probe });
-    expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(UNAVAILABLE);
-    away = false;
-    expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(OK);
+    for (const answer of [UNAVAILABLE, OK]) {
+      const answers = await Promise.all(
+        numbers(20).map(async () => whole(await api.get('/readyz', ANONYMOUS))),
+      );
+      expect(answers).toStrictEqual(numbers(20).map(() => answer));
+      advance(1_000);
+    }
+    expect(probes).toBe(2);
   });
 
-  test('is 503 while the service shuts down, which is no failure', async () => {
-    await using api = await startApi({ isDraining: () => true });
+  test('is 503 as soon as the service shuts down, without a probe, which is no failure', async () => {
+    const probe = { check: () => new Promise<never>(() => {}) };
+    await using api = await startApi({ isDraining: () => true, probe });
     expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(
       problem(503, 'UNAVAILABLE', 'the service is shutting down', { 'retry-after': '2' }),
     );
