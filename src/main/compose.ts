@@ -29,6 +29,7 @@ import type { RateLimiter } from '../application/ports/rate-limiter.ts';
 import type { StorageProbe } from '../application/ports/storage-probe.ts';
 import type { StorageInspector } from '../application/ports/storage-inspector.ts';
 import type { TokenRefusal, TokenVerifier } from '../application/ports/token-verifier.ts';
+import { SharedProbe } from '../application/readiness/shared-probe.ts';
 import type { Config } from './config/config.ts';
 
 /** Everything that the service and the commands are made of. Each name is a token of the container. */
@@ -133,6 +134,9 @@ const FACTORIES = {
   },
 } satisfies Factories;
 
+/** Around every given part, whatever else goes around it. */
+const INNERMOST: Around = { probe: (probe) => new SharedProbe(probe) };
+
 /**
  * The composition root: the only place that says which use case gets which adapter, for the service, for every
  * command and for the tests.
@@ -143,7 +147,10 @@ const FACTORIES = {
 export function compose(given: Partial<Parts>, ...arounds: readonly Around[]): Resolve {
   const root = container.createChildContainer();
   const resolve: Resolve = (name) => root.resolve(name);
-  const wrappers: readonly Readonly<Record<string, ((part: never) => unknown) | undefined>>[] = arounds;
+  const wrappers: readonly Readonly<Record<string, ((part: never) => unknown) | undefined>>[] = [
+    INNERMOST,
+    ...arounds,
+  ];
   const wrap = (name: string, bare: unknown) =>
     wrappers.reduce(
       (part, { [name]: wrapper }) => (wrapper === undefined ? part : wrapper(part as never)),

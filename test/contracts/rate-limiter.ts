@@ -29,17 +29,17 @@ export function rateLimiterContract(name: string, open: () => Promise<RateLimite
       ]);
     });
 
-    it('allows exactly as many of 50 concurrent requests as the limit says', async () => {
+    it('allows exactly as many of 1,500 concurrent requests as the limit says', async () => {
       const limiter = await open();
       const limit = { requests: 20, seconds };
 
-      const taken = await Promise.all(Array.from({ length: 50 }, () => limiter.take('tom', limit)));
+      const taken = await Promise.all(Array.from({ length: 1_500 }, () => limiter.take('tom', limit)));
 
       const remaining = taken.filter(({ allowed }) => allowed).map((allowance) => allowance.remaining);
       expect(remaining.toSorted((a, b) => a - b)).toStrictEqual(Array.from({ length: 20 }, (_, n) => n));
       const refused = taken.filter(({ allowed }) => !allowed);
       expect(refused).toStrictEqual(
-        Array.from({ length: 30 }, () => ({ allowed: false, remaining: 0, resetSeconds: seconds })),
+        Array.from({ length: 1_480 }, () => ({ allowed: false, remaining: 0, resetSeconds: seconds })),
       );
     });
 

@@ -3,6 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Document, MongoClient, MongoServerError } from 'mongodb';
 import { afterDeath } from './after-death.ts';
 import { startMongodProcess } from './mongod-process.ts';
+import { watchCommands } from './watch-commands.ts';
+
+watchCommands();
 
 /**
  * Every test gets its MongoDB server here. In this order:
@@ -239,6 +242,7 @@ function withDatabase(serverUrl: string, database: string): string {
   if (parts?.groups === undefined) throw new Error('TEST_MONGODB_URI is not a connection string');
   const { server = '', user, database: original, query } = parts.groups;
   const options = new URLSearchParams(query);
+  options.set('monitorCommands', 'true');
   // Without this option, the credentials belong to the database in the path, which changes here.
   if (user !== undefined && !options.has('authSource')) options.set('authSource', original || 'admin');
   return `${server}/${database}?${options.toString()}`;

@@ -6,7 +6,7 @@ import { connect, toSetupError } from './connection/connect.ts';
 import { isServerError } from './connection/server-error-codes.ts';
 import { raiseCounter } from './id-counter.ts';
 import { type CollectionPlan, COLLECTIONS } from './schema/collection-plans.ts';
-import { countersOf, petsOf, versionsOf } from './schema/collections.ts';
+import { countersOf, DURABLE, petsOf, versionsOf } from './schema/collections.ts';
 import { createIndexes } from './schema/create-indexes.ts';
 import { readVersion, SCHEMA_VERSION, versionProblem } from './schema/schema-version.ts';
 
@@ -60,7 +60,7 @@ async function createCollection(db: Db, { name, validator }: CollectionPlan): Pr
 async function setValidator(db: Db, name: string, validator: Document): Promise<void> {
   for (;;) {
     try {
-      await db.command({ collMod: name, validator });
+      await db.command({ collMod: name, validator, writeConcern: DURABLE });
       return;
     } catch (error) {
       if (!isServerError(error, 'BackgroundOperationInProgressForNamespace')) throw error;

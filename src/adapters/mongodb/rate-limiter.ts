@@ -1,5 +1,5 @@
 import { type Collection, type Db, type Document, MongoError } from 'mongodb';
-import { allowanceOf, type WindowState } from '../../application/keys/allowance.ts';
+import { allowanceOf } from '../../application/keys/allowance.ts';
 import type { Allowance, RateLimiter } from '../../application/ports/rate-limiter.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
@@ -7,33 +7,98 @@ import { withDeadline } from './connection/deadline.ts';
 import { duplicateField, toStorageError } from './connection/mongo-errors.ts';
 import { RATE_LIMITS, type RateLimitDocument } from './schema/collections.ts';
 
-const CALL_TIMEOUT_MS = 500;
+/** A request waits for two commands at most, the one under way and its own: half a second in all. */
+const COMMAND_TIMEOUT_MS = 250;
 
 /** Losing a count in a failover is harmless. Making every request wait for a majority or a disk is not. */
 const UNREPLICATED = { writeConcern: { w: 1, journal: false } } as const;
 
-/** Counts shared by every service on the database. Windows begin and end by the database's clock alone. */
+/** What this process knows of the current window of a key and limit. */
+type Known = {
+  /** How many requests it has had at least, whether MongoDB has counted them or not. */
+  count: number;
+  /** When it ends, in milliseconds of `performance.now()`. */
+  endMs: number;
+  /** How many requests the next command counts. */
+  waiting: number;
+  next?: Promise<void> | undefined;
+  /** The outcome of a command, until the driver is done with it. Rejects at the deadline. */
+  underWay?: Promise<Document> | undefined;
+};
+
+/**
+ * Counts shared by every service on the database. Windows begin and end by the database's clock alone.
+ *
+ * A service sends one command at a time for a key and limit. Requests that come meanwhile share the next one, and the
+ * failure of the one under way. So a client that sends much does not slow its own counts down.
+ */
 export class MongoRateLimiter implements RateLimiter {
   readonly #counts: Collection<RateLimitDocument>;
-  // By key and limit: the end of an exhausted window, in milliseconds of `performance.now()`. Until then, a request is
-  // refused without a round trip.
-  readonly #exhaustedUntilMs = new Map<string, number>();
+  /** By key and limit. Only valid API keys get here, so there are never more than were created. */
+  readonly #known = new Map<string, Known>();
 
   constructor(db: Db) {
     this.#counts = db.client.db(db.databaseName, UNREPLICATED).collection(RATE_LIMITS);
   }
 
-  /** @throws {StorageUnavailable} within 500 ms, if the request cannot be counted */
+  /** @throws {StorageUnavailable} */
   async take(keyId: string, limit: RateLimit): Promise<Allowance> {
     const { requests, seconds } = limit;
+    const windowMs = seconds * 1_000;
     const key = `${requests}/${seconds}:${keyId}`;
-    const leftMs = (this.#exhaustedUntilMs.get(key) ?? 0) - performance.now();
-    if (leftMs > 0) return allowanceOf(limit, { count: requests + 1, leftMs });
+    const known: Known = this.#known.get(key) ?? { count: 0, endMs: -Infinity, waiting: 0 };
+    this.#known.set(key, known);
+    // An exhausted window needs no round trip.
+    if (known.count < requests || hasEnded(known)) {
+      known.waiting++;
+      try {
+        await (known.next ??= this.#countNext(key, windowMs, known));
+      } catch (error) {
+        if (!(error instanceof StorageUnavailable)) throw error;
+        if (hasEnded(known)) Object.assign(known, { count: 0, endMs: performance.now() + windowMs });
+        // The caller lets this request pass. It counts here, so an outage does not lift the limit.
+        if (known.count++ < requests) throw error;
+      }
+    }
+    return allowanceOf(limit, { count: ++known.count, leftMs: known.endMs - performance.now() });
+  }
+
+  /** Counts the requests that wait. Afterwards `known.count` lacks them: each adds itself. */
+  async #countNext(key: string, windowMs: number, known: Known): Promise<void> {
+    let requests = 0;
     try {
-      // No retry here: a failed attempt may have counted. The server counts a retry of the driver once.
-      const window = await withDeadline(CALL_TIMEOUT_MS, () => this.#count(key, seconds * 1_000));
-      if (window.count >= requests) this.#exhaustedUntilMs.set(key, performance.now() + window.leftMs);
-      return allowanceOf(limit, window);
+      await known.underWay;
+    } finally {
+      requests = known.waiting;
+      known.waiting = 0;
+      known.next = undefined;
+    }
+    const command = this.#send(key, windowMs, requests);
+    const inTime = withDeadline(COMMAND_TIMEOUT_MS, () => command);
+    known.underWay = inTime;
+    const release = () => void (known.underWay = undefined);
+    command.then(release, release);
+    const { points, leftMs } = await inTime;
+    const endMs = performance.now() + Number(leftMs);
+    // It ends at least a window later if it is another one. The two clocks differ by far less.
+    if (endMs - known.endMs > windowMs / 2) known.count = 0;
+    known.count = Math.max(known.count, Number(points) - requests);
+    known.endMs = endMs;
+  }
+
+  async #send(key: string, windowMs: number, requests: number): Promise<Document> {
+    const options = { upsert: true, returnDocument: 'after', projection: WINDOW_STATE } as const;
+    const count = async () =>
+      this.#counts.findOneAndUpdate({ key }, countingUpdate(windowMs, requests), options);
+    try {
+      // No retry of other failures: the attempt may have counted. The server counts a retry of the driver once.
+      const counted: Document | null = await count().catch((error: unknown) => {
+        // Another service has created the document at the same time.
+        if (duplicateField(error) !== 'key') throw error;
+        return count();
+      });
+      if (counted === null) throw new StorageUnavailable('MongoDB returned no count');
+      return counted;
     } catch (error) {
       const failure = toStorageError(error);
       if (failure instanceof StorageUnavailable || !(failure instanceof MongoError)) throw failure;
@@ -42,18 +107,10 @@ export class MongoRateLimiter implements RateLimiter {
       });
     }
   }
+}
 
-  async #count(key: string, windowMs: number): Promise<WindowState> {
-    const options = { upsert: true, returnDocument: 'after', projection: WINDOW_STATE } as const;
-    const count = async () => this.#counts.findOneAndUpdate({ key }, countingUpdate(windowMs), options);
-    // Another request may have created the document at the same time.
-    const counted: Document | null = await count().catch((error: unknown) => {
-      if (duplicateField(error) !== 'key') throw error;
-      return count();
-    });
-    if (counted === null) throw new StorageUnavailable('MongoDB returned no count');
-    return { count: Number(counted['points']), leftMs: Number(counted['leftMs']) };
-  }
+function hasEnded({ endMs }: Known): boolean {
+  return endMs <= performance.now();
 }
 
 const WINDOW_STATE = { _id: 0, points: 1, leftMs: { $subtract: ['$expire', '$$NOW'] } } as const;
@@ -69,7 +126,7 @@ const CLOCK_SLACK_MS = 10_000;
  * future is invalid: the clock was set back. So is one whose `expire` is not a date: any other type sorts before or
  * after all dates, https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
  */
-function countingUpdate(windowMs: number): Document[] {
+function countingUpdate(windowMs: number, requests: number): Document[] {
   const end = { $add: ['$$NOW', windowMs] };
   const isCurrent = {
     $and: [
@@ -81,7 +138,7 @@ function countingUpdate(windowMs: number): Document[] {
   return [
     {
       $set: {
-        points: { $cond: [isCurrent, { $add: ['$points', 1] }, 1] },
+        points: { $cond: [isCurrent, { $add: ['$points', requests] }, requests] },
         expire: { $cond: [isCurrent, '$expire', end] },
       },
     },

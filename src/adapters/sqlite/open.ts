@@ -23,7 +23,7 @@ import { takeServiceLock } from './file/service-lock.ts';
 import { InsertQueue } from './insert-queue.ts';
 import { ReadableSqlitePetArchive, SqlitePetArchive } from './pet-archive.ts';
 import { SqlitePetRepository } from './pet-repository.ts';
-import { SqliteProbe } from './probe.ts';
+import { sqliteProbe } from './probe.ts';
 import { ReadCache } from './read-cache.ts';
 import { retryWhileBusy } from './retry-while-busy.ts';
 import { migrate, readVersion, SCHEMA_VERSION, versionProblem } from './schema.ts';
@@ -59,7 +59,7 @@ export async function openSqliteStorage(
       pets: new SqlitePetRepository(db, inserts, cache),
       archive: new SqlitePetArchive(db, guardedWrite, cache),
       keys: new SqliteApiKeyRepository(db, guardedWrite),
-      probe: new SqliteProbe(db, guardedWrite),
+      probe: sqliteProbe(db, guardedWrite),
       async close() {
         await inserts.close();
         await guard.close();

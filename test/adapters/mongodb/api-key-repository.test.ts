@@ -11,7 +11,6 @@ import {
   freshDatabase,
   openClient,
   throughPort,
-  WEAK,
   withOptions,
 } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
@@ -126,32 +125,6 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     // A timer may fire a millisecond early.
     expect(queries).toBeLessThanOrEqual((performance.now() - began) / 4 + 1);
     expect(queries).toBeGreaterThanOrEqual(20);
-  });
-
-  it('are read and written with majority concerns, whatever the options of the client', async () => {
-    const { url } = await emptyDatabase();
-    const { db, reads, commands } = await openClient(url, WEAK);
-    const keys = new MongoApiKeyRepository(db, reads);
-    await keys.list();
-    commands.length = 0;
-    for (const method of methods) await calls[method](keys);
-
-    const durable = { w: 'majority', j: true, wtimeout: 5_000 };
-    expect(
-      commands.map(({ commandName, command }) => {
-        const { readConcern, writeConcern, $readPreference } = command;
-        // A direct connection changes `primary` to `primaryPreferred`.
-        const isElsewhere = $readPreference?.mode === 'nearest';
-        return [commandName, readConcern?.level, writeConcern, isElsewhere];
-      }),
-    ).toStrictEqual([
-      ['insert', undefined, durable, false],
-      ['find', 'majority', undefined, false],
-      ['find', 'majority', undefined, false],
-      ['findAndModify', undefined, durable, false],
-      ['findAndModify', undefined, durable, false],
-      ['update', undefined, durable, false],
-    ]);
   });
 
   it('record their use with one command, without an upsert', async () => {

@@ -1,6 +1,5 @@
 import { MongoServerError, UUID } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { MongoPetRepository } from '../../../src/adapters/mongodb/pet-repository.ts';
 import { IdempotencyKeyReused } from '../../../src/application/pets/errors.ts';
 import type { PetRepository } from '../../../src/application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
@@ -10,11 +9,9 @@ import { failCommand, failPoint } from '../../support/fail-point.ts';
 import {
   addressOf,
   freshDatabase,
-  openClient,
   openRepository,
   type TestDatabase,
   throughPort,
-  WEAK,
   withOptions,
 } from '../../support/mongo-database.ts';
 import { sharedMongo, startMongo } from '../../support/mongodb.ts';
@@ -196,33 +193,6 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
     const stored = await pets.find().toArray();
     expect(stored).toStrictEqual([
       { _id: 1n, name: 'Rex', categoryId: 7n, status: 'available', op: expect.any(UUID) },
-    ]);
-  });
-
-  it('waits for the journals of a majority, whatever the options of the client', async () => {
-    const { url } = await freshDatabase(mongo);
-    const { db, reads, commands } = await openClient(url, WEAK);
-    const repository = new MongoPetRepository(db, reads);
-
-    const { id } = await repository.insert(rex);
-    await repository.findById(id);
-    await repository.list({ limit: 1 });
-
-    const majority = { w: 'majority', j: true, wtimeout: 5_000 };
-    expect(
-      commands.map(({ commandName, command }) => [
-        commandName,
-        command['writeConcern'] ?? command['readConcern'].level,
-        // A direct connection changes `primary` to `primaryPreferred`.
-        command['$readPreference']?.mode === 'nearest',
-      ]),
-    ).toStrictEqual([
-      ['findAndModify', majority, false],
-      ['insert', majority, false],
-      // Confirms the primary before its first read.
-      ['find', 'linearizable', false],
-      ['find', 'majority', false],
-      ['find', 'majority', false],
     ]);
   });
 

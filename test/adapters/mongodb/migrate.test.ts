@@ -131,27 +131,6 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     expect(await schemaOf(database)).toStrictEqual(SCHEMA);
   });
 
-  it('waits for a majority of the members, not for all of them', async () => {
-    const { url, db } = await freshDatabase(mongo!, { migrated: false });
-    await db.command({ profile: 2 });
-
-    await migrate(url);
-
-    await db.command({ profile: 0 });
-    // The profiler shows the options of these two commands, but not those of an update.
-    const [create, index] = await db
-      .collection('system.profile')
-      .find({ 'command.writeConcern': { $exists: true } }, { sort: { ts: 1 } })
-      .toArray();
-    const writeConcern = { w: 'majority', j: true, wtimeout: 5_000 };
-    expect(create?.['command']).toMatchObject({ create: 'pets', writeConcern });
-    expect(index?.['command']).toMatchObject({
-      createIndexes: 'pets',
-      commitQuorum: 'majority',
-      writeConcern,
-    });
-  });
-
   it('changes nothing when run again', async () => {
     const database = await freshDatabase(mongo!);
     const before = await schemaOf(database);

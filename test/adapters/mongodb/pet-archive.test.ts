@@ -15,9 +15,7 @@ import {
   addressOf,
   databasePool,
   freshDatabase,
-  openClient,
   throughPort,
-  WEAK,
   withOptions,
 } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
@@ -52,19 +50,6 @@ describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out
     expect(await pets.find().sort({ _id: 1 }).toArray()).toStrictEqual([
       { _id, ...fields, idem: { k, fp } },
       { _id: second!.id, name: second!.name, categoryId: second!.categoryId, status: second!.status },
-    ]);
-  });
-
-  it('waits for the journals of a majority, whatever the options of the client', async () => {
-    const { url } = await emptyDatabase();
-    const { db, reads, commands } = await openClient(url, WEAK);
-    const archive = new MongoPetArchive(db, reads);
-    await archive.write(archivedPets(3));
-    await archive.reserve(7n);
-    const written = commands.filter(({ commandName }) => commandName !== 'find');
-    expect(written.map(({ commandName, command }) => [commandName, command['writeConcern']])).toStrictEqual([
-      ['insert', { w: 'majority', j: true, wtimeout: 5_000 }],
-      ['update', { w: 'majority', j: true, wtimeout: 5_000 }],
     ]);
   });
 

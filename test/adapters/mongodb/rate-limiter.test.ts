@@ -6,7 +6,9 @@ import { type Db, type Document, Long, MongoNetworkError, MongoServerError } fro
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MongoRateLimiter } from '../../../src/adapters/mongodb/rate-limiter.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import type { RateLimiter } from '../../../src/application/ports/rate-limiter.ts';
 import { rateLimiterContract } from '../../contracts/rate-limiter.ts';
+import { connect, KEY } from '../../support/client.ts';
 import {
   addressOf,
   databasePool,
@@ -16,7 +18,9 @@ import {
   withOptions,
 } from '../../support/mongo-database.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
+import { numbers } from '../../support/numbers.ts';
 import { ROOT } from '../../support/process.ts';
+import { startService } from '../../support/service.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const run = promisify(execFile);
@@ -25,6 +29,8 @@ const TIMEOUT_MS = 500;
 /** An allowance for timers and a busy machine. */
 const SLACK_MS = 1_000;
 const HOUR = 3_600;
+const TEN = { requests: 10, seconds: HOUR };
+const REFUSED = { allowed: false, remaining: 0, resetSeconds: HOUR };
 
 const mongo = await sharedMongo();
 const emptyDatabase = databasePool(() => mongo!);
@@ -44,37 +50,55 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
 });
 
 describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () => {
-  it('shares its counts with other limiters on the database', async () => {
+  it('shares its counts with other limiters on the database, in a burst too', async () => {
     const { url } = await emptyDatabase();
     const limiters = [(await open(url)).limiter, (await open(url)).limiter];
-    const limit = { requests: 10, seconds: HOUR };
 
-    const taken = await Promise.all(
-      Array.from({ length: 20 }, () => limiters.map(async (limiter) => limiter.take('tom', limit))).flat(),
-    );
+    const takers = Array.from({ length: 750 }, () => limiters).flat();
+    const taken = await Promise.all(takers.map(async (limiter) => limiter.take('tom', TEN)));
 
     const remaining = taken.filter(({ allowed }) => allowed).map((allowance) => allowance.remaining);
-    expect(remaining.toSorted((a, b) => a - b)).toStrictEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-    for (const limiter of [...limiters, (await open(url)).limiter]) {
-      expect(await limiter.take('tom', limit)).toStrictEqual({
-        allowed: false,
-        remaining: 0,
-        resetSeconds: HOUR,
-      });
-    }
+    expect(remaining.toSorted((a, b) => a - b)).toStrictEqual(numbers(10));
+    expect(await (await open(url)).limiter.take('tom', TEN)).toStrictEqual(REFUSED);
   });
+
+  it.each([
+    ['at once', () => {}],
+    ['while MongoDB does not answer', (proxy: TcpProxy) => proxy.stall()],
+  ])(
+    'lets 10 of 1,500 requests of a client through the service %s',
+    async (_, disturb) => {
+      const { url } = await freshDatabase(mongo!);
+      const proxy = await new TcpProxy(addressOf(url)).listen();
+      onTestFinished(() => proxy.close());
+      const DATABASE_URL = throughPort(url, proxy.port);
+      const service = await startService({ DATABASE_URL, RATE_LIMIT: '10/60s' });
+      const clients = await Promise.all(numbers(1_500).map(() => connect(service.url)));
+      onTestFinished(() => clients.forEach((client) => client.close()));
+
+      disturb(proxy);
+      const list = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
+      await Promise.all(clients.map((client) => client.send(list)));
+      const answers = clients.map((client) => client.answer());
+      await Promise.race(answers);
+      proxy.resume();
+
+      const statuses = (await Promise.all(answers)).map(({ status }) => status).toSorted((a, b) => a - b);
+      expect(statuses).toStrictEqual(numbers(1_500).map((n) => (n < 10 ? 200 : 429)));
+    },
+    60_000,
+  );
 
   it('sends one command per request, and none in an exhausted window', async () => {
     const { url } = await emptyDatabase();
     const [one, other] = [await open(url), await open(url)];
     const limit = { requests: 2, seconds: HOUR };
-    const over = { allowed: false, remaining: 0, resetSeconds: HOUR };
 
     await one.limiter.take('tom', limit);
     await one.limiter.take('tom', limit);
-    for (let n = 0; n < 3; n++) expect(await one.limiter.take('tom', limit)).toStrictEqual(over);
+    for (let n = 0; n < 3; n++) expect(await one.limiter.take('tom', limit)).toStrictEqual(REFUSED);
     // Another limiter asks once, then knows that the window is exhausted.
-    for (let n = 0; n < 3; n++) expect(await other.limiter.take('tom', limit)).toStrictEqual(over);
+    for (let n = 0; n < 3; n++) expect(await other.limiter.take('tom', limit)).toStrictEqual(REFUSED);
 
     expect(one.commands.map(({ commandName }) => commandName)).toStrictEqual([
       'findAndModify',
@@ -94,24 +118,6 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     expect(await limiter.take('tom', limit)).toMatchObject({ allowed: true });
 
     expect(await db.collection('rate_limits').countDocuments()).toBe(1);
-  });
-
-  it('answers one second at least, even if the window ends during the command', async () => {
-    const { url } = await freshDatabase(mongo!);
-    const proxy = await new TcpProxy(addressOf(url)).listen();
-    onTestFinished(() => proxy.close());
-    const { limiter } = await open(throughPort(url, proxy.port));
-    const limit = { requests: 10, seconds: 1 };
-    await limiter.take('tom', limit);
-    await sleep(800);
-
-    const held = proxy.hold('findAndModify');
-    const taking = limiter.take('tom', limit);
-    const release = await held;
-    await sleep(250);
-    release();
-
-    expect(await taking).toMatchObject({ allowed: true, resetSeconds: 1 });
   });
 
   it('stores a count as this document, which expires with its window', async () => {
@@ -214,40 +220,59 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
   });
 
   describe('when MongoDB cannot be reached', () => {
-    const limit = { requests: 10, seconds: HOUR };
-
+    /** A limiter whose first command has arrived. */
     async function proxied() {
       const { url } = await freshDatabase(mongo!);
       const proxy = await new TcpProxy(addressOf(url)).listen();
       onTestFinished(() => proxy.close());
       const opened = await open(throughPort(url, proxy.port));
-      await opened.limiter.take('tom', limit);
-      return { ...opened, proxy };
+      await opened.limiter.take('tom', TEN);
+      return { ...opened, url, proxy };
     }
 
-    it('rejects within half a second: the server is gone', async () => {
+    it('admits at most the limit in each window: the server is gone', async () => {
       const { limiter, proxy } = await proxied();
       await proxy.close();
 
-      const { error, ms } = await failure(() => limiter.take('tom', limit));
+      const { error, ms } = await failure(() => limiter.take('tom', TEN));
 
       expect(error).toBeInstanceOf(StorageUnavailable);
       expect(ms).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+      // Two have been admitted.
+      expect(await burst(limiter, 1_500)).toStrictEqual([0, 8, 1_492]);
+      const short = { requests: 10, seconds: 1 };
+      for (let window = 0; window < 2; window++) {
+        expect(await burst(limiter, 1_500, short)).toStrictEqual([0, 10, 1_490]);
+        await sleep(1_001);
+      }
+    });
+
+    it('admits at most the limit, with what another limiter has admitted: an answer is late', async () => {
+      const { limiter, proxy, url, sent } = await proxied();
+      for (let n = 0; n < 5; n++) await (await open(url)).limiter.take('tom', TEN);
+      expect(await limiter.take('tom', TEN)).toMatchObject({ remaining: 3 });
+      const held = proxy.hold('findAndModify');
+
+      expect(await burst(limiter, 1)).toStrictEqual([0, 1, 0]);
+      // Nothing is sent while an earlier command is still under way.
+      expect(await burst(limiter, 1_500)).toStrictEqual([0, 2, 1_498]);
+      expect(sent('findAndModify')).toBe(3);
+      (await held)();
+      expect(await limiter.take('tom', TEN)).toStrictEqual(REFUSED);
     });
 
     it('rejects within half a second and recovers: the server is frozen', async () => {
       const { limiter, proxy } = await proxied();
       proxy.stall();
 
-      const failing = Array.from({ length: 5 }, () => failure(() => limiter.take('tom', limit)));
+      const failing = numbers(5).map(() => failure(() => limiter.take('tom', TEN)));
       for (const { error, ms } of await Promise.all(failing)) {
         expect(error).toBeInstanceOf(StorageUnavailable);
-        expect(ms).toBeGreaterThan(TIMEOUT_MS - 50);
         expect(ms).toBeLessThan(TIMEOUT_MS + SLACK_MS);
       }
       proxy.resume();
 
-      const take = async () => (await limiter.take('ann', limit)).allowed;
+      const take = async () => (await limiter.take('ann', TEN)).allowed;
       await expect.poll(take, { timeout: 10_000 }).toBe(true);
     });
 
@@ -258,7 +283,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       const take = async () => {
         for (let n = 0; n < 12; n++) {
           if (++taken % 10 === 0) proxy.reset();
-          await limiter.take(`${n}`, limit).catch((error) => reasons.push(error));
+          await limiter.take(`${n}`, TEN).catch((error) => reasons.push(error));
         }
       };
       await Promise.all(Array.from({ length: 40 }, take));
@@ -275,7 +300,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       onTestFinished(() => void process.off('unhandledRejection', note));
       // A closed proxy would make the driver retry and wait for a server.
       proxy.stall();
-      const { error } = await failure(() => limiter.take('tom', limit));
+      const { error } = await failure(() => limiter.take('tom', TEN));
       const failed = once(client, 'commandFailed');
       const closing = client.close();
       // Otherwise the driver waits for the reply to its `endSessions`.
@@ -293,7 +318,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       const { limiter, client } = await proxied();
       await client.close();
 
-      const { error, ms } = await failure(() => limiter.take('tom', limit));
+      const { error, ms } = await failure(() => limiter.take('tom', TEN));
 
       expect(error).toBeInstanceOf(StorageUnavailable);
       expect(ms).toBeLessThan(TIMEOUT_MS);
@@ -313,23 +338,31 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     expect(error).toMatchObject({ cause: expect.any(MongoServerError) });
   });
 
-  it('is unavailable when another schema validates its documents', async () => {
-    const { url, db } = await freshDatabase(mongo!);
-    const { limiter } = await open(url);
-    await db.command({
-      collMod: 'rate_limits',
-      validator: { points: { $lt: 0 } },
-      validationAction: 'error',
-    });
+  it.each([
+    ['in the same window', 'tom', 6],
+    ['in a window that it did not know', 'ann', 7],
+  ])(
+    'counts alone while another schema validates its documents, and goes on from there: %s',
+    async (...row) => {
+      const [, key, left] = row;
+      const { url, db } = await freshDatabase(mongo!);
+      const { limiter } = await open(url);
+      const validate = (validator: Document) => db.command({ collMod: 'rate_limits', validator });
+      await limiter.take('tom', TEN);
+      await validate({ points: { $lt: 0 } });
 
-    const { error } = await failure(() => limiter.take('tom', { requests: 1, seconds: 1 }));
+      const { error } = await failure(() => limiter.take(key, TEN));
 
-    expect(error).toBeInstanceOf(StorageUnavailable);
-    expect(error).toMatchObject({
-      message: expect.stringMatching(/^MongoDB could not count the request: .*Document failed validation/),
-      cause: expect.any(MongoServerError),
-    });
-  });
+      expect(error).toBeInstanceOf(StorageUnavailable);
+      expect(error).toMatchObject({
+        message: expect.stringMatching(/^MongoDB could not count the request: .*Document failed validation/),
+        cause: expect.any(MongoServerError),
+      });
+      expect(await burst(limiter, 2, TEN, key)).toStrictEqual([0, 2, 0]);
+      await validate({});
+      expect(await burst(limiter, 1_500, TEN, key)).toStrictEqual([left, 0, 1_500 - left]);
+    },
+  );
 
   it('does not keep the process alive', async () => {
     const { url } = await emptyDatabase();
@@ -377,6 +410,10 @@ describe('a rate limiter', () => {
     });
   });
 
+  it('answers one second at least, even if the window ends during the command', async () => {
+    expect(await take({ ...counted, leftMs: Long.fromNumber(-1) })).toMatchObject({ resetSeconds: 1 });
+  });
+
   it.each<readonly [string, Document | Error | null, Error]>([
     [
       'has another unique index',
@@ -403,4 +440,16 @@ async function failure(work: () => Promise<unknown>): Promise<{ error: unknown; 
     return { error, ms: performance.now() - start };
   }
   throw new Error('should have failed');
+}
+
+/** How many of so many requests at once are within the limit, cannot be counted, and are refused. */
+async function burst(limiter: RateLimiter, count: number, limit = TEN, key = 'tom') {
+  const outcomes = numbers(count).map(async () =>
+    limiter.take(key, limit).then(
+      ({ allowed }) => (allowed ? 'within' : 'refused'),
+      (error) => (error instanceof StorageUnavailable ? 'uncounted' : String(error)),
+    ),
+  );
+  const kinds = await Promise.all(outcomes);
+  return ['within', 'uncounted', 'refused'].map((kind) => kinds.filter((other) => other === kind).length);
 }

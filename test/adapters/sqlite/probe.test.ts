@@ -1,14 +1,12 @@
 import { DatabaseSync } from 'node:sqlite';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { GuardedWrite } from '../../../src/adapters/sqlite/file/file-guard.ts';
-import { SqliteProbe } from '../../../src/adapters/sqlite/probe.ts';
+import { sqliteProbe } from '../../../src/adapters/sqlite/probe.ts';
 import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 import { commits, newDatabase, otherConnection, unguardedWrite } from '../../support/sqlite.ts';
 
-/** How long the probe reuses an outcome. */
-const REUSE_MS = 1_000;
 /** How long the probe waits for the write lock. */
 const DEADLINE_MS = 1_500;
 
@@ -31,20 +29,6 @@ describe('the probe of a SQLite file', () => {
     expect(db.prepare('SELECT * FROM sqlite_schema').all()).toStrictEqual(schema);
   });
 
-  it('runs at most once a second', async () => {
-    const { file, probe } = await opened();
-    const before = await commits(file);
-
-    await Promise.all(Array.from({ length: 100 }, () => probe.check()));
-    clock.advance(REUSE_MS - 1);
-    for (let n = 0; n < 100; n++) await probe.check();
-    expect(await commits(file)).toBe(before + 1);
-
-    clock.advance(1);
-    await probe.check();
-    expect(await commits(file)).toBe(before + 2);
-  });
-
   it('fails while nothing can be written', async () => {
     const { db, probe } = await opened();
     db.exec('PRAGMA query_only = ON');
@@ -55,7 +39,6 @@ describe('the probe of a SQLite file', () => {
     });
 
     db.exec('PRAGMA query_only = OFF');
-    clock.advance(REUSE_MS);
     expect(await probe.check()).toStrictEqual({ lastId: 0n });
   });
 
@@ -83,13 +66,10 @@ describe('the probe of a SQLite file', () => {
     const checking = probe.check().finally(() => (isSettled = true));
     for (let n = 0; n < 100; n++) await new Promise(setImmediate);
     expect(isSettled).toBe(false);
-    // No second one runs at the same time, not even after a second.
-    clock.advance(REUSE_MS);
-    const again = probe.check();
     const before = await commits(file);
     other.exec('COMMIT');
 
-    expect(await Promise.all([checking, again])).toStrictEqual([{ lastId: 0n }, { lastId: 0n }]);
+    expect(await checking).toStrictEqual({ lastId: 0n });
     expect(await commits(file)).toBe(before + 1);
   });
 
@@ -117,5 +97,5 @@ describe('the probe of a SQLite file', () => {
 
 async function opened(guardedWrite: GuardedWrite = unguardedWrite) {
   const { file, db } = await newDatabase();
-  return { file, db, probe: new SqliteProbe(db, guardedWrite) };
+  return { file, db, probe: sqliteProbe(db, guardedWrite) };
 }

@@ -308,7 +308,8 @@ describe.skipIf(mongo === undefined)(`the metrics of a service with MongoDB${lef
     });
 
     await proxy.close();
-    expect((await ask(`${url}/readyz`)).status).toBe(503);
+    // An outcome is shared for a second.
+    await expect.poll(async () => (await ask(`${url}/readyz`)).status).toBe(503);
     const away = await scrape(metricsUrl);
     expect(away.get('petstore_storage_ready')).toBe(0);
     expect(away.get('petstore_storage_failures_total{operation="check",kind="unavailable"}')).toBeGreaterThan(

@@ -26,7 +26,9 @@ export class Deadline {
   /** @throws {StorageUnavailable} at the deadline, if `work` is still pending */
   async limit<T>(work: Promise<T>): Promise<T> {
     const { promise: timeout, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => reject(this.#timedOut()), this.#atMs - performance.now());
+    // After a pause of this process, timers run before replies are read. The immediate comes after both.
+    const giveUp = () => void setImmediate(() => reject(this.#timedOut()));
+    const timer = setTimeout(giveUp, this.#atMs - performance.now());
     try {
       return await Promise.race([work, timeout]);
     } finally {

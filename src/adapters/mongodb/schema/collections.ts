@@ -30,6 +30,9 @@ export type RateLimitDocument = {
   readonly expire: Date;
 };
 
+/** For a command that is not one of a collection, to which the driver adds nothing. */
+export const DURABLE = { w: 'majority', j: true, wtimeout: WRITE_TIMEOUT_MS } as const;
+
 type VersionDocument = { readonly _id: 'petstore'; readonly version: number };
 
 export const RATE_LIMITS = 'rate_limits';

@@ -2,7 +2,7 @@ import type { Db } from 'mongodb';
 import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
 import { isServerError } from '../connection/server-error-codes.ts';
 import type { CollectionPlan, IndexPlan } from './collection-plans.ts';
-import { petsOf, RATE_LIMITS } from './collections.ts';
+import { DURABLE, petsOf, RATE_LIMITS } from './collections.ts';
 import { type IndexInfo, indexesOf, isPlanned } from './inspect-indexes.ts';
 
 const MAX_ATTEMPTS = 10;
@@ -54,7 +54,8 @@ function isInTheWay(info: IndexInfo, plan: IndexPlan): boolean {
 async function unhideOrDrop(db: Db, collection: string, plan: IndexPlan, info: IndexInfo): Promise<void> {
   const { hidden: _hidden, ...visible } = info;
   if (isPlanned(visible, plan)) {
-    await db.command({ collMod: collection, index: { name: info.name, hidden: false } });
+    const index = { name: info.name, hidden: false };
+    await db.command({ collMod: collection, index, writeConcern: DURABLE });
     return;
   }
   if (info.unique) {

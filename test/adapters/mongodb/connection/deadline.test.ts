@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { MongoNetworkError, MongoServerError } from 'mongodb';
 import { expect, it, vi } from 'vitest';
 import {
@@ -38,6 +39,14 @@ it('ends the call while the work is still pending', async () => {
 
   expect(outcome).toStrictEqual({ status: 'rejected', reason: timedOut(1_000) });
   expect(Math.round(ms)).toBe(1_000);
+});
+
+it('takes what has arrived while the process stood still', async () => {
+  const found = withDeadline(1, () => stat('.'));
+  // The file system answers meanwhile.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+
+  expect((await found).isDirectory()).toBe(true);
 });
 
 it('retries after pauses that grow to half a second, and not after the deadline', async () => {
