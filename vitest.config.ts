@@ -20,6 +20,7 @@ const OVER_TLS = ['test/adapters/http/{server,hardening}/**/*.test.ts', 'test/ad
 export default defineConfig({
   test: {
     globalSetup: ['test/support/mongodb-global-setup.ts'],
+    setupFiles: ['test/support/shared-state.ts'],
     reporters: ['default', './test/support/skipped-reporter.ts'],
     // Many tests wait for processes and sockets, not for a core.
     maxWorkers: Math.max(3, availableParallelism()),

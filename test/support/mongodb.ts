@@ -1,7 +1,8 @@
-import { randomUUID } from 'node:crypto';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Document, MongoClient, MongoServerError } from 'mongodb';
-import { afterDeath } from './after-death.ts';
 import { startMongodProcess } from './mongod-process.ts';
 
 /**
@@ -41,7 +42,6 @@ export type MongoOptions = {
   replicaSet?: boolean;
 };
 
-const DEFAULT_IMAGE = 'mongo:8';
 const PORT = 27017;
 const UNAUTHORIZED = 13;
 
@@ -140,35 +140,20 @@ async function startProcess(args: string[]): Promise<Started> {
 }
 
 async function startContainer(args: string[]): Promise<Started> {
-  const image = process.env['MONGO_IMAGE'] || DEFAULT_IMAGE;
-  // Loaded on demand: it takes half a second.
-  const { GenericContainer, Wait, getContainerRuntimeClient } = await import('testcontainers');
-  await getContainerRuntimeClient().catch((cause: unknown) => {
-    throw new Error('no Docker engine answers', { cause });
-  });
-  const name = `petstore-tests-${randomUUID()}`;
-  // Testcontainers' reaper would do this too, unless it is disabled.
-  const cleanUp = afterDeath(['docker', 'rm', '--force', '--volumes', name]);
-  const container = await new GenericContainer(image)
-    .withName(name)
-    // The official image prepends `mongod` to arguments that begin with a dash.
-    .withCommand([...args, '--wiredTigerCacheSizeGB', '0.25', '--oplogSize', '128'])
-    .withTmpFs({ '/data/db': 'rw' })
-    .withExposedPorts(PORT)
-    // Not @testcontainers/mongodb: its health check needs the mongo shell inside the image.
-    .withWaitStrategy(Wait.forLogMessage('Waiting for connections'))
-    .withStartupTimeout(60_000)
-    .start()
-    .catch((cause: unknown) => {
-      cleanUp.now();
-      throw new Error(`a container of ${image} does not start: ${messageOf(cause)}`, { cause });
-    });
+  // In a session of its own: Ctrl-C in the terminal does not reach it.
+  const program = fork(join(import.meta.dirname, 'mongo-container.ts'), args, { detached: true });
+  const ended = once(program, 'exit');
+  // Its address, what went wrong, or its exit code.
+  const [told] = await Promise.race([once(program, 'message'), ended]);
+  if (typeof told !== 'object') throw new Error(`${told}`);
+  program.unref();
+  program.channel?.unref();
   return {
-    host: container.getHost(),
-    port: container.getMappedPort(PORT),
+    ...told,
     async stop() {
-      await container.stop({ timeout: 0, remove: true, removeVolumes: true });
-      cleanUp.cancel();
+      program.ref();
+      program.disconnect();
+      await ended;
     },
   };
 }

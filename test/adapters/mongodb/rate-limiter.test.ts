@@ -269,10 +269,6 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
 
     it('causes no unhandled rejection when a command fails after the deadline', async () => {
       const { limiter, client, proxy } = await proxied();
-      const unhandled: unknown[] = [];
-      const note = (reason: unknown) => unhandled.push(reason);
-      process.on('unhandledRejection', note);
-      onTestFinished(() => void process.off('unhandledRejection', note));
       // A closed proxy would make the driver retry and wait for a server.
       proxy.stall();
       const { error } = await failure(() => limiter.take('tom', limit));
@@ -282,11 +278,10 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       proxy.resume();
       await closing;
       await failed;
-      // Node reports an unhandled rejection after the turn in which it happens.
-      await sleep(10);
+      // Before the next turn of the event loop, Node reports a rejection that nothing handles, and vitest fails.
+      await new Promise(setImmediate);
 
       expect(error).toBeInstanceOf(StorageUnavailable);
-      expect(unhandled).toStrictEqual([]);
     });
 
     it('rejects at once when the storage is closed', async () => {
