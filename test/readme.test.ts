@@ -86,7 +86,7 @@ describe('README', () => {
   it('takes its tour with MongoDB', MANY_COMMANDS, async ({ skip }) => {
     const mongo = await sharedMongo();
     if (mongo === undefined) {
-      skip('there is no MongoDB');
+      skip('no MongoDB');
       return;
     }
     const [setup] = commands('Storage');
@@ -126,7 +126,7 @@ describe('README', () => {
   it('moves and backs up pets', MANY_COMMANDS, async ({ skip }) => {
     const mongo = await sharedMongo();
     if (mongo === undefined) {
-      skip('there is no MongoDB');
+      skip('no MongoDB');
       return;
     }
     const { url } = await freshDatabase(mongo, { migrated: false });

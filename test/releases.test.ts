@@ -95,7 +95,7 @@ describe('the workflows', () => {
   it('are valid for actionlint', GO_BUILD, async ({ skip }) => {
     const [command, ...args] =
       (await onPath('actionlint')) === undefined ? ['go', 'run', ACTIONLINT] : ['actionlint'];
-    if ((await onPath(command)) === undefined) skip('neither actionlint nor go is on the PATH');
+    if ((await onPath(command)) === undefined) skip('neither actionlint nor go on PATH: install one');
     const found = run(command, [...args, '-version']);
     if ((await found.ended).code !== 0) skip(`actionlint cannot be fetched: ${found.stderr}`);
     const program = run(command, [...args, ...workflows.map(([path]) => path)]);

@@ -92,7 +92,7 @@ function expectToExist(uses: readonly Use[], metrics: Metrics): void {
 /** It replays hours of samples, which takes some 7 s of CPU time. */
 const PROMTOOL = { timeout: 60_000 } as const;
 
-const NO_PROMTOOL = 'there is no promtool, which is in the package prometheus of Debian';
+const NO_PROMTOOL = 'no promtool on PATH: install prometheus';
 
 async function expectToPass(command: string, file: string): Promise<void> {
   const promtool = run('promtool', [...command.split(' '), file]);

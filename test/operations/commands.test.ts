@@ -5,7 +5,8 @@ import { succeeds } from '../support/command.ts';
 import { readDocument } from '../support/document.ts';
 import { onPath } from '../support/mongod-binary.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
-import { sharedMongo, startMongo } from '../support/mongodb.ts';
+import { startMongo } from '../support/mongodb.ts';
+import { leftOut, mongo } from '../support/shared-mongo.ts';
 import { type Program, ROOT } from '../support/process.ts';
 import { bash, blockOf, BLOCKS, installation } from './page.ts';
 
@@ -18,9 +19,6 @@ const IMPORT = ['import', join(ROOT, 'examples/pets.ndjson')];
 
 /** How many ids a restored storage skips. */
 const SKIPPED_IDS = 1e12;
-
-const mongo = await sharedMongo();
-const leftOut = mongo === undefined ? ' (left out: no MongoDB)' : '';
 
 /** Runs commands that must succeed. Resolves with their standard output. */
 async function succeed(
@@ -118,7 +116,7 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
 
   it('dump a replica set and restore it', MANY_COMMANDS, async ({ skip }) => {
     if ((await onPath('mongodump')) === undefined || (await onPath('mongorestore')) === undefined) {
-      skip('mongodump and mongorestore are not on the PATH');
+      skip('no mongodump and mongorestore on PATH: install mongodb-database-tools');
     }
     const directory = await installation();
     const before = await serverOfItsOwn();

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { loadDocsPage } from '../../src/adapters/http/openapi/docs-page.ts';
 import { ask, KEY } from '../support/client.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
-import { sharedMongo } from '../support/mongodb.ts';
+import { mongo } from '../support/shared-mongo.ts';
 import { OtlpReceiver } from '../support/otlp-receiver.ts';
 import { type Program, ROOT, run, SERVICE } from '../support/process.ts';
 import { fileOfVersion1, otherConnection } from '../support/sqlite.ts';
@@ -17,8 +17,6 @@ const DONE = { code: 0, signal: null };
 const PET = '{"name":"Rex","categoryId":-9223372036854775808,"status":"sold"}';
 const STORED = `{"id":1,${PET.slice(1)}`;
 const MIB = 1024 * 1024;
-
-const mongo = await sharedMongo();
 
 type Built = {
   /** The path of the program. */

@@ -17,7 +17,8 @@ import {
   WEAK,
   withOptions,
 } from '../../support/mongo-database.ts';
-import { sharedMongo, startMongo } from '../../support/mongodb.ts';
+import { startMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo as shared } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
@@ -26,10 +27,8 @@ const TIMED_OUT = { code: 64, errmsg: 'waiting for replication timed out' };
 const NOT_WRITABLE_PRIMARY = 10_107;
 const BAD_VALUE = 2;
 
-const none = (await sharedMongo()) === undefined;
-
 // A separate server: some fail points affect all its clients.
-describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' : ''}`, () => {
+describe.skipIf(shared === undefined)(`an insert into MongoDB${leftOut}`, () => {
   let mongo: Awaited<ReturnType<typeof startMongo>>;
   beforeAll(async () => {
     mongo = await startMongo({ setParameters: { enableTestCommands: 1 } });

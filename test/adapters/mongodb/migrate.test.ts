@@ -6,11 +6,10 @@ import { StorageSetupError } from '../../../src/application/ports/storage-errors
 import { newPet } from '../../../src/domain/pet.ts';
 import { failPoint } from '../../support/fail-point.ts';
 import { databasePool, freshDatabase } from '../../support/mongo-database.ts';
-import { sharedMongo, startMongo } from '../../support/mongodb.ts';
+import { startMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
-const mongo = await sharedMongo();
 const emptyDatabase = databasePool(() => mongo!);
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 type Database = Awaited<ReturnType<typeof freshDatabase>>;
 

@@ -12,7 +12,7 @@ import {
   throughPort,
   withOptions,
 } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
@@ -27,9 +27,6 @@ const methods = ['insert', 'findById', 'list'] as const;
 const TIMEOUT_MS = 500;
 /** An allowance for timers and a busy machine. */
 const SLACK_MS = 1_000;
-
-const mongo = await sharedMongo();
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`, () => {
   async function proxied(options: { timeoutMs?: number } = {}) {

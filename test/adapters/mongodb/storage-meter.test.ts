@@ -4,11 +4,9 @@ import { StorageUnavailable } from '../../../src/application/ports/storage-error
 import type { ConnectionEvent, StorageMeter } from '../../../src/application/ports/storage-meter.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { addressOf, freshDatabase, throughPort } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
-const mongo = await sharedMongo();
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 
 class RecordingMeter implements StorageMeter {

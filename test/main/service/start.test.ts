@@ -10,14 +10,11 @@ import { SCOPES } from '../../../src/domain/api-key.ts';
 import { ask, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
 import { refused, succeeds } from '../../support/command.ts';
 import { addressOf, freshDatabase, throughPort } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { type Program, runService } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 import { testDirectory } from '../../support/test-directory.ts';
-
-const mongo = await sharedMongo();
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 const PET = '{"name":"Rex","categoryId":-9223372036854775808,"status":"sold"}';
 const STORED = `{"id":1,${PET.slice(1)}`;

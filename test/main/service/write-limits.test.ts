@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { Answer } from '../../support/answer.ts';
 import { connect, KEY } from '../../support/client.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
 import { OtlpReceiver } from '../../support/otlp-receiver.ts';
 import { run, SERVICE, SERVICE_ENV } from '../../support/process.ts';
@@ -13,7 +13,6 @@ import { testDirectory } from '../../support/test-directory.ts';
 import { PEM_FILES } from '../../support/tls/pem-files.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const mongo = await sharedMongo();
 const DONE = { code: 0, signal: null };
 
 /** The service writes its log at once when so many lines wait. */

@@ -10,10 +10,7 @@ import type { ConnectionEvent } from '../../../../src/application/ports/storage-
 import { failPoint } from '../../../support/fail-point.ts';
 import { addressOf, withOptions } from '../../../support/mongo-database.ts';
 import { type MongodProcess, startMongodProcess } from '../../../support/mongod-process.ts';
-import { sharedMongo } from '../../../support/mongodb.ts';
-
-const mongo = await sharedMongo();
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
+import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 
 /** The line that the operator sees, and how long it took. */
 async function refusal(url: string): Promise<{ line: string; ms: number }> {
