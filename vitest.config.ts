@@ -32,9 +32,9 @@ export default defineConfig({
       { extends: true, test: { name: 'together', include: TOGETHER, isolate: false } },
     ],
     // A test without an assertion proves nothing.
-    expect: { requireAssertions: true },
-    testTimeout: 15_000,
-    // Long enough to start a server in.
-    hookTimeout: 60_000,
+    expect: { requireAssertions: true, poll: { timeout: 120_000 } },
+    // They end what hangs, on the slowest machine. No test has a limit of its own.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
 });

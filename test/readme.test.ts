@@ -8,9 +8,6 @@ import { freshDatabase } from './support/mongo-database.ts';
 import { sharedMongo } from './support/mongodb.ts';
 import { type Program, ROOT, run, SERVICE } from './support/process.ts';
 
-/** Each command starts Node, which takes a second on a busy machine. */
-const MANY_COMMANDS = { timeout: 60_000 } as const;
-
 const readme = await readDocument('README.md');
 const blocks = blocksOf(readme);
 
@@ -83,7 +80,7 @@ describe('README', () => {
     await takeTour(await startForTour({}));
   });
 
-  it('takes its tour with MongoDB', MANY_COMMANDS, async ({ skip }) => {
+  it('takes its tour with MongoDB', async ({ skip }) => {
     const mongo = await sharedMongo();
     if (mongo === undefined) {
       skip('no MongoDB');
@@ -98,7 +95,7 @@ describe('README', () => {
     await takeTour(await startForTour({ DATABASE_URL }));
   });
 
-  it('creates, lists, rotates and revokes keys while the service runs', MANY_COMMANDS, async () => {
+  it('creates, lists, rotates and revokes keys while the service runs', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'petstore-readme-'));
     onTestFinished(() => rm(directory, { recursive: true }));
     const DATABASE_URL = `sqlite:${directory}/petstore.db`;
@@ -123,7 +120,7 @@ describe('README', () => {
     expect(await Promise.all(statuses)).toStrictEqual([401, 200]);
   });
 
-  it('moves and backs up pets', MANY_COMMANDS, async ({ skip }) => {
+  it('moves and backs up pets', async ({ skip }) => {
     const mongo = await sharedMongo();
     if (mongo === undefined) {
       skip('no MongoDB');

@@ -10,119 +10,113 @@ import { type Program, ROOT, run, runService } from '../support/process.ts';
 import { testDirectory } from '../support/test-directory.ts';
 
 const haproxy = await onPath('haproxy');
-/** The tests start processes. */
-const SLOW = { timeout: 60_000 } as const;
 const PET = '{"name":"Rex","categoryId":7}';
 
 const none = haproxy === undefined;
 
-describe.skipIf(none)(
-  `HAProxy${none ? ' (left out: no haproxy on PATH: install haproxy)' : ''}`,
-  SLOW,
-  () => {
-    /** Runs HAProxy with the configuration of `deploy`, but with these addresses and more frequent checks. */
-    async function start(first: string, second: string): Promise<string> {
-      const port = await freePort();
-      const file = join(await testDirectory(), 'haproxy.cfg');
-      const config = await readFile(join(ROOT, 'deploy/haproxy/haproxy.cfg'), 'utf8');
-      const replaced = config
-        .replace('bind :8080', `bind 127.0.0.1:${port}`)
-        .replace('inter 2s', 'inter 100ms')
-        .replace('petstore-1:3000', first)
-        .replace('petstore-2:3000', second);
-      await writeFile(file, replaced);
-      const program = run(haproxy ?? '', ['-f', file]);
-      const url = `http://127.0.0.1:${port}`;
-      const isUp = async () => {
-        if (program.hasEnded) throw new Error(`${program.stdout}${program.stderr}`);
-        return fetch(`${url}/livez`).then(
-          ({ ok }) => ok,
-          () => false,
-        );
-      };
-      await expect.poll(isUp, { timeout: 10_000 }).toBe(true);
-      return url;
+describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : ''}`, () => {
+  /** Runs HAProxy with the configuration of `deploy`, but with these addresses and more frequent checks. */
+  async function start(first: string, second: string): Promise<string> {
+    const port = await freePort();
+    const file = join(await testDirectory(), 'haproxy.cfg');
+    const config = await readFile(join(ROOT, 'deploy/haproxy/haproxy.cfg'), 'utf8');
+    const replaced = config
+      .replace('bind :8080', `bind 127.0.0.1:${port}`)
+      .replace('inter 2s', 'inter 100ms')
+      .replace('petstore-1:3000', first)
+      .replace('petstore-2:3000', second);
+    await writeFile(file, replaced);
+    const program = run(haproxy ?? '', ['-f', file]);
+    const url = `http://127.0.0.1:${port}`;
+    const isUp = async () => {
+      if (program.hasEnded) throw new Error(`${program.stdout}${program.stderr}`);
+      return fetch(`${url}/livez`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    };
+    await expect.poll(isUp).toBe(true);
+    return url;
+  }
+
+  async function service(): Promise<{ readonly program: Program; readonly address: string }> {
+    // Longer than the checks take, as in compose.yaml.
+    const program = runService({ API_KEYS: KEY, TRUST_PROXY: 'true', SHUTDOWN_DELAY: '3s' });
+    return { program, address: new URL(await program.url()).host };
+  }
+
+  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
+
+  it('accepts the configuration without a warning', async () => {
+    const check = run(haproxy ?? '', ['-c', '-f', join(ROOT, 'deploy/haproxy/haproxy.cfg')]);
+    // `docker compose` gives the names.
+    expect(await check.ended, check.stderr).toStrictEqual({ code: 0, signal: null });
+    expect(check.stderr.replaceAll(/^.*could not resolve address.*$/gm, '')).not.toMatch(/WARNING|ALERT/);
+  });
+
+  it('replaces the headers that the service believes', async () => {
+    const { address } = await service();
+    const url = await start(address, address);
+    const spoofed = { ...headers, 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https' };
+    for (let pet = 0; pet < 2; pet++) {
+      await fetch(`${url}/v1/pets`, { method: 'POST', headers: spoofed, body: PET });
     }
+    const answer = await fetch(`${url}/v1/pets?limit=1`, { headers: spoofed });
+    expect(answer.headers.get('link')).toMatch(new RegExp(`^<${RegExp.escape(url)}/v1/pets`));
+  });
 
-    async function service(): Promise<{ readonly program: Program; readonly address: string }> {
-      // Longer than the checks take, as in compose.yaml.
-      const program = runService({ API_KEYS: KEY, TRUST_PROXY: 'true', SHUTDOWN_DELAY: '3s' });
-      return { program, address: new URL(await program.url()).host };
-    }
-
-    const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
-
-    it('accepts the configuration without a warning', async () => {
-      const check = run(haproxy ?? '', ['-c', '-f', join(ROOT, 'deploy/haproxy/haproxy.cfg')]);
-      // `docker compose` gives the names.
-      expect(await check.ended, check.stderr).toStrictEqual({ code: 0, signal: null });
-      expect(check.stderr.replaceAll(/^.*could not resolve address.*$/gm, '')).not.toMatch(/WARNING|ALERT/);
-    });
-
-    it('replaces the headers that the service believes', async () => {
-      const { address } = await service();
-      const url = await start(address, address);
-      const spoofed = { ...headers, 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https' };
-      for (let pet = 0; pet < 2; pet++) {
-        await fetch(`${url}/v1/pets`, { method: 'POST', headers: spoofed, body: PET });
+  it('fails no request when an instance stops', async () => {
+    const [one, other] = [await service(), await service()];
+    const url = await start(one.address, other.address);
+    const { signal, stop } = stopper();
+    const statuses = new Map<number, number>();
+    const clients = Array.from({ length: 4 }, async () => {
+      while (!signal.aborted) {
+        const { status } = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: PET });
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
       }
-      const answer = await fetch(`${url}/v1/pets?limit=1`, { headers: spoofed });
-      expect(answer.headers.get('link')).toMatch(new RegExp(`^<${RegExp.escape(url)}/v1/pets`));
     });
+    await expect.poll(() => statuses.get(201) ?? 0).toBeGreaterThan(50);
+    one.program.signal('SIGTERM');
+    await one.program.ended;
+    const before = statuses.get(201) ?? 0;
+    await expect.poll(() => statuses.get(201) ?? 0).toBeGreaterThan(before + 50);
+    stop();
+    await Promise.all(clients);
+    expect([...statuses.keys()]).toStrictEqual([201]);
+  });
 
-    it('fails no request when an instance stops', async () => {
-      const [one, other] = [await service(), await service()];
-      const url = await start(one.address, other.address);
-      const { signal, stop } = stopper();
-      const statuses = new Map<number, number>();
-      const clients = Array.from({ length: 4 }, async () => {
-        while (!signal.aborted) {
-          const { status } = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: PET });
-          statuses.set(status, (statuses.get(status) ?? 0) + 1);
-        }
-      });
-      await expect.poll(() => statuses.get(201) ?? 0).toBeGreaterThan(50);
-      one.program.signal('SIGTERM');
-      await one.program.ended;
-      const before = statuses.get(201) ?? 0;
-      await expect.poll(() => statuses.get(201) ?? 0, { timeout: 10_000 }).toBeGreaterThan(before + 50);
-      stop();
-      await Promise.all(clients);
-      expect([...statuses.keys()]).toStrictEqual([201]);
+  it('sends no request twice, and answers in the form of the service', async () => {
+    const [one, other] = [await hangingUp(), await hangingUp()];
+    const url = await start(one.address, other.address);
+    const answer = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: PET });
+    expect({
+      status: answer.status,
+      type: answer.headers.get('content-type'),
+      body: await answer.json(),
+    }).toStrictEqual({
+      status: 502,
+      type: 'application/json',
+      body: { code: 'UNAVAILABLE', message: 'the connection to the service was lost', status: 502 },
     });
+    expect(one.posts() + other.posts()).toBe(1);
+  });
 
-    it('sends no request twice, and answers in the form of the service', async () => {
-      const [one, other] = [await hangingUp(), await hangingUp()];
-      const url = await start(one.address, other.address);
-      const answer = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: PET });
-      expect({
-        status: answer.status,
-        type: answer.headers.get('content-type'),
-        body: await answer.json(),
-      }).toStrictEqual({
-        status: 502,
-        type: 'application/json',
-        body: { code: 'UNAVAILABLE', message: 'the connection to the service was lost', status: 502 },
-      });
-      expect(one.posts() + other.posts()).toBe(1);
+  it('answers 503 when no instance is ready', async () => {
+    const one = await hangingUp();
+    const url = await start(one.address, one.address);
+    one.server.close();
+    const ask = () => fetch(`${url}/v1/pets`, { headers });
+    await expect.poll(async () => (await ask()).status).toBe(503);
+    const answer = await ask();
+    expect(answer.headers.get('retry-after')).toBe('1');
+    expect(await answer.json()).toStrictEqual({
+      code: 'UNAVAILABLE',
+      message: 'no instance of the service is ready',
+      status: 503,
     });
-
-    it('answers 503 when no instance is ready', async () => {
-      const one = await hangingUp();
-      const url = await start(one.address, one.address);
-      one.server.close();
-      const ask = () => fetch(`${url}/v1/pets`, { headers });
-      await expect.poll(async () => (await ask()).status).toBe(503);
-      const answer = await ask();
-      expect(answer.headers.get('retry-after')).toBe('1');
-      expect(await answer.json()).toStrictEqual({
-        code: 'UNAVAILABLE',
-        message: 'no instance of the service is ready',
-        status: 503,
-      });
-    });
-  },
-);
+  });
+});
 
 function stopper(): { readonly signal: AbortSignal; readonly stop: () => void } {
   const controller = new AbortController();

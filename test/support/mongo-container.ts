@@ -27,7 +27,7 @@ async function start() {
       .withExposedPorts(PORT)
       // Not @testcontainers/mongodb: its health check needs the mongo shell inside the image.
       .withWaitStrategy(Wait.forLogMessage('Waiting for connections'))
-      .withStartupTimeout(60_000)
+      .withStartupTimeout(120_000)
       .start()
   );
 }

@@ -185,9 +185,9 @@ async function initiate(serverUrl: string, member: string): Promise<void> {
         settings: { electionTimeoutMillis: 1000, heartbeatIntervalMillis: 200 },
       },
     });
-    const deadline = Date.now() + 30_000;
+    const deadline = Date.now() + 120_000;
     while (!(await admin.command({ hello: 1 }))['isWritablePrimary']) {
-      if (Date.now() > deadline) throw new Error('the replica set has no primary after 30 s');
+      if (Date.now() > deadline) throw new Error('the replica set has no primary after 120 s');
       await sleep(20);
     }
   });
@@ -207,7 +207,7 @@ async function hasTestCommands(serverUrl: string): Promise<boolean> {
 type Admin = ReturnType<ReturnType<MongoClient['db']>['admin']>;
 
 async function withAdmin<T>(serverUrl: string, use: (admin: Admin) => Promise<T>): Promise<T> {
-  const client = new MongoClient(serverUrl, { serverSelectionTimeoutMS: 10_000 });
+  const client = new MongoClient(serverUrl, { serverSelectionTimeoutMS: 120_000 });
   try {
     return await use(client.db('admin').admin());
   } finally {

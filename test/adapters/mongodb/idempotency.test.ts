@@ -21,7 +21,7 @@ describe.skipIf(shared === undefined)(`an idempotent insert into MongoDB${leftOu
   let mongo: Awaited<ReturnType<typeof startMongo>>;
   beforeAll(async () => {
     mongo = await startMongo({ setParameters: { enableTestCommands: 1 } });
-  }, 120_000);
+  });
   afterAll(() => mongo?.stop());
 
   it('stores the hashes in the document of the pet', async () => {

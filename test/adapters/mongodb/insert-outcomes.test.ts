@@ -32,7 +32,7 @@ describe.skipIf(shared === undefined)(`an insert into MongoDB${leftOut}`, () => 
   let mongo: Awaited<ReturnType<typeof startMongo>>;
   beforeAll(async () => {
     mongo = await startMongo({ setParameters: { enableTestCommands: 1 } });
-  }, 120_000);
+  });
   afterAll(() => mongo?.stop());
 
   async function proxied(url: string) {
@@ -239,7 +239,7 @@ describe.skipIf(shared === undefined)(`an insert into MongoDB${leftOut}`, () => 
       });
       const release = await holding(proxy, 'insert', () => insertRexes(repository, count));
       // The ids of the others are allocated together, and need a majority too.
-      await expect.poll(() => allocations, { timeout: 10_000 }).toBe(Math.min(count, 2));
+      await expect.poll(() => allocations).toBe(Math.min(count, 2));
       // Freezes the majority commit point: new writes could still be rolled back.
       const moveOn = await failPoint(db, 'disableSnapshotting', 'alwaysOn');
       let settled = false;
@@ -249,9 +249,9 @@ describe.skipIf(shared === undefined)(`an insert into MongoDB${leftOut}`, () => 
       release.go();
 
       // The documents exist, second attempts have found them, and majority reads do not show them yet.
-      await expect.poll(() => sent('insert') >= 3 && sent('find') >= 2, { timeout: 10_000 }).toBe(true);
+      await expect.poll(() => sent('insert') >= 3 && sent('find') >= 2).toBe(true);
       const stored = () => pets.countDocuments({}, { readConcern: { level: 'local' } });
-      await expect.poll(stored, { timeout: 10_000 }).toBe(count);
+      await expect.poll(stored).toBe(count);
       expect(settled).toBe(false);
       await moveOn();
 

@@ -22,8 +22,8 @@ import { TcpProxy } from '../../support/tcp-proxy.ts';
 const run = promisify(execFile);
 
 const TIMEOUT_MS = 500;
-/** An allowance for timers and a busy machine. */
-const SLACK_MS = 1_000;
+const UNAVAILABLE = { kind: 'storage-unavailable' };
+const LATE = { ...UNAVAILABLE, message: `MongoDB did not complete the call within ${TIMEOUT_MS} ms` };
 const HOUR = 3_600;
 
 const mongo = await sharedMongo();
@@ -229,26 +229,19 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       const { limiter, proxy } = await proxied();
       await proxy.close();
 
-      const { error, ms } = await failure(() => limiter.take('tom', limit));
-
-      expect(error).toBeInstanceOf(StorageUnavailable);
-      expect(ms).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+      await expect(limiter.take('tom', limit)).rejects.toMatchObject(LATE);
     });
 
     it('rejects within half a second and recovers: the server is frozen', async () => {
       const { limiter, proxy } = await proxied();
       proxy.stall();
 
-      const failing = Array.from({ length: 5 }, () => failure(() => limiter.take('tom', limit)));
-      for (const { error, ms } of await Promise.all(failing)) {
-        expect(error).toBeInstanceOf(StorageUnavailable);
-        expect(ms).toBeGreaterThan(TIMEOUT_MS - 50);
-        expect(ms).toBeLessThan(TIMEOUT_MS + SLACK_MS);
-      }
+      const taking = Array.from({ length: 5 }, () => limiter.take('tom', limit));
+      await Promise.all(taking.map((take) => expect(take).rejects.toMatchObject(LATE)));
       proxy.resume();
 
       const take = async () => (await limiter.take('ann', limit)).allowed;
-      await expect.poll(take, { timeout: 10_000 }).toBe(true);
+      await expect.poll(take).toBe(true);
     });
 
     it('is unavailable at worst when connections keep being reset', async () => {
@@ -265,13 +258,13 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
 
       expect(reasons.length).toBeGreaterThan(0);
       expect(reasons.filter((error) => !(error instanceof StorageUnavailable))).toStrictEqual([]);
-    }, 60_000);
+    });
 
     it('causes no unhandled rejection when a command fails after the deadline', async () => {
       const { limiter, client, proxy } = await proxied();
       // A closed proxy would make the driver retry and wait for a server.
       proxy.stall();
-      const { error } = await failure(() => limiter.take('tom', limit));
+      await expect(limiter.take('tom', limit)).rejects.toMatchObject(UNAVAILABLE);
       const failed = once(client, 'commandFailed');
       const closing = client.close();
       // Otherwise the driver waits for the reply to its `endSessions`.
@@ -280,18 +273,16 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       await failed;
       // Before the next turn of the event loop, Node reports a rejection that nothing handles, and vitest fails.
       await new Promise(setImmediate);
-
-      expect(error).toBeInstanceOf(StorageUnavailable);
     });
 
     it('rejects at once when the storage is closed', async () => {
       const { limiter, client } = await proxied();
       await client.close();
 
-      const { error, ms } = await failure(() => limiter.take('tom', limit));
-
-      expect(error).toBeInstanceOf(StorageUnavailable);
-      expect(ms).toBeLessThan(TIMEOUT_MS);
+      await expect(limiter.take('tom', limit)).rejects.toMatchObject({
+        ...UNAVAILABLE,
+        message: expect.not.stringContaining('did not complete'),
+      });
     });
   });
 
@@ -302,10 +293,10 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     await db.dropCollection('rate_limits');
     await db.createCollection('rate_limits', { viewOn: 'pets' });
 
-    const { error } = await failure(() => limiter.take('tom', { requests: 1, seconds: 1 }));
-
-    expect(error).toBeInstanceOf(StorageUnavailable);
-    expect(error).toMatchObject({ cause: expect.any(MongoServerError) });
+    await expect(limiter.take('tom', { requests: 1, seconds: 1 })).rejects.toMatchObject({
+      ...UNAVAILABLE,
+      cause: expect.any(MongoServerError),
+    });
   });
 
   it('is unavailable when another schema validates its documents', async () => {
@@ -317,10 +308,8 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       validationAction: 'error',
     });
 
-    const { error } = await failure(() => limiter.take('tom', { requests: 1, seconds: 1 }));
-
-    expect(error).toBeInstanceOf(StorageUnavailable);
-    expect(error).toMatchObject({
+    await expect(limiter.take('tom', { requests: 1, seconds: 1 })).rejects.toMatchObject({
+      ...UNAVAILABLE,
       message: expect.stringMatching(/^MongoDB could not count the request: .*Document failed validation/),
       cause: expect.any(MongoServerError),
     });
@@ -337,10 +326,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     const { stdout } = await run(
       process.execPath,
       ['--input-type=module-typescript', '--eval', program, url],
-      {
-        cwd: ROOT,
-        timeout: 10_000,
-      },
+      { cwd: ROOT },
     );
 
     expect(stdout).toBe('true\nfalse\n');
@@ -389,13 +375,3 @@ describe('a rate limiter', () => {
     await expect(take(answer, counted)).rejects.toThrow(error);
   });
 });
-
-async function failure(work: () => Promise<unknown>): Promise<{ error: unknown; ms: number }> {
-  const start = performance.now();
-  try {
-    await work();
-  } catch (error) {
-    return { error, ms: performance.now() - start };
-  }
-  throw new Error('should have failed');
-}

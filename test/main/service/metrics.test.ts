@@ -159,7 +159,7 @@ describe('the metrics of a service', () => {
     expect(await inFlight()).toBe(2);
 
     aborted.abort();
-    await expect.poll(inFlight, { timeout: 10_000 }).toBe(1);
+    await expect.poll(inFlight).toBe(1);
     expect(nonZero(await scrape(metricsUrl), 'http_request_duration_seconds_count')).toStrictEqual({
       [requests('POST', '/v1/pets', '4xx')]: 1,
     });
@@ -284,7 +284,7 @@ describe.skipIf(mongo === undefined)(`the metrics of a service with MongoDB${lef
     expect(away.get(requests('GET', '/readyz', '5xx'))).toBe(1);
   });
 
-  it('are those of all workers, each with its number', { timeout: 30_000 }, async () => {
+  it('are those of all workers, each with its number', async () => {
     const { url: DATABASE_URL } = await freshDatabase(mongo!);
     const service = runService({ ...ON, API_KEYS: KEY, DATABASE_URL, WORKERS: '2' });
     const url = await service.url();

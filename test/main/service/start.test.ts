@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoArchive } from '../../../src/adapters/mongodb/open.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
@@ -117,8 +117,7 @@ describe('a service with its keys in the storage', () => {
     const { url } = await startService({ API_KEYS: '', DATABASE_URL }, { now, recordUsesEveryMs: 10 });
     expect((await ask(`${url}/v1/pets`, { key: token })).status).toBe(200);
     const used = async () => (await keys.findById(key.id))?.lastUsedAt;
-    await vi.waitUntil(used, { timeout: 5_000 });
-    expect(await used()).toStrictEqual(now());
+    await expect.poll(used).toStrictEqual(now());
   });
 
   it('records it at the latest when it stops', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
 import { problem, success, whole } from '../../../support/answer.ts';
 import { KEY, startApi } from '../../../support/http.ts';
@@ -105,7 +105,7 @@ describe('a client that does not read its answers', () => {
     let requests = 0;
     for (; aborted === undefined; requests++) ({ aborted } = await api.log.record(requests));
     expect(requests).toBeLessThan(400);
-    await vi.waitUntil(async () => (await api.drain(5000)) === 0, { timeout: 10_000 });
+    await expect.poll(() => api.drain(5_000)).toBe(0);
     expect(api.log.records).toHaveLength(requests);
   });
 

@@ -36,7 +36,7 @@ describe.skipIf(shared === undefined)(`an error of MongoDB${leftOut}`, () => {
   let mongo: Awaited<ReturnType<typeof startMongo>>;
   beforeAll(async () => {
     mongo = await startMongo({ setParameters: { enableTestCommands: 1 } });
-  }, 120_000);
+  });
   afterAll(() => mongo?.stop());
 
   it.each([

@@ -263,7 +263,7 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
     await migrating;
     const { close } = await openMongoStorage(url, { autoMigrate: false });
     await close();
-  }, 120_000);
+  });
 });
 
 describe('an index that is being created', () => {
