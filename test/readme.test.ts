@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { describeVariables } from '../src/main/config/variables.ts';
 import { type Block, blocksOf, readDocument } from './support/document.ts';
 import { freshDatabase } from './support/mongo-database.ts';
-import { sharedMongo } from './support/mongodb.ts';
+import { mongo } from './support/shared-mongo.ts';
 import { type Program, ROOT, run, SERVICE } from './support/process.ts';
 
 const readme = await readDocument('README.md');
@@ -81,14 +81,10 @@ describe('README', () => {
   });
 
   it('takes its tour with MongoDB', async ({ skip }) => {
-    const mongo = await sharedMongo();
-    if (mongo === undefined) {
-      skip('no MongoDB');
-      return;
-    }
+    skip(mongo === undefined, 'no MongoDB');
     const [setup] = commands('Storage');
     const [, migrate = '', start = ''] = setup!.text.trim().split('\n');
-    const { url: DATABASE_URL } = await freshDatabase(mongo, { migrated: false });
+    const { url: DATABASE_URL } = await freshDatabase(mongo!, { migrated: false });
     const migration = bash(migrate, { DATABASE_URL });
     expect(await migration.ended).toStrictEqual({ code: 0, signal: null });
     expect(start).toBe('npm start');
@@ -121,12 +117,8 @@ describe('README', () => {
   });
 
   it('moves and backs up pets', async ({ skip }) => {
-    const mongo = await sharedMongo();
-    if (mongo === undefined) {
-      skip('no MongoDB');
-      return;
-    }
-    const { url } = await freshDatabase(mongo, { migrated: false });
+    skip(mongo === undefined, 'no MongoDB');
+    const { url } = await freshDatabase(mongo!, { migrated: false });
     const directory = await mkdtemp(join(tmpdir(), 'petstore-readme-'));
     onTestFinished(() => rm(directory, { recursive: true }));
     const DATABASE_URL = `sqlite:${directory}/petstore.db`;

@@ -1,6 +1,5 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Document, MongoClient, MongoServerError } from 'mongodb';
 import { startMongodProcess } from './mongod-process.ts';
@@ -141,7 +140,7 @@ async function startProcess(args: string[]): Promise<Started> {
 
 async function startContainer(args: string[]): Promise<Started> {
   // In a session of its own: Ctrl-C in the terminal does not reach it.
-  const program = fork(join(import.meta.dirname, 'mongo-container.ts'), args, { detached: true });
+  const program = fork(new URL('./mongo-container.ts', import.meta.url), args, { detached: true });
   const ended = once(program, 'exit');
   // Its address, what went wrong, or its exit code.
   const [told] = await Promise.race([once(program, 'message'), ended]);

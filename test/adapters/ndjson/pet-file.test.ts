@@ -86,10 +86,7 @@ describe('a file of pets', () => {
   });
 
   it('does not stay open when standard input fails', async ({ skip }) => {
-    if (process.platform !== 'linux') {
-      skip('only Linux has /proc');
-      return;
-    }
+    if (process.platform !== 'linux') skip('only Linux has /proc');
     const before = await openFilesIn(tmpdir());
     const failure = new Error('no more input');
     const input = (async function* () {

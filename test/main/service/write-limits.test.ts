@@ -70,10 +70,9 @@ it.for([
     if (process.platform !== 'linux') skip('only Linux has prlimit, which makes a write fail');
     if (store === 'MongoDB' && mongo === undefined) skip('no MongoDB');
     const { service, logged, ask, limitFileSize } = await startAll(await given.url());
-    const ignored = (file: string) => /^SigIgn.*/m.exec(file)?.[0];
-    const bare = run(process.execPath, ['-p', 'fs.readFileSync("/proc/self/status", "utf8")']);
+    const bare = run(process.execPath, ['-p', '/SigIgn.*/.exec(fs.readFileSync("/proc/self/status"))[0]']);
     await bare.ended;
-    expect(ignored(readFileSync(`/proc/${service.pid}/status`, 'utf8'))).toBe(ignored(bare.stdout));
+    expect(readFileSync(`/proc/${service.pid}/status`, 'utf8')).toContain(bare.stdout);
     const createAll = () => Promise.all(numbers(20).map((n) => ask(createOnce(`${n}`))));
     const first = await ask(createOnce('first'));
 
