@@ -37,7 +37,7 @@ try {
   process.send?.({ host: container.getHost(), port: container.getMappedPort(PORT) });
   await parentIsGone;
   await container.stop({ timeout: 0, remove: true, removeVolumes: true });
+  process.exit();
 } catch (error) {
-  process.send?.(error instanceof Error ? error.message : String(error));
-  process.disconnect?.();
+  process.send?.(error instanceof Error ? error.message : String(error), () => process.exit());
 }
