@@ -20,6 +20,7 @@ const OVER_TLS = ['test/adapters/http/{server,hardening}/**/*.test.ts', 'test/ad
 export default defineConfig({
   test: {
     globalSetup: ['test/support/mongodb-global-setup.ts'],
+    setupFiles: ['test/support/shared-state.ts'],
     reporters: ['default', './test/support/skipped-reporter.ts'],
     // Many tests wait for processes and sockets, not for a core.
     maxWorkers: Math.max(3, availableParallelism()),
@@ -31,9 +32,9 @@ export default defineConfig({
       { extends: true, test: { name: 'together', include: TOGETHER, isolate: false } },
     ],
     // A test without an assertion proves nothing.
-    expect: { requireAssertions: true },
-    testTimeout: 15_000,
-    // Long enough to start a server in.
-    hookTimeout: 60_000,
+    expect: { requireAssertions: true, poll: { timeout: 120_000 } },
+    // They end what hangs, on the slowest machine. No test has a limit of its own.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
 });

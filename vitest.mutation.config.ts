@@ -11,8 +11,9 @@ export default defineConfig({
       : [],
     include: tests,
     isolate: false,
-    expect: { requireAssertions: true },
-    testTimeout: 15_000,
+    // A mutant that hangs is dead after a minute.
+    expect: { requireAssertions: true, poll: { timeout: 50_000 } },
+    testTimeout: 60_000,
     hookTimeout: 60_000,
   },
 });

@@ -214,7 +214,7 @@ test('importing a module opens nothing, listens to nothing and prints nothing', 
     console.log(JSON.stringify(before), JSON.stringify(state()));
   `;
   // Ends by itself, or is killed and rejects.
-  const node = run(process.execPath, ['--input-type=module', '--eval', script], { timeout: 10_000 });
+  const node = run(process.execPath, ['--input-type=module', '--eval', script]);
   const { stdout, stderr } = await node;
   const [before, after] = stdout.trimEnd().split(' ');
   expect(after).toBe(before);

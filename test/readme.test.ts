@@ -5,11 +5,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { describeVariables } from '../src/main/config/variables.ts';
 import { type Block, blocksOf, readDocument } from './support/document.ts';
 import { freshDatabase } from './support/mongo-database.ts';
-import { sharedMongo } from './support/mongodb.ts';
+import { mongo } from './support/shared-mongo.ts';
 import { type Program, ROOT, run, SERVICE } from './support/process.ts';
-
-/** Each command starts Node, which takes a second on a busy machine. */
-const MANY_COMMANDS = { timeout: 60_000 } as const;
 
 const readme = await readDocument('README.md');
 const blocks = blocksOf(readme);
@@ -83,22 +80,18 @@ describe('README', () => {
     await takeTour(await startForTour({}));
   });
 
-  it('takes its tour with MongoDB', MANY_COMMANDS, async ({ skip }) => {
-    const mongo = await sharedMongo();
-    if (mongo === undefined) {
-      skip('there is no MongoDB');
-      return;
-    }
+  it('takes its tour with MongoDB', async ({ skip }) => {
+    skip(mongo === undefined, 'no MongoDB');
     const [setup] = commands('Storage');
     const [, migrate = '', start = ''] = setup!.text.trim().split('\n');
-    const { url: DATABASE_URL } = await freshDatabase(mongo, { migrated: false });
+    const { url: DATABASE_URL } = await freshDatabase(mongo!, { migrated: false });
     const migration = bash(migrate, { DATABASE_URL });
     expect(await migration.ended).toStrictEqual({ code: 0, signal: null });
     expect(start).toBe('npm start');
     await takeTour(await startForTour({ DATABASE_URL }));
   });
 
-  it('creates, lists, rotates and revokes keys while the service runs', MANY_COMMANDS, async () => {
+  it('creates, lists, rotates and revokes keys while the service runs', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'petstore-readme-'));
     onTestFinished(() => rm(directory, { recursive: true }));
     const DATABASE_URL = `sqlite:${directory}/petstore.db`;
@@ -123,13 +116,9 @@ describe('README', () => {
     expect(await Promise.all(statuses)).toStrictEqual([401, 200]);
   });
 
-  it('moves and backs up pets', MANY_COMMANDS, async ({ skip }) => {
-    const mongo = await sharedMongo();
-    if (mongo === undefined) {
-      skip('there is no MongoDB');
-      return;
-    }
-    const { url } = await freshDatabase(mongo, { migrated: false });
+  it('moves and backs up pets', async ({ skip }) => {
+    skip(mongo === undefined, 'no MongoDB');
+    const { url } = await freshDatabase(mongo!, { migrated: false });
     const directory = await mkdtemp(join(tmpdir(), 'petstore-readme-'));
     onTestFinished(() => rm(directory, { recursive: true }));
     const DATABASE_URL = `sqlite:${directory}/petstore.db`;

@@ -25,11 +25,9 @@ import { aKey, at } from '../support/api-keys.ts';
 import { idempotencyFor } from '../support/archived-pets.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { databasePool, freshDatabase } from '../support/mongo-database.ts';
-import { sharedMongo } from '../support/mongodb.ts';
+import { leftOut, mongo } from '../support/shared-mongo.ts';
 
-const mongo = await sharedMongo();
 const emptyDatabase = databasePool(() => mongo!);
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 const MISSING = Symbol('missing');
 

@@ -70,7 +70,7 @@ describe('compose.yaml', () => {
 
   it('is valid for docker compose', async (context) => {
     const version = await docker('compose', 'version').catch(() => undefined);
-    context.skip(version === undefined, 'docker compose is not installed');
+    context.skip(version === undefined, 'no docker compose: install its plugin');
     const config = await docker('compose', '--file', FILE, 'config', '--services');
     expect(config.split('\n').toSorted()).toStrictEqual(Object.keys(services).toSorted());
   });

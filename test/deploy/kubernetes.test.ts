@@ -32,7 +32,7 @@ const kustomize = await onPath('kustomize');
 const build = kubectl === undefined ? kustomize && [kustomize, 'build'] : [kubectl, 'kustomize'];
 
 describe.skipIf(build === undefined)(
-  `the Kubernetes manifests${build === undefined ? ' (left out: neither kubectl nor kustomize on PATH)' : ''}`,
+  `the Kubernetes manifests${build === undefined ? ' (left out: neither kubectl nor kustomize on PATH: install one)' : ''}`,
   () => {
     const overlays = new Map<string, readonly Manifest[]>();
     let schemas: Schemas;

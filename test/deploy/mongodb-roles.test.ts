@@ -22,8 +22,6 @@ const PASSWORDS = { ROOT_PASSWORD: 'root-1', SERVICE_PASSWORD: 'service-1', MIGR
 const MEMBERS = 3;
 /** By default the drop of a database waits up to 100 ms for the journal. */
 const FAST = ['--journalCommitInterval', '5'];
-/** The tests start processes, and try out each privilege. */
-const SLOW = { timeout: 60_000 } as const;
 
 /** Runs a script of `deploy/mongodb` and returns what it prints. */
 async function mongosh(uri: string, script: string, env: Record<string, string>): Promise<string> {
@@ -37,235 +35,225 @@ async function mongosh(uri: string, script: string, env: Record<string, string>)
 // Only a mongod process can be started with a key file.
 const none = (await sharedMongo())?.kind !== 'process';
 
-describe.skipIf(none)(
-  `the scripts of deploy/mongodb${none ? ' (left out: no mongod process)' : ''}`,
-  SLOW,
-  () => {
-    const owned = new AsyncDisposableStack();
-    const members: RunningMongod[] = [];
-    let root: MongoClient;
+describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mongod process)' : ''}`, () => {
+  const owned = new AsyncDisposableStack();
+  const members: RunningMongod[] = [];
+  let root: MongoClient;
 
-    const address = () => members.map(({ port }) => `127.0.0.1:${port}`).join(',');
-    const firstMember = () => `mongodb://127.0.0.1:${members[0]?.port}/?directConnection=true`;
-    const rootUrl = () => `mongodb://root:root-1@${address()}/?replicaSet=petstore`;
-    const serviceUrl = (password = 'service-1') => {
-      return `mongodb://petstore:${password}@${address()}/${DATABASE}?replicaSet=petstore`;
-    };
-    const migratorUrl = () => {
-      return `mongodb://petstore-migrator:migrator-1@${address()}/${DATABASE}?replicaSet=petstore`;
-    };
-    const createRoles = (env: Record<string, string> = {}) => {
-      return mongosh(rootUrl(), 'create-roles.js', { ...PASSWORDS, ...env });
-    };
-    const emptyDatabase = () => root.db(DATABASE).dropDatabase();
+  const address = () => members.map(({ port }) => `127.0.0.1:${port}`).join(',');
+  const firstMember = () => `mongodb://127.0.0.1:${members[0]?.port}/?directConnection=true`;
+  const rootUrl = () => `mongodb://root:root-1@${address()}/?replicaSet=petstore`;
+  const serviceUrl = (password = 'service-1') => {
+    return `mongodb://petstore:${password}@${address()}/${DATABASE}?replicaSet=petstore`;
+  };
+  const migratorUrl = () => {
+    return `mongodb://petstore-migrator:migrator-1@${address()}/${DATABASE}?replicaSet=petstore`;
+  };
+  const createRoles = (env: Record<string, string> = {}) => {
+    return mongosh(rootUrl(), 'create-roles.js', { ...PASSWORDS, ...env });
+  };
+  const emptyDatabase = () => root.db(DATABASE).dropDatabase();
 
-    beforeAll(async () => {
-      const directories: string[] = [];
-      for (let index = 0; index < MEMBERS; index++) {
-        const { path } = owned.use(await temporaryDirectory('mongod', { inMemory: true }));
-        directories.push(path);
-      }
-      await Promise.all(
-        directories.map(async (directory, index) => {
-          // Every member needs the same key, and mongod refuses a file that others can read.
-          const keyFile = join(directory, 'keyfile');
-          await writeFile(keyFile, KEY_FILE, { mode: 0o400 });
-          const mongod = await runMongod({
-            directory,
-            args: ['--replSet', 'petstore', '--keyFile', keyFile, ...FAST],
-          });
-          owned.defer(mongod.kill);
-          members[index] = mongod;
-        }),
-      );
-    });
-    afterAll(() => owned.disposeAsync());
-
-    it('make a replica set with its first user, and can be repeated', async () => {
-      const env = { ...PASSWORDS, REPLICA_SET: 'petstore', MEMBERS: address() };
-      const [, second, third] = address().split(',');
-      const done = `the replica set petstore has the members ${address()}\n`;
-      const printed = `created the user root\nadded ${second}\nadded ${third}\n${done}`;
-      expect(await mongosh(firstMember(), 'initiate-replica-set.js', env)).toBe(printed);
-      expect(await mongosh(firstMember(), 'initiate-replica-set.js', env)).toBe(done);
-
-      root = owned.use(await new MongoClient(rootUrl()).connect());
-      const { members: states } = await root.db('admin').command({ replSetGetStatus: 1 });
-      expect(states).toHaveLength(MEMBERS);
-      await expect(new MongoClient(firstMember()).db('admin').command({ listDatabases: 1 })).rejects.toThrow(
-        'requires authentication',
-      );
-    });
-
-    it('make the roles and users, and a repetition changes passwords and repairs privileges', async () => {
-      const printed =
-        'the user petstore of the database petstore has the role petstoreService\n' +
-        'the user petstore-migrator of the database petstore has the role petstoreMigrator\n';
-      expect(await createRoles({ SERVICE_PASSWORD: 'service-0' })).toBe(printed);
-      const db = root.db(DATABASE);
-      const before = await db.command({ rolesInfo: 1, showPrivileges: true });
-      await db.command({ updateRole: 'petstoreService', privileges: [], roles: [] });
-
-      expect(await createRoles()).toBe(printed);
-      expect((await db.command({ rolesInfo: 1, showPrivileges: true }))['roles']).toStrictEqual(
-        before['roles'],
-      );
-      await expect(new MongoClient(serviceUrl('service-0')).connect()).rejects.toThrow(
-        'Authentication failed',
-      );
-      await new MongoClient(serviceUrl()).connect().then((client) => client.close());
-    });
-
-    it('say which variable is missing', async () => {
-      await expect(createRoles({ SERVICE_PASSWORD: '' })).rejects.toThrow(
-        'set SERVICE_PASSWORD and MIGRATOR_PASSWORD',
-      );
-      await expect(mongosh(firstMember(), 'initiate-replica-set.js', PASSWORDS)).rejects.toThrow(
-        'set REPLICA_SET, MEMBERS and ROOT_PASSWORD',
-      );
-    });
-
-    it('give the service and its commands what they need', async () => {
-      await emptyDatabase();
-      await succeeds(['migrate'], { DATABASE_URL: migratorUrl() });
-      const env = { DATABASE_URL: serviceUrl() };
-      const service = await startService({ ...env, RATE_LIMIT: '1000/60s' });
-
-      const key = (await succeeds(['keys', 'create', '--label', 'till'], env)).stdout.trim();
-      const added = { key, body: '{"name":"Rex","categoryId":7}', headers: { 'idempotency-key': 'once' } };
-      const rex = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
-      expect(await ask(`${service.url}/v1/pets`, added)).toMatchObject({ status: 201, body: rex });
-      expect(await ask(`${service.url}/v1/pets`, added)).toMatchObject({
-        status: 201,
-        body: rex,
-        headers: { 'idempotent-replayed': 'true', ratelimit: '"key";r=998;t=60' },
-      });
-      expect(await ask(`${service.url}/v1/pets`, { key })).toMatchObject({ status: 200, body: `[${rex}]` });
-      expect(await ask(`${service.url}/v1/pets/1`, { key })).toMatchObject({ status: 200, body: rex });
-      expect(await ask(`${service.url}/readyz`)).toMatchObject({ status: 200 });
-
-      const [, id = ''] = key.split('_');
-      await succeeds(['keys', 'rotate', id, '--overlap', '0s'], env);
-      await succeeds(['keys', 'revoke', id], env);
-      await succeeds(['keys', 'list'], env);
-      const file = join(await testDirectory(), 'pets.ndjson');
-      await succeeds(['export', file], env);
-      expect(await readFile(file, 'utf8')).toContain('"name":"Rex"');
-      await writeFile(file, '{"id":10,"name":"Mitzi","categoryId":3,"status":"sold"}\n');
-      await succeeds(['import', file], env);
-      expect(await ask(`${service.url}/v1/pets`, { body: '{"name":"Tom","categoryId":1}' })).toMatchObject({
-        status: 201,
-        body: '{"id":11,"name":"Tom","categoryId":1,"status":"available"}',
-      });
-      await service.stop();
-      expect(service.log.filter(({ level }) => Number(level) > INFO)).toStrictEqual([]);
-    });
-
-    it('let the service neither remove nor change a pet, nor make a schema', async () => {
-      await refused(['migrate'], /not authorized on petstore to execute command/, {
-        env: { DATABASE_URL: serviceUrl() },
-      });
-      const client = await new MongoClient(serviceUrl()).connect();
-      onTestFinished(() => client.close());
-      const pets = client.db().collection('pets');
-      const forbidden = [
-        pets.deleteMany({}),
-        pets.updateMany({}, { $set: { status: 'sold' } }),
-        pets.drop(),
-        client.db().command({ dropIndexes: 'pets', index: '*' }),
-        pets.createIndex({ name: 1 }, {}, {}),
-        client.db().collection('api_keys').deleteMany({}),
-        client
-          .db()
-          .collection('schema')
-          .updateOne({}, { $set: { version: 9 } }),
-        client.db().dropDatabase(),
-        client.db().createCollection('others'),
-        client.db('others').collection('pets').findOne(),
-        client.db('admin').command({ shutdown: 1 }),
-      ];
-      for (const outcome of await Promise.allSettled(forbidden)) {
-        expect(outcome).toMatchObject({ status: 'rejected', reason: { code: UNAUTHORIZED } });
-      }
-    });
-
-    it('let the migrator neither add a pet nor remove one', async () => {
-      const client = await new MongoClient(migratorUrl()).connect();
-      onTestFinished(() => client.close());
-      const pets = client.db().collection('pets');
-      for (const outcome of await Promise.allSettled([
-        pets.insertOne({}),
-        pets.deleteMany({}),
-        pets.drop(),
-      ])) {
-        expect(outcome).toMatchObject({ status: 'rejected', reason: { code: UNAUTHORIZED } });
-      }
-    });
-
-    it.each([
-      { role: 'petstoreService', use: useEveryPrivilegeOfTheService },
-      { role: 'petstoreMigrator', use: useEveryPrivilegeOfTheMigrator },
-    ])('give the role $role no privilege that it does not need', async ({ role, use }) => {
-      const db = root.db(DATABASE);
-      const { roles } = await db.command({ rolesInfo: role, showPrivileges: true });
-      const privileges: readonly Privilege[] = roles[0].privileges;
-      onTestFinished(async () => void (await createRoles()));
-      await use();
-
-      const unneeded: string[] = [];
-      for (const { resource, actions } of privileges) {
-        for (const action of actions) {
-          const others = privileges.filter(
-            (privilege) => privilege.resource.collection !== resource.collection,
-          );
-          const rest = actions.filter((other) => other !== action);
-          // A privilege without actions is not allowed.
-          const fewer = rest.length === 0 ? others : [...others, { resource, actions: rest }];
-          await db.command({ updateRole: role, privileges: fewer });
-          await use().then(
-            () => unneeded.push(`${action} on ${resource.collection}`),
-            (error: Error) => {
-              if (!error.message.includes('not authorized on petstore to execute command')) throw error;
-            },
-          );
-        }
-      }
-      expect(unneeded).toStrictEqual([]);
-    });
-
-    async function useEveryPrivilegeOfTheService(): Promise<void> {
-      await emptyDatabase();
-      await migrate(rootUrl().replace('/?', `/${DATABASE}?authSource=admin&`));
-      await using opened = new AsyncDisposableStack();
-      const storage = await openMongoStorage(serviceUrl(), { autoMigrate: false });
-      opened.defer(storage.close);
-      // The allocation makes it again, which is the only insert into the collection.
-      await root.db(DATABASE).collection('counters').deleteMany({});
-      await storage.pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
-      await storage.pets.list({ limit: 10 });
-      await storage.keys.insert(aKey());
-      await storage.keys.recordUse(new Map([[aKey().id, at(1)]]));
-      await storage.limiter.take('tom', { requests: 1, seconds: 60 });
-      await storage.probe.check();
-      const commandLine = await openMongoArchive(serviceUrl());
-      opened.defer(() => commandLine.close());
-      await commandLine.keys.revoke(aKey().id, at(2));
+  beforeAll(async () => {
+    const directories: string[] = [];
+    for (let index = 0; index < MEMBERS; index++) {
+      const { path } = owned.use(await temporaryDirectory('mongod', { inMemory: true }));
+      directories.push(path);
     }
+    await Promise.all(
+      directories.map(async (directory, index) => {
+        // Every member needs the same key, and mongod refuses a file that others can read.
+        const keyFile = join(directory, 'keyfile');
+        await writeFile(keyFile, KEY_FILE, { mode: 0o400 });
+        const mongod = await runMongod({
+          directory,
+          args: ['--replSet', 'petstore', '--keyFile', keyFile, ...FAST],
+        });
+        owned.defer(mongod.kill);
+        members[index] = mongod;
+      }),
+    );
+  });
+  afterAll(() => owned.disposeAsync());
 
-    async function useEveryPrivilegeOfTheMigrator(): Promise<void> {
-      await emptyDatabase();
-      await migrate(migratorUrl());
-      const db = root.db(DATABASE);
-      await db.collection('pets').dropIndex('status_1__id_1');
-      await db.collection('pets').createIndex({ status: 1 }, { name: 'status_1__id_1' }, {});
-      await db.collection('rate_limits').dropIndexes();
-      await db.collection('rate_limits').createIndex({ expire: 1 }, { name: 'expire_-1' }, {});
-      const count = { key: 'tom', points: 1, expire: new Date() };
-      await db.collection('rate_limits').insertMany([count, { ...count }]);
-      await migrate(migratorUrl());
+  it('make a replica set with its first user, and can be repeated', async () => {
+    const env = { ...PASSWORDS, REPLICA_SET: 'petstore', MEMBERS: address() };
+    const [, second, third] = address().split(',');
+    const done = `the replica set petstore has the members ${address()}\n`;
+    const printed = `created the user root\nadded ${second}\nadded ${third}\n${done}`;
+    expect(await mongosh(firstMember(), 'initiate-replica-set.js', env)).toBe(printed);
+    expect(await mongosh(firstMember(), 'initiate-replica-set.js', env)).toBe(done);
+
+    root = owned.use(await new MongoClient(rootUrl()).connect());
+    const { members: states } = await root.db('admin').command({ replSetGetStatus: 1 });
+    expect(states).toHaveLength(MEMBERS);
+    await expect(new MongoClient(firstMember()).db('admin').command({ listDatabases: 1 })).rejects.toThrow(
+      'requires authentication',
+    );
+  });
+
+  it('make the roles and users, and a repetition changes passwords and repairs privileges', async () => {
+    const printed =
+      'the user petstore of the database petstore has the role petstoreService\n' +
+      'the user petstore-migrator of the database petstore has the role petstoreMigrator\n';
+    expect(await createRoles({ SERVICE_PASSWORD: 'service-0' })).toBe(printed);
+    const db = root.db(DATABASE);
+    const before = await db.command({ rolesInfo: 1, showPrivileges: true });
+    await db.command({ updateRole: 'petstoreService', privileges: [], roles: [] });
+
+    expect(await createRoles()).toBe(printed);
+    expect((await db.command({ rolesInfo: 1, showPrivileges: true }))['roles']).toStrictEqual(
+      before['roles'],
+    );
+    await expect(new MongoClient(serviceUrl('service-0')).connect()).rejects.toThrow('Authentication failed');
+    await new MongoClient(serviceUrl()).connect().then((client) => client.close());
+  });
+
+  it('say which variable is missing', async () => {
+    await expect(createRoles({ SERVICE_PASSWORD: '' })).rejects.toThrow(
+      'set SERVICE_PASSWORD and MIGRATOR_PASSWORD',
+    );
+    await expect(mongosh(firstMember(), 'initiate-replica-set.js', PASSWORDS)).rejects.toThrow(
+      'set REPLICA_SET, MEMBERS and ROOT_PASSWORD',
+    );
+  });
+
+  it('give the service and its commands what they need', async () => {
+    await emptyDatabase();
+    await succeeds(['migrate'], { DATABASE_URL: migratorUrl() });
+    const env = { DATABASE_URL: serviceUrl() };
+    const service = await startService({ ...env, RATE_LIMIT: '1000/60s' });
+
+    const key = (await succeeds(['keys', 'create', '--label', 'till'], env)).stdout.trim();
+    const added = { key, body: '{"name":"Rex","categoryId":7}', headers: { 'idempotency-key': 'once' } };
+    const rex = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
+    expect(await ask(`${service.url}/v1/pets`, added)).toMatchObject({ status: 201, body: rex });
+    expect(await ask(`${service.url}/v1/pets`, added)).toMatchObject({
+      status: 201,
+      body: rex,
+      headers: { 'idempotent-replayed': 'true', ratelimit: '"key";r=998;t=60' },
+    });
+    expect(await ask(`${service.url}/v1/pets`, { key })).toMatchObject({ status: 200, body: `[${rex}]` });
+    expect(await ask(`${service.url}/v1/pets/1`, { key })).toMatchObject({ status: 200, body: rex });
+    expect(await ask(`${service.url}/readyz`)).toMatchObject({ status: 200 });
+
+    const [, id = ''] = key.split('_');
+    await succeeds(['keys', 'rotate', id, '--overlap', '0s'], env);
+    await succeeds(['keys', 'revoke', id], env);
+    await succeeds(['keys', 'list'], env);
+    const file = join(await testDirectory(), 'pets.ndjson');
+    await succeeds(['export', file], env);
+    expect(await readFile(file, 'utf8')).toContain('"name":"Rex"');
+    await writeFile(file, '{"id":10,"name":"Mitzi","categoryId":3,"status":"sold"}\n');
+    await succeeds(['import', file], env);
+    expect(await ask(`${service.url}/v1/pets`, { body: '{"name":"Tom","categoryId":1}' })).toMatchObject({
+      status: 201,
+      body: '{"id":11,"name":"Tom","categoryId":1,"status":"available"}',
+    });
+    await service.stop();
+    expect(service.log.filter(({ level }) => Number(level) > INFO)).toStrictEqual([]);
+  });
+
+  it('let the service neither remove nor change a pet, nor make a schema', async () => {
+    await refused(['migrate'], /not authorized on petstore to execute command/, {
+      env: { DATABASE_URL: serviceUrl() },
+    });
+    const client = await new MongoClient(serviceUrl()).connect();
+    onTestFinished(() => client.close());
+    const pets = client.db().collection('pets');
+    const forbidden = [
+      pets.deleteMany({}),
+      pets.updateMany({}, { $set: { status: 'sold' } }),
+      pets.drop(),
+      client.db().command({ dropIndexes: 'pets', index: '*' }),
+      pets.createIndex({ name: 1 }, {}, {}),
+      client.db().collection('api_keys').deleteMany({}),
+      client
+        .db()
+        .collection('schema')
+        .updateOne({}, { $set: { version: 9 } }),
+      client.db().dropDatabase(),
+      client.db().createCollection('others'),
+      client.db('others').collection('pets').findOne(),
+      client.db('admin').command({ shutdown: 1 }),
+    ];
+    for (const outcome of await Promise.allSettled(forbidden)) {
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { code: UNAUTHORIZED } });
     }
-  },
-);
+  });
+
+  it('let the migrator neither add a pet nor remove one', async () => {
+    const client = await new MongoClient(migratorUrl()).connect();
+    onTestFinished(() => client.close());
+    const pets = client.db().collection('pets');
+    for (const outcome of await Promise.allSettled([pets.insertOne({}), pets.deleteMany({}), pets.drop()])) {
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { code: UNAUTHORIZED } });
+    }
+  });
+
+  it.each([
+    { role: 'petstoreService', use: useEveryPrivilegeOfTheService },
+    { role: 'petstoreMigrator', use: useEveryPrivilegeOfTheMigrator },
+  ])('give the role $role no privilege that it does not need', async ({ role, use }) => {
+    const db = root.db(DATABASE);
+    const { roles } = await db.command({ rolesInfo: role, showPrivileges: true });
+    const privileges: readonly Privilege[] = roles[0].privileges;
+    onTestFinished(async () => void (await createRoles()));
+    await use();
+
+    const unneeded: string[] = [];
+    for (const { resource, actions } of privileges) {
+      for (const action of actions) {
+        const others = privileges.filter(
+          (privilege) => privilege.resource.collection !== resource.collection,
+        );
+        const rest = actions.filter((other) => other !== action);
+        // A privilege without actions is not allowed.
+        const fewer = rest.length === 0 ? others : [...others, { resource, actions: rest }];
+        await db.command({ updateRole: role, privileges: fewer });
+        await use().then(
+          () => unneeded.push(`${action} on ${resource.collection}`),
+          (error: Error) => {
+            if (!error.message.includes('not authorized on petstore to execute command')) throw error;
+          },
+        );
+      }
+    }
+    expect(unneeded).toStrictEqual([]);
+  });
+
+  async function useEveryPrivilegeOfTheService(): Promise<void> {
+    await emptyDatabase();
+    await migrate(rootUrl().replace('/?', `/${DATABASE}?authSource=admin&`));
+    await using opened = new AsyncDisposableStack();
+    const storage = await openMongoStorage(serviceUrl(), { autoMigrate: false });
+    opened.defer(storage.close);
+    // The allocation makes it again, which is the only insert into the collection.
+    await root.db(DATABASE).collection('counters').deleteMany({});
+    await storage.pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
+    await storage.pets.list({ limit: 10 });
+    await storage.keys.insert(aKey());
+    await storage.keys.recordUse(new Map([[aKey().id, at(1)]]));
+    await storage.limiter.take('tom', { requests: 1, seconds: 60 });
+    await storage.probe.check();
+    const commandLine = await openMongoArchive(serviceUrl());
+    opened.defer(() => commandLine.close());
+    await commandLine.keys.revoke(aKey().id, at(2));
+  }
+
+  async function useEveryPrivilegeOfTheMigrator(): Promise<void> {
+    await emptyDatabase();
+    await migrate(migratorUrl());
+    const db = root.db(DATABASE);
+    await db.collection('pets').dropIndex('status_1__id_1');
+    await db.collection('pets').createIndex({ status: 1 }, { name: 'status_1__id_1' }, {});
+    await db.collection('rate_limits').dropIndexes();
+    await db.collection('rate_limits').createIndex({ expire: 1 }, { name: 'expire_-1' }, {});
+    const count = { key: 'tom', points: 1, expire: new Date() };
+    await db.collection('rate_limits').insertMany([count, { ...count }]);
+    await migrate(migratorUrl());
+  }
+});
 
 type Privilege = {
   readonly resource: { readonly db: string; readonly collection: string };

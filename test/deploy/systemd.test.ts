@@ -34,31 +34,37 @@ async function analyze(...args: readonly string[]): Promise<string> {
   return stdout + stderr;
 }
 
-describe.skipIf(!hasAnalyze)(`the systemd unit${hasAnalyze ? '' : ' (left out: no systemd-analyze)'}`, () => {
-  it('is valid', async () => {
-    expect(await analyze('verify', '--man=no', await installed())).toBe('');
-  });
+describe.skipIf(!hasAnalyze)(
+  `the systemd unit${hasAnalyze ? '' : ' (left out: no systemd-analyze: install systemd)'}`,
+  () => {
+    it('is valid', async () => {
+      expect(await analyze('verify', '--man=no', await installed())).toBe('');
+    });
 
-  it('is hardened', async () => {
-    const report = await analyze('security', '--offline=true', await installed());
-    const exposure = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(report)?.[1]);
-    expect(exposure, report).toBeLessThanOrEqual(MAX_EXPOSURE);
-  });
-});
+    it('is hardened', async () => {
+      const report = await analyze('security', '--offline=true', await installed());
+      const exposure = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(report)?.[1]);
+      expect(exposure, report).toBeLessThanOrEqual(MAX_EXPOSURE);
+    });
+  },
+);
 
-describe.skipIf(!hasCurl)(`the start of the systemd unit${hasCurl ? '' : ' (left out: no curl)'}`, () => {
-  it('is complete when /readyz answers 200', async () => {
-    const [, command = ''] = /^ExecStartPost=(.*)$/m.exec(unit) ?? [];
-    const PORT = `${await freePort()}`;
-    // As systemd replaces the variables: from its environment, each one argument.
-    const waiting = run('bash', ['-c', `exec ${command}`], { HOST: '127.0.0.1', PORT });
-    const service = runService({ API_KEYS: KEY, PORT });
-    await service.url();
-    expect(await waiting.ended).toStrictEqual({ code: 0, signal: null });
-    expect(waiting.stdout).toBe('');
-    expect(await service.logged('request')).toMatchObject({ route: '/readyz', status: 200 });
-  });
-});
+describe.skipIf(!hasCurl)(
+  `the start of the systemd unit${hasCurl ? '' : ' (left out: no curl: install it)'}`,
+  () => {
+    it('is complete when /readyz answers 200', async () => {
+      const [, command = ''] = /^ExecStartPost=(.*)$/m.exec(unit) ?? [];
+      const PORT = `${await freePort()}`;
+      // As systemd replaces the variables: from its environment, each one argument.
+      const waiting = run('bash', ['-c', `exec ${command}`], { HOST: '127.0.0.1', PORT });
+      const service = runService({ API_KEYS: KEY, PORT });
+      await service.url();
+      expect(await waiting.ended).toStrictEqual({ code: 0, signal: null });
+      expect(waiting.stdout).toBe('');
+      expect(await service.logged('request')).toMatchObject({ route: '/readyz', status: 200 });
+    });
+  },
+);
 
 it('gives the service the time for its drain that it takes by default', () => {
   const seconds = Number(/^TimeoutStopSec=(\d+)s$/m.exec(unit)?.[1]);

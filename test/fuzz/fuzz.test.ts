@@ -36,7 +36,7 @@ describe('the corpus', () => {
   });
 });
 
-test(`${CASES} cases, as npm run fuzz plays them`, { timeout: 60_000 }, async () => {
+test(`${CASES} cases, as npm run fuzz plays them`, async () => {
   await using fuzzed = await startFuzzed();
   const options = { address: fuzzed.address, seed: SEED, casesARound: CASES };
   const { findings, answers } = await campaign({ ...options, isOver: ({ cases }) => cases >= CASES });
@@ -81,7 +81,7 @@ const FAULTS: readonly [name: string, problem: RegExp, pets: () => InMemoryPetRe
 ];
 
 describe('the fuzzer finds', () => {
-  test.each(FAULTS)('%s', { timeout: 60_000 }, async (_, problem, pets) => {
+  test.each(FAULTS)('%s', async (_, problem, pets) => {
     await using fuzzed = await startFuzzed(pets());
     const options = { address: fuzzed.address, seed: SEED, casesARound: 40 };
     const { findings } = await campaign({ ...options, isOver: ({ cases }) => cases >= 160 });

@@ -129,7 +129,7 @@ async function open(lastId = 0n): Promise<PetStore> {
 
 async function started(path: string): Promise<Service> {
   const config = readConfig({ PORT: '0', API_KEYS: KEY, DATABASE_URL: `json:${path}` }, storages);
-  const service = await start({ ...config, tls: undefined }, pino({ level: 'silent' }));
+  const service = await start({ ...config, tls: undefined }, pino({ level: 'silent' }, { write: () => {} }));
   onTestFinished(async () => void (await service.stop()));
   return service;
 }

@@ -5,12 +5,10 @@ import { succeeds } from '../support/command.ts';
 import { readDocument } from '../support/document.ts';
 import { onPath } from '../support/mongod-binary.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
-import { sharedMongo, startMongo } from '../support/mongodb.ts';
+import { startMongo } from '../support/mongodb.ts';
+import { leftOut, mongo } from '../support/shared-mongo.ts';
 import { type Program, ROOT } from '../support/process.ts';
 import { bash, blockOf, BLOCKS, installation } from './page.ts';
-
-/** Each command starts Node, which takes a second on a busy machine. */
-const MANY_COMMANDS = { timeout: 60_000 } as const;
 
 const EXAMPLES = await readDocument('examples/pets.ndjson');
 const LAST_EXAMPLE_ID = Number(/"id":(\d+).*\n$/.exec(EXAMPLES)![1]);
@@ -18,9 +16,6 @@ const IMPORT = ['import', join(ROOT, 'examples/pets.ndjson')];
 
 /** How many ids a restored storage skips. */
 const SKIPPED_IDS = 1e12;
-
-const mongo = await sharedMongo();
-const leftOut = mongo === undefined ? ' (left out: no MongoDB)' : '';
 
 /** Runs commands that must succeed. Resolves with their standard output. */
 async function succeed(
@@ -71,7 +66,7 @@ function clientOf(url: string, key: string) {
 }
 
 describe('the commands for SQLite', () => {
-  it('back up beside a service, rotate a key, and restore on another machine', MANY_COMMANDS, async () => {
+  it('back up beside a service, rotate a key, and restore on another machine', async () => {
     const directory = await installation();
     const key = await createKey(`sqlite:${directory}/data/petstore.db`);
     const url = await urlOf(bash('petstore', {}, directory));
@@ -99,7 +94,7 @@ describe('the commands for SQLite', () => {
 });
 
 describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () => {
-  it('back up to a SQLite file and restore from it', MANY_COMMANDS, async () => {
+  it('back up to a SQLite file and restore from it', async () => {
     const directory = await installation();
     const { url: DATABASE_URL } = await freshDatabase(mongo!);
     await succeeds(IMPORT, { DATABASE_URL });
@@ -116,9 +111,9 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
     expect(await client.add('Lora')).toBe(LAST_EXAMPLE_ID + SKIPPED_IDS + 1);
   });
 
-  it('dump a replica set and restore it', MANY_COMMANDS, async ({ skip }) => {
+  it('dump a replica set and restore it', async ({ skip }) => {
     if ((await onPath('mongodump')) === undefined || (await onPath('mongorestore')) === undefined) {
-      skip('mongodump and mongorestore are not on the PATH');
+      skip('no mongodump and mongorestore on PATH: install mongodb-database-tools');
     }
     const directory = await installation();
     const before = await serverOfItsOwn();
@@ -132,7 +127,7 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
     expect((await succeeds(['export'], after)).stdout).toBe(EXAMPLES);
   });
 
-  it('move from SQLite to MongoDB, and again for the rest', MANY_COMMANDS, async () => {
+  it('move from SQLite to MongoDB, and again for the rest', async () => {
     const directory = await installation();
     const { url: MONGODB_URL } = await freshDatabase(mongo!, { migrated: false });
     const env = { MONGODB_URL, DATABASE_URL: 'sqlite:./data/petstore.db' };
@@ -145,7 +140,7 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
     expect(second).toContain('copied 300 pets; 300 of them were already there\n');
   });
 
-  it('upgrade storages of the first schema version', MANY_COMMANDS, async () => {
+  it('upgrade storages of the first schema version', async () => {
     const directory = await installation();
     const oldest = join(ROOT, 'test/adapters/sqlite/schema-versions/1.db');
     await copyFile(oldest, join(directory, 'data/petstore.db'));
@@ -174,7 +169,7 @@ esac
 };
 
 describe('the commands for containers', () => {
-  it('create the first key in a Job, and others in a container', MANY_COMMANDS, async () => {
+  it('create the first key in a Job, and others in a container', async () => {
     const directory = await installation();
     for (const [name, script] of Object.entries(STAND_INS)) {
       await writeFile(join(directory, 'commands', name), script, { mode: 0o755 });

@@ -27,7 +27,6 @@ const none = (await sharedMongo())?.kind !== 'process';
 
 it.skipIf(none)(
   `a replica set loses one member, two members, and two for good${none ? ' (left out: no mongod process)' : ''}`,
-  { timeout: 60_000 },
   async () => {
     const set = await ReplicaSet.start();
     onTestFinished(() => set[Symbol.asyncDispose]());

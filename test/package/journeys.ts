@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { loadDocsPage } from '../../src/adapters/http/openapi/docs-page.ts';
 import { ask, KEY } from '../support/client.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
-import { sharedMongo } from '../support/mongodb.ts';
+import { mongo } from '../support/shared-mongo.ts';
 import { OtlpReceiver } from '../support/otlp-receiver.ts';
 import { type Program, ROOT, run, SERVICE } from '../support/process.ts';
 import { fileOfVersion1, otherConnection } from '../support/sqlite.ts';
@@ -17,8 +17,6 @@ const DONE = { code: 0, signal: null };
 const PET = '{"name":"Rex","categoryId":-9223372036854775808,"status":"sold"}';
 const STORED = `{"id":1,${PET.slice(1)}`;
 const MIB = 1024 * 1024;
-
-const mongo = await sharedMongo();
 
 type Built = {
   /** The path of the program. */
@@ -180,7 +178,7 @@ export function journeys(built: () => Built): void {
         await ask(`${url}/v1/pets`, { body: PET });
         return program.stdout;
       };
-      await expect.poll(commit, { timeout: 14_000 }).toContain('is small again');
+      await expect.poll(commit).toContain('is small again');
       const warnings = program.log.filter(({ level }) => level === 40).map(({ msg }) => msg);
       expect(warnings.slice(-2)).toStrictEqual([
         expect.stringContaining(`the write-ahead log ${file}-wal has grown to 7`),

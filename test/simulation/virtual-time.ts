@@ -12,7 +12,7 @@ const REAL = {
   clearImmediate,
 } as const;
 const REAL_PROMISES = { setTimeout: timers.setTimeout, setImmediate: timers.setImmediate } as const;
-const REAL_RANDOM = Math.random.bind(Math);
+const REAL_RANDOM = Math.random;
 
 let isVirtual = false;
 

@@ -47,7 +47,7 @@ export async function dockerBuild(...args: readonly string[]): Promise<void> {
 export async function dockerProblem(): Promise<string | undefined> {
   return docker('version').then(
     () => undefined,
-    () => 'no Docker engine answers',
+    () => 'no Docker engine answers: install and start one',
   );
 }
 

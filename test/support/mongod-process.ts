@@ -7,7 +7,7 @@ import { afterDeath } from './after-death.ts';
 import { findMongod } from './mongod-binary.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
-const START_TIMEOUT_MS = 30_000;
+const START_TIMEOUT_MS = 120_000;
 
 const OPTIONS = '--bind_ip 127.0.0.1 --nounixsocket --wiredTigerCacheSizeGB 0.25 --oplogSize 128'.split(' ');
 

@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Document, MongoClient, MongoServerError } from 'mongodb';
-import { afterDeath } from './after-death.ts';
 import { startMongodProcess } from './mongod-process.ts';
 import { watchCommands } from './watch-commands.ts';
 
@@ -44,7 +44,6 @@ export type MongoOptions = {
   replicaSet?: boolean;
 };
 
-const DEFAULT_IMAGE = 'mongo:8';
 const PORT = 27017;
 const UNAUTHORIZED = 13;
 
@@ -143,35 +142,20 @@ async function startProcess(args: string[]): Promise<Started> {
 }
 
 async function startContainer(args: string[]): Promise<Started> {
-  const image = process.env['MONGO_IMAGE'] || DEFAULT_IMAGE;
-  // Loaded on demand: it takes half a second.
-  const { GenericContainer, Wait, getContainerRuntimeClient } = await import('testcontainers');
-  await getContainerRuntimeClient().catch((cause: unknown) => {
-    throw new Error('no Docker engine answers', { cause });
-  });
-  const name = `petstore-tests-${randomUUID()}`;
-  // Testcontainers' reaper would do this too, unless it is disabled.
-  const cleanUp = afterDeath(['docker', 'rm', '--force', '--volumes', name]);
-  const container = await new GenericContainer(image)
-    .withName(name)
-    // The official image prepends `mongod` to arguments that begin with a dash.
-    .withCommand([...args, '--wiredTigerCacheSizeGB', '0.25', '--oplogSize', '128'])
-    .withTmpFs({ '/data/db': 'rw' })
-    .withExposedPorts(PORT)
-    // Not @testcontainers/mongodb: its health check needs the mongo shell inside the image.
-    .withWaitStrategy(Wait.forLogMessage('Waiting for connections'))
-    .withStartupTimeout(60_000)
-    .start()
-    .catch((cause: unknown) => {
-      cleanUp.now();
-      throw new Error(`a container of ${image} does not start: ${messageOf(cause)}`, { cause });
-    });
+  // In a session of its own: Ctrl-C in the terminal does not reach it.
+  const program = fork(new URL('./mongo-container.ts', import.meta.url), args, { detached: true });
+  const ended = once(program, 'exit');
+  // Its address, what went wrong, or its exit code.
+  const [told] = await Promise.race([once(program, 'message'), ended]);
+  if (typeof told !== 'object') throw new Error(`${told}`);
+  program.unref();
+  program.channel?.unref();
   return {
-    host: container.getHost(),
-    port: container.getMappedPort(PORT),
+    ...told,
     async stop() {
-      await container.stop({ timeout: 0, remove: true, removeVolumes: true });
-      cleanUp.cancel();
+      program.ref();
+      program.disconnect();
+      await ended;
     },
   };
 }
@@ -203,9 +187,9 @@ async function initiate(serverUrl: string, member: string): Promise<void> {
         settings: { electionTimeoutMillis: 1000, heartbeatIntervalMillis: 200 },
       },
     });
-    const deadline = Date.now() + 30_000;
+    const deadline = Date.now() + 120_000;
     while (!(await admin.command({ hello: 1 }))['isWritablePrimary']) {
-      if (Date.now() > deadline) throw new Error('the replica set has no primary after 30 s');
+      if (Date.now() > deadline) throw new Error('the replica set has no primary after 120 s');
       await sleep(20);
     }
   });
@@ -225,7 +209,7 @@ async function hasTestCommands(serverUrl: string): Promise<boolean> {
 type Admin = ReturnType<ReturnType<MongoClient['db']>['admin']>;
 
 async function withAdmin<T>(serverUrl: string, use: (admin: Admin) => Promise<T>): Promise<T> {
-  const client = new MongoClient(serverUrl, { serverSelectionTimeoutMS: 10_000 });
+  const client = new MongoClient(serverUrl, { serverSelectionTimeoutMS: 120_000 });
   try {
     return await use(client.db('admin').admin());
   } finally {

@@ -1,14 +1,29 @@
 import type { Reporter, TestModule } from 'vitest/node';
 
-/** Names every skipped test and the reason that it gave to `context.skip`. A mere count is easily overlooked. */
+/** Says at the end of a run why tests were skipped, and what to install. A mere count is easily overlooked. */
 export default class SkippedReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
-    for (const module of modules) {
-      for (const test of module.children.allTests('skipped')) {
+    const reasons = modules
+      .flatMap(({ children }) => [...children.allTests('skipped')])
+      .map((test) => {
         const result = test.result();
-        const reason = result.state === 'skipped' && result.note ? ` (${result.note})` : '';
-        console.log(`skipped: ${module.relativeModuleId} > ${test.fullName}${reason}`);
-      }
-    }
+        return reasonFor(test.fullName, result.state === 'skipped' ? result.note : undefined);
+      });
+    if (reasons.length > 0) console.log(`\nSkipped tests:\n${countsOf(reasons)}`);
   }
+}
+
+/** @param note what the test gave to `context.skip`; a suite has its reason in its title */
+export function reasonFor(title: string, note: string | undefined): string {
+  const inTitle = /\(left out: ([^)]+)\)/.exec(title)?.[1];
+  const isImpossible = title.includes('(skipped: ');
+  return note ?? inTitle ?? (isImpossible ? 'what an adapter cannot do by its nature' : 'not asked for');
+}
+
+/** A line for each reason, the most frequent one first. */
+export function countsOf(reasons: readonly string[]): string {
+  return [...Map.groupBy(reasons, (reason) => reason)]
+    .toSorted(([, a], [, b]) => b.length - a.length)
+    .map(([reason, { length }]) => `${`${length}`.padStart(6)}  ${reason}\n`)
+    .join('');
 }

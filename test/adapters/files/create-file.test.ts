@@ -1,6 +1,6 @@
 import { chmod, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createFile } from '../../../src/adapters/files/sync.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { newPet } from '../../../src/domain/pet.ts';
@@ -11,7 +11,6 @@ describe('a new file', () => {
     ['a service', async (file: string) => void (await openService(file))],
     ['the command line', async (file: string) => void (await closedAfterTest(openSqliteKeys(file)))],
   ])('is readable by its user only, like all files beside it: %s', async (_, open) => {
-    withUmask(0);
     const directory = join(dirname(await newFile()), 'data', 'deep');
     await open(join(directory, 'petstore.db'));
 
@@ -25,7 +24,6 @@ describe('a new file', () => {
   });
 
   it('is created at the end of a dangling symbolic link', async () => {
-    withUmask(0);
     const file = await newFile();
     const link = `${file}-link`;
     await symlink(file, link);
@@ -46,7 +44,6 @@ describe('a new file', () => {
 
 describe('an existing file', () => {
   it('keeps its permissions and its directory, and passes its own on to the WAL', async () => {
-    withUmask(0);
     const directory = join(dirname(await newFile()), 'data');
     await mkdir(directory);
     await chmod(directory, 0o755);
@@ -71,9 +68,4 @@ async function modes(directory: string): Promise<Record<string, number>> {
 
 async function mode(path: string): Promise<number> {
   return (await stat(path)).mode & 0o777;
-}
-
-function withUmask(mask: number): void {
-  const before = process.umask(mask);
-  onTestFinished(() => void process.umask(before));
 }

@@ -1,7 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
-import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import { apiKeyRepositoryContract } from '../../contracts/api-key-repository.ts';
 import { aKey } from '../../support/api-keys.ts';
@@ -173,8 +172,8 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
 
 describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`, () => {
   const TIMEOUT_MS = 500;
-  /** An allowance for timers and a busy machine. */
-  const SLACK_MS = 1_000;
+  const UNAVAILABLE = { kind: 'storage-unavailable' };
+  const LATE = { ...UNAVAILABLE, message: `MongoDB did not complete the call within ${TIMEOUT_MS} ms` };
 
   async function proxied(timeoutMs = TIMEOUT_MS, options: Record<string, number> = {}) {
     const { url } = await freshDatabase(mongo!);
@@ -189,61 +188,41 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     const { keys, proxy } = await proxied();
     await proxy.close();
 
-    for (const { method, error, ms } of await rejections(keys)) {
-      expect(error, method).toBeInstanceOf(StorageUnavailable);
-      expect(ms, method).toBeLessThan(TIMEOUT_MS + SLACK_MS);
-    }
+    await expectRejections(keys, LATE);
   });
 
   it('every call rejects within its deadline, and works again later: the server is frozen', async () => {
     const { keys, proxy } = await proxied();
     proxy.stall();
 
-    for (const { method, error, ms } of await rejections(keys)) {
-      expect(error, method).toBeInstanceOf(StorageUnavailable);
-      expect(ms, method).toBeGreaterThan(TIMEOUT_MS - 50);
-      expect(ms, method).toBeLessThan(TIMEOUT_MS + SLACK_MS);
-    }
+    await expectRejections(keys, LATE);
     proxy.resume();
     for (const method of methods) {
-      await expect.poll(() => calls[method](keys).then(() => 'done'), { timeout: 10_000 }).toBe('done');
+      await expect.poll(() => calls[method](keys).then(() => 'done')).toBe('done');
     }
   });
 
   it('every call rejects at once when the storage is closed', async () => {
-    const { keys, client } = await proxied(60_000);
+    const { keys, client } = await proxied(100_000_000);
     await client.close();
 
-    for (const { method, error, ms } of await rejections(keys)) {
-      expect(error, method).toBeInstanceOf(StorageUnavailable);
-      expect(ms, method).toBeLessThan(SLACK_MS);
-    }
+    await expectRejections(keys, UNAVAILABLE);
   });
 
   it('calls in flight reject when the storage is closed', async () => {
     // The driver waits this long for the reply to its `endSessions` while it closes.
     const { keys, client, proxy } = await proxied(60_000, { socketTimeoutMS: 500 });
     proxy.stall();
-    const failing = rejections(keys);
+    const failing = expectRejections(keys, UNAVAILABLE);
     await client.close();
 
-    for (const { error } of await failing) expect(error).toBeInstanceOf(StorageUnavailable);
+    await failing;
   });
 });
 
-/** How each call fails. All are made at once. */
-function rejections(keys: ApiKeyRepository) {
-  return Promise.all(
-    methods.map(async (method) => ({ method, ...(await failure(() => calls[method](keys))) })),
+/** All calls are made at once. */
+async function expectRejections(keys: ApiKeyRepository, error: object): Promise<void> {
+  await Promise.all(
+    methods.map((method) => expect(calls[method](keys), method).rejects.toMatchObject(error)),
   );
-}
-
-async function failure(work: () => Promise<unknown>): Promise<{ error: unknown; ms: number }> {
-  const start = performance.now();
-  try {
-    await work();
-  } catch (error) {
-    return { error, ms: performance.now() - start };
-  }
-  throw new Error('should have failed');
 }

@@ -44,11 +44,8 @@ class DriverModel {
     this.client.emit('topologyDescriptionChanged', { previousDescription, newDescription });
   }
 
-  hasBegun(confirmations: number): Promise<void> {
-    const check = () => {
-      if (this.confirmations.length < confirmations) throw new Error('no confirmation has begun');
-    };
-    return vi.waitFor(check, { interval: 1 });
+  async hasBegun(confirmations: number): Promise<void> {
+    await vi.waitUntil(() => this.confirmations.length >= confirmations, { interval: 1, timeout: 120_000 });
   }
 
   /** The next confirmation succeeds, or fails with the error. */

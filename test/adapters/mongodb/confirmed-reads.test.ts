@@ -31,7 +31,7 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
   let set: ReplicaSet;
   beforeAll(async () => {
     set = await ReplicaSet.start();
-  }, 120_000);
+  });
   afterAll(() => set?.[Symbol.asyncDispose]());
 
   /** Two services. The second records its commands. */
@@ -165,7 +165,7 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
     await show();
 
     expect(await reading).toStrictEqual([[pet], aKey(), pet]);
-  }, 60_000);
+  });
 
   it('do not report a pet as missing on the word of a deposed primary that was frozen', async () => {
     const { first, url } = await services();
@@ -192,7 +192,7 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
     const isUnavailable = found instanceof StorageUnavailable;
     expect(isUnavailable ? pet : found).toStrictEqual(pet);
     await set.whole();
-  }, 60_000);
+  });
 
   it('are confirmed one by one while most members are not visible', async () => {
     // The client misses a frozen member after both times.
@@ -223,7 +223,7 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
     for (const member of others) member.thaw();
     expect(await pets.list({ limit: 10 })).toHaveLength(1);
     await set.whole();
-  }, 60_000);
+  });
 });
 
 describe.skipIf(none)(`reads from a MongoDB without a replica set${leftOut}`, () => {

@@ -6,15 +6,13 @@ import { newPet } from '../../../src/domain/pet.ts';
 import { damagedPetsContract } from '../../contracts/damaged-pets.ts';
 import { anArchivedPet, idempotencyFor } from '../../support/archived-pets.ts';
 import { databasePool } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
 const STATUS = 'status must be one of available, pending, sold';
 const INT64 = 'categoryId must be a signed 64-bit integer';
 const KEY = 'idempotency key must be 64 lower-case hex digits';
 
-const mongo = await sharedMongo();
 const emptyDatabase = databasePool(() => mongo!);
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 async function open() {
   const { url, pets: documents, db } = await emptyDatabase();

@@ -11,18 +11,17 @@ import {
   throughPort,
   withOptions,
 } from '../../support/mongo-database.ts';
-import { sharedMongo, startMongo } from '../../support/mongodb.ts';
+import { startMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo as shared } from '../../support/shared-mongo.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 
-const none = (await sharedMongo()) === undefined;
-
-describe.skipIf(none)(`an idempotent insert into MongoDB${none ? ' (left out: no server)' : ''}`, () => {
+describe.skipIf(shared === undefined)(`an idempotent insert into MongoDB${leftOut}`, () => {
   let mongo: Awaited<ReturnType<typeof startMongo>>;
   beforeAll(async () => {
     mongo = await startMongo({ setParameters: { enableTestCommands: 1 } });
-  }, 120_000);
+  });
   afterAll(() => mongo?.stop());
 
   it('stores the hashes in the document of the pet', async () => {

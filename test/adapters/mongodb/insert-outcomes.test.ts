@@ -14,7 +14,8 @@ import {
   throughPort,
   withOptions,
 } from '../../support/mongo-database.ts';
-import { sharedMongo, startMongo } from '../../support/mongodb.ts';
+import { startMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo as shared } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
@@ -23,14 +24,12 @@ const TIMED_OUT = { code: 64, errmsg: 'waiting for replication timed out' };
 const NOT_WRITABLE_PRIMARY = 10_107;
 const BAD_VALUE = 2;
 
-const none = (await sharedMongo()) === undefined;
-
 // A separate server: some fail points affect all its clients.
-describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' : ''}`, () => {
+describe.skipIf(shared === undefined)(`an insert into MongoDB${leftOut}`, () => {
   let mongo: Awaited<ReturnType<typeof startMongo>>;
   beforeAll(async () => {
     mongo = await startMongo({ setParameters: { enableTestCommands: 1 } });
-  }, 120_000);
+  });
   afterAll(() => mongo?.stop());
 
   async function proxied(url: string) {
@@ -210,7 +209,7 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
       });
       const release = await holding(proxy, 'insert', () => insertRexes(repository, count));
       // The ids of the others are allocated together, and need a majority too.
-      await expect.poll(() => allocations, { timeout: 10_000 }).toBe(Math.min(count, 2));
+      await expect.poll(() => allocations).toBe(Math.min(count, 2));
       // Freezes the majority commit point: new writes could still be rolled back.
       const moveOn = await failPoint(db, 'disableSnapshotting', 'alwaysOn');
       let settled = false;
@@ -220,9 +219,9 @@ describe.skipIf(none)(`an insert into MongoDB${none ? ' (left out: no server)' :
       release.go();
 
       // The documents exist, second attempts have found them, and majority reads do not show them yet.
-      await expect.poll(() => sent('insert') >= 3 && sent('find') >= 2, { timeout: 10_000 }).toBe(true);
+      await expect.poll(() => sent('insert') >= 3 && sent('find') >= 2).toBe(true);
       const stored = () => pets.countDocuments({}, { readConcern: { level: 'local' } });
-      await expect.poll(stored, { timeout: 10_000 }).toBe(count);
+      await expect.poll(stored).toBe(count);
       expect(settled).toBe(false);
       await moveOn();
 

@@ -5,11 +5,9 @@ import { toPetDocument } from '../../../src/adapters/mongodb/pet-document.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { anArchivedPet, idempotencyFor } from '../../support/archived-pets.ts';
 import { databasePool, freshDatabase, openClient, type TestDatabase } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
-const mongo = await sharedMongo();
 const emptyDatabase = databasePool(() => mongo!);
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 const UNCHECKED = { bypassDocumentValidation: true } as const;
 const INVALID = 'the validator does not accept it';

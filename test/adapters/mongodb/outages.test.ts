@@ -12,7 +12,7 @@ import {
   throughPort,
   withOptions,
 } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
@@ -25,11 +25,8 @@ const calls = {
 const methods = ['insert', 'findById', 'list'] as const;
 
 const TIMEOUT_MS = 500;
-/** An allowance for timers and a busy machine. */
-const SLACK_MS = 1_000;
-
-const mongo = await sharedMongo();
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
+const UNAVAILABLE = { kind: 'storage-unavailable' };
+const LATE = { ...UNAVAILABLE, message: `MongoDB did not complete the call within ${TIMEOUT_MS} ms` };
 
 describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`, () => {
   async function proxied(options: { timeoutMs?: number } = {}) {
@@ -46,10 +43,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     await repository.insert(rex);
     await proxy.close();
 
-    for (const { method, error, ms } of await rejections(repository)) {
-      expect(error, method).toBeInstanceOf(StorageUnavailable);
-      expect(ms, method).toBeLessThan(TIMEOUT_MS + SLACK_MS);
-    }
+    await expectRejections(repository, LATE);
   });
 
   it('every call rejects within its deadline, and works again later: the server is frozen', async () => {
@@ -57,19 +51,15 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     await repository.insert(rex);
     proxy.stall();
 
-    for (const { method, error, ms } of await rejections(repository)) {
-      expect(error, method).toBeInstanceOf(StorageUnavailable);
-      expect(ms, method).toBeGreaterThan(TIMEOUT_MS - 50);
-      expect(ms, method).toBeLessThan(TIMEOUT_MS + SLACK_MS);
-    }
+    await expectRejections(repository, LATE);
     proxy.resume();
     for (const method of methods) {
-      await expect.poll(() => calls[method](repository), { timeout: 10_000 }).toBeTruthy();
+      await expect.poll(() => calls[method](repository)).toBeTruthy();
     }
   });
 
   it('every call waits for a server that recovers in time', async () => {
-    const { repository, proxy } = await proxied({ timeoutMs: 10_000 });
+    const { repository, proxy } = await proxied({ timeoutMs: 60_000 });
     await repository.insert(rex);
     proxy.stall();
     const calling = Promise.all(methods.map((method) => calls[method](repository)));
@@ -79,7 +69,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
   });
 
   it('calls are unavailable at worst, and lose nothing, when connections keep being reset', async () => {
-    const { repository, proxy, pets } = await proxied({ timeoutMs: 10_000 });
+    const { repository, proxy, pets } = await proxied({ timeoutMs: 60_000 });
     const stored: bigint[] = [];
     const failures: unknown[] = [];
     const wanted = 500;
@@ -106,7 +96,7 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     expect(new Set(stored).size).toBe(stored.length);
     const there = new Set((await pets.find().toArray()).map(({ _id }) => _id));
     expect(stored.filter((id) => !there.has(id))).toStrictEqual([]);
-  }, 120_000);
+  });
 
   it('the probe reports an outage within its own deadline, and the recovery', async () => {
     const { url } = await freshDatabase(mongo!);
@@ -117,31 +107,26 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     await expect(probe.check()).resolves.toStrictEqual({ lastId: 0n });
 
     proxy.stall();
-    const { error, ms } = await failure(() => probe.check());
-    expect(error).toBeInstanceOf(StorageUnavailable);
-    expect(ms).toBeLessThan(2_000 + SLACK_MS);
+    await expect(probe.check()).rejects.toThrow('MongoDB did not complete the call within 1500 ms');
 
     proxy.resume();
-    await expect.poll(() => probe.check().then(() => 'ready'), { timeout: 10_000 }).toBe('ready');
+    await expect.poll(() => probe.check().then(() => 'ready')).toBe('ready');
   });
 
   it('every call rejects at once when the storage is closed', async () => {
-    const { repository, client } = await proxied({ timeoutMs: 60_000 });
+    const { repository, client } = await proxied({ timeoutMs: 100_000_000 });
     await client.close();
 
-    for (const { method, error, ms } of await rejections(repository)) {
-      expect(error, method).toBeInstanceOf(StorageUnavailable);
-      expect(ms, method).toBeLessThan(SLACK_MS);
-    }
+    await expectRejections(repository, UNAVAILABLE);
   });
 
   it('calls in flight reject when the storage is closed', async () => {
     const { repository, client, proxy } = await proxied({ timeoutMs: 60_000 });
     proxy.stall();
-    const failing = rejections(repository);
+    const failing = expectRejections(repository, UNAVAILABLE);
     const closing = client.close();
 
-    for (const { error } of await failing) expect(error).toBeInstanceOf(StorageUnavailable);
+    await failing;
     // Otherwise the driver waits for the reply to its `endSessions`.
     proxy.resume();
     await closing;
@@ -160,11 +145,11 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     const release = await holding;
 
     const impatient = new MongoPetRepository(client.db(), reads, { timeoutMs: TIMEOUT_MS });
-    const { error } = await failure(() => impatient.findById(1n));
+    await expect(impatient.findById(1n)).rejects.toMatchObject({
+      ...UNAVAILABLE,
+      cause: { message: expect.stringContaining('checking out a connection') },
+    });
     release();
-
-    expect(error).toBeInstanceOf(StorageUnavailable);
-    expect(String(error instanceof Error && error.cause)).toMatch(/checking out a connection/);
     expect(await first).toMatchObject({ id: 1n });
   });
 });
@@ -184,19 +169,9 @@ describe.skipIf(mongo === undefined)(`the probe${leftOut}`, () => {
   });
 });
 
-/** How each call fails. All are made at once. */
-function rejections(repository: PetRepository) {
-  return Promise.all(
-    methods.map(async (method) => ({ method, ...(await failure(() => calls[method](repository))) })),
+/** All calls are made at once. */
+async function expectRejections(repository: PetRepository, error: object): Promise<void> {
+  await Promise.all(
+    methods.map((method) => expect(calls[method](repository), method).rejects.toMatchObject(error)),
   );
-}
-
-async function failure(work: () => Promise<unknown>): Promise<{ error: unknown; ms: number }> {
-  const start = performance.now();
-  try {
-    await work();
-  } catch (error) {
-    return { error, ms: performance.now() - start };
-  }
-  throw new Error('should have failed');
 }

@@ -18,13 +18,12 @@ import {
   throughPort,
   withOptions,
 } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
-const mongo = await sharedMongo();
 const emptyDatabase = databasePool(() => mongo!);
 
-describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`, () => {
+describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
   petArchiveContract('mongodb', async () => {
     const { url } = await emptyDatabase();
     const storage = await openMongoStorage(url, { autoMigrate: false });

@@ -5,11 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { PetReader } from '../../../src/adapters/mongodb/pet-reader.ts';
 import { petsOf } from '../../../src/adapters/mongodb/schema/collections.ts';
 import { databasePool, openClient } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
-
-const mongo = await sharedMongo();
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 const STATUS = 'status must be one of available, pending, sold';
 const NAME = 'name must be a string';

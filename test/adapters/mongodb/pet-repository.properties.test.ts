@@ -2,11 +2,9 @@ import { describe } from 'vitest';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { petRepositoryModel } from '../../contracts/pet-repository-model.ts';
 import { databaseForRuns } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
-const mongo = await sharedMongo();
-
-describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`, () => {
+describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
   const emptyDatabase = databaseForRuns(() => mongo!);
 
   petRepositoryModel(

@@ -3,12 +3,11 @@ import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { idempotencyContract } from '../../contracts/idempotency.ts';
 import { type PetStore, petRepositoryContract } from '../../contracts/pet-repository.ts';
 import { databasePool } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
-const mongo = await sharedMongo();
 const emptyDatabase = databasePool(() => mongo!);
 
-describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`, () => {
+describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
   petRepositoryContract('mongodb', open);
   idempotencyContract('mongodb', open);
 });

@@ -25,9 +25,9 @@ import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const run = promisify(execFile);
 
-const TIMEOUT_MS = 500;
-/** An allowance for timers and a busy machine. */
-const SLACK_MS = 1_000;
+const TIMEOUT_MS = 250;
+const UNAVAILABLE = { kind: 'storage-unavailable' };
+const LATE = { ...UNAVAILABLE, message: `MongoDB did not complete the call within ${TIMEOUT_MS} ms` };
 const HOUR = 3_600;
 const TEN = { requests: 10, seconds: HOUR };
 const REFUSED = { allowed: false, remaining: 0, resetSeconds: HOUR };
@@ -234,10 +234,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       const { limiter, proxy } = await proxied();
       await proxy.close();
 
-      const { error, ms } = await failure(() => limiter.take('tom', TEN));
-
-      expect(error).toBeInstanceOf(StorageUnavailable);
-      expect(ms).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+      await expect(limiter.take('tom', TEN)).rejects.toMatchObject(LATE);
       // Two have been admitted.
       expect(await burst(limiter, 1_500)).toStrictEqual([0, 8, 1_492]);
       const short = { requests: 10, seconds: 1 };
@@ -265,15 +262,12 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       const { limiter, proxy } = await proxied();
       proxy.stall();
 
-      const failing = numbers(5).map(() => failure(() => limiter.take('tom', TEN)));
-      for (const { error, ms } of await Promise.all(failing)) {
-        expect(error).toBeInstanceOf(StorageUnavailable);
-        expect(ms).toBeLessThan(TIMEOUT_MS + SLACK_MS);
-      }
+      const taking = Array.from({ length: 5 }, () => limiter.take('tom', TEN));
+      await Promise.all(taking.map((take) => expect(take).rejects.toMatchObject(LATE)));
       proxy.resume();
 
       const take = async () => (await limiter.take('ann', TEN)).allowed;
-      await expect.poll(take, { timeout: 10_000 }).toBe(true);
+      await expect.poll(take).toBe(true);
     });
 
     it('is unavailable at worst when connections keep being reset', async () => {
@@ -290,38 +284,31 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
 
       expect(reasons.length).toBeGreaterThan(0);
       expect(reasons.filter((error) => !(error instanceof StorageUnavailable))).toStrictEqual([]);
-    }, 60_000);
+    });
 
     it('causes no unhandled rejection when a command fails after the deadline', async () => {
       const { limiter, client, proxy } = await proxied();
-      const unhandled: unknown[] = [];
-      const note = (reason: unknown) => unhandled.push(reason);
-      process.on('unhandledRejection', note);
-      onTestFinished(() => void process.off('unhandledRejection', note));
       // A closed proxy would make the driver retry and wait for a server.
       proxy.stall();
-      const { error } = await failure(() => limiter.take('tom', TEN));
+      await expect(limiter.take('tom', TEN)).rejects.toMatchObject(UNAVAILABLE);
       const failed = once(client, 'commandFailed');
       const closing = client.close();
       // Otherwise the driver waits for the reply to its `endSessions`.
       proxy.resume();
       await closing;
       await failed;
-      // Node reports an unhandled rejection after the turn in which it happens.
-      await sleep(10);
-
-      expect(error).toBeInstanceOf(StorageUnavailable);
-      expect(unhandled).toStrictEqual([]);
+      // Before the next turn of the event loop, Node reports a rejection that nothing handles, and vitest fails.
+      await new Promise(setImmediate);
     });
 
     it('rejects at once when the storage is closed', async () => {
       const { limiter, client } = await proxied();
       await client.close();
 
-      const { error, ms } = await failure(() => limiter.take('tom', TEN));
-
-      expect(error).toBeInstanceOf(StorageUnavailable);
-      expect(ms).toBeLessThan(TIMEOUT_MS);
+      await expect(limiter.take('tom', TEN)).rejects.toMatchObject({
+        ...UNAVAILABLE,
+        message: expect.not.stringContaining('did not complete'),
+      });
     });
   });
 
@@ -332,10 +319,10 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     await db.dropCollection('rate_limits');
     await db.createCollection('rate_limits', { viewOn: 'pets' });
 
-    const { error } = await failure(() => limiter.take('tom', { requests: 1, seconds: 1 }));
-
-    expect(error).toBeInstanceOf(StorageUnavailable);
-    expect(error).toMatchObject({ cause: expect.any(MongoServerError) });
+    await expect(limiter.take('tom', { requests: 1, seconds: 1 })).rejects.toMatchObject({
+      ...UNAVAILABLE,
+      cause: expect.any(MongoServerError),
+    });
   });
 
   it.each([
@@ -351,10 +338,8 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       await limiter.take('tom', TEN);
       await validate({ points: { $lt: 0 } });
 
-      const { error } = await failure(() => limiter.take(key, TEN));
-
-      expect(error).toBeInstanceOf(StorageUnavailable);
-      expect(error).toMatchObject({
+      await expect(limiter.take(key, TEN)).rejects.toMatchObject({
+        ...UNAVAILABLE,
         message: expect.stringMatching(/^MongoDB could not count the request: .*Document failed validation/),
         cause: expect.any(MongoServerError),
       });
@@ -375,10 +360,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     const { stdout } = await run(
       process.execPath,
       ['--input-type=module-typescript', '--eval', program, url],
-      {
-        cwd: ROOT,
-        timeout: 10_000,
-      },
+      { cwd: ROOT },
     );
 
     expect(stdout).toBe('true\nfalse\n');
@@ -431,16 +413,6 @@ describe('a rate limiter', () => {
     await expect(take(answer, counted)).rejects.toThrow(error);
   });
 });
-
-async function failure(work: () => Promise<unknown>): Promise<{ error: unknown; ms: number }> {
-  const start = performance.now();
-  try {
-    await work();
-  } catch (error) {
-    return { error, ms: performance.now() - start };
-  }
-  throw new Error('should have failed');
-}
 
 /** How many of so many requests at once are within the limit, cannot be counted, and are refused. */
 async function burst(limiter: RateLimiter, count: number, limit = TEN, key = 'tom') {

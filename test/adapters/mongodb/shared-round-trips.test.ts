@@ -11,15 +11,13 @@ import {
   type TestDatabase,
   throughPort,
 } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 
-const mongo = await sharedMongo();
 const emptyDatabase = databasePool(() => mongo!);
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 /** Stores pets with the ids from 1 to `count`. */
 async function fill({ pets }: TestDatabase, count: number): Promise<Pet[]> {

@@ -4,11 +4,9 @@ import { StorageUnavailable } from '../../../src/application/ports/storage-error
 import type { ConnectionEvent, StorageMeter } from '../../../src/application/ports/storage-meter.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { addressOf, freshDatabase, throughPort } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
-const mongo = await sharedMongo();
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 
 class RecordingMeter implements StorageMeter {
@@ -96,13 +94,11 @@ describe.skipIf(mongo === undefined)(`the meter of a MongoDB storage${leftOut}`,
     const forward = await release;
     expect([meter.open, meter.inUse, meter.waiting]).toStrictEqual([1, 1, 0]);
     const second = pets.list({ limit: 2, status: 'sold' });
-    await expect.poll(() => meter.count('refused'), { timeout: 10_000 }).toBeGreaterThan(0);
+    await expect.poll(() => meter.count('refused')).toBeGreaterThan(0);
     forward();
     await first;
     expect(await second).toStrictEqual([]);
-    await expect
-      .poll(() => [meter.open, meter.inUse, meter.waiting], { timeout: 10_000 })
-      .toStrictEqual([1, 0, 0]);
+    await expect.poll(() => [meter.open, meter.inUse, meter.waiting]).toStrictEqual([1, 0, 0]);
 
     await close();
     expect(meter.open).toBe(0);

@@ -2,10 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { mongodbStorage } from '../../../src/adapters/mongodb/storage.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
-const mongo = await sharedMongo();
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 const { parseUrl, ...kind } = mongodbStorage('petstore');
 const options = { autoMigrate: false, log: { warn: () => {} } };
 

@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
@@ -10,7 +9,6 @@ import type { StorageMeter } from '../../../src/application/ports/storage-meter.
 import { type NewPet, newPet } from '../../../src/domain/pet.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
-import { run } from '../../support/process.ts';
 import { commits, count, newDatabase, otherConnection, unguardedWrite } from '../../support/sqlite.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
@@ -190,34 +188,6 @@ describe('a full disk', () => {
   });
 });
 
-describe('a COMMIT that fails', () => {
-  it('fails the whole batch at once, and the next batch succeeds when the disk works', async ({ skip }) => {
-    if (process.platform !== 'linux') skip('only Linux has prlimit, which makes a write fail');
-    const { file, db, queue } = await opened(FOREVER_MS);
-    const first = await queue.add(rex, idempotencyFor('first'));
-
-    await limitFileSize(`${statSync(`${file}-wal`).size + 100}`);
-    const outcomes = await Promise.allSettled(times(20, (n) => queue.add(rex, idempotencyFor(`${n}`))));
-    const whileBroken = count(db);
-    await limitFileSize('unlimited');
-
-    for (const outcome of outcomes) {
-      expect(outcome).toMatchObject({
-        status: 'rejected',
-        reason: { kind: 'storage-unavailable', cause: { errcode: 778 } },
-      });
-    }
-    expect(whileBroken).toBe(1n);
-    expect(count(otherConnection(file))).toBe(1n);
-
-    const next = await Promise.all(times(20, (n) => queue.add(rex, idempotencyFor(`${n}`))));
-    expect(next.map(({ replayed }) => replayed)).toStrictEqual(times(20, () => false));
-    expect(new Set([first, ...next].map(({ pet }) => pet.id)).size).toBe(21);
-    expect(await queue.add(rex, idempotencyFor('first'))).toStrictEqual({ ...first, replayed: true });
-    expect(count(otherConnection(file))).toBe(21n);
-  });
-});
-
 describe('a file that another program has locked', () => {
   it('makes inserts wait, while the event loop and reads continue', async () => {
     const { file, db, queue } = await opened();
@@ -327,12 +297,6 @@ async function metered(deadlineMs?: number) {
     connection: () => reports.push(NaN),
   };
   return { file, queue: new InsertQueue(db, unguardedWrite, { timeoutMs: deadlineMs, meter }), reports };
-}
-
-/** The kernel refuses to let this process write a file beyond this size. */
-async function limitFileSize(bytes: string): Promise<void> {
-  const { code } = await run('prlimit', ['--pid', `${process.pid}`, `--fsize=${bytes}:`]).ended;
-  expect(code).toBe(0);
 }
 
 function times<T>(n: number, make: (index: number) => T): T[] {

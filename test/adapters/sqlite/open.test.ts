@@ -11,7 +11,7 @@ import {
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   openSqliteForReading,
   openSqliteKeys,
@@ -25,6 +25,7 @@ import { aKey } from '../../support/api-keys.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { asNobody } from '../../support/as-nobody.ts';
 import { Fifo } from '../../support/fifo.ts';
+import { ROOT, run, SERVICE, SERVICE_ENV } from '../../support/process.ts';
 import {
   closedAfterTest,
   crashImage,
@@ -43,20 +44,14 @@ const openStorage: Way = async (file) => openSqliteStorage(file, silentLog);
 const WAYS: readonly Way[] = [openStorage, openSqliteForReading, openSqliteKeys];
 
 describe('a path', () => {
-  it.each([':memory:', 'file:pets.db?mode=memory', 'a b#c%d?.db'])(
-    'is always the name of a file: %s',
-    async (name) => {
-      const directory = dirname(await newFile());
-      const before = process.cwd();
-      process.chdir(directory);
-      onTestFinished(() => process.chdir(before));
+  it.each(['file:pets.db?mode=memory', 'a b#c%d?.db'])('is always the name of a file: %s', async (name) => {
+    const directory = dirname(await newFile());
+    const env = { ...SERVICE_ENV, DATABASE_URL: `sqlite:${name}` };
 
-      const { pets } = await openService(name);
-      await pets.insert(rex);
+    await run(process.execPath, [join(ROOT, ...SERVICE)], env, directory).url();
 
-      expect(await readdir(directory)).toContain(name);
-    },
-  );
+    expect(await readdir(directory)).toContain(name);
+  });
 
   it('is refused when it leads to a directory', async () => {
     const directory = dirname(await newFile());

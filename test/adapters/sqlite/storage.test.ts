@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { DEFAULT_SQLITE_PATH, sqliteStorage } from '../../../src/adapters/sqlite/storage.ts';
 import type { PersistentStorage } from '../../../src/application/ports/storage.ts';
+import { ROOT, run, SERVICE } from '../../support/process.ts';
 import { silentLog } from '../../support/sqlite.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
@@ -21,7 +22,7 @@ const READING: readonly Way[] = [
   [
     'a backup',
     async (storage) => {
-      await storage.backUp!('backup.db', () => {});
+      await storage.backUp!(`${await testDirectory()}/backup.db`, () => {});
       return { close: async () => {} };
     },
   ],
@@ -29,15 +30,6 @@ const READING: readonly Way[] = [
 
 function storageAt(url: string): PersistentStorage {
   return sqliteStorage.parseUrl(url) as PersistentStorage;
-}
-
-/** Makes a new directory the working directory of this process. */
-async function enterDirectory(): Promise<string> {
-  const directory = await testDirectory();
-  const before = process.cwd();
-  process.chdir(directory);
-  onTestFinished(() => process.chdir(before));
-  return directory;
 }
 
 it('is chosen by a URL with a path, and only one service at a time can open it', () => {
@@ -62,26 +54,30 @@ describe.each(CREATING)('the URL of a database that %s may create', (_, open) =>
     await storage.close();
     expect(existsSync(join(directory, 'dta/petstore.db'))).toBe(true);
   });
+});
 
-  it('is created with its directory when it is the default', async () => {
-    const directory = await enterDirectory();
-    const storage = await open(storageAt(`sqlite:${DEFAULT_SQLITE_PATH}`));
-    await storage.close();
-    expect(existsSync(join(directory, 'data/petstore.db'))).toBe(true);
-  });
+it.each([
+  ['a service', []],
+  ['a command that writes pets', ['import', join(ROOT, 'examples/pets.ndjson')]],
+  ['a command that creates a key', ['keys', 'create', '--label', 'tom']],
+])('the default is created with its directory by %s', async (_, args) => {
+  const directory = await testDirectory();
+  const program = run(process.execPath, [join(ROOT, ...SERVICE), ...args], { PORT: '0' }, directory);
+  await (args.length === 0 ? program.url() : program.ended);
+  expect(existsSync(join(directory, DEFAULT_SQLITE_PATH)), program.stderr).toBe(true);
 });
 
 describe.each(READING)('the URL of a database for %s', (_, open) => {
   it('must name a file that exists', async () => {
-    const directory = await enterDirectory();
-    await expect(open(storageAt('sqlite:mistyped.db'))).rejects.toMatchObject({
+    const directory = await testDirectory();
+    await expect(open(storageAt(`sqlite:${directory}/mistyped.db`))).rejects.toMatchObject({
       kind: 'storage-setup',
       message: `there is no SQLite file ${directory}/mistyped.db`,
     });
     expect(await readdir(directory)).toStrictEqual([]);
 
-    await (await storageAt('sqlite:pets.db').openForWriting()).close();
-    await (await open(storageAt('sqlite:pets.db'))).close();
+    await (await storageAt(`sqlite:${directory}/pets.db`).openForWriting()).close();
+    await (await open(storageAt(`sqlite:${directory}/pets.db`))).close();
     expect(await readdir(directory)).toContain('pets.db');
   });
 });
@@ -98,8 +94,6 @@ describe.each([...CREATING, ...READING])('an ambiguous URL for %s', (_, open) =>
     ],
     ['sqlite::memory:', 'sqlite::memory: is not a file; write memory:'],
   ])('is refused: %s', async (url, message) => {
-    const directory = await enterDirectory();
     await expect(open(storageAt(url))).rejects.toMatchObject({ kind: 'storage-setup', message });
-    expect(await readdir(directory)).toStrictEqual([]);
   });
 });

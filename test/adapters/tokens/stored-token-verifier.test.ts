@@ -462,7 +462,7 @@ describe('recordUses', () => {
  * bound is generous because a key that exists also has to be decoded, which takes as long again. A rejection without a
  * query would take a quarter of the time.
  */
-describe('the time to reject a key', { timeout: 60_000 }, () => {
+describe('the time to reject a key', () => {
   it('is the same for unknown, wrong, expired and revoked keys', async () => {
     const { keys, close } = await openSqliteKeys(await newFile());
     onTestFinished(close);

@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { succeeds } from '../../support/command.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
-
-const mongo = await sharedMongo();
+import { mongo } from '../../support/shared-mongo.ts';
 
 describe.skipIf(mongo === undefined)('migrate', () => {
   it('migrates the database of DATABASE_URL, and says so to people', async () => {

@@ -113,14 +113,12 @@ describe('an output without a reader', () => {
     for (const line of kept) JSON.parse(line);
   });
 
-  it('reports at the end what is lost, without a long wait', async () => {
+  it('reports at the end what is lost', async () => {
     const { fifo, output } = await unread();
     await writeAll(output, [...many(6_000, request), ...many(100, audit)]);
     // A write that is in progress at the end counts as written: wait until it has failed.
     await new Promise<void>((resolve) => output.flush(resolve));
-    const begun = performance.now();
     const lost = output.end();
-    expect(performance.now() - begun).toBeLessThan(5_000);
     expect(lost).toStrictEqual({ lines: expect.any(Number), auditLines: 100 });
     const written = 6_100 - (lost?.lines ?? 0);
     expect(written).toBeGreaterThan(0);

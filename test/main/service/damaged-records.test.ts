@@ -10,7 +10,7 @@ import { archivedPets } from '../../support/archived-pets.ts';
 import { ask } from '../../support/client.ts';
 import { Command, FAILED, succeeds } from '../../support/command.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { startService } from '../../support/service.ts';
 import { damage, newFile, silentLog } from '../../support/sqlite.ts';
 
@@ -19,8 +19,6 @@ const DAMAGED = PETS[2100]!;
 const LINE =
   `petstore: the pet with the id ${DAMAGED.id} is damaged in the storage: ` +
   'status must be one of available, pending, sold\n';
-
-const mongo = await sharedMongo();
 
 async function sqliteWith(pets: readonly ArchivedPet[]): Promise<string> {
   const file = await newFile();
@@ -90,24 +88,19 @@ describe('a damaged pet in SQLite', () => {
   });
 });
 
-describe.skipIf(mongo === undefined)(
-  `a damaged pet in MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`,
-  () => {
-    it('stops an export and a copy', async () => {
-      const { url, pets } = await freshDatabase(mongo!);
-      await pets.insertMany(
-        [1n, 2n, 3n].map((_id) => ({ _id, name: 'Rex', categoryId: 7n, status: 'sold' })),
-      );
-      await pets.updateOne({ _id: 2n }, { $unset: { name: '' } }, { bypassDocumentValidation: true });
-      const line = 'petstore: the pet with the id 2 is damaged in the storage: name must be a string\n';
+describe.skipIf(mongo === undefined)(`a damaged pet in MongoDB${leftOut}`, () => {
+  it('stops an export and a copy', async () => {
+    const { url, pets } = await freshDatabase(mongo!);
+    await pets.insertMany([1n, 2n, 3n].map((_id) => ({ _id, name: 'Rex', categoryId: 7n, status: 'sold' })));
+    await pets.updateOne({ _id: 2n }, { $unset: { name: '' } }, { bypassDocumentValidation: true });
+    const line = 'petstore: the pet with the id 2 is damaged in the storage: name must be a string\n';
 
-      const exporting = await fails(['export', '--from', url]);
-      expect([exporting.stdout, exporting.stderr]).toStrictEqual(['', line]);
-      const copying = await fails(['copy', '--from', url, '--to', `sqlite:${await newFile()}`]);
-      expect([copying.stdout, copying.stderr]).toStrictEqual(['', line]);
-    });
-  },
-);
+    const exporting = await fails(['export', '--from', url]);
+    expect([exporting.stdout, exporting.stderr]).toStrictEqual(['', line]);
+    const copying = await fails(['copy', '--from', url, '--to', `sqlite:${await newFile()}`]);
+    expect([copying.stdout, copying.stderr]).toStrictEqual(['', line]);
+  });
+});
 
 describe('a damaged API key', () => {
   const lineOf = (id: string) =>

@@ -9,9 +9,6 @@ import { testDirectory } from '../../support/test-directory.ts';
 const API_KEY = 'hunter2-hunter2-hunter2';
 const PASSWORD = 'correct-horse-battery';
 
-/** One test starts about ten programs. */
-const LONG = { timeout: 60_000 };
-
 /** Sends the key in every place where it does not belong, and in forms that are not valid. */
 async function misuse(url: string, key: string): Promise<void> {
   const body = JSON.stringify({ name: 'Rex', categoryId: 1 });
@@ -36,7 +33,7 @@ async function misuse(url: string, key: string): Promise<void> {
   connection.close();
 }
 
-it('prints a new key once, and a key in API_KEYS never', LONG, async () => {
+it('prints a new key once, and a key in API_KEYS never', async () => {
   const directory = await testDirectory();
   const file = join(directory, 'petstore.db');
   const env = { DATABASE_URL: `sqlite:${file}`, LOG_LEVEL: 'trace' };
@@ -100,7 +97,7 @@ it('prints a new key once, and a key in API_KEYS never', LONG, async () => {
   expect(printed).toContain('"audit":"key.revoked"');
 });
 
-it('prints no secret from its environment when it cannot start', LONG, async () => {
+it('prints no secret from its environment when it cannot start', async () => {
   const programs = [
     `mongodb://me:${PASSWORD}@127.0.0.1:1/petstore?serverSelectionTimeoutMS=1`,
     `mongodb://me:${PASSWORD}@/petstore`,

@@ -30,20 +30,6 @@ async function expectPetKept(DATABASE_URL: string): Promise<void> {
 }
 
 describe('a service with its pets in a SQLite file', () => {
-  it('creates the file', async () => {
-    const { url } = await startService({ DATABASE_URL: `sqlite:${await testDirectory()}/pets.db` });
-    expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200 });
-    expect(await ask(`${url}/v1/pets`)).toMatchObject({ status: 200, body: '[]' });
-  });
-
-  it('has the pets again after a stop and a restart', async () => {
-    const DATABASE_URL = await freshUrl();
-    const { url, stop } = await startService({ DATABASE_URL });
-    expect(await ask(`${url}/v1/pets`, IDEMPOTENT)).toMatchObject({ status: 201, body: STORED });
-    await stop();
-    await expectPetKept(DATABASE_URL);
-  });
-
   it.each(['SIGTERM', 'SIGKILL'] as const)('has the pets again after %s and a restart', async (signal) => {
     const DATABASE_URL = await freshUrl();
     const first = runService({ API_KEYS: KEY, DATABASE_URL });

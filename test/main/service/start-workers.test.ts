@@ -18,9 +18,6 @@ const DONE = { code: 0, signal: null };
 const FAILED = { code: 1, signal: null };
 const KEY_HINT = /Bearer (pets_\w{66})'/;
 
-/** Three processes share the cores with everything else that runs. */
-const LONG = { timeout: 30_000 };
-
 type Env = Record<string, string>;
 
 /** A service of two workers on a new database. */
@@ -75,7 +72,7 @@ it('does not load what serves in workers when WORKERS is 1', async () => {
   expect(service.stderr).toBe('');
 });
 
-describe.skipIf(mongo === undefined)(`a service of two workers${leftOut}`, LONG, () => {
+describe.skipIf(mongo === undefined)(`a service of two workers${leftOut}`, () => {
   it('creates its schema with AUTO_MIGRATE, listens once, serves from both workers, and drains both', async () => {
     const { service } = await runWorkers({ AUTO_MIGRATE: 'true' }, { migrated: false });
     const url = await service.url();
@@ -169,7 +166,7 @@ describe.skipIf(mongo === undefined)(`a service of two workers${leftOut}`, LONG,
   });
 });
 
-describe.skipIf(mongo === undefined)(`a start of two workers${leftOut}`, LONG, () => {
+describe.skipIf(mongo === undefined)(`a start of two workers${leftOut}`, () => {
   it('fails in one line without a schema', async () => {
     const { service, database } = await runWorkers({}, { migrated: false });
     expect(await service.ended).toStrictEqual(FAILED);
@@ -216,7 +213,7 @@ describe.skipIf(mongo === undefined)(`a start of two workers${leftOut}`, LONG, (
   });
 });
 
-describe.skipIf(mongo === undefined)(`a worker that ends${leftOut}`, LONG, () => {
+describe.skipIf(mongo === undefined)(`a worker that ends${leftOut}`, () => {
   it('is replaced by one with the variables of the start, and the others serve meanwhile', async () => {
     const file = join(await testDirectory(), '.env');
     const write = async (key: string) => {
@@ -354,7 +351,7 @@ describe.skipIf(mongo === undefined)(`a worker that ends${leftOut}`, LONG, () =>
   });
 });
 
-describe.skipIf(mongo === undefined)(`the end of two workers${leftOut}`, LONG, () => {
+describe.skipIf(mongo === undefined)(`the end of two workers${leftOut}`, () => {
   it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('lets requests in flight finish: %s', async (signal) => {
     const { service } = await runWorkers();
     const stalled = await service.url().then((url) => eachWorker(() => stalledCreate(url)));

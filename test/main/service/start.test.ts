@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoArchive } from '../../../src/adapters/mongodb/open.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
@@ -10,14 +10,11 @@ import { SCOPES } from '../../../src/domain/api-key.ts';
 import { ask, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
 import { refused, succeeds } from '../../support/command.ts';
 import { addressOf, freshDatabase, throughPort } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { type Program, runService } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 import { testDirectory } from '../../support/test-directory.ts';
-
-const mongo = await sharedMongo();
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 const PET = '{"name":"Rex","categoryId":-9223372036854775808,"status":"sold"}';
 const STORED = `{"id":1,${PET.slice(1)}`;
@@ -120,8 +117,7 @@ describe('a service with its keys in the storage', () => {
     const { url } = await startService({ API_KEYS: '', DATABASE_URL }, { now, recordUsesEveryMs: 10 });
     expect((await ask(`${url}/v1/pets`, { key: token })).status).toBe(200);
     const used = async () => (await keys.findById(key.id))?.lastUsedAt;
-    await vi.waitUntil(used, { timeout: 5_000 });
-    expect(await used()).toStrictEqual(now());
+    await expect.poll(used).toStrictEqual(now());
   });
 
   it('records it at the latest when it stops', async () => {

@@ -12,9 +12,6 @@ import { RawConnection } from '../../support/raw-connection.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { PEM_FILES, ROOT_CERT } from '../../support/tls/pem-files.ts';
 
-/** Three processes share the cores with everything else that runs. */
-const LONG = { timeout: 30_000 };
-
 const TLS = { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key };
 const DONE = { code: 0, signal: null };
 const READ_AGAIN = 'TLS_CERT and TLS_KEY were read again, for new connections';
@@ -139,7 +136,7 @@ describe('SIGHUP, with a certificate', () => {
     expect(service.log.find(({ msg }) => msg === 'shutting down')).toMatchObject({ reason: 'SIGTERM' });
   });
 
-  it('reads it again for every worker, and replacements get the pair in use', LONG, async ({ skip }) => {
+  it('reads it again for every worker, and replacements get the pair in use', async ({ skip }) => {
     const mongo = await sharedMongo();
     if (mongo === undefined) {
       skip('there is no MongoDB');

@@ -8,7 +8,7 @@ import { SCHEMA_VERSION as SQLITE_VERSION } from '../../../src/adapters/sqlite/s
 import { succeeds } from '../../support/command.ts';
 import { ask } from '../../support/client.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { ROOT } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 import { newFile } from '../../support/sqlite.ts';
@@ -41,9 +41,6 @@ const PETS = [
   `{"id":2,${MITZI.slice(1)}`,
   '{"id":3,"name":" e\u0301 ","categoryId":-9223372036854775808,"status":"sold"}',
 ];
-
-const mongo = await sharedMongo();
-const leftOut = mongo === undefined ? ' (left out: no MongoDB)' : '';
 
 function versionsUpTo(last: number): readonly number[] {
   return Array.from({ length: last }, (_, index) => index + 1);

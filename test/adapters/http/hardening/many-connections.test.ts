@@ -53,7 +53,7 @@ async function expectAnswers(api: Api, requests: number): Promise<void> {
   for (let i = 0; i < requests; i++) expect((await api.raw(LAST)).map(whole)).toStrictEqual([OK]);
 }
 
-describe(`${COUNT} connections`, { timeout: 30_000 }, () => {
+describe(`${COUNT} connections`, () => {
   test.each([
     ['that send nothing', ''],
     ['that send half a request', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-'],

@@ -106,7 +106,7 @@ describe('a drain', () => {
     const { api, connection } = await apiWithPausedClient();
     await using _ = api;
     connection.abort();
-    await vi.waitUntil(() => api.log.records.some(({ aborted }) => aborted));
+    await expect.poll(() => api.log.records.some(({ aborted }) => aborted)).toBe(true);
     // Leaves an idle connection, which is closed while no client is backlogged.
     await api.get('/livez');
     expect(await api.drain(TIMEOUT_MS)).toBe(0);

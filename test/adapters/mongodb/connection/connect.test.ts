@@ -5,11 +5,8 @@ import { connect, toSetupError } from '../../../../src/adapters/mongodb/connecti
 import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
 import type { ConnectionEvent } from '../../../../src/application/ports/storage-meter.ts';
 import { addressOf, throughPort, withOptions } from '../../../support/mongo-database.ts';
-import { sharedMongo } from '../../../support/mongodb.ts';
+import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 import { TcpProxy } from '../../../support/tcp-proxy.ts';
-
-const mongo = await sharedMongo();
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 const clientOf = (options: object) => ({ options }) as unknown as MongoClient;
 const client = clientOf({ hosts: ['one:1', 'two:2'], dbName: 'shop' });

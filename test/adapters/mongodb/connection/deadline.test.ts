@@ -16,7 +16,7 @@ async function outcomeOf<T>(begin: (nowMs: () => number) => Promise<T>) {
   simulation.calm();
   using _ = virtualTime(simulation);
   // Each pause has its greatest length.
-  vi.spyOn(Math, 'random').mockReturnValue(1);
+  using _random = vi.spyOn(Math, 'random').mockReturnValue(1);
   const startMs = simulation.nowMs;
   const outcome = Promise.allSettled([begin(() => simulation.nowMs - startMs)]);
   await simulation.run();

@@ -28,16 +28,15 @@ import { openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
 import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
 import { failCommand } from '../../../support/fail-point.ts';
 import { freshDatabase, openRepository } from '../../../support/mongo-database.ts';
-import { sharedMongo, startMongo } from '../../../support/mongodb.ts';
-
-const none = (await sharedMongo()) === undefined;
+import { startMongo } from '../../../support/mongodb.ts';
+import { leftOut, mongo as shared } from '../../../support/shared-mongo.ts';
 
 // A separate server: it has one fail point for commands. insert-outcomes.test.ts tests the errors of writes.
-describe.skipIf(none)(`an error of MongoDB${none ? ' (left out: no server)' : ''}`, () => {
+describe.skipIf(shared === undefined)(`an error of MongoDB${leftOut}`, () => {
   let mongo: Awaited<ReturnType<typeof startMongo>>;
   beforeAll(async () => {
     mongo = await startMongo({ setParameters: { enableTestCommands: 1 } });
-  }, 120_000);
+  });
   afterAll(() => mongo?.stop());
 
   it.each([

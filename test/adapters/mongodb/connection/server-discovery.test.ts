@@ -10,27 +10,23 @@ import type { ConnectionEvent } from '../../../../src/application/ports/storage-
 import { failPoint } from '../../../support/fail-point.ts';
 import { addressOf, withOptions } from '../../../support/mongo-database.ts';
 import { type MongodProcess, startMongodProcess } from '../../../support/mongod-process.ts';
-import { sharedMongo } from '../../../support/mongodb.ts';
+import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 
-const mongo = await sharedMongo();
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
-
-/** The line that the operator sees, and how long it took. */
-async function refusal(url: string): Promise<{ line: string; ms: number }> {
-  const begun = performance.now();
+/** The line that the operator sees. */
+async function refusal(url: string): Promise<{ line: string }> {
   const error = await openMongoStorage(url, { autoMigrate: false }).then(
     ({ close }) => close(),
     (reason: unknown) => reason,
   );
   if (!(error instanceof StorageSetupError)) throw new Error('should have been refused', { cause: error });
   expect(error.message).not.toMatch(/\n|secret|tom/);
-  return { line: error.message, ms: performance.now() - begun };
+  return { line: error.message };
 }
 
 /** Time for one connection attempt on a busy machine. */
 const PATIENCE_MS = 1_000;
-/** Less than the default server selection timeout. */
-const AT_ONCE_MS = 10_000;
+/** What is refused at once does not wait for it. */
+const FOREVER = { serverSelectionTimeoutMS: '100000000' };
 
 const urlOf = (hosts: string, query: Record<string, string | boolean>) =>
   withOptions(`mongodb://${hosts}/petstore`, query);
@@ -105,7 +101,7 @@ describe.skipIf(mongo === undefined)(`a MongoDB that does not fit the connection
   it.each([{}, { directConnection: true }])(
     'is refused at once for the name of its replica set: %o',
     async (options) => {
-      const { line, ms } = await refusal(urlOf(address(), { replicaSet: 'rs0', ...options }));
+      const { line } = await refusal(urlOf(address(), { ...FOREVER, replicaSet: 'rs0', ...options }));
 
       expect(line).toMatch(
         new RegExp(
@@ -113,7 +109,6 @@ describe.skipIf(mongo === undefined)(`a MongoDB that does not fit the connection
             'but the connection string asks for replicaSet=rs0$',
         ),
       );
-      expect(ms).toBeLessThan(AT_ONCE_MS);
     },
   );
 
@@ -128,10 +123,9 @@ describe.skipIf(mongo === undefined)(`a MongoDB that does not fit the connection
   });
 
   it('is refused when it does not know the user', async () => {
-    const { line, ms } = await refusal(urlOf(`tom:secret@${address()}`, { directConnection: true }));
+    const { line } = await refusal(urlOf(`tom:secret@${address()}`, { ...FOREVER, directConnection: true }));
 
     expect(line).toMatch(/^MongoDB at \S+, database "petstore": Authentication failed/);
-    expect(ms).toBeLessThan(AT_ONCE_MS);
   });
 });
 
@@ -162,19 +156,20 @@ describe.skipIf(none)(`a MongoDB with several servers${none ? ' (left out: no mo
     const second = new MongoClient(`mongodb://127.0.0.1:${secondary.port}/?directConnection=true`);
     await becomes(second, 'secondary');
     await second.close();
-  }, 120_000);
+  });
   afterAll(async () => {
     for (const server of [primary, secondary, standalone]) await server?.stop();
   });
 
   it('is refused at once when a direct connection leads to a secondary', async () => {
-    const { line, ms } = await refusal(urlOf(`127.0.0.1:${secondary.port}`, { directConnection: true }));
+    const { line } = await refusal(
+      urlOf(`127.0.0.1:${secondary.port}`, { ...FOREVER, directConnection: true }),
+    );
 
     expect(line).toBe(
       `MongoDB at 127.0.0.1:${secondary.port}, database "petstore": directConnection=true, but it is not the primary ` +
         `of the replica set "pair" (that is 127.0.0.1:${primary.port}); use replicaSet=pair instead`,
     );
-    expect(ms).toBeLessThan(AT_ONCE_MS);
   });
 
   it('is waited for by a direct connection while the replica set has no primary', async () => {
@@ -207,7 +202,7 @@ describe.skipIf(none)(`a MongoDB with several servers${none ? ' (left out: no mo
     await admin.command({ replSetStepDown: 60, secondaryCatchUpPeriodSecs: 0, force: true });
     await admin.command({ replSetFreeze: 0 });
     const elected = { primary: host, me: host, isWritablePrimary: false };
-    await expect.poll(() => admin.command({ hello: 1 }), { timeout: 10_000 }).toMatchObject(elected);
+    await expect.poll(() => admin.command({ hello: 1 })).toMatchObject(elected);
 
     let answers = 0;
     const meter = {
@@ -227,13 +222,12 @@ describe.skipIf(none)(`a MongoDB with several servers${none ? ' (left out: no mo
     'is refused at once when it is standalone instead of a replica set: %o',
     async (options) => {
       const host = `127.0.0.1:${standalone.port}`;
-      const { line, ms } = await refusal(urlOf(host, { replicaSet: 'pair', ...options }));
+      const { line } = await refusal(urlOf(host, { ...FOREVER, replicaSet: 'pair', ...options }));
 
       expect(line).toBe(
         `MongoDB at ${host}, database "petstore": no suitable server: ${host} is a standalone server, ` +
           'but the connection string asks for replicaSet=pair',
       );
-      expect(ms).toBeLessThan(AT_ONCE_MS);
     },
   );
 
@@ -261,13 +255,8 @@ describe.skipIf(none)(`a MongoDB with several servers${none ? ' (left out: no mo
 });
 
 async function becomes(member: MongoClient, state: 'isWritablePrimary' | 'secondary'): Promise<void> {
-  await vi.waitFor(
-    async () => {
-      const hello = await member.db('admin').command({ hello: 1 });
-      if (!hello[state]) throw new Error(`not yet: ${state}`);
-    },
-    { timeout: 30_000, interval: 50 },
-  );
+  const hello = () => member.db('admin').command({ hello: 1 });
+  await vi.waitUntil(async () => (await hello())[state] as boolean, { timeout: 120_000 });
 }
 
 async function listening(serve: (socket: Socket) => unknown) {

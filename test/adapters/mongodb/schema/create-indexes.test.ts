@@ -8,10 +8,8 @@ import { StorageSetupError, StorageUnavailable } from '../../../../src/applicati
 import { newPet } from '../../../../src/domain/pet.ts';
 import { failPoint } from '../../../support/fail-point.ts';
 import { freshDatabase, openRepository } from '../../../support/mongo-database.ts';
-import { sharedMongo, startMongo } from '../../../support/mongodb.ts';
-
-const mongo = await sharedMongo();
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
+import { startMongo } from '../../../support/mongodb.ts';
+import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 
 const MIGRATE = 'run: npx petstore migrate';
 const rex = newPet({ name: 'Rex', categoryId: 7n });
@@ -265,7 +263,7 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
     await migrating;
     const { close } = await openMongoStorage(url, { autoMigrate: false });
     await close();
-  }, 120_000);
+  });
 });
 
 describe('an index that is being created', () => {
