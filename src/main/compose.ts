@@ -126,16 +126,13 @@ const FACTORIES = {
       getPet: resolve('getPet'),
       tokens: resolve('tokens'),
       limiter: resolve('limiter'),
-      probe: resolve('probe'),
+      probe: new SharedProbe(resolve('probe')),
       log: resolve('log'),
       now: resolve('now'),
       isDraining: resolve('isDraining'),
     });
   },
 } satisfies Factories;
-
-/** Around every given part, whatever else goes around it. */
-const INNERMOST: Around = { probe: (probe) => new SharedProbe(probe) };
 
 /**
  * The composition root: the only place that says which use case gets which adapter, for the service, for every
@@ -147,10 +144,7 @@ const INNERMOST: Around = { probe: (probe) => new SharedProbe(probe) };
 export function compose(given: Partial<Parts>, ...arounds: readonly Around[]): Resolve {
   const root = container.createChildContainer();
   const resolve: Resolve = (name) => root.resolve(name);
-  const wrappers: readonly Readonly<Record<string, ((part: never) => unknown) | undefined>>[] = [
-    INNERMOST,
-    ...arounds,
-  ];
+  const wrappers: readonly Readonly<Record<string, ((part: never) => unknown) | undefined>>[] = arounds;
   const wrap = (name: string, bare: unknown) =>
     wrappers.reduce(
       (part, { [name]: wrapper }) => (wrapper === undefined ? part : wrapper(part as never)),

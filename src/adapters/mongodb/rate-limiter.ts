@@ -49,13 +49,14 @@ export class MongoRateLimiter implements RateLimiter {
     const known: Known = this.#known.get(key) ?? { count: 0, endMs: -Infinity, waiting: 0 };
     this.#known.set(key, known);
     // An exhausted window needs no round trip.
-    if (known.count < requests || hasEnded(known)) {
+    if (known.count < requests || known.endMs <= performance.now()) {
       known.waiting++;
       try {
         await (known.next ??= this.#countNext(key, windowMs, known));
       } catch (error) {
         if (!(error instanceof StorageUnavailable)) throw error;
-        if (hasEnded(known)) Object.assign(known, { count: 0, endMs: performance.now() + windowMs });
+        const nowMs = performance.now();
+        if (known.endMs <= nowMs) Object.assign(known, { count: 0, endMs: nowMs + windowMs });
         // The caller lets this request pass. It counts here, so an outage does not lift the limit.
         if (known.count++ < requests) throw error;
       }
@@ -100,17 +101,11 @@ export class MongoRateLimiter implements RateLimiter {
       if (counted === null) throw new StorageUnavailable('MongoDB returned no count');
       return counted;
     } catch (error) {
-      const failure = toStorageError(error);
-      if (failure instanceof StorageUnavailable || !(failure instanceof MongoError)) throw failure;
-      throw new StorageUnavailable(`MongoDB could not count the request: ${failure.message}`, {
-        cause: error,
-      });
+      if (!(error instanceof MongoError)) throw toStorageError(error);
+      const message = `MongoDB could not count the request: ${error.message}`;
+      throw new StorageUnavailable(message, { cause: error });
     }
   }
-}
-
-function hasEnded({ endMs }: Known): boolean {
-  return endMs <= performance.now();
 }
 
 const WINDOW_STATE = { _id: 0, points: 1, leftMs: { $subtract: ['$expire', '$$NOW'] } } as const;
