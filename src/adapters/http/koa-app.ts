@@ -1,11 +1,10 @@
 import type { RequestListener } from 'node:http';
-import Koa from 'koa';
+import Koa, { type Middleware } from 'koa';
 import compose from 'koa-compose';
-import type { RequestLog } from './wire/request-log.ts';
-import { identifyRequest } from './middleware/identify-request.ts';
-import { logRequest } from './middleware/log-request.ts';
 import type { State } from './middleware/state.ts';
 import { writeAnswer } from './middleware/write-answer.ts';
+import { requestIdOf } from './wire/request-id.ts';
+import type { RequestLog } from './wire/request-log.ts';
 
 /**
  * A Koa application that identifies and logs every request and writes every answer.
@@ -35,5 +34,33 @@ export function listener(app: Koa<State>, log: Pick<RequestLog, 'failed'>): Requ
       log.failed(error, ctx.state.requestId);
       response.destroy();
     });
+  };
+}
+
+/** Gives the request its id. */
+const identifyRequest: Middleware<State> = (ctx, next) => {
+  ctx.state.requestId = requestIdOf(ctx.req);
+  return next();
+};
+
+/** Logs each request when the client has the whole answer or has disconnected. */
+function logRequest(log: Pick<RequestLog, 'answered'>): Middleware<State> {
+  return (ctx, next) => {
+    const started = performance.now();
+    const { req, res, state } = ctx;
+    res.once('close', () => {
+      const record = {
+        requestId: state.requestId,
+        method: req.method,
+        route: state.route,
+        status: res.headersSent ? res.statusCode : undefined,
+        durationMs: Math.round((performance.now() - started) * 1000) / 1000,
+        keyId: state.caller?.id,
+        keyLabel: state.caller?.label,
+        aborted: res.writableFinished ? undefined : (true as const),
+      };
+      log.answered(record, req);
+    });
+    return next();
   };
 }

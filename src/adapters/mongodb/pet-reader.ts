@@ -6,11 +6,13 @@ import { type Pet, PET_STATUSES } from '../../domain/pet.ts';
 import { Batcher } from './batcher.ts';
 import { decodePet, petIdIn } from './pet-bytes.ts';
 import { page, PET_FIELDS, petIds } from './pet-document.ts';
-import { petsWithoutStatus } from './pets-without-status.ts';
 import { STATUS_INDEX } from './schema/collection-plans.ts';
 import type { PetDocument } from './schema/collections.ts';
 import { toBigInt } from './schema/long.ts';
 import { SharedSearch } from './shared-search.ts';
+
+/** The most ids of pets without a status that are looked for. */
+const MAX_IDS = 1_000;
 
 type Found = ReadonlyMap<bigint | undefined, Uint8Array>;
 type PageQuery = PetQuery & { readonly after: bigint };
@@ -105,4 +107,23 @@ function outcomeOf(parse: () => readonly Pet[]): readonly [pets: readonly Pet[],
     if (error instanceof DamagedPet) return [error.before, error];
     throw error;
   }
+}
+
+/**
+ * Finds the pets that no list with a status has, because their status is missing or none of those that exist. Only
+ * damage makes such a pet. The search takes four steps in the index. It does not retry: it rejects with the driver's
+ * errors.
+ *
+ * @returns their ids in ascending order
+ */
+async function petsWithoutStatus(pets: Collection<PetDocument>): Promise<readonly bigint[]> {
+  const filter = { ...petIds({}), status: { $nin: [...PET_STATUSES] } };
+  const options = {
+    projection: { _id: 1 },
+    hint: STATUS_INDEX.name,
+    sort: { _id: 1 },
+    limit: MAX_IDS,
+  } as const;
+  const found = await pets.find(filter, options).toArray();
+  return found.map(({ _id }) => toBigInt(_id));
 }

@@ -1,7 +1,6 @@
 import { CountsDiffer, PetIdTaken } from './errors.ts';
 import { ArchiveSource, BATCH_SIZE } from './archive-source.ts';
 import { checkSourceCounts } from './check-source-counts.ts';
-import { ItemReader } from './item-reader.ts';
 import { prefetch } from './prefetch.ts';
 import { BEFORE_EVERY_ID, type PetArchive } from '../ports/pet-archive.ts';
 import type { PetSource, Survey } from '../ports/pet-source.ts';
@@ -101,5 +100,31 @@ export class CopyPets {
     const found = await this.#target.count(survey.greatestId);
     const expected = count + others;
     if (found !== expected) throw new CountsDiffer('target', { expected, found });
+  }
+}
+
+/** Reads the items of batches one by one. */
+class ItemReader<T> {
+  readonly #batches: AsyncGenerator<readonly T[]>;
+  #batch: readonly T[] = [];
+  #index = 0;
+
+  constructor(batches: AsyncGenerator<readonly T[]>) {
+    this.#batches = batches;
+  }
+
+  /** The next item, or `undefined` at the end. Rejects with the errors of the batches. */
+  async next(): Promise<T | undefined> {
+    while (this.#index === this.#batch.length) {
+      const result = await this.#batches.next();
+      if (result.done) return undefined;
+      this.#batch = result.value;
+      this.#index = 0;
+    }
+    return this.#batch[this.#index++];
+  }
+
+  async close(): Promise<void> {
+    await this.#batches.return(undefined);
   }
 }

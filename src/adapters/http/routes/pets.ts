@@ -5,18 +5,18 @@ import { DamagedPet } from '../../../application/pets/errors.ts';
 import type { CreatePet } from '../../../application/pets/create-pet.ts';
 import type { GetPet } from '../../../application/pets/get-pet.ts';
 import type { ListPets } from '../../../application/pets/list-pets.ts';
+import type { Scope } from '../../../domain/api-key.ts';
 import { petJson } from '../../json/pet-json.ts';
 import { jsonObject, readBody, requireJson } from '../middleware/body.ts';
 import { goneAfterSunset } from '../middleware/deprecation.ts';
-import { refuseQuery } from '../middleware/refuse-query.ts';
-import { requireScope } from '../middleware/require-scope.ts';
 import type { State } from '../middleware/state.ts';
 import type { RequestLog } from '../wire/request-log.ts';
 import { decodeCursor, encodeCursor } from '../wire/cursor.ts';
 import { DEPRECATED_ROUTE, isSunset } from '../wire/deprecation.ts';
 import { idempotency } from '../wire/idempotency.ts';
 import { queryParser } from '../wire/query.ts';
-import { NewPet, PageQuery, PetId, parse } from '../wire/schemas.ts';
+import { insufficientScope } from '../wire/refusals.ts';
+import { NewPet, NoQuery, PageQuery, PetId, parse } from '../wire/schemas.ts';
 
 type Dependencies = {
   readonly listPets: Pick<ListPets, 'execute'>;
@@ -80,4 +80,20 @@ export function petsRoutes(dependencies: Dependencies): Router<State> {
   });
 
   return router;
+}
+
+const parseNoQuery = queryParser(NoQuery);
+
+/** Refuses query parameters, for an operation that has none. */
+const refuseQuery: Middleware = (ctx, next) => {
+  parseNoQuery(ctx.querystring);
+  return next();
+};
+
+/** Refuses API keys without this scope. Must run after `authenticate`. */
+function requireScope(scope: Scope): Middleware<State> {
+  return (ctx, next) => {
+    if (!ctx.state.caller!.scopes.includes(scope)) throw insufficientScope(scope);
+    return next();
+  };
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  type ConnectionPoolEvents,
   type MongoClient,
   type MongoClientOptions,
   MongoError,
@@ -7,12 +8,21 @@ import {
   MongoServerSelectionError,
 } from 'mongodb';
 import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
-import type { StorageMeter } from '../../../application/ports/storage-meter.ts';
+import type { ConnectionEvent, StorageMeter } from '../../../application/ports/storage-meter.ts';
 import { createClient } from './create-client.ts';
-import { reportConnections } from './report-connections.ts';
 import { ServerDiscovery } from './server-discovery.ts';
 
 const PRIMARY_POLL_INTERVAL_MS = 200;
+
+/** The driver's events of a pool: https://www.mongodb.com/docs/drivers/node/current/monitoring-and-logging/monitoring/ */
+const EVENTS = {
+  connectionCreated: 'opened',
+  connectionClosed: 'closed',
+  connectionCheckOutStarted: 'requested',
+  connectionCheckedOut: 'taken',
+  connectionCheckOutFailed: 'refused',
+  connectionCheckedIn: 'returned',
+} as const satisfies Partial<Record<keyof ConnectionPoolEvents, ConnectionEvent>>;
 
 /**
  * Connects to a primary.
@@ -96,4 +106,9 @@ export function toSetupError(client: MongoClient, error: unknown): unknown {
 
 function locationOf({ options: { srvHost, hosts, dbName } }: MongoClient): string {
   return `${srvHost ?? hosts.join(', ')}, database "${dbName}"`;
+}
+
+/** Reports the connections of all pools of a client: the driver keeps one for each server. Call it before connecting. */
+function reportConnections(client: MongoClient, meter: StorageMeter): void {
+  for (const [name, event] of Object.entries(EVENTS)) client.on(name, () => meter.connection(event));
 }

@@ -47,10 +47,7 @@ export function mountOf(path: string, mountinfo: string): Mount | undefined {
   const mounts = Array.from(lines, ([, point = '', type = '']): Mount => ({ point: unescaped(point), type }));
   const above = mounts.filter(({ point }) => `${path}/`.startsWith(`${point.replace(/\/$/, '')}/`));
   // Of two at the same point, the later one is seen.
-  return above.reduce<Mount | undefined>(
-    (a, b) => ((a?.point.length ?? 0) > b.point.length ? a : b),
-    undefined,
-  );
+  return above.toSorted((a, b) => a.point.length - b.point.length).at(-1);
 }
 
 /** White space and backslashes are in octal. */
