@@ -1,21 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
 import { MeasuredTokenVerifier } from '../../../src/adapters/metrics/measured-token-verifier.ts';
 import { VerificationMetrics } from '../../../src/adapters/metrics/verification-metrics.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { tokenVerifierContract } from '../../contracts/token-verifier.ts';
 import { nonZero, seriesOf } from '../../support/metrics.ts';
-
-tokenVerifierContract('measured', async (labels) => {
-  const keys = labels.map((label) => ({ label, token: `${label}-${randomUUID()}` }));
-  const verifier = new InMemoryTokenVerifier(keys.map(knownKey));
-  return {
-    verifier: new MeasuredTokenVerifier(verifier, new VerificationMetrics(new Registry())),
-    tokens: keys.map(({ token }) => token),
-  };
-});
 
 describe('a measured verifier', () => {
   it('counts what is accepted and what cannot be checked', async () => {

@@ -6,11 +6,9 @@ import { MongoPetRepository } from '../../../src/adapters/mongodb/pet-repository
 import { aKey, at } from '../../support/api-keys.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import { freshDatabase, openClient, WEAK } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { mongo } from '../../support/shared-mongo.ts';
 import { aPet } from '../../support/pets.ts';
 import { sent } from '../../support/watch-commands.ts';
-
-const mongo = await sharedMongo();
 
 // In every test with MongoDB, watch-commands.ts fails each command that the journals of a majority do not acknowledge.
 it.skipIf(mongo === undefined)(

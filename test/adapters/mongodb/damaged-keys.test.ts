@@ -5,9 +5,8 @@ import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { expectDamaged } from '../../contracts/damaged-api-key.ts';
 import { databasePool } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { mongo } from '../../support/shared-mongo.ts';
 
-const mongo = await sharedMongo();
 const emptyDatabase = databasePool(() => mongo!);
 const SCOPES = 'scopes must be one or more of pets:read, pets:write';
 const LABEL = 'label must be 1 to 64 visible characters, with spaces only between them';

@@ -4,10 +4,9 @@ import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongod
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { mongo } from '../../support/shared-mongo.ts';
 
 const MIGRATE = 'run: npx petstore migrate';
-const mongo = await sharedMongo();
 
 /** The line that the operator sees. */
 async function refusal(url: string, autoMigrate = false): Promise<string> {

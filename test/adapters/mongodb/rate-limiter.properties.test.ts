@@ -2,9 +2,7 @@ import { describe } from 'vitest';
 import { MongoRateLimiter } from '../../../src/adapters/mongodb/rate-limiter.ts';
 import { rateLimiterModel } from '../../contracts/rate-limiter-model.ts';
 import { databaseForRuns, openClient } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
-
-const mongo = await sharedMongo();
+import { mongo } from '../../support/shared-mongo.ts';
 
 describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`, () => {
   const emptyDatabase = databaseForRuns(() => mongo!);

@@ -17,7 +17,7 @@ import {
   throughPort,
   withOptions,
 } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
 import { ROOT } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
@@ -32,9 +32,7 @@ const HOUR = 3_600;
 const TEN = { requests: 10, seconds: HOUR };
 const REFUSED = { allowed: false, remaining: 0, resetSeconds: HOUR };
 
-const mongo = await sharedMongo();
 const emptyDatabase = databasePool(() => mongo!);
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 async function open(url: string) {
   const opened = await openClient(url);

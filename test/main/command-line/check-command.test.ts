@@ -12,7 +12,7 @@ import { aKey, at } from '../../support/api-keys.ts';
 import { ask } from '../../support/client.ts';
 import { Command, FAILED, refused, succeeds, USAGE } from '../../support/command.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { startService } from '../../support/service.ts';
 import {
   checkpoint,
@@ -23,8 +23,6 @@ import {
   openService,
 } from '../../support/sqlite.ts';
 
-const mongo = await sharedMongo();
-const leftOut = mongo === undefined ? ' (left out: no MongoDB)' : '';
 const REX = '{"name":"Rex","categoryId":7}';
 
 /** Runs a check that must find something. Resolves with its lines on standard output, without the last one. */

@@ -11,14 +11,12 @@ import { testDirectory } from '../../support/test-directory.ts';
 import { ask, KEY } from '../../support/client.ts';
 import { Command, refused, succeeds } from '../../support/command.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { mongo } from '../../support/shared-mongo.ts';
 import { runService } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 
 const PETS = archivedPets(5200);
 const LAST = PETS.at(-1)!.id;
-
-const mongo = await sharedMongo();
 
 describe('copy', () => {
   it('answers programs in JSON', async () => {

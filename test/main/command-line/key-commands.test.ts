@@ -7,15 +7,13 @@ import { ask, KEY } from '../../support/client.ts';
 import { Command, FAILED, succeeds, USAGE } from '../../support/command.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { mongo } from '../../support/shared-mongo.ts';
 import { runService } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 
 const FORM = /^pets_([0-9a-f]{16})_[0-9A-Za-z]{49}$/;
 const DAY = 86_400_000;
 const PET = '{"name":"Rex","categoryId":7}';
-
-const mongo = await sharedMongo();
 
 type Env = Record<string, string>;
 

@@ -8,15 +8,12 @@ import { SCOPES } from '../../../src/domain/api-key.ts';
 import { InvalidConfig } from '../../../src/main/config/config.ts';
 import { ask, connect, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
 import { addressOf, freshDatabase, throughPort } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { nonZero, scrape } from '../../support/metrics.ts';
 import { preload, run, runService, SERVICE, SERVICE_ENV } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 import { newFile } from '../../support/sqlite.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
-
-const mongo = await sharedMongo();
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 const ON = { METRICS_PORT: '0' };
 const PET = '{"name":"Rex","categoryId":7}';

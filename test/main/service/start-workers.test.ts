@@ -7,12 +7,9 @@ import { ask, connect, KEY, silentServer, stalledCreate } from '../../support/cl
 import { Fifo } from '../../support/fifo.ts';
 import { flood } from '../../support/flood.ts';
 import { freshDatabase, type TestDatabase } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { preload, type Program, run, runService, SERVICE } from '../../support/process.ts';
 import { testDirectory } from '../../support/test-directory.ts';
-
-const mongo = await sharedMongo();
-const leftOut = mongo === undefined ? ' (left out: no server)' : '';
 
 const DONE = { code: 0, signal: null };
 const FAILED = { code: 1, signal: null };
