@@ -66,63 +66,7 @@ function problemsOf(response: SeenResponse): string[] {
   }
 }
 
-describe('what conforms', () => {
-  it.each<[string, SeenResponse]>([
-    ['a page', answer({ path: '/v1/pets?limit=1' })],
-    [
-      'a page with more behind it',
-      answer(
-        {},
-        {
-          link: '<http://a:1/v1/pets?limit=1&cursor=v1.MQ>; rel="next"',
-          'next-cursor': 'v1.0000000000000001',
-        },
-      ),
-    ],
-    ['the absolute form of a target', answer({ path: 'http://a:1/v1/pets?x=/y' })],
-    ['a pet that was added', answer({ method: 'POST', status: 201, body: REX }, { location: '/v1/pets/1' })],
-    ['the same after the sunset', answer({ method: 'POST', status: 201, body: REX })],
-    ['a pet', answer(REX_ANSWER, DEPRECATED)],
-    ['HEAD', answer({ ...REX_ANSWER, method: 'HEAD' }, DEPRECATED)],
-    ['an error of an operation', answer(error(400, 'INVALID_CURSOR'))],
-    ['an error without a path', answer({ method: '', path: '', ...error(408, 'REQUEST_TIMEOUT') })],
-    ['OPTIONS', answer({ method: 'OPTIONS', status: 204 }, { allow: 'GET, HEAD, OPTIONS, POST' })],
-    ['another method', answer({ method: 'PUT', ...error(405, 'METHOD_NOT_ALLOWED') }, { allow: 'GET' })],
-    ['another path', answer({ path: '/v1/pets/', ...error(404, 'ROUTE_NOT_FOUND') })],
-    ['a later field of a pet', answer({ body: `[${REX.replace('{', '{"colour":"red",')}]` })],
-    ['the rest of a rate limit', answer({}, LIMIT)],
-    ['a limit, and no count', answer({}, { ...LIMIT, ratelimit: undefined })],
-    ['too many', answer(error(429, 'RATE_LIMITED'), USED_UP)],
-    ['too many, of nothing', answer({ path: '/v1/cats', ...error(429, 'RATE_LIMITED') }, USED_UP)],
-    [
-      'a key without the scope',
-      answer(
-        { method: 'POST', ...error(403, 'PERMISSION_DENIED') },
-        { 'www-authenticate': challenge('pets:write') },
-      ),
-    ],
-    ['a page of another origin', answer({}, CORS)],
-    [
-      'a preflight',
-      answer({ method: 'OPTIONS', status: 204 }, { ...CORS, 'access-control-allow-methods': 'GET' }),
-    ],
-    ['readiness', answer({ path: '/readyz', body: '{"status":"ok"}' })],
-    ['no readiness', answer({ path: '/readyz', ...error(503, 'UNAVAILABLE') }, { 'retry-after': '2' })],
-    [
-      'the page',
-      answer(
-        { path: '/docs', body: '<!doctype html>' },
-        { 'content-type': HTML, 'content-security-policy': 'x' },
-      ),
-    ],
-    ['the way to the page', answer({ path: '/', status: 302, body: WAY }, { location: '/api/docs' })],
-    ['the head of the document', answer({ method: 'HEAD', path: '/openapi.json' })],
-    ['a long URL of the document', answer({ path: '/openapi.json?x', ...error(414, 'URI_TOO_LONG') })],
-  ])('%s', (_name, response) => {
-    expect(problemsOf(response)).toEqual([]);
-  });
-});
-
+// What conforms is in every HTTP test.
 describe('what does not conform', () => {
   it.each<[string, SeenResponse, string]>([
     ['no request id', elsewhere({ 'x-request-id': undefined }), 'x-request-id is missing'],
