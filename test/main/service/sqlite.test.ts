@@ -53,7 +53,7 @@ describe('a service with its pets in a SQLite file', () => {
     expect(second.stdout).toBe('');
   });
 
-  it.for(['/proc/nothing/pets.db', '/proc/self/fd/99/pets.db', '/proc/nothing/deep/er/pets.db'])(
+  it.for(['/proc/nothing/pets.db', '/proc/self/nowhere/pets.db', '/proc/nothing/deep/er/pets.db'])(
     'does not start where no directory can be created: %s',
     async (file, { skip }) => {
       if (process.platform !== 'linux') skip('only Linux has /proc');
