@@ -47,9 +47,9 @@ export function refuseDatabaseFile(file: string): void {
   if (isDatabase) throw new StorageSetupError(`${file} belongs to a SQLite database; choose another FILE`);
 }
 
-/** Whether a SQLite file is in rollback mode. A database that a service has opened is in WAL mode. */
-export function isInRollbackMode(file: string): boolean {
-  return headOf(file)[19] === 1;
+/** 1: in rollback mode. 2: in WAL mode, as a service leaves it: https://www.sqlite.org/fileformat.html, section 1.3.3 */
+export function fileFormatOf(file: string): number | undefined {
+  return headOf(file)[19];
 }
 
 /** The first bytes of a file, and zeros where there are none. See `sync` for when it may be opened. */

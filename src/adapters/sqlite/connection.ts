@@ -2,7 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
-import { isInRollbackMode } from '../files/database-files.ts';
+import { fileFormatOf } from '../files/database-files.ts';
 
 /**
  * Opens a connection that fails with SQLITE_BUSY instead of waiting for a lock, because the wait would block the event
@@ -54,7 +54,7 @@ function setupProblem(file: string): string | undefined {
     return `the SQLite file ${file} is empty, but its write-ahead log ${file}-wal is not; restore the file`;
   }
   // The first write of a service makes the file a database in WAL mode. Somebody has since put another in its place.
-  if (sizeBytesOf(`${file}-wal`) > 0 && isInRollbackMode(file)) {
+  if (sizeBytesOf(`${file}-wal`) > 0 && fileFormatOf(file) === 1) {
     return `the SQLite file ${file} does not match its write-ahead log ${file}-wal; run petstore restore`;
   }
   return undefined;

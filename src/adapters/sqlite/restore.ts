@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { OnProgress } from '../../application/ports/progress.ts';
-import { isInRollbackMode } from '../files/database-files.ts';
+import { fileFormatOf } from '../files/database-files.ts';
 import { resolveLinks } from '../files/resolve-links.ts';
 import { createDirectory, sync } from '../files/sync.ts';
 import { writeWholeFile } from '../files/write-whole-file.ts';
@@ -68,7 +68,8 @@ function refuseOtherThanBackup(backup: string, file: string): void {
     throw new StorageSetupError(`${backup} is the database itself; choose a backup`);
   }
   const isAlone = !['-wal', '-journal'].some((suffix) => existsSync(backup + suffix));
-  if (isAlone && isInRollbackMode(backup)) return;
+  // What is no database is refused when it is opened.
+  if (isAlone && fileFormatOf(backup) !== 2) return;
   throw new StorageSetupError(
     `${backup} is not a backup; make one of it with petstore backup --from sqlite:${backup} NEW, and restore NEW`,
   );
