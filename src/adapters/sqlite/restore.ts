@@ -64,7 +64,8 @@ export async function restore(to: string, from: string, onProgress: OnProgress):
 
 /** @throws {StorageSetupError} */
 function refuseOtherThanBackup(backup: string, file: string): void {
-  if (statSync(file, { throwIfNoEntry: false })?.ino === statSync(backup).ino) {
+  const [old, other] = [statSync(file, { throwIfNoEntry: false }), statSync(backup)];
+  if (old?.ino === other.ino && old.dev === other.dev) {
     throw new StorageSetupError(`${backup} is the database itself; choose a backup`);
   }
   const isAlone = !['-wal', '-journal'].some((suffix) => existsSync(backup + suffix));
