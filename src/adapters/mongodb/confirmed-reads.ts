@@ -1,8 +1,8 @@
-import type { Collection, Db, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
+import type { Db, ObjectId, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { retryUntilDeadline, withDeadline } from './connection/deadline.ts';
 import { isServerError } from './connection/server-error-codes.ts';
-import { type CounterDocument, countersOf } from './schema/collections.ts';
+import { versionsOf } from './schema/collections.ts';
 
 /**
  * How long the server may take to confirm that it is the primary. Without a limit, a primary that has lost its majority
@@ -41,14 +41,24 @@ const LINEARIZABLE = {
  * mongos hides the primaries: behind it, only a miss is confirmed. A standalone server needs no confirmation.
  */
 export class ConfirmedReads {
-  readonly #counters: Collection<CounterDocument>;
+  readonly #versions: ReturnType<typeof versionsOf>;
   #primary: PrimaryTerm;
+  #hasPrimary = true;
   #isInMinority = false;
 
   constructor(db: Db) {
-    this.#counters = countersOf(db);
+    this.#versions = versionsOf(db);
     this.#primary = this.#newTerm(undefined);
     db.client.on('topologyDescriptionChanged', (event) => this.#onTopologyChange(event));
+  }
+
+  /** The term of the primary to which the driver sends the next command. `undefined` while it knows no primary. */
+  get term(): PrimaryTerm | undefined {
+    return this.#hasPrimary ? this.#primary : undefined;
+  }
+
+  get isStandalone(): boolean {
+    return this.#primary.isStandalone;
   }
 
   /**
@@ -84,18 +94,19 @@ export class ConfirmedReads {
     const members = [...newDescription.servers.values()];
     const visible = members.filter(({ type }) => type !== 'Unknown' && type !== 'PossiblePrimary');
     const isReplicaSet = visible.some(({ setName }) => setName !== null);
+    this.#hasPrimary = name !== undefined || !isReplicaSet;
     this.#isInMinority = isReplicaSet && (name === undefined || 2 * visible.length <= members.length);
   }
 
   #newTerm(name: string | undefined): PrimaryTerm {
     return new PrimaryTerm(name, () =>
-      withDeadline(CONFIRMATION_LIMIT_MS, () => this.#counters.findOne({ _id: 'pets' }, LINEARIZABLE)),
+      withDeadline(CONFIRMATION_LIMIT_MS, () => this.#versions.findOne({ _id: 'petstore' }, LINEARIZABLE)),
     );
   }
 }
 
 /** A member of the replica set in one of its terms as the primary. */
-class PrimaryTerm {
+export class PrimaryTerm {
   /** `undefined` until the driver reports a change. */
   name: string | undefined;
   readonly #readLinearizable: () => Promise<unknown>;
@@ -117,6 +128,11 @@ class PrimaryTerm {
   /** Whether majority reads show everything that was acknowledged before the term. */
   get isConfirmed(): boolean {
     return this.#isConfirmed;
+  }
+
+  /** Whether a reply with this election id may come from this term. */
+  includes(electionId: ObjectId | undefined): boolean {
+    return electionId === undefined || (this.name?.endsWith(electionId.toHexString()) ?? true);
   }
 
   /** Resolves after a confirmation that began after the call. Calls during a confirmation share the next one. */

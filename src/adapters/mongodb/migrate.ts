@@ -4,9 +4,8 @@ import type { Migration } from '../../application/ports/storage.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { connect, toSetupError } from './connection/connect.ts';
 import { isServerError } from './connection/server-error-codes.ts';
-import { raiseCounter } from './id-counter.ts';
 import { type CollectionPlan, COLLECTIONS } from './schema/collection-plans.ts';
-import { countersOf, DURABLE, petsOf, versionsOf } from './schema/collections.ts';
+import { DURABLE, versionsOf } from './schema/collections.ts';
 import { createIndexes } from './schema/create-indexes.ts';
 import { readVersion, SCHEMA_VERSION, versionProblem } from './schema/schema-version.ts';
 
@@ -30,10 +29,9 @@ export async function migrate(url: string): Promise<Migration> {
     }
     for (const plan of COLLECTIONS) {
       await createCollection(db, plan);
-      if ((from ?? 0) < plan.since) await refuseInvalidDocuments(db, plan);
+      if (from === undefined) await refuseInvalidDocuments(db, plan);
       await createIndexes(db, plan);
     }
-    await raiseCounter(countersOf(db), petsOf(db));
     await versionsOf(db).updateOne(
       { _id: 'petstore' },
       { $max: { version: SCHEMA_VERSION } },

@@ -84,6 +84,11 @@ export function isWrittenBy(insertToken: UUID, { op }: StoredPetDocument): boole
   return op instanceof UUID && op.equals(insertToken);
 }
 
+/** Whether the document takes an id without being a pet. */
+export function isFence(document: StoredPetDocument): boolean {
+  return !isLong(document._id) && 'upTo' in document;
+}
+
 /**
  * Whether {@link petIds} would match a document that was found by another filter. A filter on `_id` matches equal
  * numbers of any type: https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/

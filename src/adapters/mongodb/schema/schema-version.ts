@@ -2,7 +2,7 @@ import type { Db } from 'mongodb';
 import { versionsOf } from './collections.ts';
 
 /** The version that this build reads and writes. A change that an older build cannot work with increments it. */
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 /** How a user calls the program, in messages about a schema that a migration repairs. */
 export const DEFAULT_PROGRAM = 'npx petstore';
