@@ -1,4 +1,5 @@
 import type { Db, ObjectId, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
+import { Batcher } from './batcher.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { retryUntilDeadline, withDeadline } from './connection/deadline.ts';
 import { isServerError } from './connection/server-error-codes.ts';
@@ -16,6 +17,8 @@ const CONFIRMATION_TIMEOUT_MS = 2_000;
  * wait with it. Longer than the server takes, and less than half of what a read may take.
  */
 const CONFIRMATION_LIMIT_MS = 4_000;
+
+const ONE_AT_A_TIME = { maxWaitMs: Infinity, maxCalls: Infinity } as const;
 
 const LINEARIZABLE = {
   readPreference: 'primary',
@@ -112,8 +115,7 @@ export class PrimaryTerm {
   readonly #readLinearizable: () => Promise<unknown>;
   #isStandalone = false;
   #isConfirmed = false;
-  #running: Promise<void> = Promise.resolve();
-  #next: Promise<void> | undefined;
+  readonly #confirmations = new Batcher<void, void>(() => this.#confirm(), ONE_AT_A_TIME);
 
   constructor(name: string | undefined, readLinearizable: () => Promise<unknown>) {
     this.name = name;
@@ -136,15 +138,11 @@ export class PrimaryTerm {
   }
 
   /** Resolves after a confirmation that began after the call. Calls during a confirmation share the next one. */
-  async confirm(): Promise<void> {
-    this.#next ??= this.#confirmAfter(this.#running);
-    await this.#next;
+  confirm(): Promise<void> {
+    return this.#confirmations.add();
   }
 
-  async #confirmAfter(running: Promise<void>): Promise<void> {
-    await Promise.allSettled([running]);
-    this.#running = this.#next ?? running;
-    this.#next = undefined;
+  async #confirm(): Promise<void> {
     try {
       await this.#readLinearizable();
     } catch (error) {

@@ -5,6 +5,7 @@ import type { Idempotency } from '../../application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../application/ports/storage-meter.ts';
 import { MAX_PET_ID, type NewPet } from '../../domain/pet.ts';
+import { Batcher } from './batcher.ts';
 import type { ConfirmedReads, PrimaryTerm } from './confirmed-reads.ts';
 import { type Deadline, withDeadline } from './connection/deadline.ts';
 import { isTransient, toStorageError } from './connection/mongo-errors.ts';
@@ -14,9 +15,6 @@ import { isWrittenBy, toPetDocument } from './pet-document.ts';
 import { LATEST, lastId, reserveIds } from './pet-ids.ts';
 import { type PetDocument, petsOf } from './schema/collections.ts';
 import { toBigInt } from './schema/long.ts';
-
-/** How many pets one insert stores at most. A thousand pets of the greatest size make 1.3 MB. */
-const MAX_PETS = 1_000;
 
 /**
  * After this time without a reply, an insert is sent again: half of what a call may take. The driver has been seen to
@@ -47,7 +45,7 @@ type Claim = NewClaim &
  * after the greatest one that it knows. The primary key decides. What collides with another service is sent again after
  * the greatest id. Pets are never removed, and no insert leaves an id out: an old greatest id always collides.
  *
- * One insert is under way at a time. If its outcome is unknown, the same documents are sent again under the same ids. A
+ * If the outcome of an insert is unknown, the same documents are sent again under the same ids. A
  * document gets another id only after a majority has rejected it, or one before it in the same insert. An insert that
  * arrives late can then store nothing.
  *
@@ -59,8 +57,8 @@ export class PetClaims {
   readonly #pets: Collection<PetDocument>;
   readonly #reads: ConfirmedReads;
   readonly #meter: StorageMeter | undefined;
-  #waiting: Claim[] = [];
-  #isServing = false;
+  /** One insert is under way at a time. */
+  readonly #inserts = new Batcher<Claim, void>((claims) => this.#store(claims), { maxWaitMs: Infinity });
   /** The greatest id that is known in this term. */
   #last = 0n;
   #term: PrimaryTerm | undefined;
@@ -82,37 +80,13 @@ export class PetClaims {
    */
   add(newClaim: NewClaim): Promise<PetDocument> {
     const claim = { ...newClaim, ...Promise.withResolvers<PetDocument>() };
-    this.#waiting.push(claim);
-    if (!this.#isServing) void this.#serve();
+    void this.#inserts.add(claim);
     return claim.promise;
   }
 
   /** Never rejects: a failure rejects the claims. */
-  async #serve(): Promise<void> {
-    this.#isServing = true;
-    // Calls that are made in one go share the first insert.
-    await undefined;
-    while (this.#waiting.length > 0) {
-      const batch = this.#take();
-      await this.#store(batch);
-    }
-    this.#isServing = false;
-  }
-
-  /** Claims with the same idempotency key share the first one's outcome. */
-  #take(): Claim[] {
-    const batch = new Map<unknown, Claim>();
-    for (const claim of this.#waiting.splice(0, MAX_PETS)) {
-      if (claim.deadline.hasPassed) continue;
-      const key = claim.idempotency?.key ?? claim;
-      const same = batch.get(key);
-      if (same === undefined) batch.set(key, claim);
-      else same.promise.then(claim.resolve, claim.reject);
-    }
-    return [...batch.values()];
-  }
-
-  async #store(batch: Claim[]): Promise<void> {
+  async #store(claims: readonly Claim[]): Promise<void> {
+    const batch = withoutEqualKeys(claims.filter(({ deadline }) => !deadline.hasPassed));
     let isRepeated = false;
     try {
       await batch.at(-1)?.deadline.retry(async () => {
@@ -224,8 +198,10 @@ export class PetClaims {
 
   /** Claims other ids, together with what waits. */
   #again(claims: readonly Claim[]): void {
-    for (const claim of claims) delete claim.document;
-    this.#waiting.unshift(...claims);
+    for (const claim of claims) {
+      delete claim.document;
+      void this.#inserts.add(claim);
+    }
   }
 
   /** Who has lost often lets the others store something first. */
@@ -234,4 +210,16 @@ export class PetClaims {
     this.#losses = 0;
     await sleep(pauseMs);
   }
+}
+
+/** Claims with the same idempotency key share the outcome of the first one. */
+function withoutEqualKeys(claims: readonly Claim[]): Claim[] {
+  const byKey = new Map<unknown, Claim>();
+  for (const claim of claims) {
+    const key = claim.idempotency?.key ?? claim;
+    const same = byKey.get(key);
+    if (same === undefined) byKey.set(key, claim);
+    else same.promise.then(claim.resolve, claim.reject);
+  }
+  return [...byKey.values()];
 }
