@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.ts';
 import { rateLimiterContract } from '../../contracts/rate-limiter.ts';
 
-rateLimiterContract('memory', async () => new InMemoryRateLimiter());
+rateLimiterContract('memory', async () => ({ limiter: new InMemoryRateLimiter() }));
 
 describe('a rate limiter in memory', () => {
   it('starts a window with the first request after the previous window', async () => {
