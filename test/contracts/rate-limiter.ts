@@ -19,6 +19,8 @@ export function rateLimiterContract(name: string, opener: () => Promise<Opened>)
   const seconds = 3_600;
   /** The clock of a server goes on. */
   const rest = expect.toSatisfy((reset: number) => reset > seconds / 2 && reset <= seconds);
+  const admitted = (remaining: number) => ({ allowed: true, remaining, resetSeconds: rest });
+  const refused = { allowed: false, remaining: 0, resetSeconds: rest };
 
   async function opened() {
     const { limiter, age } = await opener();
@@ -38,14 +40,7 @@ export function rateLimiterContract(name: string, opener: () => Promise<Opened>)
       const taken = [];
       for (let n = 0; n < 6; n++) taken.push(await limiter.take('tom', { requests: 3, seconds }));
 
-      expect(taken).toStrictEqual([
-        { allowed: true, remaining: 2, resetSeconds: seconds },
-        { allowed: true, remaining: 1, resetSeconds: rest },
-        { allowed: true, remaining: 0, resetSeconds: rest },
-        { allowed: false, remaining: 0, resetSeconds: rest },
-        { allowed: false, remaining: 0, resetSeconds: rest },
-        { allowed: false, remaining: 0, resetSeconds: rest },
-      ]);
+      expect(taken).toStrictEqual([...[2, 1, 0].map(admitted), refused, refused, refused]);
     });
 
     it('allows exactly as many of 1,500 concurrent requests as the limit says', async () => {
@@ -56,10 +51,8 @@ export function rateLimiterContract(name: string, opener: () => Promise<Opened>)
 
       const remaining = taken.filter(({ allowed }) => allowed).map((allowance) => allowance.remaining);
       expect(remaining.toSorted((a, b) => a - b)).toStrictEqual(Array.from({ length: 20 }, (_, n) => n));
-      const refused = taken.filter(({ allowed }) => !allowed);
-      expect(refused).toStrictEqual(
-        Array.from({ length: 1_480 }, () => ({ allowed: false, remaining: 0, resetSeconds: rest })),
-      );
+      const others = taken.filter(({ allowed }) => !allowed);
+      expect(others).toStrictEqual(Array.from({ length: 1_480 }, () => refused));
     });
 
     it('starts the next window at the announced time', async () => {
@@ -72,8 +65,7 @@ export function rateLimiterContract(name: string, opener: () => Promise<Opened>)
         expect(await limiter.take('tom', limit)).toMatchObject({ allowed: true, remaining: 0 });
         const { resetSeconds } = await limiter.take('tom', limit);
         await advance((resetSeconds - 1) * 1_000);
-        const refused = await limiter.take('tom', limit);
-        expect(refused).toStrictEqual({ allowed: false, remaining: 0, resetSeconds: 1 });
+        expect(await limiter.take('tom', limit)).toStrictEqual({ ...refused, resetSeconds: 1 });
         await advance(1_000);
       }
     });
@@ -100,10 +92,8 @@ export function rateLimiterContract(name: string, opener: () => Promise<Opened>)
 
       vi.setSystemTime(Date.now() + hours * 3_600_000);
 
-      const refused = await limiter.take('tom', limit);
-      expect(refused).toStrictEqual({ allowed: false, remaining: 0, resetSeconds: seconds });
-      const counted = await limiter.take('ann', { requests: 2, seconds });
-      expect(counted).toStrictEqual({ allowed: true, remaining: 0, resetSeconds: rest });
+      expect(await limiter.take('tom', limit)).toStrictEqual(refused);
+      expect(await limiter.take('ann', { requests: 2, seconds })).toStrictEqual(admitted(0));
       await advance(seconds * 1_000);
       expect(await limiter.take('tom', limit)).toMatchObject({ allowed: true });
     });

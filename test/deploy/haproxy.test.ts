@@ -16,10 +16,7 @@ const none = haproxy === undefined;
 
 describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : ''}`, () => {
   /** Runs HAProxy with the configuration of `deploy`, but with these addresses and more frequent checks. */
-  async function start(
-    first: string,
-    second: string,
-  ): Promise<{ readonly url: string; readonly proxy: Program }> {
+  async function start(first: string, second: string) {
     const port = await freePort();
     const file = join(await testDirectory(), 'haproxy.cfg');
     const config = await readFile(join(ROOT, 'deploy/haproxy/haproxy.cfg'), 'utf8');
