@@ -258,9 +258,9 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     });
 
     it('is unavailable at worst when connections keep being reset', async () => {
+      const { limiter, proxy } = await proxied();
       // The driver waits before it asks a server again.
       vi.useRealTimers();
-      const { limiter, proxy } = await proxied();
       const reasons: unknown[] = [];
       let taken = 0;
       const take = async () => {
@@ -279,7 +279,10 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       const { limiter, client, proxy } = await proxied();
       // A closed proxy would make the driver retry and wait for a server.
       proxy.stall();
-      await expect(late(limiter.take('tom', TEN))).rejects.toMatchObject(UNAVAILABLE);
+      const sent = once(client, 'commandStarted');
+      const taking = limiter.take('tom', TEN);
+      await sent;
+      await expect(late(taking)).rejects.toMatchObject(UNAVAILABLE);
       const failed = once(client, 'commandFailed');
       const closing = client.close();
       // Otherwise the driver waits for the reply to its `endSessions`.
