@@ -1,16 +1,37 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { RateLimiter } from '../../src/application/ports/rate-limiter.ts';
 import { RATE_LIMIT_MAX_REQUESTS, RATE_LIMIT_MAX_SECONDS } from '../../src/domain/api-key.ts';
+import { fakeClock } from '../support/fake-clock.ts';
+
+type Opened = {
+  readonly limiter: RateLimiter;
+  /** Moves the counts on a server into the past. */
+  readonly age?: (ms: number) => Promise<unknown>;
+};
 
 /**
- * The contract of {@link RateLimiter}.
+ * The contract of {@link RateLimiter}. The clocks of this process stand still during a test.
  *
- * @param open opens a limiter that has counted nothing
+ * @param opener opens a limiter that has counted nothing
  */
-export function rateLimiterContract(name: string, open: () => Promise<RateLimiter>): void {
-  /** Longer than any test, so no window ends. */
+export function rateLimiterContract(name: string, opener: () => Promise<Opened>): void {
+  /** Longer than any test. */
   const seconds = 3_600;
+  /** The clock of a server goes on. */
+  const rest = expect.toSatisfy((reset: number) => reset > seconds / 2 && reset <= seconds);
+  const admitted = (remaining: number) => ({ allowed: true, remaining, resetSeconds: rest });
+  const refused = { allowed: false, remaining: 0, resetSeconds: rest };
+
+  async function opened() {
+    const { limiter, age } = await opener();
+    const clock = fakeClock('Date', 'setTimeout', 'clearTimeout');
+    const advance = async (ms: number) => {
+      clock.advance(ms);
+      await age?.(ms);
+    };
+    return { limiter, advance };
+  }
+  const open = async () => (await opened()).limiter;
 
   describe(`RateLimiter contract: ${name}`, () => {
     it('counts down to zero and stays there', async () => {
@@ -19,14 +40,7 @@ export function rateLimiterContract(name: string, open: () => Promise<RateLimite
       const taken = [];
       for (let n = 0; n < 6; n++) taken.push(await limiter.take('tom', { requests: 3, seconds }));
 
-      expect(taken).toStrictEqual([
-        { allowed: true, remaining: 2, resetSeconds: seconds },
-        { allowed: true, remaining: 1, resetSeconds: seconds },
-        { allowed: true, remaining: 0, resetSeconds: seconds },
-        { allowed: false, remaining: 0, resetSeconds: seconds },
-        { allowed: false, remaining: 0, resetSeconds: seconds },
-        { allowed: false, remaining: 0, resetSeconds: seconds },
-      ]);
+      expect(taken).toStrictEqual([...[2, 1, 0].map(admitted), refused, refused, refused]);
     });
 
     it('allows exactly as many of 1,500 concurrent requests as the limit says', async () => {
@@ -37,42 +51,33 @@ export function rateLimiterContract(name: string, open: () => Promise<RateLimite
 
       const remaining = taken.filter(({ allowed }) => allowed).map((allowance) => allowance.remaining);
       expect(remaining.toSorted((a, b) => a - b)).toStrictEqual(Array.from({ length: 20 }, (_, n) => n));
-      const refused = taken.filter(({ allowed }) => !allowed);
-      expect(refused).toStrictEqual(
-        Array.from({ length: 1_480 }, () => ({ allowed: false, remaining: 0, resetSeconds: seconds })),
-      );
+      const others = taken.filter(({ allowed }) => !allowed);
+      expect(others).toStrictEqual(Array.from({ length: 1_480 }, () => refused));
     });
 
     it('starts the next window at the announced time', async () => {
-      const limiter = await open();
-      const limit = { requests: 2, seconds: 1 };
+      const { limiter, advance } = await opened();
+      const limit = { requests: 2, seconds };
 
       for (let window = 0; window < 2; window++) {
-        expect(await limiter.take('tom', limit)).toStrictEqual({
-          allowed: true,
-          remaining: 1,
-          resetSeconds: 1,
-        });
-        expect(await limiter.take('tom', limit)).toStrictEqual({
-          allowed: true,
-          remaining: 0,
-          resetSeconds: 1,
-        });
-        const refused = await limiter.take('tom', limit);
-        expect(refused).toStrictEqual({ allowed: false, remaining: 0, resetSeconds: 1 });
-        // A timer can fire a millisecond early.
-        await sleep(refused.resetSeconds * 1_000 + 1);
+        const first = await limiter.take('tom', limit);
+        expect(first).toStrictEqual({ allowed: true, remaining: 1, resetSeconds: seconds });
+        expect(await limiter.take('tom', limit)).toMatchObject({ allowed: true, remaining: 0 });
+        const { resetSeconds } = await limiter.take('tom', limit);
+        await advance((resetSeconds - 1) * 1_000);
+        expect(await limiter.take('tom', limit)).toStrictEqual({ ...refused, resetSeconds: 1 });
+        await advance(1_000);
       }
     });
 
     it('rounds the rest of the window up to whole seconds', async () => {
-      const limiter = await open();
+      const { limiter, advance } = await opened();
       const limit = { requests: 1, seconds: 3 };
 
       expect(await limiter.take('tom', limit)).toMatchObject({ allowed: true, resetSeconds: 3 });
-      await sleep(600);
+      await advance(600);
       expect(await limiter.take('tom', limit)).toMatchObject({ allowed: false, resetSeconds: 3 });
-      await sleep(1_000);
+      await advance(1_000);
       expect(await limiter.take('tom', limit)).toMatchObject({ allowed: false, resetSeconds: 2 });
     });
 
@@ -80,18 +85,17 @@ export function rateLimiterContract(name: string, open: () => Promise<RateLimite
       ['set back', -2],
       ['set forward', 2],
     ])('ignores the wall clock when it is %s', async (_, hours) => {
-      const limiter = await open();
-      const limit = { requests: 1, seconds: 10 };
+      const { limiter, advance } = await opened();
+      const limit = { requests: 1, seconds };
       await limiter.take('tom', limit);
-      await limiter.take('ann', { requests: 2, seconds: 10 });
+      await limiter.take('ann', { requests: 2, seconds });
 
-      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + hours * 3_600_000 });
-      onTestFinished(() => void vi.useRealTimers());
+      vi.setSystemTime(Date.now() + hours * 3_600_000);
 
-      const refused = await limiter.take('tom', limit);
-      expect(refused).toStrictEqual({ allowed: false, remaining: 0, resetSeconds: 10 });
-      const counted = await limiter.take('ann', { requests: 2, seconds: 10 });
-      expect(counted).toStrictEqual({ allowed: true, remaining: 0, resetSeconds: 10 });
+      expect(await limiter.take('tom', limit)).toStrictEqual(refused);
+      expect(await limiter.take('ann', { requests: 2, seconds })).toStrictEqual(admitted(0));
+      await advance(seconds * 1_000);
+      expect(await limiter.take('tom', limit)).toMatchObject({ allowed: true });
     });
 
     it('counts each key separately', async () => {

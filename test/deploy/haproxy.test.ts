@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../failure/free-port.ts';
 import { KEY } from '../support/client.ts';
 import { onPath } from '../support/mongod-binary.ts';
-import { type Program, ROOT, run, runService } from '../support/process.ts';
+import { LONG_DELAY, type Program, ROOT, run, runService } from '../support/process.ts';
 import { testDirectory } from '../support/test-directory.ts';
 
 const haproxy = await onPath('haproxy');
@@ -16,7 +16,7 @@ const none = haproxy === undefined;
 
 describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : ''}`, () => {
   /** Runs HAProxy with the configuration of `deploy`, but with these addresses and more frequent checks. */
-  async function start(first: string, second: string): Promise<string> {
+  async function start(first: string, second: string) {
     const port = await freePort();
     const file = join(await testDirectory(), 'haproxy.cfg');
     const config = await readFile(join(ROOT, 'deploy/haproxy/haproxy.cfg'), 'utf8');
@@ -26,22 +26,21 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
       .replace('petstore-1:3000', first)
       .replace('petstore-2:3000', second);
     await writeFile(file, replaced);
-    const program = run(haproxy ?? '', ['-f', file]);
+    const proxy = run(haproxy ?? '', ['-f', file]);
     const url = `http://127.0.0.1:${port}`;
     const isUp = async () => {
-      if (program.hasEnded) throw new Error(`${program.stdout}${program.stderr}`);
+      if (proxy.hasEnded) throw new Error(`${proxy.stdout}${proxy.stderr}`);
       return fetch(`${url}/livez`).then(
         ({ ok }) => ok,
         () => false,
       );
     };
     await expect.poll(isUp).toBe(true);
-    return url;
+    return { url, proxy };
   }
 
   async function service(): Promise<{ readonly program: Program; readonly address: string }> {
-    // Longer than the checks take, as in compose.yaml.
-    const program = runService({ API_KEYS: KEY, TRUST_PROXY: 'true', SHUTDOWN_DELAY: '3s' });
+    const program = runService({ API_KEYS: KEY, TRUST_PROXY: 'true', ...LONG_DELAY });
     return { program, address: new URL(await program.url()).host };
   }
 
@@ -56,7 +55,7 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
 
   it('replaces the headers that the service believes', async () => {
     const { address } = await service();
-    const url = await start(address, address);
+    const { url } = await start(address, address);
     const spoofed = { ...headers, 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https' };
     for (let pet = 0; pet < 2; pet++) {
       await fetch(`${url}/v1/pets`, { method: 'POST', headers: spoofed, body: PET });
@@ -67,7 +66,7 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
 
   it('fails no request when an instance stops', async () => {
     const [one, other] = [await service(), await service()];
-    const url = await start(one.address, other.address);
+    const { url, proxy } = await start(one.address, other.address);
     const { signal, stop } = stopper();
     const statuses = new Map<number, number>();
     const clients = Array.from({ length: 4 }, async () => {
@@ -78,6 +77,9 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
     });
     await expect.poll(() => statuses.get(201) ?? 0).toBeGreaterThan(50);
     one.program.signal('SIGTERM');
+    // As in compose.yaml, the delay is longer than the checks take.
+    await proxy.printed(/Server petstore\/petstore-1 is DOWN/);
+    one.program.signal('SIGUSR2');
     await one.program.ended;
     const before = statuses.get(201) ?? 0;
     await expect.poll(() => statuses.get(201) ?? 0).toBeGreaterThan(before + 50);
@@ -88,7 +90,7 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
 
   it('sends no request twice, and answers in the form of the service', async () => {
     const [one, other] = [await hangingUp(), await hangingUp()];
-    const url = await start(one.address, other.address);
+    const { url } = await start(one.address, other.address);
     const answer = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: PET });
     expect({
       status: answer.status,
@@ -104,7 +106,7 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
 
   it('answers 503 when no instance is ready', async () => {
     const one = await hangingUp();
-    const url = await start(one.address, one.address);
+    const { url } = await start(one.address, one.address);
     one.server.close();
     const ask = () => fetch(`${url}/v1/pets`, { headers });
     await expect.poll(async () => (await ask()).status).toBe(503);

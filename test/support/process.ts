@@ -158,6 +158,15 @@ export function preload(code: string): string {
   return `--import=data:text/javascript,${encodeURIComponent(`import cluster from 'node:cluster';${code}`)}`;
 }
 
+/** For a service whose SHUTDOWN_DELAY ends on SIGUSR2. */
+export const LONG_DELAY = {
+  SHUTDOWN_DELAY: '1h',
+  NODE_OPTIONS: preload(`
+    const { setTimeout } = globalThis;
+    globalThis.setTimeout = (run, ms, ...args) =>
+      ms === 3_600_000 ? process.once('SIGUSR2', run) : setTimeout(run, ms, ...args);`),
+} as const;
+
 /** A free port, and pets in memory. */
 export const SERVICE_ENV: Readonly<Record<string, string>> = {
   PORT: '0',

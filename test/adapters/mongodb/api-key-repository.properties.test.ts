@@ -2,9 +2,9 @@ import { describe } from 'vitest';
 import { openMongoArchive } from '../../../src/adapters/mongodb/open.ts';
 import { apiKeyRepositoryModel } from '../../contracts/api-key-repository-model.ts';
 import { databaseForRuns } from '../../support/mongo-database.ts';
-import { mongo } from '../../support/shared-mongo.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
-describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`, () => {
+describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
   const emptyDatabase = databaseForRuns(() => mongo!);
 
   apiKeyRepositoryModel(

@@ -130,7 +130,6 @@ describe.skipIf(none)(`reads from a replica set whose primary changes${leftOut}`
       ]);
       expect(await pets.insertOnce(rex, idempotencyFor('a'))).toStrictEqual({ pet, replayed: true });
     },
-    60_000,
   );
 
   it('are retried after waiting for a primary that does not show every acknowledged write yet', async () => {

@@ -5,7 +5,7 @@ import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { expectDamaged } from '../../contracts/damaged-api-key.ts';
 import { databasePool } from '../../support/mongo-database.ts';
-import { mongo } from '../../support/shared-mongo.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 const SCOPES = 'scopes must be one or more of pets:read, pets:write';
@@ -19,41 +19,38 @@ async function open() {
   return { keys, documents: db.collection<{ _id: string | ObjectId }>('api_keys') };
 }
 
-describe.skipIf(mongo === undefined)(
-  `a damaged API key in MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`,
-  () => {
-    it.each<readonly [object, string]>([
-      [{ digest: 'a' }, 'digest must be 64 lower-case hex digits'],
-      [{ digest: null }, 'digest must be 64 lower-case hex digits'],
-      [{ label: 'a\u202eb' }, LABEL],
-      [{ label: { a: 1 } }, LABEL],
-      [{ scopes: [] }, SCOPES],
-      [{ scopes: ['pets:admin'] }, SCOPES],
-      [{ scopes: 'pets:read' }, SCOPES],
-      [{ createdAt: 7 }, 'createdAt must be an instant'],
-      [{ expiresAt: null }, 'expiresAt must be an instant'],
-      [{ expiresAt: '2099-01-01' }, 'expiresAt must be an instant'],
-      [{ revokedAt: Long.ONE }, 'revokedAt must be an instant'],
-      [{ originId: null }, 'originId must be 16 lower-case hex digits'],
-      [{ lastUsedAt: new ObjectId() }, 'lastUsedAt must be an instant'],
-      [{ rateLimit: { requests: 5 } }, LIMIT],
-      [{ rateLimit: { requests: 1.5, seconds: 1 } }, LIMIT],
-      [{ rateLimit: null }, LIMIT],
-    ])('is never returned: %o', async (fields, problem) => {
-      const { keys, documents } = await open();
-      await keys.insert(aKey(1));
-      await keys.insert(aKey(2));
-      await documents.updateOne({ _id: aKey(1).id }, { $set: fields }, { bypassDocumentValidation: true });
-      await expectDamaged(keys, problem);
-    });
+describe.skipIf(mongo === undefined)(`a damaged API key in MongoDB${leftOut}`, () => {
+  it.each<readonly [object, string]>([
+    [{ digest: 'a' }, 'digest must be 64 lower-case hex digits'],
+    [{ digest: null }, 'digest must be 64 lower-case hex digits'],
+    [{ label: 'a\u202eb' }, LABEL],
+    [{ label: { a: 1 } }, LABEL],
+    [{ scopes: [] }, SCOPES],
+    [{ scopes: ['pets:admin'] }, SCOPES],
+    [{ scopes: 'pets:read' }, SCOPES],
+    [{ createdAt: 7 }, 'createdAt must be an instant'],
+    [{ expiresAt: null }, 'expiresAt must be an instant'],
+    [{ expiresAt: '2099-01-01' }, 'expiresAt must be an instant'],
+    [{ revokedAt: Long.ONE }, 'revokedAt must be an instant'],
+    [{ originId: null }, 'originId must be 16 lower-case hex digits'],
+    [{ lastUsedAt: new ObjectId() }, 'lastUsedAt must be an instant'],
+    [{ rateLimit: { requests: 5 } }, LIMIT],
+    [{ rateLimit: { requests: 1.5, seconds: 1 } }, LIMIT],
+    [{ rateLimit: null }, LIMIT],
+  ])('is never returned: %o', async (fields, problem) => {
+    const { keys, documents } = await open();
+    await keys.insert(aKey(1));
+    await keys.insert(aKey(2));
+    await documents.updateOne({ _id: aKey(1).id }, { $set: fields }, { bypassDocumentValidation: true });
+    await expectDamaged(keys, problem);
+  });
 
-    it('is listed without its _id when that is not a key id', async () => {
-      const { keys, documents } = await open();
-      await documents.insertOne({ _id: new ObjectId() }, { bypassDocumentValidation: true });
+  it('is listed without its _id when that is not a key id', async () => {
+    const { keys, documents } = await open();
+    await documents.insertOne({ _id: new ObjectId() }, { bypassDocumentValidation: true });
 
-      expect(await keys.list()).toStrictEqual([
-        new DamagedApiKey('with an unreadable id', 'id must be 16 lower-case hex digits'),
-      ]);
-    });
-  },
-);
+    expect(await keys.list()).toStrictEqual([
+      new DamagedApiKey('with an unreadable id', 'id must be 16 lower-case hex digits'),
+    ]);
+  });
+});

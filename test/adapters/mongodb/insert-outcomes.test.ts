@@ -140,7 +140,8 @@ describe.skipIf(shared === undefined)(`an insert into MongoDB${leftOut}`, () => 
       const release = await holding(proxy, 'insert', () => repository.insert(rex));
       proxy.stall();
       release.go();
-      setTimeout(() => proxy.resume(), 300);
+      await expect.poll(() => pets.countDocuments()).toBe(1);
+      proxy.resume();
 
       const stored = await release.outcome;
 

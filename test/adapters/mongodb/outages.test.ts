@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
@@ -59,11 +60,13 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
   });
 
   it('every call waits for a server that recovers in time', async () => {
-    const { repository, proxy } = await proxied({ timeoutMs: 60_000 });
+    const { repository, client, proxy } = await proxied({ timeoutMs: 60_000 });
     await repository.insert(rex);
     proxy.stall();
+    const sent = once(client, 'commandStarted');
     const calling = Promise.all(methods.map((method) => calls[method](repository)));
-    setTimeout(() => proxy.resume(), 200);
+    await sent;
+    proxy.resume();
 
     expect(await calling).toStrictEqual(methods.map(() => expect.anything()));
   });

@@ -1,11 +1,14 @@
-import { describe } from 'vitest';
+import { beforeEach, describe } from 'vitest';
 import { MongoRateLimiter } from '../../../src/adapters/mongodb/rate-limiter.ts';
 import { rateLimiterModel } from '../../contracts/rate-limiter-model.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
 import { databaseForRuns, openClient } from '../../support/mongo-database.ts';
-import { mongo } from '../../support/shared-mongo.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
-describe.skipIf(mongo === undefined)(`MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`, () => {
+describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
   const emptyDatabase = databaseForRuns(() => mongo!);
+  // No command is late.
+  beforeEach(() => void fakeClock('setTimeout', 'clearTimeout'));
 
   rateLimiterModel(
     'mongodb',

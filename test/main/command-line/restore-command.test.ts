@@ -286,7 +286,6 @@ describe('a restore that the system ends', () => {
       }
       expect(refusals).toBeGreaterThan(1);
     },
-    120_000,
   );
 
   it.each(['pwrite64:error=ENOSPC', 'fsync:error=EIO', 'rename:error=EIO', 'link:error=EPERM'])(

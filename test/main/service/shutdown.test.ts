@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ask, connect, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
-import { preload, type Program, runService } from '../../support/process.ts';
+import { LONG_DELAY, preload, type Program, runService } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 
 const HOST = 'Host: petstore.example\r\n\r\n';
@@ -100,12 +100,13 @@ describe('while it drains', () => {
   });
 
   it('accepts requests for SHUTDOWN_DELAY, and is not ready meanwhile', async () => {
-    const service = runService({ API_KEYS: KEY, SHUTDOWN_DELAY: '3s', SHUTDOWN_TIMEOUT: '0s' });
+    const service = runService({ API_KEYS: KEY, ...LONG_DELAY });
     const url = await service.url();
     service.signal('SIGTERM');
     await service.logged('shutting down');
     expect(await ask(`${url}/readyz`)).toMatchObject({ status: 503, headers: { connection: 'close' } });
     expect(await ask(`${url}/v1/pets`)).toMatchObject({ status: 200, headers: { connection: 'close' } });
+    service.signal('SIGUSR2');
     expect(await service.ended).toStrictEqual({ code: 0, signal: null });
     expect(service.log.at(-1)).toMatchObject({ msg: 'stopped', cutOff: 0 });
     await expect(connect(url)).rejects.toMatchObject({ code: 'ECONNREFUSED' });

@@ -30,11 +30,12 @@ async function started(env: Record<string, string> = {}) {
   return { service, url: await service.url(), replace };
 }
 
-/** A worker loads slowly, and the third one waits for SIGUSR2 before it listens. */
+/** A worker loads only after a message from its primary, and the third one waits for SIGUSR2 before it listens. */
 const HOLD = `
+  import { once } from 'node:events';
   import net from 'node:net';
-  import { setTimeout } from 'node:timers/promises';
-  if (cluster.isWorker) await setTimeout(100);
+  cluster.on('online', (worker) => worker.send('load'));
+  if (cluster.isWorker) await once(process, 'message');
   const { listen } = net.Server.prototype;
   if (cluster.worker?.id === 3) net.Server.prototype.listen = function (...args) {
     process.once('SIGUSR2', () => listen.apply(this, args));

@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
 import { rmSync, statSync } from 'node:fs';
-import { copyFile, readdir, rename, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
+import { copyFile, readdir, rename, rm, stat, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { FileGuard } from '../../../../src/adapters/sqlite/file/file-guard.ts';
@@ -32,6 +31,8 @@ const now = new Date(1_800_000_000_000);
 const CHECK_INTERVAL_MS = 1_000;
 /** After this time the guard trusts the timestamps of the directory. */
 const TIMESTAMP_RESOLUTION_MS = 2_000;
+/** For a directory: any change in it changes its timestamps then, however coarse they are. */
+const LONG_AGO = 1_000_000_000;
 
 const WRITES: readonly [string, (storage: SqliteStorage) => Promise<unknown>][] = [
   ['a pet', async ({ pets }) => pets.insert(rex)],
@@ -283,9 +284,10 @@ describe('a directory whose timestamps are old', () => {
   it('reveals a change at once', async () => {
     const clock = fakeClock();
     const { pets } = await open();
+    await utimes(dirname(file), LONG_AGO, LONG_AGO);
+    await pets.insert(rex);
     clock.advance(TIMESTAMP_RESOLUTION_MS);
     for (let n = 0; n < 3; n++) await pets.insert(rex);
-    await untilNextTimestamp(dirname(file));
     await rm(file);
 
     await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
@@ -350,8 +352,7 @@ describe('a directory whose timestamps are old', () => {
     await unmount();
     await pets.insert(rex);
 
-    await untilNextTimestamp(dirname(file));
-    await writeFile(`${file}-other`, '');
+    await utimes(dirname(file), LONG_AGO, LONG_AGO);
     await pets.insert(rex);
     clock.advance(TIMESTAMP_RESOLUTION_MS - 1);
     await pets.insert(rex);
@@ -393,18 +394,6 @@ function refusal(...suffixes: readonly string[]): string {
 
 async function open(): Promise<SqliteStorage> {
   return openService(file, { warn: (message) => void warnings.push(message) });
-}
-
-/** Waits until the file system would give the directory a later timestamp: its clock may tick every 10 ms only. */
-async function untilNextTimestamp(directory: string): Promise<void> {
-  const probe = await newFile();
-  const { mtimeNs: before } = await stat(directory, { bigint: true });
-  for (;;) {
-    await writeFile(probe, '');
-    const { mtimeNs } = await stat(probe, { bigint: true });
-    if (mtimeNs > before) return;
-    await sleep(1);
-  }
 }
 
 function inodeOf(): bigint {
