@@ -35,7 +35,7 @@ class Handle {
  *
  * @throws {Error} if another schedule is running: the two would share the clock
  */
-export function virtualTime(simulation: Simulation): Disposable {
+export function virtualTime(simulation: Simulation, random = () => simulation.random.next()): Disposable {
   if (isVirtual) throw new Error('another schedule is running');
   isVirtual = true;
   const addTimer = (run: () => void, delayMs = 1) => {
@@ -77,7 +77,7 @@ export function virtualTime(simulation: Simulation): Disposable {
   Object.assign(timers, { setTimeout: sleep, setImmediate: turn });
   syncBuiltinESMExports();
   Object.assign(performance, { now: () => simulation.nowMs });
-  Object.assign(Math, { random: () => simulation.random.next() });
+  Object.assign(Math, { random });
   return { [Symbol.dispose]: restore };
 }
 

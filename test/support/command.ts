@@ -3,6 +3,7 @@ import { Interrupted } from '../../src/main/interrupted.ts';
 import { run } from '../../src/main/command-line/run.ts';
 import type { Io } from '../../src/main/command-line/session.ts';
 import { STORAGES } from '../../src/main/storages.ts';
+import { withoutProgress } from './without-progress.ts';
 
 type Env = Readonly<Record<string, string>>;
 
@@ -37,7 +38,7 @@ export class Command {
   }
 
   get stderr(): string {
-    return this.#stderr;
+    return withoutProgress(this.#stderr);
   }
 
   interrupt(signal: Interrupted['signal']): void {

@@ -5,6 +5,7 @@ import { onTestFinished } from 'vitest';
 import { afterDeath } from './after-death.ts';
 import { PEM_FILES, SPEAKS_TLS } from './tls/pem-files.ts';
 import { waitFor } from './wait-for.ts';
+import { withoutProgress } from './without-progress.ts';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -51,7 +52,7 @@ export class Program {
   }
 
   get stderr(): string {
-    return this.#printed.stderr;
+    return withoutProgress(this.#printed.stderr);
   }
 
   /** The log lines so far. */

@@ -14,9 +14,8 @@ import { virtualTime } from '../../../simulation/virtual-time.ts';
 async function outcomeOf<T>(begin: (nowMs: () => number) => Promise<T>) {
   const simulation = new Simulation(1);
   simulation.calm();
-  using _ = virtualTime(simulation);
   // Each pause has its greatest length.
-  using _random = vi.spyOn(Math, 'random').mockReturnValue(1);
+  using _ = virtualTime(simulation, () => 1);
   const startMs = simulation.nowMs;
   const outcome = Promise.allSettled([begin(() => simulation.nowMs - startMs)]);
   await simulation.run();
