@@ -109,16 +109,6 @@ function isClientClosed(error: unknown): boolean {
   );
 }
 
-/**
- * @returns which documents of an unordered insert the server has rejected, each for a reason of its own, if it has
- *   stored all others durably; none if the whole insert failed or its outcome is unknown
- */
-export function rejectedIndexes(error: unknown): readonly number[] {
-  if (!(error instanceof MongoBulkWriteError) || unwrapped(error) !== error) return [];
-  if (error.result.getWriteConcernError() !== undefined) return [];
-  return [error.writeErrors].flat().map(({ index }) => index);
-}
-
 type WriteFailure = { readonly code?: unknown; readonly keyPattern?: Readonly<Record<string, unknown>> };
 
 /**
