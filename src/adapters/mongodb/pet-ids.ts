@@ -3,9 +3,9 @@ import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../domain/pet.ts';
 import { DUPLICATE_KEY } from './connection/server-error-codes.ts';
 import { insertInOrder } from './ordered-insert.ts';
-import { petIds } from './pet-document.ts';
+import { isFence, petIds, type StoredPetDocument } from './pet-document.ts';
 import { type FenceDocument, type PetDocument, petsOf } from './schema/collections.ts';
-import { toBigInt, toLong } from './schema/long.ts';
+import { isLong, toBigInt, toLong } from './schema/long.ts';
 
 /** Reads what the primary has now, even if a majority does not have it yet. */
 export const LATEST = { readConcern: { level: 'local' } } as const;
@@ -26,7 +26,8 @@ export async function lastId(db: Db, options: FindOptions = {}): Promise<bigint>
  * Makes every service claim only ids greater than `id`. Does not retry: rejects with the driver's errors.
  *
  * It puts up two fences. The first takes the id that every service claims next. What collides with it reads from it up
- * to which id all are reserved. The second takes that id: from then on, pets can be written between the two.
+ * to which id all are reserved. The second takes that id: from then on, pets can be written between the two. If a
+ * greater reservation has put up only its first fence, the second one of this call tells of it too.
  *
  * @throws {StorageUnavailable}
  */
@@ -34,7 +35,8 @@ export async function reserveIds(db: Db, id: bigint): Promise<void> {
   for (;;) {
     const taken = await greatestTaken(db);
     if (taken.id >= id) return;
-    await putFence(db, taken.upTo < id ? taken.id + 1n : id, id);
+    if (taken.upTo < id) await putFence(db, taken.upTo + 1n, id);
+    else await putFence(db, id, taken.upTo);
   }
 }
 
@@ -46,13 +48,14 @@ type Taken = {
 
 /** A number of any type takes an id: the primary key compares values. */
 async function greatestTaken(db: Db, options: FindOptions = {}): Promise<Taken> {
-  const found = await petsOf(db).findOne<PetDocument | FenceDocument>(
+  const found = await petsOf(db).findOne<StoredPetDocument>(
     { _id: { $gte: Long.ONE, $lte: toLong(MAX_PET_ID) } },
     { projection: { _id: 1, upTo: 1 }, sort: { _id: -1 }, ...options },
   );
   if (found === null) return { id: 0n, upTo: 0n };
-  const id = BigInt(Math.ceil(Number(String(found._id))));
-  return { id, upTo: 'upTo' in found ? toBigInt(found.upTo) : id };
+  const id = BigInt(Math.floor(Number(String(found._id))));
+  const upTo = isFence(found) && isLong(found.upTo) ? toBigInt(found.upTo) : id;
+  return { id, upTo: upTo > id && upTo <= MAX_PET_ID ? upTo : id };
 }
 
 /** Resolves when a majority has a document with the id. */
