@@ -79,9 +79,7 @@ export function databaseForRuns(mongo: () => TestMongo): () => Promise<TestDatab
 }
 
 async function empty({ db }: TestDatabase): Promise<void> {
-  await Promise.all(
-    ['pets', 'api_keys', 'rate_limits'].map((name) => db.collection(name).deleteMany({})),
-  );
+  await Promise.all(['pets', 'api_keys', 'rate_limits'].map((name) => db.collection(name).deleteMany({})));
 }
 
 /** Takes an id, and reserves all up to another one. */
