@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Collection, type Db, MongoServerError, type UUID } from 'mongodb';
 import { PetIdsExhausted } from '../../application/pets/errors.ts';
 import type { Idempotency } from '../../application/ports/pet-repository.ts';
-import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../application/ports/storage-meter.ts';
 import { MAX_PET_ID, type NewPet } from '../../domain/pet.ts';
 import type { ConfirmedReads, PrimaryTerm } from './confirmed-reads.ts';
@@ -139,7 +138,6 @@ export class PetClaims {
         insertInOrder(this.#db, this.#pets, documents),
       );
       this.#roundTripMs = performance.now() - sentAtMs;
-      if (reply.writeConcernError !== undefined) throw new StorageUnavailable('the pets are not yet durable');
       const [failure] = reply.writeErrors ?? [];
       const stored = batch.splice(0, failure?.index ?? batch.length);
       if (stored.length > 0) this.#onStored(stored);
@@ -195,7 +193,8 @@ export class PetClaims {
       return;
     }
     const isIdTaken = field === '_id';
-    const [found, last] = await withDeadline(REPLY_TIMEOUT_MS, () =>
+    // A new primary may not yet show what an earlier attempt has stored.
+    const [found, last] = await this.#reads.read(REPLY_TIMEOUT_MS, () =>
       Promise.all([isIdTaken && !wasSent ? [] : this.#find(batch), lastId(this.#db, LATEST)]),
     );
     const byId = new Map(found.map((document) => [String(document._id), document]));

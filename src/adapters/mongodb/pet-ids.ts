@@ -26,17 +26,17 @@ export async function lastId(db: Db, options: FindOptions = {}): Promise<bigint>
  * Makes every service claim only ids greater than `id`. Does not retry: rejects with the driver's errors.
  *
  * It puts up two fences. The first takes the id that every service claims next. What collides with it reads from it up
- * to which id all are reserved. The second takes that id: from then on, pets can be written between the two. If a
- * greater reservation has put up only its first fence, the second one of this call tells of it too.
+ * to which id all are reserved. The second takes that id: from then on, pets can be written between the two.
  *
  * @throws {StorageUnavailable}
  */
 export async function reserveIds(db: Db, id: bigint): Promise<void> {
   for (;;) {
-    const taken = await greatestTaken(db);
-    if (taken.id >= id) return;
-    if (taken.upTo < id) await putFence(db, taken.upTo + 1n, id);
-    else await putFence(db, id, taken.upTo);
+    const last = await greatestTaken(db);
+    // Also ends another reservation, which services have begun to respect.
+    if (last.id < last.upTo) await putFence(db, last.upTo, last.upTo);
+    else if (last.id < id) await putFence(db, last.id + 1n, id);
+    else return;
   }
 }
 
@@ -61,8 +61,8 @@ async function greatestTaken(db: Db, options: FindOptions = {}): Promise<Taken> 
 /** Resolves when a majority has a document with the id. */
 async function putFence(db: Db, id: bigint, upTo: bigint): Promise<void> {
   const fence: FenceDocument = { _id: new Double(Number(id)), upTo: toLong(upTo) };
-  const { writeErrors: [failure] = [], writeConcernError } = await insertInOrder(db, petsOf(db), [fence]);
-  if (writeConcernError !== undefined || (failure !== undefined && failure.code !== DUPLICATE_KEY)) {
+  const { writeErrors: [failure] = [] } = await insertInOrder(db, petsOf(db), [fence]);
+  if (failure !== undefined && failure.code !== DUPLICATE_KEY) {
     throw new StorageUnavailable(`the ids up to ${id} are not yet reserved`);
   }
 }
