@@ -134,8 +134,8 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
 
     it.each([
       ['the same', 500n, [fence(2, 500n), fence(500, 500n)], 501n],
-      ['a smaller one', 50n, [fence(2, 500n), fence(50, 500n)], 501n],
-      ['a greater one', 600n, [fence(2, 500n), fence(501, 600n), fence(600, 600n)], 601n],
+      ['a smaller one', 50n, [fence(2, 500n), fence(500, 500n)], 501n],
+      ['a greater one', 600n, [fence(2, 500n), fence(500, 500n), fence(501, 600n), fence(600, 600n)], 601n],
     ])('continue a reservation that has only begun: %s', async (_, id, expected, first) => {
       const { url, db, archive, repository, next, fences } = await besideService();
       await putFence(db, 2n, 500n);

@@ -176,6 +176,14 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${leftOut}`,
   });
 });
 
+it.skipIf(mongo === undefined)('pets with the same idempotency key share a document', async () => {
+  const { url } = await emptyDatabase();
+  const service = await opened(url);
+  await Promise.all(numbers(5).map(() => service.repository.insertOnce(rex, idempotencyFor('a'))));
+
+  expect(service.inserts).toStrictEqual([[1], [2]]);
+});
+
 it.skipIf(mongo === undefined)('one read finds every pet whose key a batch repeats', async () => {
   const { url, pets } = await emptyDatabase();
   const [service, other] = [await opened(url), await opened(url)];
