@@ -6,7 +6,6 @@ type Reply = {
   readonly electionId?: ObjectId;
   /** The document that ended the insert. */
   readonly writeErrors?: readonly [Failure];
-  readonly writeConcernError?: Document;
 };
 
 export type Failure = {
@@ -21,6 +20,8 @@ export type Failure = {
  *
  * The driver sends the command to the primary that it knows when this is called, and never sends it again by itself. Its
  * own retry would carry an insert over an election unseen: the new primary may have lost the ids before it.
+ *
+ * @throws {MongoWriteConcernError} unless a majority stands behind the reply
  */
 export async function insertInOrder(
   db: Db,

@@ -6,7 +6,7 @@ import type { ArchivedPet, PetArchive } from '../../application/ports/pet-archiv
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { retryUntilDeadline } from './connection/deadline.ts';
-import { DUPLICATE_KEY } from './connection/server-error-codes.ts';
+import { DUPLICATE_KEY, isServerError } from './connection/server-error-codes.ts';
 import { greatestId, lastId, reserveIds } from './pet-ids.ts';
 import {
   hasPetId,
@@ -19,6 +19,7 @@ import {
   toPetDocument,
 } from './pet-document.ts';
 import { concernsOf, type PetDocument, petsOf } from './schema/collections.ts';
+import { toBigInt } from './schema/long.ts';
 
 /** Longer than an election: a long copy survives a failover. */
 const CALL_TIMEOUT_MS = 60_000;
@@ -60,7 +61,8 @@ export class MongoPetArchive implements PetArchive {
   async write(pets: readonly ArchivedPet[]): Promise<void> {
     if (pets.length === 0) return;
     const documents = pets.map((pet) => toPetDocument(pet, pet.idempotency));
-    await retryUntilDeadline(CALL_TIMEOUT_MS, () => this.#write(documents));
+    // The confirmation of the primary finds out whether it is a standalone server.
+    await this.#read(() => this.#write(documents));
   }
 
   /** @throws {StorageUnavailable} */
@@ -108,7 +110,7 @@ export class MongoPetArchive implements PetArchive {
     for (const document of documents) {
       const pet = toArchivedPet(document);
       const other = existing.get(String(document._id));
-      if (other === undefined) await this.#refuseKeyConflict(document, pet.id);
+      if (other === undefined) await this.#refuseKeyConflict(document);
       else if (isFence(other)) await this.#replaceFence(document);
       else if (!hasPetId(other) || !samePet(toArchivedPet(other), pet)) throw new PetIdTaken(pet.id);
     }
@@ -120,17 +122,22 @@ export class MongoPetArchive implements PetArchive {
       await this.#pets.deleteOne({ _id: document._id, upTo: { $exists: true } }, options);
       await this.#pets.insertOne(document, options);
     };
-    if (this.#reads.isStandalone) return replace({});
-    await this.#db.client.withSession((session) =>
-      session.withTransaction(() => replace({ session }), concernsOf(this.#db)),
-    );
+    try {
+      if (this.#reads.isStandalone) return await replace({});
+      await this.#db.client.withSession((session) =>
+        session.withTransaction(() => replace({ session }), concernsOf(this.#db)),
+      );
+    } catch (error) {
+      if (isServerError(error, 'DuplicateKey')) await this.#refuseKeyConflict(document);
+      throw error;
+    }
   }
 
-  async #refuseKeyConflict({ _id, idem }: PetDocument, id: bigint): Promise<never> {
+  async #refuseKeyConflict({ _id, idem }: PetDocument): Promise<never> {
     if (idem !== undefined) {
       const filter = { 'idem.k': idem.k, _id: { $ne: _id } };
       const other = await this.#pets.findOne(filter, { projection: { _id: 1 } });
-      if (other !== null) throw new IdempotencyKeyTaken(id);
+      if (other !== null) throw new IdempotencyKeyTaken(toBigInt(_id));
     }
     throw new StorageUnavailable('the pet is not yet durable');
   }

@@ -2,14 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Collection, type Db, MongoServerError, type UUID } from 'mongodb';
 import { PetIdsExhausted } from '../../application/pets/errors.ts';
 import type { Idempotency } from '../../application/ports/pet-repository.ts';
-import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../application/ports/storage-meter.ts';
 import { MAX_PET_ID, type NewPet } from '../../domain/pet.ts';
 import { Batcher } from './batcher.ts';
 import type { ConfirmedReads, PrimaryTerm } from './confirmed-reads.ts';
 import { type Deadline, withDeadline } from './connection/deadline.ts';
-import { isTransient, toStorageError } from './connection/mongo-errors.ts';
-import { DUPLICATE_KEY } from './connection/server-error-codes.ts';
+import { duplicateField, isTransient, toStorageError } from './connection/mongo-errors.ts';
 import { type Failure, insertInOrder } from './ordered-insert.ts';
 import { isWrittenBy, toPetDocument } from './pet-document.ts';
 import { LATEST, lastId, reserveIds } from './pet-ids.ts';
@@ -114,7 +112,6 @@ export class PetClaims {
         insertInOrder(this.#db, this.#pets, documents),
       );
       this.#roundTripMs = performance.now() - sentAtMs;
-      if (reply.writeConcernError !== undefined) throw new StorageUnavailable('the pets are not yet durable');
       const [failure] = reply.writeErrors ?? [];
       const stored = batch.splice(0, failure?.index ?? batch.length);
       if (stored.length > 0) this.#onStored(stored);
@@ -136,7 +133,9 @@ export class PetClaims {
       const { term } = this.#reads;
       const sent = batch[0]?.document;
       // The ids before it may have been rolled back.
-      if (sent !== undefined) await reserveIds(this.#db, toBigInt(sent._id) - 1n);
+      if (sent !== undefined) {
+        await withDeadline(REPLY_TIMEOUT_MS, () => reserveIds(this.#db, toBigInt(sent._id) - 1n));
+      }
       this.#term = term;
     }
     if (batch[0]?.document !== undefined) return batch.map(({ document }) => document!);
@@ -159,18 +158,19 @@ export class PetClaims {
 
   /** @param batch begins with the claim that was rejected; those behind it were not tried */
   async #onFailure(batch: Claim[], failure: Failure, wasSent: boolean): Promise<void> {
-    if (failure.code !== DUPLICATE_KEY) {
-      const error = new MongoServerError({ message: failure.errmsg, ...failure });
+    const error = new MongoServerError({ message: failure.errmsg, ...failure });
+    const field = duplicateField(error);
+    if (field !== '_id' && field !== 'idem.k') {
       if (isTransient(error)) throw error;
       batch.shift()?.reject(toStorageError(error));
       this.#again(batch.splice(0));
       return;
     }
-    const isIdTaken = failure.keyPattern?.['_id'] !== undefined;
-    const [found, last] = await Promise.all([
-      isIdTaken && !wasSent ? [] : this.#find(batch),
-      lastId(this.#db, LATEST),
-    ]);
+    const isIdTaken = field === '_id';
+    // A new primary may not yet show what an earlier attempt has stored.
+    const [found, last] = await this.#reads.read(REPLY_TIMEOUT_MS, () =>
+      Promise.all([isIdTaken && !wasSent ? [] : this.#find(batch), lastId(this.#db, LATEST)]),
+    );
     const byId = new Map(found.map((document) => [String(document._id), document]));
     const isOurs = ({ token, document }: Claim) => isWrittenBy(token, byId.get(String(document!._id)) ?? {});
     const stored = batch.findIndex((claim) => !isOurs(claim));

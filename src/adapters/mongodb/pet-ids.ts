@@ -3,9 +3,9 @@ import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../domain/pet.ts';
 import { DUPLICATE_KEY } from './connection/server-error-codes.ts';
 import { insertInOrder } from './ordered-insert.ts';
-import { petIds } from './pet-document.ts';
+import { isFence, petIds, type StoredPetDocument } from './pet-document.ts';
 import { type FenceDocument, type PetDocument, petsOf } from './schema/collections.ts';
-import { toBigInt, toLong } from './schema/long.ts';
+import { isLong, toBigInt, toLong } from './schema/long.ts';
 
 /** Reads what the primary has now, even if a majority does not have it yet. */
 export const LATEST = { readConcern: { level: 'local' } } as const;
@@ -32,9 +32,11 @@ export async function lastId(db: Db, options: FindOptions = {}): Promise<bigint>
  */
 export async function reserveIds(db: Db, id: bigint): Promise<void> {
   for (;;) {
-    const taken = await greatestTaken(db);
-    if (taken.id >= id) return;
-    await putFence(db, taken.upTo < id ? taken.id + 1n : id, id);
+    const last = await greatestTaken(db);
+    // Also ends another reservation, which services have begun to respect.
+    if (last.id < last.upTo) await putFence(db, last.upTo, last.upTo);
+    else if (last.id < id) await putFence(db, last.id + 1n, id);
+    else return;
   }
 }
 
@@ -46,20 +48,21 @@ type Taken = {
 
 /** A number of any type takes an id: the primary key compares values. */
 async function greatestTaken(db: Db, options: FindOptions = {}): Promise<Taken> {
-  const found = await petsOf(db).findOne<PetDocument | FenceDocument>(
+  const found = await petsOf(db).findOne<StoredPetDocument>(
     { _id: { $gte: Long.ONE, $lte: toLong(MAX_PET_ID) } },
     { projection: { _id: 1, upTo: 1 }, sort: { _id: -1 }, ...options },
   );
   if (found === null) return { id: 0n, upTo: 0n };
-  const id = BigInt(Math.ceil(Number(String(found._id))));
-  return { id, upTo: 'upTo' in found ? toBigInt(found.upTo) : id };
+  const id = BigInt(Math.floor(Number(String(found._id))));
+  const upTo = isFence(found) && isLong(found.upTo) ? toBigInt(found.upTo) : id;
+  return { id, upTo: upTo > id && upTo <= MAX_PET_ID ? upTo : id };
 }
 
 /** Resolves when a majority has a document with the id. */
 async function putFence(db: Db, id: bigint, upTo: bigint): Promise<void> {
   const fence: FenceDocument = { _id: new Double(Number(id)), upTo: toLong(upTo) };
-  const { writeErrors: [failure] = [], writeConcernError } = await insertInOrder(db, petsOf(db), [fence]);
-  if (writeConcernError !== undefined || (failure !== undefined && failure.code !== DUPLICATE_KEY)) {
+  const { writeErrors: [failure] = [] } = await insertInOrder(db, petsOf(db), [fence]);
+  if (failure !== undefined && failure.code !== DUPLICATE_KEY) {
     throw new StorageUnavailable(`the ids up to ${id} are not yet reserved`);
   }
 }
