@@ -84,5 +84,5 @@ async function serve(): Promise<void> {
   const { user, system } = process.cpuUsage(before);
   process.send?.({ latenciesMs, cpuUs: user + system } satisfies Figures);
   await close();
-  process.disconnect();
+  process.disconnect?.();
 }
