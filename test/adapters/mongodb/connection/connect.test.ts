@@ -48,7 +48,6 @@ describe.skipIf(mongo === undefined)(`a connection that takes too long${leftOut}
     onTestFinished(() => proxy.close());
     let refused = 0;
     const meter = {
-      idsAllocated: () => {},
       insertsCommitted: () => {},
       connection(event: ConnectionEvent) {
         if (event === 'requested' && refused < attempts) proxy.stall();
