@@ -47,7 +47,11 @@ export function isTransient(error: unknown): boolean {
 }
 
 function reasonOf(error: unknown): Reason {
-  if (error instanceof StorageUnavailable) return 'outage';
+  if (error instanceof StorageUnavailable) {
+    const reason = reasonOf(unwrapped(error.cause));
+    // Such as a duplicate of a document that is not yet durable.
+    return reason === 'bug' ? 'outage' : reason;
+  }
   if (isClientClosed(error)) return 'client-closed';
   if (error instanceof MongoServerError) return reasonOfReply(error);
   // The driver reports its own misuse with this class, and an incompatible server with a subclass.
