@@ -136,9 +136,9 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     // Open connections stay authenticated. This many calls open new ones, which are refused.
     await users.command({ ...service, pwd: 'another' });
     const outcomes = await all();
-    const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
-    expect(refused.length).toBeGreaterThan(0);
-    for (const { reason } of refused) {
+    const rejected = outcomes.filter((outcome) => outcome.status === 'rejected');
+    expect(rejected.length).toBeGreaterThan(0);
+    for (const { reason } of rejected) {
       expect(reason).toBeInstanceOf(StorageUnavailable);
       // Not the message of the deadline: such a call is not retried.
       expect(reason).toHaveProperty('message', 'MongoDB is unavailable: Authentication failed.');
