@@ -4,7 +4,7 @@ import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongod
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
-import { mongo } from '../../support/shared-mongo.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
 const MIGRATE = 'run: npx petstore migrate';
 
@@ -20,82 +20,78 @@ async function refusal(url: string, autoMigrate = false): Promise<string> {
   return error.message;
 }
 
-describe.skipIf(mongo === undefined)(
-  `opening MongoDB${mongo === undefined ? ' (left out: no server)' : ''}`,
-  () => {
-    it.each([false, true])('accepts the schema of this build (autoMigrate=%s)', async (autoMigrate) => {
-      const { url } = await freshDatabase(mongo!);
+describe.skipIf(mongo === undefined)(`opening MongoDB${leftOut}`, () => {
+  it.each([false, true])('accepts the schema of this build (autoMigrate=%s)', async (autoMigrate) => {
+    const { url } = await freshDatabase(mongo!);
 
-      const { pets, probe, close } = await openMongoStorage(url, { autoMigrate });
-      onTestFinished(close);
+    const { pets, probe, close } = await openMongoStorage(url, { autoMigrate });
+    onTestFinished(close);
 
-      expect((await pets.insert(newPet({ name: 'Rex', categoryId: 7n }))).id).toBe(1n);
-      await expect(probe.check()).resolves.toStrictEqual({ lastId: 1n });
-    });
+    expect((await pets.insert(newPet({ name: 'Rex', categoryId: 7n }))).id).toBe(1n);
+    await expect(probe.check()).resolves.toStrictEqual({ lastId: 1n });
+  });
 
-    it('refuses a database without a schema and creates nothing', async () => {
-      const { url, db } = await freshDatabase(mongo!, { migrated: false });
+  it('refuses a database without a schema and creates nothing', async () => {
+    const { url, db } = await freshDatabase(mongo!, { migrated: false });
 
-      expect(await refusal(url)).toBe(`the database "${db.databaseName}" has no petstore schema; ${MIGRATE}`);
-      expect(await db.listCollections().toArray()).toStrictEqual([]);
-    });
+    expect(await refusal(url)).toBe(`the database "${db.databaseName}" has no petstore schema; ${MIGRATE}`);
+    expect(await db.listCollections().toArray()).toStrictEqual([]);
+  });
 
-    it.each([
-      [3, 'a build that was never released made it: copy it to SQLite with that build, or drop it'],
-      [5, 'run a newer build of petstore'],
-    ])('refuses a schema of version %i', async (version, advice) => {
-      const { url, db } = await freshDatabase(mongo!);
-      await db.collection('schema').updateOne({}, { $set: { version } });
-      const line = `the database "${db.databaseName}" has schema version ${version}, this build needs 4; ${advice}`;
+  it.each([
+    [3, 'a build that was never released made it: copy it to SQLite with that build, or drop it'],
+    [5, 'run a newer build of petstore'],
+  ])('refuses a schema of version %i', async (version, advice) => {
+    const { url, db } = await freshDatabase(mongo!);
+    await db.collection('schema').updateOne({}, { $set: { version } });
+    const line = `the database "${db.databaseName}" has schema version ${version}, this build needs 4; ${advice}`;
 
-      for (const autoMigrate of [false, true]) expect(await refusal(url, autoMigrate)).toBe(line);
-      await expect(openMongoArchive(url)).rejects.toThrow(new StorageSetupError(line));
-    });
+    for (const autoMigrate of [false, true]) expect(await refusal(url, autoMigrate)).toBe(line);
+    await expect(openMongoArchive(url)).rejects.toThrow(new StorageSetupError(line));
+  });
 
-    it('migrates an empty database with autoMigrate, twice at once', async () => {
-      const { url, db } = await freshDatabase(mongo!, { migrated: false });
+  it('migrates an empty database with autoMigrate, twice at once', async () => {
+    const { url, db } = await freshDatabase(mongo!, { migrated: false });
 
-      const opened = await Promise.all([
-        openMongoStorage(url, { autoMigrate: true }),
-        openMongoStorage(url, { autoMigrate: true }),
-      ]);
-      const ids = await Promise.all(
-        opened.map(async ({ pets }) => (await pets.insert(newPet({ name: 'Rex', categoryId: 7n }))).id),
-      );
-      for (const { close } of opened) await close();
+    const opened = await Promise.all([
+      openMongoStorage(url, { autoMigrate: true }),
+      openMongoStorage(url, { autoMigrate: true }),
+    ]);
+    const ids = await Promise.all(
+      opened.map(async ({ pets }) => (await pets.insert(newPet({ name: 'Rex', categoryId: 7n }))).id),
+    );
+    for (const { close } of opened) await close();
 
-      expect(new Set(ids)).toStrictEqual(new Set([1n, 2n]));
-      expect(await db.collection('schema').find().toArray()).toStrictEqual([{ _id: 'petstore', version: 4 }]);
-    });
+    expect(new Set(ids)).toStrictEqual(new Set([1n, 2n]));
+    expect(await db.collection('schema').find().toArray()).toStrictEqual([{ _id: 'petstore', version: 4 }]);
+  });
 
-    it('reports wrong credentials without quoting them', async () => {
-      const { url } = await freshDatabase(mongo!, { migrated: false });
-      const message = await refusal(url.replace('://', '://tom:secret@'));
+  it('reports wrong credentials without quoting them', async () => {
+    const { url } = await freshDatabase(mongo!, { migrated: false });
+    const message = await refusal(url.replace('://', '://tom:secret@'));
 
-      expect(message).toMatch(/^MongoDB at .+, database "test-.+": Authentication failed/);
-      expect(message).not.toMatch(/secret|tom/);
-    });
+    expect(message).toMatch(/^MongoDB at .+, database "test-.+": Authentication failed/);
+    expect(message).not.toMatch(/secret|tom/);
+  });
 
-    it.each<readonly [what: string, migrated: boolean, use: (url: string) => Promise<unknown>]>([
-      ['a refusal', false, refusal],
-      [
-        'a refusal of the command line',
-        false,
-        async (url) => expect(openMongoArchive(url)).rejects.toThrow(StorageSetupError),
-      ],
-      ['a service', true, async (url) => (await openMongoStorage(url, { autoMigrate: false })).close()],
-      ['a command', true, async (url) => (await openMongoArchive(url)).close()],
-      ['a migration', true, migrate],
-    ])('leaves no connection open after %s', async (_, migrated, use) => {
-      const { url } = await freshDatabase(mongo!, { migrated });
-      const sockets = () =>
-        process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
-      const before = sockets();
+  it.each<readonly [what: string, migrated: boolean, use: (url: string) => Promise<unknown>]>([
+    ['a refusal', false, refusal],
+    [
+      'a refusal of the command line',
+      false,
+      async (url) => expect(openMongoArchive(url)).rejects.toThrow(StorageSetupError),
+    ],
+    ['a service', true, async (url) => (await openMongoStorage(url, { autoMigrate: false })).close()],
+    ['a command', true, async (url) => (await openMongoArchive(url)).close()],
+    ['a migration', true, migrate],
+  ])('leaves no connection open after %s', async (_, migrated, use) => {
+    const { url } = await freshDatabase(mongo!, { migrated });
+    const sockets = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+    const before = sockets();
 
-      await use(url);
+    await use(url);
 
-      // Fewer, if those of an earlier test were just closing.
-      await expect.poll(sockets).toBeLessThanOrEqual(before);
-    });
-  },
-);
+    // Fewer, if those of an earlier test were just closing.
+    await expect.poll(sockets).toBeLessThanOrEqual(before);
+  });
+});
