@@ -41,7 +41,7 @@ const LINEARIZABLE = {
  * one: every read then needs a confirmation. One gap remains: a list from a deposed primary before this client
  * notices.
  *
- * mongos hides the primaries: behind it, only a miss is confirmed. A standalone server needs no confirmation.
+ * A standalone server needs no confirmation.
  */
 export class ConfirmedReads {
   readonly #versions: ReturnType<typeof versionsOf>;

@@ -13,10 +13,11 @@ import { readVersion, SCHEMA_VERSION, versionProblem } from './schema/schema-ver
 const RETRY_INTERVAL_MS = 200;
 
 /**
- * Brings the database and its documents to the schema of this build. Every step can be repeated and run by several
+ * Brings the database to the schema of this build. Every step can be repeated and run by several
  * migrations at once. The version is written last: it guarantees the rest.
  *
- * @throws {StorageSetupError} if MongoDB cannot be reached, if the schema is newer, and if a repair needs a decision
+ * @throws {StorageSetupError} if MongoDB cannot be reached, if the schema has another version, and if a repair needs a
+ *   decision
  */
 export async function migrate(url: string): Promise<Migration> {
   // Building an index over many pets can take any time.
@@ -24,9 +25,8 @@ export async function migrate(url: string): Promise<Migration> {
   try {
     const db = client.db();
     const from = await readVersion(db);
-    if (from !== undefined && from > SCHEMA_VERSION) {
-      throw new StorageSetupError(versionProblem(from, db.databaseName) ?? '');
-    }
+    const problem = from === undefined ? undefined : versionProblem(from, db.databaseName);
+    if (problem !== undefined) throw new StorageSetupError(problem);
     for (const plan of COLLECTIONS) {
       await createCollection(db, plan);
       if (from === undefined) await refuseInvalidDocuments(db, plan);

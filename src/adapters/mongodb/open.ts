@@ -25,7 +25,7 @@ const PROBE_TIMEOUT_MS = 1_500;
 /**
  * Opens the storage of a service.
  *
- * @param options.autoMigrate whether to migrate a schema that is missing, older or damaged
+ * @param options.autoMigrate whether to migrate a schema that is missing or damaged
  * @param program how a user calls the program, for hints
  * @throws {StorageSetupError} if MongoDB cannot be reached, or if its schema does not fit this build
  */

@@ -23,5 +23,7 @@ export function versionProblem(
   if (version === undefined)
     return `the database "${database}" has no petstore schema; run: ${program} migrate`;
   const is = `the database "${database}" has schema version ${version}, this build needs ${SCHEMA_VERSION}`;
-  return version < SCHEMA_VERSION ? `${is}; run: ${program} migrate` : `${is}; run a newer build of petstore`;
+  return version < SCHEMA_VERSION
+    ? `${is}; a build that was never released made it: copy it to SQLite with that build, or drop it`
+    : `${is}; run a newer build of petstore`;
 }
