@@ -19,8 +19,8 @@ import { toBigInt } from './schema/long.ts';
 const MAX_PETS = 1_000;
 
 /**
- * After this time without a reply, an insert is sent again: half of what a call may take. The driver has been seen to
- * wait forever for a reply whose connection was reset.
+ * After this time without a reply, an insert is sent again: half of what a call may take. What it needs besides takes as
+ * long at most. The driver has been seen to wait forever for a reply whose connection was reset.
  */
 const REPLY_TIMEOUT_MS = 5_000;
 
@@ -160,9 +160,12 @@ export class PetClaims {
     while (this.#term === undefined || this.#term !== this.#reads.term) {
       this.#last = await this.#reads.read(REPLY_TIMEOUT_MS, () => lastId(this.#db));
       const { term } = this.#reads;
+      if (term === undefined) throw new StorageUnavailable('no primary is known');
       const sent = batch[0]?.document;
       // The ids before it may have been rolled back.
-      if (sent !== undefined) await reserveIds(this.#db, toBigInt(sent._id) - 1n);
+      if (sent !== undefined) {
+        await withDeadline(REPLY_TIMEOUT_MS, () => reserveIds(this.#db, toBigInt(sent._id) - 1n));
+      }
       this.#term = term;
     }
     if (batch[0]?.document !== undefined) return batch.map(({ document }) => document!);
@@ -193,10 +196,10 @@ export class PetClaims {
       return;
     }
     const isIdTaken = failure.keyPattern?.['_id'] !== undefined;
-    const [found, last] = await Promise.all([
-      isIdTaken && !wasSent ? [] : this.#find(batch),
-      lastId(this.#db, LATEST),
-    ]);
+    // A new primary may not yet show what an earlier attempt has stored.
+    const [found, last] = await this.#reads.read(REPLY_TIMEOUT_MS, () =>
+      Promise.all([isIdTaken && !wasSent ? [] : this.#find(batch), lastId(this.#db, LATEST)]),
+    );
     const byId = new Map(found.map((document) => [String(document._id), document]));
     const isOurs = ({ token, document }: Claim) => isWrittenBy(token, byId.get(String(document!._id)) ?? {});
     const stored = batch.findIndex((claim) => !isOurs(claim));
