@@ -32,9 +32,11 @@ export async function lastId(db: Db, options: FindOptions = {}): Promise<bigint>
  */
 export async function reserveIds(db: Db, id: bigint): Promise<void> {
   for (;;) {
-    const taken = await greatestTaken(db);
-    if (taken.id >= id) return;
-    await putFence(db, taken.upTo < id ? taken.id + 1n : id, id);
+    const last = await greatestTaken(db);
+    // Also ends another reservation, which services have begun to respect.
+    if (last.id < last.upTo) await putFence(db, last.upTo, last.upTo);
+    else if (last.id < id) await putFence(db, last.id + 1n, id);
+    else return;
   }
 }
 
