@@ -119,7 +119,9 @@ export class MongoPetArchive implements PetArchive {
   /** At once, because a service may claim an id that is free. A standalone server has no transactions. */
   async #replaceFence(document: PetDocument): Promise<void> {
     const replace = async (options: { readonly session?: ClientSession }) => {
-      await this.#pets.deleteOne({ _id: document._id, upTo: { $exists: true } }, options);
+      const fence = { _id: document._id, upTo: { $exists: true } };
+      const { deletedCount } = await this.#pets.deleteOne(fence, options);
+      if (deletedCount === 0) throw new StorageUnavailable('another import has replaced the fence');
       await this.#pets.insertOne(document, options);
     };
     try {

@@ -15,8 +15,8 @@ import { type PetDocument, petsOf } from './schema/collections.ts';
 import { toBigInt } from './schema/long.ts';
 
 /**
- * After this time without a reply, an insert is sent again: half of what a call may take. The driver has been seen to
- * wait forever for a reply whose connection was reset.
+ * After this time without a reply, an insert is sent again: half of what a call may take. What it needs besides takes as
+ * long at most. The driver has been seen to wait forever for a reply whose connection was reset.
  */
 const REPLY_TIMEOUT_MS = 5_000;
 
@@ -131,6 +131,7 @@ export class PetClaims {
     while (this.#term === undefined || this.#term !== this.#reads.term) {
       this.#last = await this.#reads.read(REPLY_TIMEOUT_MS, () => lastId(this.#db));
       const { term } = this.#reads;
+      if (term === undefined) throw new StorageUnavailable('no primary is known');
       const sent = batch[0]?.document;
       // The ids before it may have been rolled back.
       if (sent !== undefined) {
