@@ -21,15 +21,18 @@ import {
 import { concernsOf, type PetDocument, petsOf } from './schema/collections.ts';
 import { toBigInt } from './schema/long.ts';
 
-/** Longer than an election: a long copy survives a failover. */
-const CALL_TIMEOUT_MS = 60_000;
+/**
+ * Longer than an election, and than the server keeps a transaction that a killed import has left open (60 s):
+ * https://www.mongodb.com/docs/manual/reference/parameters/#mongodb-parameter-param.transactionLifetimeLimitSeconds
+ */
+const CALL_TIMEOUT_MS = 90_000;
 
 /** A count scans every pet: some seconds for ten million. */
 const COUNT_TIMEOUT_MS = 600_000;
 
 const ARCHIVED_FIELDS = { ...PET_FIELDS, idem: 1 } as const;
 
-/** All pets in MongoDB, even while services add more. Every call takes 60 s at most, and `count` 10 minutes. */
+/** All pets in MongoDB, even while services add more. Every call takes 90 s at most, and `count` 10 minutes. */
 export class MongoPetArchive implements PetArchive {
   readonly #pets: Collection<PetDocument>;
   readonly #db: Db;

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Collection, type Db, MongoServerError, type UUID } from 'mongodb';
 import { PetIdsExhausted } from '../../application/pets/errors.ts';
 import type { Idempotency } from '../../application/ports/pet-repository.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../application/ports/storage-meter.ts';
 import { MAX_PET_ID, type NewPet } from '../../domain/pet.ts';
 import { Batcher } from './batcher.ts';
