@@ -13,7 +13,7 @@ const MAX_RETRIES = 3;
 const RECOVERY_MS = 30_000;
 
 /** The deadline of an archive's call. */
-const ARCHIVE = { limitMs: 60_000 } as const;
+const ARCHIVE = { limitMs: 90_000 } as const;
 
 export type StoredPet = Pet & {
   /** The hash of the idempotency key. */
