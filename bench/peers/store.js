@@ -52,7 +52,8 @@ function sqlite(path) {
 
 async function mongodb(url) {
   const { MongoClient } = await import('mongodb');
-  const client = await new MongoClient(url, { writeConcern: { w: 'majority', journal: true } }).connect();
+  const concerns = { writeConcern: { w: 'majority', journal: true }, readConcern: { level: 'majority' } };
+  const client = await new MongoClient(url, concerns).connect();
   const db = client.db();
   const pets = db.collection('pets');
   await pets.createIndex({ status: 1, _id: 1 }, undefined, {});

@@ -1,30 +1,40 @@
 /**
- * Makes two roles with nothing but the privileges that the service and its migration need, and a user with each. A
- * script for mongosh, for a user who may make roles and users:
+ * Makes three roles with nothing but the privileges that the service, its migration and imports need, and a user with
+ * each. A script for mongosh, for a user who may make roles and users:
  *
  *   SERVICE_PASSWORD=… MIGRATOR_PASSWORD=… mongosh 'mongodb://root@HOST/?replicaSet=…' create-roles.js
  *
  * `PETSTORE_DATABASE` names the database (default: petstore). Roles and users are in that database, so that its
  * connection strings need no `authSource`: mongodb://petstore:PASSWORD@HOST/petstore. The script can be repeated: it
- * then sets the privileges and the passwords again.
+ * then sets the privileges and the passwords again. Without `IMPORTER_PASSWORD`, it makes no user for imports.
  */
-const { SERVICE_PASSWORD, MIGRATOR_PASSWORD, PETSTORE_DATABASE = 'petstore' } = process.env;
+const {
+  SERVICE_PASSWORD,
+  MIGRATOR_PASSWORD,
+  IMPORTER_PASSWORD,
+  PETSTORE_DATABASE = 'petstore',
+} = process.env;
 if (!SERVICE_PASSWORD || !MIGRATOR_PASSWORD) throw new Error('set SERVICE_PASSWORD and MIGRATOR_PASSWORD');
 
 /** The actions of a role on each collection. */
 const ROLES = {
-  // For `serve`, `keys`, `export`, `import` and `copy`. It deletes nothing, and changes no pet.
+  // For `serve`, `keys`, `export`, `skip-ids`, and `copy` from the database. It deletes nothing, and changes no pet.
   petstoreService: {
     pets: ['find', 'insert', 'listIndexes'],
-    counters: ['find', 'insert', 'update'],
     api_keys: ['find', 'insert', 'update'],
     rate_limits: ['find', 'insert', 'update', 'listIndexes'],
+    schema: ['find'],
+  },
+  // For `import`, and `copy` to the database.
+  petstoreImporter: {
+    // `remove`: a pet takes the place of a document that reserves its id.
+    pets: ['find', 'insert', 'remove'],
+    api_keys: ['find', 'insert', 'update'],
     schema: ['find'],
   },
   // For `migrate`.
   petstoreMigrator: {
     pets: ['find', 'createCollection', 'collMod', 'listIndexes', 'createIndex', 'dropIndex'],
-    counters: ['insert', 'update'],
     api_keys: ['find', 'createCollection', 'collMod'],
     // `remove`: counts that share a key are removed before the unique index is built.
     rate_limits: ['find', 'remove', 'createCollection', 'collMod', 'listIndexes', 'createIndex', 'dropIndex'],
@@ -35,7 +45,8 @@ const ROLES = {
 const USERS = [
   { user: 'petstore', pwd: SERVICE_PASSWORD, role: 'petstoreService' },
   { user: 'petstore-migrator', pwd: MIGRATOR_PASSWORD, role: 'petstoreMigrator' },
-];
+  { user: 'petstore-importer', pwd: IMPORTER_PASSWORD, role: 'petstoreImporter' },
+].filter(({ pwd }) => pwd);
 
 const database = db.getSiblingDB(PETSTORE_DATABASE);
 

@@ -18,8 +18,11 @@ export const MAX_PET_ID = BigInt(Number.MAX_SAFE_INTEGER);
  */
 export const MAX_BROUGHT_PET_ID = MAX_PET_ID - 10n ** 15n;
 
-/** From here on, operators are warned: one more restored backup would use up the ids. */
-const FEW_PET_IDS = 10n ** 12n;
+/**
+ * How many ids a restored storage skips. The original one may have given them to other pets after the backup. At 20,000
+ * creates a second they last 19 months.
+ */
+export const SKIPPED_PET_IDS = 10n ** 12n;
 
 /** A pet that a client asks to add. Not checked yet. */
 export type PetDraft = {
@@ -77,9 +80,10 @@ export function petIdsLeft(lastId: bigint): bigint {
   return lastId < MAX_PET_ID ? MAX_PET_ID - lastId : 0n;
 }
 
-/** A warning for operators when few ids are left, or `undefined`. */
+/** A warning for operators when one more restored backup would use up the ids, or `undefined`. */
 export function petIdsWarning(lastId: bigint): string | undefined {
-  return petIdsLeft(lastId) < FEW_PET_IDS ? `fewer than ${FEW_PET_IDS} ids are left for new pets` : undefined;
+  if (petIdsLeft(lastId) >= SKIPPED_PET_IDS) return undefined;
+  return `fewer than ${SKIPPED_PET_IDS} ids are left for new pets`;
 }
 
 /** A pet with its id. Drops all other fields. Trusts the caller that the rest obeys the rules. */

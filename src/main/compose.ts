@@ -18,6 +18,7 @@ import { ArchiveSource } from '../application/moving/archive-source.ts';
 import { CopyKeys } from '../application/moving/copy-keys.ts';
 import { CopyPets } from '../application/moving/copy-pets.ts';
 import { ExportPets } from '../application/moving/export-pets.ts';
+import { SkipIds } from '../application/moving/skip-ids.ts';
 import { CreatePet } from '../application/pets/create-pet.ts';
 import { GetPet } from '../application/pets/get-pet.ts';
 import { ListPets } from '../application/pets/list-pets.ts';
@@ -71,6 +72,7 @@ export type Parts = {
   copyPets: CopyPets;
   copyKeys: CopyKeys;
   exportPets: ExportPets;
+  skipIds: SkipIds;
   app: RequestListener;
 };
 
@@ -105,6 +107,7 @@ const FACTORIES = {
   copyPets: (resolve) => new CopyPets(resolve('source'), resolve('archive')),
   copyKeys: (resolve) => new CopyKeys(resolve('sourceKeys'), resolve('keys')),
   exportPets: (resolve) => new ExportPets(resolve('sourceArchive')),
+  skipIds: (resolve) => new SkipIds(resolve('archive')),
 
   limiter: () => new InMemoryRateLimiter(),
   storedTokens: (resolve) =>

@@ -190,7 +190,7 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
       expect(await archive.greatestId()).toBe(MAX_PET_ID);
     });
 
-    describe('while a service stores pets late, under ids that it took earlier', () => {
+    describe('while reserved ids get their pets late', () => {
       const there = archivedPets(2500);
       const last = there.at(-1)!.id;
       const early = anArchivedPet({ id: 4n });

@@ -7,6 +7,7 @@ import { migrate } from '../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../src/adapters/mongodb/open.ts';
 import { newPet } from '../../src/domain/pet.ts';
 import { aKey, at } from '../support/api-keys.ts';
+import { anArchivedPet } from '../support/archived-pets.ts';
 import { ask } from '../support/client.ts';
 import { refused, succeeds } from '../support/command.ts';
 import { type RunningMongod, runMongod } from '../support/mongod-process.ts';
@@ -17,7 +18,12 @@ import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { testDirectory } from '../support/test-directory.ts';
 
 const DATABASE = 'petstore';
-const PASSWORDS = { ROOT_PASSWORD: 'root-1', SERVICE_PASSWORD: 'service-1', MIGRATOR_PASSWORD: 'migrator-1' };
+const PASSWORDS = {
+  ROOT_PASSWORD: 'root-1',
+  SERVICE_PASSWORD: 'service-1',
+  MIGRATOR_PASSWORD: 'migrator-1',
+  IMPORTER_PASSWORD: 'importer-1',
+};
 
 const MEMBERS = 3;
 /** By default the drop of a database waits up to 100 ms for the journal. */
@@ -46,9 +52,10 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
   const serviceUrl = (password = 'service-1') => {
     return `mongodb://petstore:${password}@${address()}/${DATABASE}?replicaSet=petstore`;
   };
-  const migratorUrl = () => {
-    return `mongodb://petstore-migrator:migrator-1@${address()}/${DATABASE}?replicaSet=petstore`;
+  const urlOf = (user: 'migrator' | 'importer') => {
+    return `mongodb://petstore-${user}:${user}-1@${address()}/${DATABASE}?replicaSet=petstore`;
   };
+  const ownerUrl = () => rootUrl().replace('/?', `/${DATABASE}?authSource=admin&`);
   const createRoles = (env: Record<string, string> = {}) => {
     return mongosh(rootUrl(), 'create-roles.js', { ...PASSWORDS, ...env });
   };
@@ -96,12 +103,13 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
     const printed =
       'the user petstore of the database petstore has the role petstoreService\n' +
       'the user petstore-migrator of the database petstore has the role petstoreMigrator\n';
-    expect(await createRoles({ SERVICE_PASSWORD: 'service-0' })).toBe(printed);
+    expect(await createRoles({ SERVICE_PASSWORD: 'service-0', IMPORTER_PASSWORD: '' })).toBe(printed);
     const db = root.db(DATABASE);
     const before = await db.command({ rolesInfo: 1, showPrivileges: true });
     await db.command({ updateRole: 'petstoreService', privileges: [], roles: [] });
 
-    expect(await createRoles()).toBe(printed);
+    const importer = 'the user petstore-importer of the database petstore has the role petstoreImporter\n';
+    expect(await createRoles()).toBe(printed + importer);
     expect((await db.command({ rolesInfo: 1, showPrivileges: true }))['roles']).toStrictEqual(
       before['roles'],
     );
@@ -120,7 +128,7 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
 
   it('give the service and its commands what they need', async () => {
     await emptyDatabase();
-    await succeeds(['migrate'], { DATABASE_URL: migratorUrl() });
+    await succeeds(['migrate'], { DATABASE_URL: urlOf('migrator') });
     const env = { DATABASE_URL: serviceUrl() };
     const service = await startService({ ...env, RATE_LIMIT: '1000/60s' });
 
@@ -145,10 +153,11 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
     await succeeds(['export', file], env);
     expect(await readFile(file, 'utf8')).toContain('"name":"Rex"');
     await writeFile(file, '{"id":10,"name":"Mitzi","categoryId":3,"status":"sold"}\n');
-    await succeeds(['import', file], env);
+    await succeeds(['import', file], { DATABASE_URL: urlOf('importer') });
+    await succeeds(['skip-ids'], env);
     expect(await ask(`${service.url}/v1/pets`, { body: '{"name":"Tom","categoryId":1}' })).toMatchObject({
       status: 201,
-      body: '{"id":11,"name":"Tom","categoryId":1,"status":"available"}',
+      body: '{"id":1000000000011,"name":"Tom","categoryId":1,"status":"available"}',
     });
     await service.stop();
     expect(service.log.filter(({ level }) => Number(level) > INFO)).toStrictEqual([]);
@@ -183,7 +192,7 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
   });
 
   it('let the migrator neither add a pet nor remove one', async () => {
-    const client = await new MongoClient(migratorUrl()).connect();
+    const client = await new MongoClient(urlOf('migrator')).connect();
     onTestFinished(() => client.close());
     const pets = client.db().collection('pets');
     for (const outcome of await Promise.allSettled([pets.insertOne({}), pets.deleteMany({}), pets.drop()])) {
@@ -193,6 +202,7 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
 
   it.each([
     { role: 'petstoreService', use: useEveryPrivilegeOfTheService },
+    { role: 'petstoreImporter', use: useEveryPrivilegeOfTheImporter },
     { role: 'petstoreMigrator', use: useEveryPrivilegeOfTheMigrator },
   ])('give the role $role no privilege that it does not need', async ({ role, use }) => {
     const db = root.db(DATABASE);
@@ -224,12 +234,10 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
 
   async function useEveryPrivilegeOfTheService(): Promise<void> {
     await emptyDatabase();
-    await migrate(rootUrl().replace('/?', `/${DATABASE}?authSource=admin&`));
+    await migrate(ownerUrl());
     await using opened = new AsyncDisposableStack();
     const storage = await openMongoStorage(serviceUrl(), { autoMigrate: false });
     opened.defer(storage.close);
-    // The allocation makes it again, which is the only insert into the collection.
-    await root.db(DATABASE).collection('counters').deleteMany({});
     await storage.pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
     await storage.pets.list({ limit: 10 });
     await storage.keys.insert(aKey());
@@ -241,9 +249,22 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
     await commandLine.keys.revoke(aKey().id, at(2));
   }
 
+  async function useEveryPrivilegeOfTheImporter(): Promise<void> {
+    await emptyDatabase();
+    await migrate(ownerUrl());
+    await using opened = new AsyncDisposableStack();
+    const { archive, keys, close } = await openMongoArchive(urlOf('importer'));
+    opened.defer(close);
+    await archive.reserve(3n);
+    await archive.write([anArchivedPet({ id: 1n }), anArchivedPet({ id: 3n })]);
+    await keys.insert(aKey());
+    await keys.expire(aKey().id, at(1));
+    await keys.list();
+  }
+
   async function useEveryPrivilegeOfTheMigrator(): Promise<void> {
     await emptyDatabase();
-    await migrate(migratorUrl());
+    await migrate(urlOf('migrator'));
     const db = root.db(DATABASE);
     await db.collection('pets').dropIndex('status_1__id_1');
     await db.collection('pets').createIndex({ status: 1 }, { name: 'status_1__id_1' }, {});
@@ -251,7 +272,7 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
     await db.collection('rate_limits').createIndex({ expire: 1 }, { name: 'expire_-1' }, {});
     const count = { key: 'tom', points: 1, expire: new Date() };
     await db.collection('rate_limits').insertMany([count, { ...count }]);
-    await migrate(migratorUrl());
+    await migrate(urlOf('migrator'));
   }
 });
 

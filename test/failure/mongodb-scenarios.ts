@@ -1,9 +1,9 @@
-import { Long } from 'mongodb';
+import { openMongoArchive } from '../../src/adapters/mongodb/open.ts';
 import { figures, longestGapMs, requestsOf } from './figures.ts';
 import { killService } from './kill-service.ts';
 import type { Load } from './load.ts';
 import type { Member } from './member.ts';
-import { counterOf, type MongoStore, servicesOn, serviceThroughProxy } from './mongodb-store.ts';
+import { type MongoStore, servicesOn, serviceThroughProxy } from './mongodb-store.ts';
 import type { ReplicaSet } from './replica-set.ts';
 import type { Scenario } from './scenario.ts';
 import { RESUME_MS, type Stage } from './stage.ts';
@@ -152,11 +152,11 @@ const loseReplies: Scenario<MongoStore> = {
     load.fault();
     let lost = 0;
     for (let round = 0; round < (stage.form === 'short' ? 3 : 8); round++) {
-      for (const command of ['insert', 'findAndModify', 'find']) {
-        // Also fails the driver's single retry.
-        proxy.loseReplies(command, 6);
+      for (const command of ['insert', 'find']) {
+        // Also fails the first repetition. Inserts come one after the other.
+        proxy.loseReplies(command, 2);
         await until('the loss of the replies', () => proxy.repliesToLose === 0);
-        lost += 6;
+        lost += 2;
         await stage.letRun(0.2);
       }
     }
@@ -166,35 +166,34 @@ const loseReplies: Scenario<MongoStore> = {
   },
 };
 
-/** Harms the counter of the ids five times under load. */
-function harmCounter(
-  name: string,
-  harm: (counter: ReturnType<typeof counterOf>) => Promise<{ readonly acknowledged: boolean }>,
-): Scenario<MongoStore> {
-  return {
-    name,
-    async play(stage, store) {
-      const load = await loadOn(stage, store);
-      await stage.letRun(2);
-      load.fault();
-      const primary = await store.set.primary();
-      for (let round = 0; round < 5; round++) {
-        await harm(counterOf(primary, store.database));
-        await load.acknowledges(20);
-      }
-      load.healed();
-      await stage.letRun(2);
-    },
-  };
-}
+/** More than the clients create meanwhile. */
+const RESERVED = 10_000n;
 
-const deleteCounter = harmCounter('MongoDB: the counter of ids deleted, five times', (counter) =>
-  counter.deleteOne({ _id: 'pets' }),
-);
-
-const setCounterBack = harmCounter('MongoDB: the counter of ids set back to 1, five times', (counter) =>
-  counter.updateOne({ _id: 'pets' }, { $set: { last: Long.fromNumber(1) } }),
-);
+const reserve: Scenario<MongoStore> = {
+  name: 'MongoDB: ids reserved under load, five times',
+  async play(stage, store) {
+    const load = await loadOn(stage, store);
+    await stage.letRun(2);
+    load.fault();
+    const { archive, close } = await openMongoArchive(store.set.url(store.database));
+    stage.owned.defer(close);
+    for (let round = 0; round < 5; round++) {
+      const last = (await archive.lastId()) + RESERVED;
+      await archive.reserve(last);
+      const reserved = performance.now();
+      await load.acknowledges(20);
+      const made = load.history.calls
+        .filter((call) => call.type === 'create')
+        .filter(
+          ({ begun, outcome, replayed }) => begun > reserved && outcome === 'acknowledged' && !replayed,
+        );
+      const isAbove = made.every(({ answer = '' }) => BigInt(/\d+/.exec(answer)![0]) > last);
+      stage.expect(`the ids after the reservation are above ${last}`, made.length > 0 && isAbove);
+    }
+    load.healed();
+    await stage.letRun(2);
+  },
+};
 
 const kill: Scenario<MongoStore> = {
   name: 'MongoDB: kill -9 of the service, three times',
@@ -232,8 +231,7 @@ export const MONGODB_SCENARIOS: readonly Scenario<MongoStore>[] = [
   killTwo,
   killAll,
   loseReplies,
-  deleteCounter,
-  setCounterBack,
+  reserve,
   kill,
   rollingRestart,
 ];

@@ -1,6 +1,4 @@
-import type { Collection } from 'mongodb';
 import { TcpProxy } from '../support/tcp-proxy.ts';
-import type { Member } from './member.ts';
 import type { ReplicaSet, ReplicaSetOptions } from './replica-set.ts';
 import type { Scenario } from './scenario.ts';
 import type { ServiceProcess } from './service-process.ts';
@@ -40,17 +38,15 @@ export async function serviceThroughProxy(
   return { service, proxy };
 }
 
-export function counterOf({ client }: Member, database: string): Collection<{ _id: string }> {
-  return client.db(database).collection<{ _id: string }>('counters');
-}
-
-/** The pets on each member. None of them can still be rolled back. */
+/** The pets on each member, without reserved ids. None of them can still be rolled back. */
 export async function surveyMembers({ set, database }: MongoStore): Promise<Places> {
   const documents = await set.read(database, 'pets');
   return new Map(
     [...documents].map(([member, pets]) => [
       member,
-      pets.map(({ _id, name, categoryId, status }) => storedPet({ id: _id, name, categoryId, status })),
+      pets
+        .filter(({ upTo }) => upTo === undefined)
+        .map(({ _id, name, categoryId, status }) => storedPet({ id: _id, name, categoryId, status })),
     ]),
   );
 }

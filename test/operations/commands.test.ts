@@ -1,6 +1,8 @@
 import { copyFile, glob, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { openMongoStorage } from '../../src/adapters/mongodb/open.ts';
+import { newPet } from '../../src/domain/pet.ts';
 import { succeeds } from '../support/command.ts';
 import { readDocument } from '../support/document.ts';
 import { onPath } from '../support/mongod-binary.ts';
@@ -125,6 +127,10 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
     await succeed(blockOf('Restore', 1), after, directory);
 
     expect((await succeeds(['export'], after)).stdout).toBe(EXAMPLES);
+    const { pets, close } = await openMongoStorage(after.DATABASE_URL, { autoMigrate: false });
+    onTestFinished(close);
+    const { id } = await pets.insert(newPet({ name: 'Lora', categoryId: 7n }));
+    expect(Number(id)).toBe(LAST_EXAMPLE_ID + SKIPPED_IDS + 1);
   });
 
   it('move from SQLite to MongoDB, and again for the rest', async () => {
@@ -149,7 +155,7 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
     const done = await succeed(blockOf('Upgrade'), { MONGODB_URL }, directory);
 
     expect(done).toBe(
-      `backed up to before-1.0.0.db\nthe database "${db.databaseName}" has schema version 3 (before: none)\n`,
+      `backed up to before-1.0.0.db\nthe database "${db.databaseName}" has schema version 4 (before: none)\n`,
     );
   });
 });

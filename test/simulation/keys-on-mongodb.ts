@@ -1,6 +1,5 @@
 import { MongoApiKeyRepository } from '../../src/adapters/mongodb/api-key-repository.ts';
 import { ConfirmedReads } from '../../src/adapters/mongodb/confirmed-reads.ts';
-import { Long } from 'mongodb';
 import { numbers } from '../support/numbers.ts';
 import { KeyCallers } from './key-callers.ts';
 import { MongoClientModel } from './mongo-client-model.ts';
@@ -25,7 +24,6 @@ export const keysOnMongodb: Scenario = {
   flaws: ['loses-commits', 'forgets-ends', 'never-notices', 'no-deadline'],
   begin(simulation, flaw) {
     const set = new ReplicaSet(simulation, flaw);
-    set.write({ collection: 'counters', id: 'pets', document: { _id: 'pets', last: Long.ZERO } });
     const clients = numbers(simulation.random.integer(1, 3)).map(() => new MongoClientModel(set));
     const timeoutMs = flaw === 'no-deadline' ? 100 * LIMIT_MS : LIMIT_MS;
     const callers = new KeyCallers(simulation, {

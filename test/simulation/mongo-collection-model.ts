@@ -29,27 +29,56 @@ type FindOptions = {
   readonly raw?: boolean;
 };
 
+type SessionOptions = { readonly session?: SessionModel };
+
+export type CollectionOptions = { readonly writeConcern?: Document };
+
 type Duplicate = { readonly index: number; readonly code: number; readonly keyPattern: Document };
 
 /**
  * A collection, with the methods and operators of the driver that the adapter uses. Any other filter or update is an
  * error of the model.
  *
- * Flaws: `leases-twice` (an update of the counter is acknowledged without effect, and no primary key refuses the second
- * use of an id), `forgets-keys` (no unique index on idempotency keys), `forgets-ends` (a revocation is acknowledged
- * without effect).
+ * Flaws: `unordered` (an insert goes on after a rejected document), `forgets-fences` (a pet overwrites a fence),
+ * `forgets-keys` (no unique index on idempotency keys), `forgets-ends` (a revocation is acknowledged without effect).
  */
 export class MongoCollectionModel {
+  readonly writeConcern: Document | undefined;
   readonly #client: MongoClientModel;
   readonly #name: string;
-  /** Calls of `findOneAndUpdate` that have not settled. */
-  #updates = 0;
   /** When queries began. */
   readonly #findsMs: number[] = [];
 
-  constructor(client: MongoClientModel, name: string) {
+  constructor(client: MongoClientModel, name: string, { writeConcern }: CollectionOptions = {}) {
     this.#client = client;
     this.#name = name;
+    this.writeConcern = writeConcern;
+  }
+
+  get collectionName(): string {
+    return this.#name;
+  }
+
+  /** The command of this name, with its raw reply. */
+  async insert({ documents, writeConcern }: Document): Promise<Document> {
+    const { simulation, set } = this.#client;
+    const sent = documents as readonly Document[];
+    this.#checkBatch(sent.length);
+    // The one that comes may have lost the ids before it.
+    const goesToKnown = this.#client.knowsPrimary || sent.some((document) => 'upTo' in document);
+    simulation.check(goesToKnown, () => 'a claim waits for a primary');
+    simulation.check(writeConcern?.w === 'majority', () => 'an insert does not wait for a majority');
+    let refused: Duplicate | undefined;
+    const execute = (member: Member) => {
+      for (const [index, document] of sent.entries()) {
+        if (refused !== undefined && set.flaw !== 'unordered') break;
+        refused = this.#claim(member, document, index) ?? refused;
+      }
+      return { n: sent.length, electionId: member.electionId, ...(refused && { writeErrors: [refused] }) };
+    };
+    const notDurable = () => notReplicated(refused);
+    const ids = sent.map(({ _id }) => String(_id)).join(' ');
+    return this.#send(`insert ${ids}`, execute, true, { notDurable });
   }
 
   find(filter: Document, options: FindOptions = {}) {
@@ -70,19 +99,30 @@ export class MongoCollectionModel {
     return found ?? null;
   }
 
-  async insertOne(document: Document): Promise<void> {
+  async insertOne(document: Document, { session }: SessionOptions = {}): Promise<void> {
     let refused: Duplicate | undefined;
-    const notDurable = () =>
-      new MongoWriteConcernError({
-        ok: 1,
-        writeConcernError: WRITE_CONCERN_TIMEOUT,
-        ...(refused !== undefined && { writeErrors: [refused] }),
-      });
+    const notDurable = () => notReplicated(refused);
     const execute = (member: Member) => {
       refused = this.#store(member, document, 0);
       if (refused !== undefined) throw new MongoServerError({ message: 'duplicate key', ...refused });
     };
-    await this.#send('insertOne', execute, true, { notDurable });
+    if (session === undefined) await this.#send('insertOne', execute, true, { notDurable });
+    else session.add(execute, (run) => this.#send('transaction', run, true));
+  }
+
+  /** Only in a transaction. */
+  async deleteOne(
+    filter: Document,
+    { session }: SessionOptions,
+  ): Promise<Readonly<Record<'deletedCount', number>>> {
+    const found = (member: Member) => this.#latest(member, filter);
+    const [before] = await this.#send('findOne to delete', found);
+    if (before === undefined) return { deletedCount: 0 };
+    session?.add((member) => {
+      if (found(member).length === 0) throw new MongoServerError({ message: 'write conflict', code: 112 });
+      member.append({ collection: this.#name, id: String(before['_id']), document: undefined });
+    });
+    return { deletedCount: 1 };
   }
 
   async insertMany(documents: readonly Document[]): Promise<void> {
@@ -103,25 +143,7 @@ export class MongoCollectionModel {
   }
 
   async findOneAndUpdate(filter: Document, update: Document): Promise<Document | null> {
-    this.#updates++;
-    this.#checkUpdates();
-    try {
-      return await this.#send('findOneAndUpdate', (member) => this.#update(member, filter, update), true);
-    } finally {
-      this.#updates--;
-    }
-  }
-
-  /** Only as `raiseCounter` uses it. */
-  async updateOne(filter: Document, [stage]: readonly Document[]): Promise<void> {
-    const { $max } = stage!['$set'].last.$toLong.$ceil as { readonly $max: readonly unknown[] };
-    const execute = (member: Member) => {
-      const current: unknown = this.#latest(member, filter)[0]?.['last'];
-      const last = [...$max, current].filter((value) => value instanceof Long);
-      const greatest = last.reduce((one, other) => (one.greaterThan(other) ? one : other));
-      this.#append(member, { _id: 'pets', last: greatest });
-    };
-    await this.#send('updateOne', execute, true);
+    return this.#send('findOneAndUpdate', (member) => this.#update(member, filter, update), true);
   }
 
   /** Only with `updateOne`. */
@@ -138,22 +160,29 @@ export class MongoCollectionModel {
     await this.#send('bulkWrite', execute, true);
   }
 
-  #update(member: Member, filter: Document, { $inc = {}, $min = {}, $set = {} }: Document): Document | null {
+  #update(member: Member, filter: Document, { $min = {}, $set = {} }: Document): Document | null {
     const { simulation, set } = this.#client;
     const [found] = this.#latest(member, filter);
     if (found === undefined) return null;
     const changed = { ...found, ...$set };
-    for (const [field, by] of Object.entries($inc as Record<string, Long>)) {
-      changed[field] = (found[field] as Long).add(by);
-    }
     for (const [field, value] of Object.entries($min as Document)) {
       if (found[field] === undefined || (compare(value, found[field]) ?? 0) < 0)
         changed[field] = value as unknown;
     }
-    const hasNoEffect =
-      (set.flaw === 'leases-twice' && 'last' in $inc) || (set.flaw === 'forgets-ends' && 'revokedAt' in $min);
+    const hasNoEffect = set.flaw === 'forgets-ends' && 'revokedAt' in $min;
     if (!hasNoEffect || simulation.random.chance(0.8)) this.#append(member, changed);
     return changed;
+  }
+
+  /** A claim leaves no id out, except behind a fence. Otherwise a later one could take it. */
+  #claim(member: Member, document: Document, index: number): Duplicate | undefined {
+    const refused = this.#store(member, document, index);
+    const before = Number(document['_id']) - 1;
+    const taken = member.latest(this.#name);
+    const isFenced = () => taken.values().some(({ upTo }) => upTo !== undefined && Number(upTo) >= before);
+    const isSound = refused !== undefined || 'upTo' in document || before === 0 || taken.has(String(before));
+    this.#client.simulation.check(isSound || isFenced(), () => `nobody has the id ${before}`);
+    return refused;
   }
 
   /** @returns why the document was refused */
@@ -161,8 +190,8 @@ export class MongoCollectionModel {
     const { flaw } = this.#client.set;
     const stored = member.latest(this.#name);
     const existing = stored.get(String(document['_id']));
-    if (existing !== undefined) this.#checkOneOwner(existing, document);
-    if (flaw !== 'leases-twice' && existing !== undefined) return refusal(index, '_id');
+    const isForgotten = flaw === 'forgets-fences' && existing?.['upTo'] !== undefined;
+    if (existing !== undefined && !isForgotten) return refusal(index, '_id');
     const key: unknown = document['idem']?.k;
     const isTaken = key !== undefined && stored.values().some((other) => other['idem']?.k === key);
     if (isTaken && flaw !== 'forgets-keys') return refusal(index, 'idem.k');
@@ -216,26 +245,6 @@ export class MongoCollectionModel {
     simulation.check(!isCalm || tookMs >= MIN_PAUSES_MS, () => `four lookups of keys within ${tookMs} ms`);
   }
 
-  /** While nothing is lost, a process has one update of the counter in flight. */
-  #checkUpdates(): void {
-    const { simulation } = this.#client;
-    const mayBeAbandoned = !simulation.isMild || this.#name !== 'counters' || this.#client.lostElsewhere > 0;
-    simulation.check(
-      mayBeAbandoned || this.#updates === 1,
-      () => `${this.#updates} updates of the counter at once`,
-    );
-  }
-
-  /** The counter gives no id twice, even though the primary key would refuse the second use. */
-  #checkOneOwner(one: Document, other: Document): void {
-    const { set, simulation } = this.#client;
-    const isSame = String(one['op']) === String(other['op']);
-    simulation.check(
-      isSame || set.isCounterDamaged,
-      () => `the id ${String(one['_id'])} was allocated twice`,
-    );
-  }
-
   #checkBatch(size: number): void {
     this.#client.simulation.check(
       size <= MAX_BATCH,
@@ -249,6 +258,11 @@ function candidates(documents: ReadonlyMap<string, Document>, { _id: id }: Docum
   if (typeof id !== 'string' && !(id instanceof Long)) return [...documents.values()];
   const found = documents.get(String(id));
   return found === undefined ? [] : [found];
+}
+
+function notReplicated(refused: Duplicate | undefined): MongoWriteConcernError {
+  const writeErrors = refused && { writeErrors: [refused] };
+  return new MongoWriteConcernError({ ok: 1, writeConcernError: WRITE_CONCERN_TIMEOUT, ...writeErrors });
 }
 
 function refusal(index: number, field: string): Duplicate {
@@ -270,4 +284,23 @@ function toBytes(document: Document, { projection = {} }: FindOptions): Document
     (name) => [name, document[name] as unknown] as const,
   );
   return BSON.serialize(Object.fromEntries(fields));
+}
+
+/** A transaction, which takes effect as one write. */
+export class SessionModel {
+  readonly #steps: ((member: Member) => void)[] = [];
+  #commit: ((run: (member: Member) => void) => Promise<void>) | undefined;
+
+  /** @param commit of the last step is used */
+  add(step: (member: Member) => void, commit?: (run: (member: Member) => void) => Promise<void>): void {
+    this.#steps.push(step);
+    this.#commit = commit;
+  }
+
+  async withTransaction(work: () => Promise<void>): Promise<void> {
+    await work();
+    await this.#commit?.((member) => {
+      for (const step of this.#steps) step(member);
+    });
+  }
 }

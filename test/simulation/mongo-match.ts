@@ -1,4 +1,4 @@
-import { type Document, Long } from 'mongodb';
+import { type Document, Double, Long } from 'mongodb';
 
 /** The value of a field, also below another one: `idem.k`. */
 function valueAt(document: Document, path: string): unknown {
@@ -16,6 +16,7 @@ function isComparison(condition: unknown): condition is Readonly<Record<string, 
 /** Whether the document matches a filter with the operators that the adapter uses. */
 export function matches(document: Document, filter: Document): boolean {
   return Object.entries(filter).every(([path, condition]: readonly [string, unknown]) => {
+    if (path === '$or') return (condition as readonly Document[]).some((one) => matches(document, one));
     const value = valueAt(document, path);
     return isComparison(condition) ? fulfils(value, condition) : compare(value, condition) === 0;
   });
@@ -37,6 +38,8 @@ function fulfils(value: unknown, condition: Readonly<Record<string, unknown>>): 
         return !fulfils(value, { $in: operand });
       case '$not':
         return !fulfils(value, operand as Readonly<Record<string, unknown>>);
+      case '$exists':
+        return (value !== undefined) === operand;
       case '$type':
         return operand === 'long' ? value instanceof Long : Array.isArray(value);
       default:
@@ -45,11 +48,16 @@ function fulfils(value: unknown, condition: Readonly<Record<string, unknown>>): 
   });
 }
 
-/** @returns `undefined` for values of different types, which no operator matches */
+/** @returns `undefined` for values of different types, which no operator matches. All numbers have one type. */
 export function compare(one: unknown, other: unknown): number | undefined {
   if (one instanceof Long && other instanceof Long) return one.compare(other);
+  if (isNumber(one) && isNumber(other)) return Number(one) - Number(other);
   if (one instanceof Date && other instanceof Date) return one.getTime() - other.getTime();
   if (typeof one !== 'string' || typeof other !== 'string') return undefined;
   if (one === other) return 0;
   return one < other ? -1 : 1;
+}
+
+function isNumber(value: unknown): value is Long | Double {
+  return value instanceof Long || value instanceof Double;
 }

@@ -1,3 +1,4 @@
+import type { PetArchive } from '../../src/application/ports/pet-archive.ts';
 import type { Idempotency, Inserted, PetRepository } from '../../src/application/ports/pet-repository.ts';
 import { type NewPet, newPet, type Pet, PET_STATUSES } from '../../src/domain/pet.ts';
 import { idempotencyFor } from '../support/archived-pets.ts';
@@ -10,6 +11,9 @@ const MAX_RETRIES = 3;
 
 /** When the outside works again, every process has noticed that within this time. */
 const RECOVERY_MS = 30_000;
+
+/** The deadline of an archive's call. */
+const ARCHIVE = { limitMs: 90_000 } as const;
 
 export type StoredPet = Pet & {
   /** The hash of the idempotency key. */
@@ -25,8 +29,6 @@ export type PetStore = {
   readonly isDurable: (pet: Pet) => boolean;
   /** Whether a list of this process, from now on, may miss pets: the one gap that the adapter documents. */
   readonly mayListMiss: (process: number) => () => boolean;
-  /** Whether a pet that is added after another one has a greater id. */
-  readonly ascends: () => boolean;
   /** Whether the adapter takes calls. */
   readonly isOpen: () => boolean;
   /** Everything that the store holds in the end. */
@@ -34,7 +36,7 @@ export type PetStore = {
 };
 
 type Situation = {
-  /** The greatest id that was acknowledged. */
+  /** The greatest id that was acknowledged or reserved. */
   readonly greatestId: bigint;
   readonly isOpen: boolean;
 };
@@ -76,6 +78,25 @@ export class PetCallers {
   /** Starts some inserts at once. */
   insertSome(count: number): void {
     for (const _ of numbers(count)) void this.#insert(this.#store.repositories[0]!);
+  }
+
+  /** An operator reserves ids, and writes a pet that gets the first or the last of them. Never rejects. */
+  async import(archive: PetArchive): Promise<void> {
+    const { random } = this.#simulation;
+    for (const _ of numbers(random.integer(1, 3))) {
+      await this.#simulation.wait('an operator comes', random.between(0, random.pick([10, 300, 3_000])));
+      const first = this.#greatestId + 1n;
+      const last = first + BigInt(random.integer(0, 19));
+      const reserved = await this.#make(`reserve ${last}`, [], () => archive.reserve(last), ARCHIVE);
+      if (reserved.failed !== undefined) return;
+      if (last > this.#greatestId) this.#greatestId = last;
+      for (const id of random.pick([[first], [last], []])) {
+        const pet = { ...this.#newPet(), id };
+        const write = () => archive.write([pet]);
+        const { name, failed } = await this.#make(`write ${id}`, ['pet-id-taken'], write, ARCHIVE);
+        if (failed === undefined) this.#acknowledge(name, pet, pet);
+      }
+    }
   }
 
   /** Inserts that have not settled. */
@@ -187,7 +208,7 @@ export class PetCallers {
     const isOld = this.#freshIds.has(pet.id);
     this.#simulation.check(!isOld, () => `${name}: the id ${pet.id} was given twice`);
     this.#freshIds.add(pet.id);
-    const ascends = !this.#store.ascends() || pet.id > before.greatestId;
+    const ascends = pet.id > before.greatestId;
     this.#simulation.check(ascends, () => `${name}: the id ${pet.id} follows ${before.greatestId}`);
     this.#simulation.check(before.isOpen, () => `${name}: the store was closed before`);
     this.#acknowledge(name, wanted, pet);
@@ -264,8 +285,13 @@ export class PetCallers {
     this.#simulation.check(isAscending, () => `${name}: not in ascending order: ${ids(pets)}`);
   }
 
-  #make<T>(what: string, errors: readonly string[], work: () => Promise<T>): Promise<Call<T>> {
-    const rules = { limitMs: this.#store.limitMs, errors: ['storage-unavailable', ...errors] };
+  #make<T>(
+    what: string,
+    errors: readonly string[],
+    work: () => Promise<T>,
+    { limitMs }: Pick<PetStore, 'limitMs'> = this.#store,
+  ): Promise<Call<T>> {
+    const rules = { limitMs, errors: ['storage-unavailable', ...errors] };
     return this.#calls.make(what, rules, work);
   }
 

@@ -29,7 +29,6 @@ export const petsOnSqlite: Scenario = {
       limitMs: LIMIT_MS + LAST_ATTEMPT_MS,
       isDurable: ({ id, name }) => !real.isTransaction && byId.get(id)?.['name'] === name,
       mayListMiss: () => () => false,
-      ascends: () => true,
       isOpen: () => !isClosed,
       stored: () => storedIn(database),
     });

@@ -1,4 +1,4 @@
-import type { Document } from 'mongodb';
+import type { Document, ObjectId } from 'mongodb';
 import { numbers } from '../support/numbers.ts';
 import type { MongoClientModel } from './mongo-client-model.ts';
 import type { Simulation } from './simulation.ts';
@@ -26,15 +26,24 @@ export class Member {
   isDead = false;
   /** It has learnt that it is not the primary. */
   hasSteppedDown = false;
+  /** The same process as the primary of a later term. Nothing was rolled back, so its connections are still open. */
+  next: Member | undefined;
+  /** Until then, no other member replicates from it. */
+  isAloneUntilMs = -Infinity;
   readonly #latest = new Map<string, Map<string, Document>>();
+  /** How many entries of the log majority reads show. Never fewer than before. */
+  shownTo = 0;
   readonly #shown = new Map<string, Map<string, Document>>();
-  #shownTo = 0;
   /** The place of the last entry of each document, by collection and id. */
   readonly #places = new Map<string, number>();
 
   constructor(term: number, log: readonly Entry[]) {
     this.term = term;
     for (const entry of log) this.append(entry);
+  }
+
+  get electionId(): Pick<ObjectId, 'toHexString'> {
+    return { toHexString: () => `term ${this.term}` };
   }
 
   append(entry: Entry): void {
@@ -45,7 +54,7 @@ export class Member {
 
   /** Shows this many entries of the log to majority reads. */
   show(upTo: number): void {
-    for (; this.#shownTo < upTo; this.#shownTo++) apply(this.#shown, this.log[this.#shownTo]!);
+    for (; this.shownTo < upTo; this.shownTo++) apply(this.#shown, this.log[this.shownTo]!);
   }
 
   /** How long the log was after the last write of this document. `Infinity` if there is none. */
@@ -73,8 +82,9 @@ function apply(state: Map<string, Map<string, Document>>, { collection, id, docu
 
 /**
  * A replica set: one primary at a time, and elections. An election keeps every entry that a majority has, and perhaps
- * some of the others. The new primary has all of them in its log, but it shows only what it already knew to be on a
- * majority, until a write of its own term is committed. The old one is dead, or serves stale reads for a while.
+ * some of the others. A former primary may win, with everything in its log. The new primary has all of its entries in its
+ * log, but it shows only what it already knew to be on a majority, until an entry of its own term is committed. The old
+ * one is dead, or serves stale reads for a while.
  *
  * Flaws: `loses-commits` (an election forgets entries that a majority had), `acknowledges-early` (a write is
  * acknowledged before a majority has it), `confirms-nothing` (a linearizable read does not commit an entry first).
@@ -83,9 +93,8 @@ export class ReplicaSet {
   readonly simulation: Simulation;
   readonly flaw: string | undefined;
   readonly clients: MongoClientModel[] = [];
-  /** An operator changes the counter of ids. */
-  isCounterDamaged = false;
   primary = new Member(1, []);
+  readonly #former: Member[] = [];
   #committed = 0;
 
   constructor(simulation: Simulation, flaw: string | undefined) {
@@ -111,7 +120,7 @@ export class ReplicaSet {
 
   /** @returns whether a majority has this many entries of the member's log now */
   commit(member: Member, upTo: number): boolean {
-    if (member !== this.primary) return false;
+    if (member !== this.primary || this.simulation.nowMs < member.isAloneUntilMs) return false;
     this.#committed = Math.max(this.#committed, upTo);
     member.show(this.#committed);
     return true;
@@ -121,29 +130,58 @@ export class ReplicaSet {
   startElections(): void {
     const { random } = this.simulation;
     for (const _ of numbers(random.pick([0, 0, 1, 2, 4]))) {
-      this.simulation.later('election', random.between(0, random.pick([15, 60, 300, 8_000])), () =>
-        this.#elect(),
-      );
+      const afterMs = random.between(0, random.pick([15, 60, 300, 8_000]));
+      this.simulation.later('election', afterMs, () => this.#elect());
+      if (random.chance(0.5)) continue;
+      this.simulation.later('the primary is alone', random.between(0, afterMs), () => {
+        this.primary.isAloneUntilMs = this.simulation.nowMs + afterMs;
+      });
     }
   }
 
   #elect(): void {
-    const { random } = this.simulation;
+    const { random, nowMs } = this.simulation;
     const old = this.primary;
-    const kept =
-      this.flaw === 'loses-commits'
-        ? random.integer(Math.floor(this.#committed / 2), this.#committed)
-        : random.integer(this.#committed, old.log.length);
-    const member = new Member(old.term + 1, old.log.slice(0, kept));
-    this.primary = member;
-    this.#committed = Math.min(this.#committed, kept);
-    member.show(random.chance(0.5) ? this.#committed : random.integer(0, this.#committed));
+    const log = this.#winningLog();
+    const member = new Member(old.term + 1, log);
     // A new primary writes an entry that changes nothing. It takes until then to show everything.
-    this.simulation.later(`term ${member.term} begins`, random.between(0, 3_000), () => {
-      this.commit(member, kept);
-    });
+    member.append({ collection: 'local', id: `term ${member.term}`, document: {} });
+    const { length } = member.log;
+    this.primary = member;
+    this.#committed = Math.min(this.#committed, log.length);
+    member.show(random.chance(0.5) ? this.#committed : random.integer(0, this.#committed));
+    const beginsAfterMs = random.between(0, 3_000);
+    if (random.chance(0.5)) {
+      member.isAloneUntilMs = nowMs + beginsAfterMs;
+      if (random.chance(0.5))
+        this.simulation.later('election', random.between(0, beginsAfterMs), () => this.#elect());
+    }
+    this.simulation.later(`term ${member.term} begins`, beginsAfterMs, () => this.commit(member, length));
     this.#retire(old);
+    this.#former.push(old);
+    const winner = this.#former.find((former) => !former.isDead && isPrefix(former.log, log));
+    if (winner !== undefined && random.chance(0.5)) this.#return(winner, member);
     for (const client of this.clients) client.onElection(member);
+  }
+
+  /** The log of a secondary, or of a former primary. It has what a majority has. */
+  #winningLog(): readonly Entry[] {
+    const { random } = this.simulation;
+    const { log } = this.primary;
+    if (this.flaw === 'loses-commits') {
+      return log.slice(0, random.integer(Math.floor(this.#committed / 2), this.#committed));
+    }
+    const committed = this.committed();
+    const rivals = this.#former.filter((former) => isPrefix(committed, former.log));
+    if (rivals.length > 0 && random.chance(0.5)) return random.pick(rivals).log;
+    return log.slice(0, random.integer(this.#committed, log.length));
+  }
+
+  #return(winner: Member, member: Member): void {
+    this.simulation.note(`the primary of term ${winner.term} is back`);
+    this.#former.splice(this.#former.indexOf(winner), 1);
+    winner.next = member;
+    member.show(winner.shownTo);
   }
 
   #retire(old: Member): void {
@@ -159,4 +197,9 @@ export class ReplicaSet {
       old.hasSteppedDown = true;
     });
   }
+}
+
+/** Two logs that have the same entry in the same place are equal up to it. */
+function isPrefix(one: readonly Entry[], other: readonly Entry[]): boolean {
+  return one.at(-1) === other[one.length - 1];
 }

@@ -1,5 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { type CommandStartedEvent, MongoClient, type MongoClientOptions, type UUID } from 'mongodb';
+import {
+  type CommandStartedEvent,
+  type Db,
+  type Document,
+  Double,
+  MongoClient,
+  type MongoClientOptions,
+  type UUID,
+} from 'mongodb';
 import { afterAll, onTestFinished } from 'vitest';
 import { ConfirmedReads } from '../../src/adapters/mongodb/confirmed-reads.ts';
 import { connect } from '../../src/adapters/mongodb/connection/connect.ts';
@@ -9,7 +17,6 @@ import type { TestMongo } from './mongodb.ts';
 
 // Declared again instead of imported: the stored form is an interface too.
 type StoredPet = { _id: bigint; name: string; categoryId: bigint; status: string; op?: UUID };
-type StoredCounter = { _id: string; last: bigint };
 
 export type TestDatabase = Awaited<ReturnType<typeof createDatabase>>;
 
@@ -23,7 +30,6 @@ async function createDatabase(mongo: TestMongo, migrated: boolean) {
     url,
     db,
     pets: db.collection<StoredPet>('pets'),
-    counters: db.collection<StoredCounter>('counters'),
     async drop() {
       await db.dropDatabase();
       await client.close();
@@ -72,11 +78,14 @@ export function databaseForRuns(mongo: () => TestMongo): () => Promise<TestDatab
   };
 }
 
-async function empty({ db, counters }: TestDatabase): Promise<void> {
-  await Promise.all([
-    ...['pets', 'api_keys', 'rate_limits'].map((name) => db.collection(name).deleteMany({})),
-    counters.replaceOne({ _id: 'pets' }, { last: 0n }, { upsert: true }),
-  ]);
+async function empty({ db }: TestDatabase): Promise<void> {
+  await Promise.all(['pets', 'api_keys', 'rate_limits'].map((name) => db.collection(name).deleteMany({})));
+}
+
+/** Takes an id, and reserves all up to another one. */
+export async function putFence(db: Db, id: bigint, upTo: unknown = id): Promise<void> {
+  const fence: Document = { _id: new Double(Number(id)), upTo };
+  await db.collection('pets').insertOne(fence, { bypassDocumentValidation: true });
 }
 
 /** For a client that would weaken the guarantees of the collections. A connection string that does so is refused. */

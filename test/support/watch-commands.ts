@@ -27,15 +27,16 @@ export function watchCommands(): void {
  * @throws {Error} which the driver passes on to the caller, instead of sending the command
  */
 function check({ commandName, command }: CommandStartedEvent): void {
-  const { readConcern, writeConcern, commitQuorum, sort, $readPreference } = command;
+  const { readConcern, writeConcern, commitQuorum, sort, autocommit, $readPreference } = command;
   const name = `${commandName} ${String(command[commandName])}`;
   if (NEUTRAL.has(commandName)) return;
   sent.add([name, ...(commitQuorum === undefined ? [] : [commitQuorum])].join(' '));
+  // The end of a transaction has its write concern.
+  if (autocommit === false && commandName !== 'commitTransaction') return;
   // A failover may forget counts of a rate limit: they wait for no majority and no disk.
   if (name === 'findAndModify rate_limits') return;
   // An id is in use before a majority has it.
-  const isGreatestId =
-    readConcern?.level === 'local' && (sort?.get('_id') === -1 || name === 'find counters');
+  const isGreatestId = readConcern?.level === 'local' && sort?.get('_id') === -1;
   const isSafe = ['find', 'aggregate', 'count', 'distinct'].includes(commandName)
     ? isGreatestId || ['majority', 'linearizable'].includes(readConcern?.level)
     : writeConcern?.w === 'majority' && writeConcern.j === true;

@@ -63,8 +63,6 @@ type Measured = { readonly durations: Series; readonly failures: Record<FailureK
 export class StorageMetrics implements StorageMeter {
   readonly #operations: Readonly<Record<Operation, Measured>>;
   readonly #commits: Series;
-  #allocations = 0;
-  #allocatedIds = 0;
   #openConnections = 0;
   #connectionsInUse = 0;
   #waiters = 0;
@@ -113,11 +111,6 @@ export class StorageMetrics implements StorageMeter {
     );
   }
 
-  idsAllocated(ids: number): void {
-    this.#allocations++;
-    this.#allocatedIds += ids;
-  }
-
   insertsCommitted(inserts: number): void {
     this.#commits.observe(inserts);
   }
@@ -147,12 +140,6 @@ export class StorageMetrics implements StorageMeter {
           Object.entries(failures).map(([kind, failed]) => [{ operation, kind }, failed] as const),
         ),
     );
-    count(
-      'petstore_id_allocations_total',
-      'Updates of the shared counter of pet ids. 0 if the storage has none.',
-      () => this.#allocations,
-    );
-    count('petstore_allocated_ids_total', 'Pet ids that these updates reserved.', () => this.#allocatedIds);
     figure(
       'petstore_storage_connections',
       'Open connections to the storage. 0 if it has no pool.',

@@ -1,8 +1,9 @@
-import type { Collection, Db, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
+import type { Db, ObjectId, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
+import { Batcher } from './batcher.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { retryUntilDeadline, withDeadline } from './connection/deadline.ts';
 import { isServerError } from './connection/server-error-codes.ts';
-import { type CounterDocument, countersOf } from './schema/collections.ts';
+import { versionsOf } from './schema/collections.ts';
 
 /**
  * How long the server may take to confirm that it is the primary. Without a limit, a primary that has lost its majority
@@ -16,6 +17,8 @@ const CONFIRMATION_TIMEOUT_MS = 2_000;
  * wait with it. Longer than the server takes, and less than half of what a read may take.
  */
 const CONFIRMATION_LIMIT_MS = 4_000;
+
+const ONE_AT_A_TIME = { maxWaitMs: Infinity, maxCalls: Infinity } as const;
 
 const LINEARIZABLE = {
   readPreference: 'primary',
@@ -38,17 +41,27 @@ const LINEARIZABLE = {
  * one: every read then needs a confirmation. One gap remains: a list from a deposed primary before this client
  * notices.
  *
- * mongos hides the primaries: behind it, only a miss is confirmed. A standalone server needs no confirmation.
+ * A standalone server needs no confirmation.
  */
 export class ConfirmedReads {
-  readonly #counters: Collection<CounterDocument>;
+  readonly #versions: ReturnType<typeof versionsOf>;
   #primary: PrimaryTerm;
+  #hasPrimary = true;
   #isInMinority = false;
 
   constructor(db: Db) {
-    this.#counters = countersOf(db);
+    this.#versions = versionsOf(db);
     this.#primary = this.#newTerm(undefined);
     db.client.on('topologyDescriptionChanged', (event) => this.#onTopologyChange(event));
+  }
+
+  /** The term of the primary to which the driver sends the next command. `undefined` while it knows no primary. */
+  get term(): PrimaryTerm | undefined {
+    return this.#hasPrimary ? this.#primary : undefined;
+  }
+
+  get isStandalone(): boolean {
+    return this.#primary.isStandalone;
   }
 
   /**
@@ -84,25 +97,26 @@ export class ConfirmedReads {
     const members = [...newDescription.servers.values()];
     const visible = members.filter(({ type }) => type !== 'Unknown' && type !== 'PossiblePrimary');
     const isReplicaSet = visible.some(({ setName }) => setName !== null);
+    // A standalone server or mongos counts as one. While no server is visible, the driver keeps commands for the next one.
+    this.#hasPrimary = name !== undefined || (visible.length > 0 && !isReplicaSet);
     this.#isInMinority = isReplicaSet && (name === undefined || 2 * visible.length <= members.length);
   }
 
   #newTerm(name: string | undefined): PrimaryTerm {
     return new PrimaryTerm(name, () =>
-      withDeadline(CONFIRMATION_LIMIT_MS, () => this.#counters.findOne({ _id: 'pets' }, LINEARIZABLE)),
+      withDeadline(CONFIRMATION_LIMIT_MS, () => this.#versions.findOne({ _id: 'petstore' }, LINEARIZABLE)),
     );
   }
 }
 
 /** A member of the replica set in one of its terms as the primary. */
-class PrimaryTerm {
+export class PrimaryTerm {
   /** `undefined` until the driver reports a change. */
   name: string | undefined;
   readonly #readLinearizable: () => Promise<unknown>;
   #isStandalone = false;
   #isConfirmed = false;
-  #running: Promise<void> = Promise.resolve();
-  #next: Promise<void> | undefined;
+  readonly #confirmations = new Batcher<void, void>(() => this.#confirm(), ONE_AT_A_TIME);
 
   constructor(name: string | undefined, readLinearizable: () => Promise<unknown>) {
     this.name = name;
@@ -119,16 +133,17 @@ class PrimaryTerm {
     return this.#isConfirmed;
   }
 
-  /** Resolves after a confirmation that began after the call. Calls during a confirmation share the next one. */
-  async confirm(): Promise<void> {
-    this.#next ??= this.#confirmAfter(this.#running);
-    await this.#next;
+  /** Whether a reply with this election id may come from this term. */
+  includes(electionId: ObjectId | undefined): boolean {
+    return electionId === undefined || (this.name?.endsWith(electionId.toHexString()) ?? true);
   }
 
-  async #confirmAfter(running: Promise<void>): Promise<void> {
-    await Promise.allSettled([running]);
-    this.#running = this.#next ?? running;
-    this.#next = undefined;
+  /** Resolves after a confirmation that began after the call. Calls during a confirmation share the next one. */
+  confirm(): Promise<void> {
+    return this.#confirmations.add();
+  }
+
+  async #confirm(): Promise<void> {
     try {
       await this.#readLinearizable();
     } catch (error) {

@@ -2,15 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { BSON, type Db, type Document } from 'mongodb';
 import { DamagedPet } from '../../application/pets/errors.ts';
 import type { Finding, StorageInspector } from '../../application/ports/storage-inspector.ts';
-import { MAX_PET_ID } from '../../domain/pet.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
-import { greatestId } from './id-counter.ts';
 import { hasPetId, type StoredPetDocument, toArchivedPet } from './pet-document.ts';
 import { type CollectionPlan, COLLECTIONS, IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
-import { countersOf, petsOf } from './schema/collections.ts';
 import { sharedIdempotencyKeys } from './schema/create-indexes.ts';
 import { indexesOf, isPlanned, stateOf } from './schema/inspect-indexes.ts';
-import { isLong, toBigInt } from './schema/long.ts';
+import { isLong } from './schema/long.ts';
 
 const CALL_TIMEOUT_MS = 60_000;
 
@@ -38,8 +35,6 @@ export class MongoInspector implements StorageInspector {
         yield* this.#documentFindings(plan);
       }
     }
-    const problem = await this.#counterProblem();
-    if (problem !== undefined) yield { about: 'counter of pet ids', problem };
   }
 
   async *#indexFindings({ name: collection, indexes }: CollectionPlan): AsyncGenerator<Finding> {
@@ -66,19 +61,6 @@ export class MongoInspector implements StorageInspector {
       const id = isLong(document._id) ? String(document._id) : BSON.EJSON.stringify(document._id);
       yield { about: `${documentName} ${id.slice(0, 100)}`, problem: 'the validator does not accept it' };
     }
-  }
-
-  async #counterProblem(): Promise<string | undefined> {
-    const greatest = await this.#read(() => greatestId(petsOf(this.#db)));
-    // Read later: both only grow.
-    const counter = await this.#read(() => countersOf(this.#db).findOne({ _id: 'pets' }));
-    if (counter === null) return 'it is missing';
-    const last: unknown = counter.last;
-    if (!isLong(last) || last.isNegative() || toBigInt(last) > MAX_PET_ID) {
-      return `it must be a long from 0 to ${MAX_PET_ID}`;
-    }
-    if (toBigInt(last) >= greatest) return undefined;
-    return `it is ${toBigInt(last)}, less than the greatest id of a pet, ${greatest}`;
   }
 
   #read<T>(read: () => Promise<T>): Promise<T> {

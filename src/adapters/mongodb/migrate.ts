@@ -4,9 +4,8 @@ import type { Migration } from '../../application/ports/storage.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { connect, toSetupError } from './connection/connect.ts';
 import { isServerError } from './connection/server-error-codes.ts';
-import { raiseCounter } from './id-counter.ts';
 import { type CollectionPlan, COLLECTIONS } from './schema/collection-plans.ts';
-import { countersOf, DURABLE, petsOf, versionsOf } from './schema/collections.ts';
+import { DURABLE, versionsOf } from './schema/collections.ts';
 import { createIndexes } from './schema/create-indexes.ts';
 import { readVersion, SCHEMA_VERSION, versionProblem } from './schema/schema-version.ts';
 
@@ -14,10 +13,11 @@ import { readVersion, SCHEMA_VERSION, versionProblem } from './schema/schema-ver
 const RETRY_INTERVAL_MS = 200;
 
 /**
- * Brings the database and its documents to the schema of this build. Every step can be repeated and run by several
+ * Brings the database to the schema of this build. Every step can be repeated and run by several
  * migrations at once. The version is written last: it guarantees the rest.
  *
- * @throws {StorageSetupError} if MongoDB cannot be reached, if the schema is newer, and if a repair needs a decision
+ * @throws {StorageSetupError} if MongoDB cannot be reached, if the schema has another version, and if a repair needs a
+ *   decision
  */
 export async function migrate(url: string): Promise<Migration> {
   // Building an index over many pets can take any time.
@@ -25,15 +25,13 @@ export async function migrate(url: string): Promise<Migration> {
   try {
     const db = client.db();
     const from = await readVersion(db);
-    if (from !== undefined && from > SCHEMA_VERSION) {
-      throw new StorageSetupError(versionProblem(from, db.databaseName) ?? '');
-    }
+    const problem = from === undefined ? undefined : versionProblem(from, db.databaseName);
+    if (problem !== undefined) throw new StorageSetupError(problem);
     for (const plan of COLLECTIONS) {
       await createCollection(db, plan);
-      if ((from ?? 0) < plan.since) await refuseInvalidDocuments(db, plan);
+      if (from === undefined) await refuseInvalidDocuments(db, plan);
       await createIndexes(db, plan);
     }
-    await raiseCounter(countersOf(db), petsOf(db));
     await versionsOf(db).updateOne(
       { _id: 'petstore' },
       { $max: { version: SCHEMA_VERSION } },

@@ -11,12 +11,11 @@ import { MongoApiKeyRepository } from './api-key-repository.ts';
 import { ConfirmedReads } from './confirmed-reads.ts';
 import { connect, toSetupError } from './connection/connect.ts';
 import { MongoInspector } from './inspector.ts';
-import { lastId } from './id-counter.ts';
 import { migrate } from './migrate.ts';
 import { MongoPetArchive } from './pet-archive.ts';
+import { lastId } from './pet-ids.ts';
 import { MongoPetRepository } from './pet-repository.ts';
 import { MongoRateLimiter } from './rate-limiter.ts';
-import { countersOf, petsOf } from './schema/collections.ts';
 import { indexProblem } from './schema/inspect-indexes.ts';
 import { DEFAULT_PROGRAM, readVersion, versionProblem } from './schema/schema-version.ts';
 
@@ -26,7 +25,7 @@ const PROBE_TIMEOUT_MS = 1_500;
 /**
  * Opens the storage of a service.
  *
- * @param options.autoMigrate whether to migrate a schema that is missing, older or damaged
+ * @param options.autoMigrate whether to migrate a schema that is missing or damaged
  * @param program how a user calls the program, for hints
  * @throws {StorageSetupError} if MongoDB cannot be reached, or if its schema does not fit this build
  */
@@ -90,7 +89,7 @@ function refuse(problem: string | undefined): void {
 
 async function check(db: Db, reads: ConfirmedReads, program: string): Promise<StorageState> {
   const [problem, id] = await reads.read(PROBE_TIMEOUT_MS, () =>
-    Promise.all([schemaProblem(db, program), lastId(countersOf(db), petsOf(db))]),
+    Promise.all([schemaProblem(db, program), lastId(db)]),
   );
   if (problem !== undefined) throw new StorageUnavailable(problem);
   return { lastId: id };

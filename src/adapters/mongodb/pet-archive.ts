@@ -1,4 +1,4 @@
-import { type Collection, type Db, MongoBulkWriteError } from 'mongodb';
+import { type ClientSession, type Collection, type Db, MongoBulkWriteError } from 'mongodb';
 import { IdempotencyKeyTaken, PetIdTaken } from '../../application/moving/errors.ts';
 import { samePet } from '../../application/moving/same-pet.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
@@ -6,28 +6,41 @@ import type { ArchivedPet, PetArchive } from '../../application/ports/pet-archiv
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { retryUntilDeadline } from './connection/deadline.ts';
-import { DUPLICATE_KEY } from './connection/server-error-codes.ts';
-import { greatestId, lastId, raiseCounter } from './id-counter.ts';
-import { hasPetId, page, PET_FIELDS, petIds, toArchivedPet, toPetDocument } from './pet-document.ts';
-import { type CounterDocument, countersOf, type PetDocument, petsOf } from './schema/collections.ts';
+import { DUPLICATE_KEY, isServerError } from './connection/server-error-codes.ts';
+import { greatestId, lastId, reserveIds } from './pet-ids.ts';
+import {
+  hasPetId,
+  isFence,
+  page,
+  PET_FIELDS,
+  petIds,
+  type StoredPetDocument,
+  toArchivedPet,
+  toPetDocument,
+} from './pet-document.ts';
+import { concernsOf, type PetDocument, petsOf } from './schema/collections.ts';
+import { toBigInt } from './schema/long.ts';
 
-/** Longer than an election: a long copy survives a failover. */
-const CALL_TIMEOUT_MS = 60_000;
+/**
+ * Longer than an election, and than the server keeps a transaction that a killed import has left open (60 s):
+ * https://www.mongodb.com/docs/manual/reference/parameters/#mongodb-parameter-param.transactionLifetimeLimitSeconds
+ */
+const CALL_TIMEOUT_MS = 90_000;
 
 /** A count scans every pet: some seconds for ten million. */
 const COUNT_TIMEOUT_MS = 600_000;
 
 const ARCHIVED_FIELDS = { ...PET_FIELDS, idem: 1 } as const;
 
-/** All pets in MongoDB, even while services add more. Every call takes 60 s at most, and `count` 10 minutes. */
+/** All pets in MongoDB, even while services add more. Every call takes 90 s at most, and `count` 10 minutes. */
 export class MongoPetArchive implements PetArchive {
   readonly #pets: Collection<PetDocument>;
-  readonly #counters: Collection<CounterDocument>;
+  readonly #db: Db;
   readonly #reads: ConfirmedReads;
 
   constructor(db: Db, reads: ConfirmedReads) {
     this.#pets = petsOf(db);
-    this.#counters = countersOf(db);
+    this.#db = db;
     this.#reads = reads;
   }
 
@@ -51,7 +64,8 @@ export class MongoPetArchive implements PetArchive {
   async write(pets: readonly ArchivedPet[]): Promise<void> {
     if (pets.length === 0) return;
     const documents = pets.map((pet) => toPetDocument(pet, pet.idempotency));
-    await retryUntilDeadline(CALL_TIMEOUT_MS, () => this.#write(documents));
+    // The confirmation of the primary finds out whether it is a standalone server.
+    await this.#read(() => this.#write(documents));
   }
 
   /** @throws {StorageUnavailable} */
@@ -61,12 +75,12 @@ export class MongoPetArchive implements PetArchive {
 
   /** @throws {StorageUnavailable} */
   async lastId(): Promise<bigint> {
-    return this.#read(() => lastId(this.#counters, this.#pets));
+    return this.#read(() => lastId(this.#db));
   }
 
   /** @throws {StorageUnavailable} */
   async reserve(id: bigint): Promise<void> {
-    await retryUntilDeadline(CALL_TIMEOUT_MS, () => raiseCounter(this.#counters, this.#pets, id));
+    await retryUntilDeadline(CALL_TIMEOUT_MS, () => reserveIds(this.#db, id));
   }
 
   /** @throws {StorageUnavailable} */
@@ -93,23 +107,42 @@ export class MongoPetArchive implements PetArchive {
   /** Resolves if every document that was rejected as a duplicate is stored, durable and the same pet. */
   async #acceptDuplicates(documents: readonly PetDocument[]): Promise<void> {
     const filter = { _id: { $in: documents.map(({ _id }) => _id) } };
-    const found = await this.#pets.find(filter, { projection: ARCHIVED_FIELDS }).toArray();
-    const notAPet = found.find((document) => !hasPetId(document));
-    if (notAPet !== undefined) throw new PetIdTaken(BigInt(Number(String(notAPet._id))));
-    const existing = new Map(found.map(toArchivedPet).map((pet) => [pet.id, pet]));
+    const projection = { ...ARCHIVED_FIELDS, upTo: 1 };
+    const found = await this.#pets.find<StoredPetDocument>(filter, { projection }).toArray();
+    const existing = new Map(found.map((document) => [String(document._id), document]));
     for (const document of documents) {
       const pet = toArchivedPet(document);
-      const other = existing.get(pet.id);
-      if (other === undefined) await this.#refuseKeyConflict(document, pet.id);
-      else if (!samePet(other, pet)) throw new PetIdTaken(pet.id);
+      const other = existing.get(String(document._id));
+      if (other === undefined) await this.#refuseKeyConflict(document);
+      else if (isFence(other)) await this.#replaceFence(document);
+      else if (!hasPetId(other) || !samePet(toArchivedPet(other), pet)) throw new PetIdTaken(pet.id);
     }
   }
 
-  async #refuseKeyConflict({ _id, idem }: PetDocument, id: bigint): Promise<never> {
+  /** At once, because a service may claim an id that is free. A standalone server has no transactions. */
+  async #replaceFence(document: PetDocument): Promise<void> {
+    const replace = async (options: { readonly session?: ClientSession }) => {
+      const fence = { _id: document._id, upTo: { $exists: true } };
+      const { deletedCount } = await this.#pets.deleteOne(fence, options);
+      if (deletedCount === 0) throw new StorageUnavailable('another import has replaced the fence');
+      await this.#pets.insertOne(document, options);
+    };
+    try {
+      if (this.#reads.isStandalone) return await replace({});
+      await this.#db.client.withSession((session) =>
+        session.withTransaction(() => replace({ session }), concernsOf(this.#db)),
+      );
+    } catch (error) {
+      if (isServerError(error, 'DuplicateKey')) await this.#refuseKeyConflict(document);
+      throw error;
+    }
+  }
+
+  async #refuseKeyConflict({ _id, idem }: PetDocument): Promise<never> {
     if (idem !== undefined) {
       const filter = { 'idem.k': idem.k, _id: { $ne: _id } };
       const other = await this.#pets.findOne(filter, { projection: { _id: 1 } });
-      if (other !== null) throw new IdempotencyKeyTaken(id);
+      if (other !== null) throw new IdempotencyKeyTaken(toBigInt(_id));
     }
     throw new StorageUnavailable('the pet is not yet durable');
   }

@@ -3,13 +3,13 @@ import { parseStoredIdempotency, parseStoredPet } from '../../application/pets/p
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import type { Idempotency } from '../../application/ports/pet-repository.ts';
 import { MAX_PET_ID, type Pet } from '../../domain/pet.ts';
-import type { PetDocument } from './schema/collections.ts';
+import type { FenceDocument, PetDocument } from './schema/collections.ts';
 import { isLong, toBigInt, toLong } from './schema/long.ts';
 
 const MAX_ID = toLong(MAX_PET_ID);
 
 /** A document as it may be after damage. Its `_id` cannot change. */
-export type StoredPetDocument = { readonly [K in keyof PetDocument]?: unknown };
+export type StoredPetDocument = { readonly [K in keyof (PetDocument & FenceDocument)]?: unknown };
 
 /** The fields that {@link toPet} needs. */
 export const PET_FIELDS = { name: 1, categoryId: 1, status: 1 } as const;
@@ -82,6 +82,11 @@ export function toPetDocument(
 /** Whether the insert with this token wrote the document. */
 export function isWrittenBy(insertToken: UUID, { op }: StoredPetDocument): boolean {
   return op instanceof UUID && op.equals(insertToken);
+}
+
+/** Whether the document takes an id without being a pet. */
+export function isFence(document: StoredPetDocument): boolean {
+  return !isLong(document._id) && 'upTo' in document;
 }
 
 /**

@@ -2,7 +2,7 @@ import { lstatSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
-import { MAX_PET_ID } from '../../domain/pet.ts';
+import { MAX_PET_ID, SKIPPED_PET_IDS } from '../../domain/pet.ts';
 import type { OnProgress, Progress } from '../../application/ports/progress.ts';
 import { refuseDatabaseFile } from '../files/database-files.ts';
 import { writeWholeFile } from '../files/write-whole-file.ts';
@@ -18,15 +18,9 @@ import { ARCHIVE_WRITES, INSERT_STATEMENTS } from './statements.ts';
 const PAGES_PER_STEP = 1024;
 
 /**
- * How many ids a restored service skips. The original service may have given them to other pets after the backup. At
- * 20,000 creates a second they last 19 months.
- */
-const SKIPPED_IDS = 1_000_000_000_000n;
-
-/**
  * Copies the database to a new file, even while a service writes to it. The copy is one self-contained file in rollback
  * mode. It gets its name once it is complete, checked for damage and on the disk. New ids in the copy start 10^12 after
- * its last one: see {@link SKIPPED_IDS}.
+ * its last one: see {@link SKIPPED_PET_IDS}.
  *
  * All pages come from one snapshot. Without a snapshot, SQLite would start again after every commit of another process:
  * https://www.sqlite.org/c3ref/backup_finish.html#sqlite3backupstep
@@ -108,6 +102,6 @@ function completeCopy(file: string): void {
   db.exec('PRAGMA journal_mode = DELETE');
   db.exec(ARCHIVE_WRITES.createSequence);
   const { id } = db.prepare(INSERT_STATEMENTS.lastId).get() as { id: bigint };
-  const next = id + SKIPPED_IDS;
+  const next = id + SKIPPED_PET_IDS;
   db.prepare(ARCHIVE_WRITES.raiseSequence).run(next > MAX_PET_ID ? MAX_PET_ID : next);
 }

@@ -1,5 +1,7 @@
+import { SKIPPED_PET_IDS } from '../../domain/pet.ts';
+
 /** Every known failure of moving pets, except `DamagedPet` and `StorageUnavailable`. */
-export type ArchiveError = PetIdTaken | IdempotencyKeyTaken | CountsDiffer;
+export type ArchiveError = PetIdTaken | IdempotencyKeyTaken | CountsDiffer | TooFewPetIds;
 
 /** The target has a different pet under this id. That pet is unchanged. */
 export class PetIdTaken extends Error {
@@ -23,6 +25,16 @@ export class IdempotencyKeyTaken extends Error {
     super(`the pet with the id ${id} was not stored: another pet already has its idempotency key`);
     this.name = 'IdempotencyKeyTaken';
     this.id = id;
+  }
+}
+
+/** Fewer ids are left than are to be skipped. None was skipped. */
+export class TooFewPetIds extends Error {
+  readonly kind = 'too-few-pet-ids';
+
+  constructor() {
+    super(`fewer than ${SKIPPED_PET_IDS} ids are left for new pets; none was skipped`);
+    this.name = 'TooFewPetIds';
   }
 }
 

@@ -33,7 +33,7 @@ export interface PetArchive {
    * Stores pets under their own ids. Resolves when all of them are durable. Leaves an identical pet unchanged, so an
    * interrupted write can be repeated. Overwrites nothing. A rejected write may have stored any of the other pets.
    *
-   * @param pets with ids from 1 to 2^53 - 1, without duplicates
+   * @param pets with ids from 1 to 2^53 - 1, without duplicates, that {@link reserve} has reserved before
    * @throws {PetIdTaken} when a different pet has one of the ids
    * @throws {IdempotencyKeyTaken} when a different pet has one of the idempotency keys
    * @throws {DamagedPet} when the record under one of the ids is damaged
@@ -56,7 +56,8 @@ export interface PetArchive {
   lastId(): Promise<bigint>;
 
   /**
-   * Makes every repository on the same store assign only greater ids from now on. Never lowers an earlier reservation.
+   * Makes every repository on the same store assign only greater ids from now on, so that {@link write} can use the
+   * others. Never lowers an earlier reservation.
    *
    * @param id 0 to 2^53 - 1
    * @throws {StorageUnavailable}

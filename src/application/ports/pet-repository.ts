@@ -38,7 +38,8 @@ export type Inserted = {
 export interface PetRepository {
   /**
    * Stores a pet under a new id. Resolves when the storage engine has acknowledged the write as durable, as far as the
-   * adapter is durable. Ids start at 1 and grow, possibly with gaps. No id is ever reused, even after a restart.
+   * adapter is durable. Ids start at 1 and grow, possibly with gaps: an insert that begins after a pet was returned gets
+   * a greater id. No pet gets the id of another pet that was returned, even after a restart.
    *
    * @throws {PetIdsExhausted} when the id would exceed 2^53 - 1
    * @throws {StorageUnavailable} the pet may have been stored
@@ -68,7 +69,8 @@ export interface PetRepository {
 
   /**
    * A page of pets in ascending order of id. Paging by the last id of each page returns every pet that was stored
-   * before the walk began. The cost does not depend on `after`, with or without a filter.
+   * before the walk began. Inserted pets become visible in the order of their ids: asking again after the last id
+   * misses none. The cost does not depend on `after`, with or without a filter.
    *
    * @throws {DamagedPet} for the first damaged pet of the page; its `before` holds the pets that precede it
    * @throws {StorageUnavailable}

@@ -6,7 +6,7 @@ export type Finding = {
   readonly problem: string;
 };
 
-/** Examines what holds the pets and API keys: schema, indexes, and the counter of ids. Changes nothing. */
+/** Examines what holds the pets and API keys, such as the schema and the indexes. Changes nothing. */
 export interface StorageInspector {
   /**
    * What is wrong, apart from the records that `PetArchive` and `ApiKeyRepository` report as damaged.

@@ -10,9 +10,6 @@ export type ConnectionEvent =
 
 /** Takes figures that only the inside of a storage knows. No method throws. */
 export interface StorageMeter {
-  /** One allocation reserved `ids` pet ids. */
-  idsAllocated(ids: number): void;
-
   /** One commit settled `inserts` inserts: those that come together share it. */
   insertsCommitted(inserts: number): void;
 

@@ -5,16 +5,16 @@ import type { Session } from './session.ts';
 import { UsageError } from './usage-error.ts';
 
 /**
- * The storage that an option names, by default that of the service in the same environment.
+ * The storage that an option or argument names, by default that of the service in the same environment.
  *
  * @throws {UsageError} when there is no such storage, or no command can reach it
  */
 export function storageOf(
-  option: '--from' | '--to',
+  name: '--from' | '--to' | 'URL',
   url: string | undefined,
   session: Session,
 ): PersistentStorage {
-  return url === undefined ? configuredStorage(session) : persistent(option, url, session);
+  return url === undefined ? configuredStorage(session) : persistent(name, url, session);
 }
 
 /**

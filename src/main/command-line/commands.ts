@@ -102,10 +102,20 @@ export const COMMANDS = {
     options: { '--to <URL>': 'sqlite:PATH (default: DATABASE_URL)', ...JSON_OPTION },
     load: async () => (await import('./backup-commands.ts')).restoreCommand,
   },
+  'skip-ids': {
+    summary: 'keep new pets from getting the ids of lost ones',
+    description:
+      'Skips 10^12 ids: new pets get greater ones. For a MongoDB that was restored from a backup or has lost members, ' +
+      'whose lost pets may have these ids. Run it before the services start. A file that backup has written needs ' +
+      'no skip-ids. Every repetition skips further ids.',
+    arguments: { '[URL]': FROM },
+    options: JSON_OPTION,
+    load: async () => (await import('./skip-ids-command.ts')).skipIdsCommand,
+  },
   check: {
     summary: 'examine a storage and say what is wrong with it, even while services use it',
     description:
-      'Reads the whole storage and changes nothing. Examines the schema, the indexes, the counter of ids, every pet, ' +
+      'Reads the whole storage and changes nothing. Examines the schema, the indexes, the counter of ids (SQLite), every pet, ' +
       'every idempotency key and every API key. Writes a line for each finding. Exit codes: 0 sound, 1 findings.',
     options: { '--from <URL>': FROM, ...JSON_OPTION },
     load: async () => (await import('./check-command.ts')).checkCommand,

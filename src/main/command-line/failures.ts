@@ -51,6 +51,7 @@ const EXIT_CODES: ReadonlyMap<unknown, number> = new Map(
     'storage-setup': FAILED,
     'storage-unavailable': FAILED,
     'storage-unsound': FAILED,
+    'too-few-pet-ids': FAILED,
     usage: WRONG_USAGE,
     'worker-start': FAILED,
   } satisfies Record<Failure['kind'], number>),

@@ -152,7 +152,7 @@ const HELP = {
   HOST: 'the address to listen on',
   PORT: 'the port to listen on; 0 takes a free one, and the start-up line says which',
   DATABASE_URL: 'where the pets and the API keys are stored; memory: forgets them at exit',
-  AUTO_MIGRATE: 'true: bring an empty or older MongoDB schema up to date at start',
+  AUTO_MIGRATE: 'true: create or repair the MongoDB schema at start',
   API_KEYS: 'more API keys, of at least 16 characters: comma-separated, each optionally as label=key',
   PUBLIC_URL: 'the base of absolute URLs in answers; by default taken from the request or a trusted proxy',
   TRUST_PROXY:

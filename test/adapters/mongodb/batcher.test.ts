@@ -107,12 +107,35 @@ describe('a batcher', () => {
     expect(await next).toBe('pong');
   });
 
-  it('sends at most a thousand calls together, and a thousand more beside them', async () => {
+  it('sends at most a thousand calls together, and the others in turn', async () => {
     for (const n of numbers(2_001)) void batcher.add(n);
+    await turn();
+    expect(sent().map(({ length }) => length)).toStrictEqual([1_000]);
+    roundTrips[0]!.resolve('pong');
+    await turn();
+    vi.advanceTimersByTime(5);
     await turn();
 
     expect(sent().map(({ length }) => length)).toStrictEqual([1_000, 1_000, 1]);
     expect(sent().flat()).toStrictEqual(numbers(2_001));
+  });
+
+  it('can wait for each reply, however long it takes', async () => {
+    const replies = numbers(2).map(() => Promise.withResolvers<void>());
+    const begun: (readonly number[])[] = [];
+    const oneAtATime = new Batcher(
+      (items: readonly number[]) => replies[begun.push([...items]) - 1]!.promise,
+      { maxWaitMs: Infinity },
+    );
+    void oneAtATime.add(1);
+    await turn();
+    void oneAtATime.add(2);
+    vi.advanceTimersByTime(60_000);
+    await turn();
+    expect(begun).toStrictEqual([[1]]);
+    replies[0]!.resolve();
+    await turn();
+    expect(begun).toStrictEqual([[1], [2]]);
   });
 
   it('is idle when nothing waits and nothing is under way', async () => {

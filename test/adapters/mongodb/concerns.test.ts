@@ -4,7 +4,7 @@ import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
 import { MongoPetRepository } from '../../../src/adapters/mongodb/pet-repository.ts';
 import { aKey, at } from '../../support/api-keys.ts';
-import { archivedPets } from '../../support/archived-pets.ts';
+import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { freshDatabase, openClient, WEAK } from '../../support/mongo-database.ts';
 import { mongo } from '../../support/shared-mongo.ts';
 import { aPet } from '../../support/pets.ts';
@@ -29,6 +29,7 @@ it.skipIf(mongo === undefined)(
     await pets.list({ limit: 1 });
     await archive.write(archivedPets(3).map((each) => ({ ...each, id: each.id + 100n })));
     await archive.reserve(1_000n);
+    await archive.write([anArchivedPet({ id: 1_000n })]);
     await archive.count(1_000n);
     await keys.insert(aKey(1));
     await keys.list();
@@ -36,10 +37,10 @@ it.skipIf(mongo === undefined)(
     await keys.recordUse(new Map([[aKey(1).id, at(2)]]));
 
     expect([...sent].toSorted().join(', ')).toBe(
-      'aggregate pets, collMod pets, create api_keys, create pets, create rate_limits, createIndexes pets majority, ' +
-        'createIndexes rate_limits majority, dropIndexes pets, find api_keys, find counters, find pets, ' +
-        'find rate_limits, find schema, findAndModify api_keys, findAndModify counters, insert api_keys, ' +
-        'insert pets, update api_keys, update counters, update schema',
+      'aggregate pets, collMod pets, commitTransaction 1, create api_keys, create pets, create rate_limits, createIndexes pets majority, ' +
+        'createIndexes rate_limits majority, delete pets, dropIndexes pets, find api_keys, find pets, ' +
+        'find rate_limits, find schema, findAndModify api_keys, insert api_keys, ' +
+        'insert pets, update api_keys, update schema',
     );
   },
 );

@@ -86,7 +86,7 @@ it('confirms the primary before the first read, with a linearizable read, and no
   expect(await read(work)).toBe('pets');
   expect(driver.confirmations.map(({ args }) => args)).toStrictEqual([
     [
-      { _id: 'pets' },
+      { _id: 'petstore' },
       { readPreference: 'primary', readConcern: { level: 'linearizable' }, maxTimeMS: 2_000 },
     ],
   ]);

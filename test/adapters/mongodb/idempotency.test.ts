@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { newPet } from '../../../src/domain/pet.ts';
+import { MAX_PET_ID, newPet } from '../../../src/domain/pet.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import { failCommand } from '../../support/fail-point.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
@@ -8,6 +9,7 @@ import {
   addressOf,
   freshDatabase,
   openRepository,
+  putFence,
   throughPort,
   withOptions,
 } from '../../support/mongo-database.ts';
@@ -79,6 +81,29 @@ describe.skipIf(shared === undefined)(`an idempotent insert into MongoDB${leftOu
     expect(await repository.insertOnce(rex, idempotencyFor('b'))).toMatchObject({ pet: { id: 1n } });
     release();
     expect(await early).toMatchObject({ pet: { id: 2n } });
+  });
+
+  it('looks again if the connection is lost while it looks at the indexes', async () => {
+    const { url, db } = await freshDatabase(mongo);
+    const { repository } = await openRepository(withOptions(url, { retryReads: false }));
+    await failCommand(db, 'listIndexes', { times: 1 }, { closeConnection: true });
+
+    expect(await repository.insertOnce(rex, idempotencyFor('a'))).toMatchObject({ pet: { id: 1n } });
+  });
+
+  it('looks for its pet when no id is left, twice if a deposed primary may have missed it', async () => {
+    const { url, db } = await freshDatabase(mongo);
+    const { repository, sent } = await openRepository(url);
+    const { pet } = await repository.insertOnce(rex, idempotencyFor('a'));
+    await putFence(db, 2n, MAX_PET_ID);
+    await expect(repository.insert(rex)).rejects.toThrow(PetIdsExhausted);
+
+    const before = sent('find');
+    await expect(repository.insertOnce(rex, idempotencyFor('b'))).rejects.toThrow(PetIdsExhausted);
+    // The second read follows a confirmation of the primary.
+    expect(sent('find')).toBe(before + 3);
+    expect(await repository.insertOnce(rex, idempotencyFor('a'))).toStrictEqual({ pet, replayed: true });
+    expect(sent('find')).toBe(before + 4);
   });
 
   it('waits until the pet with its key is durable', async () => {

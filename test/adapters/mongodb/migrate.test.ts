@@ -1,4 +1,4 @@
-import type { Document } from 'mongodb';
+import { type Document, Double } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
@@ -14,7 +14,7 @@ const emptyDatabase = databasePool(() => mongo!);
 type Database = Awaited<ReturnType<typeof freshDatabase>>;
 
 /** Everything that a migration creates. */
-async function schemaOf({ db, counters }: Database) {
+async function schemaOf({ db }: Database) {
   const infos = await db.listCollections({}, { nameOnly: false }).toArray();
   const names = infos.map(({ name }) => name).toSorted();
   const indexes = names.map(async (name) => [name, await db.collection(name).indexes()]);
@@ -22,14 +22,13 @@ async function schemaOf({ db, counters }: Database) {
     collections: names,
     validators: Object.fromEntries(infos.map(({ name, options }) => [name, options?.['validator']])),
     indexes: Object.fromEntries(await Promise.all(indexes)),
-    counters: await counters.find().toArray(),
     versions: await db.collection('schema').find().toArray(),
   };
 }
 
 const ID_INDEX = { v: 2, name: '_id_', key: { _id: 1 } };
 const SCHEMA = {
-  collections: ['api_keys', 'counters', 'pets', 'rate_limits', 'schema'],
+  collections: ['api_keys', 'pets', 'rate_limits', 'schema'],
   validators: {
     api_keys: {
       $jsonSchema: {
@@ -60,23 +59,27 @@ const SCHEMA = {
         },
       },
     },
-    counters: undefined,
     pets: {
       $jsonSchema: {
         bsonType: 'object',
-        required: ['_id', 'name', 'categoryId', 'status'],
-        properties: {
-          _id: { bsonType: 'long', minimum: 1, maximum: 9_007_199_254_740_991n },
-          name: { bsonType: 'string', minLength: 1, maxLength: 255 },
-          categoryId: { bsonType: 'long' },
-          status: { enum: ['available', 'pending', 'sold'] },
-          op: { bsonType: 'binData' },
-          idem: {
-            bsonType: 'object',
-            required: ['k', 'fp'],
-            properties: { k: { bsonType: 'string' }, fp: { bsonType: 'string' } },
+        anyOf: [
+          {
+            required: ['_id', 'name', 'categoryId', 'status'],
+            properties: {
+              _id: { bsonType: 'long', minimum: 1, maximum: 9_007_199_254_740_991n },
+              name: { bsonType: 'string', minLength: 1, maxLength: 255 },
+              categoryId: { bsonType: 'long' },
+              status: { enum: ['available', 'pending', 'sold'] },
+              op: { bsonType: 'binData' },
+              idem: {
+                bsonType: 'object',
+                required: ['k', 'fp'],
+                properties: { k: { bsonType: 'string' }, fp: { bsonType: 'string' } },
+              },
+            },
           },
-        },
+          { required: ['upTo'], properties: { _id: { bsonType: 'double' }, upTo: { bsonType: 'long' } } },
+        ],
       },
     },
     rate_limits: {
@@ -94,7 +97,6 @@ const SCHEMA = {
   },
   indexes: {
     api_keys: [ID_INDEX],
-    counters: [ID_INDEX],
     pets: [
       ID_INDEX,
       { v: 2, name: 'status_1__id_1', key: { status: 1, _id: 1 } },
@@ -113,18 +115,17 @@ const SCHEMA = {
     ],
     schema: [ID_INDEX],
   },
-  counters: [{ _id: 'pets', last: 0n }],
-  versions: [{ _id: 'petstore', version: 3 }],
+  versions: [{ _id: 'petstore', version: 4 }],
 };
 
 describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
-  it('creates collections, validators, indexes, the counter and the version', async () => {
+  it('creates collections, validators, indexes and the version', async () => {
     const database = await freshDatabase(mongo!, { migrated: false });
 
     expect(await migrate(database.url)).toStrictEqual({
       database: database.db.databaseName,
       from: undefined,
-      to: 3,
+      to: 4,
     });
 
     expect(await schemaOf(database)).toStrictEqual(SCHEMA);
@@ -134,7 +135,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     const database = await freshDatabase(mongo!);
     const before = await schemaOf(database);
 
-    expect(await migrate(database.url)).toMatchObject({ from: 3, to: 3 });
+    expect(await migrate(database.url)).toMatchObject({ from: 4, to: 4 });
 
     expect(await schemaOf(database)).toStrictEqual(before);
   });
@@ -144,7 +145,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
 
     const done = await Promise.all(Array.from({ length: 10 }, () => migrate(database.url)));
 
-    expect(done.map(({ to }) => to)).toStrictEqual(Array.from({ length: 10 }, () => 3));
+    expect(done.map(({ to }) => to)).toStrictEqual(Array.from({ length: 10 }, () => 4));
     expect(await schemaOf(database)).toStrictEqual(SCHEMA);
   });
 
@@ -160,37 +161,27 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     await close();
 
     expect(new Set(stored.map(({ id }) => id)).size).toBe(100);
-    expect(await database.counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: 100n }]);
   });
 
-  it('starts the counter at the highest existing id', async () => {
+  it('keeps the pets that are there, and new ones get greater ids', async () => {
     const database = await freshDatabase(mongo!, { migrated: false });
     const there = { name: 'Tom', categoryId: 8n, status: 'sold' };
     await database.pets.insertMany([7n, 2n ** 40n, 3n].map((_id) => ({ _id, ...there })));
 
     await migrate(database.url);
 
-    expect(await schemaOf(database)).toStrictEqual({
-      ...SCHEMA,
-      counters: [{ _id: 'pets', last: 2n ** 40n }],
-    });
+    expect(await schemaOf(database)).toStrictEqual(SCHEMA);
     expect(await database.pets.countDocuments(there)).toBe(3);
-  });
-
-  it('never lowers the counter', async () => {
-    const database = await freshDatabase(mongo!);
-    await database.counters.updateOne({ _id: 'pets' }, { $set: { last: 41n } });
-
-    await migrate(database.url);
-
-    expect(await database.counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: 41n }]);
+    const { pets, close } = await openMongoStorage(database.url, { autoMigrate: false });
+    onTestFinished(close);
+    expect((await pets.insert(newPet({ name: 'Rex', categoryId: 7n }))).id).toBe(2n ** 40n + 1n);
   });
 
   it('restores what was removed', async () => {
     const database = await freshDatabase(mongo!);
     const { db } = database;
     for (const name of ['pets', 'rate_limits']) await db.collection(name).dropIndexes();
-    for (const name of ['counters', 'api_keys']) await db.dropCollection(name);
+    await db.dropCollection('api_keys');
     for (const name of ['pets', 'rate_limits']) await db.command({ collMod: name, validator: {} });
 
     await migrate(database.url);
@@ -199,47 +190,17 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
   });
 
   it.each([
-    // Version 1 had no idempotency keys, version 2 no API keys.
-    { version: 1, missing: ['idem.k_1'] },
-    { version: 2, missing: [] },
-  ])('upgrades an older schema and keeps its documents: version $version', async ({ version, missing }) => {
+    [3, 'a build that was never released made it: copy it to SQLite with that build, or drop it'],
+    [5, 'run a newer build of petstore'],
+  ])('leaves a schema of version %i alone', async (version, advice) => {
     const database = await freshDatabase(mongo!);
-    const { db, pets, counters } = database;
-    for (const name of ['api_keys', 'rate_limits']) await db.dropCollection(name);
-    for (const index of missing) await pets.dropIndex(index);
-    if (missing.length > 0) await db.command({ collMod: 'pets', validator: {} });
-    await db.collection('schema').updateOne({}, { $set: { version } });
-    const rex = { name: 'Rex', categoryId: 8n, status: 'sold' };
-    await pets.insertMany([2n, 7n].map((_id) => ({ _id, ...rex })));
-    await counters.updateOne({}, { $set: { last: 9n } });
-
-    const done = await Promise.all(Array.from({ length: 5 }, () => migrate(database.url)));
-
-    expect(done.map(({ to }) => to)).toStrictEqual([3, 3, 3, 3, 3]);
-    expect(await schemaOf(database)).toStrictEqual({ ...SCHEMA, counters: [{ _id: 'pets', last: 9n }] });
-    expect(await pets.find({}, { sort: { _id: 1 } }).toArray()).toStrictEqual([
-      { _id: 2n, ...rex },
-      { _id: 7n, ...rex },
-    ]);
-  });
-
-  it('returns the previous version', async () => {
-    const { url, db } = await freshDatabase(mongo!);
-    await db.collection('schema').updateOne({}, { $set: { version: 2 } });
-
-    expect(await migrate(url)).toStrictEqual({ database: db.databaseName, from: 2, to: 3 });
-  });
-
-  it('leaves a newer schema alone', async () => {
-    const database = await freshDatabase(mongo!);
-    await database.db.collection('schema').updateOne({}, { $set: { version: 4 } });
+    await database.db.collection('schema').updateOne({}, { $set: { version } });
     await database.db.command({ collMod: 'pets', validator: {} });
     const before = await schemaOf(database);
 
     await expect(migrate(database.url)).rejects.toThrow(
       new StorageSetupError(
-        `the database "${database.db.databaseName}" has schema version 4, this build needs 3; ` +
-          'run a newer build of petstore',
+        `the database "${database.db.databaseName}" has schema version ${version}, this build needs 4; ${advice}`,
       ),
     );
     expect(await schemaOf(database)).toStrictEqual(before);
@@ -256,41 +217,36 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
   });
 
   it.each([
-    { version: undefined, name: 'pets', what: 'pet' },
-    { version: undefined, name: 'api_keys', what: 'API key' },
-    { version: 2, name: 'api_keys', what: 'API key' },
-    { version: 2, name: 'rate_limits', what: 'rate limit count' },
-  ])(
-    'names a document that is not a valid $what (from version $version)',
-    async ({ version, name, what }) => {
-      const database = await freshDatabase(mongo!, { migrated: false });
-      const versions = version === undefined ? [] : [{ _id: 'petstore', version }];
-      for (const document of versions)
-        await database.db.collection<{ _id: string }>('schema').insertOne(document);
-      await database.db.collection<{ _id: unknown }>(name).insertOne({ _id: 'Rex' });
+    { name: 'pets', what: 'pet' },
+    { name: 'api_keys', what: 'API key' },
+    { name: 'rate_limits', what: 'rate limit count' },
+  ])('names a document that is not a valid $what', async ({ name, what }) => {
+    const database = await freshDatabase(mongo!, { migrated: false });
+    await database.db.collection<{ _id: unknown }>(name).insertOne({ _id: 'Rex' });
 
-      await expect(migrate(database.url)).rejects.toThrow(
-        new StorageSetupError(
-          `the collection "${name}" of the database "${database.db.databaseName}" has a document ` +
-            `that is not a valid ${what} (_id: "Rex"); repair or remove it, then migrate again`,
-        ),
-      );
-      expect((await schemaOf(database)).versions).toStrictEqual(versions);
-    },
-  );
+    await expect(migrate(database.url)).rejects.toThrow(
+      new StorageSetupError(
+        `the collection "${name}" of the database "${database.db.databaseName}" has a document ` +
+          `that is not a valid ${what} (_id: "Rex"); repair or remove it, then migrate again`,
+      ),
+    );
+    expect((await schemaOf(database)).versions).toStrictEqual([]);
+  });
 });
 
 describe.skipIf(mongo === undefined)(`the validator${leftOut}`, () => {
   const pet = { _id: 1n, name: 'Rex', categoryId: 7n, status: 'sold' };
+  const fence = { _id: new Double(7), upTo: 9n };
 
-  it.each([
+  it.each<readonly [string, Document & { _id: unknown }]>([
     ['a pet', pet],
+    ['a reservation of ids', fence],
     ['a name of 255 astral characters', { ...pet, name: '\u{1f415}'.repeat(255) }],
     ['a further field', { ...pet, later: true }],
   ])('takes %s', async (_, document) => {
     const { db } = await emptyDatabase();
 
-    await expect(db.collection<{ _id: bigint }>('pets').insertOne(document)).resolves.toBeDefined();
+    await expect(db.collection<{ _id: unknown }>('pets').insertOne(document)).resolves.toBeDefined();
   });
 
   it.each([
@@ -305,6 +261,8 @@ describe.skipIf(mongo === undefined)(`the validator${leftOut}`, () => {
     ['another status', { ...pet, status: 'gone' }],
     ['no status', { ...pet, status: null }],
     ['an op that is a string', { ...pet, op: 'x' }],
+    ['a reservation under the id of a pet', { ...fence, _id: 7n }],
+    ['a reservation up to a double', { ...fence, upTo: new Double(9) }],
   ])('refuses %s', async (_, document) => {
     const { db } = await emptyDatabase();
     const pets = db.collection<{ _id: unknown }>('pets', { ignoreUndefined: true });
@@ -394,7 +352,6 @@ describe.skipIf(mongo === undefined)(`two concurrent migrations${leftOut}`, () =
     const { url, db, pets } = database;
     await pets.insertOne({ _id: 1n, name: 'Rex', categoryId: 8n, status: 'sold' });
     await pets.dropIndex('idem.k_1');
-    await db.collection('schema').updateOne({}, { $set: { version: 1 } });
     const goOn = await failPoint(db, INDEX_BUILD, 'alwaysOn');
     const failed = async () => (await db.command({ serverStatus: 1 }))['metrics'].commands.collMod.failed;
     const before = await failed();
@@ -406,8 +363,8 @@ describe.skipIf(mongo === undefined)(`two concurrent migrations${leftOut}`, () =
     await expect.poll(failed).toBeGreaterThan(before);
     await goOn();
 
-    for (const { to } of await Promise.all([first, second])) expect(to).toBe(3);
-    expect(await schemaOf(database)).toStrictEqual({ ...SCHEMA, counters: [{ _id: 'pets', last: 1n }] });
+    for (const { to } of await Promise.all([first, second])) expect(to).toBe(4);
+    expect(await schemaOf(database)).toStrictEqual(SCHEMA);
   });
 });
 

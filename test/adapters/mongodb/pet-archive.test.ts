@@ -2,12 +2,13 @@ import { EventEmitter } from 'node:events';
 import { type BulkWriteResult, type Db, type Document, Double, MongoBulkWriteError } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ConfirmedReads } from '../../../src/adapters/mongodb/confirmed-reads.ts';
+import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
 import { toPetDocument } from '../../../src/adapters/mongodb/pet-document.ts';
 import { PetIdTaken } from '../../../src/application/moving/errors.ts';
-import { ExportPets } from '../../../src/application/moving/export-pets.ts';
 import { newPet } from '../../../src/domain/pet.ts';
+import type { ArchivedPet } from '../../../src/application/ports/pet-archive.ts';
 import { petArchiveContract } from '../../contracts/pet-archive.ts';
 import { anArchivedPet, archivedPets, idempotencyFor } from '../../support/archived-pets.ts';
 import { failCommand } from '../../support/fail-point.ts';
@@ -15,12 +16,16 @@ import {
   addressOf,
   databasePool,
   freshDatabase,
+  openRepository,
+  putFence,
   throughPort,
   withOptions,
 } from '../../support/mongo-database.ts';
+import { startMongo } from '../../support/mongodb.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
+const rex = newPet({ name: 'Rex', categoryId: 7n });
 const emptyDatabase = databasePool(() => mongo!);
 
 describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
@@ -50,17 +55,6 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
       { _id, ...fields, idem: { k, fp } },
       { _id: second!.id, name: second!.name, categoryId: second!.categoryId, status: second!.status },
     ]);
-  });
-
-  it('ignores a counter that does not hold an id, and repairs it when it reserves ids', async () => {
-    const { url, db, counters } = await emptyDatabase();
-    await using target = await opened(url);
-    for (const last of ['x', [7n], Infinity]) {
-      await db.collection<{ _id: string }>('counters').updateOne({ _id: 'pets' }, { $set: { last } });
-      expect(await target.archive.lastId()).toBe(0n);
-      await target.archive.reserve(500n);
-      expect(await counters.find().toArray()).toStrictEqual([{ _id: 'pets', last: 500n }]);
-    }
   });
 
   it('continues when the reply to a batch is lost', async () => {
@@ -110,57 +104,112 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
     await expect(target.archive.write([{ id: 3n, ...third }])).rejects.toMatchObject(new PetIdTaken(3n));
   });
 
-  it.each(['behind the reader', 'ahead of it'])(
-    'exports every pet when an insert that has its id already hangs, and ends %s',
-    async (where) => {
+  describe('fences', () => {
+    const fence = (_id: number, upTo: bigint) => ({ _id, upTo });
+
+    async function besideService() {
+      const { url, db, pets } = await emptyDatabase();
+      const { repository } = await openRepository(url);
+      await repository.insert(rex);
+      const target = await openMongoArchive(url);
+      onTestFinished(target.close);
+      const next = async () => (await repository.insert(rex)).id;
+      const fences = () => pets.find({ upTo: { $exists: true } }, { sort: { _id: 1 } }).toArray();
+      return { url, db, pets, archive: target.archive, repository, next, fences };
+    }
+
+    it.each([
+      ['once', [500n]],
+      ['twice', [500n, 500n]],
+      ['the smaller one later', [500n, 70n]],
+    ])('reserve ids at once for services that run: %s', async (_, reserved) => {
+      const { archive, next, fences, pets } = await besideService();
+      for (const id of reserved) await archive.reserve(id);
+
+      expect(await fences()).toStrictEqual([fence(2, 500n), fence(500, 500n)]);
+      expect(await pets.countDocuments()).toBe(3);
+      expect(await next()).toBe(501n);
+      expect(await archive.greatestId()).toBe(501n);
+    });
+
+    it.each([
+      ['the same', 500n, [fence(2, 500n), fence(500, 500n)], 501n],
+      ['a smaller one', 50n, [fence(2, 500n), fence(500, 500n)], 501n],
+      ['a greater one', 600n, [fence(2, 500n), fence(500, 500n), fence(501, 600n), fence(600, 600n)], 601n],
+    ])('continue a reservation that has only begun: %s', async (_, id, expected, first) => {
+      const { url, db, archive, repository, next, fences } = await besideService();
+      await putFence(db, 2n, 500n);
+      // It learns of the fence, and stores nothing.
+      await expect(repository.insert({ ...rex, name: '' })).rejects.toThrow('validation');
+      const { repository: another } = await openRepository(url);
+      await expect(another.insert({ ...rex, name: '' })).rejects.toThrow('validation');
+      await archive.reserve(id);
+
+      expect(await fences()).toStrictEqual(expected);
+      expect(await next()).toBe(first);
+      expect((await another.insert(rex)).id).toBe(first + 1n);
+    });
+
+    it('reserve the greatest of several ids that are reserved at once', async () => {
+      const { archive, next, fences } = await besideService();
+      await Promise.all([70n, 500n, 300n].map((id) => archive.reserve(id)));
+
+      expect((await fences()).at(-1)).toStrictEqual(fence(500, 500n));
+      expect(await next()).toBe(501n);
+    });
+
+    it('give way to pets with their ids', async () => {
+      const { archive, next, fences } = await besideService();
+      await archive.reserve(4n);
+      const written = [2n, 3n, 4n].map((id) => anArchivedPet({ id }));
+      await archive.write(written);
+
+      expect(await fences()).toStrictEqual([]);
+      expect(await archive.read(1n, 10)).toStrictEqual(written);
+      expect(await next()).toBe(5n);
+    });
+
+    it('stay if the pet cannot be written', async () => {
+      const { archive, fences } = await besideService();
+      await archive.reserve(4n);
+      const idempotency = idempotencyFor('a');
+      await archive.write([anArchivedPet({ id: 3n, idempotency })]);
+
+      const writing = archive.write([anArchivedPet({ id: 4n, idempotency })]);
+      await expect(writing).rejects.toMatchObject({ kind: 'idempotency-key-taken', id: 4n });
+      expect(await fences()).toStrictEqual([fence(2, 4n), fence(4, 4n)]);
+    });
+
+    it.each<readonly [string, Partial<ArchivedPet>, object]>([
+      ['the same', {}, { status: 'fulfilled' }],
+      ['another', { name: 'Tom' }, { status: 'rejected', reason: new PetIdTaken(4n) }],
+    ])('have become a pet when the transaction begins: %s', async (_, fields, outcome) => {
       const { url } = await freshDatabase(mongo!);
       const proxy = await new TcpProxy(addressOf(url)).listen();
       onTestFinished(() => proxy.close());
-      const slow = await openMongoStorage(throughPort(url, proxy.port), { autoMigrate: false });
-      onTestFinished(slow.close);
-      const service = await openMongoStorage(url, { autoMigrate: false });
-      onTestFinished(service.close);
-      await using source = await opened(url);
-      const rex = newPet({ name: 'Rex', categoryId: 7n });
-      if (where === 'ahead of it') await source.archive.write(archivedPets(2500));
-      await source.archive.reserve(await source.archive.greatestId());
-      const holding = proxy.hold('insert');
-      const hanging = slow.pets.insert(rex);
-      const release = await holding;
-      const acknowledged = await service.pets.insert(rex);
-
-      const batches = new ExportPets(source.archive).execute(() => {});
-      // The second of three batches is being read now.
-      const exported = [...((await batches.next()).value ?? [])];
+      await using slow = await opened(throughPort(url, proxy.port));
+      await using fast = await opened(url);
+      await fast.archive.reserve(4n);
+      const held = proxy.hold('delete');
+      const writing = Promise.allSettled([slow.archive.write([anArchivedPet({ id: 4n, ...fields })])]);
+      const release = await held;
+      await fast.archive.write([anArchivedPet({ id: 4n })]);
       release();
-      const late = await hanging;
-      exported.push(...(await Array.fromAsync(batches)).flat());
 
-      expect(late.id).toBe(acknowledged.id - 1n);
-      const there = where === 'ahead of it' ? [...archivedPets(2500), late, acknowledged] : [acknowledged];
-      expect(exported).toStrictEqual(there);
-      const further = (await Array.fromAsync(new ExportPets(source.archive).execute(() => {}))).flat();
-      expect(further).toStrictEqual(there.includes(late) ? there : [late, acknowledged]);
-    },
-  );
+      expect(await writing).toMatchObject([outcome]);
+      expect(await fast.archive.read(0n, 10)).toStrictEqual([anArchivedPet({ id: 4n })]);
+    });
 
-  it('shares the counter with running services', async () => {
-    const { url } = await emptyDatabase();
-    const service = await openMongoStorage(url, { autoMigrate: false });
-    await using target = await opened(url);
-    await service.pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
-    await target.archive.reserve(500n);
-    const next = await service.pets.insert(newPet({ name: 'Tom', categoryId: 7n }));
-    expect(next.id).toBe(501n);
-    await service.close();
-  });
+    it('give way to pets on a standalone server', async () => {
+      const { url, stop } = await startMongo({ replicaSet: false });
+      onTestFinished(stop);
+      await migrate(url('test'));
+      await using target = await opened(url('test'));
+      await target.archive.reserve(3n);
+      await target.archive.write(archivedPets(3));
 
-  it('knows the greatest id after the counter was set back', async () => {
-    const { url, counters } = await emptyDatabase();
-    await using target = await opened(url);
-    await target.archive.write(archivedPets(3));
-    await counters.updateOne({ _id: 'pets' }, { $set: { last: 1n } });
-    expect(await target.archive.lastId()).toBe(3n);
+      expect(await target.archive.read(0n, 10)).toStrictEqual(archivedPets(3));
+    });
   });
 });
 

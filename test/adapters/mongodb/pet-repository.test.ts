@@ -2,7 +2,7 @@ import { describe } from 'vitest';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { idempotencyContract } from '../../contracts/idempotency.ts';
 import { type PetStore, petRepositoryContract } from '../../contracts/pet-repository.ts';
-import { databasePool } from '../../support/mongo-database.ts';
+import { databasePool, putFence } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
@@ -13,8 +13,8 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
 });
 
 async function open(lastId?: bigint): Promise<PetStore> {
-  const { url, counters } = await emptyDatabase();
-  if (lastId !== undefined) await counters.updateOne({ _id: 'pets' }, { $set: { last: lastId } });
+  const { url, db } = await emptyDatabase();
+  if (lastId !== undefined) await putFence(db, lastId);
   const storages = [await openMongoStorage(url, { autoMigrate: false })];
   return {
     pets: storages[0]!.pets,

@@ -5,21 +5,24 @@ import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongod
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
-import { succeeds } from '../../support/command.ts';
+import { fileWith } from '../../support/archives.ts';
+import { refused, succeeds } from '../../support/command.ts';
 import { type MongodProcess, startMongodProcess } from '../../support/mongod-process.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
 
 const DATABASE = 'petstore';
 const at = new Date(1_797_000_000_001);
 
-/** The privileges of the service, as in docs/storage.md. */
+/** The privileges of the service and of imports, as in docs/storage.md. */
 const WRITES = ['find', 'insert', 'update'];
 const NEEDED = {
-  pets: ['find', 'insert', 'listIndexes'],
-  counters: WRITES,
-  api_keys: WRITES,
-  rate_limits: [...WRITES, 'listIndexes'],
-  schema: ['find'],
+  service: {
+    pets: ['find', 'insert', 'listIndexes'],
+    api_keys: WRITES,
+    rate_limits: [...WRITES, 'listIndexes'],
+    schema: ['find'],
+  },
+  importer: { pets: ['find', 'insert', 'remove'], api_keys: WRITES, schema: ['find'] },
 };
 
 // Only a mongod process can be started with `--auth`.
@@ -39,13 +42,15 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     await first.db('admin').command({ createUser: 'root', pwd: 'secret', roles: ['root'] });
     await first.close();
     admin = await new MongoClient(urlOf('root')).connect();
-    const privileges = Object.entries(NEEDED).map(([collection, actions]) => ({
-      resource: { db: DATABASE, collection },
-      actions,
-    }));
     const db = admin.db('admin');
-    await db.command({ createRole: 'petstoreService', privileges, roles: [] });
-    await db.command({ createUser: 'service', pwd: 'secret', roles: ['petstoreService'] });
+    for (const [user, needed] of Object.entries(NEEDED)) {
+      const privileges = Object.entries(needed).map(([collection, actions]) => ({
+        resource: { db: DATABASE, collection },
+        actions,
+      }));
+      await db.command({ createRole: user, privileges, roles: [] });
+      await db.command({ createUser: user, pwd: 'secret', roles: [user] });
+    }
     const roles = ['readWrite', 'dbAdmin'].map((role) => ({ role, db: DATABASE }));
     await db.command({ createUser: 'migrator', pwd: 'secret', roles });
     const readOnly = [{ role: 'read', db: DATABASE }];
@@ -94,6 +99,19 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     expect(await commandLine.keys.list()).toStrictEqual([revoked]);
   });
 
+  it('need to remove documents of pets, to import into reserved ids', async () => {
+    await migrate(urlOf('migrator'));
+    await admin.db(DATABASE).collection('pets').deleteMany({});
+    const { stdout } = await succeeds(['skip-ids', urlOf('service'), '--json']);
+    const { upTo } = JSON.parse(stdout) as { upTo: number };
+    const pet = `"name":"Rex","categoryId":7,"status":"available"`;
+    const file = await fileWith(`{"id":${upTo - 1},${pet}}\n{"id":${upTo},${pet}}\n`);
+
+    await refused(['import', file, '--to', urlOf('service')], /not authorized on petstore/);
+    const imported = await succeeds(['import', file, '--to', urlOf('importer')]);
+    expect(imported.stdout).toMatch(/^imported 2 pets; /);
+  });
+
   it('make the storage unavailable at once when a role is revoked or a password changes', async () => {
     await migrate(urlOf('migrator'));
     const { pets, probe, close } = await openMongoStorage(urlOf('service'), { autoMigrate: false });
@@ -101,7 +119,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     const users = admin.db('admin');
     const service = { updateUser: 'service' };
     onTestFinished(async () => {
-      await users.command({ ...service, pwd: 'secret', roles: ['petstoreService'] });
+      await users.command({ ...service, pwd: 'secret', roles: ['service'] });
     });
     const all = () =>
       Promise.allSettled([
@@ -114,13 +132,13 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     for (const outcome of await all()) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(StorageUnavailable) });
     }
-    await users.command({ ...service, roles: ['petstoreService'] });
+    await users.command({ ...service, roles: ['service'] });
     // Open connections stay authenticated. This many calls open new ones, which are refused.
     await users.command({ ...service, pwd: 'another' });
     const outcomes = await all();
-    const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
-    expect(refused.length).toBeGreaterThan(0);
-    for (const { reason } of refused) {
+    const rejected = outcomes.filter((outcome) => outcome.status === 'rejected');
+    expect(rejected.length).toBeGreaterThan(0);
+    for (const { reason } of rejected) {
       expect(reason).toBeInstanceOf(StorageUnavailable);
       // Not the message of the deadline: such a call is not retried.
       expect(reason).toHaveProperty('message', 'MongoDB is unavailable: Authentication failed.');
@@ -144,7 +162,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
   it('cannot delete anything as the service', async () => {
     const service = await new MongoClient(urlOf('service')).connect();
     onTestFinished(() => service.close());
-    for (const name of Object.keys(NEEDED)) {
+    for (const name of Object.keys(NEEDED.service)) {
       await expect(service.db().collection(name).deleteMany({}), name).rejects.toMatchObject({ code: 13 });
       await expect(service.db().collection(name).drop(), name).rejects.toMatchObject({ code: 13 });
     }

@@ -293,7 +293,6 @@ async function metered(deadlineMs?: number) {
   const reports: number[] = [];
   const meter: StorageMeter = {
     insertsCommitted: (inserts) => reports.push(inserts),
-    idsAllocated: (ids) => reports.push(-ids),
     connection: () => reports.push(NaN),
   };
   return { file, queue: new InsertQueue(db, unguardedWrite, { timeoutMs: deadlineMs, meter }), reports };

@@ -456,7 +456,6 @@ it('a service reports its commits', async () => {
   const commits: number[] = [];
   const meter: StorageMeter = {
     insertsCommitted: (inserts) => commits.push(inserts),
-    idsAllocated: () => {},
     connection: () => {},
   };
   const { pets } = await closedAfterTest(openSqliteStorage(await newFile(), silentLog, meter));

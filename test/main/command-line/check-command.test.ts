@@ -201,7 +201,7 @@ describe.skipIf(mongo === undefined)(`petstore check of MongoDB${leftOut}`, () =
   });
 
   it('finds everything that is wrong', async () => {
-    const { url, db, pets, counters } = await freshDatabase(mongo!);
+    const { url, db, pets } = await freshDatabase(mongo!);
     await fillDatabase(url);
     const any = db.collection<{ _id: unknown }>('pets');
     const unchecked = { bypassDocumentValidation: true } as const;
@@ -214,7 +214,6 @@ describe.skipIf(mongo === undefined)(`petstore check of MongoDB${leftOut}`, () =
     await any.insertOne({ ...first, _id: Long.fromNumber(9) }, unchecked);
     await any.insertOne({ _id: new ObjectId('0123456789abcdef01234567') }, unchecked);
     await pets.updateOne({ _id: 2n }, { $set: { op: 'x' as never } }, unchecked);
-    await counters.updateOne({ _id: 'pets' }, { $set: { last: 2n } });
     await db.collection('api_keys').updateOne({}, { $set: { scopes: [] } });
 
     expect(await findings(url)).toStrictEqual([
@@ -225,7 +224,6 @@ describe.skipIf(mongo === undefined)(`petstore check of MongoDB${leftOut}`, () =
       'pet {"$oid":"0123456789abcdef01234567"}: the validator does not accept it',
       'collection "api_keys": it has another validator',
       'collection "rate_limits": it lacks the index "expire_-1"',
-      'counter of pet ids: it is 2, less than the greatest id of a pet, 9',
       'pet 3: name must be a string',
       expect.stringMatching(/^API key [0-9a-f]{16}: scopes must be one or more/),
     ]);

@@ -17,6 +17,7 @@ describe('the general command line', () => {
       'keys',
       'migrate',
       'backup',
+      'skip-ids',
       'check',
       'export',
       'import',
@@ -89,7 +90,7 @@ describe('the general command line', () => {
     [
       'help for an unknown command',
       ['help', 'hunter2'],
-      'the command must be one of serve, keys, migrate, backup, restore, check, export, import, copy; see petstore --help',
+      'the command must be one of serve, keys, migrate, backup, restore, skip-ids, check, export, import, copy; see petstore --help',
     ],
   ])('refuses %s in one line', async (_what, args, message) => {
     await refused(args, message, { code: USAGE });
@@ -138,7 +139,7 @@ describe('the general command line', () => {
 });
 
 describe('the command line of a command', () => {
-  it.each(['backup', 'check', 'export', 'import', 'copy'])('explains %s', async (command) => {
+  it.each(['backup', 'skip-ids', 'check', 'export', 'import', 'copy'])('explains %s', async (command) => {
     const help = await succeeds([command, '--help']);
     expect(help.stdout).toMatch(new RegExp(`^Usage: petstore ${command} .*\n\n`));
     expect(help.stderr).toBe('');

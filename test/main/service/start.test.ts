@@ -186,7 +186,7 @@ describe.skipIf(mongo === undefined)(`a service with its pets in MongoDB${leftOu
 
     for (const before of ['before: none', 'as before']) {
       const migrated = await succeeds(['migrate'], { DATABASE_URL });
-      expect(migrated.stdout).toBe(`the database "${db.databaseName}" has schema version 3 (${before})\n`);
+      expect(migrated.stdout).toBe(`the database "${db.databaseName}" has schema version 4 (${before})\n`);
       expect(migrated.stderr).toBe('');
     }
 
@@ -196,9 +196,9 @@ describe.skipIf(mongo === undefined)(`a service with its pets in MongoDB${leftOu
 
   it('does not start on the schema of a newer build', async () => {
     const { url: DATABASE_URL, db } = await freshDatabase(mongo!);
-    await db.collection('schema').updateOne({}, { $set: { version: 4 } });
+    await db.collection('schema').updateOne({}, { $set: { version: 5 } });
     const refusal =
-      `the database "${db.databaseName}" has schema version 4, this build needs 3; ` +
+      `the database "${db.databaseName}" has schema version 5, this build needs 4; ` +
       'run a newer build of petstore';
 
     await expect(startService({ DATABASE_URL, AUTO_MIGRATE: 'true' })).rejects.toThrow(

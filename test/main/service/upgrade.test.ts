@@ -22,13 +22,11 @@ import { newFile } from '../../support/sqlite.ts';
  * | SQLite | 2 | dc384c2 | 2 | a reader, and a revoked one |
  * | SQLite | 3 | 34c7a21 | 2 | a reader, and a revoked one |
  * | SQLite | 4 | 5d80a3e | 1 and 2 | a reader that a rotation made, and a revoked one |
- * | MongoDB | 1 | 742252d | | |
- * | MongoDB | 2 | 85924c5 | 2 | |
- * | MongoDB | 3 | dc384c2 | 2 | a reader, and a revoked one |
+ * | MongoDB | 4 | 73589e0 | 2 | a reader, and a revoked one |
  *
- * The pets were added over HTTP, the keys with the command line. A fourth pet was removed from the storage afterwards:
- * its id must not be given again. In the first two commits, the id of a key in API_KEYS was its SHA-256. Since then it
- * is the label.
+ * The pets were added over HTTP, the keys with the command line. The id 4 must not be given again. In SQLite a pet had
+ * it, which was removed from the storage. In MongoDB it was reserved. In the first commit, the id of a key in API_KEYS
+ * was its SHA-256. Since then it is the label.
  */
 const SQLITE_FILES = join(ROOT, 'test/adapters/sqlite/schema-versions');
 const MONGODB_FILES = join(ROOT, 'test/adapters/mongodb/schema-versions');
@@ -42,16 +40,14 @@ const PETS = [
   '{"id":3,"name":" e\u0301 ","categoryId":-9223372036854775808,"status":"sold"}',
 ];
 
-function versionsUpTo(last: number): readonly number[] {
-  return Array.from({ length: last }, (_, index) => index + 1);
+function versions(first: number, last: number): readonly number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }
-
-type Stored = { readonly idempotencyKeys: boolean; readonly apiKeys: boolean };
 
 /** Checks that a service on a storage of an earlier version has everything that was stored there. */
 async function expectEverythingKept(
   DATABASE_URL: string,
-  { idempotencyKeys, apiKeys }: Stored,
+  { apiKeys }: { readonly apiKeys: boolean },
 ): Promise<void> {
   const keyLabel = apiKeys ? 'shop' : hash('sha256', KEY);
   const service = await startService({ DATABASE_URL, API_KEYS: `${keyLabel}=${KEY}` });
@@ -63,9 +59,11 @@ async function expectEverythingKept(
 
   const headers = { 'idempotency-key': 'mitzi-1' };
   const again = await ask(url, { key: KEY, body: MITZI, headers });
-  expect([again.status, again.headers['idempotent-replayed'], again.body]).toStrictEqual(
-    idempotencyKeys ? [201, 'true', PETS[1]] : [201, undefined, `{"id":6,${MITZI.slice(1)}`],
-  );
+  expect([again.status, again.headers['idempotent-replayed'], again.body]).toStrictEqual([
+    201,
+    'true',
+    PETS[1],
+  ]);
   const other = await ask(url, { key: KEY, body: '{"name":"Tom","categoryId":7}', headers });
   expect(other.status).toBe(422);
 
@@ -86,12 +84,12 @@ async function expectEverythingKept(
   expect(keys).toStrictEqual(apiKeys ? stored : []);
 }
 
-describe.each(versionsUpTo(SQLITE_VERSION))('a SQLite file of schema version %i', (version) => {
+describe.each(versions(1, SQLITE_VERSION))('a SQLite file of schema version %i', (version) => {
   it('is migrated by the start of a service, which has everything that was stored', async () => {
     const file = await newFile();
     await copyFile(join(SQLITE_FILES, `${version}.db`), file);
 
-    await expectEverythingKept(`sqlite:${file}`, { idempotencyKeys: true, apiKeys: version >= 2 });
+    await expectEverythingKept(`sqlite:${file}`, { apiKeys: version >= 2 });
   });
 });
 
@@ -113,11 +111,9 @@ async function store(db: Db, { name, options, indexes, documents }: StoredCollec
   if (documents.length > 0) await collection.insertMany([...documents]);
 }
 
-describe.skipIf(mongo === undefined).each(versionsUpTo(MONGODB_VERSION))(
+describe.skipIf(mongo === undefined).each(versions(4, MONGODB_VERSION))(
   `a MongoDB database of schema version %i${leftOut}`,
   (version) => {
-    const stored = { idempotencyKeys: version >= 2, apiKeys: version >= 3 };
-
     it('is migrated by petstore migrate, and a service has everything that was stored', async () => {
       const { db, url } = await freshDatabase(mongo!, { migrated: false });
       for (const collection of await storedCollections(version)) await store(db, collection);
@@ -129,21 +125,7 @@ describe.skipIf(mongo === undefined).each(versionsUpTo(MONGODB_VERSION))(
         from: version,
         to: MONGODB_VERSION,
       });
-      await expectEverythingKept(url, stored);
-    });
-
-    it('may get pets from a service of that version after the migration', async () => {
-      const { db, url } = await freshDatabase(mongo!, { migrated: false });
-      const late: Document[] = [];
-      for (const collection of await storedCollections(version)) {
-        if (collection.name === 'pets') late.push(...collection.documents);
-        await store(db, { ...collection, documents: collection.name === 'pets' ? [] : collection.documents });
-      }
-      await succeeds(['migrate', url]);
-
-      await db.collection('pets').insertMany(late);
-
-      await expectEverythingKept(url, stored);
+      await expectEverythingKept(url, { apiKeys: true });
     });
   },
 );

@@ -43,6 +43,7 @@ export async function connect(
     const discovery = new ServerDiscovery(client);
     try {
       await Promise.race([client.connect(), discovery.failed]);
+      await refuseRouter(client);
       if (client.options.directConnection) await waitForPrimary(client);
       return client;
     } catch (error) {
@@ -71,6 +72,19 @@ function describe(client: MongoClient, discovery: ServerDiscovery, error: unknow
   return new StorageSetupError(`MongoDB at ${locationOf(client)}: no primary: ${discovery.describe()}`, {
     cause: error,
   });
+}
+
+/**
+ * A router hides the terms of the primaries, on which the order of pet ids rests.
+ *
+ * @throws {StorageSetupError}
+ */
+async function refuseRouter(client: MongoClient): Promise<void> {
+  const { msg } = await client.db('admin').command({ hello: 1 });
+  if (msg !== 'isdbgrid') return;
+  throw new StorageSetupError(
+    `MongoDB at ${locationOf(client)} is a mongos; petstore needs a replica set without sharding`,
+  );
 }
 
 /**

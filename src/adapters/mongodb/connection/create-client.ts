@@ -40,6 +40,8 @@ export function createClient(url: string, overrides: MongoClientOptions = {}): M
       ...Object.fromEntries(defaults.filter(([name]) => !named.has(name.toLowerCase()))),
       // The connection string cannot enable this: see `EXACT` in collections.ts.
       useBigInt64: false,
+      // Nor this: the driver would repeat any command, an insert by `insertInOrder` too, on another primary.
+      maxAdaptiveRetries: 0,
     });
   } catch (error) {
     // No cause: it may quote the credentials.

@@ -47,7 +47,11 @@ export function isTransient(error: unknown): boolean {
 }
 
 function reasonOf(error: unknown): Reason {
-  if (error instanceof StorageUnavailable) return 'outage';
+  if (error instanceof StorageUnavailable) {
+    const reason = reasonOf(unwrapped(error.cause));
+    // Such as a duplicate of a document that is not yet durable.
+    return reason === 'bug' ? 'outage' : reason;
+  }
   if (isClientClosed(error)) return 'client-closed';
   if (error instanceof MongoServerError) return reasonOfReply(error);
   // The driver reports its own misuse with this class, and an incompatible server with a subclass.
@@ -107,16 +111,6 @@ function isClientClosed(error: unknown): boolean {
     // The driver does not export this class.
     (error instanceof MongoError && error.name === 'MongoPoolClosedError')
   );
-}
-
-/**
- * @returns which documents of an unordered insert the server has rejected, each for a reason of its own, if it has
- *   stored all others durably; none if the whole insert failed or its outcome is unknown
- */
-export function rejectedIndexes(error: unknown): readonly number[] {
-  if (!(error instanceof MongoBulkWriteError) || unwrapped(error) !== error) return [];
-  if (error.result.getWriteConcernError() !== undefined) return [];
-  return [error.writeErrors].flat().map(({ index }) => index);
 }
 
 type WriteFailure = { readonly code?: unknown; readonly keyPattern?: Readonly<Record<string, unknown>> };

@@ -22,8 +22,6 @@ export type CollectionPlan = {
   readonly name: string;
   /** What a document is called in messages. */
   readonly documentName: string;
-  /** The schema version that introduced it. */
-  readonly since: number;
   readonly validator: Document;
   readonly indexes: readonly IndexPlan[];
 };
@@ -60,25 +58,30 @@ const RATE_LIMIT_TTL_INDEX = {
   isRequired: false,
 } as const;
 
-/** Accepts further fields. A long needs no limits: its range is that of an int64. */
-const PET_VALIDATOR = {
-  $jsonSchema: {
-    bsonType: 'object',
-    required: ['_id', 'name', 'categoryId', 'status'],
-    properties: {
-      _id: { bsonType: 'long', minimum: 1, maximum: toLong(MAX_PET_ID) },
-      name: { bsonType: 'string', minLength: PET_NAME_MIN_LENGTH, maxLength: PET_NAME_MAX_LENGTH },
-      categoryId: { bsonType: 'long' },
-      status: { enum: [...PET_STATUSES] },
-      op: { bsonType: 'binData' },
-      idem: {
-        bsonType: 'object',
-        required: ['k', 'fp'],
-        properties: { k: { bsonType: 'string' }, fp: { bsonType: 'string' } },
-      },
+const FENCE_SCHEMA = {
+  required: ['upTo'],
+  properties: { _id: { bsonType: 'double' }, upTo: { bsonType: 'long' } },
+};
+
+/** A long needs no limits: its range is that of an int64. */
+const PET_SCHEMA = {
+  required: ['_id', 'name', 'categoryId', 'status'],
+  properties: {
+    _id: { bsonType: 'long', minimum: 1, maximum: toLong(MAX_PET_ID) },
+    name: { bsonType: 'string', minLength: PET_NAME_MIN_LENGTH, maxLength: PET_NAME_MAX_LENGTH },
+    categoryId: { bsonType: 'long' },
+    status: { enum: [...PET_STATUSES] },
+    op: { bsonType: 'binData' },
+    idem: {
+      bsonType: 'object',
+      required: ['k', 'fp'],
+      properties: { k: { bsonType: 'string' }, fp: { bsonType: 'string' } },
     },
   },
 };
+
+/** Accepts further fields. */
+const PET_VALIDATOR = { $jsonSchema: { bsonType: 'object', anyOf: [PET_SCHEMA, FENCE_SCHEMA] } };
 
 /** Accepts further fields. A date of another type would make a key that never expires. */
 const API_KEY_VALIDATOR = {
@@ -124,15 +127,13 @@ export const COLLECTIONS: readonly CollectionPlan[] = [
   {
     name: 'pets',
     documentName: 'pet',
-    since: 1,
     validator: PET_VALIDATOR,
     indexes: [STATUS_INDEX, IDEMPOTENCY_INDEX],
   },
-  { name: 'api_keys', documentName: 'API key', since: 3, validator: API_KEY_VALIDATOR, indexes: [] },
+  { name: 'api_keys', documentName: 'API key', validator: API_KEY_VALIDATOR, indexes: [] },
   {
     name: RATE_LIMITS,
     documentName: 'rate limit count',
-    since: 3,
     validator: RATE_LIMIT_VALIDATOR,
     indexes: [RATE_LIMIT_KEY_INDEX, RATE_LIMIT_TTL_INDEX],
   },

@@ -1,4 +1,4 @@
-import type { Collection, Db, Long, UUID } from 'mongodb';
+import type { Collection, Db, Double, Long, UUID } from 'mongodb';
 import type { ApiKey } from '../../../domain/api-key.ts';
 import type { PetStatus } from '../../../domain/pet.ts';
 import { WRITE_TIMEOUT_MS } from '../connection/create-client.ts';
@@ -14,10 +14,11 @@ export type PetDocument = {
   readonly idem?: { readonly k: string; readonly fp: string };
 };
 
-export type CounterDocument = {
-  readonly _id: 'pets';
-  /** The last allocated id, or 0. */
-  readonly last: Long;
+/** Takes ids without a pet, see {@link reserveIds}. Readers of pets ignore it. */
+export type FenceDocument = {
+  readonly _id: Double;
+  /** The last reserved id. */
+  readonly upTo: Long;
 };
 
 export type ApiKeyDocument = Omit<ApiKey, 'id'> & { readonly _id: string };
@@ -46,10 +47,6 @@ export function petsOf(db: Db): Collection<PetDocument> {
   return db.collection<PetDocument>('pets', { ...EXACT, ...concernsOf(db) });
 }
 
-export function countersOf(db: Db): Collection<CounterDocument> {
-  return db.collection<CounterDocument>('counters', { ...EXACT, ...concernsOf(db) });
-}
-
 export function apiKeysOf(db: Db): Collection<ApiKeyDocument> {
   return db.collection<ApiKeyDocument>('api_keys', concernsOf(db));
 }
@@ -59,7 +56,7 @@ export function versionsOf(db: Db): Collection<VersionDocument> {
 }
 
 /** Only what cannot be rolled back is read or acknowledged. Of the client's options, only the write timeout counts. */
-function concernsOf({ writeConcern: { wtimeoutMS = WRITE_TIMEOUT_MS } = {} }: Db) {
+export function concernsOf({ writeConcern: { wtimeoutMS = WRITE_TIMEOUT_MS } = {} }: Db) {
   return {
     readPreference: 'primary',
     readConcern: { level: 'majority' },

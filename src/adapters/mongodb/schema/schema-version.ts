@@ -2,7 +2,7 @@ import type { Db } from 'mongodb';
 import { versionsOf } from './collections.ts';
 
 /** The version that this build reads and writes. A change that an older build cannot work with increments it. */
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 /** How a user calls the program, in messages about a schema that a migration repairs. */
 export const DEFAULT_PROGRAM = 'npx petstore';
@@ -23,5 +23,7 @@ export function versionProblem(
   if (version === undefined)
     return `the database "${database}" has no petstore schema; run: ${program} migrate`;
   const is = `the database "${database}" has schema version ${version}, this build needs ${SCHEMA_VERSION}`;
-  return version < SCHEMA_VERSION ? `${is}; run: ${program} migrate` : `${is}; run a newer build of petstore`;
+  return version < SCHEMA_VERSION
+    ? `${is}; a build that was never released made it: copy it to SQLite with that build, or drop it`
+    : `${is}; run a newer build of petstore`;
 }

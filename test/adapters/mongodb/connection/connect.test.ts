@@ -1,5 +1,6 @@
-import type { MongoClient } from 'mongodb';
-import { MongoError } from 'mongodb';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { BSON, type MongoClient, MongoError } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connect, toSetupError } from '../../../../src/adapters/mongodb/connection/connect.ts';
 import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
@@ -40,6 +41,44 @@ it.each([new TypeError('a bug'), { code: 7 }, undefined])('passes on what is no 
   expect(toSetupError(client, error)).toBe(error);
 });
 
+it('to a mongos is refused', async () => {
+  const server = createServer(answerAsMongos).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  await expect(connect(`mongodb://${address}/shop`)).rejects.toThrow(
+    new StorageSetupError(
+      `MongoDB at ${address}, database "shop" is a mongos; petstore needs a replica set without sharding`,
+    ),
+  );
+});
+
+/** The format: https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/ */
+function answerAsMongos(socket: Socket): void {
+  const OPCODES = { query: 2004, reply: 1, msg: 2013 };
+  const role = { isWritablePrimary: true, msg: 'isdbgrid' };
+  const hello = BSON.serialize({ ok: 1, ...role, minWireVersion: 0, maxWireVersion: 21 });
+  // The client may close the connection at any time.
+  socket.on('error', () => {});
+  let received = Buffer.alloc(0);
+  socket.on('data', (bytes: Buffer) => {
+    received = Buffer.concat([received, bytes]);
+    while (received.length >= 4 && received.length >= received.readInt32LE()) {
+      // The first message of a connection is a query, which older servers understand too.
+      const isQuery = received.readInt32LE(12) === OPCODES.query;
+      const header = Buffer.alloc(isQuery ? 36 : 21);
+      header.writeInt32LE(header.length + hello.length);
+      header.writeInt32LE(received.readInt32LE(4), 8);
+      header.writeInt32LE(isQuery ? OPCODES.reply : OPCODES.msg, 12);
+      // The number of documents.
+      if (isQuery) header.writeInt32LE(1, 32);
+      socket.write(Buffer.concat([header, hello]));
+      received = received.subarray(received.readInt32LE());
+    }
+  });
+}
+
 describe.skipIf(mongo === undefined)(`a connection that takes too long${leftOut}`, () => {
   /** @param attempts how many attempts to connect it takes too long in */
   async function slowIn(attempts: number) {
@@ -48,7 +87,6 @@ describe.skipIf(mongo === undefined)(`a connection that takes too long${leftOut}
     onTestFinished(() => proxy.close());
     let refused = 0;
     const meter = {
-      idsAllocated: () => {},
       insertsCommitted: () => {},
       connection(event: ConnectionEvent) {
         if (event === 'requested' && refused < attempts) proxy.stall();

@@ -20,7 +20,6 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import {
   duplicateField,
   isTransient,
-  rejectedIndexes,
   toStorageError,
 } from '../../../../src/adapters/mongodb/connection/mongo-errors.ts';
 import { isServerError } from '../../../../src/adapters/mongodb/connection/server-error-codes.ts';
@@ -190,7 +189,7 @@ describe('an error of the driver', () => {
     ['a bulk write with one write conflict', partly(11_000, 112)],
     [
       'a bulk write that failed as a whole',
-      new MongoBulkWriteError({ message: 'x', code: 64 }, resultOf(undefined)),
+      new MongoBulkWriteError({ message: 'x', code: 64 }, {} as BulkWriteResult),
     ],
   ])('means unavailable when the connection caused it: %s', (_, error) => {
     expect(toStorageError(error)).toStrictEqual(
@@ -209,26 +208,13 @@ describe('an error of the driver', () => {
     new MongoInvalidArgumentError('Argument "size" must be a non-negative number'),
     new MongoCursorExhaustedError(),
     partly(11_000, 121),
-    new MongoBulkWriteError({ message: 'x', code: 121 }, resultOf(undefined)),
+    new MongoBulkWriteError({ message: 'x', code: 121 }, {} as BulkWriteResult),
     coded('x', 'ERR_METHOD_NOT_IMPLEMENTED'),
     coded('x', 5),
     'a string',
     undefined,
   ])('stays unchanged when it is a bug: %s', (error) => {
     expect(toStorageError(error)).toBe(error);
-  });
-});
-
-describe('the documents that an unordered insert has rejected', () => {
-  it.each<[string, unknown, readonly number[]]>([
-    ['each for a reason of its own', partly(11_000, 121), [0, 1]],
-    ['a single one', Object.assign(partly(11_000), { writeErrors: { code: 11_000, index: 7 } }), [7]],
-    ['none if the connection failed', hidden(new Error('write ECONNRESET')), []],
-    ['none if the others may be lost', Object.assign(partly(11_000), { result: resultOf({ code: 64 }) }), []],
-    ['none if the error is another', new MongoServerError({ message: 'x', code: 11_000, index: 0 }), []],
-    ['none if there is no error of the driver', new TypeError('x'), []],
-  ])('are known: %s', (_, error, indexes) => {
-    expect(rejectedIndexes(error)).toStrictEqual(indexes);
   });
 });
 
@@ -265,15 +251,8 @@ function hidden(reason: Error): MongoBulkWriteError {
 
 /** The error of `insertMany` when some of its documents fail. */
 function partly(...codes: readonly number[]): MongoBulkWriteError {
-  const error = new MongoBulkWriteError({ message: 'x', code: codes[0]! }, resultOf(undefined));
+  const error = new MongoBulkWriteError({ message: 'x', code: codes[0]! }, {} as BulkWriteResult);
   return Object.assign(error, { writeErrors: codes.map((code, index) => ({ code, index })) });
-}
-
-/** The result of a bulk write, with what the server says of its replication. */
-function resultOf(writeConcernError: object | undefined): BulkWriteResult {
-  return Object.assign(Object.create(null), {
-    getWriteConcernError: () => writeConcernError,
-  }) as BulkWriteResult;
 }
 
 function causes(error: unknown): unknown[] {

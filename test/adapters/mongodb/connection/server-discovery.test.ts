@@ -206,7 +206,6 @@ describe.skipIf(none)(`a MongoDB with several servers${none ? ' (left out: no mo
 
     let answers = 0;
     const meter = {
-      idsAllocated: () => {},
       insertsCommitted: () => {},
       connection(event: ConnectionEvent) {
         if (event === 'returned' && ++answers === 3) void goOn();

@@ -236,9 +236,10 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
     const { repository, sent } = await openRepository(url, 60_000);
     const stored = await repository.insert(rex);
     await db.collection('pets').dropIndex(STATUS.index);
+    const before = sent('find');
 
     await expect(repository.list({ limit: 10, status: 'available' })).rejects.toThrow(StorageUnavailable);
-    expect(sent('find')).toBe(1);
+    expect(sent('find')).toBe(before + 1);
     expect(await repository.list({ limit: 10 })).toStrictEqual([stored]);
   });
 

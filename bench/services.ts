@@ -1,0 +1,88 @@
+/**
+ * How far one replica set goes: creates a second, latency and CPU time of a create, against the number of members and of
+ * services that add pets without a pause. Each service is a process with the MongoDB adapter alone.
+ *
+ *   node bench/services.ts [SECONDS] [OTHER_TREE]
+ *
+ * Each load takes 5 seconds by default. With another checkout of this project, whose dependencies are installed, both
+ * take turns. Needs a mongod, as the tests do.
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { ReplicaSet } from '../test/failure/replica-set.ts';
+import type { ServiceStorage } from '../src/application/ports/storage.ts';
+import { startMongodb } from './harness/mongodb.ts';
+import { quantile } from './support/statistics.ts';
+
+const LOADS = ['1 x 1', '1 x 32', '2 x 8', '4 x 8', '8 x 4'];
+
+type Figures = { readonly latenciesMs: readonly number[]; readonly cpuUs: number };
+
+const [, , seconds = '5', other] = process.argv;
+const trees = [`${import.meta.dirname}/..`, ...(other === undefined ? [] : [other])];
+
+if (process.send === undefined) await measure();
+else await serve();
+
+async function measure(): Promise<void> {
+  const single = await startMongodb();
+  if (single === undefined) return;
+  await using set = await ReplicaSet.start();
+  try {
+    const urls = { 1: (name: string) => `${single.url}${name}?replicaSet=bench`, 3: set.url.bind(set) };
+    console.log('members, services x callers: creates a second; p50 / p99 in ms; CPU of a create in us');
+    for (const [members, url] of Object.entries(urls)) {
+      for (const [number, services] of LOADS.entries()) {
+        for (const [index, tree] of trees.entries()) {
+          const figures = await load(tree, url(`bench-${number}-${index}`), services);
+          console.log(`${index === 0 ? 'this tree' : tree}: ${members}, ${services}: ${figures}`);
+        }
+      }
+    }
+  } finally {
+    await single.stop();
+  }
+}
+
+async function load(tree: string, url: string, services: string): Promise<string> {
+  const [processes = 1, callers] = services.split(' x ').map(Number);
+  const { migrate } = await import(`${tree}/src/adapters/mongodb/migrate.ts`);
+  await migrate(url);
+  const args = [tree, url, String(callers), seconds];
+  const children = Array.from({ length: processes }, () => fork(import.meta.filename, args));
+  await Promise.all(children.map((child) => once(child, 'message')));
+  for (const child of children) child.send('go');
+  const all = await Promise.all(children.map(figuresOf));
+  const latencies = all.flatMap(({ latenciesMs }) => latenciesMs);
+  const cpuUs = all.reduce((sum, figures) => sum + figures.cpuUs, 0) / latencies.length;
+  const [p50, p99] = [0.5, 0.99].map((q) => quantile(latencies, q).toFixed(1));
+  return `${Math.round(latencies.length / Number(seconds))}; ${p50} / ${p99}; ${cpuUs.toFixed(0)}`;
+}
+
+async function figuresOf(child: ChildProcess): Promise<Figures> {
+  const [figures]: unknown[] = await once(child, 'message');
+  return figures as Figures;
+}
+
+/** One of the services. */
+async function serve(): Promise<void> {
+  const [, , tree, url, callers, limit] = process.argv;
+  const { openMongoStorage } = await import(`${tree}/src/adapters/mongodb/open.ts`);
+  const { pets, close }: Required<ServiceStorage> = await openMongoStorage(url, { autoMigrate: false });
+  process.send?.('ready');
+  await once(process, 'message');
+  const before = process.cpuUsage();
+  const endMs = performance.now() + Number(limit) * 1_000;
+  const latenciesMs: number[] = [];
+  const caller = async () => {
+    for (let at = performance.now(); at < endMs; at = performance.now()) {
+      await pets.insert({ name: 'Rex', categoryId: 7n, status: 'available' });
+      latenciesMs.push(performance.now() - at);
+    }
+  };
+  await Promise.all(Array.from({ length: Number(callers) }, caller));
+  const { user, system } = process.cpuUsage(before);
+  process.send?.({ latenciesMs, cpuUs: user + system } satisfies Figures);
+  await close();
+  process.disconnect?.();
+}

@@ -1,0 +1,227 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Collection, type Db, MongoServerError, type UUID } from 'mongodb';
+import { PetIdsExhausted } from '../../application/pets/errors.ts';
+import type { Idempotency } from '../../application/ports/pet-repository.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import type { StorageMeter } from '../../application/ports/storage-meter.ts';
+import { MAX_PET_ID, type NewPet } from '../../domain/pet.ts';
+import { Batcher } from './batcher.ts';
+import type { ConfirmedReads, PrimaryTerm } from './confirmed-reads.ts';
+import { type Deadline, withDeadline } from './connection/deadline.ts';
+import { duplicateField, isTransient, toStorageError } from './connection/mongo-errors.ts';
+import { type Failure, insertInOrder } from './ordered-insert.ts';
+import { isWrittenBy, toPetDocument } from './pet-document.ts';
+import { LATEST, lastId, reserveIds } from './pet-ids.ts';
+import { type PetDocument, petsOf } from './schema/collections.ts';
+import { toBigInt } from './schema/long.ts';
+
+/**
+ * After this time without a reply, an insert is sent again: half of what a call may take. What it needs besides takes as
+ * long at most. The driver has been seen to wait forever for a reply whose connection was reset.
+ */
+const REPLY_TIMEOUT_MS = 5_000;
+
+/** How long a service gives way at most. */
+const MAX_PAUSE_MS = 500;
+
+/** A pet that waits for its id. */
+type NewClaim = {
+  readonly pet: NewPet;
+  readonly idempotency: Idempotency | undefined;
+  /** Marks the document. */
+  readonly token: UUID;
+  readonly deadline: Deadline;
+};
+
+type Claim = NewClaim &
+  PromiseWithResolvers<PetDocument> & {
+    /** What was sent last. It may be stored. */
+    document?: PetDocument;
+  };
+
+/**
+ * Stores new pets. The insert itself claims their ids: a service inserts everything that waits, in order, under the ids
+ * after the greatest one that it knows. The primary key decides. What collides with another service is sent again after
+ * the greatest id. Pets are never removed, and no insert leaves an id out: an old greatest id always collides.
+ *
+ * If the outcome of an insert is unknown, the same documents are sent again under the same ids. A
+ * document gets another id only after a majority has rejected it, or one before it in the same insert. An insert that
+ * arrives late can then store nothing.
+ *
+ * A term of the primary begins with a confirmed read of the greatest id. The driver must not repeat an insert by itself:
+ * the new primary may have lost the ids before it. So the insert is sent as a command, which the driver never repeats.
+ */
+export class PetClaims {
+  readonly #db: Db;
+  readonly #pets: Collection<PetDocument>;
+  readonly #reads: ConfirmedReads;
+  readonly #meter: StorageMeter | undefined;
+  /** One insert is under way at a time. */
+  readonly #inserts = new Batcher<Claim, void>((claims) => this.#store(claims), { maxWaitMs: Infinity });
+  /** The greatest id that is known in this term. */
+  #last = 0n;
+  #term: PrimaryTerm | undefined;
+  /** How often other services were faster since this one has stored a pet. */
+  #losses = 0;
+  #roundTripMs = 0;
+
+  constructor(db: Db, reads: ConfirmedReads, meter: StorageMeter | undefined) {
+    this.#db = db;
+    this.#pets = petsOf(db);
+    this.#reads = reads;
+    this.#meter = meter;
+  }
+
+  /**
+   * @returns the durable document of the pet, or the one that has its idempotency key
+   * @throws {PetIdsExhausted}
+   * @throws {StorageUnavailable} the pet may have been stored
+   */
+  add(newClaim: NewClaim): Promise<PetDocument> {
+    const claim = { ...newClaim, ...Promise.withResolvers<PetDocument>() };
+    void this.#inserts.add(claim);
+    return claim.promise;
+  }
+
+  /** Never rejects: a failure rejects the claims. */
+  async #store(claims: readonly Claim[]): Promise<void> {
+    const batch = withoutEqualKeys(claims.filter(({ deadline }) => !deadline.hasPassed));
+    let isRepeated = false;
+    try {
+      await batch.at(-1)?.deadline.retry(async () => {
+        const wasSent = isRepeated;
+        isRepeated = true;
+        await this.#send(batch, wasSent);
+      });
+    } catch (error) {
+      this.#term = undefined;
+      for (const { reject } of batch) reject(error);
+    }
+  }
+
+  /**
+   * Takes out of the batch what has an outcome.
+   *
+   * @param wasSent whether the documents may already be stored
+   */
+  async #send(batch: Claim[], wasSent: boolean): Promise<void> {
+    while (batch.length > 0) {
+      const documents = await this.#number(batch);
+      if (documents.length === 0) return;
+      const sentAtMs = performance.now();
+      const reply = await withDeadline(REPLY_TIMEOUT_MS, () =>
+        insertInOrder(this.#db, this.#pets, documents),
+      );
+      this.#roundTripMs = performance.now() - sentAtMs;
+      const [failure] = reply.writeErrors ?? [];
+      const stored = batch.splice(0, failure?.index ?? batch.length);
+      if (stored.length > 0) this.#onStored(stored);
+      if (this.#term?.includes(reply.electionId) === false) this.#term = undefined;
+      if (failure !== undefined) await this.#onFailure(batch, failure, wasSent);
+      else if (this.#losses > 0) await this.#giveWay();
+    }
+  }
+
+  /**
+   * Gives the claims their ids, unless they have been sent before. Nothing comes between this and the insert: the driver
+   * would report another primary first.
+   *
+   * @throws {StorageUnavailable}
+   */
+  async #number(batch: Claim[]): Promise<readonly PetDocument[]> {
+    while (this.#term === undefined || this.#term !== this.#reads.term) {
+      this.#last = await this.#reads.read(REPLY_TIMEOUT_MS, () => lastId(this.#db));
+      const { term } = this.#reads;
+      if (term === undefined) throw new StorageUnavailable('no primary is known');
+      const sent = batch[0]?.document;
+      // The ids before it may have been rolled back.
+      if (sent !== undefined) {
+        await withDeadline(REPLY_TIMEOUT_MS, () => reserveIds(this.#db, toBigInt(sent._id) - 1n));
+      }
+      this.#term = term;
+    }
+    if (batch[0]?.document !== undefined) return batch.map(({ document }) => document!);
+    const left = MAX_PET_ID - this.#last;
+    if (left < batch.length) {
+      for (const { reject } of batch.splice(Number(left))) reject(new PetIdsExhausted());
+    }
+    return batch.map((claim, index) => {
+      const id = this.#last + BigInt(index) + 1n;
+      claim.document = toPetDocument({ ...claim.pet, id }, claim.idempotency, claim.token);
+      return claim.document;
+    });
+  }
+
+  #onStored(stored: readonly Claim[]): void {
+    this.#meter?.insertsCommitted(stored.length);
+    for (const { document, resolve } of stored) resolve(document!);
+    this.#last = toBigInt(stored.at(-1)!.document!._id);
+  }
+
+  /** @param batch begins with the claim that was rejected; those behind it were not tried */
+  async #onFailure(batch: Claim[], failure: Failure, wasSent: boolean): Promise<void> {
+    const error = new MongoServerError({ message: failure.errmsg, ...failure });
+    const field = duplicateField(error);
+    if (field !== '_id' && field !== 'idem.k') {
+      if (isTransient(error)) throw error;
+      batch.shift()?.reject(toStorageError(error));
+      this.#again(batch.splice(0));
+      return;
+    }
+    const isIdTaken = field === '_id';
+    // A new primary may not yet show what an earlier attempt has stored.
+    const [found, last] = await this.#reads.read(REPLY_TIMEOUT_MS, () =>
+      Promise.all([isIdTaken && !wasSent ? [] : this.#find(batch), lastId(this.#db, LATEST)]),
+    );
+    const byId = new Map(found.map((document) => [String(document._id), document]));
+    const isOurs = ({ token, document }: Claim) => isWrittenBy(token, byId.get(String(document!._id)) ?? {});
+    const stored = batch.findIndex((claim) => !isOurs(claim));
+    if (stored !== 0) {
+      // An earlier attempt has stored them, and may be about to store the others.
+      this.#onStored(batch.splice(0, stored === -1 ? batch.length : stored));
+      return;
+    }
+    this.#last = last;
+    if (isIdTaken) this.#losses++;
+    const byKey = new Map(found.map((document) => [document.idem?.k, document]));
+    const { replayed = [], rejected = [] } = Object.groupBy(batch.splice(0), ({ idempotency }) =>
+      idempotency !== undefined && byKey.has(idempotency.key) ? 'replayed' : 'rejected',
+    );
+    for (const { idempotency, resolve } of replayed) resolve(byKey.get(idempotency?.key)!);
+    this.#again(rejected);
+  }
+
+  /** The documents that have the ids or the idempotency keys of the claims. */
+  #find(batch: readonly Claim[]): Promise<PetDocument[]> {
+    const ids = batch.map(({ document }) => document!._id);
+    const keys = batch.flatMap(({ idempotency }) => idempotency?.key ?? []);
+    return this.#pets.find({ $or: [{ _id: { $in: ids } }, { 'idem.k': { $in: keys } }] }).toArray();
+  }
+
+  /** Claims other ids, together with what waits. */
+  #again(claims: readonly Claim[]): void {
+    for (const claim of claims) {
+      delete claim.document;
+      void this.#inserts.add(claim);
+    }
+  }
+
+  /** Who has lost often lets the others store something first. */
+  async #giveWay(): Promise<void> {
+    const pauseMs = Math.min(this.#losses * this.#roundTripMs, MAX_PAUSE_MS);
+    this.#losses = 0;
+    await sleep(pauseMs);
+  }
+}
+
+/** Claims with the same idempotency key share the outcome of the first one. */
+function withoutEqualKeys(claims: readonly Claim[]): Claim[] {
+  const byKey = new Map<unknown, Claim>();
+  for (const claim of claims) {
+    const key = claim.idempotency?.key ?? claim;
+    const same = byKey.get(key);
+    if (same === undefined) byKey.set(key, claim);
+    else same.promise.then(claim.resolve, claim.reject);
+  }
+  return [...byKey.values()];
+}

@@ -1,0 +1,68 @@
+import { type Collection, type Db, Double, type FindOptions, Long } from 'mongodb';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import { MAX_PET_ID } from '../../domain/pet.ts';
+import { DUPLICATE_KEY } from './connection/server-error-codes.ts';
+import { insertInOrder } from './ordered-insert.ts';
+import { isFence, petIds, type StoredPetDocument } from './pet-document.ts';
+import { type FenceDocument, type PetDocument, petsOf } from './schema/collections.ts';
+import { isLong, toBigInt, toLong } from './schema/long.ts';
+
+/** Reads what the primary has now, even if a majority does not have it yet. */
+export const LATEST = { readConcern: { level: 'local' } } as const;
+
+/** The greatest id of a stored pet, or 0. */
+export async function greatestId(pets: Collection<PetDocument>): Promise<bigint> {
+  const found = await pets.findOne(petIds({}), { projection: { _id: 1 }, sort: { _id: -1 } });
+  return found === null ? 0n : toBigInt(found._id);
+}
+
+/** The greatest id that is taken or reserved, or 0. */
+export async function lastId(db: Db, options: FindOptions = {}): Promise<bigint> {
+  const { upTo } = await greatestTaken(db, options);
+  return upTo;
+}
+
+/**
+ * Makes every service claim only ids greater than `id`. Does not retry: rejects with the driver's errors.
+ *
+ * It puts up two fences. The first takes the id that every service claims next. What collides with it reads from it up
+ * to which id all are reserved. The second takes that id: from then on, pets can be written between the two.
+ *
+ * @throws {StorageUnavailable}
+ */
+export async function reserveIds(db: Db, id: bigint): Promise<void> {
+  for (;;) {
+    const last = await greatestTaken(db);
+    // Also ends another reservation, which services have begun to respect.
+    if (last.id < last.upTo) await putFence(db, last.upTo, last.upTo);
+    else if (last.id < id) await putFence(db, last.id + 1n, id);
+    else return;
+  }
+}
+
+type Taken = {
+  readonly id: bigint;
+  /** All ids up to this one are taken or reserved. */
+  readonly upTo: bigint;
+};
+
+/** A number of any type takes an id: the primary key compares values. */
+async function greatestTaken(db: Db, options: FindOptions = {}): Promise<Taken> {
+  const found = await petsOf(db).findOne<StoredPetDocument>(
+    { _id: { $gte: Long.ONE, $lte: toLong(MAX_PET_ID) } },
+    { projection: { _id: 1, upTo: 1 }, sort: { _id: -1 }, ...options },
+  );
+  if (found === null) return { id: 0n, upTo: 0n };
+  const id = BigInt(Math.floor(Number(String(found._id))));
+  const upTo = isFence(found) && isLong(found.upTo) ? toBigInt(found.upTo) : id;
+  return { id, upTo: upTo > id && upTo <= MAX_PET_ID ? upTo : id };
+}
+
+/** Resolves when a majority has a document with the id. */
+async function putFence(db: Db, id: bigint, upTo: bigint): Promise<void> {
+  const fence: FenceDocument = { _id: new Double(Number(id)), upTo: toLong(upTo) };
+  const { writeErrors: [failure] = [] } = await insertInOrder(db, petsOf(db), [fence]);
+  if (failure !== undefined && failure.code !== DUPLICATE_KEY) {
+    throw new StorageUnavailable(`the ids up to ${id} are not yet reserved`);
+  }
+}

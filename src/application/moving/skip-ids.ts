@@ -1,0 +1,25 @@
+import { petIdsWarning, SKIPPED_PET_IDS } from '../../domain/pet.ts';
+import type { PetArchive } from '../ports/pet-archive.ts';
+import { TooFewPetIds } from './errors.ts';
+
+/** Keeps new pets from getting the ids of pets that a storage has lost. */
+export class SkipIds {
+  readonly #archive: Pick<PetArchive, 'lastId' | 'reserve'>;
+
+  constructor(archive: Pick<PetArchive, 'lastId' | 'reserve'>) {
+    this.#archive = archive;
+  }
+
+  /**
+   * @returns the last id that new pets do not get
+   * @throws {TooFewPetIds}
+   * @throws {StorageUnavailable} ids may have been skipped
+   */
+  async execute(): Promise<bigint> {
+    const lastId = await this.#archive.lastId();
+    if (petIdsWarning(lastId) !== undefined) throw new TooFewPetIds();
+    const upTo = lastId + SKIPPED_PET_IDS;
+    await this.#archive.reserve(upTo);
+    return upTo;
+  }
+}

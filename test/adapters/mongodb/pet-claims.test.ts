@@ -1,0 +1,205 @@
+import { Decimal128, type Document, Double, Int32, UUID } from 'mongodb';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import { MAX_PET_ID, newPet } from '../../../src/domain/pet.ts';
+import { idempotencyFor } from '../../support/archived-pets.ts';
+import {
+  addressOf,
+  databasePool,
+  freshDatabase,
+  openRepository,
+  throughPort,
+  withOptions,
+} from '../../support/mongo-database.ts';
+import { numbers } from '../../support/numbers.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { TcpProxy } from '../../support/tcp-proxy.ts';
+
+const rex = newPet({ name: 'Rex', categoryId: 7n });
+const stranger = { name: 'Tom', categoryId: 8n, status: 'sold' } as const;
+const emptyDatabase = databasePool(() => mongo!);
+
+/** A repository that knows the greatest id, and that records the ids of each insert. */
+async function opened(url: string, timeoutMs?: number) {
+  const opening = await openRepository(url, timeoutMs);
+  const inserts: number[][] = [];
+  opening.client.on('commandStarted', ({ commandName, command }) => {
+    if (commandName !== 'insert') return;
+    expect(command['ordered']).toBe(true);
+    inserts.push(command['documents'].map(({ _id }: Document) => Number(_id)));
+  });
+  await opening.repository.insert(rex);
+  return { ...opening, inserts };
+}
+
+type Opened = Awaited<ReturnType<typeof opened>>;
+
+const insertMany = async ({ repository }: Opened, count: number) => {
+  const stored = await Promise.all(numbers(count).map(() => repository.insert(rex)));
+  return stored.map(({ id }) => Number(id));
+};
+
+/** A service that is reached through a proxy, and that knows the greatest id, 1. */
+async function proxied(options: Record<string, number> = {}, timeoutMs?: number) {
+  const database = await freshDatabase(mongo!);
+  const proxy = await new TcpProxy(addressOf(database.url)).listen();
+  onTestFinished(() => proxy.close());
+  const service = await opened(withOptions(throughPort(database.url, proxy.port), options), timeoutMs);
+  return { ...database, proxy, service };
+}
+
+/** Timers fire only when the test says so. Those of the driver are real. */
+function fakeTimers(): void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+}
+
+describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${leftOut}`, () => {
+  it('have no gaps, and inserts that wait share a command of at most a thousand', async () => {
+    const { service, proxy } = await proxied();
+    const reads = service.sent('find');
+    const held = proxy.hold('insert');
+    const first = insertMany(service, 3);
+    const release = await held;
+    const more = insertMany(service, 1_005);
+    release();
+
+    expect([...(await first), ...(await more)]).toStrictEqual(numbers(1_008).map((n) => n + 2));
+    expect(service.inserts.map(({ length }) => length)).toStrictEqual([1, 3, 1_000, 5]);
+    expect(service.sent('find')).toBe(reads);
+  });
+
+  it('follow those of other services. To find them costs one read', async () => {
+    const { url, pets } = await emptyDatabase();
+    const [one, other] = [await opened(url), await opened(url)];
+    const reads = one.sent('find');
+
+    expect(await insertMany(one, 2)).toStrictEqual([3, 4]);
+    await pets.insertOne({ _id: 5n, ...stranger });
+    expect(await insertMany(other, 1)).toStrictEqual([6]);
+    expect(await insertMany(one, 2)).toStrictEqual([7, 8]);
+
+    expect(one.inserts).toStrictEqual([[1], [2, 3], [3, 4], [5, 6], [7, 8]]);
+    expect(one.sent('find')).toBe(reads + 2);
+  });
+
+  it.each<readonly [string, unknown, readonly number[]]>([
+    ['a double', new Double(2), [3, 4]],
+    ['an int', new Int32(2), [3, 4]],
+    ['a decimal', Decimal128.fromString('2'), [3, 4]],
+    ['a fraction', new Double(1.5), [2, 3]],
+  ])('pass over a number of another type: %s', async (_, _id, ids) => {
+    const { url, db } = await emptyDatabase();
+    const running = await opened(url);
+    const document: Document = { _id, ...stranger };
+    await db.collection('pets').insertOne(document, { bypassDocumentValidation: true });
+    const { repository } = await openRepository(url);
+
+    const [first, second] = [await repository.insert(rex), await insertMany(running, 1)];
+    expect([Number(first.id), ...second]).toStrictEqual(ids);
+  });
+
+  it('stay those of the first attempt, however much of it is stored', async () => {
+    const { pets, service, proxy } = await proxied();
+    await pets.insertOne({ _id: 4n, ...stranger });
+    proxy.loseReplies('insert', 1);
+
+    const outcomes = await Promise.all(
+      numbers(5).map((n) => service.repository.insertOnce(rex, idempotencyFor(`${n}`))),
+    );
+
+    expect(outcomes).toStrictEqual(
+      [2n, 3n, 5n, 6n, 7n].map((id) => ({ pet: { id, ...rex }, replayed: false })),
+    );
+    const again = [2, 3, 4, 5, 6];
+    expect(service.inserts).toStrictEqual([[1], again, again, [4, 5, 6], [5, 6, 7]]);
+    expect(await pets.countDocuments()).toBe(7);
+  });
+
+  it('stay those of an insert that has no reply after five seconds', async () => {
+    const { pets, service, proxy } = await proxied();
+    fakeTimers();
+    const held = proxy.hold('insert');
+    const inserting = insertMany(service, 2);
+    const release = await held;
+    await vi.advanceTimersByTimeAsync(4_999);
+    expect(service.inserts).toHaveLength(2);
+    await vi.advanceTimersByTimeAsync(1);
+
+    expect(await inserting).toStrictEqual([2, 3]);
+    release();
+    expect(await insertMany(service, 1)).toStrictEqual([4]);
+    expect(service.inserts).toStrictEqual([[1], [2, 3], [2, 3], [4]]);
+    expect(await pets.countDocuments()).toBe(4);
+  });
+
+  it('are given although the read after a collision has no reply', async () => {
+    const { pets, service, proxy } = await proxied({ socketTimeoutMS: 0 });
+    await pets.insertOne({ _id: 2n, ...stranger });
+    fakeTimers();
+    const held = proxy.hold('find');
+    const inserting = insertMany(service, 1);
+    await held;
+    await vi.advanceTimersByTimeAsync(5_000);
+
+    expect(await inserting).toStrictEqual([3]);
+  });
+
+  it('are not given to inserts that have timed out, and nothing is stored for them', async () => {
+    const { pets, service, proxy } = await proxied({}, 1_000);
+    const held = proxy.hold('insert');
+    const first = insertMany(service, 1);
+    const release = await held;
+    const later = numbers(49).map(() => insertMany(service, 1));
+    for (const outcome of await Promise.allSettled([first, ...later])) {
+      expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(StorageUnavailable) });
+    }
+    release();
+    await expect.poll(() => pets.countDocuments()).toBe(2);
+
+    expect(await insertMany(service, 1)).toStrictEqual([3]);
+    expect(await pets.countDocuments()).toBe(3);
+  });
+
+  it('end at the last one', async () => {
+    const { url, pets } = await emptyDatabase();
+    const service = await opened(url);
+    await pets.insertOne({ _id: MAX_PET_ID - 1n, ...stranger });
+    await pets.insertOne({ _id: 2n, ...stranger });
+
+    const outcomes = await Promise.allSettled([insertMany(service, 1), insertMany(service, 1)]);
+
+    expect(outcomes).toMatchObject([
+      { status: 'fulfilled', value: [Number(MAX_PET_ID)] },
+      { status: 'rejected', reason: { kind: 'pet-ids-exhausted' } },
+    ]);
+  });
+});
+
+it.skipIf(mongo === undefined)('pets with the same idempotency key share a document', async () => {
+  const { url } = await emptyDatabase();
+  const service = await opened(url);
+  await Promise.all(numbers(5).map(() => service.repository.insertOnce(rex, idempotencyFor('a'))));
+
+  expect(service.inserts).toStrictEqual([[1], [2]]);
+});
+
+it.skipIf(mongo === undefined)('one read finds every pet whose key a batch repeats', async () => {
+  const { url, pets } = await emptyDatabase();
+  const [service, other] = [await opened(url), await opened(url)];
+  const keys = numbers(4).map((n) => idempotencyFor(`${n}`));
+  const insert = ({ repository }: Opened, some: typeof keys) =>
+    Promise.all(some.map((key) => repository.insertOnce(rex, key)));
+  const known = await insert(other, keys.slice(0, 3));
+  await insertMany(service, 1);
+  const reads = service.sent('find');
+
+  const [a, b, c, d] = await insert(service, keys);
+
+  const replayed = known.map(({ pet }) => ({ pet, replayed: true }));
+  expect([a, b, c]).toStrictEqual(replayed);
+  expect(d).toStrictEqual({ pet: { id: 7n, ...rex }, replayed: false });
+  // The other one reads the greatest id.
+  expect(service.sent('find')).toBe(reads + 2);
+  expect(await pets.findOne({ _id: 7n })).toMatchObject({ op: expect.any(UUID) });
+});

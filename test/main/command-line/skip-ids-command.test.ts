@@ -1,0 +1,71 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { MAX_PET_ID, newPet } from '../../../src/domain/pet.ts';
+import { anArchivedPet } from '../../support/archived-pets.ts';
+import { sqliteWith } from '../../support/archives.ts';
+import { refused, succeeds } from '../../support/command.ts';
+import { freshDatabase } from '../../support/mongo-database.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { closedAfterTest, silentLog } from '../../support/sqlite.ts';
+import { testDirectory } from '../../support/test-directory.ts';
+
+const rex = newPet({ name: 'Rex', categoryId: 7n });
+
+describe('skip-ids of a SQLite file', () => {
+  it('says which ids new pets get, and skips further ones when it is repeated', async () => {
+    const { url: DATABASE_URL, path } = await sqliteWith([anArchivedPet({ id: 7n })]);
+    const { stdout } = await succeeds(['skip-ids'], { DATABASE_URL });
+    expect(stdout).toBe('skipped 1000000000000 ids; new pets get ids greater than 1000000000007\n');
+    const again = await succeeds(['skip-ids', DATABASE_URL, '--json']);
+    expect(JSON.parse(again.stdout)).toStrictEqual({ skipped: 1e12, upTo: 2e12 + 7 });
+
+    const { pets } = await closedAfterTest(openSqliteStorage(path, silentLog));
+    expect((await pets.insert(rex)).id).toBe(BigInt(2e12 + 8));
+  });
+
+  it('makes no file', async () => {
+    const directory = await testDirectory();
+    const file = join(directory, 'petstore.db');
+    await refused(['skip-ids', `sqlite:${file}`], `there is no SQLite file ${file}`);
+    expect(await readdir(directory)).toStrictEqual([]);
+  });
+});
+
+describe.skipIf(mongo === undefined)(`skip-ids of MongoDB${leftOut}`, () => {
+  it('counts at once for a service that runs, as on a database that was restored', async () => {
+    const { url: DATABASE_URL, db } = await freshDatabase(mongo!);
+    const original = await openMongoStorage(DATABASE_URL, { autoMigrate: false });
+    onTestFinished(original.close);
+    await original.pets.insert(rex);
+    const copy = await freshDatabase(mongo!);
+    for (const name of ['pets', 'schema']) {
+      await db
+        .collection(name)
+        .aggregate([{ $out: { db: copy.db.databaseName, coll: name } }])
+        .toArray();
+    }
+    const restored = await openMongoStorage(copy.url, { autoMigrate: true });
+    onTestFinished(restored.close);
+    await succeeds(['skip-ids', copy.url]);
+
+    const stored = await Promise.all([restored.pets.insert(rex), restored.pets.insert(rex)]);
+    expect(stored.map(({ id }) => id)).toStrictEqual([BigInt(1e12 + 2), BigInt(1e12 + 3)]);
+    expect((await original.pets.insert(rex)).id).toBe(2n);
+    expect((await succeeds(['check'], { DATABASE_URL: copy.url })).stdout).toBe(
+      'checked 3 pets and 0 API keys\n',
+    );
+  });
+
+  it('is refused when fewer ids are left', async () => {
+    const { url } = await freshDatabase(mongo!);
+    const { archive, close } = await openMongoArchive(url);
+    onTestFinished(close);
+    await archive.reserve(MAX_PET_ID - BigInt(1e12) + 1n);
+    const few = 'fewer than 1000000000000 ids are left for new pets; none was skipped';
+    await refused(['skip-ids', url], few);
+    expect(await archive.lastId()).toBe(MAX_PET_ID - BigInt(1e12) + 1n);
+  });
+});
