@@ -1,10 +1,11 @@
-import { readdir, rm } from 'node:fs/promises';
+import { readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SqliteApiKeyRepository } from '../../../src/adapters/sqlite/api-key-repository.ts';
+import { backUp } from '../../../src/adapters/sqlite/backup.ts';
 import { takeServiceLock } from '../../../src/adapters/sqlite/file/service-lock.ts';
 import { openSqliteKeys, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
-import { migrate, SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
+import { createSchema } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import { newPet } from '../../../src/domain/pet.ts';
@@ -12,7 +13,6 @@ import { aKey } from '../../support/api-keys.ts';
 import {
   closedAfterTest,
   count,
-  fileOfVersion1,
   keyWriter,
   newDatabase,
   newFile,
@@ -49,7 +49,7 @@ describe('keys before the first start', () => {
   });
 });
 
-describe('keys of a file that a service has migrated', () => {
+describe('keys of a file that a service has created', () => {
   it('make no lock', async () => {
     const file = await newFile();
     await (await openSqliteStorage(file, silentLog)).close();
@@ -58,6 +58,19 @@ describe('keys of a file that a service has migrated', () => {
     await (await openSqliteKeys(file)).close();
 
     expect(await readdir(dirname(file))).toStrictEqual(['petstore.db']);
+  });
+});
+
+describe('keys of a backup in the place of a database', () => {
+  it('can be read and made', async () => {
+    const { file } = await newDatabase();
+    const backup = await newFile();
+    await backUp(file, backup, () => {});
+
+    const { keys } = await closedAfterTest(openSqliteKeys(backup));
+    await keys.insert(aKey(1));
+
+    expect(await keys.list()).toStrictEqual([aKey(1)]);
   });
 });
 
@@ -113,36 +126,32 @@ describe('keys beside a service', () => {
     const acknowledged = program.stdout.split('\n').filter((line) => line.endsWith(' made'));
     expect(list.length).toBeGreaterThanOrEqual(acknowledged.length);
   });
-
-  it('are refused while the schema is older, and the schema stays unchanged', async () => {
-    const file = await fileOfVersion1([]);
-    const older = otherConnection(file);
-    const service = await openSqliteStorage(file, silentLog);
-    older.exec('PRAGMA user_version = 1');
-
-    const opening = openSqliteKeys(file);
-    await expect(opening).rejects.toThrow(StorageSetupError);
-    await expect(opening).rejects.toThrow('is in use by another petstore service; stop that service first');
-    expect(older.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1n });
-
-    older.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
-    await service.close();
-    expect(await (await closedAfterTest(openSqliteKeys(file))).keys.list()).toStrictEqual([]);
-  });
 });
 
 describe('keys beside a service that is starting', () => {
-  it('wait for it to migrate the schema', async () => {
-    const file = await fileOfVersion1([]);
+  it('wait for it to create the schema', async () => {
+    const file = await newFile();
     // What a service does first.
+    await writeFile(file, '');
     using lock = await takeServiceLock(file);
 
     const opening = closedAfterTest(openSqliteKeys(file));
     for (let n = 0; n < 10; n++) await new Promise(setImmediate);
-    migrate(otherConnection(file));
+    createSchema(otherConnection(file));
 
     expect(await (await opening).keys.list()).toStrictEqual([]);
     expect(lock.isOpen).toBe(true);
+  });
+
+  it('are refused while the file stays empty, and leave it so', async () => {
+    const file = await newFile();
+    await writeFile(file, '');
+    using _lock = await takeServiceLock(file);
+
+    const opening = openSqliteKeys(file);
+    await expect(opening).rejects.toThrow(StorageSetupError);
+    await expect(opening).rejects.toThrow('is in use by another petstore service; stop that service first');
+    expect((await stat(file)).size).toBe(0);
   });
 });
 
