@@ -146,9 +146,9 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
     expect(second).toContain('copied 300 pets; 300 of them were already there\n');
   });
 
-  it('upgrade storages of the first schema version', async () => {
+  it('upgrade storages', async () => {
     const directory = await installation();
-    const oldest = join(ROOT, 'test/adapters/sqlite/schema-versions/1.db');
+    const oldest = join(ROOT, 'test/adapters/sqlite/schema-versions/4.db');
     await copyFile(oldest, join(directory, 'data/petstore.db'));
     const { url: MONGODB_URL, db } = await freshDatabase(mongo!, { migrated: false });
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { ask, KEY } from '../support/client.ts';
 import { ROOT, run } from '../support/process.ts';
-import { damage, fileOfVersion1 } from '../support/sqlite.ts';
+import { damage, fileWith } from '../support/sqlite.ts';
 import { type TemporaryDirectory, temporaryDirectory } from '../support/temporary-directory.ts';
 import { journeys } from './journeys.ts';
 
@@ -109,7 +109,7 @@ describe('the npm package', () => {
   });
 
   test('names the source of an error, if Node is told to use source maps', async () => {
-    const file = await fileOfVersion1([{ id: 1n, name: 'Rex', categoryId: 7n, status: 'sold' }]);
+    const file = await fileWith([{ id: 1n, name: 'Rex', categoryId: 7n, status: 'sold' }]);
     damage(file, "UPDATE pets SET status = 'secret'");
     const service = run(program, [], {
       PATH: NODE_PATH,

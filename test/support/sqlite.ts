@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 import { connect, makeDurable } from '../../src/adapters/sqlite/connection.ts';
 import type { GuardedWrite } from '../../src/adapters/sqlite/file/file-guard.ts';
 import { openSqliteStorage, type SqliteStorage } from '../../src/adapters/sqlite/open.ts';
-import { migrate } from '../../src/adapters/sqlite/schema.ts';
+import { createSchema } from '../../src/adapters/sqlite/schema.ts';
 import type { ArchivedPet } from '../../src/application/ports/pet-archive.ts';
 import type { StorageLog } from '../../src/application/ports/storage-log.ts';
 import { type Program, run } from './process.ts';
@@ -46,37 +46,24 @@ export async function newDatabase(): Promise<{ readonly file: string; readonly d
   const db = connect(file, { readOnly: false });
   onTestFinished(() => db.close());
   makeDurable(db);
-  migrate(db);
+  createSchema(db);
   return { file, db };
 }
 
-/** Schema version 1. Every build must migrate it. */
-const VERSION_1 = `CREATE TABLE pets (
-     id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id BETWEEN 1 AND 9007199254740991),
-     name TEXT NOT NULL,
-     category_id INTEGER NOT NULL,
-     status TEXT NOT NULL CHECK (status IN ('available', 'pending', 'sold')),
-     idempotency_key BLOB CHECK (length(idempotency_key) = 32),
-     fingerprint BLOB CHECK (length(fingerprint) = 32),
-     CHECK ((idempotency_key IS NULL) = (fingerprint IS NULL))
-   ) STRICT;
-   CREATE INDEX pets_by_status ON pets (status);
-   CREATE UNIQUE INDEX pets_by_idempotency_key ON pets (idempotency_key) WHERE idempotency_key IS NOT NULL;
-   PRAGMA application_id = 0x50455453; PRAGMA user_version = 1; PRAGMA journal_mode = WAL;`;
-
-/** A file as the first build would have left it. */
-export async function fileOfVersion1(pets: readonly ArchivedPet[]): Promise<string> {
+/** A closed file of this build. */
+export async function fileWith(pets: readonly ArchivedPet[]): Promise<string> {
   const file = await newFile();
+  const { archive, close } = await openSqliteStorage(file);
+  await archive.write(pets);
+  await close();
+  return file;
+}
+
+/** A closed file that says that it has another schema version. */
+export async function fileOfVersion(version: number): Promise<string> {
+  const file = await fileWith([]);
   using db = new DatabaseSync(file);
-  db.exec(VERSION_1);
-  const insert = db.prepare('INSERT INTO pets VALUES (?, ?, ?, ?, ?, ?)');
-  for (const { id, name, categoryId, status, idempotency } of pets) {
-    const [key, fingerprint] =
-      idempotency === undefined
-        ? [null, null]
-        : [Buffer.from(idempotency.key, 'hex'), Buffer.from(idempotency.fingerprint, 'hex')];
-    insert.run(id, name, categoryId, status, key, fingerprint);
-  }
+  db.exec(`PRAGMA user_version = ${version}`);
   return file;
 }
 

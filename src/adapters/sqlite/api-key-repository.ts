@@ -136,7 +136,7 @@ function toColumns({ id, digest, label, scopes, ...key }: ApiKey) {
     revoked_at: revokedAt === undefined ? null : toInteger(revokedAt),
     last_used_at: lastUsedAt === undefined ? null : toInteger(lastUsedAt),
   } as const;
-  // Keys without an origin have the checksum that they had before there were origins.
+  // The checksum of a key without an origin covers no column for it.
   const origin = originId === undefined ? [] : [originId];
   const checksum = apiKeyChecksum([id, digest, ...Object.values(columns), ...origin]);
   return { id, digest: hashToBlob(digest), ...columns, checksum, origin_id: originId ?? null } as const;

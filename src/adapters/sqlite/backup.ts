@@ -11,7 +11,7 @@ import { isSound } from './damage.ts';
 import { isDamage } from './errors.ts';
 import { openOrRelease } from './open.ts';
 import { retryWhileBusy } from './retry-while-busy.ts';
-import { readVersion } from './schema.ts';
+import { refuseOtherVersion } from './schema.ts';
 import { ARCHIVE_WRITES, INSERT_STATEMENTS } from './statements.ts';
 
 /** 4 MiB. Between two steps, the backup reports its progress and can be interrupted. */
@@ -29,7 +29,7 @@ const PAGES_PER_STEP = 1024;
  * @param path of the database
  * @param target a path that does not exist
  * @param onProgress may throw to stop the backup
- * @throws {StorageSetupError} when the database is missing, damaged or another application's, or when the target cannot
+ * @throws {StorageSetupError} when the database is missing, damaged or of another application or build, or when the target cannot
  *   be written
  */
 export async function backUp(path: string, target: string, onProgress: OnProgress): Promise<void> {
@@ -59,9 +59,7 @@ export async function openSnapshot(path: string): Promise<DatabaseSync> {
     const db = opened.use(connect(file, { readOnly: true }));
     await retryWhileBusy(() => refuseTruncated(db));
     db.exec('BEGIN');
-    if ((await retryWhileBusy(() => readVersion(db))) === 0) {
-      throw new StorageSetupError(`the SQLite file ${file} is empty; there is nothing to copy`);
-    }
+    await retryWhileBusy(() => refuseOtherVersion(db));
     return db;
   });
 }

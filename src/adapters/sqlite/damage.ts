@@ -4,7 +4,7 @@ import { DamagedPet } from '../../application/pets/errors.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { fileOf } from './connection.ts';
 import { petReader } from './pet-reader.ts';
-import { migrate } from './schema.ts';
+import { createSchema } from './schema.ts';
 import { ARCHIVE_QUERIES, type ArchivedPetRow } from './statements.ts';
 
 /**
@@ -58,7 +58,7 @@ export function refuseDamaged(db: DatabaseSync): void {
 }
 
 /**
- * Whether a check of the whole file finds no damage beyond single rows, in any version of the schema.
+ * Whether a check of the whole file finds no damage beyond single rows.
  *
  * @throws the error of SQLite
  */
@@ -99,7 +99,7 @@ function isOfDamagedPet(db: DatabaseSync, problem: string): boolean {
  */
 export function schemaProblems(db: DatabaseSync): readonly string[] {
   using model = new DatabaseSync(':memory:', { readBigInts: true });
-  migrate(model);
+  createSchema(model);
   const stored = new Map(objectsOf(db).map((object) => [object.name, object]));
   return objectsOf(model).flatMap(({ type, name, sql }) => {
     const found = stored.get(name);

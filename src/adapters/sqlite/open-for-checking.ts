@@ -4,9 +4,10 @@ import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
 import { connect, refuseTruncated } from './connection.ts';
 import { SqliteInspector } from './inspector.ts';
-import { openOrRelease, refuseOtherVersion, unguardedWrite } from './open.ts';
+import { openOrRelease, unguardedWrite } from './open.ts';
 import { ReadableSqlitePetArchive } from './pet-archive.ts';
 import { retryWhileBusy } from './retry-while-busy.ts';
+import { refuseOtherVersion } from './schema.ts';
 
 /**
  * Opens a read-only connection to examine the file. A connection to a file in WAL mode creates a `-wal` and a `-shm` if
@@ -21,7 +22,7 @@ export async function openSqliteForChecking(path: string): Promise<CheckableStor
     const before = stateOf(file);
     const db = opened.use(connect(file, { readOnly: true, immutable }));
     await retryWhileBusy(() => refuseTruncated(db));
-    await refuseOtherVersion(db);
+    await retryWhileBusy(() => refuseOtherVersion(db));
     const keys = new SqliteApiKeyRepository(db, unguardedWrite);
     return {
       archive: new ReadableSqlitePetArchive(db),

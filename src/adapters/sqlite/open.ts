@@ -7,7 +7,6 @@ import type {
   ServiceStorage,
   WritableStorage,
 } from '../../application/ports/storage.ts';
-import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { StorageLog } from '../../application/ports/storage-log.ts';
 import type { StorageMeter } from '../../application/ports/storage-meter.ts';
 import { refuseNameBesideDatabase } from '../files/database-files.ts';
@@ -26,7 +25,7 @@ import { SqlitePetRepository } from './pet-repository.ts';
 import { sqliteProbe } from './probe.ts';
 import { ReadCache } from './read-cache.ts';
 import { retryWhileBusy } from './retry-while-busy.ts';
-import { migrate, readVersion, SCHEMA_VERSION, versionProblem } from './schema.ts';
+import { createSchema, readVersion, refuseOtherVersion } from './schema.ts';
 
 /** What a service works with, and what a command that writes pets works with. */
 export type SqliteStorage = ServiceStorage & WritableStorage;
@@ -35,8 +34,7 @@ export type SqliteStorage = ServiceStorage & WritableStorage;
 const NO_WARNINGS: StorageLog = { warn: () => {} };
 
 /**
- * Opens the file for a service and holds its service lock. Creates the file and its directory if they are missing, and
- * migrates an older schema.
+ * Opens the file for a service and holds its service lock. Creates the file and its directory if they are missing.
  *
  * @param log gets no warnings by default
  * @param meter absent when nothing is measured
@@ -50,7 +48,7 @@ export async function openSqliteStorage(
 ): Promise<SqliteStorage> {
   return openOrRelease(path, async (file, opened) => {
     const { db, ino } = await connectForWriting(file, opened);
-    const lock = await lockAndMigrate(db, opened);
+    const lock = await lockAndCreate(db, opened);
     const guard = new FileGuard(db, log, { ino, holdsLock: true });
     const { guardedWrite } = guard;
     const inserts = new InsertQueue(db, guardedWrite, { meter });
@@ -75,16 +73,16 @@ export async function openSqliteStorage(
  * Opens the API keys of the file, even while a service has it open. Creates a missing file as a service would, because
  * an operator may make keys before the first start.
  *
- * @throws {StorageSetupError} when the file cannot be used, or a service holds it with an older schema
+ * @throws {StorageSetupError} when the file cannot be used
  * @throws {StorageUnavailable} when a file is removed in the meantime
  */
 export async function openSqliteKeys(path: string): Promise<KeyStorage> {
   return openOrRelease(path, async (file, opened) => {
-    const { db, ino } = await connectForWriting(file, opened);
-    const version = await retryWhileBusy(() => readVersion(db));
-    if (version < SCHEMA_VERSION) await migrateUnlessServiceDid(db, opened);
+    const { db, ino, isEmpty } = await connectForWriting(file, opened);
+    if (isEmpty) await createUnlessServiceDid(db, opened);
     else await prepareForWrites(db);
-    await refuseOtherVersion(db);
+    // Reads once more, because the guard needs the WAL, which the first read in WAL mode creates.
+    await retryWhileBusy(() => refuseOtherVersion(db));
     const guard = new FileGuard(db, NO_WARNINGS, { ino, holdsLock: false });
     return {
       keys: new SqliteApiKeyRepository(db, guard.guardedWrite),
@@ -107,7 +105,7 @@ export const unguardedWrite: GuardedWrite = (write) => write();
 export async function openSqliteForReading(path: string): Promise<ReadableStorage> {
   return openOrRelease(path, async (file, opened) => {
     const db = opened.use(connect(file, { readOnly: true }));
-    await refuseOtherVersion(db);
+    await retryWhileBusy(() => refuseOtherVersion(db));
     await retryWhileBusy(() => refuseDamaged(db));
     return {
       archive: new ReadableSqlitePetArchive(db),
@@ -139,6 +137,7 @@ export async function openOrRelease<T>(
  * Creates an empty file if there is none. Writes nothing into an existing file, nor beside it.
  *
  * @returns the connection, and the inode that had the name of the file before it was opened
+ * @throws {StorageSetupError} when the file cannot be written, belongs to another application or has another schema
  */
 async function connectForWriting(file: string, opened: DisposableStack) {
   await createFile(file);
@@ -146,28 +145,27 @@ async function connectForWriting(file: string, opened: DisposableStack) {
   const db = opened.use(connect(file, { readOnly: false }));
   refuseMounted(fileOf(db));
   refuseReadOnly(db);
-  // Refuses the file of another application before the first write.
-  await retryWhileBusy(() => readVersion(db));
-  return { db, ino };
+  const isEmpty = (await retryWhileBusy(() => readVersion(db))) === 0;
+  if (!isEmpty) await retryWhileBusy(() => refuseOtherVersion(db));
+  return { db, ino, isEmpty };
 }
 
 /** @returns the held service lock */
-async function lockAndMigrate(db: DatabaseSync, opened: DisposableStack): Promise<DatabaseSync> {
+async function lockAndCreate(db: DatabaseSync, opened: DisposableStack): Promise<DatabaseSync> {
   const lock = opened.use(await takeServiceLock(fileOf(db)));
   await prepareForWrites(db);
-  await retryWhileBusy(() => migrate(db));
+  await retryWhileBusy(() => createSchema(db));
   await retryWhileBusy(() => refuseDamaged(db));
   return lock;
 }
 
-/** A service that is starting holds the lock and migrates the schema itself. */
-async function migrateUnlessServiceDid(db: DatabaseSync, opened: DisposableStack): Promise<void> {
+/** A service that is starting holds the lock and creates the schema itself. */
+async function createUnlessServiceDid(db: DatabaseSync, opened: DisposableStack): Promise<void> {
   try {
-    const lock = await lockAndMigrate(db, opened);
+    const lock = await lockAndCreate(db, opened);
     lock[Symbol.dispose]();
   } catch (error) {
-    const version = await retryWhileBusy(() => readVersion(db));
-    if (version < SCHEMA_VERSION) throw error;
+    if ((await retryWhileBusy(() => readVersion(db))) === 0) throw error;
     await prepareForWrites(db);
   }
 }
@@ -177,9 +175,4 @@ async function prepareForWrites(db: DatabaseSync): Promise<void> {
   await retryWhileBusy(() => makeDurable(db));
   // 16 MiB at most, instead of 2. A filtered page among a million pets takes 20 us instead of 24.
   db.exec('PRAGMA cache_size = -16384');
-}
-
-export async function refuseOtherVersion(db: DatabaseSync): Promise<void> {
-  const problem = versionProblem(db, await retryWhileBusy(() => readVersion(db)));
-  if (problem !== undefined) throw new StorageSetupError(problem);
 }

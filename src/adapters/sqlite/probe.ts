@@ -3,7 +3,7 @@ import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageProbe, StorageState } from '../../application/ports/storage-probe.ts';
 import type { GuardedWrite } from './file/file-guard.ts';
 import { retryWhileBusy } from './retry-while-busy.ts';
-import { readVersion, SCHEMA_VERSION, versionProblem } from './schema.ts';
+import { SCHEMA_VERSION, versionProblem } from './schema.ts';
 import { INSERT_STATEMENTS } from './statements.ts';
 import { transaction } from './transaction.ts';
 
@@ -18,7 +18,7 @@ const LAST_ID = `SELECT (${INSERT_STATEMENTS.lastId}) AS lastId, (SELECT id FROM
 export function sqliteProbe(db: DatabaseSync, guardedWrite: GuardedWrite): StorageProbe {
   const state = db.prepare(LAST_ID);
   const readAndWrite = () => {
-    const problem = versionProblem(db, readVersion(db));
+    const problem = versionProblem(db);
     if (problem !== undefined) throw new StorageUnavailable(problem);
     const { lastId } = state.get() as StorageState;
     // SQLite writes the page even though the value stays the same.

@@ -13,7 +13,6 @@ import { fileOf } from './connection.ts';
 import { schemaProblems } from './damage.ts';
 import { takeServiceLock } from './file/service-lock.ts';
 import { openOrRelease } from './open.ts';
-import { readVersion, SCHEMA_VERSION, versionProblem } from './schema.ts';
 
 /**
  * Puts a backup in the place of a database, or where there is none. What it replaces is kept under another name.
@@ -23,7 +22,7 @@ import { readVersion, SCHEMA_VERSION, versionProblem } from './schema.ts';
  * anything is removed. The old WAL goes last: a start would take a missing file without a WAL for a new database.
  *
  * @returns the new name of the old database; `undefined` when there was none
- * @throws {StorageSetupError} when the backup is damaged, of a newer build or not self-contained, when a service uses
+ * @throws {StorageSetupError} when the backup is damaged, of another build or not self-contained, when a service uses
  *   the database, or when it cannot be written
  */
 export async function restore(to: string, from: string, onProgress: OnProgress): Promise<string | undefined> {
@@ -31,7 +30,7 @@ export async function restore(to: string, from: string, onProgress: OnProgress):
     const file = resolveLinks(to);
     refuseOtherThanBackup(resolveLinks(from), file);
     using source = await openSnapshot(from);
-    refuseUnknownSchema(source);
+    refuseOtherSchema(source);
     await createDirectory(dirname(file));
     using held = new DisposableStack();
     held.use(await takeServiceLock(file));
@@ -77,10 +76,8 @@ function refuseOtherThanBackup(backup: string, file: string): void {
 }
 
 /** @throws {StorageSetupError} */
-function refuseUnknownSchema(source: DatabaseSync): void {
-  const version = readVersion(source);
-  if (version > SCHEMA_VERSION) throw new StorageSetupError(versionProblem(source, version) ?? '');
-  const [problem] = version < SCHEMA_VERSION ? [] : schemaProblems(source);
+function refuseOtherSchema(source: DatabaseSync): void {
+  const [problem] = schemaProblems(source);
   if (problem === undefined) return;
   throw new StorageSetupError(
     `the SQLite file ${fileOf(source)} is damaged (${problem}); nothing was written`,

@@ -1,10 +1,12 @@
 import { readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { SqliteApiKeyRepository } from '../../../src/adapters/sqlite/api-key-repository.ts';
+import { backUp } from '../../../src/adapters/sqlite/backup.ts';
+import { makeDurable } from '../../../src/adapters/sqlite/connection.ts';
 import { takeServiceLock } from '../../../src/adapters/sqlite/file/service-lock.ts';
 import { openSqliteKeys, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
-import { migrate, SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
+import { createSchema } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import { newPet } from '../../../src/domain/pet.ts';
@@ -12,7 +14,6 @@ import { aKey } from '../../support/api-keys.ts';
 import {
   closedAfterTest,
   count,
-  fileOfVersion1,
   keyWriter,
   newDatabase,
   newFile,
@@ -49,7 +50,7 @@ describe('keys before the first start', () => {
   });
 });
 
-describe('keys of a file that a service has migrated', () => {
+describe('keys of a file that a service has created', () => {
   it('make no lock', async () => {
     const file = await newFile();
     await (await openSqliteStorage(file, silentLog)).close();
@@ -58,6 +59,19 @@ describe('keys of a file that a service has migrated', () => {
     await (await openSqliteKeys(file)).close();
 
     expect(await readdir(dirname(file))).toStrictEqual(['petstore.db']);
+  });
+});
+
+describe('keys of a backup in the place of a database', () => {
+  it('can be read and made', async () => {
+    const { file } = await newDatabase();
+    const backup = await newFile();
+    await backUp(file, backup, () => {});
+
+    const { keys } = await closedAfterTest(openSqliteKeys(backup));
+    await keys.insert(aKey(1));
+
+    expect(await keys.list()).toStrictEqual([aKey(1)]);
   });
 });
 
@@ -113,36 +127,37 @@ describe('keys beside a service', () => {
     const acknowledged = program.stdout.split('\n').filter((line) => line.endsWith(' made'));
     expect(list.length).toBeGreaterThanOrEqual(acknowledged.length);
   });
+});
 
-  it('are refused while the schema is older, and the schema stays unchanged', async () => {
-    const file = await fileOfVersion1([]);
-    const older = otherConnection(file);
-    const service = await openSqliteStorage(file, silentLog);
-    older.exec('PRAGMA user_version = 1');
+describe('keys beside a service that is starting', () => {
+  /** What a service does before it creates the schema. */
+  async function started() {
+    const file = await newFile();
+    const db = otherConnection(file);
+    const lock = await takeServiceLock(file);
+    onTestFinished(() => lock[Symbol.dispose]());
+    makeDurable(db);
+    return { file, db, lock };
+  }
+
+  it('wait for it to create the schema', async () => {
+    const { file, db, lock } = await started();
+
+    const opening = closedAfterTest(openSqliteKeys(file));
+    for (let n = 0; n < 10; n++) await new Promise(setImmediate);
+    createSchema(db);
+
+    expect(await (await opening).keys.list()).toStrictEqual([]);
+    expect(lock.isOpen).toBe(true);
+  });
+
+  it('are refused when it creates none, and create none either', async () => {
+    const { file, db } = await started();
 
     const opening = openSqliteKeys(file);
     await expect(opening).rejects.toThrow(StorageSetupError);
     await expect(opening).rejects.toThrow('is in use by another petstore service; stop that service first');
-    expect(older.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1n });
-
-    older.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
-    await service.close();
-    expect(await (await closedAfterTest(openSqliteKeys(file))).keys.list()).toStrictEqual([]);
-  });
-});
-
-describe('keys beside a service that is starting', () => {
-  it('wait for it to migrate the schema', async () => {
-    const file = await fileOfVersion1([]);
-    // What a service does first.
-    using lock = await takeServiceLock(file);
-
-    const opening = closedAfterTest(openSqliteKeys(file));
-    for (let n = 0; n < 10; n++) await new Promise(setImmediate);
-    migrate(otherConnection(file));
-
-    expect(await (await opening).keys.list()).toStrictEqual([]);
-    expect(lock.isOpen).toBe(true);
+    expect(db.prepare('SELECT * FROM sqlite_schema').all()).toStrictEqual([]);
   });
 });
 

@@ -85,7 +85,7 @@ describe('the probe of a SQLite file', () => {
     other.exec('COMMIT');
   });
 
-  it('fails after another process has migrated the file', async () => {
+  it('fails after a newer build has migrated the file', async () => {
     const { file, probe } = await opened();
     otherConnection(file).exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
 

@@ -14,14 +14,7 @@ import { Command, FAILED, refused, succeeds, USAGE } from '../../support/command
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { startService } from '../../support/service.ts';
-import {
-  checkpoint,
-  crashImage,
-  damage,
-  fileOfVersion1,
-  newFile,
-  openService,
-} from '../../support/sqlite.ts';
+import { crashImage, damage, fileOfVersion, newFile, openService } from '../../support/sqlite.ts';
 
 const REX = '{"name":"Rex","categoryId":7}';
 
@@ -182,9 +175,8 @@ describe('petstore check', () => {
     await refused(['check'], `there is no SQLite file ${missing}`, {
       env: { DATABASE_URL: `sqlite:${missing}` },
     });
-    const older = await fileOfVersion1([]);
-    checkpoint(older);
-    const line = `the SQLite file ${older} has schema version 1, this build needs 4; start the service once to migrate it`;
+    const older = await fileOfVersion(3);
+    const line = `the SQLite file ${older} has schema version 3, this build needs 4; a build that was never released made it: export it with that build, then import`;
     await refused(['check'], line, { env: { DATABASE_URL: `sqlite:${older}` } });
     const memory = 'DATABASE_URL is memory:, which no other process can reach; use a persistent storage';
     await refused(['check'], `${memory}; see petstore check --help`, { code: USAGE });
