@@ -39,7 +39,7 @@ describe.skipIf(mongo === undefined)(`opening MongoDB${leftOut}`, () => {
   });
 
   it.each([
-    [3, 'a build that was never released made it: copy it to SQLite with that build, or drop it'],
+    [3, 'a build that was never released made it: export it with that build, then import'],
     [5, 'run a newer build of petstore'],
   ])('refuses a schema of version %i', async (version, advice) => {
     const { url, db } = await freshDatabase(mongo!);

@@ -24,6 +24,6 @@ export function versionProblem(
     return `the database "${database}" has no petstore schema; run: ${program} migrate`;
   const is = `the database "${database}" has schema version ${version}, this build needs ${SCHEMA_VERSION}`;
   return version < SCHEMA_VERSION
-    ? `${is}; a build that was never released made it: copy it to SQLite with that build, or drop it`
+    ? `${is}; a build that was never released made it: export it with that build, then import`
     : `${is}; run a newer build of petstore`;
 }
