@@ -14,7 +14,7 @@ export type LoadOptions = {
   readonly maxCreates: number;
 };
 
-const DEFAULTS: LoadOptions = { clients: 12, pauseMs: 20, patienceMs: 40_000, maxCreates: 20_000 };
+const DEFAULTS: LoadOptions = { clients: 12, pauseMs: 20, patienceMs: 40_000, maxCreates: 50_000 };
 
 /** Clients that start at once and record every answer. */
 export class Load {
