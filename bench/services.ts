@@ -82,7 +82,7 @@ async function serve(): Promise<void> {
   };
   await Promise.all(Array.from({ length: Number(callers) }, caller));
   const { user, system } = process.cpuUsage(before);
-  process.send?.({ latenciesMs, cpuUs: user + system } satisfies Figures);
   await close();
-  process.disconnect?.();
+  const figures: Figures = { latenciesMs, cpuUs: user + system };
+  process.send?.(figures, () => process.disconnect?.());
 }
