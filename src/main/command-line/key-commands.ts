@@ -6,7 +6,7 @@ import { newApiKey } from '../../domain/api-key.ts';
 import { compose, type Resolve } from '../compose.ts';
 import { openCommandLog } from '../log/command-log.ts';
 import { answer } from './answer.ts';
-import { AuditedApiKeys } from './audited-keys.ts';
+import { auditedKeys } from './audited-keys.ts';
 import type { Command, Given } from './command.ts';
 import { configuredStorage } from './command-storage.ts';
 import { expiryOf, idOf, labelOf, overlapMsOf, rateLimitOf, scopesOf } from './key-options.ts';
@@ -104,6 +104,6 @@ async function withUseCases(
   work: (resolve: Resolve) => Promise<unknown>,
 ): Promise<void> {
   const audited = async (keys: ApiKeyRepository) =>
-    work(compose({ keys: new AuditedApiKeys(keys, await openCommandLog(session.stderr)), now: () => now }));
+    work(compose({ keys: auditedKeys(keys, await openCommandLog(session.stderr)), now: () => now }));
   await withKeys(session, audited, { mayCreate });
 }
