@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ApiKeyIdTaken, DamagedApiKey } from '../../application/keys/errors.ts';
 import { parseStoredApiKey, throwIfDamaged } from '../../application/keys/parse-stored-api-key.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
-import { type ApiKey, storedApiKey } from '../../domain/api-key.ts';
+import { type ApiKey, earlier, storedApiKey } from '../../domain/api-key.ts';
 import { blobToHash, hashToBlob } from './blobs.ts';
 import { apiKeyChecksum, isChecksum } from './checksum.ts';
 import { runAndTranslate } from './errors.ts';
@@ -63,7 +63,7 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
    */
   async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
     const instant = new Date(at);
-    return this.#end(id, ({ revokedAt = instant }) => ({ revokedAt: earlier(revokedAt, instant) }));
+    return this.#end(id, ({ revokedAt }) => ({ revokedAt: earlier(revokedAt, instant) }));
   }
 
   /**
@@ -72,7 +72,7 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
    */
   async expire(id: string, at: Date): Promise<ApiKey | undefined> {
     const instant = new Date(at);
-    return this.#end(id, ({ expiresAt = instant }) => ({ expiresAt: earlier(expiresAt, instant) }));
+    return this.#end(id, ({ expiresAt }) => ({ expiresAt: earlier(expiresAt, instant) }));
   }
 
   /** @throws {StorageUnavailable} */
@@ -140,10 +140,6 @@ function toColumns({ id, digest, label, scopes, ...key }: ApiKey) {
   const origin = originId === undefined ? [] : [originId];
   const checksum = apiKeyChecksum([id, digest, ...Object.values(columns), ...origin]);
   return { id, digest: hashToBlob(digest), ...columns, checksum, origin_id: originId ?? null } as const;
-}
-
-function earlier(a: Date, b: Date): Date {
-  return a.getTime() <= b.getTime() ? a : b;
 }
 
 /** Throws a RangeError for an invalid date. SQLite would store its NaN as NULL, which means never. */
