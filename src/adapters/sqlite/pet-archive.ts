@@ -40,17 +40,17 @@ export class ReadableSqlitePetArchive implements ReadablePetArchive {
 
   /** @throws {StorageUnavailable} */
   async greatestId(): Promise<bigint> {
-    return retryAndTranslate(() => theInteger(this.#queries.greatestId.get()));
+    return retryAndTranslate(() => integerIn(this.#queries.greatestId.get()));
   }
 
   /** @throws {StorageUnavailable} */
   async lastId(): Promise<bigint> {
-    return retryAndTranslate(() => theInteger(this.#queries.lastId.get()));
+    return retryAndTranslate(() => integerIn(this.#queries.lastId.get()));
   }
 
   /** @throws {StorageUnavailable} */
   async count(upTo: bigint): Promise<number> {
-    const count = await retryAndTranslate(() => theInteger(this.#queries.count.get(upTo)));
+    const count = await retryAndTranslate(() => integerIn(this.#queries.count.get(upTo)));
     return Number(count);
   }
 }
@@ -111,7 +111,7 @@ export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArc
 }
 
 /** The value of a query that returns one integer. */
-function theInteger(row: unknown): bigint {
+function integerIn(row: unknown): bigint {
   const [value] = row as readonly [bigint];
   return value;
 }

@@ -62,8 +62,8 @@ export function readBody(afterWaiting: Middleware): Middleware {
       request.body = arrivedBytes(req);
       return next();
     }
-    const goOn = () => afterWaiting(ctx, next);
-    return isPlain ? readPlain(ctx, goOn) : readEncoded(ctx, goOn);
+    const resume = () => afterWaiting(ctx, next);
+    return isPlain ? readPlain(ctx, resume) : readEncoded(ctx, resume);
   };
 }
 
