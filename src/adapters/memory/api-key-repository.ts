@@ -6,7 +6,6 @@ import { type ApiKey, earlier, storedApiKey } from '../../domain/api-key.ts';
 export class InMemoryApiKeyRepository implements ApiKeyRepository {
   readonly #keys = new Map<string, ApiKey>();
 
-  /** @throws {ApiKeyIdTaken} */
   async insert(key: ApiKey): Promise<void> {
     const stored = this.#keys.get(key.id);
     if (stored === undefined) this.#keys.set(key.id, structuredClone(storedApiKey(key)));

@@ -21,15 +21,10 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
   readonly #idempotency = new WeakMap<Pet, Idempotency>();
   #lastId = 0n;
 
-  /** @throws {PetIdsExhausted} */
   async insert(pet: NewPet): Promise<Pet> {
     return this.#add(pet);
   }
 
-  /**
-   * @throws {IdempotencyKeyReused}
-   * @throws {PetIdsExhausted}
-   */
   async insertOnce(pet: NewPet, { key, fingerprint }: Idempotency): Promise<Inserted> {
     const known = this.#byIdempotencyKey.get(key);
     if (known === undefined) {
@@ -56,10 +51,6 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
     return pets.map((pet) => this.#archived(pet));
   }
 
-  /**
-   * @throws {PetIdTaken}
-   * @throws {IdempotencyKeyTaken}
-   */
   async write(pets: readonly ArchivedPet[]): Promise<void> {
     for (const pet of pets) {
       const stored = this.#find(pet.id);

@@ -21,7 +21,6 @@ export class MongoInspector implements StorageInspector {
     this.#reads = reads;
   }
 
-  /** @throws {StorageUnavailable} */
   async *findings(): AsyncGenerator<Finding> {
     const found = await this.#read(() => this.#db.listCollections().toArray());
     const options = new Map(found.map((info) => [info.name, 'options' in info ? (info.options ?? {}) : {}]));

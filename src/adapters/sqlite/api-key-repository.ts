@@ -29,11 +29,6 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
     this.#statements = prepareAll(db, KEY_STATEMENTS);
   }
 
-  /**
-   * @throws {ApiKeyIdTaken}
-   * @throws {DamagedApiKey} when the id belongs to a damaged key
-   * @throws {StorageUnavailable}
-   */
   async insert(key: ApiKey): Promise<void> {
     const { id, digest } = key;
     const values = Object.values(toColumns(key));
@@ -43,39 +38,25 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
     if (stored?.digest !== digest) throw new ApiKeyIdTaken(id);
   }
 
-  /**
-   * @throws {DamagedApiKey}
-   * @throws {StorageUnavailable}
-   */
   async findById(id: string): Promise<ApiKey | undefined> {
     const [key] = read(() => this.#statements.byId.all(id));
     return key && throwIfDamaged(key);
   }
 
-  /** @throws {StorageUnavailable} */
   async list(): Promise<readonly (ApiKey | DamagedApiKey)[]> {
     return read(() => this.#statements.list.all());
   }
 
-  /**
-   * @throws {DamagedApiKey}
-   * @throws {StorageUnavailable}
-   */
   async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
     const instant = new Date(at);
     return this.#end(id, ({ revokedAt }) => ({ revokedAt: earlier(revokedAt, instant) }));
   }
 
-  /**
-   * @throws {DamagedApiKey}
-   * @throws {StorageUnavailable}
-   */
   async expire(id: string, at: Date): Promise<ApiKey | undefined> {
     const instant = new Date(at);
     return this.#end(id, ({ expiresAt }) => ({ expiresAt: earlier(expiresAt, instant) }));
   }
 
-  /** @throws {StorageUnavailable} */
   async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
     // Copies, because the caller may change its objects during the wait.
     const copies = Array.from(uses, ([id, at]) => [id, new Date(at)] as const);

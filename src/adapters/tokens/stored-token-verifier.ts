@@ -43,10 +43,6 @@ export class StoredTokenVerifier implements TokenVerifier {
     this.#onRefusal = onRefusal;
   }
 
-  /**
-   * @throws {DamagedApiKey}
-   * @throws {StorageUnavailable}
-   */
   async verify(token: string): Promise<Caller | undefined> {
     const caller = this.#recall(token) ?? (await this.#ask(token));
     if (caller !== undefined) this.#uses.set(caller.id, this.#now());
