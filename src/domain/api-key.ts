@@ -145,6 +145,11 @@ export function storedApiKey(key: ApiKey): ApiKey {
   return Object.fromEntries(fields) as ApiKey;
 }
 
+/** The earlier instant, where the first may be missing. */
+export function earlier(a: Date | undefined, b: Date): Date {
+  return a !== undefined && a <= b ? a : b;
+}
+
 /** A key is revoked even when `revokedAt` lies in the future: the clock of the host that revoked it may be ahead. */
 export function apiKeyState(key: Pick<ApiKey, 'expiresAt' | 'revokedAt'>, now: Date): ApiKeyState {
   if (key.revokedAt !== undefined) return 'revoked';

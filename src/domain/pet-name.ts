@@ -19,7 +19,7 @@ const control = new RegExp(`[${CONTROL}]`);
 /** The rule that a name breaks, as a phrase that follows the word "name", or `undefined`. */
 export function petNameProblem(name: string): string | undefined {
   // No text has more code points than code units, so a short name needs no counting.
-  if (name.length > PET_NAME_MAX_LENGTH && codePoints(name) > PET_NAME_MAX_LENGTH) {
+  if (name.length > PET_NAME_MAX_LENGTH && Array.from(name).length > PET_NAME_MAX_LENGTH) {
     return `must be at most ${PET_NAME_MAX_LENGTH} characters long`;
   }
   if (name.length < PET_NAME_MIN_LENGTH) return 'must not be empty';
@@ -27,10 +27,4 @@ export function petNameProblem(name: string): string | undefined {
   if (pattern.test(name)) return undefined;
   if (control.test(name)) return 'must not contain control characters (U+0000 to U+001F, U+007F)';
   return 'must contain a character that is not white space';
-}
-
-function codePoints(text: string): number {
-  let count = 0;
-  for (const _ of text) count++;
-  return count;
 }

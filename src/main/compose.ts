@@ -80,7 +80,7 @@ export type Parts = {
 export type Resolve = <Name extends keyof Parts>(name: Name) => Parts[Name];
 
 /** Takes a part, and returns one that takes its place, such as one that measures it. */
-export type Around = { readonly [Name in keyof Parts]?: (part: Parts[Name]) => Parts[Name] };
+export type Decorators = { readonly [Name in keyof Parts]?: (part: Parts[Name]) => Parts[Name] };
 
 type Factories = { readonly [Name in keyof Parts]?: (resolve: Resolve) => Parts[Name] };
 
@@ -142,21 +142,21 @@ const FACTORIES = {
  * command and for the tests.
  *
  * @param given what the caller has opened or chosen. Resolving a part that is neither given nor made here throws
- * @param arounds go around parts that are given or made here, the first one innermost
+ * @param decorators wrap parts that are given or made here, the first one innermost
  */
-export function compose(given: Partial<Parts>, ...arounds: readonly Around[]): Resolve {
+export function compose(given: Partial<Parts>, ...decorators: readonly Decorators[]): Resolve {
   const root = container.createChildContainer();
   const resolve: Resolve = (name) => root.resolve(name);
-  const wrappers: readonly Readonly<Record<string, ((part: never) => unknown) | undefined>>[] = arounds;
-  const wrap = (name: string, bare: unknown) =>
-    wrappers.reduce(
-      (part, { [name]: wrapper }) => (wrapper === undefined ? part : wrapper(part as never)),
+  const byName: readonly Readonly<Record<string, ((part: never) => unknown) | undefined>>[] = decorators;
+  const decorate = (name: string, bare: unknown) =>
+    byName.reduce(
+      (part, { [name]: decorator }) => (decorator === undefined ? part : decorator(part as never)),
       bare,
     );
   for (const [name, make] of Object.entries<(resolve: Resolve) => unknown>(FACTORIES)) {
-    root.register(name, { useFactory: instanceCachingFactory(() => wrap(name, make(resolve))) });
+    root.register(name, { useFactory: instanceCachingFactory(() => decorate(name, make(resolve))) });
   }
   // The container resolves what was registered last.
-  for (const [name, part] of Object.entries(given)) root.register(name, { useValue: wrap(name, part) });
+  for (const [name, part] of Object.entries(given)) root.register(name, { useValue: decorate(name, part) });
   return resolve;
 }

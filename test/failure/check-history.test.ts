@@ -224,7 +224,7 @@ describe('the check, beside a search of all orders of the calls', () => {
     readonly name: string;
     readonly id: number;
     readonly begun: number;
-    readonly lasts: number;
+    readonly duration: number;
     /** When it takes effect: the share of its time in percent. */
     readonly instant: number;
     readonly outcome: 'acknowledged' | 'answer lost' | 'request lost';
@@ -234,7 +234,7 @@ describe('the check, beside a search of all orders of the calls', () => {
     name: fc.constantFrom('a', 'b', 'c'),
     id: fc.integer({ min: 1, max: 3 }),
     begun: fc.nat(20),
-    lasts: fc.nat(8),
+    duration: fc.nat(8),
     instant: fc.nat(100),
     outcome: fc.constantFrom('acknowledged', 'acknowledged', 'answer lost', 'request lost'),
   });
@@ -249,11 +249,11 @@ describe('the check, beside a search of all orders of the calls', () => {
   /** What clients of a perfect service see. */
   function play(plans: readonly Plan[]): readonly Call[] {
     const names = new Map<number, string>();
-    const instantOf = ({ begun, lasts, instant }: Plan) => begun + (lasts * instant) / 100;
+    const instantOf = ({ begun, duration, instant }: Plan) => begun + (duration * instant) / 100;
     return plans
       .toSorted((a, b) => instantOf(a) - instantOf(b))
-      .map(({ type, name, id, begun, lasts, outcome }) => {
-        const ended = begun + lasts;
+      .map(({ type, name, id, begun, duration, outcome }) => {
+        const ended = begun + duration;
         const all = [...names].toSorted(([a], [b]) => a - b).map(([of, its]) => json(of, its));
         if (type === 'get') return get(id, begun, names.get(id), { ended });
         if (type === 'page') return page(begun, all.slice(id - 1), { after: id - 1, ended });

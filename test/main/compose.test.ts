@@ -113,7 +113,7 @@ describe('the composition root', () => {
     ]);
   });
 
-  it('goes around parts that were given, and around parts that it made', async () => {
+  it('decorates parts that were given, and parts that it made', async () => {
     const given = parts();
     const made: unknown[] = [];
     const resolve = compose(given, {

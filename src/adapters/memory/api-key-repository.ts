@@ -1,12 +1,11 @@
 import { ApiKeyIdTaken } from '../../application/keys/errors.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
-import { type ApiKey, storedApiKey } from '../../domain/api-key.ts';
+import { type ApiKey, earlier, storedApiKey } from '../../domain/api-key.ts';
 
 /** Keeps API keys in memory until the process ends. */
 export class InMemoryApiKeyRepository implements ApiKeyRepository {
   readonly #keys = new Map<string, ApiKey>();
 
-  /** @throws {ApiKeyIdTaken} */
   async insert(key: ApiKey): Promise<void> {
     const stored = this.#keys.get(key.id);
     if (stored === undefined) this.#keys.set(key.id, structuredClone(storedApiKey(key)));
@@ -23,11 +22,11 @@ export class InMemoryApiKeyRepository implements ApiKeyRepository {
   }
 
   async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
-    return this.#change(id, ({ revokedAt = at }) => ({ revokedAt: earlier(revokedAt, at) }));
+    return this.#change(id, ({ revokedAt }) => ({ revokedAt: earlier(revokedAt, at) }));
   }
 
   async expire(id: string, at: Date): Promise<ApiKey | undefined> {
-    return this.#change(id, ({ expiresAt = at }) => ({ expiresAt: earlier(expiresAt, at) }));
+    return this.#change(id, ({ expiresAt }) => ({ expiresAt: earlier(expiresAt, at) }));
   }
 
   async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
@@ -47,8 +46,4 @@ export class InMemoryApiKeyRepository implements ApiKeyRepository {
     this.#keys.set(id, changed);
     return structuredClone(changed);
   }
-}
-
-function earlier(a: Date, b: Date): Date {
-  return a <= b ? a : b;
 }

@@ -24,8 +24,8 @@ export function knownKey({
 export class InMemoryTokenVerifier implements TokenVerifier {
   readonly #keys: readonly KnownKey[];
   /**
-   * Callers by token, of the tokens that were accepted. Hashing a token takes 4 us of CPU, a tenth of a request. A
-   * lookup compares a token with a stored one only if their seeded hashes are equal, so its time reveals nothing.
+   * Callers by token, of the tokens that were accepted: hashing a token is slow. A lookup compares a token with a
+   * stored one only if their seeded hashes are equal, so its time reveals nothing.
    */
   readonly #accepted = new Map<string, Caller>();
 

@@ -5,14 +5,10 @@ import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { StorageMeter } from '../../application/ports/storage-meter.ts';
 import type { StorageProbe } from '../../application/ports/storage-probe.ts';
 import type { TokenRefusal, TokenVerifier } from '../../application/ports/token-verifier.ts';
-import { MeasuredApiKeyRepository } from './measured-api-key-repository.ts';
-import { MeasuredPetRepository } from './measured-pet-repository.ts';
-import { MeasuredRateLimiter } from './measured-rate-limiter.ts';
-import { MeasuredStorageProbe } from './measured-storage-probe.ts';
-import { MeasuredTokenVerifier } from './measured-token-verifier.ts';
+import { measureKeys, measureLimiter, measurePets, measureProbe } from './measure-storage.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import { StorageMetrics } from './storage-metrics.ts';
-import { VerificationMetrics } from './verification-metrics.ts';
+import { measureTokens, VerificationMetrics } from './verification-metrics.ts';
 
 /** The metrics of a process. Each function that takes a part returns one that measures it. */
 export type Metrics = {
@@ -50,11 +46,11 @@ export function createMetrics(deprecatedRoute: string, worker?: number): Metrics
     requests,
     meter: storage,
     onTokenRefused: (reason) => verifications.count(reason),
-    pets: (pets) => new MeasuredPetRepository(pets, storage),
-    keys: (keys) => new MeasuredApiKeyRepository(keys, storage),
-    limiter: (limiter) => new MeasuredRateLimiter(limiter, storage, registry),
-    tokens: (tokens) => new MeasuredTokenVerifier(tokens, verifications),
-    probe: (probe) => new MeasuredStorageProbe(probe, storage, registry),
+    pets: (pets) => measurePets(pets, storage),
+    keys: (keys) => measureKeys(keys, storage),
+    limiter: (limiter) => measureLimiter(limiter, storage, registry),
+    tokens: (tokens) => measureTokens(tokens, verifications),
+    probe: (probe) => measureProbe(probe, storage, registry),
     series: () => registry.getMetricsAsJSON(),
     text: () => registry.metrics(),
   };

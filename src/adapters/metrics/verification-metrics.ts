@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import type { TokenRefusal } from '../../application/ports/token-verifier.ts';
+import type { TokenRefusal, TokenVerifier } from '../../application/ports/token-verifier.ts';
 import { exposeCounts } from './expose.ts';
 
 export type Verification =
@@ -33,4 +33,23 @@ export class VerificationMetrics {
   count(outcome: Verification): void {
     this.#counts[outcome]++;
   }
+}
+
+/**
+ * Counts what the verifier accepts, and what it cannot check. Resolves and rejects as the verifier does. Only the
+ * verifier of the stored keys knows why it refuses a token, so it reports refusals itself.
+ */
+export function measureTokens(tokens: TokenVerifier, metrics: VerificationMetrics): TokenVerifier {
+  return {
+    async verify(token) {
+      try {
+        const caller = await tokens.verify(token);
+        if (caller !== undefined) metrics.count('accepted');
+        return caller;
+      } catch (error) {
+        metrics.count('failed');
+        throw error;
+      }
+    },
+  };
 }

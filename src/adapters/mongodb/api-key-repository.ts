@@ -28,49 +28,30 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
     this.#timeoutMs = timeoutMs;
   }
 
-  /**
-   * @throws {ApiKeyIdTaken}
-   * @throws {DamagedApiKey} if the id belongs to a damaged key
-   * @throws {StorageUnavailable}
-   */
   async insert(key: ApiKey): Promise<void> {
     const document = toDocument(key);
     await this.#retry(() => this.#insertDocument(document));
   }
 
-  /**
-   * @throws {DamagedApiKey}
-   * @throws {StorageUnavailable}
-   */
   async findById(id: string): Promise<ApiKey | undefined> {
     const found = await this.#lookup.find(id);
     return found === undefined ? undefined : throwIfDamaged(toRecord(found));
   }
 
-  /** @throws {StorageUnavailable} */
   async list(): Promise<readonly (ApiKey | DamagedApiKey)[]> {
     const options = { sort: { createdAt: 1, _id: 1 } } as const;
     const found = await this.#reads.read(this.#timeoutMs, () => this.#keys.find({}, options).toArray());
     return found.map(toRecord);
   }
 
-  /**
-   * @throws {DamagedApiKey}
-   * @throws {StorageUnavailable}
-   */
   async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
     return this.#advance(id, { revokedAt: new Date(at) });
   }
 
-  /**
-   * @throws {DamagedApiKey}
-   * @throws {StorageUnavailable}
-   */
   async expire(id: string, at: Date): Promise<ApiKey | undefined> {
     return this.#advance(id, { expiresAt: new Date(at) });
   }
 
-  /** @throws {StorageUnavailable} */
   async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
     const updates = [...uses].map(([id, at]) => {
       const dueBefore = new Date(at.getTime() - USE_INTERVAL_MS);

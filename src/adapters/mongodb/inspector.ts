@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { BSON, type Db, type Document } from 'mongodb';
-import { DamagedPet } from '../../application/pets/errors.ts';
+import { isDamaged } from '../../application/pets/parse-stored-pet.ts';
 import type { Finding, StorageInspector } from '../../application/ports/storage-inspector.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { hasPetId, type StoredPetDocument, toArchivedPet } from './pet-document.ts';
@@ -21,7 +21,6 @@ export class MongoInspector implements StorageInspector {
     this.#reads = reads;
   }
 
-  /** @throws {StorageUnavailable} */
   async *findings(): AsyncGenerator<Finding> {
     const found = await this.#read(() => this.#db.listCollections().toArray());
     const options = new Map(found.map((info) => [info.name, 'options' in info ? (info.options ?? {}) : {}]));
@@ -81,12 +80,5 @@ function asStored(validator: unknown): unknown {
 
 /** Whether reading the pets reports the document with its damage. */
 function isReportedByArchive(document: StoredPetDocument): boolean {
-  if (!hasPetId(document)) return false;
-  try {
-    toArchivedPet(document);
-    return false;
-  } catch (error) {
-    if (error instanceof DamagedPet) return true;
-    throw error;
-  }
+  return hasPetId(document) && isDamaged(() => toArchivedPet(document));
 }

@@ -44,10 +44,6 @@ export class MongoPetArchive implements PetArchive {
     this.#reads = reads;
   }
 
-  /**
-   * @throws {DamagedPet}
-   * @throws {StorageUnavailable}
-   */
   async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
     const filter = petIds({ after });
     const options = { projection: ARCHIVED_FIELDS, ...page(limit) } as const;
@@ -55,12 +51,6 @@ export class MongoPetArchive implements PetArchive {
     return parseStoredPage(found, after, toArchivedPet);
   }
 
-  /**
-   * @throws {PetIdTaken}
-   * @throws {IdempotencyKeyTaken}
-   * @throws {DamagedPet} if a pet with one of the ids is damaged
-   * @throws {StorageUnavailable}
-   */
   async write(pets: readonly ArchivedPet[]): Promise<void> {
     if (pets.length === 0) return;
     const documents = pets.map((pet) => toPetDocument(pet, pet.idempotency));
@@ -68,22 +58,18 @@ export class MongoPetArchive implements PetArchive {
     await this.#read(() => this.#write(documents));
   }
 
-  /** @throws {StorageUnavailable} */
   async greatestId(): Promise<bigint> {
     return this.#read(() => greatestId(this.#pets));
   }
 
-  /** @throws {StorageUnavailable} */
   async lastId(): Promise<bigint> {
     return this.#read(() => lastId(this.#db));
   }
 
-  /** @throws {StorageUnavailable} */
   async reserve(id: bigint): Promise<void> {
     await retryUntilDeadline(CALL_TIMEOUT_MS, () => reserveIds(this.#db, id));
   }
 
-  /** @throws {StorageUnavailable} */
   async count(upTo: bigint): Promise<number> {
     const filter = petIds({ upTo });
     return this.#read(() => this.#pets.countDocuments(filter), COUNT_TIMEOUT_MS);

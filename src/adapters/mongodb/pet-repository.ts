@@ -45,21 +45,11 @@ export class MongoPetRepository implements PetRepository {
     this.#timeoutMs = timeoutMs;
   }
 
-  /**
-   * @throws {PetIdsExhausted}
-   * @throws {StorageUnavailable}
-   */
   async insert(pet: NewPet): Promise<Pet> {
     const inserted = await this.#store(pet);
     return inserted.pet;
   }
 
-  /**
-   * @throws {IdempotencyKeyReused}
-   * @throws {PetIdsExhausted}
-   * @throws {DamagedPet} if the pet with this idempotency key is damaged
-   * @throws {StorageUnavailable}
-   */
   async insertOnce(pet: NewPet, { ...idempotency }: Idempotency): Promise<Inserted> {
     try {
       return await this.#store(pet, idempotency);
@@ -72,10 +62,6 @@ export class MongoPetRepository implements PetRepository {
     }
   }
 
-  /**
-   * @throws {DamagedPet}
-   * @throws {StorageUnavailable}
-   */
   async findById(id: bigint): Promise<Pet | undefined> {
     const key = toLong(id);
     // Pets never change: only a miss can be out of date.
@@ -83,10 +69,6 @@ export class MongoPetRepository implements PetRepository {
     return found && decodePet(found);
   }
 
-  /**
-   * @throws {DamagedPet}
-   * @throws {StorageUnavailable}
-   */
   async list({ status, after = 0n, limit }: PetQuery): Promise<readonly Pet[]> {
     const query = { status, after, limit };
     return this.#read(() => this.#reader.page(query));

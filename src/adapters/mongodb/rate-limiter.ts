@@ -41,7 +41,6 @@ export class MongoRateLimiter implements RateLimiter {
     this.#counts = db.client.db(db.databaseName, UNREPLICATED).collection(RATE_LIMITS);
   }
 
-  /** @throws {StorageUnavailable} */
   async take(keyId: string, limit: RateLimit): Promise<Allowance> {
     const { requests, seconds } = limit;
     const windowMs = seconds * 1_000;

@@ -128,7 +128,7 @@ export class PetFile implements PetSource {
         const pets: ArchivedPet[] = [];
         for (const bytes of lines) {
           line++;
-          const pet = parsePetLine(this.#decode(line === 1 ? unmarked(bytes) : bytes, line));
+          const pet = parsePetLine(this.#decode(line === 1 ? withoutByteOrderMark(bytes) : bytes, line));
           if (typeof pet === 'string') throw new PetFileError(this.#path, line, pet);
           const problem = pet.id > lastId ? broughtIdProblem(pet.id) : misplaced(pet.id, lastId);
           if (problem !== undefined) throw new PetFileError(this.#path, line, problem);
@@ -167,7 +167,7 @@ export class PetFile implements PetSource {
   }
 }
 
-function unmarked(bytes: Buffer): Buffer {
+function withoutByteOrderMark(bytes: Buffer): Buffer {
   const { length } = BYTE_ORDER_MARK;
   return bytes.subarray(0, length).equals(BYTE_ORDER_MARK) ? bytes.subarray(length) : bytes;
 }

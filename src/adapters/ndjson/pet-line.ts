@@ -19,12 +19,12 @@ const Line = v.strictObject(
     name: v.string('must be a string'),
     categoryId: v.bigint(INT64),
     status: v.optional(v.picklist(PET_STATUSES, `must be one of ${PET_STATUSES.join(', ')}`)),
-    idempotency: v.optional(v.strictObject({ key: Digest, fingerprint: Digest }, misfit)),
+    idempotency: v.optional(v.strictObject({ key: Digest, fingerprint: Digest }, structureProblem)),
   },
-  misfit,
+  structureProblem,
 );
 
-function misfit({ expected, path }: v.StrictObjectIssue): string {
+function structureProblem({ expected, path }: v.StrictObjectIssue): string {
   if (path === undefined) return 'must be a JSON object';
   return expected === 'never' ? 'is not a field of a pet' : 'is required';
 }

@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ApiKeyIdTaken, DamagedApiKey } from '../../application/keys/errors.ts';
 import { parseStoredApiKey, throwIfDamaged } from '../../application/keys/parse-stored-api-key.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
-import { type ApiKey, storedApiKey } from '../../domain/api-key.ts';
+import { type ApiKey, earlier, storedApiKey } from '../../domain/api-key.ts';
 import { blobToHash, hashToBlob } from './blobs.ts';
 import { apiKeyChecksum, isChecksum } from './checksum.ts';
 import { runAndTranslate } from './errors.ts';
@@ -29,11 +29,6 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
     this.#statements = prepareAll(db, KEY_STATEMENTS);
   }
 
-  /**
-   * @throws {ApiKeyIdTaken}
-   * @throws {DamagedApiKey} when the id belongs to a damaged key
-   * @throws {StorageUnavailable}
-   */
   async insert(key: ApiKey): Promise<void> {
     const { id, digest } = key;
     const values = Object.values(toColumns(key));
@@ -43,39 +38,25 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
     if (stored?.digest !== digest) throw new ApiKeyIdTaken(id);
   }
 
-  /**
-   * @throws {DamagedApiKey}
-   * @throws {StorageUnavailable}
-   */
   async findById(id: string): Promise<ApiKey | undefined> {
     const [key] = read(() => this.#statements.byId.all(id));
     return key && throwIfDamaged(key);
   }
 
-  /** @throws {StorageUnavailable} */
   async list(): Promise<readonly (ApiKey | DamagedApiKey)[]> {
     return read(() => this.#statements.list.all());
   }
 
-  /**
-   * @throws {DamagedApiKey}
-   * @throws {StorageUnavailable}
-   */
   async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
     const instant = new Date(at);
-    return this.#end(id, ({ revokedAt = instant }) => ({ revokedAt: earlier(revokedAt, instant) }));
+    return this.#end(id, ({ revokedAt }) => ({ revokedAt: earlier(revokedAt, instant) }));
   }
 
-  /**
-   * @throws {DamagedApiKey}
-   * @throws {StorageUnavailable}
-   */
   async expire(id: string, at: Date): Promise<ApiKey | undefined> {
     const instant = new Date(at);
-    return this.#end(id, ({ expiresAt = instant }) => ({ expiresAt: earlier(expiresAt, instant) }));
+    return this.#end(id, ({ expiresAt }) => ({ expiresAt: earlier(expiresAt, instant) }));
   }
 
-  /** @throws {StorageUnavailable} */
   async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
     // Copies, because the caller may change its objects during the wait.
     const copies = Array.from(uses, ([id, at]) => [id, new Date(at)] as const);
@@ -140,10 +121,6 @@ function toColumns({ id, digest, label, scopes, ...key }: ApiKey) {
   const origin = originId === undefined ? [] : [originId];
   const checksum = apiKeyChecksum([id, digest, ...Object.values(columns), ...origin]);
   return { id, digest: hashToBlob(digest), ...columns, checksum, origin_id: originId ?? null } as const;
-}
-
-function earlier(a: Date, b: Date): Date {
-  return a.getTime() <= b.getTime() ? a : b;
 }
 
 /** Throws a RangeError for an invalid date. SQLite would store its NaN as NULL, which means never. */

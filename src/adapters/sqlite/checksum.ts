@@ -37,7 +37,7 @@ export function isChecksum(stored: unknown, expected: number | undefined): boole
 
 /**
  * FNV-1a of the UTF-16 code units. Texts that differ in one unit never have the same checksum. Others have it with a
- * probability of 2^-32. CRC-32 of `node:zlib` takes 0.2 us longer a pet, a third of the whole.
+ * probability of 2^-32. CRC-32 of `node:zlib` takes longer.
  *
  * @see http://www.isthe.com/chongo/tech/comp/fnv/
  */

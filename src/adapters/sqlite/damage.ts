@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { DamagedPet } from '../../application/pets/errors.ts';
+import { isDamaged } from '../../application/pets/parse-stored-pet.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { fileOf } from './connection.ts';
 import { petReader } from './pet-reader.ts';
@@ -82,14 +82,7 @@ function isOfDamagedPet(db: DatabaseSync, problem: string): boolean {
   if (position === undefined) return false;
   const nth = db.prepare(ARCHIVE_QUERIES.nth, { returnArrays: true });
   const row = nth.get(BigInt(position) - 1n) as unknown as ArchivedPetRow | undefined;
-  if (row === undefined) return false;
-  try {
-    petReader(db).toArchivedPet(row);
-    return false;
-  } catch (error) {
-    if (error instanceof DamagedPet) return true;
-    throw error;
-  }
+  return row !== undefined && isDamaged(() => petReader(db).toArchivedPet(row));
 }
 
 /**

@@ -13,7 +13,6 @@ export class SqliteInspector implements StorageInspector {
     this.#db = db;
   }
 
-  /** @throws {StorageUnavailable} */
   async *findings(): AsyncGenerator<Finding> {
     for (const { problem, isInRow } of await retryAndTranslate(() => damageOf(this.#db))) {
       if (!isInRow) yield { about: 'file', problem };

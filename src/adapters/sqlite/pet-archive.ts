@@ -27,10 +27,6 @@ export class ReadableSqlitePetArchive implements ReadablePetArchive {
     this.toArchivedPet = petReader(db).toArchivedPet;
   }
 
-  /**
-   * @throws {DamagedPet}
-   * @throws {StorageUnavailable}
-   */
   async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
     return retryAndTranslate(() => {
       const rows = this.#queries.read.all(after, limit) as unknown as ArchivedPetRow[];
@@ -38,19 +34,16 @@ export class ReadableSqlitePetArchive implements ReadablePetArchive {
     });
   }
 
-  /** @throws {StorageUnavailable} */
   async greatestId(): Promise<bigint> {
-    return retryAndTranslate(() => theInteger(this.#queries.greatestId.get()));
+    return retryAndTranslate(() => integerIn(this.#queries.greatestId.get()));
   }
 
-  /** @throws {StorageUnavailable} */
   async lastId(): Promise<bigint> {
-    return retryAndTranslate(() => theInteger(this.#queries.lastId.get()));
+    return retryAndTranslate(() => integerIn(this.#queries.lastId.get()));
   }
 
-  /** @throws {StorageUnavailable} */
   async count(upTo: bigint): Promise<number> {
-    const count = await retryAndTranslate(() => theInteger(this.#queries.count.get(upTo)));
+    const count = await retryAndTranslate(() => integerIn(this.#queries.count.get(upTo)));
     return Number(count);
   }
 }
@@ -71,12 +64,6 @@ export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArc
     this.#statements = prepareAll(db, ARCHIVE_WRITES, { returnArrays: true });
   }
 
-  /**
-   * @throws {PetIdTaken}
-   * @throws {IdempotencyKeyTaken}
-   * @throws {DamagedPet} when the id belongs to a damaged pet
-   * @throws {StorageUnavailable}
-   */
   async write(pets: readonly ArchivedPet[]): Promise<void> {
     // Copies, because the caller may change its objects during the wait.
     const copies = pets.map(({ idempotency, ...pet }): ArchivedPet => {
@@ -88,7 +75,6 @@ export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArc
     });
   }
 
-  /** @throws {StorageUnavailable} */
   async reserve(id: bigint): Promise<void> {
     await this.#commit(() => {
       this.#statements.createSequence.run();
@@ -111,7 +97,7 @@ export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArc
 }
 
 /** The value of a query that returns one integer. */
-function theInteger(row: unknown): bigint {
+function integerIn(row: unknown): bigint {
   const [value] = row as readonly [bigint];
   return value;
 }

@@ -29,29 +29,15 @@ export class SqlitePetRepository implements PetRepository {
     this.#toPet = petReader(db).toPet;
   }
 
-  /**
-   * @throws {PetIdsExhausted}
-   * @throws {StorageUnavailable}
-   */
   async insert(pet: NewPet): Promise<Pet> {
     const inserted = await this.#inserts.add(pet);
     return inserted.pet;
   }
 
-  /**
-   * @throws {IdempotencyKeyReused}
-   * @throws {PetIdsExhausted}
-   * @throws {DamagedPet} when the pet to replay is damaged
-   * @throws {StorageUnavailable}
-   */
   async insertOnce(pet: NewPet, idempotency: Idempotency): Promise<Inserted> {
     return this.#inserts.add(pet, idempotency);
   }
 
-  /**
-   * @throws {DamagedPet}
-   * @throws {StorageUnavailable}
-   */
   async findById(id: bigint): Promise<Pet | undefined> {
     return runAndTranslate(() => {
       const [known] = this.#cache.get(id) ?? [];
@@ -71,10 +57,6 @@ export class SqlitePetRepository implements PetRepository {
     }
   }
 
-  /**
-   * @throws {DamagedPet}
-   * @throws {StorageUnavailable}
-   */
   async list({ status, after = BEFORE_EVERY_ID, limit }: PetQuery): Promise<readonly Pet[]> {
     return runAndTranslate(() => {
       const key = `${status} ${after} ${limit}`;

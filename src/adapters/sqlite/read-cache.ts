@@ -7,10 +7,7 @@ import type { Pet } from '../../domain/pet.ts';
  */
 const MAX_PETS = 10_000;
 
-/**
- * How long a change by another program may stay unnoticed. Without the delay, every read would look, for 2 to 8 us of
- * the 54 us of a `findById` request.
- */
+/** How long a change by another program may stay unnoticed. Without the delay, every read would look for one. */
 const TRUSTED_MS = 100;
 
 /**
@@ -45,7 +42,7 @@ export class ReadCache {
 
   /**
    * Keeps what is read for the second time. A client that walks the catalogue reads each page once: keeping it would
-   * cost 6 us, and drive out the others. Call it in the turn of the `get` that found nothing.
+   * drive out the others. Call it in the turn of the `get` that found nothing.
    */
   add(key: bigint | string, pets: readonly Pet[]): void {
     if (this.#readOnce.size >= MAX_PETS) this.#readOnce.clear();

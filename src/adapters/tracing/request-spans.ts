@@ -61,7 +61,7 @@ export class RequestSpans {
    *
    * @param baseUrl the base of the absolute URLs in an answer
    */
-  around(handle: RequestListener, baseUrl: (request: IncomingMessage) => string): RequestListener {
+  trace(handle: RequestListener, baseUrl: (request: IncomingMessage) => string): RequestListener {
     return (request, response) => {
       // Not the active context: on a connection that pipelines, it is that of the request before.
       const caller = this.#propagator?.extract(ROOT_CONTEXT, request.headers, defaultTextMapGetter);

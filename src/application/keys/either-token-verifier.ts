@@ -10,10 +10,6 @@ export class EitherTokenVerifier implements TokenVerifier {
     this.#second = second;
   }
 
-  /**
-   * @throws {StorageUnavailable}
-   * @throws {DamagedApiKey}
-   */
   async verify(token: string): Promise<Caller | undefined> {
     return (await this.#first.verify(token)) ?? (await this.#second.verify(token));
   }

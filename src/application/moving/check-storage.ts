@@ -52,7 +52,7 @@ export class CheckStorage {
     const total = await archive.count(greatestId);
     let done = 0;
     for (let after = BEFORE_EVERY_ID; after < greatestId; ) {
-      const { pets, damaged } = await readPast(archive, after);
+      const { pets, damaged } = await readBatch(archive, after);
       for (const pet of pets) {
         if (!this.#isFingerprintRight(pet)) yield { about: `pet ${pet.id}`, problem: FINGERPRINT };
       }
@@ -82,7 +82,7 @@ const FINGERPRINT = 'the fingerprint of its idempotency key must be that of the 
 type Batch = { readonly pets: readonly ArchivedPet[]; readonly damaged?: DamagedPet };
 
 /** The pets up to the first damaged one, and that one. */
-async function readPast(archive: ReadablePetArchive, after: bigint): Promise<Batch> {
+async function readBatch(archive: ReadablePetArchive, after: bigint): Promise<Batch> {
   try {
     return { pets: await archive.read(after, BATCH_SIZE) };
   } catch (error) {

@@ -29,6 +29,17 @@ export function parseStoredIdempotency(pet: Pet, key: unknown, fingerprint: unkn
   return Object.freeze({ ...pet, idempotency: Object.freeze({ key, fingerprint }) });
 }
 
+/** Whether a record holds a damaged pet, which `parse` then throws. */
+export function isDamaged(parse: () => Pet): boolean {
+  try {
+    parse();
+    return false;
+  } catch (error) {
+    if (error instanceof DamagedPet) return true;
+    throw error;
+  }
+}
+
 /**
  * A page of pets from their stored records.
  *

@@ -14,7 +14,6 @@ export class SharedProbe implements StorageProbe {
     this.#probe = probe;
   }
 
-  /** @throws {StorageUnavailable} */
   check(): ReturnType<StorageProbe['check']> {
     const nowMs = performance.now();
     if (this.#outcome === undefined || nowMs >= this.#sharedUntilMs) {

@@ -16,61 +16,20 @@ export function auditKey(log: Logger, audit: keyof typeof WORDS, key: ApiKey): v
 }
 
 /** API keys that write an audit line after every change. */
-export class AuditedApiKeys implements ApiKeyRepository {
-  readonly #keys: ApiKeyRepository;
-  readonly #log: Logger;
-
-  constructor(keys: ApiKeyRepository, log: Logger) {
-    this.#keys = keys;
-    this.#log = log;
-  }
-
-  /**
-   * @throws {DamagedApiKey}
-   * @throws {StorageUnavailable}
-   */
-  findById(id: string): Promise<ApiKey | undefined> {
-    return this.#keys.findById(id);
-  }
-
-  /** @throws {StorageUnavailable} */
-  list(): ReturnType<ApiKeyRepository['list']> {
-    return this.#keys.list();
-  }
-
-  /** @throws {StorageUnavailable} */
-  recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
-    return this.#keys.recordUse(uses);
-  }
-
-  /**
-   * @throws {ApiKeyIdTaken}
-   * @throws {DamagedApiKey}
-   * @throws {StorageUnavailable}
-   */
-  async insert(key: ApiKey): Promise<void> {
-    await this.#keys.insert(key);
-    auditKey(this.#log, 'key.created', key);
-  }
-
-  /**
-   * @throws {DamagedApiKey}
-   * @throws {StorageUnavailable}
-   */
-  async expire(id: string, at: Date): Promise<ApiKey | undefined> {
-    return this.#audited('key.replaced', await this.#keys.expire(id, at));
-  }
-
-  /**
-   * @throws {DamagedApiKey}
-   * @throws {StorageUnavailable}
-   */
-  async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
-    return this.#audited('key.revoked', await this.#keys.revoke(id, at));
-  }
-
-  #audited(audit: keyof typeof WORDS, key: ApiKey | undefined): ApiKey | undefined {
-    if (key !== undefined) auditKey(this.#log, audit, key);
+export function auditedKeys(keys: ApiKeyRepository, log: Logger): ApiKeyRepository {
+  const audited = (audit: keyof typeof WORDS, key: ApiKey | undefined) => {
+    if (key !== undefined) auditKey(log, audit, key);
     return key;
-  }
+  };
+  return {
+    findById: (id) => keys.findById(id),
+    list: () => keys.list(),
+    recordUse: (uses) => keys.recordUse(uses),
+    async insert(key) {
+      await keys.insert(key);
+      auditKey(log, 'key.created', key);
+    },
+    expire: async (id, at) => audited('key.replaced', await keys.expire(id, at)),
+    revoke: async (id, at) => audited('key.revoked', await keys.revoke(id, at)),
+  };
 }

@@ -1,4 +1,3 @@
-import { answer } from './answer.ts';
 import type { Command, Given } from './command.ts';
 import { storageOf } from './command-storage.ts';
 import { UsageError } from './usage-error.ts';
@@ -14,7 +13,7 @@ export const backupCommand: Command = {
     }
     session.hint = 'no backup was written; run the same command again';
     await storage.backUp(file, session.onProgress);
-    await answer(given, session, `backed up to ${file}\n`, { file });
+    await session.answer(given, `backed up to ${file}\n`, { file });
   },
 };
 
@@ -28,7 +27,7 @@ export const restoreCommand: Command = {
     session.hint = 'run the same command again';
     const kept = await storage.restore(file, session.onProgress);
     const text = kept === undefined ? '' : `; what it replaced is kept as ${kept}`;
-    await answer(given, session, `restored ${file}${text}\n`, { file, kept });
+    await session.answer(given, `restored ${file}${text}\n`, { file, kept });
   },
 };
 

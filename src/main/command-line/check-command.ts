@@ -1,6 +1,5 @@
 import type { Finding } from '../../application/ports/storage-inspector.ts';
 import { compose } from '../compose.ts';
-import { answer } from './answer.ts';
 import type { Command } from './command.ts';
 import { storageOf } from './command-storage.ts';
 import { countText } from './count-text.ts';
@@ -33,7 +32,7 @@ export const checkCommand: Command = {
     const lines = shown.map(({ about, problem }) => `${about}: ${problem}\n`).join('');
     const rest = more === 0 ? '' : `and ${countText(more, 'further problem')}\n`;
     const checked = `checked ${countText(pets, 'pet')} and ${countText(apiKeys, 'API key')}\n`;
-    await answer(given, session, lines + rest + checked, { pets, apiKeys, findings: shown, more });
+    await session.answer(given, lines + rest + checked, { pets, apiKeys, findings: shown, more });
     if (count > 0) throw new StorageUnsound(count);
   },
 };

@@ -12,6 +12,6 @@ export type Given = {
 
 export type Command = {
   /** Whether it keeps running after `run` and handles interruptions itself, like the service, which drains first. */
-  readonly lasts?: boolean;
+  readonly longRunning?: boolean;
   run(given: Given, session: Session): Promise<void>;
 };

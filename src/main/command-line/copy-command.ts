@@ -1,7 +1,6 @@
 import type { ApiKey } from '../../domain/api-key.ts';
 import { compose } from '../compose.ts';
 import { openCommandLog } from '../log/command-log.ts';
-import { answer } from './answer.ts';
 import { auditKey } from './audited-keys.ts';
 import type { Command } from './command.ts';
 import { storageOf } from './command-storage.ts';
@@ -31,7 +30,7 @@ export const copyCommand: Command = {
     const keys = await resolve('copyKeys').execute();
     await audit(keys, session);
     const text = `copied ${countText(keys.length, 'API key')}\n`;
-    await answer(given, session, text, { pets: copiedJson(copied), apiKeys: keys.length });
+    await session.answer(given, text, { pets: copiedJson(copied), apiKeys: keys.length });
   },
 };
 

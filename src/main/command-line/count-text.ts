@@ -8,8 +8,8 @@ export function countText(count: number, noun: string): string {
 /** The answer of a command that copies pets. */
 export function copiedText(done: 'copied' | 'imported', { count, before, others }: Copied): string {
   const known = before > 0 ? `; ${before} of them were already there` : '';
-  const strange = others > 0 ? `; the target also has ${countText(others, 'other pet')}` : '';
-  return `${done} ${countText(count, 'pet')}${known}${strange}\n`;
+  const extra = others > 0 ? `; the target also has ${countText(others, 'other pet')}` : '';
+  return `${done} ${countText(count, 'pet')}${known}${extra}\n`;
 }
 
 /** {@link copiedText} for programs. */

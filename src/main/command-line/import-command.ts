@@ -1,6 +1,5 @@
 import { PetFile } from '../../adapters/ndjson/pet-file.ts';
 import { compose } from '../compose.ts';
-import { answer } from './answer.ts';
 import type { Command } from './command.ts';
 import { storageOf } from './command-storage.ts';
 import { copiedJson, copiedText } from './count-text.ts';
@@ -19,6 +18,6 @@ export const importCommand: Command = {
     const { archive } = opened.adopt(await storage.openForWriting(), (target) => target.close());
     session.hint = 'run the same command again to continue; what is imported stays';
     const copied = await compose({ source, archive })('copyPets').execute(session.onProgress);
-    await answer(given, session, copiedText('imported', copied), copiedJson(copied));
+    await session.answer(given, copiedText('imported', copied), copiedJson(copied));
   },
 };

@@ -5,8 +5,7 @@ import type { ApiKeyRepository } from '../../application/ports/api-key-repositor
 import { newApiKey } from '../../domain/api-key.ts';
 import { compose, type Resolve } from '../compose.ts';
 import { openCommandLog } from '../log/command-log.ts';
-import { answer } from './answer.ts';
-import { AuditedApiKeys } from './audited-keys.ts';
+import { auditedKeys } from './audited-keys.ts';
 import type { Command, Given } from './command.ts';
 import { configuredStorage } from './command-storage.ts';
 import { expiryOf, idOf, labelOf, overlapMsOf, rateLimitOf, scopesOf } from './key-options.ts';
@@ -36,7 +35,7 @@ export const listCommand: Command = {
     await withKeys(session, async (keys) => {
       const all = await keys.list();
       const json = all.map((key) => keyJson(key, now));
-      await answer(given, session, keyTable(all, now), json);
+      await session.answer(given, keyTable(all, now), json);
       // Fails only after the list, which shows the other keys.
       all.forEach(throwIfDamaged);
     });
@@ -50,7 +49,7 @@ export const showCommand: Command = {
     await withKeys(session, async (keys) => {
       const key = await keys.findById(id);
       if (key === undefined) throw new ApiKeyNotFound(id);
-      await answer(given, session, keyLines(key, now), keyJson(key, now));
+      await session.answer(given, keyLines(key, now), keyJson(key, now));
     });
   },
 };
@@ -62,7 +61,7 @@ export const revokeCommand: Command = {
     await withUseCases(session, { now }, async (resolve) => {
       const key = await resolve('revokeKey').execute(id);
       const text = `the key ${id} is revoked; every service refuses it within 10 seconds\n`;
-      await answer(given, session, text, keyJson(key, now));
+      await session.answer(given, text, keyJson(key, now));
     });
   },
 };
@@ -83,7 +82,7 @@ function handOver(given: Given, session: Session, now: Date): HandOver {
   const [id] = given.positionals;
   const replaces = id === undefined ? {} : { replaces: id };
   return ({ key, token }) =>
-    answer(given, session, `${token}\n`, { ...keyJson(key, now), key: token, ...replaces });
+    session.answer(given, `${token}\n`, { ...keyJson(key, now), key: token, ...replaces });
 }
 
 async function withKeys(
@@ -104,6 +103,6 @@ async function withUseCases(
   work: (resolve: Resolve) => Promise<unknown>,
 ): Promise<void> {
   const audited = async (keys: ApiKeyRepository) =>
-    work(compose({ keys: new AuditedApiKeys(keys, await openCommandLog(session.stderr)), now: () => now }));
+    work(compose({ keys: auditedKeys(keys, await openCommandLog(session.stderr)), now: () => now }));
   await withKeys(session, audited, { mayCreate });
 }

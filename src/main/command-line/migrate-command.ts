@@ -1,7 +1,6 @@
 import { InvalidConfig } from '../config/config.ts';
 import { DEFAULT_DATABASE_URL } from '../config/variables.ts';
 import { parseDatabaseUrl } from '../storages.ts';
-import { answer } from './answer.ts';
 import type { Command } from './command.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -18,6 +17,6 @@ export const migrateCommand: Command = {
     const { database, from, to } = await storage.migrate();
     const before = from === to ? 'as before' : `before: ${from ?? 'none'}`;
     const text = `the database "${database}" has schema version ${to} (${before})\n`;
-    await answer(given, session, text, { database, from: from ?? null, to });
+    await session.answer(given, text, { database, from: from ?? null, to });
   },
 };

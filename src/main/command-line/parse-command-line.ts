@@ -6,7 +6,7 @@ import { commandNameOf, COMMANDS, type Definition } from './commands.ts';
 import { UsageError } from './usage-error.ts';
 
 /** What a command line asks for: a command, or a text such as the help. */
-export type Asked =
+export type Invocation =
   | { readonly load: () => Promise<Command>; readonly given: Given }
   | { readonly text: string };
 
@@ -25,8 +25,8 @@ In a clone, npx petstore runs this command. Exit codes: 0 done, 1 failed or refu
  * @param columns the width of the help
  * @throws {UsageError}
  */
-export function parseCommandLine(argv: readonly string[], columns = 120): Asked {
-  const asked: Asked[] = [];
+export function parseCommandLine(argv: readonly string[], columns = 120): Invocation {
+  const invocations: Invocation[] = [];
   let text = '';
   const program = new Program('petstore')
     .description('A pet catalogue with a JSON HTTP API.')
@@ -43,7 +43,7 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Asked 
       getOutHelpWidth: () => columns,
       getOutHasColors: () => false,
     });
-  define(program, (command) => void asked.push(command));
+  define(program, (command) => void invocations.push(command));
   const isStart =
     argv[0] === undefined || (argv[0].startsWith('-') && !/^(-h|--help|-V|--version)$/.test(argv[0]));
   try {
@@ -52,11 +52,11 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Asked 
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode !== 0) throw new UsageError(problemOf(error, argv));
   }
-  return asked[0] ?? { text };
+  return invocations[0] ?? { text };
 }
 
-/** Adds all commands. `ask` gets the one that a command line names. */
-function define(program: Program, ask: (asked: Asked) => void): void {
+/** Adds all commands. `onCommand` gets the one that a command line names. */
+function define(program: Program, onCommand: (invocation: Invocation) => void): void {
   const groups = new Map<string, Program>();
   for (const [name, definition] of Object.entries<Definition>(COMMANDS)) {
     const [last = '', group] = name.split(' ').toReversed();
@@ -74,7 +74,7 @@ function define(program: Program, ask: (asked: Asked) => void): void {
     if (load === undefined) continue;
     command.addOption(option('--env-file <FILE>', ENV_FILE)).action(() => {
       const { json = false, ...options } = command.opts<Given['options'] & { json?: boolean }>();
-      ask({ load, given: { options, json, positionals: command.args } });
+      onCommand({ load, given: { options, json, positionals: command.args } });
     });
   }
 }

@@ -3,8 +3,8 @@ import type { Command, Given } from './command.ts';
 import { commandNameOf, COMMANDS } from './commands.ts';
 import { withEnvFile } from './env-file.ts';
 import { explain } from './failures.ts';
-import type { Asked } from './parse-command-line.ts';
-import { refuseSwallowed } from './refuse-swallowed.ts';
+import type { Invocation } from './parse-command-line.ts';
+import { refuseNpmOptions } from './refuse-npm-options.ts';
 import { type Io, Session } from './session.ts';
 
 /** How long an interrupted command may take to close what it opened. A storage that hangs is then abandoned. */
@@ -20,15 +20,15 @@ const UNWIND_MS = 1_000;
 export async function run(argv: readonly string[], io: Io): Promise<number | undefined> {
   let session = new Session(io);
   try {
-    refuseSwallowed(argv, io.env);
-    const asked = await parse(argv, io.stdout.columns);
-    if ('text' in asked) {
-      await session.print(asked.text);
+    refuseNpmOptions(argv, io.env);
+    const invocation = await parse(argv, io.stdout.columns);
+    if ('text' in invocation) {
+      await session.print(invocation.text);
       return 0;
     }
-    const { envFile } = asked.given.options;
+    const { envFile } = invocation.given.options;
     if (envFile !== undefined) session = new Session({ ...io, env: withEnvFile(io.env, envFile) });
-    return await obey(await asked.load(), asked.given, session);
+    return await execute(await invocation.load(), invocation.given, session);
   } catch (error) {
     if (error instanceof Interrupted) return error.exitCode;
     const help = ['petstore', commandNameOf(argv), '--help'].filter(Boolean).join(' ');
@@ -39,7 +39,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number | und
 }
 
 /** The service starts without the parser. */
-async function parse(argv: readonly string[], columns: number | undefined): Promise<Asked> {
+async function parse(argv: readonly string[], columns: number | undefined): Promise<Invocation> {
   if (argv.length === 0 || (argv.length === 1 && argv[0] === 'serve')) {
     return { load: COMMANDS.serve.load, given: { options: {}, json: false, positionals: [] } };
   }
@@ -47,8 +47,8 @@ async function parse(argv: readonly string[], columns: number | undefined): Prom
   return parseCommandLine(argv, columns);
 }
 
-async function obey(command: Command, given: Given, session: Session): Promise<number | undefined> {
-  if (command.lasts) {
+async function execute(command: Command, given: Given, session: Session): Promise<number | undefined> {
+  if (command.longRunning) {
     await command.run(given, session);
     return undefined;
   }

@@ -4,7 +4,7 @@ import type { Command } from './command.ts';
 import { explain } from './failures.ts';
 
 export const serveCommand: Command = {
-  lasts: true,
+  longRunning: true,
   async run(_given, session) {
     // The primary process sets this variable of a worker. A service in one process loads neither module.
     const mayBeWorker = Number(session.env['WORKERS']) > 1;

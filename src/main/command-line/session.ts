@@ -57,6 +57,16 @@ export class Session {
   };
 
   /**
+   * Prints the text, or the value as JSON with `--json`.
+   *
+   * @throws {OutputError}
+   * @throws {Interrupted}
+   */
+  async answer({ json }: { readonly json: boolean }, text: string, value: unknown): Promise<void> {
+    await this.print(json ? `${JSON.stringify(value)}\n` : text);
+  }
+
+  /**
    * Writes the answer to standard output. Waits for a slow reader.
    *
    * @throws {OutputError}

@@ -1,6 +1,5 @@
 import { SKIPPED_PET_IDS } from '../../domain/pet.ts';
 import { compose } from '../compose.ts';
-import { answer } from './answer.ts';
 import type { Command } from './command.ts';
 import { storageOf } from './command-storage.ts';
 
@@ -15,6 +14,6 @@ export const skipIdsCommand: Command = {
     session.hint = 'ids may have been skipped; run the same command again';
     const upTo = await compose({ archive })('skipIds').execute();
     const text = `skipped ${SKIPPED_PET_IDS} ids; new pets get ids greater than ${upTo}\n`;
-    await answer(given, session, text, { skipped: Number(SKIPPED_PET_IDS), upTo: Number(upTo) });
+    await session.answer(given, text, { skipped: Number(SKIPPED_PET_IDS), upTo: Number(upTo) });
   },
 };

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { DEFAULT_DATABASE_URL } from './variables.ts';
+import { DEFAULT_DATABASE_URL, integer } from './variables.ts';
 
 type Given = Readonly<Record<string, string>>;
 
@@ -56,16 +56,8 @@ const Propagators = v.pipe(
 
 const Ratio = v.pipe(v.string(), v.regex(/^\d*\.?\d+$/, RATIO), v.transform(Number), v.maxValue(1, RATIO));
 
-function integer(min: number, initial: number) {
-  const rule = `must be an integer from ${min} to 1000000000`;
-  const Integer = v.pipe(
-    v.string(),
-    v.regex(/^(?:0|[1-9]\d{0,9})$/, rule),
-    v.transform(Number),
-    v.minValue(min, rule),
-    v.maxValue(1_000_000_000, rule),
-  );
-  return v.optional(Integer, String(initial));
+function count(min: number, initial: number) {
+  return v.optional(integer(min, 1_000_000_000), String(initial));
 }
 
 /** The defaults are those of https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/. */
@@ -82,11 +74,11 @@ const Variables = v.object({
   ),
   OTEL_TRACES_SAMPLER_ARG: v.optional(Ratio, '1'),
   // The specification has no limit here. A URL may have 16 KiB, and many spans may wait.
-  OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT: integer(0, 1024),
-  OTEL_BSP_MAX_QUEUE_SIZE: integer(1, 2048),
-  OTEL_BSP_MAX_EXPORT_BATCH_SIZE: integer(1, 512),
-  OTEL_BSP_SCHEDULE_DELAY: integer(0, 5_000),
-  OTEL_BSP_EXPORT_TIMEOUT: integer(1, 30_000),
+  OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT: count(0, 1024),
+  OTEL_BSP_MAX_QUEUE_SIZE: count(1, 2048),
+  OTEL_BSP_MAX_EXPORT_BATCH_SIZE: count(1, 512),
+  OTEL_BSP_SCHEDULE_DELAY: count(0, 5_000),
+  OTEL_BSP_EXPORT_TIMEOUT: count(1, 30_000),
 });
 
 /**

@@ -11,7 +11,6 @@ export const DEFAULT_DATABASE_URL = `sqlite:${DEFAULT_SQLITE_PATH}`;
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-const PORT = 'must be an integer from 0 to 65535';
 const PUBLIC_URL =
   'must be an http or https URL without credentials, query or fragment, such as https://petstore.example';
 const API_KEY =
@@ -19,7 +18,6 @@ const API_KEY =
 const LABELS = 'must have a different label for each key';
 const CORS_ORIGINS =
   'must be comma-separated origins, each a scheme, a host and an optional port, such as https://shop.example';
-const MAX_CONNECTIONS = 'must be an integer from 1 to 1000000';
 const WORKERS = 'must be auto or an integer from 1 to 256';
 const TLS_PAIR = 'and TLS_KEY must be set together';
 const DURATION = 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m';
@@ -29,12 +27,19 @@ const Flag = v.pipe(
   v.transform((text) => text === 'true'),
 );
 
-const Port = v.pipe(
-  v.string(),
-  v.regex(/^(?:0|[1-9]\d{0,4})$/, PORT),
-  v.transform(Number),
-  v.maxValue(65_535, PORT),
-);
+/** An integer of at most ten digits. */
+export function integer(min: number, max: number) {
+  const rule = `must be an integer from ${min} to ${max}`;
+  return v.pipe(
+    v.string(),
+    v.regex(/^(?:0|[1-9]\d{0,9})$/, rule),
+    v.transform(Number),
+    v.minValue(min, rule),
+    v.maxValue(max, rule),
+  );
+}
+
+const Port = integer(0, 65_535);
 
 const MAX_DURATION_MS = 3_600_000;
 const DurationMs = v.pipe(
@@ -42,13 +47,6 @@ const DurationMs = v.pipe(
   v.transform(parseDurationMs),
   v.number(DURATION),
   v.maxValue(MAX_DURATION_MS, DURATION),
-);
-
-const MaxConnections = v.pipe(
-  v.string(),
-  v.regex(/^[1-9]\d{0,6}$/, MAX_CONNECTIONS),
-  v.transform(Number),
-  v.maxValue(1_000_000, MAX_CONNECTIONS),
 );
 
 const Workers = v.pipe(
@@ -129,7 +127,7 @@ export function variables(storages: readonly StorageKind[]) {
     TRUST_PROXY: v.optional(Flag, 'false'),
     CORS_ORIGINS: v.optional(CorsOrigins),
     RATE_LIMIT: v.optional(RateLimit),
-    MAX_CONNECTIONS: v.optional(MaxConnections, String(SERVER_LIMITS.maxConnections)),
+    MAX_CONNECTIONS: v.optional(integer(1, 1_000_000), String(SERVER_LIMITS.maxConnections)),
     METRICS_HOST: v.optional(v.string(), '127.0.0.1'),
     METRICS_PORT: v.optional(Port),
     WORKERS: v.optional(Workers, '1'),

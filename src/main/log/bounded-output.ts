@@ -89,7 +89,7 @@ export class BoundedOutput {
     const { lines: before, auditLines } = this.#dropped ?? NOTHING;
     if (lines.length + before === 0) return undefined;
     if (lines.length === 0) {
-      this.#tellDropped();
+      this.#reportDropped();
       if (writeNow(this.#fd, this.#takeBatch(), untilMs).length === 0) return undefined;
     }
     return { lines: before + lines.length, auditLines: auditLines + lines.filter(isAudit).length };
@@ -121,7 +121,7 @@ export class BoundedOutput {
     this.#batch = this.#batch.subarray(bytes);
     // With half of the room free. Otherwise a report would follow every few lines.
     const hasRoom = this.#batch.length + this.#waitingBytes <= MAX_WAITING_BYTES / 2;
-    if (hasRoom && this.#dropped !== undefined) this.#tellDropped();
+    if (hasRoom && this.#dropped !== undefined) this.#reportDropped();
     // If there is no timer, it fired during this write.
     const isDue = this.#waitingBytes >= BATCH_BYTES || this.#timer === undefined;
     if (this.#batch.length > 0 || isDue) this.#write();
@@ -144,7 +144,7 @@ export class BoundedOutput {
     return taken;
   }
 
-  #tellDropped(): void {
+  #reportDropped(): void {
     const dropped = this.#dropped;
     this.#dropped = undefined;
     if (dropped !== undefined) this.#onRoom?.(dropped);

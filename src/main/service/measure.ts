@@ -1,6 +1,6 @@
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import { DEPRECATED_ROUTE } from '../../adapters/http/wire/deprecation.ts';
-import type { Around } from '../compose.ts';
+import type { Decorators } from '../compose.ts';
 
 /**
  * Loads and creates the metrics of this process. A service without them does not load prom-client.
@@ -13,7 +13,7 @@ export async function loadMetrics(worker: number | undefined): Promise<Metrics> 
 }
 
 /** What the metrics put around the parts of the service. */
-export function measuring({ pets, keys, limiter, tokens, probe, requests }: Metrics): Around {
+export function measuring({ pets, keys, limiter, tokens, probe, requests }: Metrics): Decorators {
   return {
     pets,
     keys,

@@ -120,7 +120,7 @@ async function startOn(
     now,
     isDraining: () => server.isDraining,
   };
-  const resolve = compose(parts, tracing.around, metrics === undefined ? {} : measuring(metrics));
+  const resolve = compose(parts, tracing.decorators, metrics === undefined ? {} : measuring(metrics));
   const server: HttpServer = await listen(resolve('app'), {
     host: config.host,
     port: config.port,

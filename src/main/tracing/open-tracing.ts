@@ -71,11 +71,11 @@ export function openTracing(
   const requests = new RequestSpans(tracer, propagator);
   return {
     storage: (storage) => traceStorage(storage, tracer, config.databaseSystem),
-    around: {
+    decorators: {
       listPets: (useCase) => traceUseCase(tracer, 'ListPets', useCase),
       createPet: (useCase) => traceUseCase(tracer, 'CreatePet', useCase),
       getPet: (useCase) => traceUseCase(tracer, 'GetPet', useCase),
-      app: (app) => requests.around(app, baseUrl(publicUrl, trustProxy)),
+      app: (app) => requests.trace(app, baseUrl(publicUrl, trustProxy)),
     },
     requestLog: (lines) => tracedRequestLog(lines, requests),
     async stop() {

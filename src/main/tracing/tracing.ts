@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
 import type { RequestLog } from '../../adapters/http/wire/request-log.ts';
 import type { ServiceStorage } from '../../application/ports/storage.ts';
-import type { Around } from '../compose.ts';
+import type { Decorators } from '../compose.ts';
 import { requestLog } from '../log/request-log.ts';
 
 /** Adds spans to the parts of the service. */
 export type Tracing = {
   storage(storage: ServiceStorage): ServiceStorage;
-  /** Goes around the use cases and the HTTP application. */
-  readonly around: Around;
+  /** For the use cases and the HTTP application. */
+  readonly decorators: Decorators;
   /** Writes the reports of the HTTP adapter to the log. It ends the spans of requests. */
   requestLog(log: Logger): RequestLog;
   /** Sends the last spans, for a second at most. Call it when the service has drained. */
@@ -18,7 +18,7 @@ export type Tracing = {
 /** No spans: every part stays as it is. */
 export const NO_TRACING: Tracing = {
   storage: (storage) => storage,
-  around: {},
+  decorators: {},
   requestLog,
   stop: async () => {},
 };

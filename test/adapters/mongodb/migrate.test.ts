@@ -352,7 +352,7 @@ describe.skipIf(mongo === undefined)(`two concurrent migrations${leftOut}`, () =
     const { url, db, pets } = database;
     await pets.insertOne({ _id: 1n, name: 'Rex', categoryId: 8n, status: 'sold' });
     await pets.dropIndex('idem.k_1');
-    const goOn = await failPoint(db, INDEX_BUILD, 'alwaysOn');
+    const disable = await failPoint(db, INDEX_BUILD, 'alwaysOn');
     const failed = async () => (await db.command({ serverStatus: 1 }))['metrics'].commands.collMod.failed;
     const before = await failed();
 
@@ -361,7 +361,7 @@ describe.skipIf(mongo === undefined)(`two concurrent migrations${leftOut}`, () =
     await db.client.db('admin').command(wait);
     const second = migrate(url);
     await expect.poll(failed).toBeGreaterThan(before);
-    await goOn();
+    await disable();
 
     for (const { to } of await Promise.all([first, second])) expect(to).toBe(4);
     expect(await schemaOf(database)).toStrictEqual(SCHEMA);

@@ -37,7 +37,7 @@ async function spanOf({ method = 'GET', path = '/', base = 'http://petstore.exam
     spans.end(request, { ...OUTCOME, ...outcome });
     response.end();
   };
-  const listener = spans.around(handle, () => base);
+  const listener = spans.trace(handle, () => base);
   const server = createServer((...request) => context.with(OTHER, () => listener(...request)));
   server.listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());

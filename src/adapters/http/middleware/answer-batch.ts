@@ -5,8 +5,7 @@ const MAX_ANSWERS = 32;
 
 /**
  * Ends the answers of one iteration of the event loop together. The processor then works on requests, then on sockets,
- * instead of switching between them, and a client on the same machine is woken once rather than for each answer. For a
- * list of 20 pets in memory, that saves 4 of 28 us of CPU, and 7 of 35 us if the client sleeps between answers.
+ * instead of switching between them, and a client on the same machine is woken once rather than for each answer.
  */
 export class AnswerBatch {
   #answers: { readonly response: ServerResponse; readonly body: string | Buffer | undefined }[] = [];

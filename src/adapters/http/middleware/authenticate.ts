@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa';
 import type { TokenVerifier } from '../../../application/ports/token-verifier.ts';
-import { invalidKey, noCredentials } from '../wire/refusals.ts';
+import { INVALID_KEY, NO_CREDENTIALS } from '../wire/refusals.ts';
 import type { State } from './state.ts';
 
 /** `Bearer` and a b64token: RFC 6750, section 2.1. The scheme name is case-insensitive: RFC 9110, section 11.1. */
@@ -8,11 +8,6 @@ const CREDENTIALS = /^bearer +([\w.~+/-]+=*) *$/i;
 
 /** The scheme alone. The token after it may be malformed. */
 const SCHEME = /^bearer(?![\w!#$%&'*+.^`|~-])/i;
-
-// Created once. Creating an error with its stack would take a fifth of the time of a request without a key, and such
-// requests can come in floods.
-const NO_CREDENTIALS = noCredentials();
-const INVALID_KEY = invalidKey();
 
 /** Requires a valid API key for every path under `/v1`, existing or not. */
 export function authenticate(tokens: TokenVerifier): Middleware<State> {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Middleware } from 'koa';
 import { DEPRECATION, isSunset, SUNSET_HEADER } from '../wire/deprecation.ts';
-import { gone } from '../wire/refusals.ts';
+import { GONE } from '../wire/refusals.ts';
 import type { State } from './state.ts';
 
 const GET_PET_PATH = /^\/v1\/pets\/[^/]+$/;
@@ -22,7 +22,7 @@ export function announceDeprecation(baseUrl: (request: IncomingMessage) => strin
 /** Refuses the operation from the sunset instant on. */
 export function goneAfterSunset(now: () => Date): Middleware {
   return (_ctx, next) => {
-    if (isSunset(now())) throw gone();
+    if (isSunset(now())) throw GONE;
     return next();
   };
 }

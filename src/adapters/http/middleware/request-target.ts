@@ -2,12 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import { MAX_URL_BYTES } from '../wire/limits.ts';
 import {
-  invalidForwardedHost,
-  invalidForwardedProto,
-  invalidHost,
-  invalidTarget,
-  repeatedAuthorization,
-  urlTooLong,
+  INVALID_FORWARDED_HOST,
+  INVALID_FORWARDED_PROTO,
+  INVALID_HOST,
+  INVALID_TARGET,
+  REPEATED_AUTHORIZATION,
+  URL_TOO_LONG,
 } from '../wire/refusals.ts';
 
 /** A host name or address with an optional port. Nothing that could end the `<…>` of a Link header. */
@@ -22,25 +22,25 @@ const TARGET = /^(?:\/|https?:\/\/|\*$)[^#\\]*$/i;
 /** Refuses a request with an invalid target or host, or with more than one Host or Authorization header. */
 export const checkTarget: Middleware = (ctx, next) => {
   const { req } = ctx;
-  if (!TARGET.test(req.url ?? '') || !hasPath(ctx)) throw invalidTarget();
+  if (!TARGET.test(req.url ?? '') || !hasPath(ctx)) throw INVALID_TARGET;
   const { hosts, authorizations } = decisiveHeaders(req.rawHeaders);
   if (hosts > 1 || (hosts === 0 && req.httpVersion === '1.1') || !AUTHORITY.test(authority(req))) {
-    throw invalidHost();
+    throw INVALID_HOST;
   }
-  if (authorizations > 1) throw repeatedAuthorization();
+  if (authorizations > 1) throw REPEATED_AUTHORIZATION;
   return next();
 };
 
 export const checkLength: Middleware = ({ req: { url = '' } }, next) => {
-  if (url.length > MAX_URL_BYTES) throw urlTooLong();
+  if (url.length > MAX_URL_BYTES) throw URL_TOO_LONG;
   return next();
 };
 
 /** Refuses invalid `X-Forwarded-*` headers. Only for services behind a trusted proxy. Others ignore these headers. */
 export const checkForwarded: Middleware = ({ req }, next) => {
   const { proto, host } = forwarded(req);
-  if (proto !== undefined && !/^https?$/i.test(proto)) throw invalidForwardedProto();
-  if (host !== undefined && !AUTHORITY.test(host)) throw invalidForwardedHost();
+  if (proto !== undefined && !/^https?$/i.test(proto)) throw INVALID_FORWARDED_PROTO;
+  if (host !== undefined && !AUTHORITY.test(host)) throw INVALID_FORWARDED_HOST;
   return next();
 };
 

@@ -2,15 +2,15 @@ import { StorageUnavailable } from '../../../application/ports/storage-errors.ts
 import { type ErrorCode, errorAnswer } from '../wire/errors.ts';
 import { MAX_BODY_BYTES, MAX_HEADERS_BYTES, MAX_URL_BYTES } from '../wire/limits.ts';
 import {
-  bodyTooLarge,
-  chunkExtensionsTooLarge,
-  headersTooLarge,
+  BODY_TOO_LARGE,
+  CHUNK_EXTENSIONS_TOO_LARGE,
+  HEADERS_TOO_LARGE,
   insufficientScope,
-  invalidKey,
+  INVALID_KEY,
   methodNotAllowed,
   rateLimited,
-  requestTimeout,
-  urlTooLong,
+  REQUEST_TIMEOUT,
+  URL_TOO_LONG,
 } from '../wire/refusals.ts';
 import { ALWAYS, LIMITED, NOTHING_LEFT, RATE_LIMIT, type ResponseHeaders } from './headers.ts';
 import { type JsonObject, schemaRef } from './schemas.ts';
@@ -69,7 +69,7 @@ type Failures = {
 
 /** The failures that several operations have in common, by the name of their component. */
 const SHARED = {
-  Unauthorized: { errors: [invalidKey()], headers: { 'WWW-Authenticate': 'WWW-Authenticate' } },
+  Unauthorized: { errors: [INVALID_KEY], headers: { 'WWW-Authenticate': 'WWW-Authenticate' } },
   MayNotRead: {
     errors: [insufficientScope('pets:read')],
     headers: { 'WWW-Authenticate': 'ReadScope', ...LIMITED },
@@ -82,15 +82,15 @@ const SHARED = {
     errors: [methodNotAllowed('GET, HEAD, OPTIONS, POST')],
     headers: { Allow: 'Allow', ...LIMITED },
   },
-  RequestTimeout: { errors: [requestTimeout()] },
-  PayloadTooLarge: { errors: [bodyTooLarge()], headers: LIMITED },
-  ChunkExtensionsTooLarge: { errors: [chunkExtensionsTooLarge()] },
-  UriTooLong: { errors: [urlTooLong()] },
+  RequestTimeout: { errors: [REQUEST_TIMEOUT] },
+  PayloadTooLarge: { errors: [BODY_TOO_LARGE], headers: LIMITED },
+  ChunkExtensionsTooLarge: { errors: [CHUNK_EXTENSIONS_TOO_LARGE] },
+  UriTooLong: { errors: [URL_TOO_LONG] },
   RateLimited: {
     errors: [rateLimited(RATE_LIMIT, NOTHING_LEFT)],
     headers: { 'Retry-After': 'Retry-After', ...LIMITED },
   },
-  HeadersTooLarge: { errors: [headersTooLarge()] },
+  HeadersTooLarge: { errors: [HEADERS_TOO_LARGE] },
   Internal: { errors: [new Error('a bug')], headers: LIMITED },
   Unavailable: {
     errors: [new StorageUnavailable('no answer')],

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { getAsset, isSea } from 'node:sea';
@@ -53,7 +53,7 @@ async function read(name: FileName): Promise<Buffer> {
 }
 
 async function pageFile(type: string, bytes: Buffer): Promise<PageFile> {
-  const version = createHash('sha256').update(bytes).digest('base64url').slice(0, 12);
+  const version = hash('sha256', bytes, 'base64url').slice(0, 12);
   return { type, bytes, gzipped: await promisify(gzip)(bytes), version };
 }
 

@@ -8,10 +8,10 @@ import { SUNSET_DATE } from '../wire/deprecation.ts';
 import { MAX_BODY_BYTES, MAX_IDEMPOTENCY_KEY_LENGTH } from '../wire/limits.ts';
 import {
   bodyNotJson,
-  gone,
-  invalidIdempotencyKey,
+  GONE,
+  INVALID_IDEMPOTENCY_KEY,
   methodNotAllowed,
-  unsupportedMediaType,
+  UNSUPPORTED_MEDIA_TYPE,
 } from '../wire/refusals.ts';
 import { NewPet, PageQuery, parse, PetId } from '../wire/schemas.ts';
 import {
@@ -125,11 +125,11 @@ export function createPet(): JsonObject {
         [
           thrownBy(() => parse(NewPet, { name: '', status: 'asleep' }, 'body')),
           bodyNotJson({ line: 1, column: 15 }),
-          invalidIdempotencyKey(),
+          INVALID_IDEMPOTENCY_KEY,
         ],
         LIMITED,
       ),
-      415: failure([unsupportedMediaType()], LIMITED),
+      415: failure([UNSUPPORTED_MEDIA_TYPE], LIMITED),
       422: failure([new IdempotencyKeyReused()], LIMITED),
       ...sharedFailures(['MayNotWrite', 'MethodNotAllowed', 'Unavailable', ...API, ...EARLY_WITH_BODY]),
     },
@@ -156,7 +156,7 @@ export function getPet(): JsonObject {
       400: failure([thrownBy(() => parse(PetId, '042', 'petId'))], LIMITED),
       404: failure([new PetNotFound(REX.id)], headers),
       405: failure([methodNotAllowed('GET, HEAD, OPTIONS')], { Allow: 'Allow', ...headers }),
-      410: failure([gone()], headers),
+      410: failure([GONE], headers),
       ...sharedFailures(['MayNotRead', 'Unavailable', ...API], DEPRECATED),
       ...sharedFailures(EARLY_WITHOUT_BODY),
     },

@@ -10,9 +10,8 @@ type Context = ParameterizedContext<State>;
 /**
  * Hands each request to the route for its path and method, and answers a request without one.
  *
- * `router.routes()` would compose the middleware of the route anew for each request, which takes 7 us of CPU. A list of
- * 20 pets in memory takes 26 us. `allowedMethods` would answer 501 to an unknown method, but RFC 9110, section 15.5.6,
- * requires 405 on a known path.
+ * `router.routes()` would compose the middleware of the route anew for each request, which is slow. `allowedMethods`
+ * would answer 501 to an unknown method, but RFC 9110, section 15.5.6, requires 405 on a known path.
  */
 export function dispatch(...routers: readonly Router<State>[]): Middleware<State> {
   const routes = routers

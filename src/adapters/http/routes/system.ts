@@ -4,7 +4,7 @@ import type { StorageProbe } from '../../../application/ports/storage-probe.ts';
 import { petIdsWarning } from '../../../domain/pet.ts';
 import type { State } from '../middleware/state.ts';
 import { openApiDocument } from '../openapi/document.ts';
-import { shuttingDown } from '../wire/refusals.ts';
+import { SHUTTING_DOWN } from '../wire/refusals.ts';
 
 type Dependencies = {
   readonly probe: StorageProbe;
@@ -32,7 +32,7 @@ export function systemRoutes({ probe, isDraining, baseUrl }: Dependencies): Rout
   });
 
   router.get('/readyz', async (ctx) => {
-    if (isDraining()) throw shuttingDown();
+    if (isDraining()) throw SHUTTING_DOWN;
     const { lastId } = await probe.check();
     const warning = petIdsWarning(lastId);
     // Still ready: reads work, and no other instance has more ids.

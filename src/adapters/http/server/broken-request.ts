@@ -3,12 +3,12 @@ import type { Duplex } from 'node:stream';
 import { answerHeaders } from '../wire/answer-headers.ts';
 import { type ErrorAnswer, errorAnswer, errorJson, type RequestRefused } from '../wire/errors.ts';
 import {
-  chunkExtensionsTooLarge,
-  headersTooLarge,
-  notHttp,
-  requestTimeout,
-  unknownHttpMethod,
-  urlTooLong,
+  CHUNK_EXTENSIONS_TOO_LARGE,
+  HEADERS_TOO_LARGE,
+  NOT_HTTP,
+  REQUEST_TIMEOUT,
+  UNKNOWN_HTTP_METHOD,
+  URL_TOO_LONG,
 } from '../wire/refusals.ts';
 import { acceptedRequestId, requestIdOf } from '../wire/request-id.ts';
 import type { RequestLog } from '../wire/request-log.ts';
@@ -58,7 +58,7 @@ export function answerBrokenRequest(
 /** Refuses an ambiguous request. The connection closes, because the bytes that follow cannot be trusted. */
 export function refuseAmbiguous(response: ServerResponse, log: RequestLog): void {
   const id = requestIdOf(response.req);
-  const answer = errorAnswer(notHttp());
+  const answer = errorAnswer(NOT_HTTP);
   response.once('close', () => logAnswer(log, id, answer, response.req.method));
   response.shouldKeepAlive = false;
   answerWith(response, answer, id);
@@ -102,15 +102,15 @@ function refusal({ code, rawPacket }: ClientError): RequestRefused {
     case 'HPE_HEADER_OVERFLOW':
       // The parser does not say which line is too long. Only the last piece of a request line is visible here. If it
       // came in several pieces, the answer is 431, which is also correct.
-      return LONG_URL.test(rawPacket?.toString('latin1') ?? '') ? urlTooLong() : headersTooLarge();
+      return LONG_URL.test(rawPacket?.toString('latin1') ?? '') ? URL_TOO_LONG : HEADERS_TOO_LARGE;
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return chunkExtensionsTooLarge();
+      return CHUNK_EXTENSIONS_TOO_LARGE;
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return requestTimeout();
+      return REQUEST_TIMEOUT;
     case 'HPE_INVALID_METHOD':
-      return unknownHttpMethod();
+      return UNKNOWN_HTTP_METHOD;
     default:
-      return notHttp();
+      return NOT_HTTP;
   }
 }
 

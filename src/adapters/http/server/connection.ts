@@ -51,7 +51,7 @@ export class Connection {
     this.#options = options;
     this.#input = new UnparsedInput(socket, {
       onData: (bytes) => this.#receive(bytes),
-      onResume: () => this.#parseOn(),
+      onResume: () => this.#continueParsing(),
       onEnd: () => this.#parseEnd(),
     });
     // Node calls this after an answer with `Connection: close`. It would close all of the connection at once, although
@@ -123,12 +123,12 @@ export class Connection {
 
   #receive(bytes: number): void {
     const isInBody = this.#latest !== undefined && !this.#latest.req.complete;
-    if (bytes <= BULK_BYTES || isInBody) this.#parseOn();
+    if (bytes <= BULK_BYTES || isInBody) this.#continueParsing();
     else this.#hold(undefined);
   }
 
   /** Parses the input up to the first request that has to wait for an answer. */
-  #parseOn(): void {
+  #continueParsing(): void {
     while (!this.#input.isEmpty && this.#mayParse()) {
       const before = this.#latest;
       const isBetweenRequests = before === undefined || before.req.complete;
@@ -209,7 +209,7 @@ export class Connection {
     // A request with a broken body is answered before its turn.
     if (response !== undefined && !response.headersSent) this.#options.handle(response.req, response);
     if (this.#waiting.length > 0) this.#schedule(response);
-    else this.#parseOn();
+    else this.#continueParsing();
   };
 
   #dropAll(): void {

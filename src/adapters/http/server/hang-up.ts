@@ -7,9 +7,9 @@ const LINGER_MS = 1_000;
  * Closes our side of the connection when everything is written, and all of it a second later. Closing all of it while
  * bytes of the client are unread resets the connection, and a reset can destroy the answer before the client reads it.
  */
-export function hangUp(socket: Duplex, lastWords?: string): void {
+export function hangUp(socket: Duplex, text?: string): void {
   if (socket.writableEnded) return;
-  socket.end(lastWords);
+  socket.end(text);
   // See `destroyLater`. What arrives is dropped.
   if ('encrypted' in socket) socket.resume();
   // Not before: a slow client still reads. One that never reads meets the idle timeout.

@@ -46,13 +46,13 @@ export class MemoryLimit {
 
   #cut(heldBytes: number): void {
     const { maxHeldBytes, onCutOff } = this.#options;
-    const greediestFirst = this.#connections()
+    const largestFirst = this.#connections()
       .map(({ socket, heldBytes: bytes }) => ({ socket, bytes }))
       .toArray()
       .toSorted((a, b) => b.bytes - a.bytes);
     let leftBytes = heldBytes;
     let cutOff = 0;
-    for (const { socket, bytes } of greediestFirst) {
+    for (const { socket, bytes } of largestFirst) {
       if (leftBytes <= maxHeldBytes * SHARE_AFTER_CUT) break;
       socket.destroy();
       leftBytes -= bytes;

@@ -43,7 +43,7 @@ export class UnparsedInput {
       const all = this.#bytes === undefined ? bytes : Buffer.concat([this.#bytes, bytes]);
       this.#bytes = all;
       onData(bytes.length);
-      if (this.#bytes !== undefined) this.#leavePool(this.#bytes, all);
+      if (this.#bytes !== undefined) this.#copyOutOfPool(this.#bytes, all);
     });
     socket.on('end', () => {
       if (this.isEmpty) this.#onEnd();
@@ -67,7 +67,7 @@ export class UnparsedInput {
    * Copies the bytes that are left of `all` if they are in a pool, as small buffers and those of TLS are. They would keep
    * the whole pool in memory, and count as such.
    */
-  #leavePool(left: Buffer, all: Buffer): void {
+  #copyOutOfPool(left: Buffer, all: Buffer): void {
     if (left.buffer !== all.buffer || all.buffer.byteLength === all.length) return;
     this.#bytes = Buffer.allocUnsafeSlow(left.length);
     left.copy(this.#bytes);

@@ -12,16 +12,16 @@ type Callback = (error?: Error | null) => void;
 export function writeInPortions(socket: TLSSocket): void {
   const write = socket._write.bind(socket);
   const writev = socket._writev?.bind(socket);
-  const writeOn = (bytes: Buffer, callback: Callback) => {
+  const writePortions = (bytes: Buffer, callback: Callback) => {
     const rest = bytes.subarray(PORTION_BYTES);
     write(bytes.subarray(0, PORTION_BYTES), 'buffer' as BufferEncoding, (error) => {
       if (error != null || rest.length === 0) callback(error);
-      else writeOn(rest, callback);
+      else writePortions(rest, callback);
     });
   };
   socket._write = (chunk: Buffer | string, encoding, callback) => {
     if (chunk.length <= PORTION_BYTES) write(chunk, encoding, callback);
-    else writeOn(typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk, callback);
+    else writePortions(typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk, callback);
   };
   socket._writev = (chunks: { chunk: Buffer | string; encoding: BufferEncoding }[], callback) => {
     const length = chunks.reduce((sum, { chunk }) => sum + chunk.length, 0);
@@ -30,7 +30,7 @@ export function writeInPortions(socket: TLSSocket): void {
       const all = chunks.map(({ chunk, encoding }) =>
         typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk,
       );
-      writeOn(Buffer.concat(all), callback);
+      writePortions(Buffer.concat(all), callback);
     }
   };
 }

@@ -10,7 +10,7 @@ export const SUNSET_DATE = '2030-12-05';
 /** The instant at which getPet is removed: RFC 8594. */
 export const SUNSET = new Date(`${SUNSET_DATE}T00:00:00Z`);
 
-/** The instant as a header field: RFC 8594. Formatting it takes 1 us of CPU. */
+/** The instant as a header field: RFC 8594. */
 export const SUNSET_HEADER = SUNSET.toUTCString();
 
 export function isSunset(now: Date): boolean {

@@ -36,7 +36,7 @@ export class RequestRefused extends Error {
   readonly headers: Headers;
 
   constructor(code: ErrorCode, message: string, headers: Headers = {}) {
-    // No log shows the stack of a refusal, and collecting it takes 6 us of CPU.
+    // No log shows the stack of a refusal, and collecting it is slow.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message);

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Idempotency } from '../../../application/ports/pet-repository.ts';
 import { DEFAULT_PET_STATUS, type NewPet, type PetDraft } from '../../../domain/pet.ts';
 import { MAX_IDEMPOTENCY_KEY_LENGTH } from './limits.ts';
-import { invalidIdempotencyKey } from './refusals.ts';
+import { INVALID_IDEMPOTENCY_KEY } from './refusals.ts';
 
 /** A string of structured fields (RFC 9651, section 3.3.3), or the same without quotes and spaces. */
 const FORM = /^(?:"((?:[ !#-[\]-~]|\\["\\])+)"|([!#-~]+))$/;
@@ -24,7 +24,7 @@ export function idempotency(
   if (header === undefined) return undefined;
   const [, quoted, bare] = FORM.exec(String(header)) ?? [];
   const key = quoted?.replaceAll(/\\(.)/g, '$1') ?? bare;
-  if (key === undefined || key.length > MAX_IDEMPOTENCY_KEY_LENGTH) throw invalidIdempotencyKey();
+  if (key === undefined || key.length > MAX_IDEMPOTENCY_KEY_LENGTH) throw INVALID_IDEMPOTENCY_KEY;
   return { key: sha256([originId, 'POST /v1/pets', key]), fingerprint: fingerprint(draft) };
 }
 

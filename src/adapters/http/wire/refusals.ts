@@ -5,35 +5,31 @@ import { SUNSET_DATE } from './deprecation.ts';
 import { type ErrorCode, RequestRefused, RETRY_AFTER } from './errors.ts';
 import { MAX_BODY_BYTES, MAX_HEADERS_BYTES, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_URL_BYTES } from './limits.ts';
 
-// Every refusal of the HTTP layer, in the order of its status. The OpenAPI document takes its examples from here.
+// Every refusal of the HTTP layer, in the order of its status. The OpenAPI document takes its examples from here. A
+// refusal that is always the same is created once.
 
-export function notHttp(): RequestRefused {
-  return new RequestRefused('INVALID_ARGUMENT', 'the request is not valid HTTP/1.1');
-}
-
-export function unknownHttpMethod(): RequestRefused {
-  return new RequestRefused('INVALID_ARGUMENT', 'the request has no HTTP method that this service knows');
-}
-
-export function invalidTarget(): RequestRefused {
-  return new RequestRefused('INVALID_ARGUMENT', 'the request target is not a URL');
-}
-
-export function invalidHost(): RequestRefused {
-  return new RequestRefused('INVALID_ARGUMENT', 'the request must have one valid Host header');
-}
-
-export function repeatedAuthorization(): RequestRefused {
-  return new RequestRefused('INVALID_ARGUMENT', 'the request must have at most one Authorization header');
-}
-
-export function invalidForwardedProto(): RequestRefused {
-  return new RequestRefused('INVALID_ARGUMENT', 'X-Forwarded-Proto must be http or https');
-}
-
-export function invalidForwardedHost(): RequestRefused {
-  return new RequestRefused('INVALID_ARGUMENT', 'X-Forwarded-Host must be a host with an optional port');
-}
+export const NOT_HTTP = new RequestRefused('INVALID_ARGUMENT', 'the request is not valid HTTP/1.1');
+export const UNKNOWN_HTTP_METHOD = new RequestRefused(
+  'INVALID_ARGUMENT',
+  'the request has no HTTP method that this service knows',
+);
+export const INVALID_TARGET = new RequestRefused('INVALID_ARGUMENT', 'the request target is not a URL');
+export const INVALID_HOST = new RequestRefused(
+  'INVALID_ARGUMENT',
+  'the request must have one valid Host header',
+);
+export const REPEATED_AUTHORIZATION = new RequestRefused(
+  'INVALID_ARGUMENT',
+  'the request must have at most one Authorization header',
+);
+export const INVALID_FORWARDED_PROTO = new RequestRefused(
+  'INVALID_ARGUMENT',
+  'X-Forwarded-Proto must be http or https',
+);
+export const INVALID_FORWARDED_HOST = new RequestRefused(
+  'INVALID_ARGUMENT',
+  'X-Forwarded-Host must be a host with an optional port',
+);
 
 /** Path, query or body values break rules. The message names every problem. */
 export function invalidValues(
@@ -43,57 +39,35 @@ export function invalidValues(
   return new RequestRefused(code, problems.join('; '));
 }
 
-export function bodyNotObject(): RequestRefused {
-  return new RequestRefused('INVALID_ARGUMENT', 'the body must be a JSON object');
-}
-
-export function emptyBody(): RequestRefused {
-  return new RequestRefused('MALFORMED_JSON', 'the body is empty; it must be a JSON object');
-}
-
-export function bodyNotUtf8(): RequestRefused {
-  return new RequestRefused('MALFORMED_JSON', 'the body is not UTF-8');
-}
+export const BODY_NOT_OBJECT = new RequestRefused('INVALID_ARGUMENT', 'the body must be a JSON object');
+export const EMPTY_BODY = new RequestRefused('MALFORMED_JSON', 'the body is empty; it must be a JSON object');
+export const BODY_NOT_UTF_8 = new RequestRefused('MALFORMED_JSON', 'the body is not UTF-8');
 
 export function bodyNotJson({ line, column }: Place): RequestRefused {
   return new RequestRefused('MALFORMED_JSON', `the body is not JSON: see line ${line}, column ${column}`);
 }
 
-export function bodyTooDeep(): RequestRefused {
-  return new RequestRefused('MALFORMED_JSON', 'the body is nested too deeply');
-}
-
-export function truncatedBody(): RequestRefused {
-  return new RequestRefused('MALFORMED_JSON', 'the body ended too early');
-}
-
-export function bodyNotAsEncoded(): RequestRefused {
-  return new RequestRefused('MALFORMED_JSON', 'the body does not match its Content-Encoding');
-}
-
-export function invalidIdempotencyKey(): RequestRefused {
-  return new RequestRefused(
-    'INVALID_IDEMPOTENCY_KEY',
-    `Idempotency-Key must be 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters, bare or in double quotes`,
-  );
-}
+export const BODY_TOO_DEEP = new RequestRefused('MALFORMED_JSON', 'the body is nested too deeply');
+export const TRUNCATED_BODY = new RequestRefused('MALFORMED_JSON', 'the body ended too early');
+export const BODY_NOT_AS_ENCODED = new RequestRefused(
+  'MALFORMED_JSON',
+  'the body does not match its Content-Encoding',
+);
+export const INVALID_IDEMPOTENCY_KEY = new RequestRefused(
+  'INVALID_IDEMPOTENCY_KEY',
+  `Idempotency-Key must be 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters, bare or in double quotes`,
+);
 
 /** The beginning of every challenge: RFC 6750, section 3. */
 const REALM = 'Bearer realm="petstore"';
-
-export function noCredentials(): RequestRefused {
-  return new RequestRefused(
-    'UNAUTHENTICATED',
-    'an API key is required, as "Authorization: Bearer <API_KEY>"',
-    { 'WWW-Authenticate': REALM },
-  );
-}
-
-export function invalidKey(): RequestRefused {
-  return new RequestRefused('UNAUTHENTICATED', 'the API key is not valid', {
-    'WWW-Authenticate': `${REALM}, error="invalid_token"`,
-  });
-}
+export const NO_CREDENTIALS = new RequestRefused(
+  'UNAUTHENTICATED',
+  'an API key is required, as "Authorization: Bearer <API_KEY>"',
+  { 'WWW-Authenticate': REALM },
+);
+export const INVALID_KEY = new RequestRefused('UNAUTHENTICATED', 'the API key is not valid', {
+  'WWW-Authenticate': `${REALM}, error="invalid_token"`,
+});
 
 export function insufficientScope(scope: Scope): RequestRefused {
   return new RequestRefused('PERMISSION_DENIED', `the API key does not have the scope ${scope}`, {
@@ -117,42 +91,31 @@ export function methodNotAllowed(allow: string): RequestRefused {
   return new RequestRefused('METHOD_NOT_ALLOWED', `this path allows ${allow}`, { Allow: allow });
 }
 
-export function requestTimeout(): RequestRefused {
-  return new RequestRefused('REQUEST_TIMEOUT', 'the request did not end in time');
-}
-
-export function gone(): RequestRefused {
-  return new RequestRefused('GONE', `this operation was removed on ${SUNSET_DATE}; use GET /v1/pets`);
-}
-
-export function bodyTooLarge(): RequestRefused {
-  return new RequestRefused(
-    'PAYLOAD_TOO_LARGE',
-    `the body must be at most ${MAX_BODY_BYTES} bytes, also when inflated`,
-  );
-}
-
-export function chunkExtensionsTooLarge(): RequestRefused {
-  return new RequestRefused('PAYLOAD_TOO_LARGE', 'the chunk extensions are too large');
-}
-
-export function urlTooLong(): RequestRefused {
-  return new RequestRefused('URI_TOO_LONG', `the URL must be at most ${MAX_URL_BYTES} bytes`);
-}
-
-export function unsupportedMediaType(): RequestRefused {
-  return new RequestRefused(
-    'UNSUPPORTED_MEDIA_TYPE',
-    'Content-Type must be application/json, with no charset but utf-8',
-  );
-}
-
-export function unsupportedContentCoding(): RequestRefused {
-  return new RequestRefused(
-    'UNSUPPORTED_MEDIA_TYPE',
-    'Content-Encoding must be gzip, deflate, br or identity',
-  );
-}
+export const REQUEST_TIMEOUT = new RequestRefused('REQUEST_TIMEOUT', 'the request did not end in time');
+export const GONE = new RequestRefused(
+  'GONE',
+  `this operation was removed on ${SUNSET_DATE}; use GET /v1/pets`,
+);
+export const BODY_TOO_LARGE = new RequestRefused(
+  'PAYLOAD_TOO_LARGE',
+  `the body must be at most ${MAX_BODY_BYTES} bytes, also when inflated`,
+);
+export const CHUNK_EXTENSIONS_TOO_LARGE = new RequestRefused(
+  'PAYLOAD_TOO_LARGE',
+  'the chunk extensions are too large',
+);
+export const URL_TOO_LONG = new RequestRefused(
+  'URI_TOO_LONG',
+  `the URL must be at most ${MAX_URL_BYTES} bytes`,
+);
+export const UNSUPPORTED_MEDIA_TYPE = new RequestRefused(
+  'UNSUPPORTED_MEDIA_TYPE',
+  'Content-Type must be application/json, with no charset but utf-8',
+);
+export const UNSUPPORTED_CONTENT_CODING = new RequestRefused(
+  'UNSUPPORTED_MEDIA_TYPE',
+  'Content-Encoding must be gzip, deflate, br or identity',
+);
 
 export function rateLimited(
   { requests, seconds }: RateLimit,
@@ -165,13 +128,8 @@ export function rateLimited(
   );
 }
 
-export function headersTooLarge(): RequestRefused {
-  return new RequestRefused(
-    'HEADERS_TOO_LARGE',
-    `the request line and headers must be at most ${MAX_HEADERS_BYTES} bytes`,
-  );
-}
-
-export function shuttingDown(): RequestRefused {
-  return new RequestRefused('UNAVAILABLE', 'the service is shutting down', RETRY_AFTER);
-}
+export const HEADERS_TOO_LARGE = new RequestRefused(
+  'HEADERS_TOO_LARGE',
+  `the request line and headers must be at most ${MAX_HEADERS_BYTES} bytes`,
+);
+export const SHUTTING_DOWN = new RequestRefused('UNAVAILABLE', 'the service is shutting down', RETRY_AFTER);

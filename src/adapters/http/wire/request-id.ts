@@ -18,7 +18,7 @@ export function requestIdOf(request: IncomingMessage & { [ID]?: string }): strin
   if (known !== undefined) return known;
   const { headers } = request;
   const id = acceptedRequestId(headers['x-request-id']);
-  // Not stored for every request: that would cost a list 2 % more CPU, and 7 % with a WeakMap.
+  // Not stored for every request: that would slow down a list, and a WeakMap even more.
   if ((headers['content-length'] ?? headers['transfer-encoding']) !== undefined) request[ID] = id;
   return id;
 }

@@ -198,7 +198,7 @@ describe.skipIf(none)(`a MongoDB with several servers${none ? ' (left out: no mo
     const client = new MongoClient(url);
     onTestFinished(() => client.close());
     const admin = client.db('admin');
-    const goOn = await failPoint(admin, 'hangBeforeRSTLOnDrainComplete', 'alwaysOn');
+    const disable = await failPoint(admin, 'hangBeforeRSTLOnDrainComplete', 'alwaysOn');
     await admin.command({ replSetStepDown: 60, secondaryCatchUpPeriodSecs: 0, force: true });
     await admin.command({ replSetFreeze: 0 });
     const elected = { primary: host, me: host, isWritablePrimary: false };
@@ -208,7 +208,7 @@ describe.skipIf(none)(`a MongoDB with several servers${none ? ' (left out: no mo
     const meter = {
       insertsCommitted: () => {},
       connection(event: ConnectionEvent) {
-        if (event === 'returned' && ++answers === 3) void goOn();
+        if (event === 'returned' && ++answers === 3) void disable();
       },
     };
     const connected = await connect(url, {}, meter);

@@ -251,7 +251,7 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
     const { url, db, pets } = await freshDatabase(server);
     await pets.insertOne({ _id: 1n, ...pet });
     await pets.dropIndex(IDEM.index);
-    const goOn = await failPoint(db, INDEX_BUILD, 'alwaysOn');
+    const disable = await failPoint(db, INDEX_BUILD, 'alwaysOn');
     const migrating = migrate(url);
     const wait = { waitForFailPoint: INDEX_BUILD, timesEntered: 1, maxTimeMS: 10_000 };
     await db.client.db('admin').command(wait);
@@ -260,7 +260,7 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
       'the collection "pets" is still building the index "idem.k_1"',
     );
 
-    await goOn();
+    await disable();
     await migrating;
     const { close } = await openMongoStorage(url, { autoMigrate: false });
     await close();

@@ -1,8 +1,7 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
-import { MeasuredTokenVerifier } from '../../../src/adapters/metrics/measured-token-verifier.ts';
-import { VerificationMetrics } from '../../../src/adapters/metrics/verification-metrics.ts';
+import { measureTokens, VerificationMetrics } from '../../../src/adapters/metrics/verification-metrics.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { nonZero, seriesOf } from '../../support/metrics.ts';
 
@@ -12,7 +11,7 @@ describe('a measured verifier', () => {
     const metrics = new VerificationMetrics(registry);
     const away = new StorageUnavailable('away');
     const known = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: 'tom-0123456789abcdef' })]);
-    const verifier = new MeasuredTokenVerifier(
+    const verifier = measureTokens(
       { verify: (token) => (token === 'away' ? Promise.reject(away) : known.verify(token)) },
       metrics,
     );

@@ -9,16 +9,16 @@ const OPTIONS = ['from', 'to', 'label', 'scopes', 'expires', 'rate-limit', 'over
  *
  * @throws {UsageError}
  */
-export function refuseSwallowed(
+export function refuseNpmOptions(
   argv: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): void {
-  const swallowed = OPTIONS.find(
+  const taken = OPTIONS.find(
     (name) =>
       // npm completes --to to an option of its own, --token-description.
       Object.keys(env).some((key) => key.startsWith(`npm_config_${name.replaceAll('-', '_')}`)) &&
       !argv.some((word) => word === `--${name}` || word.startsWith(`--${name}=`)),
   );
-  if (swallowed === undefined) return;
-  throw new UsageError(`npm took --${swallowed} for an option of its own; run npx petstore instead`);
+  if (taken === undefined) return;
+  throw new UsageError(`npm took --${taken} for an option of its own; run npx petstore instead`);
 }
