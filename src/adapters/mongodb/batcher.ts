@@ -13,9 +13,9 @@ type Pace = {
 type Batch<Item, Reply> = { readonly items: Item[]; readonly reply: Promise<Reply> };
 
 /**
- * Sends calls together: a round trip costs the driver the same CPU time, however many calls share it. A call
- * goes at once if no other is under way. Calls that come during a round trip share the next one, see {@link Pace}: no
- * call waits long for a slow or broken connection.
+ * Sends calls together: a round trip costs the driver the same CPU time, however many calls share it. A call goes at
+ * once if no other is under way. Calls that come during a round trip share the next one, see {@link Pace}: no call waits
+ * long for a slow or broken connection.
  *
  * A call never shares a round trip that began before the call.
  */

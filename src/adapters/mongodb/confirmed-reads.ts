@@ -97,7 +97,7 @@ export class ConfirmedReads {
     const members = [...newDescription.servers.values()];
     const visible = members.filter(({ type }) => type !== 'Unknown' && type !== 'PossiblePrimary');
     const isReplicaSet = visible.some(({ setName }) => setName !== null);
-    // A standalone server or mongos counts as one. While no server is visible, the driver keeps commands for the next one.
+    // A standalone server counts as one. While no server is visible, the driver keeps commands for the next one.
     this.#hasPrimary = name !== undefined || (visible.length > 0 && !isReplicaSet);
     this.#isInMinority = isReplicaSet && (name === undefined || 2 * visible.length <= members.length);
   }

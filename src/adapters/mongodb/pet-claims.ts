@@ -44,9 +44,9 @@ type Claim = NewClaim &
  * after the greatest one that it knows. The primary key decides. What collides with another service is sent again after
  * the greatest id. Pets are never removed, and no insert leaves an id out: an old greatest id always collides.
  *
- * If the outcome of an insert is unknown, the same documents are sent again under the same ids. A
- * document gets another id only after a majority has rejected it, or one before it in the same insert. An insert that
- * arrives late can then store nothing.
+ * If the outcome of an insert is unknown, the same documents are sent again under the same ids. A document gets another
+ * id only after a majority has rejected it, or one before it in the same insert. An insert that arrives late can then
+ * store nothing.
  *
  * A term of the primary begins with a confirmed read of the greatest id. The driver must not repeat an insert by itself:
  * the new primary may have lost the ids before it. So the insert is sent as a command, which the driver never repeats.
