@@ -1,8 +1,8 @@
-/** When the next round trip begins: with the reply to the last one, but not later than this after its beginning. */
-const MAX_WAIT_MS = 5;
-
 type Pace = {
-  /** `Infinity` for one round trip at a time. Default: 5. */
+  /**
+   * The next round trip begins with the reply to the last one, but not later than this after its beginning. `Infinity`
+   * for one round trip at a time. Default: 5.
+   */
   readonly maxWaitMs?: number;
   /** Whether the next one also waits that long if the reply comes earlier. Default: no. */
   readonly alwaysWaits?: boolean;
@@ -29,7 +29,7 @@ export class Batcher<Item, Reply> {
   /** @param send makes one round trip. Its result is for all the items: the callers find their own part. */
   constructor(
     send: (items: readonly Item[]) => Promise<Reply>,
-    { maxWaitMs = MAX_WAIT_MS, alwaysWaits = false, maxCalls = 1_000 }: Pace = {},
+    { maxWaitMs = 5, alwaysWaits = false, maxCalls = 1_000 }: Pace = {},
   ) {
     this.#send = send;
     this.#pace = { maxWaitMs, alwaysWaits, maxCalls };

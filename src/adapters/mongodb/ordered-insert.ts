@@ -18,8 +18,9 @@ export type Failure = {
 /**
  * Inserts documents in order, up to the first one that is rejected.
  *
- * The driver sends the command to the primary that it knows when this is called, and never sends it again by itself. Its
- * own retry would carry an insert over an election unseen: the new primary may have lost the ids before it.
+ * The driver sends the command to the primary that it knows when this is called. It never sends it again by itself: it
+ * does not retry commands, and the client has `maxAdaptiveRetries: 0`. A retry would carry an insert over an election
+ * unseen: the new primary may have lost the ids before it.
  *
  * @throws {MongoWriteConcernError} unless a majority stands behind the reply
  */

@@ -219,7 +219,6 @@ it.each<readonly [string, readonly Server[], boolean]>([
   ['three of four', members('a 1', 'RSSecondary', 'RSSecondary', 'Unknown'), false],
   ['all but the primary', members('a 1', ...WHOLE).slice(1), true],
   ['no member', [{ address: 'a', type: 'Unknown', setName: null }], false],
-  ['a mongos', [{ address: 'a', type: 'Mongos', setName: null }], false],
 ])('confirms every read while it sees too few members: %s', async (_, servers, isConfirmed) => {
   driver.sees(members('a 1', ...WHOLE));
   await confirmed();
