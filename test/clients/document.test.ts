@@ -24,8 +24,9 @@ describe('the page about clients', () => {
     ]);
   });
 
-  it.each(included)('shows $path as it is tested', async ({ path, text }) => {
-    expect(text).toBe(await readFile(join(ROOT, path), 'utf8'));
+  it.each(included)('shows a piece of $path as it is tested', async ({ path, text }) => {
+    expect(text).not.toBe('');
+    expect(await readFile(join(ROOT, path), 'utf8')).toContain(text);
   });
 
   it.each(Object.entries(GENERATORS))('shows how %s is called', (_name, { generate = '' }) => {
