@@ -1,5 +1,5 @@
 import { SqliteApiKeyRepository } from '../../src/adapters/sqlite/api-key-repository.ts';
-import type { GuardedWrite } from '../../src/adapters/sqlite/file/file-guard.ts';
+import type { GuardedWrite } from '../../src/adapters/sqlite/file-guard.ts';
 import { FaultyDatabase } from './faulty-database.ts';
 import { KeyCallers } from './key-callers.ts';
 import type { Scenario } from './run-schedule.ts';

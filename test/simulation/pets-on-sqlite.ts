@@ -1,5 +1,5 @@
 import { StorageUnavailable } from '../../src/application/ports/storage-errors.ts';
-import type { GuardedWrite } from '../../src/adapters/sqlite/file/file-guard.ts';
+import type { GuardedWrite } from '../../src/adapters/sqlite/file-guard.ts';
 import { InsertQueue } from '../../src/adapters/sqlite/insert-queue.ts';
 import { SqlitePetRepository } from '../../src/adapters/sqlite/pet-repository.ts';
 import { ReadCache } from '../../src/adapters/sqlite/read-cache.ts';

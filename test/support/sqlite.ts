@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { connect, makeDurable } from '../../src/adapters/sqlite/connection.ts';
-import type { GuardedWrite } from '../../src/adapters/sqlite/file/file-guard.ts';
+import type { GuardedWrite } from '../../src/adapters/sqlite/file-guard.ts';
 import { openSqliteStorage, type SqliteStorage } from '../../src/adapters/sqlite/open.ts';
 import { createSchema } from '../../src/adapters/sqlite/schema.ts';
 import type { ArchivedPet } from '../../src/application/ports/pet-archive.ts';

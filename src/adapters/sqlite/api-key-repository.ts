@@ -6,7 +6,7 @@ import { type ApiKey, earlier, storedApiKey } from '../../domain/api-key.ts';
 import { blobToHash, hashToBlob } from './blobs.ts';
 import { apiKeyChecksum, isChecksum } from './checksum.ts';
 import { runAndTranslate } from './errors.ts';
-import type { GuardedWrite } from './file/file-guard.ts';
+import type { GuardedWrite } from './file-guard.ts';
 import { BUSY_TIMEOUT_MS, retryAndTranslate } from './retry-while-busy.ts';
 import { type ApiKeyRow, KEY_STATEMENTS, type Prepared, prepareAll } from './statements.ts';
 import { transaction } from './transaction.ts';

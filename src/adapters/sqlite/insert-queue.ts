@@ -7,7 +7,7 @@ import type { StorageMeter } from '../../application/ports/storage-meter.ts';
 import { MAX_PET_ID, type NewPet, storedPet } from '../../domain/pet.ts';
 import { hashToBlob, toPetValues } from './blobs.ts';
 import { isBusy, isConstraint, isUnbindable, translated } from './errors.ts';
-import type { GuardedWrite } from './file/file-guard.ts';
+import type { GuardedWrite } from './file-guard.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
 import { BUSY_PAUSE_MS, BUSY_TIMEOUT_MS } from './retry-while-busy.ts';
 import { type ArchivedPetRow, INSERT_STATEMENTS, type Prepared, prepareAll } from './statements.ts';

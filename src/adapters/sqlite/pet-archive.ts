@@ -4,7 +4,7 @@ import { samePet } from '../../application/moving/same-pet.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type { ArchivedPet, PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
 import { toPetValues } from './blobs.ts';
-import type { GuardedWrite } from './file/file-guard.ts';
+import type { GuardedWrite } from './file-guard.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
 import type { ReadCache } from './read-cache.ts';
 import { retryAndTranslate } from './retry-while-busy.ts';

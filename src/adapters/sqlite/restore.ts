@@ -11,7 +11,7 @@ import { writeWholeFile } from '../files/write-whole-file.ts';
 import { copySound, openSnapshot } from './backup.ts';
 import { fileOf } from './connection.ts';
 import { schemaProblems } from './damage.ts';
-import { takeServiceLock } from './file/service-lock.ts';
+import { takeServiceLock } from './service-lock.ts';
 import { openOrRelease } from './open.ts';
 
 /**

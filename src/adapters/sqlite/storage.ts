@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { PersistentStorage, StorageKind } from '../../application/ports/storage.ts';
-import { mountWarning } from './file/mounts.ts';
+import { mountWarning } from './mounts.ts';
 
 /** The path of the default database. Its directory is created on use. */
 export const DEFAULT_SQLITE_PATH = './data/petstore.db';

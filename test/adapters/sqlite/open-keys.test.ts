@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { SqliteApiKeyRepository } from '../../../src/adapters/sqlite/api-key-repository.ts';
 import { backUp } from '../../../src/adapters/sqlite/backup.ts';
 import { makeDurable } from '../../../src/adapters/sqlite/connection.ts';
-import { takeServiceLock } from '../../../src/adapters/sqlite/file/service-lock.ts';
+import { takeServiceLock } from '../../../src/adapters/sqlite/service-lock.ts';
 import { openSqliteKeys, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { createSchema } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';

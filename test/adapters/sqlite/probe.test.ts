@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { GuardedWrite } from '../../../src/adapters/sqlite/file/file-guard.ts';
+import type { GuardedWrite } from '../../../src/adapters/sqlite/file-guard.ts';
 import { sqliteProbe } from '../../../src/adapters/sqlite/probe.ts';
 import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';

@@ -1,9 +1,9 @@
 import { type BigIntStats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import type { StorageLog } from '../../../application/ports/storage-log.ts';
-import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
-import { fileOf } from '../connection.ts';
+import type { StorageLog } from '../../application/ports/storage-log.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import { fileOf } from './connection.ts';
 import { serviceLockPath } from './service-lock.ts';
 import { WalGrowth } from './wal-growth.ts';
 

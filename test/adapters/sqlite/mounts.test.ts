@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { expect, it } from 'vitest';
-import { mountOf } from '../../../../src/adapters/sqlite/file/mounts.ts';
-import { type Program, run, SERVICE, SERVICE_ENV } from '../../../support/process.ts';
-import { newFile } from '../../../support/sqlite.ts';
+import { mountOf } from '../../../src/adapters/sqlite/mounts.ts';
+import { type Program, run, SERVICE, SERVICE_ENV } from '../../support/process.ts';
+import { newFile } from '../../support/sqlite.ts';
 
 const MOUNTINFO = `540 430 0:55 / / rw,relatime master:151 - overlay overlay rw,lowerdir=/l/A:/l/B - x
 542 540 254:1 /v/_data /petstore/data rw,relatime shared:7 master:9 - ext4 /dev/vda1 rw

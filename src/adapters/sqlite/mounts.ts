@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
+import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 
 /** Only Linux has it. */
 const MOUNTINFO = '/proc/self/mountinfo';

@@ -4,13 +4,13 @@ import { copyFile, readdir, rename, rm, stat, symlink, truncate, utimes, writeFi
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { FileGuard } from '../../../../src/adapters/sqlite/file/file-guard.ts';
-import { openSqliteKeys, type SqliteStorage } from '../../../../src/adapters/sqlite/open.ts';
-import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
-import { newPet } from '../../../../src/domain/pet.ts';
-import { aKey } from '../../../support/api-keys.ts';
-import { anArchivedPet } from '../../../support/archived-pets.ts';
-import { fakeClock } from '../../../support/fake-clock.ts';
+import { FileGuard } from '../../../src/adapters/sqlite/file-guard.ts';
+import { openSqliteKeys, type SqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import { newPet } from '../../../src/domain/pet.ts';
+import { aKey } from '../../support/api-keys.ts';
+import { anArchivedPet } from '../../support/archived-pets.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
 import {
   closedAfterTest,
   count,
@@ -20,7 +20,7 @@ import {
   otherConnection,
   silentLog,
   writer,
-} from '../../../support/sqlite.ts';
+} from '../../support/sqlite.ts';
 
 const run = promisify(execFile);
 
