@@ -1,11 +1,12 @@
-import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 
-/** Only Linux has it. */
+/** Only Linux has it. https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html */
 const MOUNTINFO = '/proc/self/mountinfo';
 
-type Mount = { readonly point: string; readonly type: string };
+/** Of file systems that do not last: https://man7.org/linux/man-pages/man2/statfs.2.html */
+const TYPES: Readonly<Record<number, string>> = { 0x794c7630: 'overlay', 0x01021994: 'tmpfs' };
 
 /**
  * Refuses a file that is itself mounted, as by `docker run --volume FILE:FILE`. What SQLite writes beside it is then on
@@ -15,7 +16,7 @@ type Mount = { readonly point: string; readonly type: string };
  * @throws {StorageSetupError}
  */
 export function refuseMounted(file: string): void {
-  if (currentMountOf(file)?.point !== file) return;
+  if (!existsSync(MOUNTINFO) || !isMountPoint(file, readFileSync(MOUNTINFO, 'utf8'))) return;
   throw new StorageSetupError(
     `the SQLite file ${file} is mounted as a file, and what is beside it would be lost with the container; ` +
       `mount the directory, never the file: --volume DIRECTORY:${dirname(file)}`,
@@ -25,32 +26,20 @@ export function refuseMounted(file: string): void {
 /** One line if an existing file is in a container's own layer or in memory, otherwise `undefined`. */
 export function mountWarning(path: string): string | undefined {
   const file = realpathSync(path);
-  const { type = '' } = currentMountOf(file) ?? {};
-  if (!['overlay', 'tmpfs'].includes(type)) return undefined;
+  const type = TYPES[statfsSync(file).type];
+  if (type === undefined) return undefined;
   return (
     `the SQLite file ${file} is on ${type}: its pets end with the container or the system; ` +
     `mount a volume: --volume NAME:${dirname(file)}`
   );
 }
 
-function currentMountOf(file: string): Mount | undefined {
-  return existsSync(MOUNTINFO) ? mountOf(file, readFileSync(MOUNTINFO, 'utf8')) : undefined;
+/** @param mountinfo its fifth field is the mount point, with white space and backslashes in octal */
+export function isMountPoint(file: string, mountinfo: string): boolean {
+  const points = mountinfo.split('\n').map((line) => line.split(' ')[4] ?? '');
+  return points.some((point) => unescaped(point) === file);
 }
 
-/**
- * The mount that a path is on.
- *
- * @param mountinfo https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html
- */
-export function mountOf(path: string, mountinfo: string): Mount | undefined {
-  const lines = mountinfo.matchAll(/^(?:\S+ ){4}(\S+) .*? - (\S+) /gm);
-  const mounts = Array.from(lines, ([, point = '', type = '']): Mount => ({ point: unescaped(point), type }));
-  const above = mounts.filter(({ point }) => `${path}/`.startsWith(`${point.replace(/\/$/, '')}/`));
-  // Of two at the same point, the later one is seen.
-  return above.toSorted((a, b) => a.point.length - b.point.length).at(-1);
-}
-
-/** White space and backslashes are in octal. */
 function unescaped(point: string): string {
   return point.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(parseInt(digits, 8)));
 }
