@@ -10,8 +10,7 @@ import type {
 import type { StorageLog } from '../../application/ports/storage-log.ts';
 import type { StorageMeter } from '../../application/ports/storage-meter.ts';
 import { refuseNameBesideDatabase } from '../files/database-files.ts';
-import { resolveLinks } from '../files/resolve-links.ts';
-import { createFile } from '../files/sync.ts';
+import { createFile, resolveLinks } from '../files/durable-files.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
 import { connect, fileOf, makeDurable, refuseReadOnly, refuseTruncated } from './connection.ts';
 import { refuseDamaged } from './damage.ts';

@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
-import { FILE_MODE } from '../files/sync.ts';
+import { FILE_MODE } from '../files/durable-files.ts';
 import { isBusy, setupError } from './errors.ts';
 import { retryWhileBusy } from './retry-while-busy.ts';
 

@@ -59,7 +59,7 @@ function sqliteFile(path: string): PersistentStorage {
     async restore(backup, onProgress) {
       refuseMistyped(path);
       refuseMissing(backup);
-      const { restore } = await import('./restore.ts');
+      const { restore } = await import('./backup.ts');
       return restore(path, backup, onProgress);
     },
   };
