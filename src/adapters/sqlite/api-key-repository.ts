@@ -5,11 +5,11 @@ import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/
 import { type ApiKey, earlier, storedApiKey } from '../../domain/api-key.ts';
 import { blobToHash, hashToBlob } from './blobs.ts';
 import { apiKeyChecksum, isChecksum } from './checksum.ts';
+import { transaction } from './connection.ts';
 import { runAndTranslate } from './errors.ts';
 import type { GuardedWrite } from './file-guard.ts';
 import { BUSY_TIMEOUT_MS, retryAndTranslate } from './retry-while-busy.ts';
 import { type ApiKeyRow, KEY_STATEMENTS, type Prepared, prepareAll } from './statements.ts';
-import { transaction } from './transaction.ts';
 
 /**
  * API keys in a SQLite file. Reads run at once. A write waits while another connection holds the write lock: the

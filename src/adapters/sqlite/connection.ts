@@ -90,6 +90,19 @@ export function makeDurable(db: DatabaseSync): void {
   }
 }
 
+/** Commits all of the work durably, or none of it. */
+export function transaction<T>(db: DatabaseSync, work: () => T): T {
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    const result = work();
+    db.exec('COMMIT');
+    return result;
+  } finally {
+    // SQLite itself rolls back after some errors: https://www.sqlite.org/lang_transaction.html
+    if (db.isTransaction) db.exec('ROLLBACK');
+  }
+}
+
 /**
  * Call it before the first read. SQLite gives the files beside the database the same permissions. If they were created
  * read-only, they would still stop the service after the database itself has become writable.

@@ -3,7 +3,7 @@ import type { CheckableStorage } from '../../application/ports/storage.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
 import { connect, refuseTruncated } from './connection.ts';
-import { SqliteInspector } from './inspector.ts';
+import { SqliteInspector } from './damage.ts';
 import { openOrRelease, unguardedWrite } from './open.ts';
 import { ReadableSqlitePetArchive } from './pet-archive.ts';
 import { retryWhileBusy } from './retry-while-busy.ts';

@@ -4,6 +4,7 @@ import { samePet } from '../../application/moving/same-pet.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type { ArchivedPet, PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
 import { toPetValues } from './blobs.ts';
+import { transaction } from './connection.ts';
 import type { GuardedWrite } from './file-guard.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
 import type { ReadCache } from './read-cache.ts';
@@ -15,7 +16,6 @@ import {
   type Prepared,
   prepareAll,
 } from './statements.ts';
-import { transaction } from './transaction.ts';
 
 /** Reads the pets of a SQLite file, even while a service writes to it. */
 export class ReadableSqlitePetArchive implements ReadablePetArchive {

@@ -1,11 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageProbe, StorageState } from '../../application/ports/storage-probe.ts';
+import { transaction } from './connection.ts';
 import type { GuardedWrite } from './file-guard.ts';
 import { retryWhileBusy } from './retry-while-busy.ts';
 import { SCHEMA_VERSION, versionProblem } from './schema.ts';
 import { INSERT_STATEMENTS } from './statements.ts';
-import { transaction } from './transaction.ts';
 
 /** How long a probe waits for the write lock. A command holds it for a moment. */
 const PROBE_TIMEOUT_MS = 1_500;

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
-import { SqliteInspector } from '../../../src/adapters/sqlite/inspector.ts';
+import { SqliteInspector } from '../../../src/adapters/sqlite/damage.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
