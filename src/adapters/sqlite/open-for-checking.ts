@@ -3,7 +3,7 @@ import type { CheckableStorage } from '../../application/ports/storage.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
 import { connect, refuseTruncated } from './connection.ts';
-import { SqliteInspector } from './damage.ts';
+import { sqliteInspector } from './damage.ts';
 import { openOrRelease, unguardedWrite } from './open.ts';
 import { ReadableSqlitePetArchive } from './pet-archive.ts';
 import { retryWhileBusy } from './retry-while-busy.ts';
@@ -38,7 +38,7 @@ export async function openSqliteForChecking(path: string): Promise<CheckableStor
           return found;
         },
       },
-      inspector: new SqliteInspector(db),
+      inspector: sqliteInspector(db),
       close: async () => db[Symbol.dispose](),
     };
   });

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
-import { SqliteInspector } from '../../../src/adapters/sqlite/damage.ts';
+import { sqliteInspector } from '../../../src/adapters/sqlite/damage.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
@@ -20,7 +20,7 @@ async function inspectedAfter(sql: string) {
   await archive.write(archivedPets(3));
   await archive.reserve(70n);
   damage(file, sql);
-  return new SqliteInspector(otherConnection(file, { readOnly: true }));
+  return sqliteInspector(otherConnection(file, { readOnly: true }));
 }
 
 describe('the inspector of a SQLite file', () => {
@@ -78,7 +78,7 @@ describe('the inspector of a SQLite file', () => {
     behindIndexes(file, `${sql} WHERE id = 14`);
 
     const expected = problems.map((problem) => ({ about: 'file', problem }));
-    const inspector = new SqliteInspector(otherConnection(file, { readOnly: true }));
+    const inspector = sqliteInspector(otherConnection(file, { readOnly: true }));
     expect(await Array.fromAsync(inspector.findings())).toStrictEqual(expected);
   });
 
@@ -86,7 +86,7 @@ describe('the inspector of a SQLite file', () => {
     const db = otherConnection(await newFile());
     db.close();
 
-    const findings = Array.fromAsync(new SqliteInspector(db).findings());
+    const findings = Array.fromAsync(sqliteInspector(db).findings());
     await expect(findings).rejects.toThrow(StorageUnavailable);
   });
 });
