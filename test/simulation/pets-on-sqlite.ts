@@ -21,7 +21,7 @@ export const petsOnSqlite: Scenario = {
   begin(simulation, flaw) {
     const database = new FaultyDatabase(simulation, flaw);
     const { connection, real } = database;
-    const queue = new InsertQueue(connection, guard(simulation), { timeoutMs: LIMIT_MS });
+    const queue = new InsertQueue(connection, guard(simulation), undefined, LIMIT_MS);
     let isClosed = false;
     const byId = real.prepare('SELECT name FROM pets WHERE id = ?');
     const callers = new PetCallers(simulation, {

@@ -26,13 +26,10 @@ export function connect(
     readBigInts: true,
     timeout: 0,
   });
-  const file = fileOf(db);
-  const problem = setupProblem(file);
-  if (problem !== undefined) {
-    db.close();
-    throw new StorageSetupError(problem);
-  }
-  return db;
+  const problem = setupProblem(fileOf(db));
+  if (problem === undefined) return db;
+  db.close();
+  throw new StorageSetupError(problem);
 }
 
 /** https://www.sqlite.org/uri.html#uriimmutable */

@@ -65,9 +65,8 @@ export function setupError(file: string, error: unknown): unknown {
 }
 
 function setupProblem(error: unknown): string | undefined {
-  if (isSqliteError(error)) return SETUP_PROBLEMS[codeOf(error)] ?? `cannot be used: ${error.message}`;
-  if (isSystemError(error)) return `cannot be opened: ${error.message}`;
-  return undefined;
+  if (isSqliteError(error)) return SETUP_PROBLEMS[error.errcode & 0xff] ?? `cannot be used: ${error.message}`;
+  return isSystemError(error) ? `cannot be opened: ${error.message}` : undefined;
 }
 
 /** Another connection holds a lock on the file. */
@@ -107,11 +106,7 @@ function isSystemError(error: unknown): error is Error {
   return error instanceof Error && 'syscall' in error;
 }
 
-function resultCode(error: unknown): number | undefined {
-  return isSqliteError(error) ? codeOf(error) : undefined;
-}
-
 /** The primary result code is the low byte of an extended one. */
-function codeOf({ errcode }: SqliteError): number {
-  return errcode & 0xff;
+function resultCode(error: unknown): number | undefined {
+  return isSqliteError(error) ? error.errcode & 0xff : undefined;
 }

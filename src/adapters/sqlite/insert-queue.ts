@@ -28,12 +28,6 @@ type Waiting = {
 /** Settles the promise of one insert. Called after the commit of the whole batch. */
 type Settle = () => void;
 
-export type InsertQueueOptions = {
-  /** How long an insert waits for the write lock. {@link BUSY_TIMEOUT_MS} by default. */
-  readonly timeoutMs?: number | undefined;
-  readonly meter?: StorageMeter | undefined;
-};
-
 /**
  * Group commit: all inserts of two turns of the event loop share a transaction, and their promises resolve after its
  * commit. A commit waits for the disk, and a hundred rows hardly take longer than one.
@@ -41,8 +35,8 @@ export type InsertQueueOptions = {
 export class InsertQueue {
   readonly #db: DatabaseSync;
   readonly #guardedWrite: GuardedWrite;
-  readonly #timeoutMs: number;
   readonly #meter: StorageMeter | undefined;
+  readonly #timeoutMs: number;
   readonly #statements: Prepared<typeof INSERT_STATEMENTS>;
   readonly #toArchivedPet: PetReader['toArchivedPet'];
   #waiting: Waiting[] = [];
@@ -51,15 +45,20 @@ export class InsertQueue {
   /** The last id that was assigned, during a transaction. */
   #lastId = 0n;
 
+  /**
+   * @param meter absent when nothing is measured
+   * @param timeoutMs how long an insert waits for the write lock, {@link BUSY_TIMEOUT_MS} by default
+   */
   constructor(
     db: DatabaseSync,
     guardedWrite: GuardedWrite,
-    { timeoutMs = BUSY_TIMEOUT_MS, meter }: InsertQueueOptions = {},
+    meter?: StorageMeter,
+    timeoutMs = BUSY_TIMEOUT_MS,
   ) {
     this.#db = db;
     this.#guardedWrite = guardedWrite;
-    this.#timeoutMs = timeoutMs;
     this.#meter = meter;
+    this.#timeoutMs = timeoutMs;
     this.#statements = prepareAll(db, INSERT_STATEMENTS, { returnArrays: true });
     this.#toArchivedPet = petReader(db).toArchivedPet;
   }

@@ -5,7 +5,7 @@ import { SqliteApiKeyRepository } from './api-key-repository.ts';
 import { connect, refuseTruncated } from './connection.ts';
 import { sqliteInspector } from './damage.ts';
 import { openOrRelease, unguardedWrite } from './open.ts';
-import { ReadableSqlitePetArchive } from './pet-archive.ts';
+import { SqlitePetArchive } from './pet-archive.ts';
 import { retryWhileBusy } from './retry-while-busy.ts';
 import { refuseOtherVersion } from './schema.ts';
 
@@ -25,7 +25,7 @@ export async function openSqliteForChecking(path: string): Promise<CheckableStor
     await retryWhileBusy(() => refuseOtherVersion(db));
     const keys = new SqliteApiKeyRepository(db, unguardedWrite);
     return {
-      archive: new ReadableSqlitePetArchive(db),
+      archive: new SqlitePetArchive(db, unguardedWrite),
       keys: {
         async list() {
           const found = await keys.list();

@@ -19,7 +19,7 @@ import { FileGuard, type GuardedWrite } from './file-guard.ts';
 import { refuseMounted } from './mounts.ts';
 import { takeServiceLock } from './service-lock.ts';
 import { InsertQueue } from './insert-queue.ts';
-import { ReadableSqlitePetArchive, SqlitePetArchive } from './pet-archive.ts';
+import { SqlitePetArchive } from './pet-archive.ts';
 import { SqlitePetRepository } from './pet-repository.ts';
 import { sqliteProbe } from './probe.ts';
 import { ReadCache } from './read-cache.ts';
@@ -50,7 +50,7 @@ export async function openSqliteStorage(
     const lock = await lockAndCreate(db, opened);
     const guard = new FileGuard(db, log, { ino, holdsLock: true });
     const { guardedWrite } = guard;
-    const inserts = new InsertQueue(db, guardedWrite, { meter });
+    const inserts = new InsertQueue(db, guardedWrite, meter);
     const cache = new ReadCache(db);
     return {
       pets: new SqlitePetRepository(db, inserts, cache),
@@ -107,7 +107,7 @@ export async function openSqliteForReading(path: string): Promise<ReadableStorag
     await retryWhileBusy(() => refuseOtherVersion(db));
     await retryWhileBusy(() => refuseDamaged(db));
     return {
-      archive: new ReadableSqlitePetArchive(db),
+      archive: new SqlitePetArchive(db, unguardedWrite),
       keys: new SqliteApiKeyRepository(db, unguardedWrite),
       close: async () => db[Symbol.dispose](),
     };
