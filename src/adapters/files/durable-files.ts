@@ -1,7 +1,8 @@
-import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { chmod, mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname } from 'node:path';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
+import { resolveLinks } from './database-files.ts';
 
 /** Only the user of the service may read keys and pets. */
 export const FILE_MODE = 0o600;
@@ -47,21 +48,6 @@ export async function createFile(file: string): Promise<void> {
   // Never opens an existing file: see `sync`.
   if (!existsSync(file)) await writeFile(file, '', { flag: 'a', mode: FILE_MODE });
   await sync(dirname(file));
-}
-
-/**
- * The absolute path without symbolic links. The file and its directory may be missing.
- *
- * @throws the error of `node:fs`
- */
-export function resolveLinks(path: string): string {
-  // Unlike existsSync, it throws at a link that leads to itself.
-  if (statSync(path, { throwIfNoEntry: false }) !== undefined) return realpathSync(path);
-  const directory = dirname(resolve(path));
-  if (statSync(directory, { throwIfNoEntry: false }) === undefined) return resolve(path);
-  const real = join(realpathSync(directory), basename(path));
-  const isLink = lstatSync(real, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-  return isLink ? resolveLinks(resolve(dirname(real), readlinkSync(real))) : real;
 }
 
 /** The file itself and what SQLite can leave beside it. */

@@ -9,8 +9,8 @@ import type {
 } from '../../application/ports/storage.ts';
 import type { StorageLog } from '../../application/ports/storage-log.ts';
 import type { StorageMeter } from '../../application/ports/storage-meter.ts';
-import { refuseNameBesideDatabase } from '../files/database-files.ts';
-import { createFile, resolveLinks } from '../files/durable-files.ts';
+import { refuseNameBesideDatabase, resolveLinks } from '../files/database-files.ts';
+import { createFile } from '../files/durable-files.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
 import { connect, fileOf, makeDurable, refuseReadOnly, refuseTruncated } from './connection.ts';
 import { refuseDamaged } from './damage.ts';
