@@ -81,12 +81,12 @@ export function isDamage(error: unknown): boolean {
 }
 
 /** A row breaks a rule of the schema. SQLite has undone the statement, and the transaction is still open. */
-export function isConstraint(error: unknown): boolean {
+export function isConstraint(error: unknown): error is Error {
   return resultCode(error) === CONSTRAINT;
 }
 
 /** `node:sqlite` refused the value before SQLite saw it. */
-export function isUnbindable(error: unknown): boolean {
+export function isUnbindable(error: unknown): error is TypeError {
   return error instanceof TypeError;
 }
 

@@ -25,9 +25,6 @@ type Waiting = {
   readonly reject: (error: unknown) => void;
 };
 
-/** Settles the promise of one insert. Called after the commit of the whole batch. */
-type Settle = () => void;
-
 /**
  * Group commit: all inserts of two turns of the event loop share a transaction, and their promises resolve after its
  * commit. A commit waits for the disk, and a hundred rows hardly take longer than one.
@@ -106,12 +103,15 @@ export class InsertQueue {
         const outcomes = this.#guardedWrite(() =>
           transaction(this.#db, () => {
             [this.#lastId] = this.#statements.lastId.get() as unknown as readonly [bigint];
-            return batch.map((waiting) => this.#storeOne(waiting));
+            return batch.map((waiting) => [waiting, this.#storeOne(waiting)] as const);
           }),
         );
         this.#waiting = [];
         this.#meter?.insertsCommitted(batch.length);
-        for (const settle of outcomes) settle();
+        for (const [{ resolve, reject }, outcome] of outcomes) {
+          if (outcome instanceof Error) reject(outcome);
+          else resolve(outcome);
+        }
       } catch (error) {
         const nowMs = performance.now();
         const mayWait = ({ untilMs }: Waiting) => isBusy(error) && nowMs < untilMs;
@@ -123,22 +123,20 @@ export class InsertQueue {
     this.#running = undefined;
   }
 
-  /** Throws only what fails the whole batch. */
-  #storeOne(waiting: Waiting): Settle {
-    const { pet, idempotency, resolve, reject } = waiting;
+  /** Returns why a single insert is refused, and throws only what fails the whole batch. */
+  #storeOne({ pet, idempotency }: Waiting): Inserted | Error {
     try {
       const stored = storedPet(this.#lastId + 1n, pet);
       this.#statements.insert.run(...toPetValues(stored, idempotency));
       this.#lastId = stored.id;
-      return () => resolve({ pet: stored, replayed: false });
+      return { pet: stored, replayed: false };
     } catch (error) {
-      if (isUnbindable(error)) return () => reject(error);
+      if (isUnbindable(error)) return error;
       if (!isConstraint(error)) throw error;
       // SQLite reports exhausted ids before a taken idempotency key, so look for the key in either case.
       const stored = idempotency && this.#rowOf(idempotency);
-      if (stored !== undefined) return this.#replay(stored, waiting);
-      const refusal = this.#lastId >= MAX_PET_ID ? new PetIdsExhausted() : error;
-      return () => reject(refusal);
+      if (stored !== undefined) return this.#replay(stored, idempotency);
+      return this.#lastId >= MAX_PET_ID ? new PetIdsExhausted() : error;
     }
   }
 
@@ -147,16 +145,14 @@ export class InsertQueue {
     return row as unknown as ArchivedPetRow | undefined;
   }
 
-  #replay(stored: ArchivedPetRow, { idempotency, resolve, reject }: Waiting): Settle {
+  #replay(stored: ArchivedPetRow, idempotency: Idempotency | undefined): Inserted | Error {
     try {
       const pet = this.#toArchivedPet(stored);
-      if (pet.idempotency?.fingerprint !== idempotency?.fingerprint) {
-        return () => reject(new IdempotencyKeyReused());
-      }
-      return () => resolve({ pet: storedPet(pet.id, pet), replayed: true });
+      if (pet.idempotency?.fingerprint !== idempotency?.fingerprint) return new IdempotencyKeyReused();
+      return { pet: storedPet(pet.id, pet), replayed: true };
     } catch (error) {
-      if (!(error instanceof DamagedPet)) throw error;
-      return () => reject(error);
+      if (error instanceof DamagedPet) return error;
+      throw error;
     }
   }
 }
