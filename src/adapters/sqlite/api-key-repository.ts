@@ -6,9 +6,8 @@ import { type ApiKey, earlier, storedApiKey } from '../../domain/api-key.ts';
 import { blobToHash, hashToBlob } from './blobs.ts';
 import { apiKeyChecksum, isChecksum } from './checksum.ts';
 import { transaction } from './connection.ts';
-import { runAndTranslate } from './errors.ts';
+import { BUSY_TIMEOUT_MS, retryAndTranslate, runAndTranslate } from './errors.ts';
 import type { GuardedWrite } from './file-guard.ts';
-import { BUSY_TIMEOUT_MS, retryAndTranslate } from './retry-while-busy.ts';
 import { type ApiKeyRow, KEY_STATEMENTS, type Prepared, prepareAll } from './statements.ts';
 
 /**

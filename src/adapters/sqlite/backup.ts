@@ -9,9 +9,8 @@ import { fileFormatOf, refuseDatabaseFile, resolveLinks } from '../files/databas
 import { createDirectory, sync, writeWholeFile } from '../files/durable-files.ts';
 import { connect, fileOf, refuseTruncated } from './connection.ts';
 import { isSound, schemaProblems } from './damage.ts';
-import { isDamage } from './errors.ts';
+import { isDamage, retryWhileBusy } from './errors.ts';
 import { openOrRelease } from './open.ts';
-import { retryWhileBusy } from './retry-while-busy.ts';
 import { refuseOtherVersion } from './schema.ts';
 import { takeServiceLock } from './service-lock.ts';
 import { ARCHIVE_WRITES, INSERT_STATEMENTS } from './statements.ts';

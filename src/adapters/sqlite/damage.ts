@@ -5,8 +5,8 @@ import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { StorageInspector } from '../../application/ports/storage-inspector.ts';
 import { MAX_PET_ID } from '../../domain/pet.ts';
 import { fileOf } from './connection.ts';
+import { retryAndTranslate } from './errors.ts';
 import { petReader } from './pet-reader.ts';
-import { retryAndTranslate } from './retry-while-busy.ts';
 import { createSchema } from './schema.ts';
 import { ARCHIVE_QUERIES, type ArchivedPetRow, INSPECTOR_QUERIES } from './statements.ts';
 

@@ -7,10 +7,9 @@ import type { StorageMeter } from '../../application/ports/storage-meter.ts';
 import { MAX_PET_ID, type NewPet, storedPet } from '../../domain/pet.ts';
 import { hashToBlob, toPetValues } from './blobs.ts';
 import { transaction } from './connection.ts';
-import { isBusy, isConstraint, isUnbindable, translated } from './errors.ts';
+import { BUSY_PAUSE_MS, BUSY_TIMEOUT_MS, isBusy, isConstraint, isUnbindable, translated } from './errors.ts';
 import type { GuardedWrite } from './file-guard.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
-import { BUSY_PAUSE_MS, BUSY_TIMEOUT_MS } from './retry-while-busy.ts';
 import { type ArchivedPetRow, INSERT_STATEMENTS, type Prepared, prepareAll } from './statements.ts';
 
 /** How many inserts may wait. They pile up only while another connection holds the write lock. */

@@ -4,9 +4,9 @@ import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
 import { connect, refuseTruncated } from './connection.ts';
 import { sqliteInspector } from './damage.ts';
+import { retryWhileBusy } from './errors.ts';
 import { openOrRelease, unguardedWrite } from './open.ts';
 import { SqlitePetArchive } from './pet-archive.ts';
-import { retryWhileBusy } from './retry-while-busy.ts';
 import { refuseOtherVersion } from './schema.ts';
 
 /**

@@ -14,7 +14,7 @@ import { createFile } from '../files/durable-files.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
 import { connect, fileOf, makeDurable, refuseReadOnly, refuseTruncated } from './connection.ts';
 import { refuseDamaged } from './damage.ts';
-import { setupError } from './errors.ts';
+import { retryWhileBusy, setupError } from './errors.ts';
 import { FileGuard, type GuardedWrite } from './file-guard.ts';
 import { refuseMounted } from './mounts.ts';
 import { takeServiceLock } from './service-lock.ts';
@@ -23,7 +23,6 @@ import { SqlitePetArchive } from './pet-archive.ts';
 import { SqlitePetRepository } from './pet-repository.ts';
 import { sqliteProbe } from './probe.ts';
 import { ReadCache } from './read-cache.ts';
-import { retryWhileBusy } from './retry-while-busy.ts';
 import { createSchema, readVersion, refuseOtherVersion } from './schema.ts';
 
 /** What a service works with, and what a command that writes pets works with. */

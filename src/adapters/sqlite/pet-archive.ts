@@ -5,10 +5,10 @@ import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type { ArchivedPet, PetArchive } from '../../application/ports/pet-archive.ts';
 import { toPetValues } from './blobs.ts';
 import { transaction } from './connection.ts';
+import { retryAndTranslate } from './errors.ts';
 import type { GuardedWrite } from './file-guard.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
 import type { ReadCache } from './read-cache.ts';
-import { retryAndTranslate } from './retry-while-busy.ts';
 import {
   ARCHIVE_QUERIES,
   ARCHIVE_WRITES,

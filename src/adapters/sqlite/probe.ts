@@ -2,8 +2,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageProbe, StorageState } from '../../application/ports/storage-probe.ts';
 import { transaction } from './connection.ts';
+import { retryWhileBusy } from './errors.ts';
 import type { GuardedWrite } from './file-guard.ts';
-import { retryWhileBusy } from './retry-while-busy.ts';
 import { SCHEMA_VERSION, versionProblem } from './schema.ts';
 import { INSERT_STATEMENTS } from './statements.ts';
 
