@@ -30,8 +30,6 @@ const PAGES_PER_STEP = 1024;
  * @param path of the database
  * @param target a path that does not exist
  * @param onProgress may throw to stop the backup
- * @throws {StorageSetupError} when the database is missing, damaged or of another application or build, or when the target cannot
- *   be written
  */
 export async function backUp(path: string, target: string, onProgress: OnProgress): Promise<void> {
   const copy = resolve(target);
@@ -58,8 +56,6 @@ export async function backUp(path: string, target: string, onProgress: OnProgres
  * anything is removed. The old WAL goes last: a start would take a missing file without a WAL for a new database.
  *
  * @returns the new name of the old database; `undefined` when there was none
- * @throws {StorageSetupError} when the backup is damaged, of another build or not self-contained, when a service uses
- *   the database, or when it cannot be written
  */
 export async function restore(to: string, from: string, onProgress: OnProgress): Promise<string | undefined> {
   return openOrRelease(to, async () => {
@@ -153,16 +149,16 @@ function completeCopy(file: string): void {
 }
 
 /** @throws {StorageSetupError} */
-function refuseOtherThanBackup(backup: string, file: string): void {
-  const [old, other] = [statSync(file, { throwIfNoEntry: false }), statSync(backup)];
+function refuseOtherThanBackup(from: string, file: string): void {
+  const [old, other] = [statSync(file, { throwIfNoEntry: false }), statSync(from)];
   if (old?.ino === other.ino && old.dev === other.dev) {
-    throw new StorageSetupError(`${backup} is the database itself; choose a backup`);
+    throw new StorageSetupError(`${from} is the database itself; choose a backup`);
   }
-  const isAlone = !['-wal', '-journal'].some((suffix) => existsSync(backup + suffix));
+  const isAlone = !['-wal', '-journal'].some((suffix) => existsSync(from + suffix));
   // What is no database is refused when it is opened.
-  if (isAlone && fileFormatOf(backup) !== 2) return;
+  if (isAlone && fileFormatOf(from) !== 2) return;
   throw new StorageSetupError(
-    `${backup} is not a backup; make one of it with petstore backup --from sqlite:${backup} NEW, and restore NEW`,
+    `${from} is not a backup; make one of it with petstore backup --from sqlite:${from} NEW, and restore NEW`,
   );
 }
 
