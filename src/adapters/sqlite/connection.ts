@@ -21,40 +21,32 @@ export function connect(
   if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) {
     throw new StorageSetupError(`the SQLite file ${path} cannot be opened; check that it is a file`);
   }
-  const db = new DatabaseSync(immutable ? immutableUrl(path) : path, {
-    readOnly,
-    readBigInts: true,
-    timeout: 0,
-  });
+  const url = pathToFileURL(path);
+  // https://www.sqlite.org/uri.html#uriimmutable
+  if (immutable) url.searchParams.set('immutable', '1');
+  const db = new DatabaseSync(url, { readOnly, readBigInts: true, timeout: 0 });
   const problem = setupProblem(fileOf(db));
   if (problem === undefined) return db;
   db.close();
   throw new StorageSetupError(problem);
 }
 
-/** https://www.sqlite.org/uri.html#uriimmutable */
-function immutableUrl(path: string): URL {
-  const url = pathToFileURL(path);
-  url.searchParams.set('immutable', '1');
-  return url;
-}
-
 function setupProblem(file: string): string | undefined {
   // The name of a WAL derives from the name of its file, so each hard link would get its own WAL:
   // https://www.sqlite.org/howtocorrupt.html#_multiple_links_to_the_same_file
-  const { nlink } = statSync(file);
+  const { nlink, size } = statSync(file);
   if (nlink !== 1) {
     return `the SQLite file ${file} has ${nlink} hard links; repeat a killed petstore restore, or remove all but one`;
   }
+  if (sizeBytesOf(`${file}-wal`) === 0) return undefined;
   // SQLite treats a file of at most one byte as new and deletes its WAL, which may hold every pet.
-  if (sizeBytesOf(file) <= 1 && sizeBytesOf(`${file}-wal`) > 0) {
+  if (size <= 1) {
     return `the SQLite file ${file} is empty, but its write-ahead log ${file}-wal is not; restore the file`;
   }
   // The first write of a service makes the file a database in WAL mode. Somebody has since put another in its place.
-  if (sizeBytesOf(`${file}-wal`) > 0 && fileFormatOf(file) === 1) {
-    return `the SQLite file ${file} does not match its write-ahead log ${file}-wal; run petstore restore`;
-  }
-  return undefined;
+  return fileFormatOf(file) === 1
+    ? `the SQLite file ${file} does not match its write-ahead log ${file}-wal; run petstore restore`
+    : undefined;
 }
 
 /**
