@@ -37,7 +37,7 @@ function sqliteFile(path: string): PersistentStorage {
     },
     async openForChecking() {
       refuseMissing(path);
-      const { openSqliteForChecking } = await import('./open-for-checking.ts');
+      const { openSqliteForChecking } = await import('./open.ts');
       return openSqliteForChecking(path);
     },
     async openForWriting() {
