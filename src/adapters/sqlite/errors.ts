@@ -124,11 +124,6 @@ export function isConstraint(error: unknown): error is Error {
   return resultCode(error) === CONSTRAINT;
 }
 
-/** `node:sqlite` refused the value before SQLite saw it. */
-export function isUnbindable(error: unknown): error is TypeError {
-  return error instanceof TypeError;
-}
-
 /** Errors that `node:sqlite` makes itself have no result code: they mean a bug. */
 function isSqliteError(error: unknown): error is SqliteError {
   return error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR' && 'errcode' in error;

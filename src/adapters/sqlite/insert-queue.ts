@@ -7,7 +7,7 @@ import type { StorageMeter } from '../../application/ports/storage-meter.ts';
 import { MAX_PET_ID, type NewPet, storedPet } from '../../domain/pet.ts';
 import { hashToBlob, toPetValues } from './blobs.ts';
 import { transaction } from './connection.ts';
-import { BUSY_PAUSE_MS, BUSY_TIMEOUT_MS, isBusy, isConstraint, isUnbindable, translated } from './errors.ts';
+import { BUSY_PAUSE_MS, BUSY_TIMEOUT_MS, isBusy, isConstraint, translated } from './errors.ts';
 import type { GuardedWrite } from './file-guard.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
 import { type ArchivedPetRow, INSERT_STATEMENTS, type Prepared, prepareAll } from './statements.ts';
@@ -130,23 +130,19 @@ export class InsertQueue {
       this.#lastId = stored.id;
       return { pet: stored, replayed: false };
     } catch (error) {
-      if (isUnbindable(error)) return error;
+      // `node:sqlite` has refused a value before SQLite saw it.
+      if (error instanceof TypeError) return error;
       if (!isConstraint(error)) throw error;
       // SQLite reports exhausted ids before a taken idempotency key, so look for the key in either case.
-      const stored = idempotency && this.#rowOf(idempotency);
-      if (stored !== undefined) return this.#replay(stored, idempotency);
+      const row = idempotency && this.#statements.byIdempotencyKey.get(hashToBlob(idempotency.key));
+      if (row !== undefined) return this.#replay(row as unknown as ArchivedPetRow, idempotency);
       return this.#lastId >= MAX_PET_ID ? new PetIdsExhausted() : error;
     }
   }
 
-  #rowOf({ key }: Idempotency): ArchivedPetRow | undefined {
-    const row = this.#statements.byIdempotencyKey.get(hashToBlob(key));
-    return row as unknown as ArchivedPetRow | undefined;
-  }
-
-  #replay(stored: ArchivedPetRow, idempotency: Idempotency | undefined): Inserted | Error {
+  #replay(row: ArchivedPetRow, idempotency: Idempotency | undefined): Inserted | Error {
     try {
-      const pet = this.#toArchivedPet(stored);
+      const pet = this.#toArchivedPet(row);
       if (pet.idempotency?.fingerprint !== idempotency?.fingerprint) return new IdempotencyKeyReused();
       return { pet: storedPet(pet.id, pet), replayed: true };
     } catch (error) {
