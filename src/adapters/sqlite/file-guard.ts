@@ -3,15 +3,16 @@ import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { StorageLog } from '../../application/ports/storage-log.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import { fileOf } from './connection.ts';
+import { fileOf, transaction } from './connection.ts';
 import { serviceLockPath } from './service-lock.ts';
 import { WalGrowth } from './wal-growth.ts';
 
 /**
- * Runs a write, and returns only if the next start will find what it wrote.
+ * Runs a write in one transaction, and returns only if the next start will find what it has committed.
  *
  * @throws {StorageUnavailable} when a file is missing
- * @throws what the write throws
+ * @throws what the write throws, after which nothing is committed
+ * @throws the error of SQLite
  */
 export type GuardedWrite = <T>(write: () => T) => T;
 
@@ -98,7 +99,7 @@ export class FileGuard {
       this.#walGrowth.note(statSync(this.#wal.path).size);
       this.#checkedAtMs = performance.now();
     }
-    const result = write();
+    const result = transaction(this.#db, write);
     if (this.#mayDirectoryHaveChanged()) this.#checkFiles();
     return result;
   };

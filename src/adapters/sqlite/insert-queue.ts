@@ -6,7 +6,6 @@ import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../application/ports/storage-meter.ts';
 import { MAX_PET_ID, type NewPet, storedPet } from '../../domain/pet.ts';
 import { hashToBlob, toPetValues } from './blobs.ts';
-import { transaction } from './connection.ts';
 import { BUSY_PAUSE_MS, BUSY_TIMEOUT_MS, isBusy, isConstraint, translated } from './errors.ts';
 import type { GuardedWrite } from './file-guard.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
@@ -29,7 +28,6 @@ type Waiting = {
  * commit. A commit waits for the disk, and a hundred rows hardly take longer than one.
  */
 export class InsertQueue {
-  readonly #db: DatabaseSync;
   readonly #guardedWrite: GuardedWrite;
   readonly #meter: StorageMeter | undefined;
   readonly #timeoutMs: number;
@@ -51,7 +49,6 @@ export class InsertQueue {
     meter?: StorageMeter,
     timeoutMs = BUSY_TIMEOUT_MS,
   ) {
-    this.#db = db;
     this.#guardedWrite = guardedWrite;
     this.#meter = meter;
     this.#timeoutMs = timeoutMs;
@@ -99,12 +96,10 @@ export class InsertQueue {
       await turn();
       const batch = this.#waiting;
       try {
-        const outcomes = this.#guardedWrite(() =>
-          transaction(this.#db, () => {
-            [this.#lastId] = this.#statements.lastId.get() as unknown as readonly [bigint];
-            return batch.map((waiting) => [waiting, this.#storeOne(waiting)] as const);
-          }),
-        );
+        const outcomes = this.#guardedWrite(() => {
+          [this.#lastId] = this.#statements.lastId.get() as unknown as readonly [bigint];
+          return batch.map((waiting) => [waiting, this.#storeOne(waiting)] as const);
+        });
         this.#waiting = [];
         this.#meter?.insertsCommitted(batch.length);
         for (const [{ resolve, reject }, outcome] of outcomes) {

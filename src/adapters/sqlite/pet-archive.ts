@@ -4,7 +4,6 @@ import { samePet } from '../../application/moving/same-pet.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type { ArchivedPet, PetArchive } from '../../application/ports/pet-archive.ts';
 import { toPetValues } from './blobs.ts';
-import { transaction } from './connection.ts';
 import { retryAndTranslate } from './errors.ts';
 import type { GuardedWrite } from './file-guard.ts';
 import { type PetReader, petReader } from './pet-reader.ts';
@@ -22,7 +21,6 @@ import {
  * it is read-only, and SQLite refuses every write.
  */
 export class SqlitePetArchive implements PetArchive {
-  readonly #db: DatabaseSync;
   readonly #guardedWrite: GuardedWrite;
   readonly #cache: ReadCache | undefined;
   readonly #queries: Prepared<typeof ARCHIVE_QUERIES>;
@@ -31,7 +29,6 @@ export class SqlitePetArchive implements PetArchive {
 
   /** @param cache is emptied by every write, because the ids of an archive come in any order */
   constructor(db: DatabaseSync, guardedWrite: GuardedWrite, cache?: ReadCache) {
-    this.#db = db;
     this.#guardedWrite = guardedWrite;
     this.#cache = cache;
     this.#queries = prepareAll(db, ARCHIVE_QUERIES, { returnArrays: true });
@@ -78,7 +75,7 @@ export class SqlitePetArchive implements PetArchive {
   }
 
   async #commit(work: () => void): Promise<void> {
-    await retryAndTranslate(() => this.#guardedWrite(() => transaction(this.#db, work)));
+    await retryAndTranslate(() => this.#guardedWrite(work));
   }
 
   #writeOne(pet: ArchivedPet): void {

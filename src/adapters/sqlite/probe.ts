@@ -1,7 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageProbe, StorageState } from '../../application/ports/storage-probe.ts';
-import { transaction } from './connection.ts';
 import { retryWhileBusy } from './errors.ts';
 import type { GuardedWrite } from './file-guard.ts';
 import { SCHEMA_VERSION, versionProblem } from './schema.ts';
@@ -28,10 +27,7 @@ export function sqliteProbe(db: DatabaseSync, guardedWrite: GuardedWrite): Stora
   return {
     check: async () => {
       try {
-        return await retryWhileBusy(
-          () => guardedWrite(() => transaction(db, readAndWrite)),
-          PROBE_TIMEOUT_MS,
-        );
+        return await retryWhileBusy(() => guardedWrite(readAndWrite), PROBE_TIMEOUT_MS);
       } catch (cause) {
         if (cause instanceof StorageUnavailable) throw cause;
         throw new StorageUnavailable('the SQLite file cannot be read and written', { cause });

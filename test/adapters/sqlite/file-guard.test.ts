@@ -163,15 +163,16 @@ describe('a removed WAL that cannot be saved', () => {
     count(db);
     const guard = new FileGuard(
       db,
-      { warn: (message) => void warnings.push(message) },
+      {
+        warn(message) {
+          warnings.push(message);
+          db[Symbol.dispose]();
+        },
+      },
       { ino: inodeOf(), holdsLock: false },
     );
 
-    const write = () => {
-      rmSync(`${file}-wal`);
-      db.close();
-    };
-    expect(() => guard.guardedWrite(write)).toThrow(StorageUnavailable);
+    expect(() => guard.guardedWrite(() => rmSync(`${file}-wal`))).toThrow(StorageUnavailable);
 
     expect(warnings[1]).toMatch(/-wal could not be \(Error: database is not open\) saved in /);
   });

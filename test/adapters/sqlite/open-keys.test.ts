@@ -192,7 +192,7 @@ describe('a file that another program has locked', () => {
 
   it.each(writes)('fails a write after its deadline, and changes nothing: %s', async (_, write) => {
     const { file, db } = await newDatabase();
-    const keys = new SqliteApiKeyRepository(db, unguardedWrite, 50);
+    const keys = new SqliteApiKeyRepository(db, unguardedWrite(db), 50);
     await keys.insert(aKey(1));
     const other = otherConnection(file);
     other.exec('BEGIN IMMEDIATE');

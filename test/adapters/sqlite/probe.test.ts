@@ -95,7 +95,7 @@ describe('the probe of a SQLite file', () => {
   });
 });
 
-async function opened(guardedWrite: GuardedWrite = unguardedWrite) {
+async function opened(guardedWrite?: GuardedWrite) {
   const { file, db } = await newDatabase();
-  return { file, db, probe: sqliteProbe(db, guardedWrite) };
+  return { file, db, probe: sqliteProbe(db, guardedWrite ?? unguardedWrite(db)) };
 }
