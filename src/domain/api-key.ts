@@ -1,5 +1,3 @@
-import type { Unchecked } from './unchecked.ts';
-
 /** The permissions that an API key can have: read the catalogue, and add to it. */
 export const SCOPES = ['pets:read', 'pets:write'] as const;
 export type Scope = (typeof SCOPES)[number];
@@ -78,6 +76,9 @@ const LABEL = new RegExp(`^(?! )[${VISIBLE}]{1,${KEY_LABEL_MAX_LENGTH}}(?<! )$`,
 
 export const API_KEY_ID = /^[0-9a-f]{16}$/;
 const DIGEST = /^[0-9a-f]{64}$/;
+
+/** The fields of a `T` as something outside the domain holds them. Each may be missing or have any value. */
+export type Unchecked<T> = { readonly [Field in keyof T]?: unknown };
 
 /** A test of a field, and the phrase that describes what the field must be. */
 type Rule = readonly [isObeyed: (value: unknown) => boolean, must: string];

@@ -5,8 +5,14 @@ import { samePet } from '../../src/application/moving/same-pet.ts';
 import { IdempotencyKeyReused } from '../../src/application/pets/errors.ts';
 import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-archive.ts';
 import type { Idempotency, PetRepository } from '../../src/application/ports/pet-repository.ts';
-import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
-import { MAX_PET_ID, type NewPet, type Pet, type PetStatus } from '../../src/domain/pet.ts';
+import {
+  INT64_MAX,
+  INT64_MIN,
+  MAX_PET_ID,
+  type NewPet,
+  type Pet,
+  type PetStatus,
+} from '../../src/domain/pet.ts';
 import { aNewPet, petStatus } from '../properties/arbitraries.ts';
 import { holds } from '../properties/holds.ts';
 import { idempotencyFor, inOrderOfId } from '../support/archived-pets.ts';

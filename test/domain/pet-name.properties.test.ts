@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { PET_NAME_PATTERN, petNameProblem } from '../../src/domain/pet-name.ts';
+import { PET_NAME_PATTERN, petNameProblem } from '../../src/domain/pet.ts';
 import { text } from '../properties/arbitraries.ts';
 import { holds } from '../properties/holds.ts';
 

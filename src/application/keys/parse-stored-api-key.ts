@@ -1,5 +1,10 @@
-import { API_KEY_ID, type ApiKey, apiKeyProblems, storedApiKey } from '../../domain/api-key.ts';
-import type { Unchecked } from '../../domain/unchecked.ts';
+import {
+  API_KEY_ID,
+  type ApiKey,
+  apiKeyProblems,
+  storedApiKey,
+  type Unchecked,
+} from '../../domain/api-key.ts';
 import { DamagedApiKey } from './errors.ts';
 
 /** The key that a stored record holds, or the error that names the first rule that the record breaks. */

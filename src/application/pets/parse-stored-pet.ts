@@ -1,5 +1,11 @@
-import { MAX_PET_ID, type NewPet, type Pet, petProblems, storedPet } from '../../domain/pet.ts';
-import type { Unchecked } from '../../domain/unchecked.ts';
+import {
+  MAX_PET_ID,
+  type NewPet,
+  type Pet,
+  petProblems,
+  storedPet,
+  type UncheckedFields,
+} from '../../domain/pet.ts';
 import type { ArchivedPet } from '../ports/pet-archive.ts';
 import { DamagedPet } from './errors.ts';
 
@@ -10,7 +16,7 @@ const SHA_256 = /^[0-9a-f]{64}$/;
  *
  * @throws {DamagedPet} naming the first rule that the record breaks
  */
-export function parseStoredPet(id: bigint, fields: Unchecked<NewPet>): Pet {
+export function parseStoredPet(id: bigint, fields: UncheckedFields): Pet {
   if (id < 1n || id > MAX_PET_ID) throw new DamagedPet(id, `id must be an integer from 1 to ${MAX_PET_ID}`);
   const [problem] = petProblems(fields);
   if (problem !== undefined) throw new DamagedPet(id, problem);

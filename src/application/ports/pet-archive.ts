@@ -1,5 +1,4 @@
-import { INT64_MIN } from '../../domain/int64.ts';
-import type { Pet } from '../../domain/pet.ts';
+import { INT64_MIN, type Pet } from '../../domain/pet.ts';
 import type { Idempotency } from './pet-repository.ts';
 
 /** A pet with everything that a storage knows about it. A move to another storage loses nothing. */

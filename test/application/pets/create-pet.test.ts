@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { CreatePet } from '../../../src/application/pets/create-pet.ts';
 import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
-import { InvalidPet } from '../../../src/domain/invalid-pet.ts';
-import { MAX_PET_ID } from '../../../src/domain/pet.ts';
+import { InvalidPet, MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { idempotencyFor, petsAfter } from '../../support/archived-pets.ts';
 
 const draft = { name: 'Rex', categoryId: 7n, status: 'pending' } as const;

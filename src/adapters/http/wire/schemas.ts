@@ -1,14 +1,20 @@
 import * as v from 'valibot';
 import { PetNotFound } from '../../../application/pets/errors.ts';
-import { INT64_MAX, INT64_MIN, isInt64 } from '../../../domain/int64.ts';
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../../domain/page-size.ts';
-import { DEFAULT_PET_STATUS, MAX_PET_ID, PET_STATUSES } from '../../../domain/pet.ts';
 import {
+  DEFAULT_PET_STATUS,
+  INT64_MAX,
+  INT64_MIN,
+  isInt64,
+  MAX_PET_ID,
+  PAGE_SIZE_DEFAULT,
+  PAGE_SIZE_MAX,
+  PAGE_SIZE_MIN,
   PET_NAME_MAX_LENGTH,
   PET_NAME_MIN_LENGTH,
   PET_NAME_PATTERN,
+  PET_STATUSES,
   petNameProblem,
-} from '../../../domain/pet-name.ts';
+} from '../../../domain/pet.ts';
 import { CURSOR_PATTERN, decodeCursor, encodeCursor } from './cursor.ts';
 import { ERROR_STATUS, errorAnswer } from './errors.ts';
 import { invalidValues } from './refusals.ts';

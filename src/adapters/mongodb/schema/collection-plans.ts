@@ -5,8 +5,7 @@ import {
   RATE_LIMIT_MAX_SECONDS,
   SCOPES,
 } from '../../../domain/api-key.ts';
-import { PET_NAME_MAX_LENGTH, PET_NAME_MIN_LENGTH } from '../../../domain/pet-name.ts';
-import { MAX_PET_ID, PET_STATUSES } from '../../../domain/pet.ts';
+import { MAX_PET_ID, PET_NAME_MAX_LENGTH, PET_NAME_MIN_LENGTH, PET_STATUSES } from '../../../domain/pet.ts';
 import { RATE_LIMITS } from './collections.ts';
 import { toLong } from './long.ts';
 
