@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { IdempotencyKeyTaken, PetIdTaken } from '../../src/application/moving/errors.ts';
-import { samePet } from '../../src/application/moving/same-pet.ts';
 import { IdempotencyKeyReused } from '../../src/application/pets/errors.ts';
-import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-archive.ts';
+import { type ArchivedPet, type PetArchive, samePet } from '../../src/application/ports/pet-archive.ts';
 import type { Idempotency, PetRepository } from '../../src/application/ports/pet-repository.ts';
 import {
   INT64_MAX,

@@ -1,13 +1,12 @@
 import { IdempotencyKeyTaken, PetIdTaken } from '../../application/moving/errors.ts';
 import { IdempotencyKeyReused, PetIdsExhausted } from '../../application/pets/errors.ts';
-import type { ArchivedPet, PetArchive } from '../../application/ports/pet-archive.ts';
+import { type ArchivedPet, type PetArchive, samePet } from '../../application/ports/pet-archive.ts';
 import type {
   Idempotency,
   Inserted,
   PetQuery,
   PetRepository,
 } from '../../application/ports/pet-repository.ts';
-import { samePet } from '../../application/moving/same-pet.ts';
 import { MAX_PET_ID, type NewPet, type Pet, type PetStatus, storedPet } from '../../domain/pet.ts';
 
 /**

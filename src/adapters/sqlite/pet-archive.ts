@@ -1,8 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { IdempotencyKeyTaken, PetIdTaken } from '../../application/moving/errors.ts';
-import { samePet } from '../../application/moving/same-pet.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
-import type { ArchivedPet, PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
+import {
+  type ArchivedPet,
+  type PetArchive,
+  type ReadablePetArchive,
+  samePet,
+} from '../../application/ports/pet-archive.ts';
 import { toPetValues } from './blobs.ts';
 import type { GuardedWrite } from './file/file-guard.ts';
 import { type PetReader, petReader } from './pet-reader.ts';

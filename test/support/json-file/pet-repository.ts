@@ -1,12 +1,11 @@
 import { IdempotencyKeyTaken, PetIdTaken } from '../../../src/application/moving/errors.ts';
-import { samePet } from '../../../src/application/moving/same-pet.ts';
 import { IdempotencyKeyReused, PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import {
   parseStoredIdempotency,
   parseStoredPage,
   parseStoredPet,
 } from '../../../src/application/pets/parse-stored-pet.ts';
-import type { ArchivedPet, PetArchive } from '../../../src/application/ports/pet-archive.ts';
+import { type ArchivedPet, type PetArchive, samePet } from '../../../src/application/ports/pet-archive.ts';
 import type {
   Idempotency,
   Inserted,
