@@ -3,9 +3,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { isDamaged } from '../../application/pets/parse-stored-pet.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { fileOf } from './connection.ts';
-import { petReader } from './pet-reader.ts';
+import { type ArchivedPetRow, petReader } from './pet-row.ts';
 import { createSchema } from './schema.ts';
-import { ARCHIVE_QUERIES, type ArchivedPetRow } from './statements.ts';
+import { ARCHIVE_QUERIES } from './statements.ts';
 
 /**
  * The largest file that is checked at every start. The check takes 0.5 s for 16 MiB, which is 150,000 pets with an

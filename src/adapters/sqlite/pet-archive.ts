@@ -7,18 +7,11 @@ import {
   type ReadablePetArchive,
   samePet,
 } from '../../application/ports/pet-archive.ts';
-import { toPetValues } from './blobs.ts';
 import type { GuardedWrite } from './file/file-guard.ts';
-import { type PetReader, petReader } from './pet-reader.ts';
+import { type ArchivedPetRow, type PetReader, petReader, toPetValues } from './pet-row.ts';
 import type { ReadCache } from './read-cache.ts';
 import { retryAndTranslate } from './retry-while-busy.ts';
-import {
-  ARCHIVE_QUERIES,
-  ARCHIVE_WRITES,
-  type ArchivedPetRow,
-  type Prepared,
-  prepareAll,
-} from './statements.ts';
+import { ARCHIVE_QUERIES, ARCHIVE_WRITES, type Prepared, prepareAll } from './statements.ts';
 import { transaction } from './transaction.ts';
 
 /** Reads the pets of a SQLite file, even while a service writes to it. */
