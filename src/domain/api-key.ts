@@ -115,16 +115,15 @@ export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
   });
   if (problems.length > 0) throw new InvalidApiKey(problems);
   const { label, scopes, expiresAt, rateLimit, originId } = draft;
-  return {
+  const fields: { readonly [Field in keyof Required<NewApiKey>]: NewApiKey[Field] | undefined } = {
     label,
     scopes: SCOPES.filter((scope) => scopes.includes(scope)),
     createdAt: new Date(now),
-    ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt) }),
-    ...(rateLimit !== undefined && {
-      rateLimit: { requests: rateLimit.requests, seconds: rateLimit.seconds },
-    }),
-    ...(originId !== undefined && { originId }),
+    expiresAt: expiresAt && new Date(expiresAt),
+    rateLimit: rateLimit && { requests: rateLimit.requests, seconds: rateLimit.seconds },
+    originId,
   };
+  return withoutOthers(fields) as NewApiKey;
 }
 
 /** Every rule that the fields break, as phrases such as "label must be …". No phrase contains the value of a field. */
@@ -140,10 +139,14 @@ function brokenRules(fields: Unchecked<ApiKey>, rules: Rules): readonly string[]
 
 /** The key without any other field, and without optional fields that are `undefined`. Trusts its argument. */
 export function storedApiKey(key: ApiKey): ApiKey {
-  const fields = Object.entries(key).filter(
+  return withoutOthers(key) as ApiKey;
+}
+
+function withoutOthers(fields: object): object {
+  const stored = Object.entries(fields).filter(
     ([field, value]) => Object.hasOwn(RULES, field) && value !== undefined,
   );
-  return Object.fromEntries(fields) as ApiKey;
+  return Object.fromEntries(stored);
 }
 
 /** The earlier instant, where the first may be missing. */

@@ -2,7 +2,7 @@ import { type Filter, type FindOptions, Long, UUID } from 'mongodb';
 import { parseStoredIdempotency, parseStoredPet } from '../../application/pets/parse-stored-pet.ts';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import type { Idempotency } from '../../application/ports/pet-repository.ts';
-import { MAX_PET_ID, type Pet } from '../../domain/pet.ts';
+import { MAX_PET_ID, type NewPet, type Pet } from '../../domain/pet.ts';
 import type { FenceDocument, PetDocument } from './schema/collections.ts';
 import { isLong, toBigInt, toLong } from './schema/long.ts';
 
@@ -12,7 +12,7 @@ const MAX_ID = toLong(MAX_PET_ID);
 export type StoredPetDocument = { readonly [K in keyof (PetDocument & FenceDocument)]?: unknown };
 
 /** The fields that {@link toPet} needs. */
-export const PET_FIELDS = { name: 1, categoryId: 1, status: 1 } as const;
+export const PET_FIELDS = { name: 1, categoryId: 1, status: 1 } as const satisfies Record<keyof NewPet, 1>;
 
 /**
  * Matches documents whose `_id` can be that of a pet: a long from 1 to 2^53 - 1. The service has never written or

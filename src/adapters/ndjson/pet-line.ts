@@ -19,7 +19,7 @@ const Line = v.strictObject(
     categoryId: v.bigint(INT64),
     status: v.optional(v.picklist(PET_STATUSES, `must be one of ${PET_STATUSES.join(', ')}`)),
     idempotency: v.optional(v.strictObject({ key: Digest, fingerprint: Digest }, structureProblem)),
-  },
+  } satisfies Record<keyof ArchivedPet, v.GenericSchema>,
   structureProblem,
 );
 

@@ -6,9 +6,11 @@ import {
   INT64_MIN,
   isInt64,
   MAX_PET_ID,
+  type NewPet as NewPetFields,
   PAGE_SIZE_DEFAULT,
   PAGE_SIZE_MAX,
   PAGE_SIZE_MIN,
+  type Pet as PetFields,
   PET_NAME_MAX_LENGTH,
   PET_NAME_MIN_LENGTH,
   PET_NAME_PATTERN,
@@ -70,7 +72,11 @@ const CategoryId = v.pipe(
 /** The body of createPet. Other fields are accepted and not stored. */
 export const NewPet = v.pipe(
   v.object(
-    { name: PetName, categoryId: CategoryId, status: v.optional(PetStatus, DEFAULT_PET_STATUS) },
+    {
+      name: PetName,
+      categoryId: CategoryId,
+      status: v.optional(PetStatus, DEFAULT_PET_STATUS),
+    } satisfies Record<keyof NewPetFields, v.GenericSchema>,
     REQUIRED,
   ),
   v.metadata({
@@ -94,7 +100,7 @@ export const Pet = v.pipe(
     name: PetName,
     categoryId: CategoryId,
     status: PetStatus,
-  }),
+  } satisfies Record<keyof PetFields, v.GenericSchema>),
   v.description('An animal in the catalogue. Later versions may add fields.'),
 );
 
