@@ -77,9 +77,6 @@ const LABEL = new RegExp(`^(?! )[${VISIBLE}]{1,${KEY_LABEL_MAX_LENGTH}}(?<! )$`,
 export const API_KEY_ID = /^[0-9a-f]{16}$/;
 const DIGEST = /^[0-9a-f]{64}$/;
 
-/** The fields of a `T` as something outside the domain holds them. Each may be missing or have any value. */
-export type Unchecked<T> = { readonly [Field in keyof T]?: unknown };
-
 /** A test of a field, and the phrase that describes what the field must be. */
 type Rule = readonly [isObeyed: (value: unknown) => boolean, must: string];
 type Rules = { readonly [Field in keyof ApiKey]?: Rule };
@@ -127,11 +124,11 @@ export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
 }
 
 /** Every rule that the fields break, as phrases such as "label must be …". No phrase contains the value of a field. */
-export function apiKeyProblems(fields: Unchecked<ApiKey>): readonly string[] {
+export function apiKeyProblems(fields: Partial<Record<keyof ApiKey, unknown>>): readonly string[] {
   return brokenRules(fields, RULES);
 }
 
-function brokenRules(fields: Unchecked<ApiKey>, rules: Rules): readonly string[] {
+function brokenRules(fields: Partial<Record<keyof ApiKey, unknown>>, rules: Rules): readonly string[] {
   return Object.entries(rules)
     .filter(([field, [isObeyed]]) => !isObeyed(fields[field as keyof ApiKey]))
     .map(([field, [, must]]) => `${field} ${must}`);
@@ -182,7 +179,7 @@ function isInstant(value: unknown): value is Date {
 }
 
 function isRateLimit(value: unknown): boolean {
-  const { requests, seconds } = (value ?? {}) as Unchecked<RateLimit>;
+  const { requests, seconds } = (value ?? {}) as Partial<Record<keyof RateLimit, unknown>>;
   return isWithin(requests, RATE_LIMIT_MAX_REQUESTS) && isWithin(seconds, RATE_LIMIT_MAX_SECONDS);
 }
 

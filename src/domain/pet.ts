@@ -76,19 +76,17 @@ export function newPet({ name, categoryId, status = DEFAULT_PET_STATUS }: PetDra
   return pet;
 }
 
-/** The fields of a pet as something outside the domain holds them. */
-export type UncheckedFields = { readonly [Field in keyof NewPet]: unknown };
-
 /** Every rule that the fields break, as phrases such as "status must be …". No phrase contains the value of a field. */
-export function petProblems({ name, categoryId, status }: Partial<UncheckedFields>): readonly string[] {
-  const problems = {
+export function petProblems(fields: Partial<Record<keyof NewPet, unknown>>): readonly string[] {
+  const { name, categoryId, status } = fields;
+  const problems: Record<keyof NewPet, string | undefined> = {
     name: typeof name === 'string' ? petNameProblem(name) : 'must be a string',
     categoryId:
       typeof categoryId === 'bigint' && isInt64(categoryId) ? undefined : 'must be a signed 64-bit integer',
     status: (PET_STATUSES as readonly unknown[]).includes(status)
       ? undefined
       : `must be one of ${PET_STATUSES.join(', ')}`,
-  } satisfies Record<keyof NewPet, string | undefined>;
+  };
   const phrases: string[] = [];
   // Not `Object.entries`, which takes longer: every pet of a list is checked.
   for (const field in problems) {
@@ -104,11 +102,8 @@ export function petProblems({ name, categoryId, status }: Partial<UncheckedField
  * and their fingerprints stay as they are.
  */
 export function petTexts({ name, categoryId, status }: NewPet): readonly string[] {
-  const texts = { name, categoryId: String(categoryId), status } satisfies Record<
-    keyof NewPet,
-    string | undefined
-  >;
-  return Object.values<string | undefined>(texts).filter((text) => text !== undefined);
+  const texts: Record<keyof NewPet, string | undefined> = { name, categoryId: String(categoryId), status };
+  return Object.values(texts).filter((text) => text !== undefined);
 }
 
 /** What is wrong with an id that a pet brings along, or `undefined`. */

@@ -7,10 +7,10 @@ import type { NewPet } from '../../domain/pet.ts';
  * the pet lacks changes nothing.
  */
 export function petChecksum(id: bigint, { name, categoryId, status }: NewPet): number {
-  const fields = { categoryId, status, name } satisfies Record<keyof NewPet, string | bigint | undefined>;
+  const fields: Record<keyof NewPet, string | bigint | undefined> = { categoryId, status, name };
   let text = String(id);
   for (const field in fields) {
-    const value: string | bigint | undefined = fields[field as keyof NewPet];
+    const value = fields[field as keyof NewPet];
     if (value !== undefined) text += ` ${value}`;
   }
   return fnv1a(text);

@@ -6,11 +6,11 @@ import type { Idempotency } from '../../application/ports/pet-repository.ts';
 import type { NewPet, Pet } from '../../domain/pet.ts';
 import { blobToHash, hashToBlob, idempotencyChecksum, isChecksum, petChecksum } from './checksum.ts';
 
-const FIELD_COLUMNS = {
+const FIELD_COLUMNS: Record<keyof NewPet, string> = {
   name: 'name',
   categoryId: 'category_id',
   status: 'status',
-} satisfies Record<keyof NewPet, string>;
+};
 
 /** The columns of a {@link PetRow}. */
 export const PET_COLUMNS = ['id', ...Object.values(FIELD_COLUMNS), 'checksum'].join(', ');
