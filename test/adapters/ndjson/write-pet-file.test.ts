@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
-import { writePetFile } from '../../../src/adapters/ndjson/write-pet-file.ts';
+import { writePetFile } from '../../../src/adapters/ndjson/pet-file.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { makeFifo } from '../../support/fifo.ts';
 import { openFilesIn } from '../../support/open-files.ts';
