@@ -81,13 +81,13 @@ export function petReader(db: DatabaseSync): PetReader {
   }
 
   function toArchivedPet(row: ArchivedPetRow): ArchivedPet {
-    const [id, , , , , key, fingerprint, checksum] = row;
+    const [key, fingerprint, checksum] = row.slice(-3);
     const pet = parseStoredIdempotency(
       toPet(row),
       blobToHash(key) ?? undefined,
       blobToHash(fingerprint) ?? undefined,
     );
-    const { idempotency } = pet;
+    const { id, idempotency } = pet;
     const expected = idempotency && idempotencyChecksum(id, idempotency.key, idempotency.fingerprint);
     if (!isChecksum(checksum, expected)) throw new DamagedPet(id, IDEMPOTENCY_CHECKSUM);
     return pet;
