@@ -17,7 +17,7 @@ const FIELD_COLUMNS = {
   originId: ['origin_id'],
 } as const satisfies Record<keyof ApiKey, readonly string[]>;
 
-type FieldColumn = (typeof FIELD_COLUMNS)[keyof ApiKey][number];
+type FieldColumn = (typeof FIELD_COLUMNS)[keyof typeof FIELD_COLUMNS][number];
 
 /** The columns of an {@link ApiKeyRow}. */
 export const KEY_COLUMNS = [...Object.values(FIELD_COLUMNS).flat(), 'checksum'].join(', ');
