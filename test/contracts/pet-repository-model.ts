@@ -11,6 +11,7 @@ import {
   type NewPet,
   type Pet,
   type PetStatus,
+  storedPet,
 } from '../../src/domain/pet.ts';
 import { aNewPet, petStatus } from '../properties/arbitraries.ts';
 import { holds } from '../properties/holds.ts';
@@ -283,6 +284,6 @@ export function petRepositoryModel(
   });
 }
 
-function withoutKey({ id, name, categoryId, status }: ArchivedPet): Pet {
-  return { id, name, categoryId, status };
+function withoutKey(pet: ArchivedPet): Pet {
+  return storedPet(pet.id, pet);
 }

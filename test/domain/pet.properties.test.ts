@@ -70,13 +70,10 @@ it('says the same as the published pattern about well-formed names of the right 
 });
 
 it('two pets have the same texts exactly if their fields are equal', async () => {
-  const similar = fc.tuple(aNewPet, fc.constantFrom('name', 'categoryId', 'status', 'id')).map(
-    ([pet, field]) =>
-      (one: NewPet): NewPet => ({ ...one, [field]: { ...pet, id: 1n }[field] }),
-  );
+  const anyField = fc.constantFrom('name', 'categoryId', 'status', 'id');
   await holds(
-    fc.property(aNewPet, similar, (one, change) => {
-      const other = change(one);
+    fc.property(aNewPet, aNewPet, anyField, (one, pet, field) => {
+      const other: NewPet = { ...one, [field]: { ...pet, id: 1n }[field] };
       const isSame =
         one.name === other.name && one.categoryId === other.categoryId && one.status === other.status;
       expect(JSON.stringify(petTexts(one)) === JSON.stringify(petTexts(other))).toBe(isSame);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { idempotencyKey } from '../../../src/adapters/http/wire/idempotency.ts';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { CreatePet } from '../../../src/application/pets/create-pet.ts';
 import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
@@ -48,7 +49,7 @@ describe('CreatePet', () => {
   // The hashes of ["an-id","POST /v1/pets","a-key"] and ["Rex","7","available"].
   it('stores what every build has stored: a key is remembered as long as its pet exists', async () => {
     const pets = new InMemoryPetRepository();
-    const key = '["an-id","POST /v1/pets","a-key"]';
+    const key = idempotencyKey('a-key', 'an-id');
     await new CreatePet(pets, sha256).execute({ name: 'Rex', categoryId: 7n }, key);
     const [{ idempotency } = {}] = await pets.read(0n, 1);
     expect(idempotency).toStrictEqual({

@@ -103,15 +103,7 @@ function reserve(content: Content, id: bigint): void {
 }
 
 function toRecord({ id, name, categoryId, status, idempotency }: ArchivedPet): PetRecord {
-  const { key, fingerprint } = idempotency ?? {};
-  return {
-    id: String(id),
-    name,
-    categoryId: String(categoryId),
-    status,
-    ...(key !== undefined && { key }),
-    ...(fingerprint !== undefined && { fingerprint }),
-  };
+  return { id: String(id), name, categoryId: String(categoryId), status, ...idempotency };
 }
 
 function toPet({ id, name, categoryId, status }: PetRecord): Pet {
