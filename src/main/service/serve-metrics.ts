@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { createMetricsApp } from '../../adapters/http/metrics-app.ts';
+import { createMetricsApp } from '../../adapters/http/app.ts';
 import { listen } from '../../adapters/http/server/listen.ts';
 import type { ServerLimits } from '../../adapters/http/wire/limits.ts';
 import { type Config, InvalidConfig } from '../config/config.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, get, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createMetricsApp } from '../../../src/adapters/http/metrics-app.ts';
+import { createMetricsApp } from '../../../src/adapters/http/app.ts';
 import { RecordingLog } from '../../support/recording-log.ts';
 
 const TEXT = '# HELP a A\n# TYPE a counter\na 1\n';

@@ -1,14 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import { MAX_URL_BYTES } from '../wire/limits.ts';
-import {
-  INVALID_FORWARDED_HOST,
-  INVALID_FORWARDED_PROTO,
-  INVALID_HOST,
-  INVALID_TARGET,
-  REPEATED_AUTHORIZATION,
-  URL_TOO_LONG,
-} from '../wire/refusals.ts';
+import * as refusals from '../wire/refusals.ts';
 
 /** A host name or address with an optional port. Nothing that could end the `<…>` of a Link header. */
 const AUTHORITY = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
@@ -22,25 +15,25 @@ const TARGET = /^(?:\/|https?:\/\/|\*$)[^#\\]*$/i;
 /** Refuses a request with an invalid target or host, or with more than one Host or Authorization header. */
 export const checkTarget: Middleware = (ctx, next) => {
   const { req } = ctx;
-  if (!TARGET.test(req.url ?? '') || !hasPath(ctx)) throw INVALID_TARGET;
+  if (!TARGET.test(req.url ?? '') || !hasPath(ctx)) throw refusals.INVALID_TARGET;
   const { hosts, authorizations } = decisiveHeaders(req.rawHeaders);
   if (hosts > 1 || (hosts === 0 && req.httpVersion === '1.1') || !AUTHORITY.test(authority(req))) {
-    throw INVALID_HOST;
+    throw refusals.INVALID_HOST;
   }
-  if (authorizations > 1) throw REPEATED_AUTHORIZATION;
+  if (authorizations > 1) throw refusals.REPEATED_AUTHORIZATION;
   return next();
 };
 
 export const checkLength: Middleware = ({ req: { url = '' } }, next) => {
-  if (url.length > MAX_URL_BYTES) throw URL_TOO_LONG;
+  if (url.length > MAX_URL_BYTES) throw refusals.URL_TOO_LONG;
   return next();
 };
 
 /** Refuses invalid `X-Forwarded-*` headers. Only for services behind a trusted proxy. Others ignore these headers. */
 export const checkForwarded: Middleware = ({ req }, next) => {
   const { proto, host } = forwarded(req);
-  if (proto !== undefined && !/^https?$/i.test(proto)) throw INVALID_FORWARDED_PROTO;
-  if (host !== undefined && !AUTHORITY.test(host)) throw INVALID_FORWARDED_HOST;
+  if (proto !== undefined && !/^https?$/i.test(proto)) throw refusals.INVALID_FORWARDED_PROTO;
+  if (host !== undefined && !AUTHORITY.test(host)) throw refusals.INVALID_FORWARDED_HOST;
   return next();
 };
 

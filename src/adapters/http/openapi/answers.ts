@@ -1,18 +1,9 @@
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
+import type { Pet } from '../../../domain/pet.ts';
 import { type ErrorCode, errorAnswer } from '../wire/errors.ts';
 import { MAX_BODY_BYTES, MAX_HEADERS_BYTES, MAX_URL_BYTES } from '../wire/limits.ts';
-import {
-  BODY_TOO_LARGE,
-  CHUNK_EXTENSIONS_TOO_LARGE,
-  HEADERS_TOO_LARGE,
-  insufficientScope,
-  INVALID_KEY,
-  methodNotAllowed,
-  rateLimited,
-  REQUEST_TIMEOUT,
-  URL_TOO_LONG,
-} from '../wire/refusals.ts';
-import { ALWAYS, LIMITED, NOTHING_LEFT, RATE_LIMIT, type ResponseHeaders } from './headers.ts';
+import * as refusals from '../wire/refusals.ts';
+import { ALWAYS, LIMITED, NOTHING_LEFT, RATE_LIMIT, type ResponseHeaders, RETRY } from './headers.ts';
 import { type JsonObject, schemaRef } from './schemas.ts';
 
 /** The meaning of each error code, for every operation. */
@@ -67,62 +58,58 @@ type Failures = {
   readonly headers?: ResponseHeaders;
 };
 
-/** The failures that several operations have in common, by the name of their component. */
-const SHARED = {
-  Unauthorized: { errors: [INVALID_KEY], headers: { 'WWW-Authenticate': 'WWW-Authenticate' } },
-  MayNotRead: {
-    errors: [insufficientScope('pets:read')],
-    headers: { 'WWW-Authenticate': 'ReadScope', ...LIMITED },
-  },
-  MayNotWrite: {
-    errors: [insufficientScope('pets:write')],
-    headers: { 'WWW-Authenticate': 'WriteScope', ...LIMITED },
-  },
-  MethodNotAllowed: {
-    errors: [methodNotAllowed('GET, HEAD, OPTIONS, POST')],
-    headers: { Allow: 'Allow', ...LIMITED },
-  },
-  RequestTimeout: { errors: [REQUEST_TIMEOUT] },
-  PayloadTooLarge: { errors: [BODY_TOO_LARGE], headers: LIMITED },
-  ChunkExtensionsTooLarge: { errors: [CHUNK_EXTENSIONS_TOO_LARGE] },
-  UriTooLong: { errors: [URL_TOO_LONG] },
-  RateLimited: {
-    errors: [rateLimited(RATE_LIMIT, NOTHING_LEFT)],
-    headers: { 'Retry-After': 'Retry-After', ...LIMITED },
-  },
-  HeadersTooLarge: { errors: [HEADERS_TOO_LARGE] },
-  Internal: { errors: [new Error('a bug')], headers: LIMITED },
-  Unavailable: {
-    errors: [new StorageUnavailable('no answer')],
-    headers: { 'Retry-After': 'Retry-After', ...LIMITED },
-  },
-} satisfies Record<string, Failures>;
+/**
+ * The failures that several operations have in common, by the name of their component.
+ *
+ * @param allow the `Allow` header of the example
+ */
+const shared = (allow: string) =>
+  ({
+    Unauthorized: { errors: [refusals.INVALID_KEY], headers: { 'WWW-Authenticate': 'WWW-Authenticate' } },
+    MayNotRead: {
+      errors: [refusals.insufficientScope('pets:read')],
+      headers: { 'WWW-Authenticate': 'ReadScope', ...LIMITED },
+    },
+    MayNotWrite: {
+      errors: [refusals.insufficientScope('pets:write')],
+      headers: { 'WWW-Authenticate': 'WriteScope', ...LIMITED },
+    },
+    MethodNotAllowed: { errors: [refusals.methodNotAllowed(allow)], headers: { Allow: 'Allow', ...LIMITED } },
+    RequestTimeout: { errors: [refusals.REQUEST_TIMEOUT] },
+    PayloadTooLarge: { errors: [refusals.BODY_TOO_LARGE], headers: LIMITED },
+    ChunkExtensionsTooLarge: { errors: [refusals.CHUNK_EXTENSIONS_TOO_LARGE] },
+    UriTooLong: { errors: [refusals.URL_TOO_LONG] },
+    RateLimited: { errors: [refusals.rateLimited(RATE_LIMIT, NOTHING_LEFT)], headers: RETRY },
+    HeadersTooLarge: { errors: [refusals.HEADERS_TOO_LARGE] },
+    Internal: { errors: [new Error('a bug')], headers: LIMITED },
+    Unavailable: { errors: [new StorageUnavailable('no answer')], headers: RETRY },
+  }) satisfies Record<string, Failures>;
 
-export type SharedFailure = keyof typeof SHARED;
+export type SharedFailure = keyof ReturnType<typeof shared>;
 
-/** Failures that can occur before the operation is known. */
-const EARLY = ['RequestTimeout', 'UriTooLong', 'HeadersTooLarge'] as const satisfies SharedFailure[];
-
-/** {@link EARLY} for an operation that reads a body. */
-export const EARLY_WITH_BODY: readonly SharedFailure[] = [...EARLY, 'PayloadTooLarge'];
-
-/** {@link EARLY} for an operation that ignores a body. */
-export const EARLY_WITHOUT_BODY: readonly SharedFailure[] = [...EARLY, 'ChunkExtensionsTooLarge'];
-
-export function componentResponses(): JsonObject {
+export function componentResponses(allow: string): JsonObject {
   return Object.fromEntries(
-    Object.entries<Failures>(SHARED).map(([name, { errors, headers }]) => [name, failure(errors, headers)]),
+    Object.entries<Failures>(shared(allow)).map(([name, { errors, headers }]) => [
+      name,
+      failure(errors, headers),
+    ]),
   );
 }
 
 /**
  * The responses of an operation to failures that it shares with others, by status.
  *
+ * @param allow the `Allow` header of its path
  * @param more headers of this operation, which the shared component does not have
  */
-export function sharedFailures(names: readonly SharedFailure[], more?: ResponseHeaders): JsonObject {
+export function sharedFailures(
+  names: readonly SharedFailure[],
+  allow: string,
+  more?: ResponseHeaders,
+): JsonObject {
+  const failures: Readonly<Record<SharedFailure, Failures>> = shared(allow);
   const responses = names.map((name) => {
-    const { errors, headers }: Failures = SHARED[name];
+    const { errors, headers } = failures[name];
     return [
       errorAnswer(errors[0]).status,
       more === undefined
@@ -152,4 +139,20 @@ export function failure(
     { code, message, status },
   ]);
   return response(description, schemaRef('Error'), Object.fromEntries(examples), headers);
+}
+
+/** The animals of the examples, as a client reads them. */
+export const EXAMPLES = {
+  rex: { id: 42, name: 'Rex', categoryId: 7, status: 'available' },
+  mia: { id: 43, name: 'Mia 🐈', categoryId: 12, status: 'sold' },
+} as const satisfies Record<string, Record<keyof Pet, unknown>>;
+
+/** The error of an example of a refusal. */
+export function thrownBy(refused: () => unknown): unknown {
+  try {
+    refused();
+  } catch (error) {
+    return error;
+  }
+  throw new Error('an example of a refusal was not refused');
 }

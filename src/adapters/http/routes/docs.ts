@@ -1,7 +1,7 @@
-import Router from '@koa/router';
+import type Router from '@koa/router';
 import type { ParameterizedContext } from 'koa';
 import type { IncomingMessage } from 'node:http';
-import type { State } from '../middleware/state.ts';
+import type { State } from '../middleware/log-request.ts';
 import { type DocsPage, FILE_NAMES, loadDocsPage, type PageFile } from '../openapi/docs-page.ts';
 
 type Dependencies = {
@@ -19,9 +19,7 @@ const PAGE_HEADERS = {
 };
 
 /** The way to the docs page, and the page with its files. They need no API key. */
-export function docsRoutes({ baseUrl, basePath }: Dependencies): Router<State> {
-  const router = new Router<State>({ strict: true, sensitive: true });
-
+export function addDocs(router: Router<State>, { baseUrl, basePath }: Dependencies): void {
   /** Tells a program where everything is, and sends a person to the page. */
   router.get('/', (ctx) => {
     const base = baseUrl(ctx.req);
@@ -51,8 +49,6 @@ export function docsRoutes({ baseUrl, basePath }: Dependencies): Router<State> {
       sendFile(ctx, file);
     });
   }
-
-  return router;
 }
 
 function sendFile(ctx: ParameterizedContext<State>, { type, bytes, gzipped }: PageFile): void {

@@ -1,9 +1,9 @@
-import Router from '@koa/router';
+import type Router from '@koa/router';
 import type { IncomingMessage } from 'node:http';
 import type { StorageProbe } from '../../../application/ports/storage-probe.ts';
 import { petIdsWarning } from '../../../domain/pet.ts';
-import type { State } from '../middleware/state.ts';
-import { openApiDocument } from '../openapi/document.ts';
+import type { State } from '../middleware/log-request.ts';
+import { openApiDocument } from '../operations/document.ts';
 import { SHUTTING_DOWN } from '../wire/refusals.ts';
 
 type Dependencies = {
@@ -15,9 +15,7 @@ type Dependencies = {
 const OK = { status: 'ok' };
 
 /** The routes that need no API key: the description of the API, and the health checks. */
-export function systemRoutes({ probe, isDraining, baseUrl }: Dependencies): Router<State> {
-  const router = new Router<State>({ strict: true, sensitive: true });
-
+export function addSystem(router: Router<State>, { probe, isDraining, baseUrl }: Dependencies): void {
   /** The document, as JSON, for the latest base that a request asked for. Nearly always there is only one. */
   let document: { readonly base: string; readonly json: string } | undefined;
   router.get('/openapi.json', (ctx) => {
@@ -38,6 +36,4 @@ export function systemRoutes({ probe, isDraining, baseUrl }: Dependencies): Rout
     // Still ready: reads work, and no other instance has more ids.
     ctx.body = warning === undefined ? OK : { ...OK, warnings: [warning] };
   });
-
-  return router;
 }

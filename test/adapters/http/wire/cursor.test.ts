@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { decodeCursor, encodeCursor } from '../../../../src/adapters/http/wire/cursor.ts';
+import { decodeCursor, encodeCursor } from '../../../../src/adapters/http/wire/query.ts';
 import { INT64_MAX, INT64_MIN } from '../../../../src/domain/int64.ts';
 
 test('the form of version 1 stays as it is: a cursor never expires', () => {

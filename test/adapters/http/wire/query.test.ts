@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { encodeCursor } from '../../../../src/adapters/http/wire/cursor.ts';
-import { queryParser } from '../../../../src/adapters/http/wire/query.ts';
-import { PageQuery } from '../../../../src/adapters/http/wire/schemas.ts';
+import { PageQuery } from '../../../../src/adapters/http/operations/list-pets.ts';
+import { encodeCursor, queryParser } from '../../../../src/adapters/http/wire/query.ts';
 
 const parse = queryParser(PageQuery);
 

@@ -1,10 +1,9 @@
 import Router from '@koa/router';
 import { expect, onTestFinished, test } from 'vitest';
-import { koaApp, listener } from '../../../src/adapters/http/koa-app.ts';
-import type { State } from '../../../src/adapters/http/middleware/state.ts';
-import { dispatch } from '../../../src/adapters/http/routes/dispatch.ts';
-import { listen } from '../../../src/adapters/http/server/listen.ts';
-import { RecordingLog } from '../../support/recording-log.ts';
+import { koaApp, listener, routes } from '../../../../src/adapters/http/middleware/koa-bypass.ts';
+import type { State } from '../../../../src/adapters/http/middleware/log-request.ts';
+import { listen } from '../../../../src/adapters/http/server/listen.ts';
+import { RecordingLog } from '../../../support/recording-log.ts';
 
 const ID = 'the-one';
 const INTERNAL = JSON.stringify({
@@ -21,7 +20,7 @@ async function answerOf(handler: Handler) {
   const app = koaApp(log);
   const router = new Router<State>();
   router.get('/route', handler);
-  app.use(dispatch(router));
+  app.use(routes(router));
   const server = await listen(listener(app, log), { host: '127.0.0.1', port: 0, log });
   onTestFinished(async () => void (await server.drain(0)));
   const response = await fetch(`http://127.0.0.1:${server.port}/route`, { headers: { 'x-request-id': ID } });
