@@ -1,13 +1,7 @@
 import { type Scope, SCOPES } from '../../../domain/api-key.ts';
 import { INT64_MAX, INT64_MIN } from '../../../domain/int64.ts';
 import { ERROR_STATUS, type ErrorCode } from '../wire/errors.ts';
-import {
-  MAX_BODY_BYTES,
-  MAX_HEADERS_BYTES,
-  MAX_REQUEST_ID_LENGTH,
-  MAX_URL_BYTES,
-  SERVER_LIMITS,
-} from '../wire/limits.ts';
+import * as limits from '../wire/limits.ts';
 import { CODE_MEANING } from './answers.ts';
 
 const KIB = 1024;
@@ -52,11 +46,11 @@ const SECTIONS: Readonly<Record<string, readonly Block[]>> = {
     {
       rows: [
         ['What', 'Maximum', 'Otherwise'],
-        ['URL', `${MAX_URL_BYTES / KIB} KiB`, '`414`'],
-        ['Request line and headers', `${MAX_HEADERS_BYTES / KIB} KiB`, '`431`'],
-        ['Body, as sent and after decompression', `${MAX_BODY_BYTES / KIB} KiB`, '`413`'],
-        ['Time until the last header has arrived', `${SERVER_LIMITS.headersTimeoutMs / SECOND} s`, '`408`'],
-        ['Time until the whole request has arrived', `${SERVER_LIMITS.requestTimeoutMs / SECOND} s`, '`408`'],
+        ['URL', `${limits.MAX_URL_BYTES / KIB} KiB`, '`414`'],
+        ['Request line and headers', `${limits.MAX_HEADERS_BYTES / KIB} KiB`, '`431`'],
+        ['Body, as sent and after decompression', `${limits.MAX_BODY_BYTES / KIB} KiB`, '`413`'],
+        ['Time until the last header has arrived', `${limits.HEADERS_TIMEOUT_MS / SECOND} s`, '`408`'],
+        ['Time until the whole request has arrived', `${limits.REQUEST_TIMEOUT_MS / SECOND} s`, '`408`'],
       ],
     },
   ],
@@ -77,7 +71,7 @@ const SECTIONS: Readonly<Record<string, readonly Block[]>> = {
     'Every answer under `/v1` with a body is `application/json; charset=utf-8` with `Content-Length`. Each has ' +
       '`X-Request-Id`, `X-Content-Type-Options: nosniff` and `Cache-Control: no-store`. Quote the request id when ' +
       'you report a problem. You may send your own `X-Request-Id`: ' +
-      `1 to ${MAX_REQUEST_ID_LENGTH} of the characters \`A-Z a-z 0-9 _ . -\`. The service replaces any other.`,
+      `1 to ${limits.MAX_REQUEST_ID_LENGTH} of the characters \`A-Z a-z 0-9 _ . -\`. The service replaces any other.`,
   ],
   Errors: [
     'Every error is exactly `{code, message, status}`. The codes are stable. The set is open: fall back on ' +

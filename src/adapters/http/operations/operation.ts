@@ -36,7 +36,7 @@ type BodySchema = GenericSchema | undefined;
 type Definition<Query extends QuerySchema, Body extends BodySchema> = {
   /** `operationId` in the OpenAPI document. */
   readonly name: string;
-  readonly method: 'get' | 'post';
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** Below `/v1`, as in the OpenAPI document: `/pets/{petId}`. */
   readonly path: string;
   readonly scope: Scope;
