@@ -11,8 +11,7 @@ import type { State } from './middleware/log-request.ts';
 import { baseUrl, checkForwarded, checkLength, checkTarget } from './middleware/request-target.ts';
 import type { OperationDependencies } from './operations/operation.ts';
 import { addOperations, announceDeprecations, OPERATIONS } from './operations/operations.ts';
-import { addDocs } from './routes/docs.ts';
-import { addSystem } from './routes/system.ts';
+import { addPublicRoutes } from './public-routes.ts';
 import type { RequestLog } from './wire/request-log.ts';
 
 /** What the HTTP API depends on. */
@@ -45,8 +44,7 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   const authenticated = authenticate(tokens);
   const router = new Router<State>(CANONICAL);
   addOperations(router, { ...dependencies, ...urls, authenticate: authenticated });
-  addSystem(router, { ...dependencies, ...urls });
-  addDocs(router, urls);
+  addPublicRoutes(router, { ...dependencies, ...urls });
 
   const app = koaApp(log);
   if (corsOrigins.length > 0) app.use(allowOrigins(corsOrigins));
