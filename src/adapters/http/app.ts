@@ -50,7 +50,7 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   if (corsOrigins.length > 0) app.use(allowOrigins(corsOrigins));
   app.use(checkTarget);
   if (trustProxy && publicUrl === undefined) app.use(checkForwarded);
-  app.use(announceDeprecations(router, OPERATIONS, base));
+  app.use(announceDeprecations(OPERATIONS, base));
   app.use(checkLength);
   if (corsOrigins.length > 0) {
     const methods = OPERATIONS.flatMap((operation) => operation.methods);

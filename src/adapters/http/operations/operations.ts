@@ -19,32 +19,24 @@ export function addOperations(router: Router<State>, dependencies: OperationDepe
 /**
  * Announces on every response of the path of a deprecated operation, whatever its status, that the operation is
  * deprecated. A response of another operation on that path announces nothing.
- *
- * @param router has a route for each of these operations
  */
 export function announceDeprecations(
-  router: Router<State>,
   operations: readonly Operation[],
   baseUrl: (request: IncomingMessage) => string,
 ): Middleware<State> {
-  const announcements = operations.flatMap(({ name, path, deprecation }) => {
-    const layer = router.route(name);
-    if (deprecation === undefined || layer === false) return [];
+  const deprecated = operations.flatMap(({ name, path, deprecation }) => {
+    if (deprecation === undefined) return [];
     const others = operations.filter((other) => other.path === path && other.deprecation === undefined);
-    return {
-      path: layer.regexp,
-      others: others.flatMap(({ methods }) => methods),
-      headers: deprecationHeaders(deprecation),
-      fragment: name,
-    };
+    const pattern = new RegExp(`^/v1${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`);
+    const methods = others.flatMap((other) => other.methods);
+    return { name, pattern, methodsOfOthers: methods, headers: deprecationHeaders(deprecation) };
   });
   return (ctx, next) => {
-    const found = announcements.find(
-      ({ path, others }) => path.test(ctx.path) && !others.includes(ctx.method),
-    );
+    const { path, method, state } = ctx;
+    const found = deprecated.find((it) => it.pattern.test(path) && !it.methodsOfOthers.includes(method));
     if (found !== undefined) {
-      const link = `<${baseUrl(ctx.req)}/docs#${found.fragment}>; rel="deprecation"; type="text/html"`;
-      Object.assign(ctx.state.headers, found.headers, { Link: link });
+      const Link = `<${baseUrl(ctx.req)}/docs#${found.name}>; rel="deprecation"; type="text/html"`;
+      Object.assign(state.headers, found.headers, { Link });
     }
     return next();
   };
