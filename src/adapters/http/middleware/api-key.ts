@@ -1,4 +1,4 @@
-import type { Middleware, Next, ParameterizedContext } from 'koa';
+import type { Middleware } from 'koa';
 import type { Allowance, RateLimiter } from '../../../application/ports/rate-limiter.ts';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import type { TokenVerifier } from '../../../application/ports/token-verifier.ts';
@@ -40,13 +40,15 @@ export function limitRate(
   rateLimit: RateLimit | undefined,
   log: Pick<RequestLog, 'notLimited'>,
 ): Middleware<State> {
-  const count = async (ctx: ParameterizedContext<State>, next: Next, keyId: string, limit: RateLimit) => {
-    const { headers, requestId } = ctx.state;
+  return async (ctx, next) => {
+    const { caller, headers, requestId } = ctx.state;
+    const limit = caller?.rateLimit ?? rateLimit;
+    if (caller === undefined || limit === undefined) return next();
     // The policy applies even if the request cannot be counted.
     headers['RateLimit-Policy'] = rateLimitPolicy(limit);
     let allowance: Allowance;
     try {
-      allowance = await limiter.take(keyId, limit);
+      allowance = await limiter.take(caller.id, limit);
     } catch (error) {
       if (!(error instanceof StorageUnavailable)) throw error;
       log.notLimited(error, requestId);
@@ -55,10 +57,5 @@ export function limitRate(
     headers['RateLimit'] = rateLimitLeft(allowance);
     if (!allowance.allowed) throw rateLimited(limit, allowance);
     return next();
-  };
-  return (ctx, next) => {
-    const { caller } = ctx.state;
-    const limit = caller?.rateLimit ?? rateLimit;
-    return caller === undefined || limit === undefined ? next() : count(ctx, next, caller.id, limit);
   };
 }

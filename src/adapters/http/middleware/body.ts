@@ -11,10 +11,10 @@ import * as refusals from '../wire/refusals.ts';
 const JSON_TYPE =
   /^application\/json\s*(?:;\s*(?:(?:charset=(?:utf-8|"utf-8")|(?!charset=)[\w.+-]+=(?:[\w.+-]+|"[^"]*"))\s*)?)*$/i;
 
-const IDENTITY = ['', 'identity'];
-
-/** The content codings besides identity. */
+/** The content codings. */
 const DECODERS = new Map([
+  ['', undefined],
+  ['identity', undefined],
   ['gzip', promisify(gunzip)],
   ['x-gzip', promisify(gunzip)],
   ['deflate', promisify(inflate)],
@@ -24,8 +24,7 @@ const DECODERS = new Map([
 /** Refuses a body by its media type, charset or content coding. */
 export function requireJson(request: IncomingMessage): void {
   if (!JSON_TYPE.test(request.headers['content-type'] ?? '')) throw refusals.UNSUPPORTED_MEDIA_TYPE;
-  const coding = codingOf(request);
-  if (!IDENTITY.includes(coding) && !DECODERS.has(coding)) throw refusals.UNSUPPORTED_CONTENT_CODING;
+  if (!DECODERS.has(codingOf(request))) throw refusals.UNSUPPORTED_CONTENT_CODING;
 }
 
 /**
@@ -50,7 +49,9 @@ export async function readBody(
 
 /** The body of a request that has arrived completely. */
 function arrivedBytes(request: IncomingMessage): Buffer {
-  const bytes = (request.read() as Buffer | null) ?? Buffer.of();
+  const chunks: Buffer[] = [];
+  while (request.readableLength > 0) chunks.push(request.read() as Buffer);
+  const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
   if (bytes.length > MAX_BODY_BYTES) throw refusals.BODY_TOO_LARGE;
   return bytes;
 }
@@ -97,17 +98,15 @@ const utf8 = new TextDecoder();
 export function jsonObject(bytes: Buffer): object {
   if (bytes.length === 0) throw refusals.EMPTY_BODY;
   if (!isUtf8(bytes)) throw refusals.BODY_NOT_UTF_8;
-  const value = parsed(utf8.decode(bytes));
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refusals.BODY_NOT_OBJECT;
-  return value;
-}
-
-function parsed(text: string): unknown {
+  const text = utf8.decode(bytes);
+  let value: unknown;
   try {
-    return parseJson(text);
+    value = parseJson(text);
   } catch (error) {
     if (error instanceof SyntaxError) throw refusals.bodyNotJson(jsonErrorPlace(text, error));
     if (error instanceof RangeError) throw refusals.BODY_TOO_DEEP;
     throw error;
   }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refusals.BODY_NOT_OBJECT;
+  return value;
 }

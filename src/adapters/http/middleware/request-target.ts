@@ -53,10 +53,8 @@ export function baseUrl(
   };
 }
 
-type Forwarded = { readonly proto: string | undefined; readonly host: string | undefined };
-
 /** The values of the nearest proxy. Earlier values in a list may come from the client. */
-function forwarded({ headers }: IncomingMessage): Forwarded {
+function forwarded({ headers }: IncomingMessage) {
   return { proto: last(headers['x-forwarded-proto']), host: last(headers['x-forwarded-host']) };
 }
 
