@@ -1,11 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import packageJson from '../../../../package.json' with { type: 'json' };
-import {
-  acceptedRequestId,
-  ANSWER_HEADERS,
-  deprecationHeaders,
-  GET_PET_DEPRECATION,
-} from '../../../../src/adapters/http/wire/answer-headers.ts';
+import { acceptedRequestId, ANSWER_HEADERS } from '../../../../src/adapters/http/wire/answer-headers.ts';
 import { ERROR_STATUS } from '../../../../src/adapters/http/wire/errors.ts';
 import { openApiDocument } from '../../../../src/adapters/http/operations/document.ts';
 import { scopeChallenge } from '../../../../src/adapters/http/wire/refusals.ts';
@@ -196,9 +191,8 @@ describe('the rules in the OpenAPI document', () => {
 
   it('are those of the deprecation', () => {
     expect(at('paths /pets/{petId} get')).toMatchObject({ deprecated: true, 'x-sunset': '2030-12-05' });
-    for (const [name, value] of Object.entries(deprecationHeaders(GET_PET_DEPRECATION))) {
-      expect(at(`components headers ${name} schema enum`)).toEqual([value]);
-    }
+    expect(at('components headers Deprecation schema enum')).toEqual(['@1795132800']);
+    expect(at('components headers Sunset schema enum')).toEqual(['Thu, 05 Dec 2030 00:00:00 GMT']);
     for (const status of [200, 401, 403, 404, 405, 410, 429, 500, 503]) {
       expect(Object.keys(at(`paths /pets/{petId} get responses ${status} headers`) as Node)).toEqual(
         expect.arrayContaining(['Deprecation', 'Sunset', 'Link']),
