@@ -41,6 +41,9 @@ export function listener(app: Koa<State>, log: Pick<RequestLog, 'failed'>): Requ
   };
 }
 
+/** Longer bodies are encoded here. Node would hold up to three bytes for each character while a slow client reads. */
+const LARGE_BODY_CHARS = 16 * 1024;
+
 /**
  * Writes every answer, in one `writeHead`. The middleware after it sets the answer as in any Koa application:
  * `ctx.status`, `ctx.body` (JSON text, a value for `JSON.stringify`, or a Buffer with its own `Content-Type`), and
@@ -67,7 +70,10 @@ function writeAnswer(log: Pick<RequestLog, 'failed'>): Middleware<State> {
       Object.assign(ctx.state.headers, answer.headers);
       body = errorJson(answer);
     }
-    if (!ctx.headerSent) batch.end(ctx.res, writeHead(ctx, body));
+    if (ctx.headerSent) return;
+    if (typeof body === 'string' && body.length > LARGE_BODY_CHARS) body = Buffer.from(body);
+    ctx.res.writeHead(ctx.status, Object.assign(answerHeaders(ctx.state.requestId, body), ctx.state.headers));
+    batch.end(ctx.res, body);
   };
 }
 
@@ -78,19 +84,6 @@ function bodyOf({ body, status, state }: Context): string | Buffer | undefined {
   const json: string | undefined = JSON.stringify(body ?? undefined);
   if (json === undefined) throw new Error(`the route ${state.route} gave no answer`);
   return json;
-}
-
-/** Longer bodies are encoded here. Node would hold up to three bytes for each character while a slow client reads. */
-const LARGE_BODY_CHARS = 16 * 1024;
-
-/** @returns the body in the form in which it takes the least memory */
-function writeHead(
-  { res, state, status }: Context,
-  body: string | Buffer | undefined,
-): string | Buffer | undefined {
-  const sent = typeof body === 'string' && body.length > LARGE_BODY_CHARS ? Buffer.from(body) : body;
-  res.writeHead(status, Object.assign(answerHeaders(state.requestId, sent), state.headers));
-  return sent;
 }
 
 /** The most answers that wait for each other. Together they take about a millisecond. */

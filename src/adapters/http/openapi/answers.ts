@@ -52,11 +52,8 @@ export function response(
   };
 }
 
-type Failures = {
-  /** What the service throws. All have the same status. */
-  readonly errors: readonly unknown[];
-  readonly headers?: ResponseHeaders;
-};
+/** What the service throws, and the headers of its answer. */
+type Failure = readonly [error: unknown, headers?: ResponseHeaders];
 
 /**
  * The failures that several operations have in common, by the name of their component.
@@ -65,35 +62,25 @@ type Failures = {
  */
 const shared = (allow: string) =>
   ({
-    Unauthorized: { errors: [refusals.INVALID_KEY], headers: { 'WWW-Authenticate': 'WWW-Authenticate' } },
-    MayNotRead: {
-      errors: [refusals.insufficientScope('pets:read')],
-      headers: { 'WWW-Authenticate': 'ReadScope', ...LIMITED },
-    },
-    MayNotWrite: {
-      errors: [refusals.insufficientScope('pets:write')],
-      headers: { 'WWW-Authenticate': 'WriteScope', ...LIMITED },
-    },
-    MethodNotAllowed: { errors: [refusals.methodNotAllowed(allow)], headers: { Allow: 'Allow', ...LIMITED } },
-    RequestTimeout: { errors: [refusals.REQUEST_TIMEOUT] },
-    PayloadTooLarge: { errors: [refusals.BODY_TOO_LARGE], headers: LIMITED },
-    ChunkExtensionsTooLarge: { errors: [refusals.CHUNK_EXTENSIONS_TOO_LARGE] },
-    UriTooLong: { errors: [refusals.URL_TOO_LONG] },
-    RateLimited: { errors: [refusals.rateLimited(RATE_LIMIT, NOTHING_LEFT)], headers: RETRY },
-    HeadersTooLarge: { errors: [refusals.HEADERS_TOO_LARGE] },
-    Internal: { errors: [new Error('a bug')], headers: LIMITED },
-    Unavailable: { errors: [new StorageUnavailable('no answer')], headers: RETRY },
-  }) satisfies Record<string, Failures>;
+    Unauthorized: [refusals.INVALID_KEY, { 'WWW-Authenticate': 'WWW-Authenticate' }],
+    MayNotRead: [refusals.insufficientScope('pets:read'), { 'WWW-Authenticate': 'ReadScope', ...LIMITED }],
+    MayNotWrite: [refusals.insufficientScope('pets:write'), { 'WWW-Authenticate': 'WriteScope', ...LIMITED }],
+    MethodNotAllowed: [refusals.methodNotAllowed(allow), { Allow: 'Allow', ...LIMITED }],
+    RequestTimeout: [refusals.REQUEST_TIMEOUT],
+    PayloadTooLarge: [refusals.BODY_TOO_LARGE, LIMITED],
+    ChunkExtensionsTooLarge: [refusals.CHUNK_EXTENSIONS_TOO_LARGE],
+    UriTooLong: [refusals.URL_TOO_LONG],
+    RateLimited: [refusals.rateLimited(RATE_LIMIT, NOTHING_LEFT), RETRY],
+    HeadersTooLarge: [refusals.HEADERS_TOO_LARGE],
+    Internal: [new Error('a bug'), LIMITED],
+    Unavailable: [new StorageUnavailable('no answer'), RETRY],
+  }) satisfies Record<string, Failure>;
 
 export type SharedFailure = keyof ReturnType<typeof shared>;
 
 export function componentResponses(allow: string): JsonObject {
-  return Object.fromEntries(
-    Object.entries<Failures>(shared(allow)).map(([name, { errors, headers }]) => [
-      name,
-      failure(errors, headers),
-    ]),
-  );
+  const failures = Object.entries<Failure>(shared(allow));
+  return Object.fromEntries(failures.map(([name, [error, headers]]) => [name, failure([error], headers)]));
 }
 
 /**
@@ -107,15 +94,12 @@ export function sharedFailures(
   allow: string,
   more?: ResponseHeaders,
 ): JsonObject {
-  const failures: Readonly<Record<SharedFailure, Failures>> = shared(allow);
+  const failures: Readonly<Record<SharedFailure, Failure>> = shared(allow);
   const responses = names.map((name) => {
-    const { errors, headers } = failures[name];
-    return [
-      errorAnswer(errors[0]).status,
-      more === undefined
-        ? { $ref: `#/components/responses/${name}` }
-        : failure(errors, { ...headers, ...more }),
-    ];
+    const [error, headers] = failures[name];
+    const reference = { $ref: `#/components/responses/${name}` };
+    const described = more === undefined ? reference : failure([error], { ...headers, ...more });
+    return [errorAnswer(error).status, described];
   });
   return Object.fromEntries(responses);
 }

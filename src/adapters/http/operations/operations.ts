@@ -13,7 +13,7 @@ export const OPERATIONS: readonly Operation[] = [listPets, createPet, getPet];
 
 /** Adds a route for each operation. */
 export function addOperations(router: Router<State>, dependencies: OperationDependencies): void {
-  for (const { name, method, route, answer } of OPERATIONS) router[method](name, route, answer(dependencies));
+  for (const { method, route, answer } of OPERATIONS) router[method](route, answer(dependencies));
 }
 
 /**
