@@ -10,7 +10,7 @@ const run = promisify(execFile);
 
 const SOURCES = (await Array.fromAsync(glob('src/**/*.ts', { cwd: ROOT }))).toSorted();
 const ADAPTERS = (await readdir(join(ROOT, 'src/adapters'))).map((name) => `src/adapters/${name}`);
-const ROOMS = ['routes', 'middleware', 'openapi', 'wire', 'server'];
+const ROOMS = ['operations', 'middleware', 'openapi', 'wire', 'server'];
 const LAYERS = [
   'src/domain',
   ...['pets', 'keys', 'moving', 'readiness', 'ports'].map((subject) => `src/application/${subject}`),
@@ -98,7 +98,7 @@ const BOUNDARIES: Boundary[] = [
     openapi: ['wire/its.ts'],
     server: ['wire/its.ts'],
     middleware: ['wire/its.ts'],
-    routes: ['wire/its.ts', 'middleware/its.ts', 'openapi/its.ts'],
+    operations: ['wire/its.ts', 'middleware/its.ts', 'openapi/its.ts'],
   }).map(
     ([room, known]): Boundary => ({
       folder: `src/adapters/http/${room}`,

@@ -1,7 +1,7 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { Agent as TlsAgent, request as httpsRequest } from 'node:https';
 import { type HttpServer, listen } from '../../src/adapters/http/server/listen.ts';
-import type { ServerLimits } from '../../src/adapters/http/wire/limits.ts';
+import type { ServerLimits } from '../../src/adapters/http/server/limits.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
 import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/memory/token-verifier.ts';
 import { compose, type Parts } from '../../src/main/compose.ts';

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { SERVER_LIMITS } from '../../adapters/http/wire/limits.ts';
+import { SERVER_LIMITS } from '../../adapters/http/server/limits.ts';
 import { DEFAULT_SQLITE_PATH } from '../../adapters/sqlite/storage.ts';
 import type { StorageKind } from '../../application/ports/storage.ts';
 import { databaseUrlRule, parseDatabaseUrl, STORAGES } from '../storages.ts';

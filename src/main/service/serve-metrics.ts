@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import { createMetricsApp } from '../../adapters/http/metrics-app.ts';
+import { createMetricsApp } from '../../adapters/http/app.ts';
 import { listen } from '../../adapters/http/server/listen.ts';
-import type { ServerLimits } from '../../adapters/http/wire/limits.ts';
+import type { ServerLimits } from '../../adapters/http/server/limits.ts';
 import { type Config, InvalidConfig } from '../config/config.ts';
 import { requestLog } from '../log/request-log.ts';
 import { urlOf } from './url-of.ts';

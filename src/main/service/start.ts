@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type HttpServer, listen } from '../../adapters/http/server/listen.ts';
 import type { TlsPair } from '../../adapters/http/server/create-limited-server.ts';
-import type { ServerLimits } from '../../adapters/http/wire/limits.ts';
+import type { ServerLimits } from '../../adapters/http/server/limits.ts';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import type { ServiceStorage } from '../../application/ports/storage.ts';
 import { compose } from '../compose.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { decodeCursor, encodeCursor } from '../../../../src/adapters/http/wire/cursor.ts';
+import { decodeCursor, encodeCursor } from '../../../../src/adapters/http/wire/query.ts';
 import { INT64_MAX, INT64_MIN } from '../../../../src/domain/pet.ts';
 import { int64, text } from '../../../properties/arbitraries.ts';
 import { holds } from '../../../properties/holds.ts';

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { PetId } from '../../../../src/adapters/http/operations/get-pet.ts';
+import { PageQuery } from '../../../../src/adapters/http/operations/list-pets.ts';
 import { RequestRefused } from '../../../../src/adapters/http/wire/errors.ts';
-import { NewPet, PageQuery, PetId, parse } from '../../../../src/adapters/http/wire/schemas.ts';
+import { NewPet, parse } from '../../../../src/adapters/http/wire/schemas.ts';
 import {
   INT64_MAX,
   INT64_MIN,

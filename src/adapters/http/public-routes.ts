@@ -1,14 +1,22 @@
-import Router from '@koa/router';
-import type { ParameterizedContext } from 'koa';
 import type { IncomingMessage } from 'node:http';
-import type { State } from '../middleware/state.ts';
-import { type DocsPage, FILE_NAMES, loadDocsPage, type PageFile } from '../openapi/docs-page.ts';
+import type Router from '@koa/router';
+import type { ParameterizedContext } from 'koa';
+import type { StorageProbe } from '../../application/ports/storage-probe.ts';
+import { petIdsWarning } from '../../domain/pet.ts';
+import type { State } from './middleware/log-request.ts';
+import { type DocsPage, FILE_NAMES, loadDocsPage, type PageFile } from './openapi/docs-page.ts';
+import { openApiDocument } from './operations/document.ts';
+import { SHUTTING_DOWN } from './wire/refusals.ts';
 
 type Dependencies = {
+  readonly probe: StorageProbe;
+  readonly isDraining: () => boolean;
   readonly baseUrl: (request: IncomingMessage) => string;
   /** The path of `PUBLIC_URL`, without a trailing slash. Empty if it has none. */
   readonly basePath: string;
 };
+
+const OK = { status: 'ok' };
 
 const PAGE_HEADERS = {
   // The page runs and loads only what this service serves. Swagger UI draws its icons from data URLs.
@@ -18,9 +26,31 @@ const PAGE_HEADERS = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** The way to the docs page, and the page with its files. They need no API key. */
-export function docsRoutes({ baseUrl, basePath }: Dependencies): Router<State> {
-  const router = new Router<State>({ strict: true, sensitive: true });
+/** Adds the routes that need no API key: the health checks, the description of the API and its page. */
+export function addPublicRoutes(
+  router: Router<State>,
+  { probe, isDraining, baseUrl, basePath }: Dependencies,
+): void {
+  /** The process is up. Never touches the storage: restarting the process would not repair it. */
+  router.get('/livez', (ctx) => {
+    ctx.body = OK;
+  });
+
+  router.get('/readyz', async (ctx) => {
+    if (isDraining()) throw SHUTTING_DOWN;
+    const { lastId } = await probe.check();
+    const warning = petIdsWarning(lastId);
+    // Still ready: reads work, and no other instance has more ids.
+    ctx.body = warning === undefined ? OK : { ...OK, warnings: [warning] };
+  });
+
+  /** The document, as JSON, for the latest base that a request asked for. Nearly always there is only one. */
+  let document: { readonly base: string; readonly json: string } | undefined;
+  router.get('/openapi.json', (ctx) => {
+    const base = baseUrl(ctx.req);
+    if (document?.base !== base) document = { base, json: JSON.stringify(openApiDocument(base)) };
+    ctx.body = document.json;
+  });
 
   /** Tells a program where everything is, and sends a person to the page. */
   router.get('/', (ctx) => {
@@ -51,8 +81,6 @@ export function docsRoutes({ baseUrl, basePath }: Dependencies): Router<State> {
       sendFile(ctx, file);
     });
   }
-
-  return router;
 }
 
 function sendFile(ctx: ParameterizedContext<State>, { type, bytes, gzipped }: PageFile): void {

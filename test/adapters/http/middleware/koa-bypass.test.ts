@@ -1,10 +1,10 @@
 import Router from '@koa/router';
 import { expect, onTestFinished, test } from 'vitest';
-import { koaApp, listener } from '../../../src/adapters/http/koa-app.ts';
-import type { State } from '../../../src/adapters/http/middleware/state.ts';
-import { dispatch } from '../../../src/adapters/http/routes/dispatch.ts';
-import { listen } from '../../../src/adapters/http/server/listen.ts';
-import { RecordingLog } from '../../support/recording-log.ts';
+import { koaApp, listener, routes } from '../../../../src/adapters/http/middleware/koa-bypass.ts';
+import type { State } from '../../../../src/adapters/http/middleware/log-request.ts';
+import { listen } from '../../../../src/adapters/http/server/listen.ts';
+import { received } from '../../../support/answer.ts';
+import { RecordingLog } from '../../../support/recording-log.ts';
 
 const ID = 'the-one';
 const INTERNAL = JSON.stringify({
@@ -21,24 +21,11 @@ async function answerOf(handler: Handler) {
   const app = koaApp(log);
   const router = new Router<State>();
   router.get('/route', handler);
-  app.use(dispatch(router));
+  app.use(routes(router));
   const server = await listen(listener(app, log), { host: '127.0.0.1', port: 0, log });
   onTestFinished(async () => void (await server.drain(0)));
   const response = await fetch(`http://127.0.0.1:${server.port}/route`, { headers: { 'x-request-id': ID } });
-  const {
-    date: _date,
-    connection: _connection,
-    'keep-alive': _keepAlive,
-    ...headers
-  } = Object.fromEntries(response.headers);
-  const { status } = response;
-  return {
-    status,
-    headers,
-    body: await response.text(),
-    failures: log.failures,
-    record: await log.record(0),
-  };
+  return { ...(await received(response)), failures: log.failures, record: await log.record(0) };
 }
 
 function expected(status: number, body: string, headers: Record<string, string> = {}) {

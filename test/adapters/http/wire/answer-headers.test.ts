@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { requestIdOf } from '../../../../src/adapters/http/wire/request-id.ts';
+import { requestIdOf } from '../../../../src/adapters/http/wire/answer-headers.ts';
 
 // The server may have to answer a request while the application reads its body. Both use the same id.
 test.each([{ 'content-length': '7' }, { 'transfer-encoding': 'chunked' }])(
