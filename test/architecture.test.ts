@@ -13,7 +13,7 @@ const ADAPTERS = (await readdir(join(ROOT, 'src/adapters'))).map((name) => `src/
 const ROOMS = ['routes', 'middleware', 'openapi', 'wire', 'server'];
 const LAYERS = [
   'src/domain',
-  ...['pets', 'keys', 'moving', 'readiness', 'ports'].map((subject) => `src/application/${subject}`),
+  ...['pets', 'keys', 'moving', 'storage', 'ports'].map((subject) => `src/application/${subject}`),
   ...ADAPTERS,
   ...ROOMS.map((room) => `src/adapters/http/${room}`),
   'src/main',

@@ -9,7 +9,7 @@ import { fingerprintsOf } from '../adapters/http/wire/idempotency.ts';
 import { StoredTokenVerifier } from '../adapters/tokens/stored-token-verifier.ts';
 import { mintKey } from '../adapters/tokens/token.ts';
 import { CheckSource } from '../application/moving/check-source.ts';
-import { CheckStorage } from '../application/moving/check-storage.ts';
+import { CheckStorage } from '../application/storage/check-storage.ts';
 import { CreateKey, type MintedKey } from '../application/keys/create-key.ts';
 import { EitherTokenVerifier } from '../application/keys/either-token-verifier.ts';
 import { RevokeKey } from '../application/keys/revoke-key.ts';
@@ -23,14 +23,12 @@ import { CreatePet } from '../application/pets/create-pet.ts';
 import { GetPet } from '../application/pets/get-pet.ts';
 import { ListPets } from '../application/pets/list-pets.ts';
 import type { ApiKeyRepository } from '../application/ports/api-key-repository.ts';
-import type { PetArchive, ReadablePetArchive } from '../application/ports/pet-archive.ts';
+import type { PetArchive, PetSource, ReadablePetArchive } from '../application/ports/pet-archive.ts';
 import type { PetRepository } from '../application/ports/pet-repository.ts';
-import type { PetSource } from '../application/ports/pet-source.ts';
 import type { RateLimiter } from '../application/ports/rate-limiter.ts';
-import type { StorageProbe } from '../application/ports/storage-probe.ts';
-import type { StorageInspector } from '../application/ports/storage-inspector.ts';
+import type { StorageInspector, StorageProbe } from '../application/ports/storage-health.ts';
 import type { TokenRefusal, TokenVerifier } from '../application/ports/token-verifier.ts';
-import { SharedProbe } from '../application/readiness/shared-probe.ts';
+import { SharedProbe } from '../application/storage/shared-probe.ts';
 import type { Config } from './config/config.ts';
 
 /** Everything that the service and the commands are made of. Each name is a token of the container. */

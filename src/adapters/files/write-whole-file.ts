@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { chmod, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
-import { resolveLinks } from './resolve-links.ts';
+import { resolveLinks } from './database-files.ts';
 import { FILE_MODE, sync } from './sync.ts';
 
 /** The file itself and what SQLite can leave beside it. */

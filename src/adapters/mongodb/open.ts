@@ -5,7 +5,7 @@ import type {
   ServiceStorage,
   WritableStorage,
 } from '../../application/ports/storage.ts';
-import type { StorageState } from '../../application/ports/storage-probe.ts';
+import type { StorageState } from '../../application/ports/storage-health.ts';
 import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MongoApiKeyRepository } from './api-key-repository.ts';
 import { ConfirmedReads } from './confirmed-reads.ts';

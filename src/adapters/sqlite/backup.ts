@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { MAX_PET_ID, SKIPPED_PET_IDS } from '../../domain/pet.ts';
-import type { OnProgress, Progress } from '../../application/ports/progress.ts';
+import type { OnProgress, Progress } from '../../application/ports/pet-archive.ts';
 import { refuseDatabaseFile } from '../files/database-files.ts';
 import { writeWholeFile } from '../files/write-whole-file.ts';
 import { connect, fileOf, refuseTruncated } from './connection.ts';

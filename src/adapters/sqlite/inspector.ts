@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Finding, StorageInspector } from '../../application/ports/storage-inspector.ts';
+import type { Finding, StorageInspector } from '../../application/ports/storage-health.ts';
 import { MAX_PET_ID } from '../../domain/pet.ts';
 import { damageOf } from './damage.ts';
 import { retryAndTranslate } from './retry-while-busy.ts';

@@ -7,10 +7,8 @@ import type {
   ServiceStorage,
   WritableStorage,
 } from '../../application/ports/storage.ts';
-import type { StorageLog } from '../../application/ports/storage-log.ts';
-import type { StorageMeter } from '../../application/ports/storage-meter.ts';
-import { refuseNameBesideDatabase } from '../files/database-files.ts';
-import { resolveLinks } from '../files/resolve-links.ts';
+import type { StorageLog, StorageMeter } from '../../application/ports/storage-health.ts';
+import { refuseNameBesideDatabase, resolveLinks } from '../files/database-files.ts';
 import { createFile } from '../files/sync.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
 import { connect, fileOf, makeDurable, refuseReadOnly, refuseTruncated } from './connection.ts';

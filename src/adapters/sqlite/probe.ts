@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { StorageProbe, StorageState } from '../../application/ports/storage-probe.ts';
+import type { StorageProbe, StorageState } from '../../application/ports/storage-health.ts';
 import type { GuardedWrite } from './file/file-guard.ts';
 import { retryWhileBusy } from './retry-while-busy.ts';
 import { SCHEMA_VERSION, versionProblem } from './schema.ts';

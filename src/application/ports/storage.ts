@@ -1,12 +1,8 @@
 import type { ApiKeyRepository } from './api-key-repository.ts';
-import type { PetArchive, ReadablePetArchive } from './pet-archive.ts';
+import type { OnProgress, PetArchive, ReadablePetArchive } from './pet-archive.ts';
 import type { PetRepository } from './pet-repository.ts';
-import type { OnProgress } from './progress.ts';
 import type { RateLimiter } from './rate-limiter.ts';
-import type { StorageInspector } from './storage-inspector.ts';
-import type { StorageLog } from './storage-log.ts';
-import type { StorageMeter } from './storage-meter.ts';
-import type { StorageProbe } from './storage-probe.ts';
+import type { StorageInspector, StorageLog, StorageMeter, StorageProbe } from './storage-health.ts';
 
 type Open<Adapters> = Readonly<Adapters> & {
   /** Releases what was opened. May be called again. Call it when no call is under way: an adapter may abort one. */

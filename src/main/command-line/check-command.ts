@@ -1,4 +1,4 @@
-import type { Finding } from '../../application/ports/storage-inspector.ts';
+import type { Finding } from '../../application/ports/storage-health.ts';
 import { compose } from '../compose.ts';
 import type { Command } from './command.ts';
 import { storageOf } from './command-storage.ts';

@@ -1,4 +1,4 @@
-import type { Progress } from '../../application/ports/progress.ts';
+import type { Progress } from '../../application/ports/pet-archive.ts';
 import type { StorageKind } from '../../application/ports/storage.ts';
 import { OutputError } from './output-error.ts';
 import { ProgressReport, type ReportOutput } from './progress-report.ts';

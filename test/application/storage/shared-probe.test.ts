@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import type { StorageState } from '../../../src/application/ports/storage-probe.ts';
-import { SharedProbe } from '../../../src/application/readiness/shared-probe.ts';
+import type { StorageState } from '../../../src/application/ports/storage-health.ts';
+import { SharedProbe } from '../../../src/application/storage/shared-probe.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 
 const STATE: StorageState = { lastId: 7n };

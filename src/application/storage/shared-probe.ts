@@ -1,4 +1,4 @@
-import type { StorageProbe } from '../ports/storage-probe.ts';
+import type { StorageProbe } from '../ports/storage-health.ts';
 
 /** How long after its beginning an outcome is shared. Anyone may ask for readiness, and a probe costs the storage. */
 const SHARED_MS = 1_000;

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
-import { type Checkable, CheckStorage } from '../../../src/application/moving/check-storage.ts';
+import { type Checkable, CheckStorage } from '../../../src/application/storage/check-storage.ts';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
-import type { ReadablePetArchive } from '../../../src/application/ports/pet-archive.ts';
-import type { Progress } from '../../../src/application/ports/progress.ts';
+import type { Progress, ReadablePetArchive } from '../../../src/application/ports/pet-archive.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import type { Finding } from '../../../src/application/ports/storage-inspector.ts';
+import type { Finding } from '../../../src/application/ports/storage-health.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets, archiveWith, idempotencyFor, storeWith } from '../../support/archived-pets.ts';

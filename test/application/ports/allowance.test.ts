@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { allowanceOf } from '../../../src/application/keys/allowance.ts';
+import { allowanceOf } from '../../../src/application/ports/rate-limiter.ts';
 
 const limit = { requests: 10, seconds: 60 };
 

@@ -1,10 +1,14 @@
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 import { DamagedApiKey } from '../keys/errors.ts';
-import { BATCH_SIZE } from './archive-source.ts';
+import { BATCH_SIZE } from '../moving/archive-source.ts';
 import { DamagedPet } from '../pets/errors.ts';
-import { type ArchivedPet, BEFORE_EVERY_ID, type ReadablePetArchive } from '../ports/pet-archive.ts';
-import type { OnProgress } from '../ports/progress.ts';
-import type { Finding, StorageInspector } from '../ports/storage-inspector.ts';
+import {
+  type ArchivedPet,
+  BEFORE_EVERY_ID,
+  type OnProgress,
+  type ReadablePetArchive,
+} from '../ports/pet-archive.ts';
+import type { Finding, StorageInspector } from '../ports/storage-health.ts';
 import { type Pet, petIdsWarning } from '../../domain/pet.ts';
 
 /** How many records were read, damaged ones included. */
