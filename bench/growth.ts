@@ -10,7 +10,7 @@
 import { statSync } from 'node:fs';
 import type { ServiceStorage, Storage } from '../src/application/ports/storage.ts';
 import { PET_STATUSES, type Pet, storedPet } from '../src/domain/pet.ts';
-import { parseDatabaseUrl, STORAGES } from '../src/main/storages.ts';
+import { parseDatabaseUrl, STORAGES } from '../src/main/config/storages.ts';
 import type { GrowthResult } from './harness/measure-growth.ts';
 import { quantile } from './support/statistics.ts';
 

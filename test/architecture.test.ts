@@ -17,7 +17,7 @@ const LAYERS = [
   ...ADAPTERS,
   ...ROOMS.map((room) => `src/adapters/http/${room}`),
   'src/main',
-  ...['config', 'service', 'command-line', 'log', 'tracing'].map((folder) => `src/main/${folder}`),
+  ...['config', 'program', 'service', 'command-line', 'log', 'tracing'].map((folder) => `src/main/${folder}`),
 ];
 
 /** What a file in a folder may import and may not, and the beginning of what the linter then says. */

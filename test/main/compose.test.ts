@@ -10,7 +10,7 @@ import { CreatePet } from '../../src/application/pets/create-pet.ts';
 import { GetPet } from '../../src/application/pets/get-pet.ts';
 import { ListPets } from '../../src/application/pets/list-pets.ts';
 import { SCOPES } from '../../src/domain/api-key.ts';
-import { compose, type Parts } from '../../src/main/compose.ts';
+import { compose, type Parts } from '../../src/main/program/compose.ts';
 
 const settings = { publicUrl: undefined, rateLimit: undefined, trustProxy: false, corsOrigins: [] };
 

@@ -4,7 +4,7 @@ import { type HttpServer, listen } from '../../src/adapters/http/server/listen.t
 import type { ServerLimits } from '../../src/adapters/http/wire/limits.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
 import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/memory/token-verifier.ts';
-import { compose, type Parts } from '../../src/main/compose.ts';
+import { compose, type Parts } from '../../src/main/program/compose.ts';
 import type { Answer } from './answer.ts';
 import { expectConforms } from './conformance.ts';
 import { RawConnection } from './raw-connection.ts';

@@ -1,8 +1,8 @@
 import type { PersistentStorage } from '../../application/ports/storage.ts';
+import { databaseUrlRule, parseDatabaseUrl } from '../config/storages.ts';
 import { DEFAULT_DATABASE_URL } from '../config/variables.ts';
-import { databaseUrlRule, parseDatabaseUrl } from '../storages.ts';
+import { UsageError } from '../program/failures.ts';
 import type { Session } from './session.ts';
-import { UsageError } from './usage-error.ts';
 
 /**
  * The storage that an option or argument names, by default that of the service in the same environment.
@@ -24,13 +24,13 @@ export function storageOf(
  * @throws {UsageError} as {@link storageOf}
  */
 export function configuredStorage(session: Session, instead?: string): PersistentStorage {
-  return persistent('DATABASE_URL', session.env['DATABASE_URL'] || DEFAULT_DATABASE_URL, session, instead);
+  return persistent('DATABASE_URL', session.io.env['DATABASE_URL'] || DEFAULT_DATABASE_URL, session, instead);
 }
 
 function persistent(
   name: string,
   url: string,
-  { storages }: Session,
+  { io: { storages } }: Session,
   instead = 'use a persistent storage',
 ): PersistentStorage {
   const storage = parseDatabaseUrl(url, storages);

@@ -1,5 +1,5 @@
 import { DEFAULT_EXPIRES, DEFAULT_OVERLAP } from './key-options.ts';
-import type { Command } from './command.ts';
+import type { Command } from './session.ts';
 
 /** A command as users see it. */
 export type Definition = {
@@ -11,7 +11,7 @@ export type Definition = {
   readonly arguments?: Readonly<Record<string, string>>;
   /** What each option means, besides `--env-file` and `--help`, which all have. `--name <VALUE>` takes a value. */
   readonly options?: Readonly<Record<string, string>>;
-  /** Loads the command. Absent from a group of commands. */
+  /** Loads the command. Absent from a group of commands, and from the service. */
   readonly load?: () => Promise<Command>;
 };
 
@@ -25,7 +25,6 @@ const KEY_ID = 'the part of a key between its underscores';
 export const COMMANDS = {
   serve: {
     summary: 'run the service (the default command)',
-    load: async () => (await import('./serve-command.ts')).serveCommand,
   },
   keys: {
     summary: 'create, list, rotate and revoke API keys',
@@ -77,7 +76,7 @@ export const COMMANDS = {
     summary: 'create or update the schema of a MongoDB database',
     arguments: { '[URL]': 'mongodb://HOST/DATABASE (default: DATABASE_URL)' },
     options: JSON_OPTION,
-    load: async () => (await import('./migrate-command.ts')).migrateCommand,
+    load: async () => (await import('./storage-commands.ts')).migrateCommand,
   },
   backup: {
     summary: 'copy a SQLite database to a file, even while a service uses it',
@@ -91,7 +90,7 @@ export const COMMANDS = {
         'Only its owner can read it. After an interruption there is no FILE',
     },
     options: { '--from <URL>': 'sqlite:PATH (default: DATABASE_URL)', ...JSON_OPTION },
-    load: async () => (await import('./backup-commands.ts')).backupCommand,
+    load: async () => (await import('./storage-commands.ts')).backupCommand,
   },
   restore: {
     summary: 'put a backup in the place of a SQLite database',
@@ -100,7 +99,7 @@ export const COMMANDS = {
       'stays beside it, under a name that the answer gives. After an interruption, run the same command again.',
     arguments: { '<FILE>': 'as backup has written it' },
     options: { '--to <URL>': 'sqlite:PATH (default: DATABASE_URL)', ...JSON_OPTION },
-    load: async () => (await import('./backup-commands.ts')).restoreCommand,
+    load: async () => (await import('./storage-commands.ts')).restoreCommand,
   },
   'skip-ids': {
     summary: 'keep new pets from getting the ids of lost ones',
@@ -110,7 +109,7 @@ export const COMMANDS = {
       'no skip-ids. Every repetition skips further ids.',
     arguments: { '[URL]': FROM },
     options: JSON_OPTION,
-    load: async () => (await import('./skip-ids-command.ts')).skipIdsCommand,
+    load: async () => (await import('./storage-commands.ts')).skipIdsCommand,
   },
   check: {
     summary: 'examine a storage and say what is wrong with it, even while services use it',
@@ -118,7 +117,7 @@ export const COMMANDS = {
       'Reads the whole storage and changes nothing. Examines the schema, the indexes, the counter of ids (SQLite), every pet, ' +
       'every idempotency key and every API key. Writes a line for each finding. Exit codes: 0 sound, 1 findings.',
     options: { '--from <URL>': FROM, ...JSON_OPTION },
-    load: async () => (await import('./check-command.ts')).checkCommand,
+    load: async () => (await import('./storage-commands.ts')).checkCommand,
   },
   export: {
     summary: 'write all pets to a file or to standard output',
@@ -132,7 +131,7 @@ export const COMMANDS = {
         'is readable by its owner only. No file of a database is replaced. After an interruption, run the command again',
     },
     options: { '--from <URL>': FROM, '--json': 'write the number of pets as JSON; only with a FILE' },
-    load: async () => (await import('./export-command.ts')).exportCommand,
+    load: async () => (await import('./moving-commands.ts')).exportCommand,
   },
   import: {
     summary: 'read pets from a file or from standard input',
@@ -147,7 +146,7 @@ export const COMMANDS = {
         'A name that ends in .gz or .zst is decompressed. -: standard input, which is kept in a temporary file',
     },
     options: { '--to <URL>': `${TO} (default: DATABASE_URL)`, ...JSON_OPTION },
-    load: async () => (await import('./import-command.ts')).importCommand,
+    load: async () => (await import('./moving-commands.ts')).importCommand,
   },
   copy: {
     summary: 'copy all pets and API keys to another storage',
@@ -163,7 +162,7 @@ export const COMMANDS = {
       '--to <URL>': `required: ${TO}`,
       ...JSON_OPTION,
     },
-    load: async () => (await import('./copy-command.ts')).copyCommand,
+    load: async () => (await import('./moving-commands.ts')).copyCommand,
   },
 } satisfies Readonly<Record<string, Definition>>;
 

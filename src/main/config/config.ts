@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import * as v from 'valibot';
 import type { Storage, StorageKind } from '../../application/ports/storage.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
-import { STORAGES } from '../storages.ts';
+import { STORAGES } from './storages.ts';
 import { readTracing, type TracingConfig } from './tracing.ts';
 import { type Variables, variables } from './variables.ts';
 

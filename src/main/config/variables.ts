@@ -2,9 +2,8 @@ import * as v from 'valibot';
 import { SERVER_LIMITS } from '../../adapters/http/wire/limits.ts';
 import { DEFAULT_SQLITE_PATH } from '../../adapters/sqlite/storage.ts';
 import type { StorageKind } from '../../application/ports/storage.ts';
-import { databaseUrlRule, parseDatabaseUrl, STORAGES } from '../storages.ts';
-import { parseDurationMs } from './duration.ts';
-import { parseRateLimit, RATE_LIMIT_FORM } from './rate-limit.ts';
+import { databaseUrlRule, parseDatabaseUrl, STORAGES } from './storages.ts';
+import { parseDurationMs, parseRateLimit, RATE_LIMIT_FORM } from './forms.ts';
 
 /** The default of `DATABASE_URL`. */
 export const DEFAULT_DATABASE_URL = `sqlite:${DEFAULT_SQLITE_PATH}`;

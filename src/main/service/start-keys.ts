@@ -6,7 +6,7 @@ import { DamagedApiKey } from '../../application/keys/errors.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import { apiKeyState } from '../../domain/api-key.ts';
 import { type Config, InvalidConfig } from '../config/config.ts';
-import { PROGRAM } from '../program.ts';
+import { PROGRAM } from '../config/storages.ts';
 
 type Log = Readonly<Record<'info' | 'warn', (message: string) => void>>;
 

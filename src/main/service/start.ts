@@ -5,13 +5,12 @@ import type { TlsPair } from '../../adapters/http/server/create-limited-server.t
 import type { ServerLimits } from '../../adapters/http/wire/limits.ts';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import type { ServiceStorage } from '../../application/ports/storage.ts';
-import { compose } from '../compose.ts';
+import { compose } from '../program/compose.ts';
 import type { Config } from '../config/config.ts';
 import { auditLog } from '../log/audit-log.ts';
 import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
 import { loadMetrics, measuring } from './measure.ts';
-import { serveMetrics } from './serve-metrics.ts';
-import { urlOf } from './url-of.ts';
+import { serveMetrics, urlOf } from './serve-metrics.ts';
 import { MADE_KEY_LABEL, type MadeKey, type StartKeys, startKeys } from './start-keys.ts';
 
 export type Service = {

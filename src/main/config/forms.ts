@@ -1,5 +1,14 @@
 import { type RateLimit, RATE_LIMIT_MAX_REQUESTS, RATE_LIMIT_MAX_SECONDS } from '../../domain/api-key.ts';
-import { parseDurationMs } from './duration.ts';
+
+const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+const FORM = /^(0|[1-9]\d{0,6})(ms|s|m|h|d)$/;
+
+/** The milliseconds of a duration such as `500ms`, `25s`, `2m`, `24h` or `365d`; `undefined` for any other text. */
+export function parseDurationMs(text: string): number | undefined {
+  const [, digits, unit] = FORM.exec(text) ?? [];
+  return digits === undefined ? undefined : Number(digits) * UNITS[unit as keyof typeof UNITS];
+}
 
 /** The form of a rate limit. Completes a sentence that begins with the name of the variable or option. */
 export const RATE_LIMIT_FORM =
@@ -17,4 +26,9 @@ export function parseRateLimit(text: string): RateLimit | undefined {
 
 export function rateLimitText({ requests, seconds }: RateLimit): string {
   return `${requests}/${seconds}s`;
+}
+
+/** Such as `1 pet` or `300 pets`. */
+export function countText(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

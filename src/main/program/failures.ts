@@ -4,10 +4,7 @@ import type { ArchiveError } from '../../application/moving/errors.ts';
 import type { PetError } from '../../application/pets/errors.ts';
 import type { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { InvalidConfig } from '../config/config.ts';
-import { OutputError } from './output-error.ts';
-import { WorkerStartError } from '../service/worker-start-error.ts';
-import type { StorageUnsound } from './storage-unsound.ts';
-import type { UsageError } from './usage-error.ts';
+import { countText } from '../config/forms.ts';
 
 /** What a command can fail with, except for bugs. The message is one line and holds no secrets. */
 type Failure =
@@ -86,4 +83,49 @@ export function explain(error: unknown, help: string): Explanation {
 /** A message can quote a value with line breaks, such as a file name or HOST. */
 function oneLine({ message }: Error): string {
   return message.replaceAll(/\s+/g, ' ');
+}
+
+/** Standard output cannot be written: its reader is gone, or the disk is full. */
+export class OutputError extends Error {
+  readonly kind = 'output';
+  /** Such as `head`, which has read enough. */
+  readonly isReaderGone: boolean;
+
+  constructor(cause: Error) {
+    super(`standard output cannot be written: ${cause.message}`, { cause });
+    this.name = 'OutputError';
+    this.isReaderGone = 'code' in cause && cause.code === 'EPIPE';
+  }
+}
+
+/** The command line is wrong. The message is one line. It repeats no value, because a value may be a secret. */
+export class UsageError extends Error {
+  readonly kind = 'usage';
+
+  constructor(problem: string) {
+    super(problem);
+    this.name = 'UsageError';
+  }
+}
+
+/** `check` has found something. The findings are on standard output. */
+export class StorageUnsound extends Error {
+  readonly kind = 'storage-unsound';
+
+  constructor(findings: number) {
+    super(`the storage has ${countText(findings, 'problem')}; see docs/storage.md#check-a-storage`);
+    this.name = 'StorageUnsound';
+  }
+}
+
+/** A worker process could not start. Has one printable text for each problem. */
+export class WorkerStartError extends Error {
+  readonly kind = 'worker-start';
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.name = 'WorkerStartError';
+    this.problems = problems;
+  }
 }
