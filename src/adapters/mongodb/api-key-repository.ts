@@ -1,6 +1,6 @@
 import type { Collection, Db } from 'mongodb';
 import { ApiKeyIdTaken, type DamagedApiKey } from '../../application/keys/errors.ts';
-import { parseStoredApiKey, throwIfDamaged } from '../../application/keys/parse-stored-api-key.ts';
+import { parseStoredApiKey, throwIfDamaged } from '../../application/keys/stored-keys.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { type ApiKey, storedApiKey } from '../../domain/api-key.ts';

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ApiKeyIdTaken, DamagedApiKey } from '../../application/keys/errors.ts';
-import { parseStoredApiKey, throwIfDamaged } from '../../application/keys/parse-stored-api-key.ts';
+import { parseStoredApiKey, throwIfDamaged } from '../../application/keys/stored-keys.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
 import { type ApiKey, earlier, storedApiKey } from '../../domain/api-key.ts';
 import { blobToHash, hashToBlob } from './blobs.ts';

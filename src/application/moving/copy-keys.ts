@@ -1,6 +1,6 @@
 import { ApiKeyIdTaken } from '../keys/errors.ts';
 import type { ApiKey } from '../../domain/api-key.ts';
-import { throwIfDamaged } from '../keys/parse-stored-api-key.ts';
+import { throwIfDamaged } from '../keys/stored-keys.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 
 /**

@@ -20,15 +20,15 @@ export async function copyCommand(given: Given, session: Session): Promise<void>
   const source = opened.adopt(await sourceStorage.openForReading(), (storage) => storage.close());
   const from = { sourceArchive: source.archive, sourceKeys: source.keys };
   // Before the target is opened, which creates a missing SQLite file.
-  await compose(from)('checkSource').execute(session.onProgress);
+  await compose(from).checkSource.execute(session.onProgress);
   const target = opened.adopt(await targetStorage.openForWriting(), (storage) => storage.close());
-  const resolve = compose({ ...from, archive: target.archive, keys: target.keys });
+  const { copyKeys, copyPets } = compose({ ...from, archive: target.archive, keys: target.keys });
   session.hint = 'run the same command again to continue; what is copied stays';
   // Finds a conflict between keys before the first pet is written.
-  await resolve('copyKeys').check();
-  const copied = await resolve('copyPets').execute(session.onProgress);
+  await copyKeys.check();
+  const copied = await copyPets.execute(session.onProgress);
   if (!given.json) await session.print(copiedText('copied', copied));
-  const keys = await resolve('copyKeys').execute();
+  const keys = await copyKeys.execute();
   await audit(keys, session);
   const text = `copied ${countText(keys.length, 'API key')}\n`;
   await session.answer(given, text, { pets: copiedJson(copied), apiKeys: keys.length });
@@ -47,13 +47,13 @@ export async function exportCommand(given: Given, session: Session): Promise<voi
   await using opened = new AsyncDisposableStack();
   const storage = await storageOf('--from', given.options.from, session).openForReading();
   opened.adopt(storage, (source) => source.close());
-  const resolve = compose({ sourceArchive: storage.archive });
+  const { exportPets } = compose({ sourceArchive: storage.archive });
   session.hint = isPiped
     ? 'the output is incomplete; run the command again from the beginning'
     : 'no file was written; run the same command again';
   let pets = 0;
   const batches = async function* () {
-    for await (const batch of resolve('exportPets').execute(session.onProgress)) {
+    for await (const batch of exportPets.execute(session.onProgress)) {
       yield batch;
       pets += batch.length;
     }
@@ -77,7 +77,7 @@ export async function importCommand(given: Given, session: Session): Promise<voi
   await source.survey(session.onProgress);
   const { archive } = opened.adopt(await storage.openForWriting(), (target) => target.close());
   session.hint = 'run the same command again to continue; what is imported stays';
-  const copied = await compose({ source, archive })('copyPets').execute(session.onProgress);
+  const copied = await compose({ source, archive }).copyPets.execute(session.onProgress);
   await session.answer(given, copiedText('imported', copied), copiedJson(copied));
 }
 

@@ -49,7 +49,7 @@ export async function checkCommand(given: Given, session: Session): Promise<void
   const source = opened.adopt(await storage.openForChecking(), (checkable) => checkable.close());
   session.hint = 'the check is incomplete; nothing was changed';
   const { archive: sourceArchive, keys: sourceKeys, inspector } = source;
-  const check = compose({ sourceArchive, sourceKeys, inspector })('checkStorage').execute(session.onProgress);
+  const check = compose({ sourceArchive, sourceKeys, inspector }).checkStorage.execute(session.onProgress);
   const shown: Finding[] = [];
   let count = 0;
   let next = await check.next();
@@ -89,7 +89,7 @@ export async function skipIdsCommand(given: Given, session: Session): Promise<vo
   await using opened = new AsyncDisposableStack();
   const { archive } = opened.adopt(await storage.openForWriting(), (target) => target.close());
   session.hint = 'ids may have been skipped; run the same command again';
-  const upTo = await compose({ archive })('skipIds').execute();
+  const upTo = await compose({ archive }).skipIds.execute();
   const text = `skipped ${SKIPPED_PET_IDS} ids; new pets get ids greater than ${upTo}\n`;
   await session.answer(given, text, { skipped: Number(SKIPPED_PET_IDS), upTo: Number(upTo) });
 }

@@ -2,19 +2,18 @@ import 'reflect-metadata';
 import type { RequestListener } from 'node:http';
 import { container, instanceCachingFactory } from 'tsyringe';
 import { createApp } from '../../adapters/http/app.ts';
+import { fingerprintsOf } from '../../adapters/http/wire/idempotency.ts';
 import type { RequestLog } from '../../adapters/http/wire/request-log.ts';
 import { InMemoryRateLimiter } from '../../adapters/memory/rate-limiter.ts';
-import { InMemoryTokenVerifier, type KnownKey } from '../../adapters/memory/token-verifier.ts';
-import { fingerprintsOf } from '../../adapters/http/wire/idempotency.ts';
-import { StoredTokenVerifier } from '../../adapters/tokens/stored-token-verifier.ts';
-import { mintKey } from '../../adapters/tokens/token.ts';
-import { CheckSource } from '../../application/moving/check-source.ts';
-import { CheckStorage } from '../../application/storage/check-storage.ts';
+import { InMemoryTokenVerifier, type KnownKey } from '../../adapters/tokens/in-memory-token-verifier.ts';
+import { mintKey, tokenForm } from '../../adapters/tokens/token.ts';
 import { CreateKey, type MintedKey } from '../../application/keys/create-key.ts';
-import { EitherTokenVerifier } from '../../application/keys/either-token-verifier.ts';
 import { RevokeKey } from '../../application/keys/revoke-key.ts';
 import { RotateKey } from '../../application/keys/rotate-key.ts';
+import { GetKey, ListKeys } from '../../application/keys/stored-keys.ts';
+import { EitherTokenVerifier, StoredTokenVerifier } from '../../application/keys/token-verifiers.ts';
 import { ArchiveSource } from '../../application/moving/archive-source.ts';
+import { CheckSource } from '../../application/moving/check-source.ts';
 import { CopyKeys } from '../../application/moving/copy-keys.ts';
 import { CopyPets } from '../../application/moving/copy-pets.ts';
 import { ExportPets } from '../../application/moving/export-pets.ts';
@@ -28,6 +27,7 @@ import type { PetRepository } from '../../application/ports/pet-repository.ts';
 import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { StorageInspector, StorageProbe } from '../../application/ports/storage-health.ts';
 import type { TokenRefusal, TokenVerifier } from '../../application/ports/token-verifier.ts';
+import { CheckStorage } from '../../application/storage/check-storage.ts';
 import { SharedProbe } from '../../application/storage/shared-probe.ts';
 import type { Config } from '../config/config.ts';
 
@@ -63,6 +63,8 @@ export type Parts = {
   createPet: Pick<CreatePet, 'execute'>;
   getPet: Pick<GetPet, 'execute'>;
   createKey: CreateKey;
+  getKey: GetKey;
+  listKeys: ListKeys;
   revokeKey: RevokeKey;
   rotateKey: RotateKey;
   checkSource: CheckSource;
@@ -74,87 +76,115 @@ export type Parts = {
   app: RequestListener;
 };
 
-/** Makes a part on first use, and returns the same one from then on. */
-export type Resolve = <Name extends keyof Parts>(name: Name) => Parts[Name];
+type Name = keyof Parts;
 
-/** Takes a part, and returns one that takes its place, such as one that measures it. */
-export type Decorators = { readonly [Name in keyof Parts]?: (part: Parts[Name]) => Parts[Name] };
+type From<Names extends Name> = Pick<Parts, Names>;
 
-type Factories = { readonly [Name in keyof Parts]?: (resolve: Resolve) => Parts[Name] };
+type AppPart = 'settings' | (Name & keyof Parameters<typeof createApp>[0]);
 
+/** The parts that are made here, each by a function whose parameter says from which others. */
 const FACTORIES = {
   now: () => () => new Date(),
   mint: () => mintKey,
   onTokenRefused: () => () => {},
 
-  listPets: (resolve) => new ListPets(resolve('pets')),
-  createPet: (resolve) => new CreatePet(resolve('pets')),
-  getPet: (resolve) => new GetPet(resolve('pets')),
+  listPets: ({ pets }: From<'pets'>) => new ListPets(pets),
+  createPet: ({ pets }: From<'pets'>) => new CreatePet(pets),
+  getPet: ({ pets }: From<'pets'>) => new GetPet(pets),
 
-  createKey: (resolve) => new CreateKey(resolve('keys'), resolve('mint'), resolve('now')),
-  revokeKey: (resolve) => new RevokeKey(resolve('keys'), resolve('now')),
-  rotateKey: (resolve) => new RotateKey(resolve('keys'), resolve('createKey'), resolve('now')),
+  createKey: ({ keys, mint, now }: From<'keys' | 'mint' | 'now'>) => new CreateKey(keys, mint, now),
+  getKey: ({ keys }: From<'keys'>) => new GetKey(keys),
+  listKeys: ({ keys }: From<'keys'>) => new ListKeys(keys),
+  revokeKey: ({ keys, now }: From<'keys' | 'now'>) => new RevokeKey(keys, now),
+  rotateKey: ({ keys, createKey, now }: From<'keys' | 'createKey' | 'now'>) =>
+    new RotateKey(keys, createKey, now),
 
-  checkSource: (resolve) => new CheckSource(resolve('source'), resolve('sourceKeys')),
-  checkStorage: (resolve) =>
-    new CheckStorage(
-      { archive: resolve('sourceArchive'), keys: resolve('sourceKeys'), inspector: resolve('inspector') },
-      fingerprintsOf,
-    ),
-  source: (resolve) => new ArchiveSource(resolve('sourceArchive')),
-  copyPets: (resolve) => new CopyPets(resolve('source'), resolve('archive')),
-  copyKeys: (resolve) => new CopyKeys(resolve('sourceKeys'), resolve('keys')),
-  exportPets: (resolve) => new ExportPets(resolve('sourceArchive')),
-  skipIds: (resolve) => new SkipIds(resolve('archive')),
+  source: ({ sourceArchive }: From<'sourceArchive'>) => new ArchiveSource(sourceArchive),
+  checkSource: ({ source, sourceKeys }: From<'source' | 'sourceKeys'>) => new CheckSource(source, sourceKeys),
+  checkStorage: (parts: From<'sourceArchive' | 'sourceKeys' | 'inspector'>) => {
+    const { sourceArchive: archive, sourceKeys: keys, inspector } = parts;
+    return new CheckStorage({ archive, keys, inspector }, fingerprintsOf);
+  },
+  copyPets: ({ source, archive }: From<'source' | 'archive'>) => new CopyPets(source, archive),
+  copyKeys: ({ sourceKeys, keys }: From<'sourceKeys' | 'keys'>) => new CopyKeys(sourceKeys, keys),
+  exportPets: ({ sourceArchive }: From<'sourceArchive'>) => new ExportPets(sourceArchive),
+  skipIds: ({ archive }: From<'archive'>) => new SkipIds(archive),
 
   limiter: () => new InMemoryRateLimiter(),
-  storedTokens: (resolve) =>
-    new StoredTokenVerifier(resolve('keys'), resolve('now'), resolve('onTokenRefused')),
-  tokens: (resolve) => {
-    const known = resolve('knownKeys');
-    const stored = resolve('storedTokens');
-    return known.length === 0 ? stored : new EitherTokenVerifier(new InMemoryTokenVerifier(known), stored);
-  },
-  app: (resolve) => {
-    const { publicUrl, trustProxy, corsOrigins, rateLimit } = resolve('settings');
+  storedTokens: ({ keys, now, onTokenRefused }: From<'keys' | 'now' | 'onTokenRefused'>) =>
+    new StoredTokenVerifier(keys, tokenForm, now, onTokenRefused),
+  tokens: ({ knownKeys, storedTokens }: From<'knownKeys' | 'storedTokens'>) =>
+    knownKeys.length === 0
+      ? storedTokens
+      : new EitherTokenVerifier(new InMemoryTokenVerifier(knownKeys), storedTokens),
+  app: (parts: From<AppPart>) => {
+    const { listPets, createPet, getPet, tokens, limiter, probe, log, now, isDraining } = parts;
+    const { publicUrl, trustProxy, corsOrigins, rateLimit } = parts.settings;
     return createApp({
       publicUrl,
       trustProxy,
       corsOrigins,
       rateLimit,
-      listPets: resolve('listPets'),
-      createPet: resolve('createPet'),
-      getPet: resolve('getPet'),
-      tokens: resolve('tokens'),
-      limiter: resolve('limiter'),
-      probe: new SharedProbe(resolve('probe')),
-      log: resolve('log'),
-      now: resolve('now'),
-      isDraining: resolve('isDraining'),
+      listPets,
+      createPet,
+      getPet,
+      tokens,
+      limiter,
+      probe: new SharedProbe(probe),
+      log,
+      now,
+      isDraining,
     });
   },
-} satisfies Factories;
+} satisfies { readonly [N in Name]?: (parts: never) => Parts[N] };
+
+type Factories = typeof FACTORIES;
+
+/** What is missing among the given parts to make the part `N`. */
+type Missing<N, Given> = N extends Given
+  ? never
+  : N extends keyof Factories
+    ? Missing<keyof NonNullable<Parameters<Factories[N]>[0]>, Given>
+    : Extract<N, Name>;
+
+/** The names of the parts that are given for certain. */
+type NamesIn<Given> = { [N in keyof Given]-?: undefined extends Given[N] ? never : N }[keyof Given];
+
+/** What must be given to make the parts `Names`. Other parts may be given too. */
+export type Needs<Names extends Name> = Pick<Parts, Missing<Names, never>> & Partial<Parts>;
+
+/** The parts that can be made from the given ones. A part for which another is missing has no name here. */
+export type Composed<Given> = {
+  readonly [N in Name as Missing<N, NamesIn<Given>> extends never ? N : never]: Parts[N];
+};
+
+/** Takes a part, and returns one that takes its place, such as one that measures it. */
+export type Decorators = { readonly [N in Name]?: (part: Parts[N]) => Parts[N] };
 
 /**
  * The composition root: the only place that says which use case gets which adapter, for the service, for every
  * command and for the tests.
  *
- * @param given what the caller has opened or chosen. Resolving a part that is neither given nor made here throws
+ * @param given what the caller has opened or chosen
  * @param decorators wrap parts that are given or made here, the first one innermost
+ * @returns makes each part on first use, and keeps it
  */
-export function compose(given: Partial<Parts>, ...decorators: readonly Decorators[]): Resolve {
+export function compose<Given extends Partial<Parts>>(
+  given: Given,
+  ...decorators: readonly Decorators[]
+): Composed<Given> {
   const root = container.createChildContainer();
-  const resolve: Resolve = (name) => root.resolve(name);
+  const parts = new Proxy({} as Parts, { get: (_, name) => root.resolve<never>(name) });
   const byName: readonly Readonly<Record<string, ((part: never) => unknown) | undefined>>[] = decorators;
   const decorate = (name: string, bare: unknown) =>
     byName.reduce(
       (part, { [name]: decorator }) => (decorator === undefined ? part : decorator(part as never)),
       bare,
     );
-  for (const [name, make] of Object.entries<(resolve: Resolve) => unknown>(FACTORIES)) {
-    root.register(name, { useFactory: instanceCachingFactory(() => decorate(name, make(resolve))) });
+  for (const [name, make] of Object.entries<(from: Parts) => unknown>(FACTORIES)) {
+    root.register(name, { useFactory: instanceCachingFactory(() => decorate(name, make(parts))) });
   }
   // The container resolves what was registered last.
   for (const [name, part] of Object.entries(given)) root.register(name, { useValue: decorate(name, part) });
-  return resolve;
+  return parts;
 }

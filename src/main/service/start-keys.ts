@@ -1,9 +1,9 @@
 import { isIPv4 } from 'node:net';
-import { type KnownKey, knownKey } from '../../adapters/memory/token-verifier.ts';
+import { type KnownKey, knownKey } from '../../adapters/tokens/in-memory-token-verifier.ts';
 import { mintKey } from '../../adapters/tokens/token.ts';
 import type { MintedKey } from '../../application/keys/create-key.ts';
 import { DamagedApiKey } from '../../application/keys/errors.ts';
-import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
+import type { ListKeys } from '../../application/keys/stored-keys.ts';
 import { apiKeyState } from '../../domain/api-key.ts';
 import { type Config, InvalidConfig } from '../config/config.ts';
 import { PROGRAM } from '../config/storages.ts';
@@ -29,11 +29,11 @@ export type StartKeys = {
  */
 export async function startKeys(
   { apiKeys, host, storage }: Pick<Config, 'apiKeys' | 'host' | 'storage'>,
-  stored: Pick<ApiKeyRepository, 'list'>,
+  listKeys: Pick<ListKeys, 'execute'>,
   { now, log }: { readonly now: () => Date; readonly log: Log },
 ): Promise<StartKeys> {
   if (apiKeys !== undefined) return { known: apiKeys.map(knownKey) };
-  const keys = await stored.list();
+  const keys = await listKeys.execute();
   for (const key of keys) {
     // Its id may be damaged too, and then no request with the key finds it.
     if (key instanceof DamagedApiKey) log.warn(`a stored API key is damaged and never valid: ${key.id}`);

@@ -5,7 +5,7 @@ import type { TlsPair } from '../../adapters/http/server/create-limited-server.t
 import type { ServerLimits } from '../../adapters/http/wire/limits.ts';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import type { ServiceStorage } from '../../application/ports/storage.ts';
-import { compose } from '../program/compose.ts';
+import { compose, type Needs } from '../program/compose.ts';
 import type { Config } from '../config/config.ts';
 import { auditLog } from '../log/audit-log.ts';
 import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
@@ -106,7 +106,7 @@ async function startOn(
   { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits, keys: given }: StartOptions,
 ): Promise<Started> {
   const { pets, keys, probe, limiter } = storage;
-  const { known, made } = given ?? (await startKeys(config, keys, { now, log }));
+  const { known, made } = given ?? (await startKeys(config, compose({ keys }).listKeys, { now, log }));
   const parts = {
     pets,
     keys,
@@ -118,17 +118,17 @@ async function startOn(
     log: tracing.requestLog(log),
     now,
     isDraining: () => server.isDraining,
-  };
-  const resolve = compose(parts, tracing.decorators, metrics === undefined ? {} : measuring(metrics));
-  const server: HttpServer = await listen(resolve('app'), {
+  } satisfies Needs<'app' | 'storedTokens'>;
+  const service = compose(parts, tracing.decorators, metrics === undefined ? {} : measuring(metrics));
+  const server: HttpServer = await listen(service.app, {
     host: config.host,
     port: config.port,
-    log: resolve('log'),
+    log: service.log,
     tls: config.tls,
     limits: { maxConnections: config.maxConnections, ...limits },
   });
   const recordUses = async () => {
-    const stored = resolve('storedTokens');
+    const stored = service.storedTokens;
     await stored.recordUses().catch((err: unknown) => log.warn({ err }, 'the use of keys was not recorded'));
   };
   const recording = setInterval(() => void recordUses(), recordUsesEveryMs);

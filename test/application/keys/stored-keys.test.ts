@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
-import { parseStoredApiKey, throwIfDamaged } from '../../../src/application/keys/parse-stored-api-key.ts';
+import { parseStoredApiKey, throwIfDamaged } from '../../../src/application/keys/stored-keys.ts';
 import { aKey } from '../../support/api-keys.ts';
 
 describe('a stored API key', () => {

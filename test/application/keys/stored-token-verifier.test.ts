@@ -5,8 +5,8 @@ import { crc32 } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
-import { StoredTokenVerifier } from '../../../src/adapters/tokens/stored-token-verifier.ts';
-import { idOf, mintKey } from '../../../src/adapters/tokens/token.ts';
+import { StoredTokenVerifier } from '../../../src/application/keys/token-verifiers.ts';
+import { idOf, mintKey, tokenForm } from '../../../src/adapters/tokens/token.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import type { TokenRefusal } from '../../../src/application/ports/token-verifier.ts';
@@ -123,6 +123,7 @@ describe('a refusal', () => {
     const reasons: TokenRefusal[] = [];
     const verifier = new StoredTokenVerifier(
       keys,
+      tokenForm,
       () => now,
       (refusal) => reasons.push(refusal),
     );
@@ -493,7 +494,7 @@ class Watched extends InMemoryApiKeyRepository {
 }
 
 function verifierOf(keys: ApiKeyRepository): StoredTokenVerifier {
-  return new StoredTokenVerifier(keys, () => now);
+  return new StoredTokenVerifier(keys, tokenForm, () => now);
 }
 
 function at(ms: number): Date {
