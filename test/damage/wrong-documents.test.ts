@@ -95,7 +95,7 @@ async function filled() {
     await storage.pets.insertOnce(newPet(pet), idempotencyFor(pet.name));
   }
   for (const key of KEYS) await storage.keys.insert(key);
-  return { url, db, archive, ...storage };
+  return { ...storage, url, db, archive };
 }
 
 type Filled = Awaited<ReturnType<typeof filled>>;

@@ -42,86 +42,25 @@ export type ServiceOptions = {
   readonly autoMigrate: boolean;
 };
 
-/** A storage whose contents are gone when the process ends. */
-export type EphemeralStorage = {
-  readonly persistent: false;
+/** What a storage is opened for, with what the purpose needs. */
+export type Purpose =
+  | (ServiceOptions & { readonly for: 'service' })
+  /** Works while a service uses the storage. */
+  | { readonly for: 'reading' }
+  /** To examine it. Refuses no damage that leaves something to read. Writes nothing, and works beside a service. */
+  | { readonly for: 'checking' }
+  /** Refuses a storage that a service uses, if it allows one writer at a time. */
+  | { readonly for: 'writing' }
+  /** To manage API keys. Works while a service uses the storage. `mayCreate`: whether to create a missing storage. */
+  | { readonly for: 'keys'; readonly mayCreate: boolean };
 
-  /**
-   * @throws {StorageSetupError}
-   * @throws {StorageUnavailable}
-   */
-  openForService(options: ServiceOptions): Promise<ServiceStorage>;
-};
-
-/** A storage that several processes can open, at once or one after the other. */
-export type PersistentStorage = {
-  readonly persistent: true;
-
-  /** Whether several services may use it at once. */
-  readonly shared: boolean;
-
-  /**
-   * @throws {StorageSetupError}
-   * @throws {StorageUnavailable}
-   */
-  openForService(options: ServiceOptions): Promise<ServiceStorage>;
-
-  /**
-   * Works while a service uses the storage.
-   *
-   * @throws {StorageSetupError}
-   */
-  openForReading(): Promise<ReadableStorage>;
-
-  /**
-   * Opens the storage to examine it. Refuses no damage that leaves something to read. Writes nothing, and works while a
-   * service uses the storage. Absent from a storage that cannot be examined.
-   *
-   * @throws {StorageSetupError}
-   */
-  openForChecking?(): Promise<CheckableStorage>;
-
-  /**
-   * @throws {StorageSetupError} including when a service uses a storage that allows one writer at a time
-   * @throws {StorageUnavailable}
-   */
-  openForWriting(): Promise<WritableStorage>;
-
-  /**
-   * Works while a service uses the storage.
-   *
-   * @param options.mayCreate whether to create a missing storage
-   * @throws {StorageSetupError}
-   * @throws {StorageUnavailable}
-   */
-  openKeys(options: { readonly mayCreate: boolean }): Promise<KeyStorage>;
-
-  /**
-   * Brings the schema up to date. Absent from a storage that does so at every start.
-   *
-   * @throws {StorageSetupError}
-   */
-  migrate?(): Promise<Migration>;
-
-  /**
-   * Copies all pets, API keys and idempotency keys to a new file, as they are at one instant after the call. Works
-   * while a service uses the storage. Absent from a storage that comes with backup tools.
-   *
-   * @param path of a file that does not exist
-   * @param onProgress may throw to stop the backup, which then leaves no file
-   * @throws {StorageSetupError} including when the storage is damaged or the file exists
-   */
-  backUp?(path: string, onProgress: OnProgress): Promise<void>;
-
-  /**
-   * Puts a backup in the place of everything in the storage. Absent from a storage that comes with restore tools.
-   *
-   * @param backup the path of a file that `backUp` has written
-   * @param onProgress may throw to stop, which then changes nothing
-   * @returns the path of what was replaced, and is kept; `undefined` when there was nothing
-   * @throws {StorageSetupError} including when the backup is damaged or a service uses the storage
-   */
-  restore?(backup: string, onProgress: OnProgress): Promise<string | undefined>;
+/** What is opened for each purpose. */
+export type Opened = {
+  service: ServiceStorage;
+  reading: ReadableStorage;
+  checking: CheckableStorage;
+  writing: WritableStorage;
+  keys: KeyStorage;
 };
 
 export type Migration = {
@@ -131,17 +70,64 @@ export type Migration = {
   readonly to: number;
 };
 
-/** A storage that is named by a URL and not yet open. */
-export type Storage = EphemeralStorage | PersistentStorage;
-
-/** A technology that stores pets and API keys. */
+/** A technology that stores pets and API keys. Everything that the program says and decides about it is here. */
 export type StorageKind = {
+  /** For people. */
+  readonly name: string;
+  /** For traces: https://opentelemetry.io/docs/specs/semconv/registry/attributes/db/#db-system-name */
+  readonly system: string;
   /** The form of its URLs, such as `sqlite:PATH`. */
   readonly urlForm: string;
+  /** What somebody who chooses it must know. Completes a sentence that begins with the form of its URLs. */
+  readonly caution?: string;
 
-  /** Whether its storages outlive the process. */
+  /** Whether its storages outlive the process. Commands reach only such a storage. */
   readonly persistent: boolean;
+  /** Whether several services may use one storage at once. */
+  readonly shared: boolean;
 
-  /** The storage that the URL names, or `undefined` when the URL is not of this form. Opens nothing. */
-  parseUrl(url: string): Storage | undefined;
+  /** Whether the URL is of this kind. */
+  isUrl(url: string): boolean;
+
+  /**
+   * Opens a storage.
+   *
+   * @param url of this kind
+   * @throws {StorageSetupError}
+   * @throws {StorageUnavailable}
+   */
+  open<P extends Purpose>(url: string, purpose: P): Promise<Opened[P['for']]>;
+
+  /**
+   * Brings the schema up to date. Absent from a storage that does so at every start.
+   *
+   * @throws {StorageSetupError}
+   */
+  migrate?(url: string): Promise<Migration>;
+
+  /**
+   * Copies all pets, API keys and idempotency keys to a new file, as they are at one instant after the call. Works
+   * while a service uses the storage. Absent from a storage that comes with backup tools.
+   *
+   * @param path of a file that does not exist
+   * @param onProgress may throw to stop the backup, which then leaves no file
+   * @throws {StorageSetupError} including when the storage is damaged or the file exists
+   */
+  backUp?(url: string, path: string, onProgress: OnProgress): Promise<void>;
+
+  /**
+   * Puts a backup in the place of everything in the storage. Absent from a storage that comes with restore tools.
+   *
+   * @param backup the path of a file that `backUp` has written
+   * @param onProgress may throw to stop, which then changes nothing
+   * @returns the path of what was replaced, and is kept; `undefined` when there was nothing
+   * @throws {StorageSetupError} including when the backup is damaged or a service uses the storage
+   */
+  restore?(url: string, backup: string, onProgress: OnProgress): Promise<string | undefined>;
+
+  /** The tools for what it lacks a method for. */
+  readonly tools?: { readonly backUp: string; readonly restore: string };
 };
+
+/** A storage that is named by a URL and not yet open. */
+export type Storage = { readonly kind: StorageKind; readonly url: string };

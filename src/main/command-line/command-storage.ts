@@ -1,6 +1,5 @@
-import type { PersistentStorage } from '../../application/ports/storage.ts';
-import { databaseUrlRule, parseDatabaseUrl } from '../config/storages.ts';
-import { DEFAULT_DATABASE_URL } from '../config/variables.ts';
+import type { Opened, Purpose, Storage } from '../../application/ports/storage.ts';
+import { databaseUrlRule, DEFAULT_DATABASE_URL, parseDatabaseUrl } from '../config/storages.ts';
 import { UsageError } from '../program/failures.ts';
 import type { Session } from './session.ts';
 
@@ -13,7 +12,7 @@ export function storageOf(
   name: '--from' | '--to' | 'URL',
   url: string | undefined,
   session: Session,
-): PersistentStorage {
+): Storage {
   return url === undefined ? configuredStorage(session) : persistent(name, url, session);
 }
 
@@ -23,7 +22,7 @@ export function storageOf(
  * @param instead what to do when the service keeps everything in memory
  * @throws {UsageError} as {@link storageOf}
  */
-export function configuredStorage(session: Session, instead?: string): PersistentStorage {
+export function configuredStorage(session: Session, instead?: string): Storage {
   return persistent('DATABASE_URL', session.io.env['DATABASE_URL'] || DEFAULT_DATABASE_URL, session, instead);
 }
 
@@ -32,11 +31,20 @@ function persistent(
   url: string,
   { io: { storages } }: Session,
   instead = 'use a persistent storage',
-): PersistentStorage {
+): Storage {
   const storage = parseDatabaseUrl(url, storages);
   if (storage === undefined) {
     throw new UsageError(`${name} ${databaseUrlRule(storages.filter((kind) => kind.persistent))}`);
   }
-  if (storage.persistent) return storage;
+  if (storage.kind.persistent) return storage;
   throw new UsageError(`${name} is ${url}, which no other process can reach; ${instead}`);
+}
+
+/** Opens a storage, and closes it with the stack. */
+export async function open<P extends Purpose>(
+  { kind, url }: Storage,
+  purpose: P,
+  stack: AsyncDisposableStack,
+): Promise<Opened[P['for']]> {
+  return stack.adopt(await kind.open(url, purpose), (opened) => opened.close());
 }

@@ -1,3 +1,4 @@
+import { namesOf, STORAGES, urlForms } from '../config/storages.ts';
 import { DEFAULT_EXPIRES, DEFAULT_OVERLAP } from './key-options.ts';
 import type { Command } from './session.ts';
 
@@ -16,8 +17,21 @@ export type Definition = {
 };
 
 const JSON_OPTION = { '--json': 'write the answer as JSON' } as const;
-const FROM = 'sqlite:PATH or mongodb://HOST/DATABASE (default: DATABASE_URL)';
-const TO = 'sqlite:PATH, which no service may use at the same time, or mongodb://HOST/DATABASE';
+const PERSISTENT = STORAGES.filter(({ persistent }) => persistent);
+const URLS = urlForms(PERSISTENT);
+const FROM = `${URLS} (default: DATABASE_URL)`;
+const TO = urlForms(
+  PERSISTENT.map(({ urlForm, shared }) =>
+    shared ? { urlForm } : { urlForm: `${urlForm}, which no service may use at the same time,` },
+  ),
+);
+const MIGRATED = STORAGES.filter(({ migrate }) => migrate !== undefined);
+const BACKED_UP = STORAGES.filter(({ backUp }) => backUp !== undefined);
+const BACKED_UP_NAME = namesOf(BACKED_UP);
+const BACKUP_URL = `${urlForms(BACKED_UP)} (default: DATABASE_URL)`;
+const OTHER_BACKUPS = STORAGES.map(({ name, tools }) =>
+  tools ? ` For ${name} use ${tools.backUp}.` : '',
+).join('');
 const EXPIRES = `how long the new key is valid: 365d, 12h or never (default: ${DEFAULT_EXPIRES})`;
 const KEY_ID = 'the part of a key between its underscores';
 
@@ -73,32 +87,31 @@ export const COMMANDS = {
     load: async () => (await import('./key-commands.ts')).rotateCommand,
   },
   migrate: {
-    summary: 'create or update the schema of a MongoDB database',
-    arguments: { '[URL]': 'mongodb://HOST/DATABASE (default: DATABASE_URL)' },
+    summary: `create or update the schema of a ${namesOf(MIGRATED)} database`,
+    arguments: { '[URL]': `${urlForms(MIGRATED)} (default: DATABASE_URL)` },
     options: JSON_OPTION,
     load: async () => (await import('./storage-commands.ts')).migrateCommand,
   },
   backup: {
-    summary: 'copy a SQLite database to a file, even while a service uses it',
+    summary: `copy a ${BACKED_UP_NAME} database to a file, even while a service uses it`,
     description:
-      'Copies a SQLite database to FILE: pets, API keys and idempotency keys. A service may use the database at the ' +
-      'same time. FILE contains every pet acknowledged before the start. For MongoDB use mongodump --oplog or ' +
-      'snapshots of its volumes.',
+      `Copies a ${BACKED_UP_NAME} database to FILE: pets, API keys and idempotency keys. A service may use the database at the ` +
+      `same time. FILE contains every pet acknowledged before the start.${OTHER_BACKUPS}`,
     arguments: {
       '<FILE>':
         'must not exist. It is written as FILE.partial and renamed when it is complete and checked. ' +
         'Only its owner can read it. After an interruption there is no FILE',
     },
-    options: { '--from <URL>': 'sqlite:PATH (default: DATABASE_URL)', ...JSON_OPTION },
+    options: { '--from <URL>': BACKUP_URL, ...JSON_OPTION },
     load: async () => (await import('./storage-commands.ts')).backupCommand,
   },
   restore: {
-    summary: 'put a backup in the place of a SQLite database',
+    summary: `put a backup in the place of a ${BACKED_UP_NAME} database`,
     description:
-      'Checks FILE and puts a copy of it in the place of a SQLite database that no service uses. What was there before ' +
+      `Checks FILE and puts a copy of it in the place of a ${BACKED_UP_NAME} database that no service uses. What was there before ` +
       'stays beside it, under a name that the answer gives. After an interruption, run the same command again.',
     arguments: { '<FILE>': 'as backup has written it' },
-    options: { '--to <URL>': 'sqlite:PATH (default: DATABASE_URL)', ...JSON_OPTION },
+    options: { '--to <URL>': BACKUP_URL, ...JSON_OPTION },
     load: async () => (await import('./storage-commands.ts')).restoreCommand,
   },
   'skip-ids': {
@@ -157,7 +170,7 @@ export const COMMANDS = {
       'is written. After an interruption, run the same command again to continue.',
     options: {
       '--from <URL>':
-        'required: sqlite:PATH or mongodb://HOST/DATABASE. Services may use it: every pet acknowledged before the ' +
+        `required: ${URLS}. Services may use it: every pet acknowledged before the ` +
         'start is copied. Later ones may be missing, so stop the services before the last copy',
       '--to <URL>': `required: ${TO}`,
       ...JSON_OPTION,

@@ -4,7 +4,7 @@ import { newApiKey } from '../../domain/api-key.ts';
 import { openCommandLog } from '../log/command-log.ts';
 import { compose, type Parts } from '../program/compose.ts';
 import { auditedKeys } from './audited-keys.ts';
-import { configuredStorage } from './command-storage.ts';
+import { configuredStorage, open } from './command-storage.ts';
 import { expiryOf, idOf, labelOf, overlapMsOf, rateLimitOf, scopesOf } from './key-options.ts';
 import { keyJson, keyLines, keyTable } from './key-report.ts';
 import type { Given, Session } from './session.ts';
@@ -81,6 +81,6 @@ async function withKeys(
 ): Promise<void> {
   const storage = configuredStorage(session, 'set API_KEYS for the service instead');
   await using opened = new AsyncDisposableStack();
-  const { keys } = opened.adopt(await storage.openKeys({ mayCreate }), (open) => open.close());
+  const { keys } = await open(storage, { for: 'keys', mayCreate }, opened);
   await work(compose({ keys: auditedKeys(keys, await openCommandLog(session.io.stderr)), now: () => now }));
 }

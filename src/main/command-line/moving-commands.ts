@@ -8,7 +8,7 @@ import { openCommandLog } from '../log/command-log.ts';
 import { compose } from '../program/compose.ts';
 import { UsageError } from '../program/failures.ts';
 import { auditKey } from './audited-keys.ts';
-import { storageOf } from './command-storage.ts';
+import { open, storageOf } from './command-storage.ts';
 import type { Given, Session } from './session.ts';
 
 export async function copyCommand(given: Given, session: Session): Promise<void> {
@@ -17,11 +17,11 @@ export async function copyCommand(given: Given, session: Session): Promise<void>
   const sourceStorage = storageOf('--from', fromUrl, session);
   const targetStorage = storageOf('--to', toUrl, session);
   await using opened = new AsyncDisposableStack();
-  const source = opened.adopt(await sourceStorage.openForReading(), (storage) => storage.close());
+  const source = await open(sourceStorage, { for: 'reading' }, opened);
   const from = { sourceArchive: source.archive, sourceKeys: source.keys };
   // Before the target is opened, which creates a missing SQLite file.
   await compose(from).checkSource.execute(session.onProgress);
-  const target = opened.adopt(await targetStorage.openForWriting(), (storage) => storage.close());
+  const target = await open(targetStorage, { for: 'writing' }, opened);
   const { copyKeys, copyPets } = compose({ ...from, archive: target.archive, keys: target.keys });
   session.hint = 'run the same command again to continue; what is copied stays';
   // Finds a conflict between keys before the first pet is written.
@@ -45,9 +45,12 @@ export async function exportCommand(given: Given, session: Session): Promise<voi
   const isPiped = file === '-';
   if (isPiped && given.json) throw new UsageError('--json needs a FILE: standard output holds the pets');
   await using opened = new AsyncDisposableStack();
-  const storage = await storageOf('--from', given.options.from, session).openForReading();
-  opened.adopt(storage, (source) => source.close());
-  const { exportPets } = compose({ sourceArchive: storage.archive });
+  const { archive: sourceArchive } = await open(
+    storageOf('--from', given.options.from, session),
+    { for: 'reading' },
+    opened,
+  );
+  const { exportPets } = compose({ sourceArchive });
   session.hint = isPiped
     ? 'the output is incomplete; run the command again from the beginning'
     : 'no file was written; run the same command again';
@@ -75,7 +78,7 @@ export async function importCommand(given: Given, session: Session): Promise<voi
   );
   // Before the target is opened, which creates a missing SQLite file.
   await source.survey(session.onProgress);
-  const { archive } = opened.adopt(await storage.openForWriting(), (target) => target.close());
+  const { archive } = await open(storage, { for: 'writing' }, opened);
   session.hint = 'run the same command again to continue; what is imported stays';
   const copied = await compose({ source, archive }).copyPets.execute(session.onProgress);
   await session.answer(given, copiedText('imported', copied), copiedJson(copied));

@@ -2,36 +2,37 @@ import type { Finding } from '../../application/ports/storage-health.ts';
 import { SKIPPED_PET_IDS } from '../../domain/pet.ts';
 import { InvalidConfig } from '../config/config.ts';
 import { countText } from '../config/forms.ts';
-import { parseDatabaseUrl } from '../config/storages.ts';
-import { DEFAULT_DATABASE_URL } from '../config/variables.ts';
+import { databaseUrlRule, DEFAULT_DATABASE_URL, namesOf, parseDatabaseUrl } from '../config/storages.ts';
 import { compose } from '../program/compose.ts';
 import { StorageUnsound, UsageError } from '../program/failures.ts';
-import { storageOf } from './command-storage.ts';
+import { open, storageOf } from './command-storage.ts';
 import type { Given, Session } from './session.ts';
 
 export async function backupCommand(given: Given, session: Session): Promise<void> {
   const file = fileOf(given);
-  const storage = storageOf('--from', given.options.from, session);
-  if (storage.backUp === undefined) {
-    throw new UsageError(
-      'backup is for SQLite; for MongoDB use mongodump --oplog or snapshots of its volumes',
-    );
-  }
+  const { kind, url } = storageOf('--from', given.options.from, session);
+  if (kind.backUp === undefined) throw new UsageError(`backup ${otherTools('backUp', session)}`);
   session.hint = 'no backup was written; run the same command again';
-  await storage.backUp(file, session.onProgress);
+  await kind.backUp(url, file, session.onProgress);
   await session.answer(given, `backed up to ${file}\n`, { file });
 }
 
 export async function restoreCommand(given: Given, session: Session): Promise<void> {
   const file = fileOf(given);
-  const storage = storageOf('--to', given.options.to, session);
-  if (storage.restore === undefined) {
-    throw new UsageError('restore is for SQLite; for MongoDB use mongorestore');
-  }
+  const { kind, url } = storageOf('--to', given.options.to, session);
+  if (kind.restore === undefined) throw new UsageError(`restore ${otherTools('restore', session)}`);
   session.hint = 'run the same command again';
-  const kept = await storage.restore(file, session.onProgress);
+  const kept = await kind.restore(url, file, session.onProgress);
   const text = kept === undefined ? '' : `; what it replaced is kept as ${kept}`;
   await session.answer(given, `restored ${file}${text}\n`, { file, kept });
+}
+
+/** Says which storages the command is for, and what takes its place for the others. */
+function otherTools(command: 'backUp' | 'restore', { io: { storages } }: Session): string {
+  const others = storages.flatMap(({ name, tools }) =>
+    tools ? [`; for ${name} use ${tools[command]}`] : [],
+  );
+  return `is for ${namesOf(storages.filter((kind) => kind[command] !== undefined))}${others.join('')}`;
 }
 
 function fileOf({ positionals: [file = '-'] }: Given): string {
@@ -44,9 +45,8 @@ const MAX_SHOWN = 100;
 
 export async function checkCommand(given: Given, session: Session): Promise<void> {
   const storage = storageOf('--from', given.options.from, session);
-  if (storage.openForChecking === undefined) throw new UsageError('check is for SQLite and MongoDB');
   await using opened = new AsyncDisposableStack();
-  const source = opened.adopt(await storage.openForChecking(), (checkable) => checkable.close());
+  const source = await open(storage, { for: 'checking' }, opened);
   session.hint = 'the check is incomplete; nothing was changed';
   const { archive: sourceArchive, keys: sourceKeys, inspector } = source;
   const check = compose({ sourceArchive, sourceKeys, inspector }).checkStorage.execute(session.onProgress);
@@ -66,16 +66,17 @@ export async function checkCommand(given: Given, session: Session): Promise<void
   if (count > 0) throw new StorageUnsound(count);
 }
 
-const RULE = 'must be mongodb://HOST/DATABASE to migrate';
-
 export async function migrateCommand(given: Given, session: Session): Promise<void> {
-  const [url] = given.positionals;
-  const configured = session.io.env['DATABASE_URL'] || DEFAULT_DATABASE_URL;
-  const storage = parseDatabaseUrl(url ?? configured, session.io.storages);
-  if (!storage?.persistent || storage.migrate === undefined) {
-    throw url === undefined ? new InvalidConfig([`DATABASE_URL ${RULE}`]) : new UsageError(`URL ${RULE}`);
+  const [argument] = given.positionals;
+  const { storages, env } = session.io;
+  const storage = parseDatabaseUrl(argument ?? (env['DATABASE_URL'] || DEFAULT_DATABASE_URL), storages);
+  if (storage?.kind.migrate === undefined) {
+    const rule = `${databaseUrlRule(storages.filter(({ migrate }) => migrate !== undefined))} to migrate`;
+    throw argument === undefined
+      ? new InvalidConfig([`DATABASE_URL ${rule}`])
+      : new UsageError(`URL ${rule}`);
   }
-  const { database, from, to } = await storage.migrate();
+  const { database, from, to } = await storage.kind.migrate(storage.url);
   const before = from === to ? 'as before' : `before: ${from ?? 'none'}`;
   const text = `the database "${database}" has schema version ${to} (${before})\n`;
   await session.answer(given, text, { database, from: from ?? null, to });
@@ -84,10 +85,10 @@ export async function migrateCommand(given: Given, session: Session): Promise<vo
 export async function skipIdsCommand(given: Given, session: Session): Promise<void> {
   const storage = storageOf('URL', given.positionals[0], session);
   // Refuses a missing SQLite file, which opening it for writing would create.
-  const existing = await storage.openForReading();
+  const existing = await storage.kind.open(storage.url, { for: 'reading' });
   await existing.close();
   await using opened = new AsyncDisposableStack();
-  const { archive } = opened.adopt(await storage.openForWriting(), (target) => target.close());
+  const { archive } = await open(storage, { for: 'writing' }, opened);
   session.hint = 'ids may have been skipped; run the same command again';
   const upTo = await compose({ archive }).skipIds.execute();
   const text = `skipped ${SKIPPED_PET_IDS} ids; new pets get ids greater than ${upTo}\n`;

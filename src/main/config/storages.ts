@@ -1,7 +1,7 @@
 import { isSea } from 'node:sea';
 import { memoryStorage } from '../../adapters/memory/storage.ts';
 import { mongodbStorage } from '../../adapters/mongodb/storage.ts';
-import { sqliteStorage } from '../../adapters/sqlite/storage.ts';
+import { DEFAULT_SQLITE_PATH, sqliteStorage } from '../../adapters/sqlite/storage.ts';
 import type { Storage, StorageKind } from '../../application/ports/storage.ts';
 
 /** How a user calls this program, for hints. A single executable is named as it was called. */
@@ -10,17 +10,30 @@ export const PROGRAM = isSea() ? process.argv0 : 'npx petstore';
 /** The storages that `DATABASE_URL` can name. A new one is a folder of adapters and a line here. */
 export const STORAGES: readonly StorageKind[] = [sqliteStorage, mongodbStorage(PROGRAM), memoryStorage];
 
+/** The default of `DATABASE_URL`. */
+export const DEFAULT_DATABASE_URL = `sqlite:${DEFAULT_SQLITE_PATH}`;
+
 /** The storage that the URL names, or `undefined` when the URL has the form of no storage. */
 export function parseDatabaseUrl(url: string, kinds: readonly StorageKind[]): Storage | undefined {
-  for (const kind of kinds) {
-    const storage = kind.parseUrl(url);
-    if (storage !== undefined) return storage;
-  }
-  return undefined;
+  const kind = kinds.find(({ isUrl }) => isUrl(url));
+  return kind && { kind, url };
 }
 
 /** Completes a sentence that begins with the name of a variable or an option. */
 export function databaseUrlRule(kinds: readonly StorageKind[]): string {
-  const forms = kinds.map(({ urlForm }) => urlForm);
-  return `must be ${forms.slice(0, -1).join(', ')} or ${forms.at(-1)}`;
+  return `must be ${urlForms(kinds)}`;
+}
+
+/** Such as `sqlite:PATH or memory:`. */
+export function urlForms(kinds: readonly Pick<StorageKind, 'urlForm'>[]): string {
+  return either(kinds.map(({ urlForm }) => urlForm));
+}
+
+/** Such as `SQLite or MongoDB`. */
+export function namesOf(kinds: readonly StorageKind[]): string {
+  return either(kinds.map(({ name }) => name));
+}
+
+function either(texts: readonly string[]): string {
+  return [texts.slice(0, -1).join(', '), ...texts.slice(-1)].filter(Boolean).join(' or ');
 }

@@ -47,7 +47,7 @@ async function servePrimary(config: Config, { env, signal, onHangUp }: ServiceIo
     // A key never goes into the log.
     // Few certificates are for the loopback address, which is the only one that a key is made for.
     const insecure = config.tls === undefined ? '' : '--insecure ';
-    const lasting = config.storage.persistent ? `To create a lasting key:\n\n  ${CREATE_KEY}\n\n` : '';
+    const lasting = config.storage.kind.persistent ? `To create a lasting key:\n\n  ${CREATE_KEY}\n\n` : '';
     standardError.write(
       `\nThere is no API key yet, so one was made for this run. Try:\n\n` +
         `  curl ${insecure}-H 'Authorization: Bearer ${madeKey.token}' '${url}/v1/pets'\n\n` +

@@ -51,7 +51,7 @@ export async function startKeys(
   }
   if (!isLoopback(host)) {
     throw new InvalidConfig([
-      storage.persistent
+      storage.kind.persistent
         ? 'there is no API key yet, and others can reach the service when HOST is not a loopback address; ' +
           `run: ${CREATE_KEY}`
         : 'API_KEYS must be set when HOST is not a loopback address, because others can reach the service then',

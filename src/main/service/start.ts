@@ -68,7 +68,9 @@ export async function start(
   const served = own && opening.use(await serveMetrics(own.text, config, log));
   const metrics = options.metrics ?? own;
   const warn = (message: string) => log.warn(message);
-  const storage = await config.storage.openForService({
+  const { kind, url } = config.storage;
+  const storage = await kind.open(url, {
+    for: 'service',
     log: { warn },
     autoMigrate: config.autoMigrate,
     ...(metrics !== undefined && { meter: metrics.meter }),
