@@ -133,6 +133,22 @@ const BOUNDARIES: Boundary[] = [
     refused: ['../../../test/support/mongodb.ts', '../../../bench/run.ts'],
     allowed: ['tsyringe', '../config.ts', '../../adapters/memory/pets.ts', '../../../package.json'],
   },
+  ...[
+    ['service', '../command-line/run.ts'],
+    ['command-line', '../service/serve.ts'],
+  ].map(
+    ([room, other = '']): Boundary => ({
+      folder: `src/main/${room}`,
+      message: 'The service and the commands import neither each other nor main.ts',
+      refused: [other, '../main.ts', '../../../test/support/mongodb.ts'],
+      allowed: [
+        './own.ts',
+        '../program/compose.ts',
+        '../../adapters/memory/pets.ts',
+        '../../../package.json',
+      ],
+    }),
+  ),
   {
     folder: 'test',
     message: 'Only src/main knows the container',
@@ -193,6 +209,23 @@ test.each(LAYERS)('%s is not empty', (layer) => {
 
 test('every source file is in a layer', () => {
   expect(SOURCES.filter((path) => !LAYERS.some((layer) => path.startsWith(`${layer}/`)))).toEqual([]);
+});
+
+test('no folder imports another one that imports it, directly or through others', async () => {
+  const imported = new Map<string, Set<string>>();
+  for (const path of SOURCES) {
+    const source = await readFile(join(ROOT, path), 'utf8');
+    const folders = Array.from(source.matchAll(/(?:from |import\()'(\.[^']+)'/g), ([, to = '']) =>
+      dirname(join(dirname(path), to)),
+    );
+    imported.set(dirname(path), new Set([...(imported.get(dirname(path)) ?? []), ...folders]));
+  }
+  const reached = (from: string, seen: ReadonlySet<string>): ReadonlySet<string> =>
+    [...(imported.get(from) ?? [])].reduce(
+      (all, to) => (to === from || all.has(to) ? all : reached(to, new Set([...all, to]))),
+      seen,
+    );
+  for (const folder of imported.keys()) expect(reached(folder, new Set()), folder).not.toContain(folder);
 });
 
 test('there is no decorator and no enum', async () => {

@@ -1,4 +1,4 @@
-import { namesOf, STORAGES, urlForms } from '../config/storages.ts';
+import { kindsWith, namesOf, STORAGES, urlForms } from '../config/storages.ts';
 import { DEFAULT_EXPIRES, DEFAULT_OVERLAP } from './key-options.ts';
 import type { Command } from './session.ts';
 
@@ -25,8 +25,8 @@ const TO = urlForms(
     shared ? { urlForm } : { urlForm: `${urlForm}, which no service may use at the same time,` },
   ),
 );
-const MIGRATED = STORAGES.filter(({ migrate }) => migrate !== undefined);
-const BACKED_UP = STORAGES.filter(({ backUp }) => backUp !== undefined);
+const MIGRATED = kindsWith('migrate');
+const BACKED_UP = kindsWith('backUp');
 const BACKED_UP_NAME = namesOf(BACKED_UP);
 const BACKUP_URL = `${urlForms(BACKED_UP)} (default: DATABASE_URL)`;
 const OTHER_BACKUPS = STORAGES.map(({ name, tools }) =>

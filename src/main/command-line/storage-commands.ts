@@ -2,7 +2,13 @@ import type { Finding } from '../../application/ports/storage-health.ts';
 import { SKIPPED_PET_IDS } from '../../domain/pet.ts';
 import { InvalidConfig } from '../config/config.ts';
 import { countText } from '../config/forms.ts';
-import { databaseUrlRule, DEFAULT_DATABASE_URL, namesOf, parseDatabaseUrl } from '../config/storages.ts';
+import {
+  databaseUrlRule,
+  DEFAULT_DATABASE_URL,
+  kindsWith,
+  namesOf,
+  parseDatabaseUrl,
+} from '../config/storages.ts';
 import { compose } from '../program/compose.ts';
 import { StorageUnsound, UsageError } from '../program/failures.ts';
 import { open, storageOf } from './command-storage.ts';
@@ -32,7 +38,7 @@ function otherTools(command: 'backUp' | 'restore', { io: { storages } }: Session
   const others = storages.flatMap(({ name, tools }) =>
     tools ? [`; for ${name} use ${tools[command]}`] : [],
   );
-  return `is for ${namesOf(storages.filter((kind) => kind[command] !== undefined))}${others.join('')}`;
+  return `is for ${namesOf(kindsWith(command, storages))}${others.join('')}`;
 }
 
 function fileOf({ positionals: [file = '-'] }: Given): string {
@@ -71,7 +77,7 @@ export async function migrateCommand(given: Given, session: Session): Promise<vo
   const { storages, env } = session.io;
   const storage = parseDatabaseUrl(argument ?? (env['DATABASE_URL'] || DEFAULT_DATABASE_URL), storages);
   if (storage?.kind.migrate === undefined) {
-    const rule = `${databaseUrlRule(storages.filter(({ migrate }) => migrate !== undefined))} to migrate`;
+    const rule = `${databaseUrlRule(kindsWith('migrate', storages))} to migrate`;
     throw argument === undefined
       ? new InvalidConfig([`DATABASE_URL ${rule}`])
       : new UsageError(`URL ${rule}`);

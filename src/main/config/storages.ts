@@ -15,8 +15,16 @@ export const DEFAULT_DATABASE_URL = `sqlite:${DEFAULT_SQLITE_PATH}`;
 
 /** The storage that the URL names, or `undefined` when the URL has the form of no storage. */
 export function parseDatabaseUrl(url: string, kinds: readonly StorageKind[]): Storage | undefined {
-  const kind = kinds.find(({ isUrl }) => isUrl(url));
+  const kind = kinds.find((one) => one.isUrl(url));
   return kind && { kind, url };
+}
+
+/** The kinds that have this method. */
+export function kindsWith(
+  method: 'migrate' | 'backUp' | 'restore',
+  kinds: readonly StorageKind[] = STORAGES,
+): readonly StorageKind[] {
+  return kinds.filter((kind) => kind[method] !== undefined);
 }
 
 /** Completes a sentence that begins with the name of a variable or an option. */

@@ -1,7 +1,14 @@
 import * as v from 'valibot';
 import { SERVER_LIMITS } from '../../adapters/http/wire/limits.ts';
 import type { StorageKind } from '../../application/ports/storage.ts';
-import { databaseUrlRule, DEFAULT_DATABASE_URL, namesOf, parseDatabaseUrl, STORAGES } from './storages.ts';
+import {
+  databaseUrlRule,
+  DEFAULT_DATABASE_URL,
+  kindsWith,
+  namesOf,
+  parseDatabaseUrl,
+  STORAGES,
+} from './storages.ts';
 import { parseDurationMs, parseRateLimit, RATE_LIMIT_FORM } from './forms.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -142,7 +149,7 @@ export function variables(storages: readonly StorageKind[]) {
 export type Variables = v.InferOutput<ReturnType<typeof variables>>;
 
 const CAUTIONS = STORAGES.flatMap(({ urlForm, caution }) => (caution ? [`${urlForm} ${caution}`] : []));
-const MIGRATED = namesOf(STORAGES.filter(({ migrate }) => migrate !== undefined));
+const MIGRATED = namesOf(kindsWith('migrate'));
 const SHARED = namesOf(STORAGES.filter(({ shared }) => shared));
 
 const HELP = {

@@ -118,23 +118,12 @@ const FACTORIES = {
       ? storedTokens
       : new EitherTokenVerifier(new InMemoryTokenVerifier(knownKeys), storedTokens),
   app: (parts: From<AppPart>) => {
-    const { listPets, createPet, getPet, tokens, limiter, probe, log, now, isDraining } = parts;
+    const { listPets, createPet, getPet, tokens, limiter, log, now, isDraining } = parts;
     const { publicUrl, trustProxy, corsOrigins, rateLimit } = parts.settings;
-    return createApp({
-      publicUrl,
-      trustProxy,
-      corsOrigins,
-      rateLimit,
-      listPets,
-      createPet,
-      getPet,
-      tokens,
-      limiter,
-      probe: new SharedProbe(probe),
-      log,
-      now,
-      isDraining,
-    });
+    const settings = { publicUrl, trustProxy, corsOrigins, rateLimit };
+    const probe = new SharedProbe(parts.probe);
+    const useCases = { listPets, createPet, getPet };
+    return createApp({ ...settings, ...useCases, tokens, limiter, probe, log, now, isDraining });
   },
 } satisfies { readonly [N in Name]?: (parts: never) => Parts[N] };
 
