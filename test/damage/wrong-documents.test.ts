@@ -18,8 +18,7 @@ import {
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../src/adapters/mongodb/open.ts';
-import { DamagedApiKey } from '../../src/application/keys/errors.ts';
-import { StorageSetupError } from '../../src/application/ports/storage-errors.ts';
+import { DamagedApiKey, StorageSetupError } from '../../src/application/ports/storage-errors.ts';
 import { newPet, type Pet } from '../../src/domain/pet.ts';
 import { aKey, at } from '../support/api-keys.ts';
 import { idempotencyFor } from '../support/archived-pets.ts';

@@ -1,7 +1,8 @@
 import { API_KEY_ID, type ApiKey, apiKeyProblems, storedApiKey } from '../../domain/api-key.ts';
 import type { Unchecked } from '../../domain/unchecked.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
-import { ApiKeyNotFound, DamagedApiKey } from './errors.ts';
+import { ApiKeyNotFound } from './errors.ts';
+import { DamagedApiKey } from '../ports/storage-errors.ts';
 
 /** The key that a stored record holds, or the error that names the first rule that the record breaks. */
 export function parseStoredApiKey(fields: Unchecked<ApiKey>): ApiKey | DamagedApiKey {

@@ -1,5 +1,5 @@
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
-import { DamagedApiKey } from '../keys/errors.ts';
+import { DamagedApiKey } from '../ports/storage-errors.ts';
 import { BATCH_SIZE } from '../moving/archive-source.ts';
 import { DamagedPet } from '../pets/errors.ts';
 import {

@@ -1,4 +1,4 @@
-import { DamagedApiKey } from '../../application/keys/errors.ts';
+import { DamagedApiKey } from '../../application/ports/storage-errors.ts';
 import { type ApiKey, apiKeyState } from '../../domain/api-key.ts';
 import { rateLimitText } from '../config/forms.ts';
 

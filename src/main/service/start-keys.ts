@@ -2,7 +2,7 @@ import { isIPv4 } from 'node:net';
 import { type KnownKey, knownKey } from '../../adapters/tokens/in-memory-token-verifier.ts';
 import { mintKey } from '../../adapters/tokens/token.ts';
 import type { MintedKey } from '../../application/keys/create-key.ts';
-import { DamagedApiKey } from '../../application/keys/errors.ts';
+import { DamagedApiKey } from '../../application/ports/storage-errors.ts';
 import type { ListKeys } from '../../application/keys/stored-keys.ts';
 import { apiKeyState } from '../../domain/api-key.ts';
 import { type Config, InvalidConfig } from '../config/config.ts';

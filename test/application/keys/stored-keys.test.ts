@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
+import { DamagedApiKey } from '../../../src/application/ports/storage-errors.ts';
 import { parseStoredApiKey, throwIfDamaged } from '../../../src/application/keys/stored-keys.ts';
 import { aKey } from '../../support/api-keys.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
+import { DamagedApiKey } from '../../../src/application/ports/storage-errors.ts';
 import { ArchiveSource } from '../../../src/application/moving/archive-source.ts';
 import { CheckSource } from '../../../src/application/moving/check-source.ts';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
+import { DamagedApiKey, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { type Checkable, CheckStorage } from '../../../src/application/storage/check-storage.ts';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import type { Progress, ReadablePetArchive } from '../../../src/application/ports/pet-archive.ts';
-import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { Finding } from '../../../src/application/ports/storage-health.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';

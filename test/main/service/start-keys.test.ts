@@ -9,7 +9,7 @@ import { ListKeys } from '../../../src/application/keys/stored-keys.ts';
 import { RevokeKey } from '../../../src/application/keys/revoke-key.ts';
 import { SCOPES } from '../../../src/domain/api-key.ts';
 import { type StartKeys, startKeys } from '../../../src/main/service/start-keys.ts';
-import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
+import { DamagedApiKey } from '../../../src/application/ports/storage-errors.ts';
 import { InvalidConfig, readConfig } from '../../../src/main/config/config.ts';
 
 const KEY = '0123456789abcdef';
