@@ -74,7 +74,7 @@ export type Migration = {
 export type StorageKind = {
   /** For people. */
   readonly name: string;
-  /** For traces: https://opentelemetry.io/docs/specs/semconv/registry/attributes/db/#db-system-name */
+  /** Its name in traces: https://opentelemetry.io/docs/specs/semconv/db/database-spans/ */
   readonly system: string;
   /** The form of its URLs, such as `sqlite:PATH`. */
   readonly urlForm: string;

@@ -40,11 +40,11 @@ function persistent(
   throw new UsageError(`${name} is ${url}, which no other process can reach; ${instead}`);
 }
 
-/** Opens a storage, and closes it with the stack. */
+/** Opens a storage until the end of a block. */
 export async function open<P extends Purpose>(
   { kind, url }: Storage,
   purpose: P,
-  stack: AsyncDisposableStack,
-): Promise<Opened[P['for']]> {
-  return stack.adopt(await kind.open(url, purpose), (opened) => opened.close());
+): Promise<Opened[P['for']] & AsyncDisposable> {
+  const opened = await kind.open(url, purpose);
+  return { ...opened, [Symbol.asyncDispose]: () => opened.close() };
 }

@@ -80,7 +80,7 @@ async function withKeys(
   work: (useCases: UseCases) => Promise<unknown>,
 ): Promise<void> {
   const storage = configuredStorage(session, 'set API_KEYS for the service instead');
-  await using opened = new AsyncDisposableStack();
-  const { keys } = await open(storage, { for: 'keys', mayCreate }, opened);
-  await work(compose({ keys: auditedKeys(keys, await openCommandLog(session.io.stderr)), now: () => now }));
+  await using opened = await open(storage, { for: 'keys', mayCreate });
+  const keys = auditedKeys(opened.keys, await openCommandLog(session.io.stderr));
+  await work(compose({ keys, now: () => now }));
 }

@@ -16,12 +16,11 @@ export async function copyCommand(given: Given, session: Session): Promise<void>
   if (fromUrl === undefined || toUrl === undefined) throw new UsageError('--from and --to are both required');
   const sourceStorage = storageOf('--from', fromUrl, session);
   const targetStorage = storageOf('--to', toUrl, session);
-  await using opened = new AsyncDisposableStack();
-  const source = await open(sourceStorage, { for: 'reading' }, opened);
+  await using source = await open(sourceStorage, { for: 'reading' });
   const from = { sourceArchive: source.archive, sourceKeys: source.keys };
   // Before the target is opened, which creates a missing SQLite file.
   await compose(from).checkSource.execute(session.onProgress);
-  const target = await open(targetStorage, { for: 'writing' }, opened);
+  await using target = await open(targetStorage, { for: 'writing' });
   const { copyKeys, copyPets } = compose({ ...from, archive: target.archive, keys: target.keys });
   session.hint = 'run the same command again to continue; what is copied stays';
   // Finds a conflict between keys before the first pet is written.
@@ -44,13 +43,8 @@ export async function exportCommand(given: Given, session: Session): Promise<voi
   const [file = '-'] = given.positionals;
   const isPiped = file === '-';
   if (isPiped && given.json) throw new UsageError('--json needs a FILE: standard output holds the pets');
-  await using opened = new AsyncDisposableStack();
-  const { archive: sourceArchive } = await open(
-    storageOf('--from', given.options.from, session),
-    { for: 'reading' },
-    opened,
-  );
-  const { exportPets } = compose({ sourceArchive });
+  await using source = await open(storageOf('--from', given.options.from, session), { for: 'reading' });
+  const { exportPets } = compose({ sourceArchive: source.archive });
   session.hint = isPiped
     ? 'the output is incomplete; run the command again from the beginning'
     : 'no file was written; run the same command again';
@@ -78,20 +72,20 @@ export async function importCommand(given: Given, session: Session): Promise<voi
   );
   // Before the target is opened, which creates a missing SQLite file.
   await source.survey(session.onProgress);
-  const { archive } = await open(storage, { for: 'writing' }, opened);
+  await using target = await open(storage, { for: 'writing' });
   session.hint = 'run the same command again to continue; what is imported stays';
-  const copied = await compose({ source, archive }).copyPets.execute(session.onProgress);
+  const copied = await compose({ source, archive: target.archive }).copyPets.execute(session.onProgress);
   await session.answer(given, copiedText('imported', copied), copiedJson(copied));
 }
 
 /** The answer of a command that copies pets. */
-export function copiedText(done: 'copied' | 'imported', { count, before, others }: Copied): string {
+function copiedText(done: 'copied' | 'imported', { count, before, others }: Copied): string {
   const known = before > 0 ? `; ${before} of them were already there` : '';
   const extra = others > 0 ? `; the target also has ${countText(others, 'other pet')}` : '';
   return `${done} ${countText(count, 'pet')}${known}${extra}\n`;
 }
 
 /** {@link copiedText} for programs. */
-export function copiedJson({ count, before, others }: Copied): Record<string, number> {
+function copiedJson({ count, before, others }: Copied): Record<string, number> {
   return { count, alreadyThere: before, others };
 }

@@ -51,8 +51,7 @@ const MAX_SHOWN = 100;
 
 export async function checkCommand(given: Given, session: Session): Promise<void> {
   const storage = storageOf('--from', given.options.from, session);
-  await using opened = new AsyncDisposableStack();
-  const source = await open(storage, { for: 'checking' }, opened);
+  await using source = await open(storage, { for: 'checking' });
   session.hint = 'the check is incomplete; nothing was changed';
   const { archive: sourceArchive, keys: sourceKeys, inspector } = source;
   const check = compose({ sourceArchive, sourceKeys, inspector }).checkStorage.execute(session.onProgress);
@@ -93,10 +92,9 @@ export async function skipIdsCommand(given: Given, session: Session): Promise<vo
   // Refuses a missing SQLite file, which opening it for writing would create.
   const existing = await storage.kind.open(storage.url, { for: 'reading' });
   await existing.close();
-  await using opened = new AsyncDisposableStack();
-  const { archive } = await open(storage, { for: 'writing' }, opened);
+  await using target = await open(storage, { for: 'writing' });
   session.hint = 'ids may have been skipped; run the same command again';
-  const upTo = await compose({ archive }).skipIds.execute();
+  const upTo = await compose({ archive: target.archive }).skipIds.execute();
   const text = `skipped ${SKIPPED_PET_IDS} ids; new pets get ids greater than ${upTo}\n`;
   await session.answer(given, text, { skipped: Number(SKIPPED_PET_IDS), upTo: Number(upTo) });
 }
