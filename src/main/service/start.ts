@@ -98,15 +98,11 @@ type Opened = {
   readonly tracing: Tracing;
 };
 
-type Started = Pick<Service, 'url' | 'madeKey' | 'useCertificate'> & {
-  /** Ends what uses the storage. Resolves with the number of connections that had to be cut off. */
-  readonly drain: () => Promise<number>;
-};
-
+/** `drain` ends what uses the storage. It resolves with the number of connections that had to be cut off. */
 async function startOn(
   { config, log, storage, metrics, tracing }: Opened,
   { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits, keys: given }: StartOptions,
-): Promise<Started> {
+) {
   const { pets, keys, probe, limiter } = storage;
   const { known, made } = given ?? (await startKeys(config, compose({ keys }).listKeys, { now, log }));
   const parts = {
@@ -129,10 +125,8 @@ async function startOn(
     tls: config.tls,
     limits: { maxConnections: config.maxConnections, ...limits },
   });
-  const recordUses = async () => {
-    const stored = service.storedTokens;
-    await stored.recordUses().catch((err: unknown) => log.warn({ err }, 'the use of keys was not recorded'));
-  };
+  const notRecorded = (err: unknown) => log.warn({ err }, 'the use of keys was not recorded');
+  const recordUses = () => service.storedTokens.recordUses().catch(notRecorded);
   const recording = setInterval(() => void recordUses(), recordUsesEveryMs);
   const drain = async () => {
     const cutOff = await server.drain(config.shutdownTimeoutMs, config.shutdownDelayMs);
@@ -147,7 +141,7 @@ async function startOn(
   return {
     url: urlOf(config, server),
     madeKey: made,
-    useCertificate: (tls) => server.renewCertificate(tls),
+    useCertificate: (tls: TlsPair) => server.renewCertificate(tls),
     drain,
   };
 }
