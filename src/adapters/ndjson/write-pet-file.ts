@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import { refuseDatabaseFile } from '../files/database-files.ts';
-import { writeWholeFile } from '../files/write-whole-file.ts';
+import { writeWholeFile } from '../files/durable-files.ts';
 import { compressionOf } from './compression.ts';
 import { petLines } from './pet-line.ts';
 

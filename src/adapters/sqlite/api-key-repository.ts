@@ -6,25 +6,21 @@ import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/
 import { type ApiKey, earlier, storedApiKey } from '../../domain/api-key.ts';
 import { blobToHash, hashToBlob } from './blobs.ts';
 import { apiKeyChecksum, isChecksum } from './checksum.ts';
-import { runAndTranslate } from './errors.ts';
-import type { GuardedWrite } from './file/file-guard.ts';
-import { BUSY_TIMEOUT_MS, retryAndTranslate } from './retry-while-busy.ts';
+import { BUSY_TIMEOUT_MS, retryAndTranslate, runAndTranslate } from './errors.ts';
+import type { GuardedWrite } from './file-guard.ts';
 import { type ApiKeyRow, KEY_STATEMENTS, type Prepared, prepareAll } from './statements.ts';
-import { transaction } from './transaction.ts';
 
 /**
  * API keys in a SQLite file. Reads run at once. A write waits while another connection holds the write lock: the
  * command line changes keys while a service has the file open.
  */
 export class SqliteApiKeyRepository implements ApiKeyRepository {
-  readonly #db: DatabaseSync;
   readonly #guardedWrite: GuardedWrite;
   readonly #timeoutMs: number;
   readonly #statements: Prepared<typeof KEY_STATEMENTS>;
 
   /** @param timeoutMs how long a write waits for the lock, {@link BUSY_TIMEOUT_MS} by default */
   constructor(db: DatabaseSync, guardedWrite: GuardedWrite, timeoutMs = BUSY_TIMEOUT_MS) {
-    this.#db = db;
     this.#guardedWrite = guardedWrite;
     this.#timeoutMs = timeoutMs;
     this.#statements = prepareAll(db, KEY_STATEMENTS);
@@ -61,27 +57,23 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
   async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
     // Copies, because the caller may change its objects during the wait.
     const copies = Array.from(uses, ([id, at]) => [id, new Date(at)] as const);
-    await this.#write(() =>
-      transaction(this.#db, () => {
-        for (const [id, at] of copies) {
-          const key = this.#stored(id);
-          // A damaged key stays as it is.
-          if (key === undefined || key instanceof DamagedApiKey) continue;
-          const { lastUsedAt } = key;
-          const isDue = lastUsedAt === undefined || at.getTime() - lastUsedAt.getTime() >= USE_INTERVAL_MS;
-          if (isDue) this.#store({ ...key, lastUsedAt: at });
-        }
-      }),
-    );
+    await this.#write(() => {
+      for (const [id, at] of copies) {
+        const key = this.#stored(id);
+        // A damaged key stays as it is.
+        if (key === undefined || key instanceof DamagedApiKey) continue;
+        const { lastUsedAt } = key;
+        const isDue = lastUsedAt === undefined || at.getTime() - lastUsedAt.getTime() >= USE_INTERVAL_MS;
+        if (isDue) this.#store({ ...key, lastUsedAt: at });
+      }
+    });
   }
 
   async #end(id: string, change: (key: ApiKey) => Partial<ApiKey>): Promise<ApiKey | undefined> {
-    return this.#write(() =>
-      transaction(this.#db, () => {
-        const key = this.#stored(id);
-        return key && this.#store({ ...throwIfDamaged(key), ...change(throwIfDamaged(key)) });
-      }),
-    );
+    return this.#write(() => {
+      const key = this.#stored(id);
+      return key && this.#store({ ...throwIfDamaged(key), ...change(throwIfDamaged(key)) });
+    });
   }
 
   #stored(id: string): ApiKey | DamagedApiKey | undefined {

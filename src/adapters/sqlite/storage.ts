@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { Opened, Purpose, StorageKind } from '../../application/ports/storage.ts';
-import { mountWarning } from './file/mounts.ts';
+import { mountWarning } from './mounts.ts';
 
 /** The path of the default database. Its directory is created on use. */
 export const DEFAULT_SQLITE_PATH = './data/petstore.db';
@@ -32,7 +32,7 @@ export const sqliteStorage: StorageKind = {
     const path = pathIn(url);
     refuseMistyped(path);
     refuseMissing(backup);
-    const { restore } = await import('./restore.ts');
+    const { restore } = await import('./backup.ts');
     return restore(path, backup, onProgress);
   },
 };
@@ -53,7 +53,7 @@ function openers(
     service: openForWriting,
     writing: openForWriting,
     reading: async () => (await import('./open.ts')).openSqliteForReading(path),
-    checking: async () => (await import('./open-for-checking.ts')).openSqliteForChecking(path),
+    checking: async () => (await import('./open.ts')).openSqliteForChecking(path),
     keys: async () => (await import('./open.ts')).openSqliteKeys(path),
   };
 }
