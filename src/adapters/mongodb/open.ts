@@ -1,10 +1,5 @@
 import type { Db, MongoClient } from 'mongodb';
-import type {
-  CheckableStorage,
-  ServiceOptions,
-  ServiceStorage,
-  WritableStorage,
-} from '../../application/ports/storage.ts';
+import type { Opened, ServiceOptions } from '../../application/ports/storage.ts';
 import type { StorageMeter, StorageState } from '../../application/ports/storage-health.ts';
 import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MongoApiKeyRepository } from './api-key-repository.ts';
@@ -20,7 +15,7 @@ import { indexProblem } from './schema/inspect-indexes.ts';
 import { DEFAULT_PROGRAM, readVersion, versionProblem } from './schema/schema-version.ts';
 
 /** Every purpose gets the same adapters. Only the checks before differ. */
-type MongoStorage = Required<ServiceStorage> & WritableStorage & CheckableStorage;
+type MongoStorage = Required<Opened['service']> & Opened['writing'] & Opened['checking'];
 
 /** `/readyz` reports an outage of MongoDB within two seconds. */
 const PROBE_TIMEOUT_MS = 1_500;

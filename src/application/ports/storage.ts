@@ -18,22 +18,6 @@ export type ServiceStorage = Open<{
   limiter?: RateLimiter;
 }>;
 
-/** What `export` and the source side of `copy` work with. */
-export type ReadableStorage = Open<{ archive: ReadablePetArchive; keys: Pick<ApiKeyRepository, 'list'> }>;
-
-/** What `import` and the target side of `copy` work with. */
-export type WritableStorage = Open<{ archive: PetArchive; keys: ApiKeyRepository }>;
-
-/** What `check` works with. */
-export type CheckableStorage = Open<{
-  archive: ReadablePetArchive;
-  keys: Pick<ApiKeyRepository, 'list'>;
-  inspector: StorageInspector;
-}>;
-
-/** What the commands on API keys work with. */
-export type KeyStorage = Open<{ keys: ApiKeyRepository }>;
-
 export type ServiceOptions = {
   readonly log: StorageLog;
   /** Absent when nothing is measured. */
@@ -57,10 +41,13 @@ export type Purpose =
 /** What is opened for each purpose. */
 export type Opened = {
   service: ServiceStorage;
-  reading: ReadableStorage;
-  checking: CheckableStorage;
-  writing: WritableStorage;
-  keys: KeyStorage;
+  /** For `export` and the source side of `copy`. */
+  reading: Open<{ archive: ReadablePetArchive; keys: Pick<ApiKeyRepository, 'list'> }>;
+  /** For `check`. */
+  checking: Opened['reading'] & { readonly inspector: StorageInspector };
+  /** For `import` and the target side of `copy`. */
+  writing: Open<{ archive: PetArchive; keys: ApiKeyRepository }>;
+  keys: Open<{ keys: ApiKeyRepository }>;
 };
 
 export type Migration = {
