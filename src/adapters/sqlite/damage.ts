@@ -6,9 +6,9 @@ import type { StorageInspector } from '../../application/ports/storage-health.ts
 import { MAX_PET_ID } from '../../domain/pet.ts';
 import { fileOf } from './connection.ts';
 import { retryAndTranslate } from './errors.ts';
-import { petReader } from './pet-reader.ts';
+import { type ArchivedPetRow, petReader } from './pet-row.ts';
 import { createSchema } from './schema.ts';
-import { ARCHIVE_QUERIES, type ArchivedPetRow, INSPECTOR_QUERIES } from './statements.ts';
+import { ARCHIVE_QUERIES, INSPECTOR_QUERIES } from './statements.ts';
 
 /**
  * The largest file that is checked at every start. The check takes 0.5 s for 16 MiB, which is 150,000 pets with an

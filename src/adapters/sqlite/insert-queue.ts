@@ -5,11 +5,11 @@ import type { Idempotency, Inserted } from '../../application/ports/pet-reposito
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../application/ports/storage-health.ts';
 import { MAX_PET_ID, type NewPet, storedPet } from '../../domain/pet.ts';
-import { hashToBlob, toPetValues } from './blobs.ts';
+import { hashToBlob } from './checksum.ts';
+import { type ArchivedPetRow, type PetReader, petReader, toPetValues } from './pet-row.ts';
 import { BUSY_PAUSE_MS, BUSY_TIMEOUT_MS, isBusy, isConstraint, translated } from './errors.ts';
 import type { GuardedWrite } from './file-guard.ts';
-import { type PetReader, petReader } from './pet-reader.ts';
-import { type ArchivedPetRow, INSERT_STATEMENTS, type Prepared, prepareAll } from './statements.ts';
+import { INSERT_STATEMENTS, prepareAll, type Prepared } from './statements.ts';
 
 /** How many inserts may wait. They pile up only while another connection holds the write lock. */
 const MAX_WAITING = 10_000;

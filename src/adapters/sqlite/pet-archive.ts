@@ -1,20 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { IdempotencyKeyTaken, PetIdTaken } from '../../application/moving/errors.ts';
-import { samePet } from '../../application/moving/same-pet.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
-import type { ArchivedPet, PetArchive } from '../../application/ports/pet-archive.ts';
-import { toPetValues } from './blobs.ts';
+import { type ArchivedPet, type PetArchive, samePet } from '../../application/ports/pet-archive.ts';
+import { type ArchivedPetRow, type PetReader, petReader, toPetValues } from './pet-row.ts';
 import { retryAndTranslate } from './errors.ts';
 import type { GuardedWrite } from './file-guard.ts';
-import { type PetReader, petReader } from './pet-reader.ts';
 import type { ReadCache } from './read-cache.ts';
-import {
-  ARCHIVE_QUERIES,
-  ARCHIVE_WRITES,
-  type ArchivedPetRow,
-  type Prepared,
-  prepareAll,
-} from './statements.ts';
+import { ARCHIVE_QUERIES, ARCHIVE_WRITES, prepareAll, type Prepared } from './statements.ts';
 
 /**
  * Reads the pets of a SQLite file, even while a service writes to it. Writes need the service lock: a connection without

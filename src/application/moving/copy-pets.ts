@@ -5,9 +5,9 @@ import {
   type OnProgress,
   type PetArchive,
   type PetSource,
+  samePet,
   type Survey,
 } from '../ports/pet-archive.ts';
-import { samePet } from './same-pet.ts';
 
 export type Copied = {
   /** How many pets of the source the target has now: all that existed at the start, and possibly later ones. */

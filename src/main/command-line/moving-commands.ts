@@ -1,6 +1,5 @@
-import { PetFile } from '../../adapters/ndjson/pet-file.ts';
+import { PetFile, writePetFile } from '../../adapters/ndjson/pet-file.ts';
 import { petLines } from '../../adapters/ndjson/pet-line.ts';
-import { writePetFile } from '../../adapters/ndjson/write-pet-file.ts';
 import type { Copied } from '../../application/moving/copy-pets.ts';
 import type { ApiKey } from '../../domain/api-key.ts';
 import { countText } from '../config/forms.ts';

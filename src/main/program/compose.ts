@@ -1,8 +1,8 @@
 import 'reflect-metadata';
+import { hash } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { container, instanceCachingFactory } from 'tsyringe';
 import { createApp } from '../../adapters/http/app.ts';
-import { fingerprintsOf } from '../../adapters/http/wire/idempotency.ts';
 import type { RequestLog } from '../../adapters/http/wire/request-log.ts';
 import { InMemoryRateLimiter } from '../../adapters/memory/rate-limiter.ts';
 import { InMemoryTokenVerifier, type KnownKey } from '../../adapters/tokens/in-memory-token-verifier.ts';
@@ -18,7 +18,7 @@ import { CopyKeys } from '../../application/moving/copy-keys.ts';
 import { CopyPets } from '../../application/moving/copy-pets.ts';
 import { ExportPets } from '../../application/moving/export-pets.ts';
 import { SkipIds } from '../../application/moving/skip-ids.ts';
-import { CreatePet } from '../../application/pets/create-pet.ts';
+import { CreatePet, fingerprintOf } from '../../application/pets/create-pet.ts';
 import { GetPet } from '../../application/pets/get-pet.ts';
 import { ListPets } from '../../application/pets/list-pets.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
@@ -82,6 +82,8 @@ type From<Names extends Name> = Pick<Parts, Names>;
 
 type AppPart = 'settings' | (Name & keyof Parameters<typeof createApp>[0]);
 
+const sha256 = (text: string) => hash('sha256', text);
+
 /** The parts that are made here, each by a function whose parameter says from which others. */
 const FACTORIES = {
   now: () => () => new Date(),
@@ -89,7 +91,7 @@ const FACTORIES = {
   onTokenRefused: () => () => {},
 
   listPets: ({ pets }: From<'pets'>) => new ListPets(pets),
-  createPet: ({ pets }: From<'pets'>) => new CreatePet(pets),
+  createPet: ({ pets }: From<'pets'>) => new CreatePet(pets, sha256),
   getPet: ({ pets }: From<'pets'>) => new GetPet(pets),
 
   createKey: ({ keys, mint, now }: From<'keys' | 'mint' | 'now'>) => new CreateKey(keys, mint, now),
@@ -103,7 +105,7 @@ const FACTORIES = {
   checkSource: ({ source, sourceKeys }: From<'source' | 'sourceKeys'>) => new CheckSource(source, sourceKeys),
   checkStorage: (parts: From<'sourceArchive' | 'sourceKeys' | 'inspector'>) => {
     const { sourceArchive: archive, sourceKeys: keys, inspector } = parts;
-    return new CheckStorage({ archive, keys, inspector }, fingerprintsOf);
+    return new CheckStorage({ archive, keys, inspector }, (pet) => fingerprintOf(pet, sha256));
   },
   copyPets: ({ source, archive }: From<'source' | 'archive'>) => new CopyPets(source, archive),
   copyKeys: ({ sourceKeys, keys }: From<'sourceKeys' | 'keys'>) => new CopyKeys(sourceKeys, keys),

@@ -1,4 +1,4 @@
-import type { PetFileError } from '../../adapters/ndjson/pet-file-error.ts';
+import type { PetFileError } from '../../adapters/ndjson/pet-file.ts';
 import type { ApiKeyError } from '../../application/keys/errors.ts';
 import type { ArchiveError } from '../../application/moving/errors.ts';
 import type { PetError } from '../../application/pets/errors.ts';

@@ -4,7 +4,7 @@ import { type Checkable, CheckStorage } from '../../../src/application/storage/c
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import type { Progress, ReadablePetArchive } from '../../../src/application/ports/pet-archive.ts';
 import type { Finding } from '../../../src/application/ports/storage-health.ts';
-import { MAX_PET_ID } from '../../../src/domain/pet.ts';
+import { MAX_PET_ID, type Pet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets, archiveWith, idempotencyFor, storeWith } from '../../support/archived-pets.ts';
 
@@ -18,9 +18,8 @@ async function check(storage: Partial<Checkable>) {
     ...storage,
   };
   const inspector = storage.inspector ?? { async *findings() {} };
-  const useCase = new CheckStorage({ ...sound, inspector }, ({ id }) => [
-    idempotencyFor(`key ${id}`, `body ${id}`).fingerprint,
-  ]);
+  const fingerprintOf = ({ id }: Pet) => idempotencyFor(`key ${id}`, `body ${id}`).fingerprint;
+  const useCase = new CheckStorage({ ...sound, inspector }, fingerprintOf);
   const findings: Finding[] = [];
   const progress: Progress[] = [];
   const run = useCase.execute((seen) => progress.push(seen));
