@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import Router from '@koa/router';
 import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
-import type { StorageProbe } from '../../application/ports/storage-probe.ts';
+import type { StorageProbe } from '../../application/ports/storage-health.ts';
 import type { TokenVerifier } from '../../application/ports/token-verifier.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 import { authenticate, limitRate } from './middleware/api-key.ts';
