@@ -5,10 +5,15 @@ import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { StorageMeter } from '../../application/ports/storage-meter.ts';
 import type { StorageProbe } from '../../application/ports/storage-probe.ts';
 import type { TokenRefusal, TokenVerifier } from '../../application/ports/token-verifier.ts';
-import { measureKeys, measureLimiter, measurePets, measureProbe } from './measure-storage.ts';
+import {
+  measureKeys,
+  measureLimiter,
+  measurePets,
+  measureProbe,
+  measureVerifications,
+} from './measure-ports.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import { StorageMetrics } from './storage-metrics.ts';
-import { measureTokens, VerificationMetrics } from './verification-metrics.ts';
 
 /** The metrics of a process. Each function that takes a part returns one that measures it. */
 export type Metrics = {
@@ -40,16 +45,14 @@ export function createMetrics(deprecatedRoute: string, worker?: number): Metrics
   if (worker !== undefined) registry.setDefaultLabels({ worker: String(worker) });
   const requests = new RequestMetrics(registry, deprecatedRoute);
   const storage = new StorageMetrics(registry);
-  const verifications = new VerificationMetrics(registry);
   collectDefaultMetrics({ register: registry });
   return {
     requests,
     meter: storage,
-    onTokenRefused: (reason) => verifications.count(reason),
+    ...measureVerifications(registry),
     pets: (pets) => measurePets(pets, storage),
     keys: (keys) => measureKeys(keys, storage),
     limiter: (limiter) => measureLimiter(limiter, storage, registry),
-    tokens: (tokens) => measureTokens(tokens, verifications),
     probe: (probe) => measureProbe(probe, storage, registry),
     series: () => registry.getMetricsAsJSON(),
     text: () => registry.metrics(),

@@ -25,6 +25,18 @@ export function exposeCounts(
   });
 }
 
+/** Exposes counts that have a label each. Whoever counts adds to the values of `counts`. */
+export function exposeCountsBy(
+  registry: Registry,
+  label: string,
+  counts: Readonly<Record<string, number>>,
+  description: Description,
+): void {
+  exposeCounts(registry, { ...description, labelNames: [label] }, () =>
+    Object.entries(counts).map(([value, count]) => [{ [label]: value }, count] as const),
+  );
+}
+
 /** Exposes a figure that can fall, read at each scrape. */
 export function exposeFigure(
   registry: Registry,

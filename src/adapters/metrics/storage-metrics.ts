@@ -1,48 +1,48 @@
 import type { Registry } from 'prom-client';
+import { faultOf } from '../../application/fault.ts';
 import type { ApiKeyError } from '../../application/keys/errors.ts';
 import type { PetError } from '../../application/pets/errors.ts';
-import type { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { ConnectionEvent, StorageMeter } from '../../application/ports/storage-meter.ts';
 import { exposeCounts, exposeFigure } from './expose.ts';
 import { Histogram, type Series } from './histogram.ts';
 import { DURATION_BUCKETS } from './request-metrics.ts';
 
+/** The names of the operations of the storage, by the methods of the ports. */
+export const PET_OPERATIONS = {
+  insert: 'insert_pet',
+  insertOnce: 'insert_pet_once',
+  findById: 'find_pet',
+  list: 'list_pets',
+} as const;
+export const KEY_OPERATIONS = {
+  insert: 'insert_key',
+  findById: 'find_key',
+  list: 'list_keys',
+  revoke: 'revoke_key',
+  expire: 'expire_key',
+  recordUse: 'record_key_uses',
+} as const;
 const OPERATIONS = [
-  'insert_pet',
-  'insert_pet_once',
-  'find_pet',
-  'list_pets',
-  'insert_key',
-  'find_key',
-  'list_keys',
-  'revoke_key',
-  'expire_key',
-  'record_key_uses',
+  ...Object.values(PET_OPERATIONS),
+  ...Object.values(KEY_OPERATIONS),
   'count_request',
   'check',
 ] as const;
 
-export type Operation = (typeof OPERATIONS)[number];
+type Operation = (typeof OPERATIONS)[number];
 
-const FAILURES = ['unavailable', 'damaged', 'ids_exhausted', 'bug'] as const;
+type FailureKind = 'unavailable' | 'damaged' | 'ids_exhausted' | 'bug';
 
-type FailureKind = (typeof FAILURES)[number];
+type OperatorError = Extract<PetError | ApiKeyError, { readonly fault: 'operator' }>;
 
-/** Which errors of the ports are failures. `undefined`: the storage has done its part, and its answer is no. */
-const KINDS = {
-  'storage-unavailable': 'unavailable',
-  'damaged-pet': 'damaged',
-  'damaged-api-key': 'damaged',
-  'pet-ids-exhausted': 'ids_exhausted',
-  'idempotency-key-reused': undefined,
-  'invalid-page-size': undefined,
-  'invalid-pet': undefined,
-  'pet-not-found': undefined,
-  'invalid-api-key': undefined,
-  'api-key-not-found': undefined,
-  'api-key-not-active': undefined,
-  'api-key-id-taken': undefined,
-} satisfies Record<(PetError | ApiKeyError | StorageUnavailable)['kind'], FailureKind | undefined>;
+/** The failures that only an operator can help with. */
+const KINDS: ReadonlyMap<string, FailureKind> = new Map(
+  Object.entries({
+    'damaged-pet': 'damaged',
+    'damaged-api-key': 'damaged',
+    'pet-ids-exhausted': 'ids_exhausted',
+  } satisfies Record<OperatorError['kind'], FailureKind>),
+);
 
 /** What an event adds to the connections that are open, those in use, and the calls that wait for one. */
 const CHANGES = {
@@ -92,23 +92,28 @@ export class StorageMetrics implements StorageMeter {
     this.#expose(registry);
   }
 
-  /** Runs an operation, and takes its time. Settles as it does. Not async: that would cost one more promise. */
-  measure<T>(operation: Operation, run: () => Promise<T>): Promise<T> {
-    const startedMs = performance.now();
+  /**
+   * Makes a function that runs an operation and takes its time. It settles as the operation does. It is not async: that
+   * would cost one more promise.
+   */
+  measure(operation: Operation): <T>(run: () => Promise<T>) => Promise<T> {
     const { durations, failures } = this.#operations[operation];
-    const end = () => durations.observe((performance.now() - startedMs) / 1_000);
-    return run().then(
-      (result) => {
-        end();
-        return result;
-      },
-      (error: unknown) => {
-        end();
-        const kind = failureKind(error);
-        if (kind !== undefined) failures[kind]++;
-        throw error;
-      },
-    );
+    return (run) => {
+      const startedMs = performance.now();
+      const end = () => durations.observe((performance.now() - startedMs) / 1_000);
+      return run().then(
+        (result) => {
+          end();
+          return result;
+        },
+        (error: unknown) => {
+          end();
+          const kind = failureKind(error);
+          if (kind !== undefined) failures[kind]++;
+          throw error;
+        },
+      );
+    };
   }
 
   insertsCommitted(inserts: number): void {
@@ -163,9 +168,10 @@ export class StorageMetrics implements StorageMeter {
   }
 }
 
+/** `undefined`: the storage has done its part, and its answer is no. */
 function failureKind(error: unknown): FailureKind | undefined {
-  if (!(error instanceof Error) || !('kind' in error) || !Object.hasOwn(KINDS, error.kind as string)) {
-    return 'bug';
-  }
-  return KINDS[error.kind as keyof typeof KINDS];
+  const fault = faultOf(error);
+  if (fault === 'client') return undefined;
+  if (fault === 'storage') return 'unavailable';
+  return (fault === 'operator' && KINDS.get((error as OperatorError).kind)) || 'bug';
 }

@@ -5,6 +5,7 @@ export type ApiKeyError = InvalidApiKey | ApiKeyNotFound | ApiKeyNotActive | Api
 
 export class ApiKeyNotFound extends Error {
   readonly kind = 'api-key-not-found';
+  readonly fault = 'client';
   readonly id: string;
 
   constructor(id: string) {
@@ -17,6 +18,7 @@ export class ApiKeyNotFound extends Error {
 /** An expired or revoked key cannot be rotated. */
 export class ApiKeyNotActive extends Error {
   readonly kind = 'api-key-not-active';
+  readonly fault = 'client';
   readonly id: string;
 
   constructor(id: string, state: 'expired' | 'revoked') {
@@ -29,6 +31,7 @@ export class ApiKeyNotActive extends Error {
 /** The storage has a different key under this id. That key is unchanged. */
 export class ApiKeyIdTaken extends Error {
   readonly kind = 'api-key-id-taken';
+  readonly fault = 'client';
   readonly id: string;
 
   constructor(id: string) {
@@ -44,6 +47,7 @@ export class ApiKeyIdTaken extends Error {
  */
 export class DamagedApiKey extends Error {
   readonly kind = 'damaged-api-key';
+  readonly fault = 'operator';
   readonly id: string;
   readonly problem: string;
 

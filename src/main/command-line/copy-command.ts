@@ -1,7 +1,7 @@
 import type { ApiKey } from '../../domain/api-key.ts';
 import { compose } from '../compose.ts';
-import { openCommandLog } from '../log/command-log.ts';
-import { auditKey } from './audited-keys.ts';
+import { auditKey } from '../log/audit.ts';
+import { openCommandLog } from '../log/open-log.ts';
 import type { Command } from './command.ts';
 import { storageOf } from './command-storage.ts';
 import { copiedJson, copiedText, countText } from './count-text.ts';

@@ -1,61 +1,14 @@
-import type { PetFileError } from '../../adapters/ndjson/pet-file-error.ts';
-import type { ApiKeyError } from '../../application/keys/errors.ts';
-import type { ArchiveError } from '../../application/moving/errors.ts';
-import type { PetError } from '../../application/pets/errors.ts';
-import type { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import { faultOf } from '../../application/fault.ts';
+import { InvalidApiKey } from '../../domain/api-key.ts';
 import { InvalidConfig } from '../config/config.ts';
 import { OutputError } from './output-error.ts';
 import { WorkerStartError } from '../service/worker-start-error.ts';
-import type { StorageUnsound } from './storage-unsound.ts';
-import type { UsageError } from './usage-error.ts';
-
-/** What a command can fail with, except for bugs. The message is one line and holds no secrets. */
-type Failure =
-  | ApiKeyError
-  | ArchiveError
-  | InvalidConfig
-  | OutputError
-  | PetError
-  | PetFileError
-  | StorageSetupError
-  | StorageUnavailable
-  | StorageUnsound
-  | UsageError
-  | WorkerStartError;
+import { UsageError } from './usage-error.ts';
 
 const FAILED = 1;
 const WRONG_USAGE = 2;
 /** 128 + SIGPIPE: what shells report for a program that a reader such as `head` has left. */
 const READER_GONE = 141;
-
-/** A new kind of failure fails to compile until it is listed. */
-const EXIT_CODES: ReadonlyMap<unknown, number> = new Map(
-  Object.entries({
-    'api-key-id-taken': FAILED,
-    'api-key-not-active': FAILED,
-    'api-key-not-found': FAILED,
-    'counts-differ': FAILED,
-    'damaged-api-key': FAILED,
-    'damaged-pet': FAILED,
-    'idempotency-key-reused': FAILED,
-    'idempotency-key-taken': FAILED,
-    'invalid-api-key': WRONG_USAGE,
-    'invalid-config': FAILED,
-    'invalid-page-size': FAILED,
-    'invalid-pet': FAILED,
-    output: FAILED,
-    'pet-file': FAILED,
-    'pet-id-taken': FAILED,
-    'pet-ids-exhausted': FAILED,
-    'pet-not-found': FAILED,
-    'storage-setup': FAILED,
-    'storage-unavailable': FAILED,
-    'storage-unsound': FAILED,
-    'too-few-pet-ids': FAILED,
-    usage: WRONG_USAGE,
-    'worker-start': FAILED,
-  } satisfies Record<Failure['kind'], number>),
-);
 
 /** Where an address fails. Workers report `bind`. */
 const LISTEN_CALLS = new Set(['listen', 'bind', 'getaddrinfo']);
@@ -72,11 +25,10 @@ export function explain(error: unknown, help: string): Explanation {
   if (error instanceof InvalidConfig || error instanceof WorkerStartError)
     return { lines: error.problems, exitCode: FAILED };
   if (error instanceof OutputError && error.isReaderGone) return { lines: [], exitCode: READER_GONE };
-  const exitCode = 'kind' in error ? EXIT_CODES.get(error.kind) : undefined;
-  if (exitCode === WRONG_USAGE) {
-    return { lines: [`${oneLine(error)}; see ${help}`], exitCode };
+  if (error instanceof UsageError || error instanceof InvalidApiKey) {
+    return { lines: [`${oneLine(error)}; see ${help}`], exitCode: WRONG_USAGE };
   }
-  if (exitCode !== undefined) return { lines: [oneLine(error)], exitCode };
+  if (faultOf(error) !== 'bug') return { lines: [oneLine(error)], exitCode: FAILED };
   if ('syscall' in error && LISTEN_CALLS.has(String(error.syscall))) {
     return { lines: [`cannot listen on HOST and PORT: ${oneLine(error)}`], exitCode: FAILED };
   }

@@ -1,6 +1,7 @@
 /** Standard output cannot be written: its reader is gone, or the disk is full. */
 export class OutputError extends Error {
   readonly kind = 'output';
+  readonly fault = 'operator';
   /** Such as `head`, which has read enough. */
   readonly isReaderGone: boolean;
 

@@ -1,7 +1,7 @@
 import { CREATE_KEY } from './start-keys.ts';
 import type { Session } from '../command-line/session.ts';
 import type { Config } from '../config/config.ts';
-import { openServiceLog, openStandardError } from '../log/service-log.ts';
+import { openServiceLog, openStandardError } from '../log/open-log.ts';
 import { certificateRenewal } from './certificate-renewal.ts';
 import { expiryWarning, readCertificate } from './certificate.ts';
 import { runUntilStopped } from './run-until-stopped.ts';

@@ -7,7 +7,7 @@ import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import type { ServiceStorage } from '../../application/ports/storage.ts';
 import { compose } from '../compose.ts';
 import type { Config } from '../config/config.ts';
-import { auditLog } from '../log/audit-log.ts';
+import { auditLog } from '../log/audit.ts';
 import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
 import { loadMetrics, measuring } from './measure.ts';
 import { serveMetrics } from './serve-metrics.ts';

@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import type { Session } from '../command-line/session.ts';
 import { type Config, readConfig } from '../config/config.ts';
-import { openServiceLog, openStandardError } from '../log/service-log.ts';
+import { openServiceLog, openStandardError } from '../log/open-log.ts';
 import { loadMetrics } from './measure.ts';
 import { runUntilStopped } from './run-until-stopped.ts';
 import { type Service, start } from './start.ts';

@@ -1,20 +1,18 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
-import { measureTokens, VerificationMetrics } from '../../../src/adapters/metrics/verification-metrics.ts';
+import { measureVerifications } from '../../../src/adapters/metrics/measure-ports.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { nonZero, seriesOf } from '../../support/metrics.ts';
 
 describe('a measured verifier', () => {
   it('counts what is accepted and what cannot be checked', async () => {
     const registry = new Registry();
-    const metrics = new VerificationMetrics(registry);
     const away = new StorageUnavailable('away');
     const known = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: 'tom-0123456789abcdef' })]);
-    const verifier = measureTokens(
-      { verify: (token) => (token === 'away' ? Promise.reject(away) : known.verify(token)) },
-      metrics,
-    );
+    const verifier = measureVerifications(registry).tokens({
+      verify: (token) => (token === 'away' ? Promise.reject(away) : known.verify(token)),
+    });
     for (let n = 0; n < 2; n++) {
       expect(await verifier.verify('tom-0123456789abcdef')).toMatchObject({ id: 'tom' });
     }

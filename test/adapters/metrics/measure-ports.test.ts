@@ -7,7 +7,7 @@ import {
   measureLimiter,
   measurePets,
   measureProbe,
-} from '../../../src/adapters/metrics/measure-storage.ts';
+} from '../../../src/adapters/metrics/measure-ports.ts';
 import { StorageMetrics } from '../../../src/adapters/metrics/storage-metrics.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { StorageProbe } from '../../../src/application/ports/storage-probe.ts';
