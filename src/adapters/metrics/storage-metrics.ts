@@ -1,10 +1,9 @@
-import type { Registry } from 'prom-client';
+import { Counter, Histogram, type Registry } from 'prom-client';
 import { faultOf } from '../../application/fault.ts';
 import type { ApiKeyError } from '../../application/keys/errors.ts';
 import type { PetError } from '../../application/pets/errors.ts';
 import type { ConnectionEvent, StorageMeter } from '../../application/ports/storage-meter.ts';
-import { exposeCounts, exposeFigure } from './expose.ts';
-import { Histogram, type Series } from './histogram.ts';
+import { exposeFigure } from './expose.ts';
 import { DURATION_BUCKETS } from './request-metrics.ts';
 
 /** The names of the operations of the storage, by the methods of the ports. */
@@ -31,7 +30,9 @@ const OPERATIONS = [
 
 type Operation = (typeof OPERATIONS)[number];
 
-type FailureKind = 'unavailable' | 'damaged' | 'ids_exhausted' | 'bug';
+const FAILURES = ['unavailable', 'damaged', 'ids_exhausted', 'bug'] as const;
+
+type FailureKind = (typeof FAILURES)[number];
 
 type OperatorError = Extract<PetError | ApiKeyError, { readonly fault: 'operator' }>;
 
@@ -44,7 +45,13 @@ const KINDS: ReadonlyMap<string, FailureKind> = new Map(
   } satisfies Record<OperatorError['kind'], FailureKind>),
 );
 
-/** What an event adds to the connections that are open, those in use, and the calls that wait for one. */
+const CONNECTION_FIGURES = [
+  ['petstore_storage_connections', 'Open connections to the storage. 0 if it has no pool.'],
+  ['petstore_storage_connections_in_use', 'Connections to the storage that a call uses.'],
+  ['petstore_storage_connection_waiters', 'Calls that wait for a connection to the storage.'],
+] as const;
+
+/** What an event adds to each of these figures. */
 const CHANGES = {
   opened: [1, 0, 0],
   closed: [-1, 0, 0],
@@ -57,39 +64,48 @@ const CHANGES = {
 /** Inserts that share a commit: powers of two up to the largest batch. */
 const COMMIT_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
-type Measured = { readonly durations: Series; readonly failures: Record<FailureKind, number> };
-
 /** Measures what a storage does: its operations from outside, and what it reports about itself. */
 export class StorageMetrics implements StorageMeter {
-  readonly #operations: Readonly<Record<Operation, Measured>>;
-  readonly #commits: Series;
-  #openConnections = 0;
-  #connectionsInUse = 0;
-  #waiters = 0;
-  #refusals = 0;
+  readonly #durations: Histogram;
+  readonly #failures: Counter;
+  readonly #commits: Histogram;
+  readonly #refusals: Counter;
+  /** The values of `CONNECTION_FIGURES`. */
+  readonly #connections = [0, 0, 0];
 
   constructor(registry: Registry) {
-    const durations = new Histogram(
-      registry,
-      'petstore_storage_operation_duration_seconds',
-      'How long operations of the storage took, the failed ones included.',
-      DURATION_BUCKETS,
-    );
-    const measured = OPERATIONS.map((operation): [Operation, Measured] => [
-      operation,
-      {
-        durations: durations.with({ operation }),
-        failures: { unavailable: 0, damaged: 0, ids_exhausted: 0, bug: 0 },
-      },
-    ]);
-    this.#operations = Object.fromEntries(measured) as Record<Operation, Measured>;
-    this.#commits = new Histogram(
-      registry,
-      'petstore_storage_commit_inserts',
-      'How many inserts shared a commit.',
-      COMMIT_BUCKETS,
-    ).with({});
-    this.#expose(registry);
+    const registers = [registry];
+    this.#durations = new Histogram({
+      name: 'petstore_storage_operation_duration_seconds',
+      help: 'How long operations of the storage took, the failed ones included.',
+      labelNames: ['operation'],
+      buckets: DURATION_BUCKETS,
+      registers,
+    });
+    this.#commits = new Histogram({
+      name: 'petstore_storage_commit_inserts',
+      help: 'How many inserts shared a commit.',
+      buckets: COMMIT_BUCKETS,
+      registers,
+    });
+    this.#failures = new Counter({
+      name: 'petstore_storage_failures_total',
+      help: 'Operations of the storage that failed.',
+      labelNames: ['operation', 'kind'],
+      registers,
+    });
+    for (const operation of OPERATIONS) {
+      this.#durations.zero({ operation });
+      for (const kind of FAILURES) this.#failures.inc({ operation, kind }, 0);
+    }
+    for (const [index, [name, help]] of CONNECTION_FIGURES.entries()) {
+      exposeFigure(registry, { name, help }, () => this.#connections[index]!);
+    }
+    this.#refusals = new Counter({
+      name: 'petstore_storage_connection_refusals_total',
+      help: 'Calls that got no connection to the storage.',
+      registers,
+    });
   }
 
   /**
@@ -97,10 +113,10 @@ export class StorageMetrics implements StorageMeter {
    * would cost one more promise.
    */
   measure(operation: Operation): <T>(run: () => Promise<T>) => Promise<T> {
-    const { durations, failures } = this.#operations[operation];
+    const labels = { operation };
     return (run) => {
       const startedMs = performance.now();
-      const end = () => durations.observe((performance.now() - startedMs) / 1_000);
+      const end = () => this.#durations.observe(labels, (performance.now() - startedMs) / 1_000);
       return run().then(
         (result) => {
           end();
@@ -109,7 +125,7 @@ export class StorageMetrics implements StorageMeter {
         (error: unknown) => {
           end();
           const kind = failureKind(error);
-          if (kind !== undefined) failures[kind]++;
+          if (kind !== undefined) this.#failures.inc({ operation, kind });
           throw error;
         },
       );
@@ -121,50 +137,8 @@ export class StorageMetrics implements StorageMeter {
   }
 
   connection(event: ConnectionEvent): void {
-    const [open, inUse, waiters] = CHANGES[event];
-    this.#openConnections += open;
-    this.#connectionsInUse += inUse;
-    this.#waiters += waiters;
-    if (event === 'refused') this.#refusals++;
-  }
-
-  #expose(registry: Registry): void {
-    const count = (name: string, help: string, read: () => number) =>
-      exposeCounts(registry, { name, help }, () => [[{}, read()]]);
-    const figure = (name: string, help: string, read: () => number) =>
-      exposeFigure(registry, { name, help }, read);
-    exposeCounts(
-      registry,
-      {
-        name: 'petstore_storage_failures_total',
-        help: 'Operations of the storage that failed.',
-        labelNames: ['operation', 'kind'],
-      },
-      () =>
-        Object.entries(this.#operations).flatMap(([operation, { failures }]) =>
-          Object.entries(failures).map(([kind, failed]) => [{ operation, kind }, failed] as const),
-        ),
-    );
-    figure(
-      'petstore_storage_connections',
-      'Open connections to the storage. 0 if it has no pool.',
-      () => this.#openConnections,
-    );
-    figure(
-      'petstore_storage_connections_in_use',
-      'Connections to the storage that a call uses.',
-      () => this.#connectionsInUse,
-    );
-    figure(
-      'petstore_storage_connection_waiters',
-      'Calls that wait for a connection to the storage.',
-      () => this.#waiters,
-    );
-    count(
-      'petstore_storage_connection_refusals_total',
-      'Calls that got no connection to the storage.',
-      () => this.#refusals,
-    );
+    for (const [index, change] of CHANGES[event].entries()) this.#connections[index]! += change;
+    if (event === 'refused') this.#refusals.inc();
   }
 }
 

@@ -2,13 +2,11 @@ import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.ts';
-import {
-  measureKeys,
-  measureLimiter,
-  measurePets,
-  measureProbe,
-} from '../../../src/adapters/metrics/measure-ports.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
+import { createMetrics } from '../../../src/adapters/metrics/create-metrics.ts';
+import { countVerifications, exposeState } from '../../../src/adapters/metrics/port-metrics.ts';
 import { StorageMetrics } from '../../../src/adapters/metrics/storage-metrics.ts';
+import { around } from '../../../src/application/ports/around.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { StorageProbe } from '../../../src/application/ports/storage-probe.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
@@ -18,8 +16,8 @@ import { nonZero, seriesOf } from '../../support/metrics.ts';
 
 describe('a measured repository of pets', () => {
   it('answers as the other repository does, and counts each operation under its name', async () => {
-    const registry = new Registry();
-    const pets = measurePets(await petsAfter(), new StorageMetrics(registry));
+    const metrics = createMetrics('/v1/pets/:petId');
+    const pets = metrics.pets(await petsAfter());
     const rex = { name: 'Rex', categoryId: 7n, status: 'available' } as const;
     expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
     const once = await pets.insertOnce({ ...rex, status: 'sold' }, idempotencyFor('a'));
@@ -27,7 +25,7 @@ describe('a measured repository of pets', () => {
     expect(await pets.findById(1n)).toStrictEqual({ id: 1n, ...rex });
     expect(await pets.list({ limit: 1, after: 1n, status: 'sold' })).toStrictEqual([once.pet]);
     const counted = nonZero(
-      seriesOf(await registry.metrics()),
+      seriesOf(await metrics.text()),
       'petstore_storage_operation_duration_seconds_count',
     );
     expect(counted).toStrictEqual(
@@ -43,9 +41,9 @@ describe('a measured repository of pets', () => {
 
 describe('a measured repository of keys', () => {
   it('answers as the other repository does, and counts each operation under its name', async () => {
-    const registry = new Registry();
+    const metrics = createMetrics('/v1/pets/:petId');
     const other = new InMemoryApiKeyRepository();
-    const keys = measureKeys(other, new StorageMetrics(registry));
+    const keys = metrics.keys(other);
     const key = aKey();
     const at = key.createdAt;
     await keys.insert(key);
@@ -56,7 +54,7 @@ describe('a measured repository of keys', () => {
     expect(await keys.revoke(key.id, at)).toStrictEqual(await other.findById(key.id));
     const operations = ['insert_key', 'find_key', 'list_keys', 'revoke_key', 'expire_key', 'record_key_uses'];
     expect(
-      nonZero(seriesOf(await registry.metrics()), 'petstore_storage_operation_duration_seconds_count'),
+      nonZero(seriesOf(await metrics.text()), 'petstore_storage_operation_duration_seconds_count'),
     ).toStrictEqual(
       Object.fromEntries(
         operations.map((operation) => [
@@ -70,19 +68,17 @@ describe('a measured repository of keys', () => {
 
 describe('a measured rate limiter', () => {
   it('counts its decisions', async () => {
-    const registry = new Registry();
+    const metrics = createMetrics('/v1/pets/:petId');
     const memory = new InMemoryRateLimiter();
     const away = new StorageUnavailable('away');
-    const limiter = measureLimiter(
-      { take: (keyId, limit) => (keyId === 'away' ? Promise.reject(away) : memory.take(keyId, limit)) },
-      new StorageMetrics(registry),
-      registry,
-    );
+    const limiter = metrics.limiter({
+      take: (keyId, limit) => (keyId === 'away' ? Promise.reject(away) : memory.take(keyId, limit)),
+    });
     for (const remaining of [1, 0, 0, 0, 0]) {
       expect(await limiter.take('tom', { requests: 2, seconds: 60 })).toMatchObject({ remaining });
     }
     await expect(limiter.take('away', { requests: 2, seconds: 60 })).rejects.toBe(away);
-    const values = seriesOf(await registry.metrics());
+    const values = seriesOf(await metrics.text());
     expect(nonZero(values, 'petstore_rate_limit_decisions_total')).toStrictEqual({
       'petstore_rate_limit_decisions_total{decision="allowed"}': 2,
       'petstore_rate_limit_decisions_total{decision="limited"}': 3,
@@ -100,7 +96,7 @@ describe('a measured probe', () => {
   /** A measured probe, and the text of a scrape that asks it. */
   async function scrape(check: StorageProbe['check']) {
     const registry = new Registry();
-    const probe = measureProbe({ check }, new StorageMetrics(registry), registry);
+    const probe = exposeState({ check }, registry);
     return { probe, registry, text: await registry.metrics() };
   }
 
@@ -121,7 +117,12 @@ describe('a measured probe', () => {
 
   it('measures each check, that of a scrape included', async () => {
     const [storage, registry] = [new Registry(), new Registry()];
-    const probe = measureProbe({ check: () => Promise.reject(AWAY) }, new StorageMetrics(storage), registry);
+    const metrics = new StorageMetrics(storage);
+    const away = { check: () => Promise.reject(AWAY) };
+    const probe = exposeState(
+      around(away, { check: 'check' }, (operation) => metrics.measure(operation)),
+      registry,
+    );
     const failures = async () =>
       nonZero(seriesOf(await storage.metrics()), 'petstore_storage_failures_total');
     const name = 'petstore_storage_failures_total{operation="check",kind="unavailable"}';
@@ -133,5 +134,25 @@ describe('a measured probe', () => {
 
   it('does not take a bug for an outage', async () => {
     await expect(scrape(() => Promise.reject(new TypeError('a bug')))).rejects.toThrow('a bug');
+  });
+});
+
+describe('a measured verifier', () => {
+  it('counts what is accepted and what cannot be checked', async () => {
+    const registry = new Registry();
+    const away = new StorageUnavailable('away');
+    const known = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: 'tom-0123456789abcdef' })]);
+    const verifier = countVerifications(registry).tokens({
+      verify: (token) => (token === 'away' ? Promise.reject(away) : known.verify(token)),
+    });
+    for (let n = 0; n < 2; n++) {
+      expect(await verifier.verify('tom-0123456789abcdef')).toMatchObject({ id: 'tom' });
+    }
+    expect(await verifier.verify('nobody')).toBeUndefined();
+    await expect(verifier.verify('away')).rejects.toBe(away);
+    expect(nonZero(seriesOf(await registry.metrics()), 'petstore_key_verifications_total')).toStrictEqual({
+      'petstore_key_verifications_total{outcome="accepted"}': 2,
+      'petstore_key_verifications_total{outcome="failed"}': 1,
+    });
   });
 });
