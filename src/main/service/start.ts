@@ -8,7 +8,7 @@ import type { ServiceStorage } from '../../application/ports/storage.ts';
 import { compose } from '../compose.ts';
 import type { Config } from '../config/config.ts';
 import { auditLog } from '../log/audit.ts';
-import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
+import { loadTracing, type Tracing } from '../tracing/tracing.ts';
 import { loadMetrics, measuring } from './measure.ts';
 import { serveMetrics } from './serve-metrics.ts';
 import { urlOf } from './url-of.ts';
@@ -75,7 +75,7 @@ export async function start(
     ...(metrics !== undefined && { meter: metrics.meter }),
   });
   opening.defer(() => storage.close());
-  const tracing = await tracingOf(config, log);
+  const tracing = await loadTracing(config, log);
   opening.defer(() => tracing.stop());
   const opened = { config, log, storage: tracing.storage(storage), metrics, tracing };
   const { drain, ...service } = await startOn(opened, options);
@@ -149,11 +149,4 @@ async function startOn(
     useCertificate: (tls) => server.renewCertificate(tls),
     drain,
   };
-}
-
-/** The SDK of OpenTelemetry is loaded only if traces are on. */
-async function tracingOf(config: ServiceConfig, log: Logger): Promise<Tracing> {
-  if (config.tracing === undefined) return NO_TRACING;
-  const { openTracing } = await import('../tracing/open-tracing.ts');
-  return openTracing(config.tracing, config, log);
 }

@@ -1,5 +1,5 @@
 import type { TlsPair } from '../../adapters/http/server/create-limited-server.ts';
-import type { Series } from '../../adapters/metrics/text-of-workers.ts';
+import type { Series } from '../../adapters/metrics/create-metrics.ts';
 import type { MadeKey } from './start-keys.ts';
 
 /** What the primary process tells a worker. A pipe carries it: no other process can see the keys. */

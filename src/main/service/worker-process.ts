@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import type { Readable } from 'node:stream';
-import type { Series } from '../../adapters/metrics/text-of-workers.ts';
+import type { Series } from '../../adapters/metrics/create-metrics.ts';
 import type { Order, Report, Orders } from './worker-messages.ts';
 
 /** How many pings in a row a worker may leave unanswered. There is one each second. */

@@ -27,7 +27,7 @@ import { baseUrl } from '../../adapters/http/middleware/request-target.ts';
 import { traceStorage, traceUseCase } from '../../adapters/tracing/trace-calls.ts';
 import type { Config } from '../config/config.ts';
 import type { TracingConfig } from '../config/tracing.ts';
-import { ExportTrouble } from './export-trouble.ts';
+import { ExportTrouble, SILENT } from './export-trouble.ts';
 import { tracedRequestLog } from './traced-request-log.ts';
 import type { Tracing } from './tracing.ts';
 
@@ -86,8 +86,6 @@ export function openTracing(
     },
   };
 }
-
-const SILENT: DiagLogger = { error() {}, warn() {}, info() {}, debug() {}, verbose() {} };
 
 function setSdkLog(logger: DiagLogger): void {
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
