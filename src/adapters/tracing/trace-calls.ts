@@ -6,7 +6,7 @@ import {
   trace,
   type Tracer,
 } from '@opentelemetry/api';
-import { faultOf } from '../../application/fault.ts';
+import { faultOf } from '../../application/ports/fault.ts';
 import { around } from '../../application/ports/around.ts';
 import type { ServiceStorage } from '../../application/ports/storage.ts';
 

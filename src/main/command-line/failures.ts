@@ -1,4 +1,4 @@
-import { faultOf } from '../../application/fault.ts';
+import { faultOf } from '../../application/ports/fault.ts';
 import { InvalidApiKey } from '../../domain/api-key.ts';
 import { InvalidConfig } from '../config/config.ts';
 import { OutputError } from './output-error.ts';

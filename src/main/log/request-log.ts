@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { ConnectionTrouble, RequestLog } from '../../adapters/http/wire/request-log.ts';
-import { faultOf } from '../../application/fault.ts';
+import { faultOf } from '../../application/ports/fault.ts';
 import { auditLog } from './audit.ts';
 
 const CONNECTION_TROUBLES = {

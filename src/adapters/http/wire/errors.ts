@@ -1,4 +1,4 @@
-import { faultOf } from '../../../application/fault.ts';
+import { faultOf } from '../../../application/ports/fault.ts';
 import type { DamagedApiKey } from '../../../application/keys/errors.ts';
 import type { PetError } from '../../../application/pets/errors.ts';
 import type { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
