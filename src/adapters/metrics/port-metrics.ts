@@ -8,7 +8,7 @@ import type { Caller, TokenRefusal, TokenVerifier } from '../../application/port
 import { petIdsLeft } from '../../domain/pet.ts';
 import { exposeCounts, exposeFigure } from './expose.ts';
 
-/** Goes around the calls of a method, and counts how they end. */
+/** Counts how the calls of a method end. */
 function counting<Result, Outcome extends string>(
   counts: Record<Outcome | 'failed', number>,
   outcomeOf: (result: Result) => Outcome | undefined,

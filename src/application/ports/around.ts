@@ -29,8 +29,8 @@ export function around<
     const call: Method = port[method].bind(port);
     const name = names[method];
     if (name === undefined) return [method, call];
-    const goAround = advice(name);
-    return [method, (...args: never) => goAround(() => call(...args) as Promise<never>, args)];
+    const advise = advice(name);
+    return [method, (...args: never) => advise(() => call(...args) as Promise<never>, args)];
   });
   return Object.fromEntries(methods) as Port;
 }

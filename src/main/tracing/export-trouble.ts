@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 /** How long exports must succeed before trouble counts as over: a receiver that comes and goes must not flood the log. */
 const QUIET_MS = 60_000;
 
-/** Takes messages of the SDK, and ignores them. */
+/** Ignores the messages of the SDK. */
 export const SILENT: DiagLogger = { error() {}, warn() {}, info() {}, debug() {}, verbose() {} };
 
 type Log = Pick<Logger, 'info' | 'warn'>;
