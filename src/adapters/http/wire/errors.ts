@@ -63,7 +63,7 @@ type ApplicationError = PetError | DamagedApiKey | StorageUnavailable;
 
 type ClientError = Extract<ApplicationError, { readonly fault: 'client' }>;
 
-/** The codes of the client's mistakes. Clients see the message of the error. A new kind fails to compile until listed. */
+/** The codes of the client's mistakes. Clients see the error's message. A new kind fails to compile until listed. */
 const CODES = {
   'invalid-pet': 'INVALID_ARGUMENT',
   'invalid-page-size': 'INVALID_ARGUMENT',
@@ -73,7 +73,7 @@ const CODES = {
 
 const DAMAGED = 'a stored record is damaged; it has been logged under this request id';
 
-/** What clients see of every other failure, which is 503. Its own message is for operators. A new kind fails here too. */
+/** What clients see of every other failure, a 503. Its own message is for operators. A new kind fails here too. */
 const MESSAGES = {
   'pet-ids-exhausted': 'no ids are left for new pets; it has been logged under this request id',
   'damaged-pet': DAMAGED,
