@@ -1,5 +1,6 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
 import { exposeCounts, exposeFigure } from './expose.ts';
+import { Histogram } from './histogram.ts';
 
 /** The part of a request's record that is measured. */
 export type AnsweredRequest = {
@@ -32,6 +33,8 @@ const NONE = 'none';
 export class RequestMetrics {
   readonly #durations: Histogram;
   readonly #deprecatedRoute: string;
+  /** By the labels. */
+  readonly #observers = new Map<string, (value: number) => void>();
   readonly #unparsed: Counter;
   readonly #deprecatedCalls = new Map<string, number>();
   #inFlight = 0;
@@ -39,18 +42,16 @@ export class RequestMetrics {
   /** @param deprecatedRoute the pattern of the route whose calls are counted by key */
   constructor(registry: Registry, deprecatedRoute: string) {
     this.#deprecatedRoute = deprecatedRoute;
-    const registers = [registry];
-    this.#durations = new Histogram({
-      name: 'http_request_duration_seconds',
-      help: 'From the parsed headers of a request to the last byte of its answer.',
-      labelNames: ['method', 'route', 'status_class'],
-      buckets: DURATION_BUCKETS,
-      registers,
-    });
+    this.#durations = new Histogram(
+      registry,
+      'http_request_duration_seconds',
+      'From the parsed headers of a request to the last byte of its answer.',
+      DURATION_BUCKETS,
+    );
     this.#unparsed = new Counter({
       name: 'http_unparsed_requests_total',
       help: 'Requests that the server refused before the application saw them, such as bytes that are not HTTP.',
-      registers,
+      registers: [registry],
     });
     exposeFigure(
       registry,
@@ -77,13 +78,19 @@ export class RequestMetrics {
   answered({ method, route, status, durationMs, keyId }: AnsweredRequest): void {
     if (durationMs === undefined) return this.#unparsed.inc();
     this.#inFlight--;
-    const labels = {
-      method: method !== undefined && METHODS.has(method) ? method : OTHER,
-      route: route ?? NONE,
-      status_class: status === undefined ? NONE : `${Math.trunc(status / 100)}xx`,
-    };
-    this.#durations.observe(labels, durationMs / 1_000);
+    const name = method !== undefined && METHODS.has(method) ? method : OTHER;
+    const statusClass = status === undefined ? NONE : `${Math.trunc(status / 100)}xx`;
+    this.#observerOf(name, route ?? NONE, statusClass)(durationMs / 1_000);
     if (route === this.#deprecatedRoute && keyId !== undefined) this.#countDeprecated(keyId);
+  }
+
+  #observerOf(method: string, route: string, status_class: string) {
+    const key = `${method} ${status_class} ${route}`;
+    const known = this.#observers.get(key);
+    if (known !== undefined) return known;
+    const observe = this.#durations.with({ method, route, status_class });
+    this.#observers.set(key, observe);
+    return observe;
   }
 
   #countDeprecated(keyId: string): void {

@@ -1,9 +1,10 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
 import { faultOf } from '../../application/ports/fault.ts';
 import type { ApiKeyError } from '../../application/keys/errors.ts';
 import type { PetError } from '../../application/pets/errors.ts';
 import type { ConnectionEvent, StorageMeter } from '../../application/ports/storage-meter.ts';
 import { exposeFigure } from './expose.ts';
+import { Histogram } from './histogram.ts';
 import { DURATION_BUCKETS } from './request-metrics.ts';
 
 /** The names of the operations of the storage, by the methods of the ports. */
@@ -66,28 +67,28 @@ const COMMIT_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
 /** Measures what a storage does: its operations from outside, and what it reports about itself. */
 export class StorageMetrics implements StorageMeter {
-  readonly #durations: Histogram;
+  readonly insertsCommitted: StorageMeter['insertsCommitted'];
+  readonly #observers = new Map<Operation, (seconds: number) => void>();
   readonly #failures: Counter;
-  readonly #commits: Histogram;
   readonly #refusals: Counter;
   /** The values of `CONNECTION_FIGURES`. */
   readonly #connections = [0, 0, 0];
 
   constructor(registry: Registry) {
     const registers = [registry];
-    this.#durations = new Histogram({
-      name: 'petstore_storage_operation_duration_seconds',
-      help: 'How long operations of the storage took, the failed ones included.',
-      labelNames: ['operation'],
-      buckets: DURATION_BUCKETS,
-      registers,
-    });
-    this.#commits = new Histogram({
-      name: 'petstore_storage_commit_inserts',
-      help: 'How many inserts shared a commit.',
-      buckets: COMMIT_BUCKETS,
-      registers,
-    });
+    const durations = new Histogram(
+      registry,
+      'petstore_storage_operation_duration_seconds',
+      'How long operations of the storage took, the failed ones included.',
+      DURATION_BUCKETS,
+    );
+    const commits = new Histogram(
+      registry,
+      'petstore_storage_commit_inserts',
+      'How many inserts shared a commit.',
+      COMMIT_BUCKETS,
+    );
+    this.insertsCommitted = commits.with({});
     this.#failures = new Counter({
       name: 'petstore_storage_failures_total',
       help: 'Operations of the storage that failed.',
@@ -95,7 +96,7 @@ export class StorageMetrics implements StorageMeter {
       registers,
     });
     for (const operation of OPERATIONS) {
-      this.#durations.zero({ operation });
+      this.#observers.set(operation, durations.with({ operation }));
       for (const kind of FAILURES) this.#failures.inc({ operation, kind }, 0);
     }
     for (const [index, [name, help]] of CONNECTION_FIGURES.entries()) {
@@ -113,10 +114,10 @@ export class StorageMetrics implements StorageMeter {
    * would cost one more promise.
    */
   measure(operation: Operation): <T>(run: () => Promise<T>) => Promise<T> {
-    const labels = { operation };
+    const observe = this.#observers.get(operation)!;
     return (run) => {
       const startedMs = performance.now();
-      const end = () => this.#durations.observe(labels, (performance.now() - startedMs) / 1_000);
+      const end = () => observe((performance.now() - startedMs) / 1_000);
       return run().then(
         (result) => {
           end();
@@ -130,10 +131,6 @@ export class StorageMetrics implements StorageMeter {
         },
       );
     };
-  }
-
-  insertsCommitted(inserts: number): void {
-    this.#commits.observe(inserts);
   }
 
   connection(event: ConnectionEvent): void {
