@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.ts';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
-import { createMetrics } from '../../../src/adapters/metrics/create-metrics.ts';
-import { countVerifications, exposeState } from '../../../src/adapters/metrics/port-metrics.ts';
+import { createMetrics, type Metrics } from '../../../src/adapters/metrics/create-metrics.ts';
+import { exposeState } from '../../../src/adapters/metrics/port-metrics.ts';
 import { StorageMetrics } from '../../../src/adapters/metrics/storage-metrics.ts';
 import { around } from '../../../src/application/ports/around.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
@@ -14,27 +14,31 @@ import { aKey } from '../../support/api-keys.ts';
 import { idempotencyFor, petsAfter } from '../../support/archived-pets.ts';
 import { nonZero, seriesOf } from '../../support/metrics.ts';
 
+const AWAY = new StorageUnavailable('away');
+
+const COUNT = 'petstore_storage_operation_duration_seconds_count';
+
+/** How often each operation was measured. */
+async function counts({ text }: Pick<Metrics, 'text'>): Promise<Record<string, number>> {
+  return nonZero(seriesOf(await text()), COUNT);
+}
+
+function once(...operations: readonly string[]): Record<string, number> {
+  return Object.fromEntries(operations.map((operation) => [`${COUNT}{operation="${operation}"}`, 1]));
+}
+
 describe('a measured repository of pets', () => {
   it('answers as the other repository does, and counts each operation under its name', async () => {
     const metrics = createMetrics('/v1/pets/:petId');
     const pets = metrics.pets(await petsAfter());
     const rex = { name: 'Rex', categoryId: 7n, status: 'available' } as const;
     expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
-    const once = await pets.insertOnce({ ...rex, status: 'sold' }, idempotencyFor('a'));
-    expect(once).toStrictEqual({ pet: { id: 2n, ...rex, status: 'sold' }, replayed: false });
+    const added = await pets.insertOnce({ ...rex, status: 'sold' }, idempotencyFor('a'));
+    expect(added).toStrictEqual({ pet: { id: 2n, ...rex, status: 'sold' }, replayed: false });
     expect(await pets.findById(1n)).toStrictEqual({ id: 1n, ...rex });
-    expect(await pets.list({ limit: 1, after: 1n, status: 'sold' })).toStrictEqual([once.pet]);
-    const counted = nonZero(
-      seriesOf(await metrics.text()),
-      'petstore_storage_operation_duration_seconds_count',
-    );
-    expect(counted).toStrictEqual(
-      Object.fromEntries(
-        ['insert_pet', 'insert_pet_once', 'find_pet', 'list_pets'].map((operation) => [
-          `petstore_storage_operation_duration_seconds_count{operation="${operation}"}`,
-          1,
-        ]),
-      ),
+    expect(await pets.list({ limit: 1, after: 1n, status: 'sold' })).toStrictEqual([added.pet]);
+    expect(await counts(metrics)).toStrictEqual(
+      once('insert_pet', 'insert_pet_once', 'find_pet', 'list_pets'),
     );
   });
 });
@@ -52,16 +56,8 @@ describe('a measured repository of keys', () => {
     expect(await keys.list()).toStrictEqual(await other.list());
     expect(await keys.expire(key.id, at)).toStrictEqual({ ...key, lastUsedAt: at, expiresAt: at });
     expect(await keys.revoke(key.id, at)).toStrictEqual(await other.findById(key.id));
-    const operations = ['insert_key', 'find_key', 'list_keys', 'revoke_key', 'expire_key', 'record_key_uses'];
-    expect(
-      nonZero(seriesOf(await metrics.text()), 'petstore_storage_operation_duration_seconds_count'),
-    ).toStrictEqual(
-      Object.fromEntries(
-        operations.map((operation) => [
-          `petstore_storage_operation_duration_seconds_count{operation="${operation}"}`,
-          1,
-        ]),
-      ),
+    expect(await counts(metrics)).toStrictEqual(
+      once('insert_key', 'find_key', 'list_keys', 'revoke_key', 'expire_key', 'record_key_uses'),
     );
   });
 });
@@ -70,14 +66,13 @@ describe('a measured rate limiter', () => {
   it('counts its decisions', async () => {
     const metrics = createMetrics('/v1/pets/:petId');
     const memory = new InMemoryRateLimiter();
-    const away = new StorageUnavailable('away');
     const limiter = metrics.limiter({
-      take: (keyId, limit) => (keyId === 'away' ? Promise.reject(away) : memory.take(keyId, limit)),
+      take: (keyId, limit) => (keyId === 'away' ? Promise.reject(AWAY) : memory.take(keyId, limit)),
     });
     for (const remaining of [1, 0, 0, 0, 0]) {
       expect(await limiter.take('tom', { requests: 2, seconds: 60 })).toMatchObject({ remaining });
     }
-    await expect(limiter.take('away', { requests: 2, seconds: 60 })).rejects.toBe(away);
+    await expect(limiter.take('away', { requests: 2, seconds: 60 })).rejects.toBe(AWAY);
     const values = seriesOf(await metrics.text());
     expect(nonZero(values, 'petstore_rate_limit_decisions_total')).toStrictEqual({
       'petstore_rate_limit_decisions_total{decision="allowed"}': 2,
@@ -91,8 +86,6 @@ describe('a measured rate limiter', () => {
 });
 
 describe('a measured probe', () => {
-  const AWAY = new StorageUnavailable('away');
-
   /** A measured probe, and the text of a scrape that asks it. */
   async function scrape(check: StorageProbe['check']) {
     const registry = new Registry();
@@ -138,21 +131,22 @@ describe('a measured probe', () => {
 });
 
 describe('a measured verifier', () => {
-  it('counts what is accepted and what cannot be checked', async () => {
-    const registry = new Registry();
-    const away = new StorageUnavailable('away');
+  it('counts what is accepted and what cannot be checked, and is told what is refused', async () => {
+    const metrics = createMetrics('/v1/pets/:petId');
     const known = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: 'tom-0123456789abcdef' })]);
-    const verifier = countVerifications(registry).tokens({
-      verify: (token) => (token === 'away' ? Promise.reject(away) : known.verify(token)),
+    const verifier = metrics.tokens({
+      verify: (token) => (token === 'away' ? Promise.reject(AWAY) : known.verify(token)),
     });
     for (let n = 0; n < 2; n++) {
       expect(await verifier.verify('tom-0123456789abcdef')).toMatchObject({ id: 'tom' });
     }
     expect(await verifier.verify('nobody')).toBeUndefined();
-    await expect(verifier.verify('away')).rejects.toBe(away);
-    expect(nonZero(seriesOf(await registry.metrics()), 'petstore_key_verifications_total')).toStrictEqual({
+    await expect(verifier.verify('away')).rejects.toBe(AWAY);
+    metrics.onTokenRefused('revoked');
+    expect(nonZero(seriesOf(await metrics.text()), 'petstore_key_verifications_total')).toStrictEqual({
       'petstore_key_verifications_total{outcome="accepted"}': 2,
       'petstore_key_verifications_total{outcome="failed"}': 1,
+      'petstore_key_verifications_total{outcome="revoked"}': 1,
     });
   });
 });
