@@ -1,8 +1,5 @@
 import { SKIPPED_PET_IDS } from '../../domain/pet.ts';
 
-/** Every known failure of moving pets, except `DamagedPet` and `StorageUnavailable`. */
-export type ArchiveError = PetIdTaken | IdempotencyKeyTaken | CountsDiffer | TooFewPetIds;
-
 /** The target has a different pet under this id. That pet is unchanged. */
 export class PetIdTaken extends Error {
   readonly kind = 'pet-id-taken';
