@@ -1,11 +1,11 @@
 import 'reflect-metadata';
+import { hash } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { container, instanceCachingFactory } from 'tsyringe';
 import { createApp } from '../adapters/http/app.ts';
 import type { RequestLog } from '../adapters/http/wire/request-log.ts';
 import { InMemoryRateLimiter } from '../adapters/memory/rate-limiter.ts';
 import { InMemoryTokenVerifier, type KnownKey } from '../adapters/memory/token-verifier.ts';
-import { fingerprintsOf } from '../adapters/http/wire/idempotency.ts';
 import { StoredTokenVerifier } from '../adapters/tokens/stored-token-verifier.ts';
 import { mintKey } from '../adapters/tokens/token.ts';
 import { CheckSource } from '../application/moving/check-source.ts';
@@ -19,7 +19,7 @@ import { CopyKeys } from '../application/moving/copy-keys.ts';
 import { CopyPets } from '../application/moving/copy-pets.ts';
 import { ExportPets } from '../application/moving/export-pets.ts';
 import { SkipIds } from '../application/moving/skip-ids.ts';
-import { CreatePet } from '../application/pets/create-pet.ts';
+import { CreatePet, fingerprintOf } from '../application/pets/create-pet.ts';
 import { GetPet } from '../application/pets/get-pet.ts';
 import { ListPets } from '../application/pets/list-pets.ts';
 import type { ApiKeyRepository } from '../application/ports/api-key-repository.ts';
@@ -84,13 +84,15 @@ export type Decorators = { readonly [Name in keyof Parts]?: (part: Parts[Name]) 
 
 type Factories = { readonly [Name in keyof Parts]?: (resolve: Resolve) => Parts[Name] };
 
+const sha256 = (text: string) => hash('sha256', text);
+
 const FACTORIES = {
   now: () => () => new Date(),
   mint: () => mintKey,
   onTokenRefused: () => () => {},
 
   listPets: (resolve) => new ListPets(resolve('pets')),
-  createPet: (resolve) => new CreatePet(resolve('pets')),
+  createPet: (resolve) => new CreatePet(resolve('pets'), sha256),
   getPet: (resolve) => new GetPet(resolve('pets')),
 
   createKey: (resolve) => new CreateKey(resolve('keys'), resolve('mint'), resolve('now')),
@@ -101,7 +103,7 @@ const FACTORIES = {
   checkStorage: (resolve) =>
     new CheckStorage(
       { archive: resolve('sourceArchive'), keys: resolve('sourceKeys'), inspector: resolve('inspector') },
-      fingerprintsOf,
+      (pet) => fingerprintOf(pet, sha256),
     ),
   source: (resolve) => new ArchiveSource(resolve('sourceArchive')),
   copyPets: (resolve) => new CopyPets(resolve('source'), resolve('archive')),

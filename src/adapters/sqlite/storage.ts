@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { PersistentStorage, StorageKind } from '../../application/ports/storage.ts';
-import { mountWarning } from './file/mounts.ts';
+import { mountWarning } from './mounts.ts';
 
 /** The path of the default database. Its directory is created on use. */
 export const DEFAULT_SQLITE_PATH = './data/petstore.db';
@@ -37,7 +37,7 @@ function sqliteFile(path: string): PersistentStorage {
     },
     async openForChecking() {
       refuseMissing(path);
-      const { openSqliteForChecking } = await import('./open-for-checking.ts');
+      const { openSqliteForChecking } = await import('./open.ts');
       return openSqliteForChecking(path);
     },
     async openForWriting() {
@@ -59,7 +59,7 @@ function sqliteFile(path: string): PersistentStorage {
     async restore(backup, onProgress) {
       refuseMistyped(path);
       refuseMissing(backup);
-      const { restore } = await import('./restore.ts');
+      const { restore } = await import('./backup.ts');
       return restore(path, backup, onProgress);
     },
   };

@@ -1,9 +1,12 @@
 import { API_KEY_ID, type ApiKey, apiKeyProblems, storedApiKey } from '../../domain/api-key.ts';
-import type { Unchecked } from '../../domain/unchecked.ts';
 import { DamagedApiKey } from './errors.ts';
 
-/** The key that a stored record holds, or the error that names the first rule that the record breaks. */
-export function parseStoredApiKey(fields: Unchecked<ApiKey>): ApiKey | DamagedApiKey {
+/**
+ * The key that a stored record holds, or the error that names the first rule that the record breaks.
+ *
+ * @param fields as they are stored: any of them may be missing or have any value
+ */
+export function parseStoredApiKey(fields: Partial<Record<keyof ApiKey, unknown>>): ApiKey | DamagedApiKey {
   const [problem] = apiKeyProblems(fields);
   if (problem === undefined) return storedApiKey(fields as ApiKey);
   const { id } = fields;

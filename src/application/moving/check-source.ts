@@ -1,5 +1,4 @@
-import { InvalidPet } from '../../domain/invalid-pet.ts';
-import { broughtIdProblem } from '../../domain/pet.ts';
+import { broughtIdProblem, InvalidPet } from '../../domain/pet.ts';
 import { throwIfDamaged } from '../keys/parse-stored-api-key.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 import { BEFORE_EVERY_ID } from '../ports/pet-archive.ts';

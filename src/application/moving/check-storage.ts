@@ -19,12 +19,12 @@ export type Checkable = {
 /** Examines a storage. Services may use it: what is added during the check may be left out. Changes nothing. */
 export class CheckStorage {
   readonly #storage: Checkable;
-  readonly #fingerprintsOf: (pet: Pet) => readonly string[];
+  readonly #fingerprintOf: (pet: Pet) => string;
 
-  /** @param fingerprintsOf every fingerprint that a request can have which creates the pet */
-  constructor(storage: Checkable, fingerprintsOf: (pet: Pet) => readonly string[]) {
+  /** @param fingerprintOf that of the requests that create a pet */
+  constructor(storage: Checkable, fingerprintOf: (pet: Pet) => string) {
     this.#storage = storage;
-    this.#fingerprintsOf = fingerprintsOf;
+    this.#fingerprintOf = fingerprintOf;
   }
 
   /**
@@ -73,7 +73,7 @@ export class CheckStorage {
 
   #isFingerprintRight(pet: ArchivedPet): boolean {
     const { idempotency } = pet;
-    return idempotency === undefined || this.#fingerprintsOf(pet).includes(idempotency.fingerprint);
+    return idempotency === undefined || this.#fingerprintOf(pet) === idempotency.fingerprint;
   }
 }
 

@@ -1,5 +1,5 @@
 import { petLines } from '../../adapters/ndjson/pet-line.ts';
-import { writePetFile } from '../../adapters/ndjson/write-pet-file.ts';
+import { writePetFile } from '../../adapters/ndjson/pet-file.ts';
 import { compose } from '../compose.ts';
 import type { Command } from './command.ts';
 import { storageOf } from './command-storage.ts';

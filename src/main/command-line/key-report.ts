@@ -19,7 +19,7 @@ export function keyJson(key: ApiKey | DamagedApiKey, now: Date): Record<string, 
     revokedAt: revokedAt ?? null,
     lastUsedAt: lastUsedAt ?? null,
     originId: originId ?? null,
-  };
+  } satisfies Record<Exclude<keyof ApiKey, 'digest'>, KeyProperty> & { readonly state: string };
 }
 
 const COLUMNS = ['ID', 'STATE', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED', 'LABEL'] as const;

@@ -285,7 +285,7 @@ describe('close', () => {
 
 async function opened(deadlineMs?: number): Promise<{ file: string; db: DatabaseSync; queue: InsertQueue }> {
   const { file, db } = await newDatabase();
-  return { file, db, queue: new InsertQueue(db, unguardedWrite, { timeoutMs: deadlineMs }) };
+  return { file, db, queue: new InsertQueue(db, unguardedWrite(db), undefined, deadlineMs) };
 }
 
 async function metered(deadlineMs?: number) {
@@ -295,7 +295,7 @@ async function metered(deadlineMs?: number) {
     insertsCommitted: (inserts) => reports.push(inserts),
     connection: () => reports.push(NaN),
   };
-  return { file, queue: new InsertQueue(db, unguardedWrite, { timeoutMs: deadlineMs, meter }), reports };
+  return { file, queue: new InsertQueue(db, unguardedWrite(db), meter, deadlineMs), reports };
 }
 
 function times<T>(n: number, make: (index: number) => T): T[] {

@@ -6,7 +6,7 @@ import type { ReadablePetArchive } from '../../../src/application/ports/pet-arch
 import type { Progress } from '../../../src/application/ports/progress.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { Finding } from '../../../src/application/ports/storage-inspector.ts';
-import { MAX_PET_ID } from '../../../src/domain/pet.ts';
+import { MAX_PET_ID, type Pet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets, archiveWith, idempotencyFor, storeWith } from '../../support/archived-pets.ts';
 
@@ -20,9 +20,8 @@ async function check(storage: Partial<Checkable>) {
     ...storage,
   };
   const inspector = storage.inspector ?? { async *findings() {} };
-  const useCase = new CheckStorage({ ...sound, inspector }, ({ id }) => [
-    idempotencyFor(`key ${id}`, `body ${id}`).fingerprint,
-  ]);
+  const fingerprintOf = ({ id }: Pet) => idempotencyFor(`key ${id}`, `body ${id}`).fingerprint;
+  const useCase = new CheckStorage({ ...sound, inspector }, fingerprintOf);
   const findings: Finding[] = [];
   const progress: Progress[] = [];
   const run = useCase.execute((seen) => progress.push(seen));

@@ -1,5 +1,5 @@
 import { type Scope, SCOPES } from '../../../domain/api-key.ts';
-import { INT64_MAX, INT64_MIN } from '../../../domain/int64.ts';
+import { INT64_MAX, INT64_MIN } from '../../../domain/pet.ts';
 import { ERROR_STATUS, type ErrorCode } from '../wire/errors.ts';
 import {
   MAX_BODY_BYTES,

@@ -1,8 +1,14 @@
 import { IdempotencyKeyReused, PetNotFound } from '../../../application/pets/errors.ts';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import type { Scope } from '../../../domain/api-key.ts';
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../../domain/page-size.ts';
-import { newPet, type Pet, storedPet } from '../../../domain/pet.ts';
+import {
+  newPet,
+  PAGE_SIZE_DEFAULT,
+  PAGE_SIZE_MAX,
+  PAGE_SIZE_MIN,
+  type Pet,
+  storedPet,
+} from '../../../domain/pet.ts';
 import { petJson } from '../../json/pet-json.ts';
 import { SUNSET_DATE } from '../wire/deprecation.ts';
 import { MAX_BODY_BYTES, MAX_IDEMPOTENCY_KEY_LENGTH } from '../wire/limits.ts';

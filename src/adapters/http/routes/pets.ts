@@ -13,7 +13,7 @@ import type { State } from '../middleware/state.ts';
 import type { RequestLog } from '../wire/request-log.ts';
 import { decodeCursor, encodeCursor } from '../wire/cursor.ts';
 import { DEPRECATED_ROUTE, isSunset } from '../wire/deprecation.ts';
-import { idempotency } from '../wire/idempotency.ts';
+import { idempotencyKey } from '../wire/idempotency.ts';
 import { queryParser } from '../wire/query.ts';
 import { insufficientScope } from '../wire/refusals.ts';
 import { NewPet, NoQuery, PageQuery, PetId, parse } from '../wire/schemas.ts';
@@ -63,8 +63,8 @@ export function petsRoutes(dependencies: Dependencies): Router<State> {
     const { headers, requestId } = ctx.state;
     const caller = ctx.state.caller!;
     const draft = parse(NewPet, jsonObject(ctx.request.body), 'body');
-    const once = idempotency(ctx.req.headers['idempotency-key'], caller.originId ?? caller.id, draft);
-    const { pet, replayed } = await createPet.execute(draft, once);
+    const key = idempotencyKey(ctx.req.headers['idempotency-key'], caller.originId ?? caller.id);
+    const { pet, replayed } = await createPet.execute(draft, key);
     // Logged before the answer: the pet exists even if the client never learns of it.
     log.petCreated({ requestId, petId: pet.id, keyId: caller.id, keyLabel: caller.label, replayed });
     if (!isSunset(now())) headers['Location'] = `${basePath}/v1/pets/${pet.id}`;

@@ -1,14 +1,22 @@
 import * as v from 'valibot';
 import { PetNotFound } from '../../../application/pets/errors.ts';
-import { INT64_MAX, INT64_MIN, isInt64 } from '../../../domain/int64.ts';
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../../domain/page-size.ts';
-import { DEFAULT_PET_STATUS, MAX_PET_ID, PET_STATUSES } from '../../../domain/pet.ts';
 import {
+  DEFAULT_PET_STATUS,
+  INT64_MAX,
+  INT64_MIN,
+  isInt64,
+  MAX_PET_ID,
+  type NewPet as NewPetFields,
+  PAGE_SIZE_DEFAULT,
+  PAGE_SIZE_MAX,
+  PAGE_SIZE_MIN,
+  type Pet as PetFields,
   PET_NAME_MAX_LENGTH,
   PET_NAME_MIN_LENGTH,
   PET_NAME_PATTERN,
+  PET_STATUSES,
   petNameProblem,
-} from '../../../domain/pet-name.ts';
+} from '../../../domain/pet.ts';
 import { CURSOR_PATTERN, decodeCursor, encodeCursor } from './cursor.ts';
 import { ERROR_STATUS, errorAnswer } from './errors.ts';
 import { invalidValues } from './refusals.ts';
@@ -64,7 +72,11 @@ const CategoryId = v.pipe(
 /** The body of createPet. Other fields are accepted and not stored. */
 export const NewPet = v.pipe(
   v.object(
-    { name: PetName, categoryId: CategoryId, status: v.optional(PetStatus, DEFAULT_PET_STATUS) },
+    {
+      name: PetName,
+      categoryId: CategoryId,
+      status: v.optional(PetStatus, DEFAULT_PET_STATUS),
+    } satisfies Record<keyof NewPetFields, v.GenericSchema>,
     REQUIRED,
   ),
   v.metadata({
@@ -88,7 +100,7 @@ export const Pet = v.pipe(
     name: PetName,
     categoryId: CategoryId,
     status: PetStatus,
-  }),
+  } satisfies Record<keyof PetFields, v.GenericSchema>),
   v.description('An animal in the catalogue. Later versions may add fields.'),
 );
 

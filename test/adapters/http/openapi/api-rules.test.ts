@@ -9,7 +9,7 @@ import {
   SERVER_LIMITS,
 } from '../../../../src/adapters/http/wire/limits.ts';
 import { SCOPES } from '../../../../src/domain/api-key.ts';
-import { INT64_MAX, INT64_MIN } from '../../../../src/domain/int64.ts';
+import { INT64_MAX, INT64_MIN } from '../../../../src/domain/pet.ts';
 
 const rules = apiRules();
 

@@ -8,14 +8,17 @@ import { acceptedRequestId } from '../../../../src/adapters/http/wire/request-id
 import { scopeChallenge } from '../../../../src/adapters/http/wire/refusals.ts';
 import { mintKey } from '../../../../src/adapters/tokens/token.ts';
 import type { Scope } from '../../../../src/domain/api-key.ts';
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../../../src/domain/page-size.ts';
-import { DEFAULT_PET_STATUS, PET_STATUSES } from '../../../../src/domain/pet.ts';
 import {
+  DEFAULT_PET_STATUS,
+  PAGE_SIZE_DEFAULT,
+  PAGE_SIZE_MAX,
+  PAGE_SIZE_MIN,
   PET_NAME_MAX_LENGTH,
   PET_NAME_MIN_LENGTH,
   PET_NAME_PATTERN,
+  PET_STATUSES,
   petNameProblem,
-} from '../../../../src/domain/pet-name.ts';
+} from '../../../../src/domain/pet.ts';
 import { schemaProblems } from '../../../support/conformance.ts';
 import { startApi } from '../../../support/http.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { decodeCursor, encodeCursor } from '../../../../src/adapters/http/wire/cursor.ts';
-import { INT64_MAX, INT64_MIN } from '../../../../src/domain/int64.ts';
+import { INT64_MAX, INT64_MIN } from '../../../../src/domain/pet.ts';
 
 test('the form of version 1 stays as it is: a cursor never expires', () => {
   expect([20n, -1n, INT64_MAX, INT64_MIN].map(encodeCursor)).toStrictEqual([

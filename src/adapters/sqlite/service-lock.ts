@@ -1,9 +1,8 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
-import { FILE_MODE } from '../../files/sync.ts';
-import { isBusy, setupError } from '../errors.ts';
-import { retryWhileBusy } from '../retry-while-busy.ts';
+import { StorageSetupError } from '../../application/ports/storage-errors.ts';
+import { FILE_MODE } from '../files/durable-files.ts';
+import { isBusy, retryWhileBusy, setupError } from './errors.ts';
 
 /** How long to wait for the lock. A command that creates the schema holds it for a moment. */
 const LOCK_TIMEOUT_MS = 500;

@@ -1,17 +1,18 @@
 import { type BigIntStats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import type { StorageLog } from '../../../application/ports/storage-log.ts';
-import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
-import { fileOf } from '../connection.ts';
+import type { StorageLog } from '../../application/ports/storage-log.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import { fileOf, transaction } from './connection.ts';
 import { serviceLockPath } from './service-lock.ts';
 import { WalGrowth } from './wal-growth.ts';
 
 /**
- * Runs a write, and returns only if the next start will find what it wrote.
+ * Runs a write in one transaction, and returns only if the next start will find what it has committed.
  *
  * @throws {StorageUnavailable} when a file is missing
- * @throws what the write throws
+ * @throws what the write throws, after which nothing is committed
+ * @throws the error of SQLite
  */
 export type GuardedWrite = <T>(write: () => T) => T;
 
@@ -20,6 +21,9 @@ const CHECK_INTERVAL_MS = 1_000;
 
 /** The coarsest timestamps of any file system, those of FAT. Two changes within that time may look like one. */
 const TIMESTAMP_RESOLUTION_MS = 2_000;
+
+const LOCK_ADVICE =
+  'another service may be using the file now; put it back, or stop both services and start one';
 
 type GuardedFile = {
   readonly path: string;
@@ -36,8 +40,8 @@ type GuardedFile = {
  *
  * The guard checks the timestamps of the directory after every commit, before it acknowledges the write. They change
  * with every name in the directory. Then, and at least once every {@link CHECK_INTERVAL_MS}, the guard checks every
- * file. It does not check the WAL itself after every commit, because that is expensive: since Linux 6.13, reading the
- * timestamps of a file makes the next write update them.
+ * file. It does not check the WAL itself after every commit: since Linux 6.13, reading the timestamps of a file makes
+ * the next write update them, and the `fsync` of a commit would have to write them too.
  *
  * The guard does not notice a file that is overwritten in place.
  */
@@ -48,9 +52,8 @@ export class FileGuard {
   readonly #wal: GuardedFile;
   readonly #files: readonly GuardedFile[];
   readonly #walGrowth: WalGrowth;
-  readonly #directory: string;
   #problem: string | undefined;
-  #directoryStats: BigIntStats | undefined;
+  #directory: BigIntStats | undefined;
   /** The last change was so long ago that the next one must change the timestamps. */
   #isDirectorySettled = false;
   /** On the clock of `performance.now()`, like the next. */
@@ -72,10 +75,8 @@ export class FileGuard {
     this.#db = db;
     this.#log = log;
     this.#file = file;
-    this.#directory = dirname(file);
-    this.#directoryStats = statOf(this.#directory);
     this.#wal = guarded(`${file}-wal`, 'put it back, or stop the service with SIGTERM and start it again');
-    const files = [
+    this.#files = [
       guarded(
         file,
         `put it back under its name and leave ${file}-wal where it is (reads still work; on Linux the file can be ` +
@@ -83,22 +84,22 @@ export class FileGuard {
       ),
       this.#wal,
       guarded(`${file}-shm`, 'put it back, or stop every program that has the file open'),
+      ...(holdsLock ? [guarded(serviceLockPath(file), LOCK_ADVICE)] : []),
     ];
-    if (holdsLock) {
-      const advice =
-        'another service may be using the file now; put it back, or stop both services and start one';
-      files.push(guarded(serviceLockPath(file), advice));
-    }
-    if (files[0]?.inode !== ino)
+    if (this.#files[0]?.inode !== ino) {
       throw new StorageUnavailable(`${file} was replaced while it was being opened`);
-    this.#files = files;
+    }
     this.#walGrowth = new WalGrowth(db, file, log);
   }
 
   readonly guardedWrite: GuardedWrite = (write) => {
     const isDue = performance.now() - this.#checkedAtMs >= CHECK_INTERVAL_MS;
-    if (this.#problem !== undefined || isDue) this.#checkAndMaintainWal();
-    const result = write();
+    if (this.#problem !== undefined || isDue) {
+      this.#checkFiles();
+      this.#walGrowth.note(statSync(this.#wal.path).size);
+      this.#checkedAtMs = performance.now();
+    }
+    const result = transaction(this.#db, write);
     if (this.#mayDirectoryHaveChanged()) this.#checkFiles();
     return result;
   };
@@ -108,27 +109,13 @@ export class FileGuard {
     await this.#walGrowth.close();
   }
 
-  #checkAndMaintainWal(): void {
-    this.#checkFiles();
-    this.#walGrowth.note(statSync(this.#wal.path).size);
-    this.#checkedAtMs = performance.now();
-  }
-
   #mayDirectoryHaveChanged(): boolean {
-    const before = this.#directoryStats;
-    const now = statOf(this.#directory);
-    const isSame =
-      now !== undefined &&
-      before !== undefined &&
-      now.mtimeNs === before.mtimeNs &&
-      now.ctimeNs === before.ctimeNs &&
-      now.ino === before.ino &&
-      now.dev === before.dev;
+    const directory = statOf(dirname(this.#file));
+    // A change of a name changes both times of the directory. Nobody can set back the `ctime`.
+    const isSame = directory?.ctimeNs === this.#directory?.ctimeNs && directory?.ino === this.#directory?.ino;
     if (isSame && this.#isDirectorySettled) return false;
-    if (!isSame) {
-      this.#directoryStats = now;
-      this.#directoryChangedAtMs = performance.now();
-    }
+    if (!isSame) this.#directoryChangedAtMs = performance.now();
+    this.#directory = directory;
     this.#isDirectorySettled = performance.now() - this.#directoryChangedAtMs >= TIMESTAMP_RESOLUTION_MS;
     return true;
   }

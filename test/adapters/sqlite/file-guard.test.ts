@@ -4,13 +4,13 @@ import { copyFile, readdir, rename, rm, stat, symlink, truncate, utimes, writeFi
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { FileGuard } from '../../../../src/adapters/sqlite/file/file-guard.ts';
-import { openSqliteKeys, type SqliteStorage } from '../../../../src/adapters/sqlite/open.ts';
-import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
-import { newPet } from '../../../../src/domain/pet.ts';
-import { aKey } from '../../../support/api-keys.ts';
-import { anArchivedPet } from '../../../support/archived-pets.ts';
-import { fakeClock } from '../../../support/fake-clock.ts';
+import { FileGuard } from '../../../src/adapters/sqlite/file-guard.ts';
+import { openSqliteKeys, type SqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import { newPet } from '../../../src/domain/pet.ts';
+import { aKey } from '../../support/api-keys.ts';
+import { anArchivedPet } from '../../support/archived-pets.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
 import {
   closedAfterTest,
   count,
@@ -20,7 +20,7 @@ import {
   otherConnection,
   silentLog,
   writer,
-} from '../../../support/sqlite.ts';
+} from '../../support/sqlite.ts';
 
 const run = promisify(execFile);
 
@@ -163,15 +163,16 @@ describe('a removed WAL that cannot be saved', () => {
     count(db);
     const guard = new FileGuard(
       db,
-      { warn: (message) => void warnings.push(message) },
+      {
+        warn(message) {
+          warnings.push(message);
+          db[Symbol.dispose]();
+        },
+      },
       { ino: inodeOf(), holdsLock: false },
     );
 
-    const write = () => {
-      rmSync(`${file}-wal`);
-      db.close();
-    };
-    expect(() => guard.guardedWrite(write)).toThrow(StorageUnavailable);
+    expect(() => guard.guardedWrite(() => rmSync(`${file}-wal`))).toThrow(StorageUnavailable);
 
     expect(warnings[1]).toMatch(/-wal could not be \(Error: database is not open\) saved in /);
   });

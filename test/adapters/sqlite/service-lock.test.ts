@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { serviceLockPath, takeServiceLock } from '../../../../src/adapters/sqlite/file/service-lock.ts';
-import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
-import { newFile } from '../../../support/sqlite.ts';
+import { serviceLockPath, takeServiceLock } from '../../../src/adapters/sqlite/service-lock.ts';
+import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
+import { newFile } from '../../support/sqlite.ts';
 
 describe('takeServiceLock', () => {
   it('refuses a second service, and leaves the lock to the first', async () => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { samePet } from '../../../src/application/moving/same-pet.ts';
-import type { ArchivedPet } from '../../../src/application/ports/pet-archive.ts';
+import { type ArchivedPet, samePet } from '../../../src/application/ports/pet-archive.ts';
 import { anArchivedPet, idempotencyFor } from '../../support/archived-pets.ts';
 
 describe('two pets', () => {

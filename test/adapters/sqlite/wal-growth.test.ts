@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { WalGrowth } from '../../../../src/adapters/sqlite/file/wal-growth.ts';
-import { fakeClock } from '../../../support/fake-clock.ts';
-import { newFile, otherConnection, silentLog } from '../../../support/sqlite.ts';
+import { WalGrowth } from '../../../src/adapters/sqlite/wal-growth.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
+import { newFile, otherConnection, silentLog } from '../../support/sqlite.ts';
 
 const MIB = 1024 * 1024;
 

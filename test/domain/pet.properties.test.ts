@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { PET_NAME_PATTERN, petNameProblem } from '../../src/domain/pet-name.ts';
-import { text } from '../properties/arbitraries.ts';
+import { type NewPet, PET_NAME_PATTERN, petNameProblem, petTexts } from '../../src/domain/pet.ts';
+import { aNewPet, text } from '../properties/arbitraries.ts';
 import { holds } from '../properties/holds.ts';
 
 /** The rules of the contract, character by character. */
@@ -66,5 +66,18 @@ it('says the same as the published pattern about well-formed names of the right 
       },
     ),
     500,
+  );
+});
+
+it('two pets have the same texts exactly if their fields are equal', async () => {
+  const anyField = fc.constantFrom('name', 'categoryId', 'status', 'id');
+  await holds(
+    fc.property(aNewPet, aNewPet, anyField, (one, pet, field) => {
+      const other: NewPet = { ...one, [field]: { ...pet, id: 1n }[field] };
+      const isSame =
+        one.name === other.name && one.categoryId === other.categoryId && one.status === other.status;
+      expect(JSON.stringify(petTexts(one)) === JSON.stringify(petTexts(other))).toBe(isSame);
+    }),
+    200,
   );
 });

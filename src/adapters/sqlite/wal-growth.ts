@@ -1,6 +1,7 @@
+import { once } from 'node:events';
 import type { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
-import type { StorageLog } from '../../../application/ports/storage-log.ts';
+import type { StorageLog } from '../../application/ports/storage-log.ts';
 
 const MIB = 1024 * 1024;
 
@@ -38,7 +39,7 @@ export class WalGrowth {
   readonly #db: DatabaseSync;
   readonly #file: string;
   readonly #log: StorageLog;
-  #isLarge = false;
+  /** More than {@link LARGE_WAL_BYTES} while the WAL is large. */
   #warnAtBytes = LARGE_WAL_BYTES;
   /** On the clock of `performance.now()`. */
   #checkpointedAtMs = -Infinity;
@@ -58,7 +59,7 @@ export class WalGrowth {
    */
   note(walBytes: number): void {
     if (walBytes >= LARGE_WAL_BYTES) this.#noteLarge(walBytes);
-    else if (this.#isLarge) this.#noteSmallAgain(walBytes);
+    else if (this.#warnAtBytes > LARGE_WAL_BYTES) this.#noteSmallAgain(walBytes);
   }
 
   /** Waits for a checkpoint in progress. */
@@ -67,8 +68,8 @@ export class WalGrowth {
   }
 
   #noteLarge(walBytes: number): void {
-    if (!this.#isLarge) this.#setLarge(true);
     if (walBytes >= this.#warnAtBytes) {
+      this.#db.exec('PRAGMA wal_autocheckpoint = 0');
       this.#log.warn(
         `the write-ahead log ${this.#file}-wal has grown to ${toMib(walBytes)} MiB, because another program keeps ` +
           'reading the file; stop that program',
@@ -82,24 +83,17 @@ export class WalGrowth {
   }
 
   #noteSmallAgain(walBytes: number): void {
-    this.#setLarge(false);
+    this.#db.exec(`PRAGMA wal_autocheckpoint = ${AUTOCHECKPOINT_PAGES}`);
     this.#warnAtBytes = LARGE_WAL_BYTES;
     this.#log.warn(`the write-ahead log ${this.#file}-wal is small again: ${toMib(walBytes)} MiB`);
   }
 
-  #setLarge(isLarge: boolean): void {
-    this.#isLarge = isLarge;
-    this.#db.exec(`PRAGMA wal_autocheckpoint = ${isLarge ? 0 : AUTOCHECKPOINT_PAGES}`);
-  }
-
   async #runCheckpoint(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const worker = new Worker(CHECKPOINT, { eval: true, workerData: this.#file });
-    worker.once('error', (error) => {
+    try {
+      await once(new Worker(CHECKPOINT, { eval: true, workerData: this.#file }), 'exit');
+    } catch (error) {
       this.#log.warn(`the write-ahead log ${this.#file}-wal could not be checkpointed: ${String(error)}`);
-    });
-    worker.once('exit', () => resolve());
-    await promise;
+    }
   }
 }
 
