@@ -8,7 +8,7 @@ import type { GuardedWrite } from '../../src/adapters/sqlite/file-guard.ts';
 import { openSqliteStorage, type SqliteStorage } from '../../src/adapters/sqlite/open.ts';
 import { createSchema } from '../../src/adapters/sqlite/schema.ts';
 import type { ArchivedPet } from '../../src/application/ports/pet-archive.ts';
-import type { StorageLog } from '../../src/application/ports/storage-log.ts';
+import type { StorageLog } from '../../src/application/ports/storage-health.ts';
 import { type Program, run } from './process.ts';
 import { testDirectory } from './test-directory.ts';
 

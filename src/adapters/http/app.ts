@@ -3,7 +3,7 @@ import type { CreatePet } from '../../application/pets/create-pet.ts';
 import type { GetPet } from '../../application/pets/get-pet.ts';
 import type { ListPets } from '../../application/pets/list-pets.ts';
 import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
-import type { StorageProbe } from '../../application/ports/storage-probe.ts';
+import type { StorageProbe } from '../../application/ports/storage-health.ts';
 import type { TokenVerifier } from '../../application/ports/token-verifier.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 import { koaApp, listener } from './koa-app.ts';

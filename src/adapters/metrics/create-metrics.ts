@@ -3,8 +3,7 @@ import type { ApiKeyRepository } from '../../application/ports/api-key-repositor
 import { around } from '../../application/ports/around.ts';
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
 import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
-import type { StorageMeter } from '../../application/ports/storage-meter.ts';
-import type { StorageProbe } from '../../application/ports/storage-probe.ts';
+import type { StorageMeter, StorageProbe } from '../../application/ports/storage-health.ts';
 import { countDecisions, countVerifications, exposeState } from './port-metrics.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import { KEY_OPERATIONS, PET_OPERATIONS, StorageMetrics } from './storage-metrics.ts';

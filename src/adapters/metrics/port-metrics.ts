@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client';
 import { around } from '../../application/ports/around.ts';
 import type { Allowance, RateLimiter } from '../../application/ports/rate-limiter.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { StorageProbe } from '../../application/ports/storage-probe.ts';
+import type { StorageProbe } from '../../application/ports/storage-health.ts';
 import type { Caller, TokenRefusal, TokenVerifier } from '../../application/ports/token-verifier.ts';
 import { petIdsLeft } from '../../domain/pet.ts';
 import { exposeCounts, exposeFigure } from './expose.ts';

@@ -2,7 +2,7 @@ import { Counter, type Registry } from 'prom-client';
 import { faultOf } from '../../application/ports/fault.ts';
 import type { ApiKeyError } from '../../application/keys/errors.ts';
 import type { PetError } from '../../application/pets/errors.ts';
-import type { ConnectionEvent, StorageMeter } from '../../application/ports/storage-meter.ts';
+import type { ConnectionEvent, StorageMeter } from '../../application/ports/storage-health.ts';
 import { exposeFigure } from './expose.ts';
 import { Histogram } from './histogram.ts';
 import { DURATION_BUCKETS } from './request-metrics.ts';

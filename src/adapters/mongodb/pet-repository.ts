@@ -7,7 +7,7 @@ import type {
   PetRepository,
 } from '../../application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { StorageMeter } from '../../application/ports/storage-meter.ts';
+import type { StorageMeter } from '../../application/ports/storage-health.ts';
 import { type NewPet, type Pet, storedPet } from '../../domain/pet.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { type Deadline, withDeadline } from './connection/deadline.ts';

@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { ApiKeyIdTaken, DamagedApiKey } from '../../application/keys/errors.ts';
-import { throwIfDamaged } from '../../application/keys/parse-stored-api-key.ts';
+import { ApiKeyIdTaken } from '../../application/keys/errors.ts';
+import { DamagedApiKey } from '../../application/ports/storage-errors.ts';
+import { throwIfDamaged } from '../../application/keys/stored-keys.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
 import { type ApiKey, earlier, storedApiKey } from '../../domain/api-key.ts';
 import { BUSY_TIMEOUT_MS, retryAndTranslate, runAndTranslate } from './errors.ts';

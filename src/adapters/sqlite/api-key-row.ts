@@ -1,6 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { DamagedApiKey } from '../../application/keys/errors.ts';
-import { parseStoredApiKey } from '../../application/keys/parse-stored-api-key.ts';
+import { DamagedApiKey } from '../../application/ports/storage-errors.ts';
+import { parseStoredApiKey } from '../../application/keys/stored-keys.ts';
 import type { ApiKey } from '../../domain/api-key.ts';
 import { apiKeyChecksum, blobToHash, hashToBlob, isChecksum } from './checksum.ts';
 

@@ -2,7 +2,7 @@ import { existsSync, lstatSync, statSync } from 'node:fs';
 import { link, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
-import type { OnProgress, Progress } from '../../application/ports/progress.ts';
+import type { OnProgress, Progress } from '../../application/ports/pet-archive.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { MAX_PET_ID, SKIPPED_PET_IDS } from '../../domain/pet.ts';
 import { fileFormatOf, refuseDatabaseFile, resolveLinks } from '../files/database-files.ts';

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { isDamaged } from '../../application/pets/parse-stored-pet.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
-import type { StorageInspector } from '../../application/ports/storage-inspector.ts';
+import type { StorageInspector } from '../../application/ports/storage-health.ts';
 import { MAX_PET_ID } from '../../domain/pet.ts';
 import { fileOf } from './connection.ts';
 import { retryAndTranslate } from './errors.ts';

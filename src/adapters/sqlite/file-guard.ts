@@ -1,7 +1,7 @@
 import { type BigIntStats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import type { StorageLog } from '../../application/ports/storage-log.ts';
+import type { StorageLog } from '../../application/ports/storage-health.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { fileOf, transaction } from './connection.ts';
 import { serviceLockPath } from './service-lock.ts';

@@ -3,7 +3,7 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { DamagedPet, IdempotencyKeyReused, PetIdsExhausted } from '../../application/pets/errors.ts';
 import type { Idempotency, Inserted } from '../../application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { StorageMeter } from '../../application/ports/storage-meter.ts';
+import type { StorageMeter } from '../../application/ports/storage-health.ts';
 import { MAX_PET_ID, type NewPet, storedPet } from '../../domain/pet.ts';
 import { hashToBlob } from './checksum.ts';
 import { type ArchivedPetRow, type PetReader, petReader, toPetValues } from './pet-row.ts';

@@ -1,16 +1,9 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import type {
-  CheckableStorage,
-  KeyStorage,
-  ReadableStorage,
-  ServiceStorage,
-  WritableStorage,
-} from '../../application/ports/storage.ts';
+import type { Opened } from '../../application/ports/storage.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { StorageLog } from '../../application/ports/storage-log.ts';
-import type { StorageMeter } from '../../application/ports/storage-meter.ts';
+import type { StorageLog, StorageMeter } from '../../application/ports/storage-health.ts';
 import { refuseNameBesideDatabase, resolveLinks } from '../files/database-files.ts';
 import { createFile } from '../files/durable-files.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
@@ -28,7 +21,7 @@ import { ReadCache } from './read-cache.ts';
 import { createSchema, readVersion, refuseOtherVersion } from './schema.ts';
 
 /** What a service works with, and what a command that writes pets works with. */
-export type SqliteStorage = ServiceStorage & WritableStorage;
+export type SqliteStorage = Opened['service'] & Opened['writing'];
 
 /** For commands: they report failures as errors, and a rejected write says what a warning would. */
 const NO_WARNINGS: StorageLog = { warn: () => {} };
@@ -76,7 +69,7 @@ export async function openSqliteStorage(
  * @throws {StorageSetupError} when the file cannot be used
  * @throws {StorageUnavailable} when a file is removed in the meantime
  */
-export async function openSqliteKeys(path: string): Promise<KeyStorage> {
+export async function openSqliteKeys(path: string): Promise<Opened['keys']> {
   return openOrRelease(path, async (file, opened) => {
     const { db, ino, isEmpty } = await connectForWriting(file, opened);
     if (isEmpty) await createUnlessServiceDid(db, opened);
@@ -102,7 +95,7 @@ const unguardedWrite: GuardedWrite = (write) => write();
  *
  * @throws {StorageSetupError} when the file is missing, cannot be used, or has another schema version
  */
-export async function openSqliteForReading(path: string): Promise<ReadableStorage> {
+export async function openSqliteForReading(path: string): Promise<Opened['reading']> {
   return openOrRelease(path, async (file, opened) => {
     const db = opened.use(connect(file, { readOnly: true }));
     await retryWhileBusy(() => refuseOtherVersion(db));
@@ -122,7 +115,7 @@ export async function openSqliteForReading(path: string): Promise<ReadableStorag
  *
  * @throws {StorageSetupError} when the file is missing, cannot be read, or has another schema version
  */
-export async function openSqliteForChecking(path: string): Promise<CheckableStorage> {
+export async function openSqliteForChecking(path: string): Promise<Opened['checking']> {
   return openOrRelease(path, async (file, opened) => {
     const immutable = !existsSync(`${file}-wal`);
     const before = stateOf(file);

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { StorageProbe, StorageState } from '../../application/ports/storage-probe.ts';
+import type { StorageProbe, StorageState } from '../../application/ports/storage-health.ts';
 import { retryWhileBusy } from './errors.ts';
 import type { GuardedWrite } from './file-guard.ts';
 import { SCHEMA_VERSION, versionProblem } from './schema.ts';

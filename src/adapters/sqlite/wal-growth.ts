@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
-import type { StorageLog } from '../../application/ports/storage-log.ts';
+import type { StorageLog } from '../../application/ports/storage-health.ts';
 
 const MIB = 1024 * 1024;
 

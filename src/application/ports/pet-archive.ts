@@ -82,3 +82,38 @@ export interface PetArchive {
 
 /** The part of an archive that is safe while a service writes to the same store. */
 export type ReadablePetArchive = Pick<PetArchive, 'read' | 'greatestId' | 'lastId' | 'count'>;
+
+export type Survey = {
+  /** The number of pets. */
+  readonly count: number;
+  /** The greatest id of a pet, or 0. Pets that arrive later with greater ids are left out. */
+  readonly greatestId: bigint;
+  /** No other pet may get an id up to this one. At least `greatestId`. */
+  readonly lastId: bigint;
+};
+
+/**
+ * Pets that can be read more than once, in ascending order of id. Every method rejects with the errors of the source: a
+ * storage with `DamagedPet` and `StorageUnavailable`, a file with its own.
+ */
+export interface PetSource {
+  /** Counts the pets. Checks a file completely, so a bad one is rejected before anything is written. */
+  survey(onProgress: OnProgress): Promise<Survey>;
+
+  /** The pets with ids greater than `after`, up to the greatest id of the survey, in batches. */
+  read(after: bigint, survey: Survey): AsyncGenerator<readonly ArchivedPet[]>;
+
+  /** The number of pets now, up to the greatest id of the survey. */
+  recount(survey: Survey): Promise<number>;
+}
+
+/** The progress of a long operation. */
+export type Progress = {
+  readonly doing: 'backing up' | 'checking' | 'comparing' | 'exporting' | 'restoring' | 'writing';
+  /** How many pets are done; in a backup or restore, how many pages of the file. */
+  readonly done: number;
+  /** How many there are in total, if that is known. */
+  readonly total: number | undefined;
+};
+
+export type OnProgress = (progress: Progress) => void;

@@ -1,6 +1,6 @@
-import { DamagedApiKey } from '../../application/keys/errors.ts';
+import { DamagedApiKey } from '../../application/ports/storage-errors.ts';
 import { type ApiKey, apiKeyState } from '../../domain/api-key.ts';
-import { rateLimitText } from '../config/rate-limit.ts';
+import { rateLimitText } from '../config/forms.ts';
 
 type KeyProperty = string | readonly string[] | Date | null;
 

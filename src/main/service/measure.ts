@@ -1,6 +1,6 @@
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import { DEPRECATED_ROUTE } from '../../adapters/http/wire/deprecation.ts';
-import type { Decorators } from '../compose.ts';
+import type { Decorators } from '../program/compose.ts';
 
 /**
  * Loads and creates the metrics of this process. A service without them does not load prom-client.

@@ -5,7 +5,7 @@ import { InsertQueue } from '../../../src/adapters/sqlite/insert-queue.ts';
 import { SqlitePetRepository } from '../../../src/adapters/sqlite/pet-repository.ts';
 import { ReadCache } from '../../../src/adapters/sqlite/read-cache.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import type { StorageMeter } from '../../../src/application/ports/storage-meter.ts';
+import type { StorageMeter } from '../../../src/application/ports/storage-health.ts';
 import { type NewPet, newPet } from '../../../src/domain/pet.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import { fakeClock } from '../../support/fake-clock.ts';

@@ -1,6 +1,6 @@
 import Router from '@koa/router';
 import type { IncomingMessage } from 'node:http';
-import type { StorageProbe } from '../../../application/ports/storage-probe.ts';
+import type { StorageProbe } from '../../../application/ports/storage-health.ts';
 import { petIdsWarning } from '../../../domain/pet.ts';
 import type { State } from '../middleware/state.ts';
 import { openApiDocument } from '../openapi/document.ts';
