@@ -221,6 +221,17 @@ test('there is no decorator and no enum', async () => {
   }
 });
 
+test('every error says whose fault it is, except those that are caught or answered by their class', async () => {
+  const silent = new Set<unknown>();
+  for (const path of SOURCES) {
+    const source = await readFile(join(ROOT, path), 'utf8');
+    for (const [text, name] of source.matchAll(/^(?:export )?class (\w+) extends Error \{.*?\}$/gms)) {
+      if (!/ readonly fault = '(client|operator|storage)';$/m.test(text)) silent.add(name);
+    }
+  }
+  expect(silent).toEqual(new Set(['Interrupted', 'LineTooLong', 'RequestRefused', 'Undecompressible']));
+});
+
 test('importing a module opens nothing, listens to nothing and prints nothing', async () => {
   const modules = SOURCES.filter((path) => path !== 'src/main/main.ts').map((path) => join(ROOT, path));
   const script = `

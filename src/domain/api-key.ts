@@ -59,6 +59,7 @@ export type ApiKeyState = 'active' | 'expired' | 'revoked';
 /** A draft breaks the rules of a key. The message names every broken rule. */
 export class InvalidApiKey extends Error {
   readonly kind = 'invalid-api-key';
+  readonly fault = 'client';
 
   /** @param problems phrases such as "label must be …" */
   constructor(problems: readonly string[]) {

@@ -1,26 +1,23 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-type Labels = Readonly<Record<string, string>>;
-
 type Description = { readonly name: string; readonly help: string };
 
 /**
- * Exposes counts that others keep. A scrape reads them: counting a request is then one addition, while prom-client's
- * `inc` looks up the labels each time.
+ * Exposes counts that others keep, by the values of a label. A scrape reads them: counting a request is then one
+ * addition, while prom-client's `inc` looks up the labels each time.
  */
 export function exposeCounts(
   registry: Registry,
-  { name, help, labelNames = [] }: Description & { readonly labelNames?: readonly string[] },
-  read: () => Iterable<readonly [Labels, number]>,
+  { label, ...description }: Description & { readonly label: string },
+  read: () => Iterable<readonly [string, number]>,
 ): void {
   const counter: Counter = new Counter({
-    name,
-    help,
-    labelNames,
+    ...description,
+    labelNames: [label],
     registers: [registry],
     collect() {
       counter.reset();
-      for (const [labels, count] of read()) counter.inc(labels, count);
+      for (const [value, count] of read()) counter.inc({ [label]: value }, count);
     },
   });
 }

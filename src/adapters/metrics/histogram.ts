@@ -2,48 +2,16 @@ import type { MetricValueWithName, Registry } from 'prom-client';
 
 type Labels = Readonly<Record<string, string>>;
 
-/** The values of one set of labels. */
-export class Series {
+type Series = {
   readonly labels: Labels;
-  readonly #bounds: readonly number[];
   /** How many values are in each bucket alone. The last bucket is for values above all bounds. */
-  readonly #counts: number[];
-  #sum = 0;
-
-  constructor(labels: Labels, bounds: readonly number[]) {
-    this.labels = labels;
-    this.#bounds = bounds;
-    this.#counts = Array.from({ length: bounds.length + 1 }, () => 0);
-  }
-
-  observe(value: number): void {
-    const bounds = this.#bounds;
-    let bucket = 0;
-    while (bucket < bounds.length && value > bounds[bucket]!) bucket++;
-    this.#counts[bucket]!++;
-    this.#sum += value;
-  }
-
-  /** In the exposition form, where each bucket contains the ones before it. */
-  values(name: string): MetricValueWithName<string>[] {
-    const { labels } = this;
-    let count = 0;
-    const buckets = this.#counts.map((inBucket, bucket) => {
-      count += inBucket;
-      const le = this.#bounds[bucket] ?? '+Inf';
-      return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: count };
-    });
-    return [
-      ...buckets,
-      { metricName: `${name}_sum`, labels, value: this.#sum },
-      { metricName: `${name}_count`, labels, value: count },
-    ];
-  }
-}
+  readonly counts: number[];
+  sum: number;
+};
 
 /**
  * A histogram for the path of every request. prom-client's own looks the labels up at each `observe`, even of a child
- * that was made for them.
+ * that was made for them: see "Metrics and traces are adapters around other adapters" in docs/decisions.md.
  */
 export class Histogram {
   readonly name: string;
@@ -60,15 +28,40 @@ export class Histogram {
     registry.registerMetric(this as unknown as Parameters<Registry['registerMetric']>[0]);
   }
 
-  /** Adds a series. Keep it: another one with the same labels would be a duplicate in the text. */
-  with(labels: Labels): Series {
-    const series = new Series(labels, this.#bounds);
+  /**
+   * Adds a series. Another one with the same labels would be a duplicate in the text.
+   *
+   * @returns takes the values of the series
+   */
+  with(labels: Labels): (value: number) => void {
+    const bounds = this.#bounds;
+    const series: Series = { labels, counts: Array.from({ length: bounds.length + 1 }, () => 0), sum: 0 };
     this.#series.push(series);
-    return series;
+    return (value) => {
+      let bucket = 0;
+      while (bucket < bounds.length && value > bounds[bucket]!) bucket++;
+      series.counts[bucket]!++;
+      series.sum += value;
+    };
   }
 
   async get() {
-    const values = this.#series.flatMap((series) => series.values(this.name));
+    const values = this.#series.flatMap((series) => this.#values(series));
     return { name: this.name, help: this.#help, type: 'histogram', values, aggregator: 'sum' };
+  }
+
+  /** In the exposition form, where each bucket contains the ones before it. */
+  #values({ labels, counts, sum }: Series): MetricValueWithName<string>[] {
+    let count = 0;
+    const buckets = counts.map((inBucket, bucket) => {
+      count += inBucket;
+      const le = this.#bounds[bucket] ?? '+Inf';
+      return { metricName: `${this.name}_bucket`, labels: { le, ...labels }, value: count };
+    });
+    return [
+      ...buckets,
+      { metricName: `${this.name}_sum`, labels, value: sum },
+      { metricName: `${this.name}_count`, labels, value: count },
+    ];
   }
 }

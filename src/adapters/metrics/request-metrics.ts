@@ -1,6 +1,6 @@
-import type { Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
 import { exposeCounts, exposeFigure } from './expose.ts';
-import { Histogram, type Series } from './histogram.ts';
+import { Histogram } from './histogram.ts';
 
 /** The part of a request's record that is measured. */
 export type AnsweredRequest = {
@@ -33,11 +33,11 @@ const NONE = 'none';
 export class RequestMetrics {
   readonly #durations: Histogram;
   readonly #deprecatedRoute: string;
-  /** By route, method and class of the status. A lookup costs less than making a key of the three. */
-  readonly #series = new Map<string, Map<string, Series[]>>();
+  /** By the labels. */
+  readonly #observers = new Map<string, (value: number) => void>();
+  readonly #unparsed: Counter;
   readonly #deprecatedCalls = new Map<string, number>();
   #inFlight = 0;
-  #unparsed = 0;
 
   /** @param deprecatedRoute the pattern of the route whose calls are counted by key */
   constructor(registry: Registry, deprecatedRoute: string) {
@@ -48,6 +48,11 @@ export class RequestMetrics {
       'From the parsed headers of a request to the last byte of its answer.',
       DURATION_BUCKETS,
     );
+    this.#unparsed = new Counter({
+      name: 'http_unparsed_requests_total',
+      help: 'Requests that the server refused before the application saw them, such as bytes that are not HTTP.',
+      registers: [registry],
+    });
     exposeFigure(
       registry,
       { name: 'http_requests_in_flight', help: 'Requests without a complete answer.' },
@@ -56,19 +61,11 @@ export class RequestMetrics {
     exposeCounts(
       registry,
       {
-        name: 'http_unparsed_requests_total',
-        help: 'Requests that the server refused before the application saw them, such as bytes that are not HTTP.',
-      },
-      () => [[{}, this.#unparsed]],
-    );
-    exposeCounts(
-      registry,
-      {
         name: 'petstore_deprecated_calls_total',
         help: 'Calls of a deprecated operation by the id of the API key.',
-        labelNames: ['key_id'],
+        label: 'key_id',
       },
-      () => this.#deprecatedCalls.entries().map(([id, count]) => [{ key_id: id }, count] as const),
+      () => this.#deprecatedCalls,
     );
   }
 
@@ -79,31 +76,21 @@ export class RequestMetrics {
 
   /** Call it once for each request: after {@link began}, or with a request that the application did not see. */
   answered({ method, route, status, durationMs, keyId }: AnsweredRequest): void {
-    if (durationMs === undefined) {
-      this.#unparsed++;
-      return;
-    }
+    if (durationMs === undefined) return this.#unparsed.inc();
     this.#inFlight--;
-    this.#seriesOf(route, method, status).observe(durationMs / 1_000);
+    const name = method !== undefined && METHODS.has(method) ? method : OTHER;
+    const statusClass = status === undefined ? NONE : `${Math.trunc(status / 100)}xx`;
+    this.#observerOf(name, route ?? NONE, statusClass)(durationMs / 1_000);
     if (route === this.#deprecatedRoute && keyId !== undefined) this.#countDeprecated(keyId);
   }
 
-  #seriesOf(route = NONE, method = OTHER, status = 0): Series {
-    const name = METHODS.has(method) ? method : OTHER;
-    const statusClass = Math.trunc(status / 100);
-    const ofRoute = this.#series.get(route);
-    const ofMethod = ofRoute?.get(name);
-    return ofMethod?.[statusClass] ?? this.#addSeries(route, name, statusClass);
-  }
-
-  #addSeries(route: string, method: string, statusClass: number): Series {
-    const status_class = statusClass === 0 ? NONE : `${statusClass}xx`;
-    const series = this.#durations.with({ method, route, status_class });
-    const ofRoute = this.#series.get(route) ?? new Map<string, Series[]>();
-    const ofMethod = ofRoute.get(method) ?? [];
-    this.#series.set(route, ofRoute.set(method, ofMethod));
-    ofMethod[statusClass] = series;
-    return series;
+  #observerOf(method: string, route: string, status_class: string) {
+    const key = `${method} ${status_class} ${route}`;
+    const known = this.#observers.get(key);
+    if (known !== undefined) return known;
+    const observe = this.#durations.with({ method, route, status_class });
+    this.#observers.set(key, observe);
+    return observe;
   }
 
   #countDeprecated(keyId: string): void {

@@ -23,8 +23,9 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** A file of pets cannot be read or written. The message is one line that starts with the path and the line number. */
-export class PetFileError extends Error {
+class PetFileError extends Error {
   readonly kind = 'pet-file';
+  readonly fault = 'operator';
 
   /** @param line from 1, or `undefined` for a problem of the whole file */
   constructor(path: string, line: number | undefined, problem: string) {

@@ -6,6 +6,7 @@ export type ApiKeyError = InvalidApiKey | ApiKeyNotFound | ApiKeyNotActive | Api
 
 export class ApiKeyNotFound extends Error {
   readonly kind = 'api-key-not-found';
+  readonly fault = 'client';
   readonly id: string;
 
   constructor(id: string) {
@@ -18,6 +19,7 @@ export class ApiKeyNotFound extends Error {
 /** An expired or revoked key cannot be rotated. */
 export class ApiKeyNotActive extends Error {
   readonly kind = 'api-key-not-active';
+  readonly fault = 'client';
   readonly id: string;
 
   constructor(id: string, state: 'expired' | 'revoked') {
@@ -30,6 +32,7 @@ export class ApiKeyNotActive extends Error {
 /** The storage has a different key under this id. That key is unchanged. */
 export class ApiKeyIdTaken extends Error {
   readonly kind = 'api-key-id-taken';
+  readonly fault = 'client';
   readonly id: string;
 
   constructor(id: string) {

@@ -1,11 +1,9 @@
 import { SKIPPED_PET_IDS } from '../../domain/pet.ts';
 
-/** Every known failure of moving pets, except `DamagedPet` and `StorageUnavailable`. */
-export type ArchiveError = PetIdTaken | IdempotencyKeyTaken | CountsDiffer | TooFewPetIds;
-
 /** The target has a different pet under this id. That pet is unchanged. */
 export class PetIdTaken extends Error {
   readonly kind = 'pet-id-taken';
+  readonly fault = 'client';
   readonly id: bigint;
 
   constructor(id: bigint) {
@@ -18,6 +16,7 @@ export class PetIdTaken extends Error {
 /** A different pet of the target has the idempotency key of this one. This one was not stored. */
 export class IdempotencyKeyTaken extends Error {
   readonly kind = 'idempotency-key-taken';
+  readonly fault = 'client';
   /** Of the pet that was not stored. */
   readonly id: bigint;
 
@@ -31,6 +30,7 @@ export class IdempotencyKeyTaken extends Error {
 /** Fewer ids are left than are to be skipped. None was skipped. */
 export class TooFewPetIds extends Error {
   readonly kind = 'too-few-pet-ids';
+  readonly fault = 'operator';
 
   constructor() {
     super(`fewer than ${SKIPPED_PET_IDS} ids are left for new pets; none was skipped`);
@@ -41,6 +41,7 @@ export class TooFewPetIds extends Error {
 /** Pets disappeared from the source or the target during the run, or other pets appeared in the target. */
 export class CountsDiffer extends Error {
   readonly kind = 'counts-differ';
+  readonly fault = 'operator';
 
   constructor(
     where: 'source' | 'target',

@@ -11,6 +11,7 @@ export type PetError =
 
 export class InvalidPageSize extends Error {
   readonly kind = 'invalid-page-size';
+  readonly fault = 'client';
 
   constructor(allowed: { readonly min: number; readonly max: number }) {
     super(`limit must be an integer from ${allowed.min} to ${allowed.max}`);
@@ -20,6 +21,7 @@ export class InvalidPageSize extends Error {
 
 export class PetNotFound extends Error {
   readonly kind = 'pet-not-found';
+  readonly fault = 'client';
   readonly id: bigint;
 
   constructor(id: bigint) {
@@ -32,6 +34,7 @@ export class PetNotFound extends Error {
 /** All ids up to 2^53 - 1 have been assigned. Nothing was stored. */
 export class PetIdsExhausted extends Error {
   readonly kind = 'pet-ids-exhausted';
+  readonly fault = 'operator';
 
   constructor() {
     super('no pet id is left');
@@ -42,6 +45,7 @@ export class PetIdsExhausted extends Error {
 /** The idempotency key belongs to a different earlier request. Nothing was stored. */
 export class IdempotencyKeyReused extends Error {
   readonly kind = 'idempotency-key-reused';
+  readonly fault = 'client';
 
   constructor() {
     super('the idempotency key has been used for something else; use a new one');
@@ -55,6 +59,7 @@ export class IdempotencyKeyReused extends Error {
  */
 export class DamagedPet extends Error {
   readonly kind = 'damaged-pet';
+  readonly fault = 'operator';
   readonly id: bigint;
   readonly problem: string;
   // Private, because loggers print every public property of an error.

@@ -4,6 +4,7 @@
  */
 export class StorageUnavailable extends Error {
   readonly kind = 'storage-unavailable';
+  readonly fault = 'storage';
 
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super(message, options);
@@ -17,6 +18,7 @@ export class StorageUnavailable extends Error {
  */
 export class StorageSetupError extends Error {
   readonly kind = 'storage-setup';
+  readonly fault = 'operator';
 
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super(message.replaceAll(/\s+/g, ' '), options);
@@ -30,6 +32,7 @@ export class StorageSetupError extends Error {
  */
 export class DamagedApiKey extends Error {
   readonly kind = 'damaged-api-key';
+  readonly fault = 'operator';
   readonly id: string;
   readonly problem: string;
 

@@ -1,9 +1,9 @@
 import type { HandOver } from '../../application/keys/create-key.ts';
 import { throwIfDamaged } from '../../application/keys/stored-keys.ts';
 import { newApiKey } from '../../domain/api-key.ts';
-import { openCommandLog } from '../log/command-log.ts';
+import { auditedKeys } from '../log/audit.ts';
+import { openCommandLog } from '../log/open-log.ts';
 import { compose, type Parts } from '../program/compose.ts';
-import { auditedKeys } from './audited-keys.ts';
 import { configuredStorage, open } from './command-storage.ts';
 import { expiryOf, idOf, labelOf, overlapMsOf, rateLimitOf, scopesOf } from './key-options.ts';
 import { keyJson, keyLines, keyTable } from './key-report.ts';

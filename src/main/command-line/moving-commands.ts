@@ -3,10 +3,10 @@ import { petLines } from '../../adapters/ndjson/pet-line.ts';
 import type { Copied } from '../../application/moving/copy-pets.ts';
 import type { ApiKey } from '../../domain/api-key.ts';
 import { countText } from '../config/forms.ts';
-import { openCommandLog } from '../log/command-log.ts';
+import { openCommandLog } from '../log/open-log.ts';
 import { compose } from '../program/compose.ts';
 import { UsageError } from '../program/failures.ts';
-import { auditKey } from './audited-keys.ts';
+import { auditKey } from '../log/audit.ts';
 import { open, storageOf } from './command-storage.ts';
 import type { Given, Session } from './session.ts';
 

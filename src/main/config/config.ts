@@ -43,6 +43,7 @@ export type TlsFiles = { readonly certFile: string; readonly keyFile: string };
 /** The environment is invalid. Has one printable line for each invalid variable. */
 export class InvalidConfig extends Error {
   readonly kind = 'invalid-config';
+  readonly fault = 'operator';
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {

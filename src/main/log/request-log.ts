@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { ConnectionTrouble, RequestLog } from '../../adapters/http/wire/request-log.ts';
-import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import { auditLog } from './audit-log.ts';
+import { faultOf } from '../../application/ports/fault.ts';
+import { auditLog } from './audit.ts';
 
 const CONNECTION_TROUBLES = {
   'cut-off': 'connections cut off: clients that do not read their answers held too much memory',
@@ -20,7 +20,7 @@ export function requestLog(log: Logger): RequestLog {
   return {
     answered: (request) => log.info(request, 'request'),
     failed: (error, requestId) => {
-      const level = error instanceof StorageUnavailable ? 'warn' : 'error';
+      const level = faultOf(error) === 'storage' ? 'warn' : 'error';
       log[level]({ requestId, err: error instanceof Error ? error : String(error) }, 'failure');
     },
     petCreated: ({ requestId, petId, keyId, keyLabel, replayed }) => {

@@ -1,5 +1,5 @@
 import { type Config, readConfig } from '../config/config.ts';
-import { openServiceLog, openStandardError } from '../log/service-log.ts';
+import { openServiceLog, openStandardError } from '../log/open-log.ts';
 import type { ServiceIo } from '../program/process.ts';
 import { certificateRenewal, expiryWarning, readCertificate } from './certificate.ts';
 import { runUntilStopped } from './run-until-stopped.ts';

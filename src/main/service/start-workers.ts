@@ -57,7 +57,7 @@ export async function startWorkers(
 
 /** This process loads a server only if metrics are on. */
 async function metricsOfWorkers(pool: WorkerPool, config: ServiceConfig, log: Logger) {
-  const { textOfWorkers } = await import('../../adapters/metrics/text-of-workers.ts');
+  const { textOfWorkers } = await import('../../adapters/metrics/create-metrics.ts');
   const { serveMetrics } = await import('./serve-metrics.ts');
   return serveMetrics(async () => textOfWorkers(await pool.measure()), config, log);
 }

@@ -7,8 +7,8 @@ import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import type { ServiceStorage } from '../../application/ports/storage.ts';
 import { compose, type Needs } from '../program/compose.ts';
 import type { Config } from '../config/config.ts';
-import { auditLog } from '../log/audit-log.ts';
-import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
+import { auditLog } from '../log/audit.ts';
+import { loadTracing, type Tracing } from '../tracing/tracing.ts';
 import { loadMetrics, measuring } from './measure.ts';
 import { serveMetrics, urlOf } from './serve-metrics.ts';
 import { MADE_KEY_LABEL, type MadeKey, type StartKeys, startKeys } from './start-keys.ts';
@@ -76,7 +76,7 @@ export async function start(
     ...(metrics !== undefined && { meter: metrics.meter }),
   });
   opening.defer(() => storage.close());
-  const tracing = await tracingOf(config, log);
+  const tracing = await loadTracing(config, log);
   opening.defer(() => tracing.stop());
   const opened = { config, log, storage: tracing.storage(storage), metrics, tracing };
   const { drain, ...service } = await startOn(opened, options);
@@ -144,11 +144,4 @@ async function startOn(
     useCertificate: (tls: TlsPair) => server.renewCertificate(tls),
     drain,
   };
-}
-
-/** The SDK of OpenTelemetry is loaded only if traces are on. */
-async function tracingOf(config: ServiceConfig, log: Logger): Promise<Tracing> {
-  if (config.tracing === undefined) return NO_TRACING;
-  const { openTracing } = await import('../tracing/open-tracing.ts');
-  return openTracing(config.tracing, config, log);
 }

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import { type Config, readConfig } from '../config/config.ts';
-import { openServiceLog, openStandardError } from '../log/service-log.ts';
+import { openServiceLog, openStandardError } from '../log/open-log.ts';
 import { explain } from '../program/failures.ts';
 import type { ServiceIo } from '../program/process.ts';
 import { loadMetrics } from './measure.ts';

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import type { Readable } from 'node:stream';
 import type { TlsPair } from '../../adapters/http/server/create-limited-server.ts';
-import type { Series } from '../../adapters/metrics/text-of-workers.ts';
+import type { Series } from '../../adapters/metrics/create-metrics.ts';
 import type { MadeKey } from './start-keys.ts';
 
 /** How many pings in a row a worker may leave unanswered. There is one each second. */

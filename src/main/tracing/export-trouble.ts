@@ -6,6 +6,9 @@ import type { Logger } from 'pino';
 /** How long exports must succeed before trouble counts as over: a receiver that comes and goes must not flood the log. */
 const QUIET_MS = 60_000;
 
+/** Ignores the messages of the SDK. */
+export const SILENT: DiagLogger = { error() {}, warn() {}, info() {}, debug() {}, verbose() {} };
+
 type Log = Pick<Logger, 'info' | 'warn'>;
 
 /** Reports lost spans to the operator: a warning when spans begin to be lost, and a line when exports work again. */
@@ -55,7 +58,7 @@ export class ExportTrouble {
       const [, dropped] = /^Dropped (\d+) spans/.exec(message) ?? [];
       if (dropped !== undefined) this.lost(Number(dropped), 'more spans wait than OTEL_BSP_MAX_QUEUE_SIZE');
     };
-    return { error: ignore, warn, info: ignore, debug: ignore, verbose: ignore };
+    return { ...SILENT, warn };
   }
 }
 
@@ -64,5 +67,3 @@ function reasonOf(error: (Error & { readonly code?: unknown }) | undefined): str
   // An error for several addresses has no message of its own.
   return [error?.message, error?.code].filter(Boolean).join(', ') || 'unknown';
 }
-
-function ignore(): void {}

@@ -24,11 +24,10 @@ import type { Logger } from 'pino';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { RequestSpans } from '../../adapters/tracing/request-spans.ts';
 import { baseUrl } from '../../adapters/http/middleware/request-target.ts';
-import { traceStorage } from '../../adapters/tracing/trace-storage.ts';
-import { traceUseCase } from '../../adapters/tracing/trace-use-case.ts';
+import { traceStorage, traceUseCase } from '../../adapters/tracing/trace-calls.ts';
 import type { Config } from '../config/config.ts';
 import type { TracingConfig } from '../config/tracing.ts';
-import { ExportTrouble } from './export-trouble.ts';
+import { ExportTrouble, SILENT } from './export-trouble.ts';
 import { tracedRequestLog } from './traced-request-log.ts';
 import type { Tracing } from './tracing.ts';
 
@@ -87,8 +86,6 @@ export function openTracing(
     },
   };
 }
-
-const SILENT: DiagLogger = { error() {}, warn() {}, info() {}, debug() {}, verbose() {} };
 
 function setSdkLog(logger: DiagLogger): void {
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });

@@ -12,6 +12,7 @@ import { requestLog } from '../log/request-log.ts';
 export function tracedRequestLog(log: Logger, spans: RequestSpans): RequestLog {
   const lines = requestLog(log.child({}, { formatters: { log: withTraceIds } }));
   return {
+    ...lines,
     answered: (record, request) => {
       spans.end(request, record);
       context.with(spans.contextOf(request), () => lines.answered(record));
@@ -20,9 +21,7 @@ export function tracedRequestLog(log: Logger, spans: RequestSpans): RequestLog {
       if (requestId === undefined) withoutTrace(() => lines.failed(error, requestId));
       else lines.failed(error, requestId);
     },
-    petCreated: (created) => lines.petCreated(created),
     connectionTrouble: (trouble) => withoutTrace(() => lines.connectionTrouble(trouble)),
-    notLimited: (error, requestId) => lines.notLimited(error, requestId),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { RequestLog } from '../../adapters/http/wire/request-log.ts';
 import type { ServiceStorage } from '../../application/ports/storage.ts';
+import type { Config } from '../config/config.ts';
 import type { Decorators } from '../program/compose.ts';
 import { requestLog } from '../log/request-log.ts';
 
@@ -16,9 +17,19 @@ export type Tracing = {
 };
 
 /** No spans: every part stays as it is. */
-export const NO_TRACING: Tracing = {
+const NO_TRACING: Tracing = {
   storage: (storage) => storage,
   decorators: {},
   requestLog,
   stop: async () => {},
 };
+
+/** Starts the tracing of this process. The SDK of OpenTelemetry is loaded only if traces are on. */
+export async function loadTracing(
+  config: Pick<Config, 'tracing' | 'publicUrl' | 'trustProxy'>,
+  log: Logger,
+): Promise<Tracing> {
+  if (config.tracing === undefined) return NO_TRACING;
+  const { openTracing } = await import('./open-tracing.ts');
+  return openTracing(config.tracing, config, log);
+}

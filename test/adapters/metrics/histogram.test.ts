@@ -27,9 +27,9 @@ describe('a histogram', () => {
       { route: '/v1/pets', method: 'GET' },
       { route: 'a"b\\c\nd', method: 'POST' },
     ]) {
-      const series = histogram.with(labels);
+      const observe = histogram.with(labels);
       for (const value of VALUES) {
-        series.observe(value);
+        observe(value);
         expected.observe(labels, value);
       }
     }

@@ -17,7 +17,7 @@ describe('an operation of a storage', () => {
     const { storage, series } = measured();
     vi.advanceTimersByTime(60_000);
     const { promise, resolve } = Promise.withResolvers<string>();
-    const result = storage.measure('list_pets', () => promise);
+    const result = storage.measure('list_pets')(() => promise);
     expect(nonZero(await series(), 'petstore_storage_operation_duration_seconds')).toStrictEqual({});
     vi.advanceTimersByTime(250);
     resolve('pets');
@@ -41,7 +41,7 @@ describe('an operation of a storage', () => {
     ['bug', undefined],
   ])('fails, and is counted as %s: %s', async (kind, error) => {
     const { storage, series } = measured();
-    await expect(storage.measure('find_pet', () => Promise.reject(error as Error))).rejects.toBe(error);
+    await expect(storage.measure('find_pet')(() => Promise.reject(error as Error))).rejects.toBe(error);
     const values = await series();
     expect(nonZero(values, 'petstore_storage_failures_total')).toStrictEqual({
       [`petstore_storage_failures_total{operation="find_pet",kind="${kind}"}`]: 1,
@@ -52,7 +52,7 @@ describe('an operation of a storage', () => {
   it('does not fail when it says no', async () => {
     const { storage, series } = measured();
     const refusal = new IdempotencyKeyReused();
-    await expect(storage.measure('insert_pet_once', () => Promise.reject(refusal))).rejects.toBe(refusal);
+    await expect(storage.measure('insert_pet_once')(() => Promise.reject(refusal))).rejects.toBe(refusal);
     expect(nonZero(await series(), 'petstore_storage_failures_total')).toStrictEqual({});
   });
 

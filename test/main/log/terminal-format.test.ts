@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, it } from 'vitest';
-import { terminalFormat } from '../../../src/main/log/terminal-format.ts';
+import { terminalFormat } from '../../../src/main/log/open-log.ts';
 
 it('leaves a line alone that is no log line: a worker may have written past its log', async () => {
   const format = await terminalFormat();

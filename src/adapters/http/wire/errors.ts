@@ -1,3 +1,4 @@
+import { faultOf } from '../../../application/ports/fault.ts';
 import type { DamagedApiKey, StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import type { PetError } from '../../../application/pets/errors.ts';
 import type { Headers } from './answer-headers.ts';
@@ -53,62 +54,49 @@ export type ErrorAnswer = {
   readonly headers: Headers;
 };
 
-type Mapping = {
-  readonly code: ErrorCode;
-  /** Replaces the message of the error, which is for operators. Absent where the message is for clients. */
-  readonly message?: string;
-  readonly headers?: Headers;
-};
-
 /** How long a client should wait before it retries a 503, in seconds. */
 export const RETRY_AFTER = { 'Retry-After': '2' } as const satisfies Headers;
-
-const INTERNAL: Mapping = {
-  code: 'INTERNAL',
-  message: 'an internal error occurred; it has been logged under this request id',
-};
-const DAMAGED: Mapping = {
-  code: 'UNAVAILABLE',
-  message: 'a stored record is damaged; it has been logged under this request id',
-  headers: RETRY_AFTER,
-};
 
 /** Every known failure of the use cases and ports that a request reaches. Anything else is a bug. */
 type ApplicationError = PetError | DamagedApiKey | StorageUnavailable;
 
-/** The answer to each failure of the application. A new kind fails to compile until it is listed. */
-const ANSWERS = {
-  'invalid-pet': { code: 'INVALID_ARGUMENT' },
-  'invalid-page-size': { code: 'INVALID_ARGUMENT' },
-  'pet-not-found': { code: 'PET_NOT_FOUND' },
-  'pet-ids-exhausted': {
-    code: 'UNAVAILABLE',
-    message: 'no ids are left for new pets; it has been logged under this request id',
-    headers: RETRY_AFTER,
-  },
-  'idempotency-key-reused': { code: 'IDEMPOTENCY_KEY_REUSED' },
+type ClientError = Extract<ApplicationError, { readonly fault: 'client' }>;
+
+/** The codes of the client's mistakes. Clients see the error's message. A new kind fails to compile until listed. */
+const CODES = {
+  'invalid-pet': 'INVALID_ARGUMENT',
+  'invalid-page-size': 'INVALID_ARGUMENT',
+  'pet-not-found': 'PET_NOT_FOUND',
+  'idempotency-key-reused': 'IDEMPOTENCY_KEY_REUSED',
+} as const satisfies Record<ClientError['kind'], ErrorCode>;
+
+const DAMAGED = 'a stored record is damaged; it has been logged under this request id';
+
+/** What clients see of every other failure, a 503. Its own message is for operators. A new kind fails here too. */
+const MESSAGES = {
+  'pet-ids-exhausted': 'no ids are left for new pets; it has been logged under this request id',
   'damaged-pet': DAMAGED,
   'damaged-api-key': DAMAGED,
-  'storage-unavailable': {
-    code: 'UNAVAILABLE',
-    message: 'the storage cannot be reached now; try again later',
-    headers: RETRY_AFTER,
-  },
-} satisfies Record<ApplicationError['kind'], Mapping>;
+  'storage-unavailable': 'the storage cannot be reached now; try again later',
+} as const satisfies Record<Exclude<ApplicationError, ClientError>['kind'], string>;
 
 /** The answer to anything that was thrown. Reveals no details that are for operators only. */
 export function errorAnswer(error: unknown): ErrorAnswer {
-  if (error instanceof RequestRefused) return answer(error, error);
-  if (!isApplicationError(error)) return answer(INTERNAL, error);
-  return answer(ANSWERS[error.kind], error);
+  if (error instanceof RequestRefused) return answer(error.code, error.message, error.headers);
+  if (!isApplicationError(error)) {
+    return answer('INTERNAL', 'an internal error occurred; it has been logged under this request id');
+  }
+  if (error.fault === 'client') return answer(CODES[error.kind], error.message);
+  return answer('UNAVAILABLE', MESSAGES[error.kind], RETRY_AFTER);
 }
 
-function answer({ code, message, headers = {} }: Mapping, error: unknown): ErrorAnswer {
-  return { code, message: message ?? (error as Error).message, status: ERROR_STATUS[code], headers };
+function answer(code: ErrorCode, message: string, headers: Headers = {}): ErrorAnswer {
+  return { code, message, status: ERROR_STATUS[code], headers };
 }
 
 function isApplicationError(error: unknown): error is ApplicationError {
-  return error instanceof Error && 'kind' in error && Object.hasOwn(ANSWERS, error.kind as string);
+  if (!(error instanceof Error) || !('kind' in error)) return false;
+  return Object.hasOwn(faultOf(error) === 'client' ? CODES : MESSAGES, error.kind as string);
 }
 
 /** The body of an error answer: the Error schema of the specification. */

@@ -1,10 +1,10 @@
 import { constants, fstatSync, openSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { type Logger, pino } from 'pino';
+import type { RequestRecord } from '../../adapters/http/wire/request-log.ts';
 import type { Config } from '../config/config.ts';
-import { auditLog } from './audit-log.ts';
+import { auditLog } from './audit.ts';
 import { BoundedOutput } from './bounded-output.ts';
-import { terminalFormat } from './terminal-format.ts';
 
 export type ServiceLog = {
   readonly log: Logger;
@@ -48,6 +48,15 @@ export function openStandardError(): BoundedOutput {
   return new BoundedOutput(nonBlocking(2));
 }
 
+/** A command's log, on standard error: standard output is for the command's result. */
+export async function openCommandLog(stderr: {
+  readonly isTTY?: boolean;
+  write(text: string): unknown;
+}): Promise<Logger> {
+  const format = stderr.isTTY ? await terminalFormat() : (line: string) => line;
+  return pino({ base: null }, { write: (line) => stderr.write(format(line)) });
+}
+
 /**
  * A descriptor for the same output that does not block when a pipe has no reader or a terminal is stopped (Ctrl-S). It
  * is reopened where possible, because another process that shares the old one can make it blocking again.
@@ -64,4 +73,25 @@ function nonBlocking(fd: 1 | 2): number {
   }
   // Node makes a pipe or a socket non-blocking when it opens the stream.
   return fd === 1 ? process.stdout.fd : process.stderr.fd;
+}
+
+type RequestLine = RequestRecord & { readonly level: number; readonly time: number; readonly msg: string };
+
+/** Turns a JSON log line into a line for a terminal. Loads pino-pretty on demand: most services have no terminal. */
+export async function terminalFormat(): Promise<(line: string) => string> {
+  const { prettyFactory } = await import('pino-pretty');
+  const pretty = prettyFactory({ singleLine: true });
+  return (line) => {
+    // Something that a worker wrote past its log.
+    if (!line.startsWith('{')) return line;
+    const record = JSON.parse(line) as RequestLine;
+    return pretty(record.msg === 'request' ? inBrief(record) : record);
+  };
+}
+
+function inBrief({ method, route, status, durationMs, ...rest }: RequestLine): object {
+  const { level, time, keyLabel, requestId, aborted } = rest;
+  const words = [method ?? 'not HTTP', route ?? 'no route', status ?? 'no answer'];
+  if (durationMs !== undefined) words.push(`${durationMs} ms`);
+  return { level, time, msg: words.join(' '), keyLabel, requestId, aborted };
 }

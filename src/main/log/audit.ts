@@ -1,6 +1,12 @@
 import type { Logger } from 'pino';
+import { around } from '../../application/ports/around.ts';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import type { ApiKey } from '../../domain/api-key.ts';
+
+/** A logger for the audit trail: who did what. It writes at every log level except `silent`. */
+export function auditLog(log: Logger): Logger {
+  return log.level === 'silent' ? log : log.child({}, { level: 'info' });
+}
 
 const WORDS = {
   'key.created': 'key created',
@@ -15,21 +21,23 @@ export function auditKey(log: Logger, audit: keyof typeof WORDS, key: ApiKey): v
   log.info({ audit, keyId: id, keyLabel: label, scopes, expiresAt, revokedAt }, WORDS[audit]);
 }
 
+/** The line of each method. */
+const AUDITED = {
+  findById: undefined,
+  list: undefined,
+  recordUse: undefined,
+  insert: 'key.created',
+  expire: 'key.replaced',
+  revoke: 'key.revoked',
+} as const;
+
 /** API keys that write an audit line after every change. */
 export function auditedKeys(keys: ApiKeyRepository, log: Logger): ApiKeyRepository {
-  const audited = (audit: keyof typeof WORDS, key: ApiKey | undefined) => {
-    if (key !== undefined) auditKey(log, audit, key);
-    return key;
-  };
-  return {
-    findById: (id) => keys.findById(id),
-    list: () => keys.list(),
-    recordUse: (uses) => keys.recordUse(uses),
-    async insert(key) {
-      await keys.insert(key);
-      auditKey(log, 'key.created', key);
-    },
-    expire: async (id, at) => audited('key.replaced', await keys.expire(id, at)),
-    revoke: async (id, at) => audited('key.revoked', await keys.revoke(id, at)),
-  };
+  return around(keys, AUDITED, (audit) => async (call, [given]) => {
+    const result = await call();
+    // A new key is given. A key that is named by its id is returned, if it exists.
+    const key = typeof given === 'string' ? result : given;
+    if (key) auditKey(log, audit, key);
+    return result;
+  });
 }

@@ -10,8 +10,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.ts';
-import { traceStorage } from '../../../src/adapters/tracing/trace-storage.ts';
-import { traceUseCase } from '../../../src/adapters/tracing/trace-use-case.ts';
+import { traceStorage, traceUseCase } from '../../../src/adapters/tracing/trace-calls.ts';
 import {
   DamagedPet,
   IdempotencyKeyReused,

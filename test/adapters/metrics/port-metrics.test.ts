@@ -2,13 +2,11 @@ import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.ts';
-import {
-  measureKeys,
-  measureLimiter,
-  measurePets,
-  measureProbe,
-} from '../../../src/adapters/metrics/measure-storage.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
+import { createMetrics, type Metrics } from '../../../src/adapters/metrics/create-metrics.ts';
+import { exposeState } from '../../../src/adapters/metrics/port-metrics.ts';
 import { StorageMetrics } from '../../../src/adapters/metrics/storage-metrics.ts';
+import { around } from '../../../src/application/ports/around.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { StorageProbe } from '../../../src/application/ports/storage-health.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
@@ -16,36 +14,40 @@ import { aKey } from '../../support/api-keys.ts';
 import { idempotencyFor, petsAfter } from '../../support/archived-pets.ts';
 import { nonZero, seriesOf } from '../../support/metrics.ts';
 
+const AWAY = new StorageUnavailable('away');
+
+const COUNT = 'petstore_storage_operation_duration_seconds_count';
+
+/** How often each operation was measured. */
+async function counts({ text }: Pick<Metrics, 'text'>): Promise<Record<string, number>> {
+  return nonZero(seriesOf(await text()), COUNT);
+}
+
+function once(...operations: readonly string[]): Record<string, number> {
+  return Object.fromEntries(operations.map((operation) => [`${COUNT}{operation="${operation}"}`, 1]));
+}
+
 describe('a measured repository of pets', () => {
   it('answers as the other repository does, and counts each operation under its name', async () => {
-    const registry = new Registry();
-    const pets = measurePets(await petsAfter(), new StorageMetrics(registry));
+    const metrics = createMetrics('/v1/pets/:petId');
+    const pets = metrics.pets(await petsAfter());
     const rex = { name: 'Rex', categoryId: 7n, status: 'available' } as const;
     expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
-    const once = await pets.insertOnce({ ...rex, status: 'sold' }, idempotencyFor('a'));
-    expect(once).toStrictEqual({ pet: { id: 2n, ...rex, status: 'sold' }, replayed: false });
+    const added = await pets.insertOnce({ ...rex, status: 'sold' }, idempotencyFor('a'));
+    expect(added).toStrictEqual({ pet: { id: 2n, ...rex, status: 'sold' }, replayed: false });
     expect(await pets.findById(1n)).toStrictEqual({ id: 1n, ...rex });
-    expect(await pets.list({ limit: 1, after: 1n, status: 'sold' })).toStrictEqual([once.pet]);
-    const counted = nonZero(
-      seriesOf(await registry.metrics()),
-      'petstore_storage_operation_duration_seconds_count',
-    );
-    expect(counted).toStrictEqual(
-      Object.fromEntries(
-        ['insert_pet', 'insert_pet_once', 'find_pet', 'list_pets'].map((operation) => [
-          `petstore_storage_operation_duration_seconds_count{operation="${operation}"}`,
-          1,
-        ]),
-      ),
+    expect(await pets.list({ limit: 1, after: 1n, status: 'sold' })).toStrictEqual([added.pet]);
+    expect(await counts(metrics)).toStrictEqual(
+      once('insert_pet', 'insert_pet_once', 'find_pet', 'list_pets'),
     );
   });
 });
 
 describe('a measured repository of keys', () => {
   it('answers as the other repository does, and counts each operation under its name', async () => {
-    const registry = new Registry();
+    const metrics = createMetrics('/v1/pets/:petId');
     const other = new InMemoryApiKeyRepository();
-    const keys = measureKeys(other, new StorageMetrics(registry));
+    const keys = metrics.keys(other);
     const key = aKey();
     const at = key.createdAt;
     await keys.insert(key);
@@ -54,35 +56,24 @@ describe('a measured repository of keys', () => {
     expect(await keys.list()).toStrictEqual(await other.list());
     expect(await keys.expire(key.id, at)).toStrictEqual({ ...key, lastUsedAt: at, expiresAt: at });
     expect(await keys.revoke(key.id, at)).toStrictEqual(await other.findById(key.id));
-    const operations = ['insert_key', 'find_key', 'list_keys', 'revoke_key', 'expire_key', 'record_key_uses'];
-    expect(
-      nonZero(seriesOf(await registry.metrics()), 'petstore_storage_operation_duration_seconds_count'),
-    ).toStrictEqual(
-      Object.fromEntries(
-        operations.map((operation) => [
-          `petstore_storage_operation_duration_seconds_count{operation="${operation}"}`,
-          1,
-        ]),
-      ),
+    expect(await counts(metrics)).toStrictEqual(
+      once('insert_key', 'find_key', 'list_keys', 'revoke_key', 'expire_key', 'record_key_uses'),
     );
   });
 });
 
 describe('a measured rate limiter', () => {
   it('counts its decisions', async () => {
-    const registry = new Registry();
+    const metrics = createMetrics('/v1/pets/:petId');
     const memory = new InMemoryRateLimiter();
-    const away = new StorageUnavailable('away');
-    const limiter = measureLimiter(
-      { take: (keyId, limit) => (keyId === 'away' ? Promise.reject(away) : memory.take(keyId, limit)) },
-      new StorageMetrics(registry),
-      registry,
-    );
+    const limiter = metrics.limiter({
+      take: (keyId, limit) => (keyId === 'away' ? Promise.reject(AWAY) : memory.take(keyId, limit)),
+    });
     for (const remaining of [1, 0, 0, 0, 0]) {
       expect(await limiter.take('tom', { requests: 2, seconds: 60 })).toMatchObject({ remaining });
     }
-    await expect(limiter.take('away', { requests: 2, seconds: 60 })).rejects.toBe(away);
-    const values = seriesOf(await registry.metrics());
+    await expect(limiter.take('away', { requests: 2, seconds: 60 })).rejects.toBe(AWAY);
+    const values = seriesOf(await metrics.text());
     expect(nonZero(values, 'petstore_rate_limit_decisions_total')).toStrictEqual({
       'petstore_rate_limit_decisions_total{decision="allowed"}': 2,
       'petstore_rate_limit_decisions_total{decision="limited"}': 3,
@@ -95,12 +86,10 @@ describe('a measured rate limiter', () => {
 });
 
 describe('a measured probe', () => {
-  const AWAY = new StorageUnavailable('away');
-
   /** A measured probe, and the text of a scrape that asks it. */
   async function scrape(check: StorageProbe['check']) {
     const registry = new Registry();
-    const probe = measureProbe({ check }, new StorageMetrics(registry), registry);
+    const probe = exposeState({ check }, registry);
     return { probe, registry, text: await registry.metrics() };
   }
 
@@ -121,7 +110,12 @@ describe('a measured probe', () => {
 
   it('measures each check, that of a scrape included', async () => {
     const [storage, registry] = [new Registry(), new Registry()];
-    const probe = measureProbe({ check: () => Promise.reject(AWAY) }, new StorageMetrics(storage), registry);
+    const metrics = new StorageMetrics(storage);
+    const away = { check: () => Promise.reject(AWAY) };
+    const probe = exposeState(
+      around(away, { check: 'check' }, (operation) => metrics.measure(operation)),
+      registry,
+    );
     const failures = async () =>
       nonZero(seriesOf(await storage.metrics()), 'petstore_storage_failures_total');
     const name = 'petstore_storage_failures_total{operation="check",kind="unavailable"}';
@@ -133,5 +127,26 @@ describe('a measured probe', () => {
 
   it('does not take a bug for an outage', async () => {
     await expect(scrape(() => Promise.reject(new TypeError('a bug')))).rejects.toThrow('a bug');
+  });
+});
+
+describe('a measured verifier', () => {
+  it('counts what is accepted and what cannot be checked, and is told what is refused', async () => {
+    const metrics = createMetrics('/v1/pets/:petId');
+    const known = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: 'tom-0123456789abcdef' })]);
+    const verifier = metrics.tokens({
+      verify: (token) => (token === 'away' ? Promise.reject(AWAY) : known.verify(token)),
+    });
+    for (let n = 0; n < 2; n++) {
+      expect(await verifier.verify('tom-0123456789abcdef')).toMatchObject({ id: 'tom' });
+    }
+    expect(await verifier.verify('nobody')).toBeUndefined();
+    await expect(verifier.verify('away')).rejects.toBe(AWAY);
+    metrics.onTokenRefused('revoked');
+    expect(nonZero(seriesOf(await metrics.text()), 'petstore_key_verifications_total')).toStrictEqual({
+      'petstore_key_verifications_total{outcome="accepted"}': 2,
+      'petstore_key_verifications_total{outcome="failed"}': 1,
+      'petstore_key_verifications_total{outcome="revoked"}': 1,
+    });
   });
 });

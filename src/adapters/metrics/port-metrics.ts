@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Registry } from 'prom-client';
+import { around } from '../../application/ports/around.ts';
+import type { Allowance, RateLimiter } from '../../application/ports/rate-limiter.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import type { StorageProbe } from '../../application/ports/storage-health.ts';
+import type { Caller, TokenRefusal, TokenVerifier } from '../../application/ports/token-verifier.ts';
+import { petIdsLeft } from '../../domain/pet.ts';
+import { exposeCounts, exposeFigure } from './expose.ts';
+
+/** Counts how the calls of a method end. */
+function counting<Result, Outcome extends string>(
+  counts: Record<Outcome | 'failed', number>,
+  outcomeOf: (result: Result) => Outcome | undefined,
+) {
+  return async <R extends Result>(call: () => Promise<R>): Promise<R> => {
+    try {
+      const result = await call();
+      const outcome = outcomeOf(result);
+      if (outcome !== undefined) counts[outcome]++;
+      return result;
+    } catch (error) {
+      counts.failed++;
+      throw error;
+    }
+  };
+}
+
+/** Counts the decisions of the limiter. */
+export function countDecisions(limiter: RateLimiter, registry: Registry): RateLimiter {
+  const decisions = { allowed: 0, limited: 0, failed: 0 };
+  exposeCounts(
+    registry,
+    {
+      name: 'petstore_rate_limit_decisions_total',
+      help: 'Requests of keys with a limit: within it, beyond it, or not counted because counting failed.',
+      label: 'decision',
+    },
+    () => Object.entries(decisions),
+  );
+  const count = counting(decisions, ({ allowed }: Allowance) => (allowed ? 'allowed' : 'limited'));
+  return around(limiter, { take: 'take' }, () => count);
+}
+
+/**
+ * Counts verifications of API keys by their outcome. Only the verifier of the stored keys knows why it refuses a token,
+ * so it reports refusals itself.
+ */
+export function countVerifications(registry: Registry) {
+  /** `failed`: the key could not be checked, or there is a bug. */
+  const outcomes = { accepted: 0, unknown: 0, expired: 0, revoked: 0, failed: 0 };
+  exposeCounts(
+    registry,
+    {
+      name: 'petstore_key_verifications_total',
+      help: 'Verifications of API keys by their outcome.',
+      label: 'outcome',
+    },
+    () => Object.entries(outcomes),
+  );
+  const count = counting(outcomes, (caller: Caller | undefined) => caller && 'accepted');
+  return {
+    onTokenRefused: (reason: TokenRefusal) => void outcomes[reason]++,
+    tokens: (tokens: TokenVerifier) => around(tokens, { verify: 'verify' }, () => count),
+  };
+}
+
+/** How long a scrape waits for the storage. Shorter than the primary process waits for a worker. */
+const SCRAPE_MS = 500;
+
+/** Asks the probe at each scrape, and remembers what it said last. */
+export function exposeState(probe: StorageProbe, registry: Registry): StorageProbe {
+  let lastId = 0n;
+  const check = async () => {
+    const state = await probe.check();
+    lastId = state.lastId;
+    return state;
+  };
+  const isReady = async () => {
+    try {
+      await check();
+      return 1;
+    } catch (error) {
+      if (!(error instanceof StorageUnavailable)) throw error;
+      return 0;
+    }
+  };
+  exposeFigure(
+    registry,
+    {
+      name: 'petstore_storage_ready',
+      help: '1 if the storage answers within 0.5 s at the time of the scrape and can serve requests, otherwise 0.',
+    },
+    () => Promise.race([isReady(), sleep(SCRAPE_MS, 0, { ref: false })]),
+  );
+  exposeFigure(
+    registry,
+    { name: 'petstore_pet_ids_left', help: 'How many ids were left for new pets at the latest check.' },
+    () => Number(petIdsLeft(lastId)),
+  );
+  return { check };
+}

@@ -1,0 +1,89 @@
+import {
+  type Span,
+  SpanKind,
+  type SpanOptions,
+  SpanStatusCode,
+  trace,
+  type Tracer,
+} from '@opentelemetry/api';
+import { faultOf } from '../../application/ports/fault.ts';
+import { around } from '../../application/ports/around.ts';
+import type { ServiceStorage } from '../../application/ports/storage.ts';
+
+type UseCase<Input extends readonly unknown[], Output> = { execute(...input: Input): Promise<Output> };
+
+const PETS = { insert: 'insert', insertOnce: 'insertOnce', findById: 'findById', list: 'list' } as const;
+
+const KEYS = {
+  insert: 'insert',
+  findById: 'findById',
+  list: 'list',
+  revoke: 'revoke',
+  expire: 'expire',
+  recordUse: 'recordUse',
+} as const;
+
+/**
+ * The storage with a span for each call that a sampled request makes. The span is that of the call, even if the storage
+ * answers several calls with one operation. Every method rejects as that of the storage.
+ *
+ * @param system the name of the database system: https://opentelemetry.io/docs/specs/semconv/db/database-spans/
+ */
+export function traceStorage(storage: ServiceStorage, tracer: Tracer, system: string): ServiceStorage {
+  const callsOn = (collection?: string) => (operation: string) => {
+    const name = collection === undefined ? operation : `${operation} ${collection}`;
+    const attributes = {
+      'db.system.name': system,
+      'db.operation.name': operation,
+      'db.collection.name': collection,
+    };
+    return inSpan(tracer, name, { kind: SpanKind.CLIENT, attributes });
+  };
+  const { pets, keys, probe, limiter } = storage;
+  return {
+    pets: around(pets, PETS, callsOn('pets')),
+    keys: around(keys, KEYS, callsOn('api_keys')),
+    probe: around(probe, { check: 'check' }, callsOn()),
+    ...(limiter !== undefined && { limiter: around(limiter, { take: 'take' }, callsOn('rate_limits')) }),
+    close: () => storage.close(),
+  };
+}
+
+/** The use case with a span for each call in a sampled request. Rejects as the use case does. */
+export function traceUseCase<Input extends readonly unknown[], Output>(
+  tracer: Tracer,
+  name: string,
+  useCase: UseCase<Input, Output>,
+): UseCase<Input, Output> {
+  return around(useCase, { execute: name }, () => inSpan(tracer, name, {}));
+}
+
+/**
+ * Makes a function that does work in a span, which is the parent of every span in it. It rejects with the error of the
+ * work. Outside of a request, and in a request that is not sampled, there is no span: it would cost CPU time and not be
+ * sent.
+ */
+function inSpan(tracer: Tracer, name: string, options: SpanOptions) {
+  return <T>(work: () => Promise<T>): Promise<T> => {
+    if (trace.getActiveSpan()?.isRecording() !== true) return work();
+    return tracer.startActiveSpan(name, options, async (span) => {
+      try {
+        return await work();
+      } catch (error) {
+        recordFailure(span, error);
+        throw error;
+      } finally {
+        span.end();
+      }
+    });
+  };
+}
+
+/** The log has the stack, under the trace id. */
+function recordFailure(span: Span, error: unknown): void {
+  if (faultOf(error) === 'client') return;
+  const { name, message } = error instanceof Error ? error : { name: '_OTHER', message: String(error) };
+  const kind = error instanceof Error && 'kind' in error ? String(error.kind) : undefined;
+  span.setAttribute('error.type', kind ?? name);
+  span.setStatus({ code: SpanStatusCode.ERROR, message });
+}

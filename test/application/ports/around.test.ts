@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
+import { around } from '../../../src/application/ports/around.ts';
+import type { PetRepository } from '../../../src/application/ports/pet-repository.ts';
+
+const REX = { name: 'Rex', categoryId: 7n, status: 'available' } as const;
+
+it('goes around each call of the named methods, and leaves the others alone', async () => {
+  const memory: PetRepository = new InMemoryPetRepository();
+  const seen: unknown[] = [];
+  const names = { insert: 'new', findById: 'one', insertOnce: undefined, list: undefined } as const;
+  const pets = around(memory, names, (name) => {
+    seen.push(name);
+    return async (call, args) => {
+      seen.push([name, ...args]);
+      const result = await call();
+      seen.push(result);
+      return result;
+    };
+  });
+  const rex = { id: 1n, ...REX };
+  expect(await pets.insert(REX)).toStrictEqual(rex);
+  expect(await pets.list({ limit: 1 })).toStrictEqual([rex]);
+  expect(await pets.findById(1n)).toStrictEqual(rex);
+  expect(seen).toStrictEqual(['new', 'one', ['new', REX], rex, ['one', 1n], rex]);
+});
