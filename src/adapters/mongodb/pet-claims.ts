@@ -5,13 +5,12 @@ import type { Idempotency } from '../../application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../application/ports/storage-meter.ts';
 import { MAX_PET_ID, type NewPet } from '../../domain/pet.ts';
-import { Batcher } from './batcher.ts';
+import { Batcher } from '../round-trips/batcher.ts';
+import type { Deadline } from '../round-trips/deadline.ts';
 import type { ConfirmedReads, PrimaryTerm } from './confirmed-reads.ts';
-import { type Deadline, withDeadline } from './connection/deadline.ts';
-import { duplicateField, isTransient, toStorageError } from './connection/mongo-errors.ts';
-import { type Failure, insertInOrder } from './ordered-insert.ts';
+import { duplicateField, isTransient, toStorageError, withDeadline } from './connection/mongo-errors.ts';
 import { isWrittenBy, toPetDocument } from './pet-document.ts';
-import { LATEST, lastId, reserveIds } from './pet-ids.ts';
+import { type Failure, insertInOrder, LATEST, lastId, reserveIds } from './pet-ids.ts';
 import { type PetDocument, petsOf } from './schema/collections.ts';
 import { toBigInt } from './schema/long.ts';
 
@@ -109,14 +108,10 @@ export class PetClaims {
       const documents = await this.#number(batch);
       if (documents.length === 0) return;
       const sentAtMs = performance.now();
-      const reply = await withDeadline(REPLY_TIMEOUT_MS, () =>
-        insertInOrder(this.#db, this.#pets, documents),
-      );
+      const failure = await withDeadline(REPLY_TIMEOUT_MS, () => insertInOrder(this.#db, documents));
       this.#roundTripMs = performance.now() - sentAtMs;
-      const [failure] = reply.writeErrors ?? [];
       const stored = batch.splice(0, failure?.index ?? batch.length);
       if (stored.length > 0) this.#onStored(stored);
-      if (this.#term?.includes(reply.electionId) === false) this.#term = undefined;
       if (failure !== undefined) await this.#onFailure(batch, failure, wasSent);
       else if (this.#losses > 0) await this.#giveWay();
     }

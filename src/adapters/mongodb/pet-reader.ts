@@ -3,13 +3,13 @@ import { DamagedPet } from '../../application/pets/errors.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type { PetQuery } from '../../application/ports/pet-repository.ts';
 import { type Pet, PET_STATUSES } from '../../domain/pet.ts';
-import { Batcher } from './batcher.ts';
+import { Batcher } from '../round-trips/batcher.ts';
+import { SharedSearch } from '../round-trips/shared-search.ts';
 import { decodePet, petIdIn } from './pet-bytes.ts';
 import { page, PET_FIELDS, petIds } from './pet-document.ts';
 import { STATUS_INDEX } from './schema/collection-plans.ts';
 import type { PetDocument } from './schema/collections.ts';
 import { toBigInt } from './schema/long.ts';
-import { SharedSearch } from './shared-search.ts';
 
 /** The most ids of pets without a status that are looked for. */
 const MAX_IDS = 1_000;

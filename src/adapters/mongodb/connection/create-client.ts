@@ -47,11 +47,6 @@ export function createClient(url: string, overrides: MongoClientOptions = {}): M
     // No cause: it may quote the credentials.
     throw new StorageSetupError(`not a usable MongoDB connection string: ${withoutSecrets(error, url)}`);
   }
-  if (!/^[^:]+:\/\/[^/?]+\/[^?]/.test(url)) {
-    throw new StorageSetupError(
-      'the MongoDB connection string must name a database: mongodb://HOST:PORT/DATABASE',
-    );
-  }
   refuseWeakerGuarantees(client.options, named);
   return client;
 }

@@ -45,24 +45,29 @@ export function isPlanned(info: IndexInfo, plan: IndexPlan): boolean {
   );
 }
 
+/** @returns the indexes that are not ready or not as planned, with a phrase about the collection that says how */
+export async function unplanned(db: Db, collection: string, indexes: readonly IndexPlan[]) {
+  if (indexes.length === 0) return [];
+  const existing = await indexesOf(db, collection);
+  return indexes
+    .filter((plan) => !existing.some((info) => isPlanned(info, plan)))
+    .map((plan) => ({ plan, state: stateOf(plan, existing) }));
+}
+
 /** @returns what the operator must do, in one line; `undefined` if every required index is ready */
 export async function indexProblem(db: Db, program: string): Promise<string | undefined> {
-  const problems = COLLECTIONS.filter(({ indexes }) => indexes.length > 0).map(
-    async ({ name: collection, indexes }) => {
-      const existing = await indexesOf(db, collection);
-      return indexes
-        .filter((plan) => plan.isRequired && !existing.some((info) => isPlanned(info, plan)))
-        .map((plan) => `the collection "${collection}" ${stateOf(plan, existing)}`);
-    },
-  );
+  const problems = COLLECTIONS.map(async ({ name, indexes }) => {
+    const required = indexes.filter(({ isRequired }) => isRequired);
+    const found = await unplanned(db, name, required);
+    return found.map(({ state }) => `the collection "${name}" ${state}`);
+  });
   const all = (await Promise.all(problems)).flat();
   return all.length === 0
     ? undefined
     : `in the database "${db.databaseName}" ${all.join(', ')}; run: ${program} migrate`;
 }
 
-/** Completes a sentence about the collection of an index that is not as planned. */
-export function stateOf({ name }: IndexPlan, existing: readonly IndexInfo[]): string {
+function stateOf({ name }: IndexPlan, existing: readonly IndexInfo[]): string {
   const info = existing.find((other) => other.name === name);
   if (info === undefined) return `lacks the index "${name}"`;
   return info.buildUUID === undefined

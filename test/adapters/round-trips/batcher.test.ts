@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Batcher } from '../../../src/adapters/mongodb/batcher.ts';
+import { Batcher } from '../../../src/adapters/round-trips/batcher.ts';
 import { numbers } from '../../support/numbers.ts';
 
 type RoundTrip = { readonly items: readonly number[] } & PromiseWithResolvers<string>;
