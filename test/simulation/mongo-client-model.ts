@@ -139,12 +139,20 @@ export class MongoClientModel {
 
   #command(document: Document): Promise<Document> {
     if ('listIndexes' in document) return this.#listIndexes(document);
+    if ('find' in document) return this.#find(document);
     const insert = () => new MongoCollectionModel(this, document['insert'] as string).insert(document);
     if (this.set.flaw !== 'retries-claims') return insert();
     return insert().catch(async () => {
       await this.simulation.wait('the driver tries again', 100);
       return insert();
     });
+  }
+
+  /** With raw documents. */
+  async #find({ find, filter, ...options }: Document): Promise<Document> {
+    const collection = new MongoCollectionModel(this, find as string);
+    const found = collection.find(filter as Document, { ...options, raw: true });
+    return { cursor: { firstBatch: await found.toArray() } };
   }
 
   /** The collection of pets has the index that its idempotency keys need. */

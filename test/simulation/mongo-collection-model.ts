@@ -270,7 +270,7 @@ function bulkError(error: unknown, isNotDurable: boolean): MongoBulkWriteError {
   );
 }
 
-/** As a cursor with `raw: true` gives them. */
+/** As a reply with `fieldsAsRaw` has them. */
 function toBytes(document: Document, { projection = {} }: FindOptions): Document {
   const fields = ['_id', ...Object.keys(projection)].map(
     (name) => [name, document[name] as unknown] as const,

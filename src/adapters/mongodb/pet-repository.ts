@@ -42,7 +42,7 @@ export class MongoPetRepository implements PetRepository {
 
   constructor(db: Db, reads: ConfirmedReads, { timeoutMs = CALL_TIMEOUT_MS, meter }: MongoPetOptions = {}) {
     this.#pets = petsOf(db);
-    this.#reader = new PetReader(this.#pets);
+    this.#reader = new PetReader(db);
     this.#claims = new PetClaims(db, reads, meter);
     this.#hasIndex = new SharedSearch(
       async () => (await unplanned(db, 'pets', [IDEMPOTENCY_INDEX])).length === 0,
