@@ -5,8 +5,7 @@ import type { Finding, StorageInspector } from '../../application/ports/storage-
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { hasPetId, type StoredPetDocument, toArchivedPet } from './pet-document.ts';
 import { type CollectionPlan, COLLECTIONS, IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
-import { sharedIdempotencyKeys } from './schema/create-indexes.ts';
-import { unplanned } from './schema/inspect-indexes.ts';
+import { sharedIdempotencyKeys, unplanned } from './schema/indexes.ts';
 import { isLong } from './schema/long.ts';
 
 const CALL_TIMEOUT_MS = 60_000;

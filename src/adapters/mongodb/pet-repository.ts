@@ -19,7 +19,7 @@ import { hasPetId, isWrittenBy, toArchivedPet } from './pet-document.ts';
 import { PetReader } from './pet-reader.ts';
 import { IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
 import { type PetDocument, petsOf } from './schema/collections.ts';
-import { unplanned } from './schema/inspect-indexes.ts';
+import { unplanned } from './schema/indexes.ts';
 import { toBigInt, toLong } from './schema/long.ts';
 
 const CALL_TIMEOUT_MS = 10_000;
