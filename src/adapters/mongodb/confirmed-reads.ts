@@ -84,16 +84,16 @@ export class ConfirmedReads {
    *   then replace it. Default: no result is a miss.
    * @throws {StorageUnavailable} after `timeoutMs`, or at once if no retry can succeed
    */
-  read<T>(timeoutMs: number, read: () => Promise<T>, isMiss: (result: T) => boolean = never): Promise<T> {
+  read<T>(timeoutMs: number, read: () => Promise<T>, isMiss?: (result: T) => boolean): Promise<T> {
     return retryUntilDeadline(timeoutMs, () => this.#attempt(read, isMiss));
   }
 
-  async #attempt<T>(read: () => Promise<T>, isMiss: (result: T) => boolean): Promise<T> {
+  async #attempt<T>(read: () => Promise<T>, isMiss?: (result: T) => boolean): Promise<T> {
     const primary = this.#primary;
     const confirmsFirst = this.#isInMinority || !primary.isConfirmed;
     if (confirmsFirst) await primary.confirm();
     let result = await read();
-    if (!confirmsFirst && !primary.isStandalone && isMiss(result)) {
+    if (!confirmsFirst && !primary.isStandalone && isMiss?.(result) === true) {
       await primary.confirm();
       result = await read();
     }
@@ -138,8 +138,4 @@ export class ConfirmedReads {
 function nameOfPrimary({ servers }: TopologyDescription): string | undefined {
   const primary = [...servers.values()].find(({ type }) => type === 'RSPrimary');
   return primary && `${primary.address} ${primary.electionId?.toHexString()}`;
-}
-
-function never(): boolean {
-  return false;
 }

@@ -85,26 +85,18 @@ export class PetClaims {
   /** Never rejects: a failure rejects the claims. */
   async #store(claims: readonly Claim[]): Promise<void> {
     const batch = withoutEqualKeys(claims.filter(({ deadline }) => !deadline.hasPassed));
-    let isRepeated = false;
     try {
-      await batch.at(-1)?.deadline.retry(async () => {
-        const wasSent = isRepeated;
-        isRepeated = true;
-        await this.#send(batch, wasSent);
-      });
+      await batch.at(-1)?.deadline.retry(() => this.#send(batch));
     } catch (error) {
       this.#term = undefined;
       for (const { reject } of batch) reject(error);
     }
   }
 
-  /**
-   * Takes out of the batch what has an outcome.
-   *
-   * @param wasSent whether the documents may already be stored
-   */
-  async #send(batch: Claim[], wasSent: boolean): Promise<void> {
+  /** Takes out of the batch what has an outcome. */
+  async #send(batch: Claim[]): Promise<void> {
     while (batch.length > 0) {
+      const wasSent = batch[0]?.document !== undefined;
       const documents = await this.#number(batch);
       if (documents.length === 0) return;
       const sentAtMs = performance.now();
@@ -153,7 +145,10 @@ export class PetClaims {
     this.#last = toBigInt(stored.at(-1)!.document!._id);
   }
 
-  /** @param batch begins with the claim that was rejected; those behind it were not tried */
+  /**
+   * @param batch begins with the claim that was rejected; those behind it were not tried
+   * @param wasSent whether an earlier attempt may have stored some of them
+   */
   async #onFailure(batch: Claim[], failure: Failure, wasSent: boolean): Promise<void> {
     const error = new MongoServerError({ message: failure.errmsg, ...failure });
     const field = duplicateField(error);
