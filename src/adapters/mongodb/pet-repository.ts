@@ -100,8 +100,8 @@ export class MongoPetRepository implements PetRepository {
   }
 
   /**
-   * The server would accept a second pet with the same key. After an operator has dropped the index, that is possible
-   * for a second.
+   * Without the index, the server would accept a second pet with the same key. That is possible for a second after an
+   * operator has dropped it.
    *
    * @throws {StorageUnavailable} when the index is missing, or is not found before the deadline
    */
