@@ -41,14 +41,9 @@ export class Deadline {
       // After a pause of this process, timers run before replies are read. The immediate comes after both.
       const giveUp = () => void setImmediate(() => reject(this.#timedOut()));
       const timer = setTimeout(giveUp, this.#timeoutMs);
-      const end = (settle: () => void) => {
-        clearTimeout(timer);
-        settle();
-      };
-      work.then(
-        (result) => end(() => resolve(result)),
-        (error: unknown) => end(() => reject(error)),
-      );
+      const stop = () => clearTimeout(timer);
+      work.then(stop, stop);
+      work.then(resolve, reject);
     });
   }
 
