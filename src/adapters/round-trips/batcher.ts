@@ -1,7 +1,7 @@
 type Pace = {
   /**
-   * The next round trip begins with the reply to the last one. No call waits longer than this for another round trip.
-   * `Infinity` for one round trip at a time. Default: 5.
+   * The next round trip begins a turn of the event loop after the reply to the last one. No call waits longer than this
+   * for another round trip. `Infinity` for one round trip at a time. Default: 5.
    */
   readonly maxWaitMs?: number;
   /** Whether the next one begins that long after the last one even if the reply comes earlier. Default: no. */
@@ -61,7 +61,6 @@ export class Batcher<Item, Reply> {
   }
 
   #sendNext(): void {
-    clearTimeout(this.#timer);
     const batch = this.#waiting.shift();
     if (batch === undefined) return;
     const reply = this.#send(batch.items);
@@ -69,7 +68,9 @@ export class Batcher<Item, Reply> {
     const end = () => {
       if (this.#underWay !== reply) return;
       this.#underWay = undefined;
-      this.#sendNext();
+      clearTimeout(this.#timer);
+      // What else arrives in this turn of the event loop comes along.
+      if (this.#waiting.length > 0) setImmediate(() => this.#sendNext());
     };
     if (this.#pace.alwaysWaits) setTimeout(end, this.#pace.maxWaitMs);
     else reply.then(end, end);
