@@ -10,7 +10,7 @@
 import { statSync } from 'node:fs';
 import type { ServiceStorage, Storage } from '../src/application/ports/storage.ts';
 import { PET_STATUSES, type Pet, storedPet } from '../src/domain/pet.ts';
-import { parseDatabaseUrl, STORAGES } from '../src/main/storages.ts';
+import { parseDatabaseUrl, STORAGES } from '../src/main/config/storages.ts';
 import type { GrowthResult } from './harness/measure-growth.ts';
 import { quantile } from './support/statistics.ts';
 
@@ -56,8 +56,12 @@ async function fill(count: number, write: (pets: readonly Pet[]) => Promise<unkn
 /** Opens the storage and reads a page. */
 async function openFilled(storage: Storage): Promise<{ storage: ServiceStorage; openMs: number }> {
   const started = performance.now();
-  const opened = await storage.openForService({ log: { warn: console.warn }, autoMigrate: true });
-  if (storage.persistent) await opened.pets.list({ limit: LIMIT });
+  const opened = await storage.kind.open(storage.url, {
+    for: 'service',
+    log: { warn: console.warn },
+    autoMigrate: true,
+  });
+  if (storage.kind.persistent) await opened.pets.list({ limit: LIMIT });
   return { storage: opened, openMs: performance.now() - started };
 }
 
@@ -72,9 +76,9 @@ async function openEphemeral(storage: Storage, count: number): Promise<Open> {
 
 async function open(count: number): Promise<Open> {
   const { storage, path } = storageOf(count);
-  if (!storage.persistent) return openEphemeral(storage, count);
-  await storage.migrate?.();
-  const { archive, close } = await storage.openForWriting();
+  if (!storage.kind.persistent) return openEphemeral(storage, count);
+  await storage.kind.migrate?.(storage.url);
+  const { archive, close } = await storage.kind.open(storage.url, { for: 'writing' });
   await fill(count, (pets) => archive.write(pets));
   await archive.reserve(BigInt(count));
   await close();

@@ -6,8 +6,8 @@
  */
 import { join } from 'node:path';
 import { openSqliteStorage } from '../src/adapters/sqlite/open.ts';
-import { StoredTokenVerifier } from '../src/adapters/tokens/stored-token-verifier.ts';
-import { mintKey } from '../src/adapters/tokens/token.ts';
+import { StoredTokenVerifier } from '../src/application/keys/token-verifiers.ts';
+import { mintKey, tokenForm } from '../src/adapters/tokens/token.ts';
 import { CreateKey } from '../src/application/keys/create-key.ts';
 import type { ApiKeyRepository } from '../src/application/ports/api-key-repository.ts';
 import { temporaryDirectory } from '../test/support/temporary-directory.ts';
@@ -49,7 +49,7 @@ await using directory = await temporaryDirectory('bench');
 const { keys, close } = await openSqliteStorage(join(directory.path, 'petstore.db'), { warn: console.warn });
 try {
   const counted = new CountedKeys(keys);
-  const verifier = new StoredTokenVerifier(counted, now);
+  const verifier = new StoredTokenVerifier(counted, tokenForm, now);
   const { token } = await new CreateKey(keys, mintKey, now).execute({
     label: 'bench',
     scopes: ['pets:read'],

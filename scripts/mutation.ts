@@ -2,7 +2,7 @@
  * Mutation testing, a folder of src at a time. The tests of a folder are those of its mirror in test.
  *
  *   npm run mutation -- domain adapters/json
- *   npm run mutation -- adapters/sqlite --mutate 'src/adapters/sqlite/file/*.ts'
+ *   npm run mutation -- adapters/sqlite --mutate 'src/adapters/sqlite/*.ts'
  *   npm run mutation -- domain --disable-bail
  *
  * Leaves Stryker's reports in reports/mutation and writes the scores into docs/mutation.md. Without bail, a mutant meets

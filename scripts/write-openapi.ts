@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { openApiDocument } from '../src/adapters/http/openapi/document.ts';
+import { openApiDocument } from '../src/adapters/http/operations/document.ts';
 
 // The document, for readers without a running service. A test compares the file with what the service serves.
 writeFileSync(

@@ -10,14 +10,14 @@ const run = promisify(execFile);
 
 const SOURCES = (await Array.fromAsync(glob('src/**/*.ts', { cwd: ROOT }))).toSorted();
 const ADAPTERS = (await readdir(join(ROOT, 'src/adapters'))).map((name) => `src/adapters/${name}`);
-const ROOMS = ['routes', 'middleware', 'openapi', 'wire', 'server'];
+const ROOMS = ['operations', 'middleware', 'openapi', 'wire', 'server'];
 const LAYERS = [
   'src/domain',
-  ...['pets', 'keys', 'moving', 'readiness', 'ports'].map((subject) => `src/application/${subject}`),
+  ...['pets', 'keys', 'moving', 'storage', 'ports'].map((subject) => `src/application/${subject}`),
   ...ADAPTERS,
   ...ROOMS.map((room) => `src/adapters/http/${room}`),
   'src/main',
-  ...['config', 'service', 'command-line', 'log', 'tracing'].map((folder) => `src/main/${folder}`),
+  ...['config', 'program', 'service', 'command-line', 'log', 'tracing'].map((folder) => `src/main/${folder}`),
 ];
 
 /** What a file in a folder may import and may not, and the beginning of what the linter then says. */
@@ -73,7 +73,7 @@ const BOUNDARIES: Boundary[] = [
         './own.ts',
         './deeper/own.ts',
         '../json/parse-json.ts',
-        '../files/sync.ts',
+        '../files/durable-files.ts',
         '../round-trips/batcher.ts',
         '../../domain/pet.ts',
         '../../application/ports/pet-repository.ts',
@@ -88,7 +88,7 @@ const BOUNDARIES: Boundary[] = [
         'koa',
         '../own.ts',
         '../../json/parse-json.ts',
-        '../../files/sync.ts',
+        '../../files/durable-files.ts',
         '../../round-trips/batcher.ts',
         '../../../domain/pet.ts',
       ],
@@ -100,7 +100,7 @@ const BOUNDARIES: Boundary[] = [
     openapi: ['wire/its.ts'],
     server: ['wire/its.ts'],
     middleware: ['wire/its.ts'],
-    routes: ['wire/its.ts', 'middleware/its.ts', 'openapi/its.ts'],
+    operations: ['wire/its.ts', 'middleware/its.ts', 'openapi/its.ts'],
   }).map(
     ([room, known]): Boundary => ({
       folder: `src/adapters/http/${room}`,
@@ -135,6 +135,14 @@ const BOUNDARIES: Boundary[] = [
     refused: ['../../../test/support/mongodb.ts', '../../../bench/run.ts'],
     allowed: ['tsyringe', '../config.ts', '../../adapters/memory/pets.ts', '../../../package.json'],
   },
+  ...['service', 'command-line'].map(
+    (room): Boundary => ({
+      folder: `src/main/${room}`,
+      message: 'The service and the commands import neither each other nor main.ts',
+      refused: ['../command-line/run.ts', '../service/serve.ts', '../main.ts', '../../../bench/run.ts'],
+      allowed: ['./own.ts', '../program/compose.ts', '../../../package.json'],
+    }),
+  ),
   {
     folder: 'test',
     message: 'Only src/main knows the container',
@@ -177,12 +185,10 @@ test('the linter keeps the platform out of the core, and the environment out of 
   expect(findings.get('src/main/platform.ts')).toBeUndefined();
 });
 
-test('the linter refuses a long file', () => {
-  expect(findings.get('src/main/long.ts')).toEqual([expect.stringContaining('too many lines')]);
-});
-
-test('the linter refuses a long function', () => {
-  expect(findings.get('src/main/long-function.ts')).toEqual([expect.stringContaining('too many lines')]);
+test('the linter refuses a long file and a long function', () => {
+  for (const long of ['src/main/long.ts', 'src/main/long-function.ts']) {
+    expect(findings.get(long), long).toEqual([expect.stringContaining('too many lines')]);
+  }
 });
 
 test('the sources obey these rules', async () => {
@@ -195,6 +201,18 @@ test.each(LAYERS)('%s is not empty', (layer) => {
 
 test('every source file is in a layer', () => {
   expect(SOURCES.filter((path) => !LAYERS.some((layer) => path.startsWith(`${layer}/`)))).toEqual([]);
+});
+
+test('no folder imports another one that imports it, directly or through others', async () => {
+  const left = new Map(SOURCES.map((path) => [dirname(path), new Set<string>()]));
+  for (const path of SOURCES) {
+    const specifiers = (await readFile(join(ROOT, path), 'utf8')).matchAll(/(?:from |import\()'(\.[^']+)'/g);
+    for (const [, to = ''] of specifiers) left.get(dirname(path))!.add(dirname(join(dirname(path), to)));
+  }
+  // Takes away the folders that import nothing of what is left. What then stays is in a cycle, or imports one.
+  const lowest = () => [...left].find(([own, to]) => ![...to].some((it) => it !== own && left.has(it)));
+  for (let found = lowest(); found !== undefined; found = lowest()) left.delete(found[0]);
+  expect([...left.keys()]).toStrictEqual([]);
 });
 
 test('there is no decorator and no enum', async () => {

@@ -1,5 +1,3 @@
-import type { Unchecked } from './unchecked.ts';
-
 /** The permissions that an API key can have: read the catalogue, and add to it. */
 export const SCOPES = ['pets:read', 'pets:write'] as const;
 export type Scope = (typeof SCOPES)[number];
@@ -114,24 +112,23 @@ export function newApiKey(draft: ApiKeyDraft, now: Date): NewApiKey {
   });
   if (problems.length > 0) throw new InvalidApiKey(problems);
   const { label, scopes, expiresAt, rateLimit, originId } = draft;
-  return {
+  const fields: { readonly [Field in keyof Required<NewApiKey>]: NewApiKey[Field] | undefined } = {
     label,
     scopes: SCOPES.filter((scope) => scopes.includes(scope)),
     createdAt: new Date(now),
-    ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt) }),
-    ...(rateLimit !== undefined && {
-      rateLimit: { requests: rateLimit.requests, seconds: rateLimit.seconds },
-    }),
-    ...(originId !== undefined && { originId }),
+    expiresAt: expiresAt && new Date(expiresAt),
+    rateLimit: rateLimit && { requests: rateLimit.requests, seconds: rateLimit.seconds },
+    originId,
   };
+  return withoutOthers(fields) as NewApiKey;
 }
 
 /** Every rule that the fields break, as phrases such as "label must be …". No phrase contains the value of a field. */
-export function apiKeyProblems(fields: Unchecked<ApiKey>): readonly string[] {
+export function apiKeyProblems(fields: Partial<Record<keyof ApiKey, unknown>>): readonly string[] {
   return brokenRules(fields, RULES);
 }
 
-function brokenRules(fields: Unchecked<ApiKey>, rules: Rules): readonly string[] {
+function brokenRules(fields: Partial<Record<keyof ApiKey, unknown>>, rules: Rules): readonly string[] {
   return Object.entries(rules)
     .filter(([field, [isObeyed]]) => !isObeyed(fields[field as keyof ApiKey]))
     .map(([field, [, must]]) => `${field} ${must}`);
@@ -139,10 +136,14 @@ function brokenRules(fields: Unchecked<ApiKey>, rules: Rules): readonly string[]
 
 /** The key without any other field, and without optional fields that are `undefined`. Trusts its argument. */
 export function storedApiKey(key: ApiKey): ApiKey {
-  const fields = Object.entries(key).filter(
+  return withoutOthers(key) as ApiKey;
+}
+
+function withoutOthers(fields: object): object {
+  const stored = Object.entries(fields).filter(
     ([field, value]) => Object.hasOwn(RULES, field) && value !== undefined,
   );
-  return Object.fromEntries(fields) as ApiKey;
+  return Object.fromEntries(stored);
 }
 
 /** The earlier instant, where the first may be missing. */
@@ -178,7 +179,7 @@ function isInstant(value: unknown): value is Date {
 }
 
 function isRateLimit(value: unknown): boolean {
-  const { requests, seconds } = (value ?? {}) as Unchecked<RateLimit>;
+  const { requests, seconds } = (value ?? {}) as Partial<Record<keyof RateLimit, unknown>>;
   return isWithin(requests, RATE_LIMIT_MAX_REQUESTS) && isWithin(seconds, RATE_LIMIT_MAX_SECONDS);
 }
 

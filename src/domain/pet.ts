@@ -1,8 +1,3 @@
-import { isInt64 } from './int64.ts';
-import { InvalidPet } from './invalid-pet.ts';
-import { petNameProblem } from './pet-name.ts';
-import type { Unchecked } from './unchecked.ts';
-
 export const PET_STATUSES = ['available', 'pending', 'sold'] as const;
 export type PetStatus = (typeof PET_STATUSES)[number];
 
@@ -24,6 +19,16 @@ export const MAX_BROUGHT_PET_ID = MAX_PET_ID - 10n ** 15n;
  */
 export const SKIPPED_PET_IDS = 10n ** 12n;
 
+/** Limits on the number of pets in one page of the list. */
+export const PAGE_SIZE_MIN = 1;
+export const PAGE_SIZE_MAX = 100;
+/** The page size of a request that names none. */
+export const PAGE_SIZE_DEFAULT = 20;
+
+/** The range of a signed 64-bit integer, OpenAPI's `format: int64`. */
+export const INT64_MIN = -(2n ** 63n);
+export const INT64_MAX = 2n ** 63n - 1n;
+
 /** A pet that a client asks to add. Not checked yet. */
 export type PetDraft = {
   readonly name: string;
@@ -32,7 +37,12 @@ export type PetDraft = {
   readonly status?: PetStatus | undefined;
 };
 
-/** A pet that obeys every rule and has no id yet. Only {@link newPet} makes one. */
+/**
+ * A pet that obeys every rule and has no id yet. Only {@link newPet} makes one.
+ *
+ * No field is optional. One that some pets lack is `undefined` in them. So the compiler names every place that misses a
+ * new field.
+ */
 export type NewPet = {
   /** 1 to 255 code points, see {@link petNameProblem}. Kept verbatim. */
   readonly name: string;
@@ -47,6 +57,17 @@ export type Pet = NewPet & {
   readonly id: bigint;
 };
 
+/** A draft breaks the rules of a pet. The message names every broken rule. */
+export class InvalidPet extends Error {
+  readonly kind = 'invalid-pet';
+
+  /** @param problems phrases such as "name must not be empty" */
+  constructor(problems: readonly string[]) {
+    super(problems.join('; '));
+    this.name = 'InvalidPet';
+  }
+}
+
 /** @throws {InvalidPet} naming every rule that the draft breaks */
 export function newPet({ name, categoryId, status = DEFAULT_PET_STATUS }: PetDraft): NewPet {
   const pet = Object.freeze({ name, categoryId, status });
@@ -56,17 +77,33 @@ export function newPet({ name, categoryId, status = DEFAULT_PET_STATUS }: PetDra
 }
 
 /** Every rule that the fields break, as phrases such as "status must be …". No phrase contains the value of a field. */
-export function petProblems({ name, categoryId, status }: Unchecked<NewPet>): readonly string[] {
-  const problems: string[] = [];
-  const nameProblem = typeof name === 'string' ? petNameProblem(name) : 'must be a string';
-  if (nameProblem !== undefined) problems.push(`name ${nameProblem}`);
-  if (typeof categoryId !== 'bigint' || !isInt64(categoryId)) {
-    problems.push('categoryId must be a signed 64-bit integer');
+export function petProblems(fields: Partial<Record<keyof NewPet, unknown>>): readonly string[] {
+  const { name, categoryId, status } = fields;
+  const problems: Record<keyof NewPet, string | undefined> = {
+    name: typeof name === 'string' ? petNameProblem(name) : 'must be a string',
+    categoryId:
+      typeof categoryId === 'bigint' && isInt64(categoryId) ? undefined : 'must be a signed 64-bit integer',
+    status: (PET_STATUSES as readonly unknown[]).includes(status)
+      ? undefined
+      : `must be one of ${PET_STATUSES.join(', ')}`,
+  };
+  const phrases: string[] = [];
+  // Not `Object.entries`, which takes longer: every pet of a list is checked.
+  for (const field in problems) {
+    const problem = problems[field as keyof NewPet];
+    if (problem !== undefined) phrases.push(`${field} ${problem}`);
   }
-  if (!(PET_STATUSES as readonly unknown[]).includes(status)) {
-    problems.push(`status must be one of ${PET_STATUSES.join(', ')}`);
-  }
-  return problems;
+  return phrases;
+}
+
+/**
+ * The fields of a pet as texts. Equal pets have equal texts, and only they. Every stored fingerprint is made from them
+ * in this order. A new field comes last. If pets may lack it, its text begins with its name: it is left out of theirs,
+ * and their fingerprints stay as they are.
+ */
+export function petTexts({ name, categoryId, status }: NewPet): readonly string[] {
+  const texts: Record<keyof NewPet, string | undefined> = { name, categoryId: String(categoryId), status };
+  return Object.values(texts).filter((text) => text !== undefined);
 }
 
 /** What is wrong with an id that a pet brings along, or `undefined`. */
@@ -89,4 +126,39 @@ export function petIdsWarning(lastId: bigint): string | undefined {
 /** A pet with its id. Drops all other fields. Trusts the caller that the rest obeys the rules. */
 export function storedPet(id: bigint, { name, categoryId, status }: NewPet): Pet {
   return Object.freeze({ id, name, categoryId, status });
+}
+
+export function isInt64(value: bigint): boolean {
+  return value >= INT64_MIN && value <= INT64_MAX;
+}
+
+/** Lengths of a pet's name, in Unicode code points. */
+export const PET_NAME_MIN_LENGTH = 1;
+export const PET_NAME_MAX_LENGTH = 255;
+
+const CONTROL = '\\u0000-\\u001f\\u007f';
+// ECMAScript's white space without the control characters. Spelled out because `\s` is a different set in every
+// dialect of regular expressions.
+const SPACE = ' \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff';
+
+/**
+ * Matches a name that has no control character and at least one character that is not white space. Means the same in
+ * ECMA-262 with and without the `u` flag. Runs in linear time: no two adjacent repeats match the same character.
+ */
+export const PET_NAME_PATTERN = `^[${SPACE}]*[^${SPACE}${CONTROL}][^${CONTROL}]*$`;
+
+const pattern = new RegExp(PET_NAME_PATTERN);
+const control = new RegExp(`[${CONTROL}]`);
+
+/** The rule that a name breaks, as a phrase that follows the word "name", or `undefined`. */
+export function petNameProblem(name: string): string | undefined {
+  // No text has more code points than code units, so a short name needs no counting.
+  if (name.length > PET_NAME_MAX_LENGTH && Array.from(name).length > PET_NAME_MAX_LENGTH) {
+    return `must be at most ${PET_NAME_MAX_LENGTH} characters long`;
+  }
+  if (name.length < PET_NAME_MIN_LENGTH) return 'must not be empty';
+  if (!name.isWellFormed()) return 'must be well-formed Unicode, without lone surrogates';
+  if (pattern.test(name)) return undefined;
+  if (control.test(name)) return 'must not contain control characters (U+0000 to U+001F, U+007F)';
+  return 'must contain a character that is not white space';
 }

@@ -1,4 +1,4 @@
-import { Interrupted } from './interrupted.ts';
+import { Interrupted } from './program/process.ts';
 
 // Before anything else is loaded. Signals have no default action for the first process of a container.
 const interruption = new AbortController();
@@ -15,7 +15,7 @@ const LAST_LINES_MS = 1_000;
 // A failed write to standard output reaches its caller. A failed write to standard error cannot be reported anywhere.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
 
-void Promise.all([import('./command-line/run.ts'), import('./storages.ts')])
+void Promise.all([import('./command-line/run.ts'), import('./config/storages.ts')])
   .then(([{ run }, { STORAGES }]) =>
     run(process.argv.slice(2), {
       env: process.env,
@@ -26,6 +26,7 @@ void Promise.all([import('./command-line/run.ts'), import('./storages.ts')])
       signal: interruption.signal,
       onHangUp: (act = () => interrupt('SIGHUP')) => hangUp.resolve(act),
       storages: STORAGES,
+      serve: async (io) => (await import('./service/serve.ts')).serve(io),
     }),
   )
   .then(end);

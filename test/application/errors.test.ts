@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { ApiKeyIdTaken, ApiKeyNotActive, ApiKeyNotFound } from '../../src/application/keys/errors.ts';
 import {
-  ApiKeyIdTaken,
-  ApiKeyNotActive,
-  ApiKeyNotFound,
   DamagedApiKey,
-} from '../../src/application/keys/errors.ts';
+  StorageSetupError,
+  StorageUnavailable,
+} from '../../src/application/ports/storage-errors.ts';
 import { CountsDiffer, IdempotencyKeyTaken, PetIdTaken } from '../../src/application/moving/errors.ts';
 import {
   DamagedPet,
@@ -13,7 +13,6 @@ import {
   PetIdsExhausted,
   PetNotFound,
 } from '../../src/application/pets/errors.ts';
-import { StorageSetupError, StorageUnavailable } from '../../src/application/ports/storage-errors.ts';
 
 const KEY = '0123456789abcdef';
 

@@ -8,7 +8,7 @@ const document = await readFile(join(ROOT, 'docs/clients.md'), 'utf8');
 
 /** The code blocks that follow a link to an example. */
 const included = Array.from(
-  document.matchAll(/\]\(\.\.\/(examples\/clients\/[^)]+)\):\n\n```\w+\n(.*?)^```$/gms),
+  document.matchAll(/\]\(\.\.\/(examples\/clients\/[^)]+)\):\n\n```\w+\n(.+?)^```$/gms),
   ([, path = '', text = '']) => ({ path, text }),
 );
 
@@ -24,8 +24,8 @@ describe('the page about clients', () => {
     ]);
   });
 
-  it.each(included)('shows $path as it is tested', async ({ path, text }) => {
-    expect(text).toBe(await readFile(join(ROOT, path), 'utf8'));
+  it.each(included)('shows a piece of $path as it is tested', async ({ path, text }) => {
+    expect(await readFile(join(ROOT, path), 'utf8')).toContain(text);
   });
 
   it.each(Object.entries(GENERATORS))('shows how %s is called', (_name, { generate = '' }) => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ApiKeyIdTaken } from '../../src/application/keys/errors.ts';
-import { throwIfDamaged } from '../../src/application/keys/parse-stored-api-key.ts';
+import { throwIfDamaged } from '../../src/application/keys/stored-keys.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../src/application/ports/api-key-repository.ts';
 import {
   type ApiKey,

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { DamagedApiKey } from '../../src/application/keys/errors.ts';
+import { DamagedApiKey } from '../../src/application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../src/application/ports/api-key-repository.ts';
 import { aKey } from '../support/api-keys.ts';
 

@@ -11,8 +11,7 @@ import {
   type PetArchive,
 } from '../../src/application/ports/pet-archive.ts';
 import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
-import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
-import { MAX_PET_ID, newPet } from '../../src/domain/pet.ts';
+import { INT64_MAX, INT64_MIN, MAX_PET_ID, newPet } from '../../src/domain/pet.ts';
 import {
   anArchivedPet,
   archivedPets,

@@ -1,12 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { IdempotencyKeyTaken, PetIdTaken } from '../../src/application/moving/errors.ts';
-import { samePet } from '../../src/application/moving/same-pet.ts';
 import { IdempotencyKeyReused } from '../../src/application/pets/errors.ts';
-import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-archive.ts';
+import { type ArchivedPet, type PetArchive, samePet } from '../../src/application/ports/pet-archive.ts';
 import type { Idempotency, PetRepository } from '../../src/application/ports/pet-repository.ts';
-import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
-import { MAX_PET_ID, type NewPet, type Pet, type PetStatus } from '../../src/domain/pet.ts';
+import {
+  INT64_MAX,
+  INT64_MIN,
+  MAX_PET_ID,
+  type NewPet,
+  type Pet,
+  type PetStatus,
+  storedPet,
+} from '../../src/domain/pet.ts';
 import { aNewPet, petStatus } from '../properties/arbitraries.ts';
 import { holds } from '../properties/holds.ts';
 import { idempotencyFor, inOrderOfId } from '../support/archived-pets.ts';
@@ -278,6 +284,6 @@ export function petRepositoryModel(
   });
 }
 
-function withoutKey({ id, name, categoryId, status }: ArchivedPet): Pet {
-  return { id, name, categoryId, status };
+function withoutKey(pet: ArchivedPet): Pet {
+  return storedPet(pet.id, pet);
 }

@@ -1,10 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { PetIdsExhausted } from '../../src/application/pets/errors.ts';
 import type { PetQuery, PetRepository } from '../../src/application/ports/pet-repository.ts';
-import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
-import { PAGE_SIZE_MAX } from '../../src/domain/page-size.ts';
-import { MAX_PET_ID, type NewPet, newPet, PET_STATUSES, type Pet } from '../../src/domain/pet.ts';
-import { PET_NAME_MAX_LENGTH } from '../../src/domain/pet-name.ts';
+import {
+  INT64_MAX,
+  INT64_MIN,
+  MAX_PET_ID,
+  type NewPet,
+  newPet,
+  PAGE_SIZE_MAX,
+  type Pet,
+  PET_NAME_MAX_LENGTH,
+  PET_STATUSES,
+} from '../../src/domain/pet.ts';
 import { inOrderOfId } from '../support/archived-pets.ts';
 import { numbers } from '../support/numbers.ts';
 import { describeSecondRepository, type Lacks, openSecond } from './second-repository.ts';

@@ -18,8 +18,7 @@ import {
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../src/adapters/mongodb/open.ts';
-import { DamagedApiKey } from '../../src/application/keys/errors.ts';
-import { StorageSetupError } from '../../src/application/ports/storage-errors.ts';
+import { DamagedApiKey, StorageSetupError } from '../../src/application/ports/storage-errors.ts';
 import { newPet, type Pet } from '../../src/domain/pet.ts';
 import { aKey, at } from '../support/api-keys.ts';
 import { idempotencyFor } from '../support/archived-pets.ts';
@@ -95,7 +94,7 @@ async function filled() {
     await storage.pets.insertOnce(newPet(pet), idempotencyFor(pet.name));
   }
   for (const key of KEYS) await storage.keys.insert(key);
-  return { url, db, archive, ...storage };
+  return { ...storage, url, db, archive };
 }
 
 type Filled = Awaited<ReturnType<typeof filled>>;

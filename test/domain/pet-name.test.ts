@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PET_NAME_PATTERN, petNameProblem } from '../../src/domain/pet-name.ts';
+import { PET_NAME_PATTERN, petNameProblem } from '../../src/domain/pet.ts';
 
 const TOO_LONG = 'must be at most 255 characters long';
 const EMPTY = 'must not be empty';

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
-import { InvalidPet } from '../../src/domain/invalid-pet.ts';
 import {
   DEFAULT_PET_STATUS,
+  INT64_MAX,
+  INT64_MIN,
+  InvalidPet,
+  isInt64,
   MAX_PET_ID,
   newPet,
   PET_STATUSES,
@@ -109,5 +111,39 @@ describe('a stored pet', () => {
   it('ignores any other field of its record', () => {
     const document = { ...draft, op: 'a token', id: 2n };
     expect(storedPet(1n, document)).toStrictEqual({ id: 1n, ...draft });
+  });
+});
+
+describe('int64', () => {
+  it('has the range of a signed 64-bit integer', () => {
+    expect({ INT64_MIN, INT64_MAX }).toStrictEqual({
+      INT64_MIN: -9223372036854775808n,
+      INT64_MAX: 9223372036854775807n,
+    });
+  });
+
+  it.each([
+    ['the least', -9223372036854775808n, true],
+    ['one below the least', -9223372036854775809n, false],
+    ['the greatest', 9223372036854775807n, true],
+    ['one above the greatest', 9223372036854775808n, false],
+    ['zero', 0n, true],
+    ['the first one that a double cannot represent', 9007199254740993n, true],
+    ['the greatest unsigned 64-bit integer', 18446744073709551615n, false],
+  ])('checks the range: %s', (_what, value, expected) => {
+    expect(isInt64(value)).toBe(expected);
+  });
+});
+
+describe('InvalidPet', () => {
+  it('names every problem in one message', () => {
+    const error = new InvalidPet(['name must not be empty', 'categoryId must be a signed 64-bit integer']);
+
+    expect(error).toBeInstanceOf(Error);
+    expect(error).toMatchObject({
+      name: 'InvalidPet',
+      kind: 'invalid-pet',
+      message: 'name must not be empty; categoryId must be a signed 64-bit integer',
+    });
   });
 });

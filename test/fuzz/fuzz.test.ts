@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
-import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/memory/token-verifier.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/tokens/in-memory-token-verifier.ts';
 import type { PetQuery } from '../../src/application/ports/pet-repository.ts';
 import { newPet } from '../../src/domain/pet.ts';
 import { startApi } from '../support/http.ts';

@@ -1,5 +1,5 @@
 import { METHODS } from 'node:http';
-import { SERVER_LIMITS } from '../../src/adapters/http/wire/limits.ts';
+import { SERVER_LIMITS } from '../../src/adapters/http/server/limits.ts';
 
 /** A request as a strict reader sees it. */
 export type ReadRequest = {

@@ -4,13 +4,13 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
-import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/memory/token-verifier.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { CreateKey } from '../../src/application/keys/create-key.ts';
 import { CreatePet } from '../../src/application/pets/create-pet.ts';
 import { GetPet } from '../../src/application/pets/get-pet.ts';
 import { ListPets } from '../../src/application/pets/list-pets.ts';
 import { SCOPES } from '../../src/domain/api-key.ts';
-import { compose, type Parts } from '../../src/main/compose.ts';
+import { compose, type Needs, type Parts } from '../../src/main/program/compose.ts';
 
 const settings = { publicUrl: undefined, rateLimit: undefined, trustProxy: false, corsOrigins: [] };
 
@@ -27,49 +27,50 @@ function parts() {
 }
 
 describe('the composition root', () => {
-  it.each<[keyof Parts, new (...dependencies: never[]) => object]>([
+  it.each([
     ['listPets', ListPets],
     ['createPet', CreatePet],
     ['getPet', GetPet],
     ['createKey', CreateKey],
     ['app', Function],
-  ])('makes one %s and keeps it', (name, type) => {
-    const resolve = compose(parts());
-    const first = resolve(name);
+  ] as const)('makes one %s and keeps it', (name, type) => {
+    const made = compose(parts());
+    const first = made[name];
     expect(first).toBeInstanceOf(type);
-    expect(resolve(name)).toBe(first);
+    expect(made[name]).toBe(first);
   });
 
   it('returns the parts that it was given instead of making them', () => {
     const given = { ...parts(), tokens: new InMemoryTokenVerifier([]) };
-    const resolve = compose(given);
-    expect(resolve('pets')).toBe(given.pets);
-    expect(resolve('tokens')).toBe(given.tokens);
+    const made = compose(given);
+    expect(made.pets).toBe(given.pets);
+    expect(made.tokens).toBe(given.tokens);
   });
 
   it('names the part that is missing', () => {
-    expect(() => compose({})('listPets')).toThrow('"pets"');
+    // @ts-expect-error The compiler refuses it first.
+    expect(() => compose({}).listPets).toThrow('"pets"');
   });
 
   it('gives every use case the same repository', async () => {
-    const resolve = compose(parts());
-    const { pet } = await resolve('createPet').execute({ name: 'Rex', categoryId: 1n });
-    expect(await resolve('getPet').execute(pet.id)).toStrictEqual(pet);
-    expect(await resolve('listPets').execute({})).toStrictEqual({ pets: [pet] });
+    const made = compose(parts());
+    const { pet } = await made.createPet.execute({ name: 'Rex', categoryId: 1n });
+    expect(await made.getPet.execute(pet.id)).toStrictEqual(pet);
+    expect(await made.listPets.execute({})).toStrictEqual({ pets: [pet] });
   });
 
   it('knows the keys in the storage and those that it was given', async () => {
-    const resolve = compose(parts());
-    const { key, token } = await resolve('createKey').execute({ label: 'till', scopes: SCOPES });
-    expect(await resolve('tokens').verify(token)).toMatchObject({ id: key.id });
-    expect(await resolve('tokens').verify('ci-0123456789abcdef')).toMatchObject({ id: 'ci' });
+    const made = compose(parts());
+    const { key, token } = await made.createKey.execute({ label: 'till', scopes: SCOPES });
+    expect(await made.tokens.verify(token)).toMatchObject({ id: key.id });
+    expect(await made.tokens.verify('ci-0123456789abcdef')).toMatchObject({ id: 'ci' });
   });
 
   it('gives the HTTP API what it was given', async () => {
     const taken: unknown[] = [];
     const created: unknown[] = [];
     const rateLimit = { requests: 7, seconds: 9 };
-    const given: Partial<Parts> = {
+    const given: Needs<'app'> = {
       ...parts(),
       limiter: {
         take: async (...one) => {
@@ -80,7 +81,7 @@ describe('the composition root', () => {
       log: { ...parts().log, petCreated: (pet) => void created.push(pet) },
       settings: { ...settings, rateLimit, trustProxy: true, corsOrigins: ['https://shop.example'] },
     };
-    const server = createServer(compose(given)('app')).listen(0, '127.0.0.1');
+    const server = createServer(compose(given).app).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     const headers = {
@@ -115,8 +116,8 @@ describe('the composition root', () => {
 
   it('decorates parts that were given, and parts that it made', async () => {
     const given = parts();
-    const made: unknown[] = [];
-    const resolve = compose(given, {
+    const wrapped: unknown[] = [];
+    const made = compose(given, {
       pets: (pets) => ({
         insert: (pet) => pets.insert({ ...pet, name: `not ${pet.name}` }),
         insertOnce: (pet, idempotency) => pets.insertOnce(pet, idempotency),
@@ -124,22 +125,22 @@ describe('the composition root', () => {
         list: (query) => pets.list(query),
       }),
       createPet: (createPet) => {
-        made.push(createPet);
+        wrapped.push(createPet);
         return createPet;
       },
     });
-    const { pet } = await resolve('createPet').execute({ name: 'Rex', categoryId: 1n });
+    const { pet } = await made.createPet.execute({ name: 'Rex', categoryId: 1n });
     expect(pet.name).toBe('not Rex');
-    expect(resolve('pets')).not.toBe(given.pets);
-    expect(resolve('pets')).toBe(resolve('pets'));
-    expect(made).toStrictEqual([resolve('createPet')]);
-    expect(resolve('keys')).toBe(given.keys);
+    expect(made.pets).not.toBe(given.pets);
+    expect(made.pets).toBe(made.pets);
+    expect(wrapped).toStrictEqual([made.createPet]);
+    expect(made.keys).toBe(given.keys);
   });
 
   it('shares nothing with another root of the same process', async () => {
     const [one, other] = [compose(parts()), compose(parts())];
-    await one('createPet').execute({ name: 'Rex', categoryId: 1n });
-    expect(await other('listPets').execute({})).toStrictEqual({ pets: [] });
-    expect(other('app')).not.toBe(one('app'));
+    await one.createPet.execute({ name: 'Rex', categoryId: 1n });
+    expect(await other.listPets.execute({})).toStrictEqual({ pets: [] });
+    expect(other.app).not.toBe(one.app);
   });
 });

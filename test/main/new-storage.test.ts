@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseDatabaseUrl, STORAGES } from '../../src/main/storages.ts';
+import { parseDatabaseUrl, STORAGES } from '../../src/main/config/storages.ts';
 import { readConfig } from '../../src/main/config/config.ts';
 import { type Service, start } from '../../src/main/service/start.ts';
 import { apiKeyRepositoryContract } from '../contracts/api-key-repository.ts';

@@ -1,7 +1,12 @@
 import fc from 'fast-check';
-import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
-import { newPet, PET_STATUSES } from '../../src/domain/pet.ts';
-import { PET_NAME_MAX_LENGTH, petNameProblem } from '../../src/domain/pet-name.ts';
+import {
+  INT64_MAX,
+  INT64_MIN,
+  newPet,
+  PET_NAME_MAX_LENGTH,
+  PET_STATUSES,
+  petNameProblem,
+} from '../../src/domain/pet.ts';
 
 /** An int64, often near a limit of a type that an adapter could confuse it with. */
 export const int64 = fc.oneof(

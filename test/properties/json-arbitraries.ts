@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts';
+import { INT64_MAX, INT64_MIN } from '../../src/domain/pet.ts';
 import { int64, text } from './arbitraries.ts';
 
 const digits = (maxLength: number) =>

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { AnswerBatch } from '../../src/adapters/http/middleware/answer-batch.ts';
+import { AnswerBatch } from '../../src/adapters/http/middleware/koa-bypass.ts';
 import { listen } from '../../src/adapters/http/server/listen.ts';
 import { numbers } from '../support/numbers.ts';
 import { RecordingLog } from '../support/recording-log.ts';

@@ -1,5 +1,5 @@
-import { mintKey } from '../../src/adapters/tokens/token.ts';
-import { StoredTokenVerifier } from '../../src/adapters/tokens/stored-token-verifier.ts';
+import { mintKey, tokenForm } from '../../src/adapters/tokens/token.ts';
+import { StoredTokenVerifier } from '../../src/application/keys/token-verifiers.ts';
 import type { MintedKey } from '../../src/application/keys/create-key.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../src/application/ports/api-key-repository.ts';
 import type { Caller } from '../../src/application/ports/token-verifier.ts';
@@ -62,7 +62,9 @@ export class KeyCallers {
     this.#calls = new Calls(simulation);
     const expiresAtMs = simulation.nowMs + simulation.random.between(500, 20_000);
     this.#keys = [aKey('one'), aKey('two'), aKey('brief', expiresAtMs), aKey('forged')];
-    this.#verifiers = store.repositories.map((keys) => new StoredTokenVerifier(keys, () => this.#now()));
+    this.#verifiers = store.repositories.map(
+      (keys) => new StoredTokenVerifier(keys, tokenForm, () => this.#now()),
+    );
   }
 
   /** Never rejects. */

@@ -1,5 +1,6 @@
 import { SqliteApiKeyRepository } from '../../src/adapters/sqlite/api-key-repository.ts';
-import type { GuardedWrite } from '../../src/adapters/sqlite/file/file-guard.ts';
+import { transaction } from '../../src/adapters/sqlite/connection.ts';
+import type { GuardedWrite } from '../../src/adapters/sqlite/file-guard.ts';
 import { FaultyDatabase } from './faulty-database.ts';
 import { KeyCallers } from './key-callers.ts';
 import type { Scenario } from './run-schedule.ts';
@@ -17,7 +18,7 @@ export const keysOnSqlite: Scenario = {
   flaws: ['loses-commits', 'no-deadline'],
   begin(simulation, flaw) {
     const database = new FaultyDatabase(simulation, flaw);
-    const unguarded: GuardedWrite = (write) => write();
+    const unguarded: GuardedWrite = (write) => transaction(database.connection, write);
     const timeoutMs = flaw === 'no-deadline' ? 100 * LIMIT_MS : LIMIT_MS;
     const keys = new SqliteApiKeyRepository(database.connection, unguarded, timeoutMs);
     const callers = new KeyCallers(simulation, {

@@ -1,5 +1,7 @@
+import type { DatabaseSync } from 'node:sqlite';
 import { StorageUnavailable } from '../../src/application/ports/storage-errors.ts';
-import type { GuardedWrite } from '../../src/adapters/sqlite/file/file-guard.ts';
+import { transaction } from '../../src/adapters/sqlite/connection.ts';
+import type { GuardedWrite } from '../../src/adapters/sqlite/file-guard.ts';
 import { InsertQueue } from '../../src/adapters/sqlite/insert-queue.ts';
 import { SqlitePetRepository } from '../../src/adapters/sqlite/pet-repository.ts';
 import { ReadCache } from '../../src/adapters/sqlite/read-cache.ts';
@@ -21,7 +23,7 @@ export const petsOnSqlite: Scenario = {
   begin(simulation, flaw) {
     const database = new FaultyDatabase(simulation, flaw);
     const { connection, real } = database;
-    const queue = new InsertQueue(connection, guard(simulation), { timeoutMs: LIMIT_MS });
+    const queue = new InsertQueue(connection, guard(simulation, connection), undefined, LIMIT_MS);
     let isClosed = false;
     const byId = real.prepare('SELECT name FROM pets WHERE id = ?');
     const callers = new PetCallers(simulation, {
@@ -53,14 +55,14 @@ export const petsOnSqlite: Scenario = {
 };
 
 /** The guard of the file refuses a write before it, or after it when the file was removed during the write. */
-function guard(simulation: Simulation): GuardedWrite {
+function guard(simulation: Simulation, connection: DatabaseSync): GuardedWrite {
   const mayRefuse = () => {
     if (simulation.random.chance(simulation.weather.faults / 4))
       throw new StorageUnavailable('a file is missing');
   };
   return (write) => {
     mayRefuse();
-    const result = write();
+    const result = transaction(connection, write);
     mayRefuse();
     return result;
   };

@@ -27,6 +27,13 @@ export function whole({ status, headers, body }: Answer): Whole {
   return { status, headers: Object.fromEntries(specific), body };
 }
 
+/** An answer to `fetch` without the headers that Node adds. */
+export async function received(response: Response): Promise<Whole> {
+  const added = ['date', 'connection', 'keep-alive'];
+  const headers = [...response.headers].filter(([name]) => !added.includes(name));
+  return { status: response.status, headers: Object.fromEntries(headers), body: await response.text() };
+}
+
 /** What {@link whole} returns for a success. */
 export function success(status: number, body: string, headers: Record<string, string> = {}): Whole {
   return { status, headers, body };

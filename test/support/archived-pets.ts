@@ -22,9 +22,11 @@ export function archivedPets(count: number): ArchivedPet[] {
   });
 }
 
+export const sha256 = (text: string) => hash('sha256', text);
+
 /** The hashes of an idempotency key and of the request body that came with it. */
 export function idempotencyFor(key: string, body = 'body'): Idempotency {
-  return { key: hash('sha256', key), fingerprint: hash('sha256', body) };
+  return { key: sha256(key), fingerprint: sha256(body) };
 }
 
 /** A repository in memory that has assigned all ids up to this one. */

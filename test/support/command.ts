@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
-import { Interrupted } from '../../src/main/interrupted.ts';
+import { Interrupted, type Io } from '../../src/main/program/process.ts';
 import { run } from '../../src/main/command-line/run.ts';
-import type { Io } from '../../src/main/command-line/session.ts';
-import { STORAGES } from '../../src/main/storages.ts';
+import { serve } from '../../src/main/service/serve.ts';
+import { STORAGES } from '../../src/main/config/storages.ts';
 import { withoutProgress } from './without-progress.ts';
 
 type Env = Readonly<Record<string, string>>;
@@ -29,6 +29,7 @@ export class Command {
       signal: this.#interruption.signal,
       onHangUp: () => undefined,
       storages: STORAGES,
+      serve,
       ...others,
     });
   }

@@ -1,6 +1,6 @@
 import { Ajv, type ValidateFunction } from 'ajv';
 import { ERROR_STATUS } from '../../src/adapters/http/wire/errors.ts';
-import { openApiDocument } from '../../src/adapters/http/openapi/document.ts';
+import { openApiDocument } from '../../src/adapters/http/operations/document.ts';
 
 /** A response as `node:http` gives it: header names in lower case. */
 export type SeenResponse = {

@@ -1,10 +1,10 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { Agent as TlsAgent, request as httpsRequest } from 'node:https';
 import { type HttpServer, listen } from '../../src/adapters/http/server/listen.ts';
-import type { ServerLimits } from '../../src/adapters/http/wire/limits.ts';
+import type { ServerLimits } from '../../src/adapters/http/server/limits.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
-import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/memory/token-verifier.ts';
-import { compose, type Parts } from '../../src/main/compose.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/tokens/in-memory-token-verifier.ts';
+import { compose, type Parts } from '../../src/main/program/compose.ts';
 import type { Answer } from './answer.ts';
 import { expectConforms } from './conformance.ts';
 import { RawConnection } from './raw-connection.ts';
@@ -139,7 +139,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const { publicUrl, rateLimit, trustProxy = false, corsOrigins = [], limits = {}, ...others } = options;
   const { speaksTls = SPEAKS_TLS, ...parts } = others;
   const log = new RecordingLog();
-  const resolve = compose({
+  const { app } = compose({
     pets: new InMemoryPetRepository(),
     tokens: new InMemoryTokenVerifier([knownKey({ label: KEY_LABEL, token: KEY })]),
     probe: { check: async () => ({ lastId: 0n }) },
@@ -150,6 +150,6 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     ...parts,
   });
   const tls = speaksTls ? PAIR : undefined;
-  const server: HttpServer = await listen(resolve('app'), { host: '127.0.0.1', port: 0, log, limits, tls });
+  const server: HttpServer = await listen(app, { host: '127.0.0.1', port: 0, log, limits, tls });
   return new Api(server, log, speaksTls);
 }

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
-import { connect, makeDurable } from '../../src/adapters/sqlite/connection.ts';
-import type { GuardedWrite } from '../../src/adapters/sqlite/file/file-guard.ts';
+import { connect, makeDurable, transaction } from '../../src/adapters/sqlite/connection.ts';
+import type { GuardedWrite } from '../../src/adapters/sqlite/file-guard.ts';
 import { openSqliteStorage, type SqliteStorage } from '../../src/adapters/sqlite/open.ts';
 import { createSchema } from '../../src/adapters/sqlite/schema.ts';
 import type { ArchivedPet } from '../../src/application/ports/pet-archive.ts';
-import type { StorageLog } from '../../src/application/ports/storage-log.ts';
+import type { StorageLog } from '../../src/application/ports/storage-health.ts';
 import { type Program, run } from './process.ts';
 import { testDirectory } from './test-directory.ts';
 
@@ -19,7 +19,9 @@ const KEY_WRITER = fileURLToPath(new URL('./sqlite-key-writer.ts', import.meta.u
 export const silentLog: StorageLog = { warn: () => {} };
 
 /** For tests that leave the files in place. */
-export const unguardedWrite: GuardedWrite = (write) => write();
+export function unguardedWrite(db: DatabaseSync): GuardedWrite {
+  return (write) => transaction(db, write);
+}
 
 /** A path for a database in a new directory, which the end of the test removes. */
 export async function newFile(): Promise<string> {

@@ -1,5 +1,15 @@
-import { closeSync, existsSync, lstatSync, openSync, readSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
+import { basename, dirname, join, resolve } from 'node:path';
 
 /** What a file of SQLite begins with: https://www.sqlite.org/fileformat.html */
 const MAGICS = [
@@ -63,4 +73,19 @@ function headOf(file: string): Buffer {
   } finally {
     closeSync(fd);
   }
+}
+
+/**
+ * The absolute path without symbolic links. The file and its directory may be missing.
+ *
+ * @throws the error of `node:fs`
+ */
+export function resolveLinks(path: string): string {
+  // Unlike existsSync, it throws at a link that leads to itself.
+  if (statSync(path, { throwIfNoEntry: false }) !== undefined) return realpathSync(path);
+  const directory = dirname(resolve(path));
+  if (statSync(directory, { throwIfNoEntry: false }) === undefined) return resolve(path);
+  const real = join(realpathSync(directory), basename(path));
+  const isLink = lstatSync(real, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  return isLink ? resolveLinks(resolve(dirname(real), readlinkSync(real))) : real;
 }

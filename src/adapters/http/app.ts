@@ -1,28 +1,21 @@
 import type { RequestListener } from 'node:http';
-import type { CreatePet } from '../../application/pets/create-pet.ts';
-import type { GetPet } from '../../application/pets/get-pet.ts';
-import type { ListPets } from '../../application/pets/list-pets.ts';
+import Router from '@koa/router';
 import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
-import type { StorageProbe } from '../../application/ports/storage-probe.ts';
+import type { StorageProbe } from '../../application/ports/storage-health.ts';
 import type { TokenVerifier } from '../../application/ports/token-verifier.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
-import { koaApp, listener } from './koa-app.ts';
-import { authenticate } from './middleware/authenticate.ts';
+import { authenticate, limitRate } from './middleware/api-key.ts';
 import { allowOrigins, answerPreflight } from './middleware/cors.ts';
-import { announceDeprecation } from './middleware/deprecation.ts';
-import { limitRate } from './middleware/limit-rate.ts';
+import { allowedMethods, koaApp, listener, routes } from './middleware/koa-bypass.ts';
+import type { State } from './middleware/log-request.ts';
 import { baseUrl, checkForwarded, checkLength, checkTarget } from './middleware/request-target.ts';
+import type { OperationDependencies } from './operations/operation.ts';
+import { addOperations, announceDeprecations, OPERATIONS } from './operations/operations.ts';
+import { addPublicRoutes } from './public-routes.ts';
 import type { RequestLog } from './wire/request-log.ts';
-import { dispatch } from './routes/dispatch.ts';
-import { docsRoutes } from './routes/docs.ts';
-import { petsRoutes } from './routes/pets.ts';
-import { systemRoutes } from './routes/system.ts';
 
 /** What the HTTP API depends on. */
-export type AppDependencies = {
-  readonly listPets: Pick<ListPets, 'execute'>;
-  readonly createPet: Pick<CreatePet, 'execute'>;
-  readonly getPet: Pick<GetPet, 'execute'>;
+export type AppDependencies = Omit<OperationDependencies, 'authenticate' | 'baseUrl' | 'basePath'> & {
   readonly tokens: TokenVerifier;
   readonly limiter: RateLimiter;
   /** The limit of an API key without its own. `undefined`: no limit. */
@@ -31,8 +24,6 @@ export type AppDependencies = {
   readonly probe: StorageProbe;
   /** Whether the service is shutting down: `/readyz` then answers 503. */
   readonly isDraining: () => boolean;
-  /** The clock that decides whether getPet has reached its sunset. */
-  readonly now: () => Date;
   readonly log: RequestLog;
   /** The base of absolute URLs, without a trailing slash. `undefined`: taken from the request. */
   readonly publicUrl: string | undefined;
@@ -42,26 +33,59 @@ export type AppDependencies = {
   readonly corsOrigins: readonly string[];
 };
 
+/** Paths are case-sensitive and have no trailing slash. */
+const CANONICAL = { strict: true, sensitive: true };
+
 /** The HTTP API. The order of the middleware is the order of the checks. */
 export function createApp(dependencies: AppDependencies): RequestListener {
   const { tokens, limiter, rateLimit, log, publicUrl, trustProxy, corsOrigins } = dependencies;
   const base = baseUrl(publicUrl, trustProxy);
+  const urls = { baseUrl: base, basePath: pathOf(publicUrl) };
   const authenticated = authenticate(tokens);
+  const router = new Router<State>(CANONICAL);
+  addOperations(router, { ...dependencies, ...urls, authenticate: authenticated });
+  addPublicRoutes(router, { ...dependencies, ...urls });
+
   const app = koaApp(log);
   if (corsOrigins.length > 0) app.use(allowOrigins(corsOrigins));
   app.use(checkTarget);
   if (trustProxy && publicUrl === undefined) app.use(checkForwarded);
-  app.use(announceDeprecation(base));
+  app.use(announceDeprecations(OPERATIONS, base));
   app.use(checkLength);
-  if (corsOrigins.length > 0) app.use(answerPreflight(corsOrigins));
+  if (corsOrigins.length > 0) {
+    const methods = OPERATIONS.flatMap((operation) => operation.methods);
+    app.use(answerPreflight(corsOrigins, methods));
+  }
   app.use(authenticated);
   app.use(limitRate(limiter, rateLimit, log));
-  const urls = { baseUrl: base, basePath: pathOf(publicUrl) };
-  const pets = petsRoutes({ ...dependencies, ...urls, authenticate: authenticated });
-  app.use(dispatch(pets, systemRoutes({ ...dependencies, ...urls }), docsRoutes(urls)));
+  app.use(routes(router));
+  app.use(allowedMethods(router));
   return listener(app, log);
 }
 
 function pathOf(publicUrl = ''): string {
   return URL.parse(publicUrl)?.pathname.replace(/\/$/, '') ?? '';
+}
+
+/** The text format of Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats/ */
+const TEXT_FORMAT = 'text/plain; version=0.0.4; charset=utf-8';
+
+/**
+ * Answers GET and HEAD of `/metrics`, and anything else as the API does. It has no authentication, so it belongs on a
+ * port that only operators can reach.
+ *
+ * @param text called for each scrape
+ */
+export function createMetricsApp(text: () => Promise<string>, log: RequestLog): RequestListener {
+  const router = new Router<State>(CANONICAL);
+  router.get('/metrics', async (ctx) => {
+    ctx.body = await text();
+    ctx.state.headers['Content-Type'] = TEXT_FORMAT;
+  });
+  const app = koaApp(log);
+  app.use(checkTarget);
+  app.use(checkLength);
+  app.use(routes(router));
+  app.use(allowedMethods(router));
+  return listener(app, log);
 }

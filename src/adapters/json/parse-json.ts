@@ -1,4 +1,4 @@
-import { isInt64 } from '../../domain/int64.ts';
+import { isInt64 } from '../../domain/pet.ts';
 
 declare global {
   interface JSON {

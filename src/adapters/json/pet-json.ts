@@ -8,7 +8,7 @@ declare global {
 }
 
 /** A pet as a value for `JSON.stringify`, which then writes every digit of an int64. */
-export function petJson({ id, name, categoryId, status }: Pet): object {
+export function petJson({ id, name, categoryId, status }: Pet): Record<keyof Pet, unknown> {
   return { id: exactNumber(id), name, categoryId: exactNumber(categoryId), status };
 }
 

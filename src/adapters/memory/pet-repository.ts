@@ -1,13 +1,12 @@
 import { IdempotencyKeyTaken, PetIdTaken } from '../../application/moving/errors.ts';
 import { IdempotencyKeyReused, PetIdsExhausted } from '../../application/pets/errors.ts';
-import type { ArchivedPet, PetArchive } from '../../application/ports/pet-archive.ts';
+import { type ArchivedPet, type PetArchive, samePet } from '../../application/ports/pet-archive.ts';
 import type {
   Idempotency,
   Inserted,
   PetQuery,
   PetRepository,
 } from '../../application/ports/pet-repository.ts';
-import { samePet } from '../../application/moving/same-pet.ts';
 import { MAX_PET_ID, type NewPet, type Pet, type PetStatus, storedPet } from '../../domain/pet.ts';
 
 /**
@@ -17,7 +16,7 @@ import { MAX_PET_ID, type NewPet, type Pet, type PetStatus, storedPet } from '..
 export class InMemoryPetRepository implements PetRepository, PetArchive {
   readonly #all: Pet[] = [];
   readonly #byStatus: Record<PetStatus, Pet[]> = { available: [], pending: [], sold: [] };
-  readonly #byIdempotencyKey = new Map<string, { readonly pet: Pet; readonly fingerprint: string }>();
+  readonly #byIdempotencyKey = new Map<string, Pet>();
   readonly #idempotency = new WeakMap<Pet, Idempotency>();
   #lastId = 0n;
 
@@ -32,8 +31,8 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
       this.#remember(stored, { key, fingerprint });
       return { pet: stored, replayed: false };
     }
-    if (known.fingerprint !== fingerprint) throw new IdempotencyKeyReused();
-    return { pet: known.pet, replayed: true };
+    if (this.#idempotency.get(known)?.fingerprint !== fingerprint) throw new IdempotencyKeyReused();
+    return { pet: known, replayed: true };
   }
 
   async findById(id: bigint): Promise<Pet | undefined> {
@@ -100,7 +99,7 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
   }
 
   #remember(pet: Pet, { key, fingerprint }: Idempotency): void {
-    this.#byIdempotencyKey.set(key, { pet, fingerprint });
+    this.#byIdempotencyKey.set(key, pet);
     this.#idempotency.set(pet, { key, fingerprint });
   }
 

@@ -1,5 +1,4 @@
-import { allowanceOf } from '../../application/keys/allowance.ts';
-import type { Allowance, RateLimiter } from '../../application/ports/rate-limiter.ts';
+import { type Allowance, allowanceOf, type RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 
 type Window = { count: number; readonly startMs: number };

@@ -1,15 +1,15 @@
-import type { EphemeralStorage, StorageKind } from '../../application/ports/storage.ts';
+import type { StorageKind } from '../../application/ports/storage.ts';
 
 /** Pets and API keys in the memory of the process. */
 export const memoryStorage: StorageKind = {
+  name: 'memory',
+  system: 'memory',
   urlForm: 'memory:',
+  caution: 'forgets them at exit',
   persistent: false,
-  parseUrl: (url) => (url === 'memory:' ? MEMORY : undefined),
-};
-
-const MEMORY: EphemeralStorage = {
-  persistent: false,
-  async openForService() {
+  shared: false,
+  isUrl: (url) => url === 'memory:',
+  async open() {
     const [{ InMemoryPetRepository }, { InMemoryApiKeyRepository }] = await Promise.all([
       import('./pet-repository.ts'),
       import('./api-key-repository.ts'),
@@ -17,8 +17,10 @@ const MEMORY: EphemeralStorage = {
     const pets = new InMemoryPetRepository();
     return {
       pets,
+      archive: pets,
       keys: new InMemoryApiKeyRepository(),
       probe: { check: async () => ({ lastId: await pets.lastId() }) },
+      inspector: { async *findings() {} },
       close: async () => {},
     };
   },

@@ -2,8 +2,7 @@ import { collectDefaultMetrics, type MetricObjectWithValues, type MetricValue, R
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
 import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
-import type { StorageMeter } from '../../application/ports/storage-meter.ts';
-import type { StorageProbe } from '../../application/ports/storage-probe.ts';
+import type { StorageMeter, StorageProbe } from '../../application/ports/storage-health.ts';
 import type { TokenRefusal, TokenVerifier } from '../../application/ports/token-verifier.ts';
 import { measureKeys, measureLimiter, measurePets, measureProbe } from './measure-storage.ts';
 import { RequestMetrics } from './request-metrics.ts';

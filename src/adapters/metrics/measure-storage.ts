@@ -4,7 +4,7 @@ import type { ApiKeyRepository } from '../../application/ports/api-key-repositor
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
 import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { StorageProbe } from '../../application/ports/storage-probe.ts';
+import type { StorageProbe } from '../../application/ports/storage-health.ts';
 import { petIdsLeft } from '../../domain/pet.ts';
 import { exposeCounts, exposeFigure } from './expose.ts';
 import type { StorageMetrics } from './storage-metrics.ts';

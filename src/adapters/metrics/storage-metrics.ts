@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import type { ApiKeyError } from '../../application/keys/errors.ts';
 import type { PetError } from '../../application/pets/errors.ts';
 import type { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { ConnectionEvent, StorageMeter } from '../../application/ports/storage-meter.ts';
+import type { ConnectionEvent, StorageMeter } from '../../application/ports/storage-health.ts';
 import { exposeCounts, exposeFigure } from './expose.ts';
 import { Histogram, type Series } from './histogram.ts';
 import { DURATION_BUCKETS } from './request-metrics.ts';

@@ -1,8 +1,8 @@
 import type { Collection, Db } from 'mongodb';
-import { ApiKeyIdTaken, type DamagedApiKey } from '../../application/keys/errors.ts';
-import { parseStoredApiKey, throwIfDamaged } from '../../application/keys/parse-stored-api-key.ts';
+import { ApiKeyIdTaken } from '../../application/keys/errors.ts';
+import { type DamagedApiKey, StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import { parseStoredApiKey, throwIfDamaged } from '../../application/keys/stored-keys.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
-import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { type ApiKey, storedApiKey } from '../../domain/api-key.ts';
 import { ApiKeyLookup } from './api-key-lookup.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { BSON, type Db, type Document } from 'mongodb';
 import { isDamaged } from '../../application/pets/parse-stored-pet.ts';
-import type { Finding, StorageInspector } from '../../application/ports/storage-inspector.ts';
+import type { Finding, StorageInspector } from '../../application/ports/storage-health.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { hasPetId, type StoredPetDocument, toArchivedPet } from './pet-document.ts';
 import { type CollectionPlan, COLLECTIONS, IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';

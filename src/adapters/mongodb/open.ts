@@ -1,11 +1,6 @@
 import type { Db, MongoClient } from 'mongodb';
-import type {
-  CheckableStorage,
-  ServiceOptions,
-  ServiceStorage,
-  WritableStorage,
-} from '../../application/ports/storage.ts';
-import type { StorageState } from '../../application/ports/storage-probe.ts';
+import type { Opened, ServiceOptions } from '../../application/ports/storage.ts';
+import type { StorageMeter, StorageState } from '../../application/ports/storage-health.ts';
 import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MongoApiKeyRepository } from './api-key-repository.ts';
 import { ConfirmedReads } from './confirmed-reads.ts';
@@ -18,6 +13,9 @@ import { MongoPetRepository } from './pet-repository.ts';
 import { MongoRateLimiter } from './rate-limiter.ts';
 import { indexProblem } from './schema/indexes.ts';
 import { DEFAULT_PROGRAM, readVersion, versionProblem } from './schema/schema-version.ts';
+
+/** Every purpose gets the same adapters. Only the checks before differ. */
+type MongoStorage = Required<Opened['service']> & Opened['writing'] & Opened['checking'];
 
 /** `/readyz` reports an outage of MongoDB within two seconds. */
 const PROBE_TIMEOUT_MS = 1_500;
@@ -33,19 +31,12 @@ export async function openMongoStorage(
   url: string,
   { autoMigrate, meter }: Pick<ServiceOptions, 'autoMigrate' | 'meter'>,
   program = DEFAULT_PROGRAM,
-): Promise<Required<ServiceStorage>> {
+): Promise<MongoStorage> {
   const client = await connect(url, {}, meter);
   return setUp(client, async (db) => {
     if (autoMigrate && (await schemaProblem(db, program)) !== undefined) await migrate(url);
     refuse(await schemaProblem(db, program));
-    const reads = new ConfirmedReads(db);
-    return {
-      pets: new MongoPetRepository(db, reads, { meter }),
-      keys: new MongoApiKeyRepository(db, reads),
-      limiter: new MongoRateLimiter(db),
-      probe: { check: () => check(db, reads, program) },
-      close: () => client.close(),
-    };
+    return storageIn(db, client, { program, meter });
   });
 }
 
@@ -55,23 +46,31 @@ export async function openMongoStorage(
  * @param program how a user calls the program, for hints
  * @throws {StorageSetupError} if MongoDB cannot be reached, or if it has another schema version
  */
-export async function openMongoArchive(
-  url: string,
-  program = DEFAULT_PROGRAM,
-): Promise<WritableStorage & CheckableStorage> {
+export async function openMongoArchive(url: string, program = DEFAULT_PROGRAM): Promise<MongoStorage> {
   // A count of many pets outlasts any socket timeout. The archive and the keys limit their calls themselves.
   const client = await connect(url, { socketTimeoutMS: 0 });
   return setUp(client, async (db) => {
     // Only the version: a database that has lost an index can still be exported.
     refuse(versionProblem(await readVersion(db), db.databaseName, program));
-    const reads = new ConfirmedReads(db);
-    return {
-      archive: new MongoPetArchive(db, reads),
-      inspector: new MongoInspector(db, reads),
-      keys: new MongoApiKeyRepository(db, reads),
-      close: () => client.close(),
-    };
+    return storageIn(db, client, { program });
   });
+}
+
+function storageIn(
+  db: Db,
+  client: MongoClient,
+  { program, meter }: { readonly program: string; readonly meter?: StorageMeter | undefined },
+): MongoStorage {
+  const reads = new ConfirmedReads(db);
+  return {
+    pets: new MongoPetRepository(db, reads, { meter }),
+    archive: new MongoPetArchive(db, reads),
+    keys: new MongoApiKeyRepository(db, reads),
+    limiter: new MongoRateLimiter(db),
+    probe: { check: () => check(db, reads, program) },
+    inspector: new MongoInspector(db, reads),
+    close: () => client.close(),
+  };
 }
 
 async function setUp<T>(client: MongoClient, work: (db: Db) => Promise<T>): Promise<T> {

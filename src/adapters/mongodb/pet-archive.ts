@@ -1,8 +1,7 @@
 import { type ClientSession, type Collection, type Db, MongoBulkWriteError } from 'mongodb';
 import { IdempotencyKeyTaken, PetIdTaken } from '../../application/moving/errors.ts';
-import { samePet } from '../../application/moving/same-pet.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
-import type { ArchivedPet, PetArchive } from '../../application/ports/pet-archive.ts';
+import { type ArchivedPet, type PetArchive, samePet } from '../../application/ports/pet-archive.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { retryUntilDeadline } from './connection/mongo-errors.ts';

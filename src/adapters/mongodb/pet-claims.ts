@@ -3,7 +3,7 @@ import { type Collection, type Db, MongoServerError, type UUID } from 'mongodb';
 import { PetIdsExhausted } from '../../application/pets/errors.ts';
 import type { Idempotency } from '../../application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { StorageMeter } from '../../application/ports/storage-meter.ts';
+import type { StorageMeter } from '../../application/ports/storage-health.ts';
 import { MAX_PET_ID, type NewPet } from '../../domain/pet.ts';
 import { Batcher } from '../round-trips/batcher.ts';
 import type { Deadline } from '../round-trips/deadline.ts';

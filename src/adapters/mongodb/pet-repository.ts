@@ -7,15 +7,14 @@ import type {
   PetRepository,
 } from '../../application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { StorageMeter } from '../../application/ports/storage-meter.ts';
+import type { StorageMeter } from '../../application/ports/storage-health.ts';
 import { type NewPet, type Pet, storedPet } from '../../domain/pet.ts';
 import type { Deadline } from '../round-trips/deadline.ts';
 import { SharedSearch } from '../round-trips/shared-search.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { withDeadline } from './connection/mongo-errors.ts';
-import { decodePet } from './pet-bytes.ts';
 import { PetClaims } from './pet-claims.ts';
-import { hasPetId, isWrittenBy, toArchivedPet } from './pet-document.ts';
+import { decodePet, hasPetId, isWrittenBy, toArchivedPet } from './pet-document.ts';
 import { PetReader } from './pet-reader.ts';
 import { IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
 import { type PetDocument, petsOf } from './schema/collections.ts';

@@ -1,6 +1,5 @@
 import { type Collection, type Db, type Document, MongoError } from 'mongodb';
-import { allowanceOf } from '../../application/keys/allowance.ts';
-import type { Allowance, RateLimiter } from '../../application/ports/rate-limiter.ts';
+import { type Allowance, allowanceOf, type RateLimiter } from '../../application/ports/rate-limiter.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 import { Batcher } from '../round-trips/batcher.ts';

@@ -1,39 +1,28 @@
-import type { PersistentStorage, StorageKind } from '../../application/ports/storage.ts';
+import type { Purpose, StorageKind } from '../../application/ports/storage.ts';
 
 /**
- * Pets and API keys in a MongoDB database.
+ * Pets and API keys in a MongoDB database. The adapter and its driver are loaded when the database is opened.
  *
  * @param program how a user calls the program, for hints
  */
 export function mongodbStorage(program: string): StorageKind {
   return {
+    name: 'MongoDB',
+    system: 'mongodb',
     urlForm: 'mongodb://HOST/DATABASE',
     persistent: true,
-    parseUrl: (url) =>
-      /^mongodb(?:\+srv)?:\/\/[^/?]+\/[^?]/.test(url) ? mongodbDatabase(url, program) : undefined,
-  };
-}
-
-/** The adapter and its driver are loaded when the database is opened. */
-function mongodbDatabase(url: string, program: string): PersistentStorage {
-  const openArchive = async () => {
-    const { openMongoArchive } = await import('./open.ts');
-    return openMongoArchive(url, program);
-  };
-  return {
-    persistent: true,
     shared: true,
-    async openForService(options) {
-      const { openMongoStorage } = await import('./open.ts');
-      return openMongoStorage(url, options, program);
+    isUrl: (url) => /^mongodb(?:\+srv)?:\/\/[^/?]+\/[^?]/.test(url),
+    async open(url, purpose: Purpose) {
+      const { openMongoArchive, openMongoStorage } = await import('./open.ts');
+      return purpose.for === 'service'
+        ? openMongoStorage(url, purpose, program)
+        : openMongoArchive(url, program);
     },
-    openForReading: openArchive,
-    openForChecking: openArchive,
-    openForWriting: openArchive,
-    openKeys: openArchive,
-    async migrate() {
+    async migrate(url) {
       const { migrate } = await import('./migrate.ts');
       return migrate(url);
     },
+    tools: { backUp: 'mongodump --oplog or snapshots of its volumes', restore: 'mongorestore' },
   };
 }

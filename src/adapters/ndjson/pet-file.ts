@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { constants } from 'node:fs';
+import { constants, createWriteStream } from 'node:fs';
 import { type FileHandle, open, stat, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
-import type { PetSource, Survey } from '../../application/ports/pet-source.ts';
-import type { OnProgress } from '../../application/ports/progress.ts';
+import { PassThrough } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ArchivedPet, OnProgress, PetSource, Survey } from '../../application/ports/pet-archive.ts';
 import { broughtIdProblem } from '../../domain/pet.ts';
+import { refuseDatabaseFile } from '../files/database-files.ts';
+import { writeWholeFile } from '../files/durable-files.ts';
 import { type Compression, compressionOf, decompressed, Undecompressible } from './compression.ts';
-import { PetFileError } from './pet-file-error.ts';
-import { blocksOf, LineTooLong, linesOf } from './lines.ts';
-import { parsePetLine } from './pet-line.ts';
+import { blocksOf, linesOf, LineTooLong } from './lines.ts';
+import { parsePetLine, petLines } from './pet-line.ts';
 
 /** A pet takes at most about 4,000 bytes, even when every character of its name is escaped. */
 export const MAX_LINE_BYTES = 65_536;
@@ -20,6 +21,17 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /** Strict. A byte order mark is kept, so a later line that starts with one is not JSON. */
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** A file of pets cannot be read or written. The message is one line that starts with the path and the line number. */
+export class PetFileError extends Error {
+  readonly kind = 'pet-file';
+
+  /** @param line from 1, or `undefined` for a problem of the whole file */
+  constructor(path: string, line: number | undefined, problem: string) {
+    super(line === undefined ? `${path} ${problem}` : `${path}:${line}: ${problem}`);
+    this.name = 'PetFileError';
+  }
+}
 
 /** A file of pets: one JSON object per line, in ascending order of id. Its name may end in `.gz` or `.zst`. */
 export class PetFile implements PetSource {
@@ -176,4 +188,28 @@ function misplaced(id: bigint, last: bigint): string {
   return id === last
     ? `the id ${id} is also the id of the line before`
     : `the id ${id} comes after ${last}; pets must be in ascending order of id`;
+}
+
+/**
+ * Writes a file of pets, compressed if its name ends in `.gz` or `.zst`. An older file is replaced once all pets are
+ * written.
+ *
+ * @param path if it is a symbolic link, its target is written
+ * @throws {StorageSetupError} when the file cannot be written, or is part of a database
+ * @throws what the pets throw
+ */
+export async function writePetFile(path: string, pets: AsyncIterable<readonly ArchivedPet[]>): Promise<void> {
+  await writeWholeFile(path, {
+    check: refuseDatabaseFile,
+    write: (partial) =>
+      pipeline(
+        linesFor(pets),
+        compressionOf(path)?.compress() ?? new PassThrough(),
+        createWriteStream(partial, { flags: 'r+' }),
+      ),
+  });
+}
+
+async function* linesFor(batches: AsyncIterable<readonly ArchivedPet[]>): AsyncGenerator<string> {
+  for await (const pets of batches) yield petLines(pets);
 }

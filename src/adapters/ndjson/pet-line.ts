@@ -1,7 +1,6 @@
 import * as v from 'valibot';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
-import { InvalidPet } from '../../domain/invalid-pet.ts';
-import { MAX_PET_ID, newPet, PET_STATUSES, storedPet } from '../../domain/pet.ts';
+import { InvalidPet, MAX_PET_ID, newPet, PET_STATUSES, storedPet } from '../../domain/pet.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { petJson } from '../json/pet-json.ts';
 
@@ -20,7 +19,7 @@ const Line = v.strictObject(
     categoryId: v.bigint(INT64),
     status: v.optional(v.picklist(PET_STATUSES, `must be one of ${PET_STATUSES.join(', ')}`)),
     idempotency: v.optional(v.strictObject({ key: Digest, fingerprint: Digest }, structureProblem)),
-  },
+  } satisfies Record<keyof ArchivedPet, v.GenericSchema>,
   structureProblem,
 );
 

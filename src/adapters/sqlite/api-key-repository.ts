@@ -1,29 +1,25 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { ApiKeyIdTaken, DamagedApiKey } from '../../application/keys/errors.ts';
-import { parseStoredApiKey, throwIfDamaged } from '../../application/keys/parse-stored-api-key.ts';
+import { ApiKeyIdTaken } from '../../application/keys/errors.ts';
+import { DamagedApiKey } from '../../application/ports/storage-errors.ts';
+import { throwIfDamaged } from '../../application/keys/stored-keys.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
 import { type ApiKey, earlier, storedApiKey } from '../../domain/api-key.ts';
-import { blobToHash, hashToBlob } from './blobs.ts';
-import { apiKeyChecksum, isChecksum } from './checksum.ts';
-import { runAndTranslate } from './errors.ts';
-import type { GuardedWrite } from './file/file-guard.ts';
-import { BUSY_TIMEOUT_MS, retryAndTranslate } from './retry-while-busy.ts';
-import { type ApiKeyRow, KEY_STATEMENTS, type Prepared, prepareAll } from './statements.ts';
-import { transaction } from './transaction.ts';
+import { BUSY_TIMEOUT_MS, retryAndTranslate, runAndTranslate } from './errors.ts';
+import type { GuardedWrite } from './file-guard.ts';
+import { type ApiKeyRow, toColumns, toKey } from './api-key-row.ts';
+import { KEY_STATEMENTS, prepareAll, type Prepared } from './statements.ts';
 
 /**
  * API keys in a SQLite file. Reads run at once. A write waits while another connection holds the write lock: the
  * command line changes keys while a service has the file open.
  */
 export class SqliteApiKeyRepository implements ApiKeyRepository {
-  readonly #db: DatabaseSync;
   readonly #guardedWrite: GuardedWrite;
   readonly #timeoutMs: number;
   readonly #statements: Prepared<typeof KEY_STATEMENTS>;
 
   /** @param timeoutMs how long a write waits for the lock, {@link BUSY_TIMEOUT_MS} by default */
   constructor(db: DatabaseSync, guardedWrite: GuardedWrite, timeoutMs = BUSY_TIMEOUT_MS) {
-    this.#db = db;
     this.#guardedWrite = guardedWrite;
     this.#timeoutMs = timeoutMs;
     this.#statements = prepareAll(db, KEY_STATEMENTS);
@@ -31,8 +27,8 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
 
   async insert(key: ApiKey): Promise<void> {
     const { id, digest } = key;
-    const values = Object.values(toColumns(key));
-    const { changes } = await this.#write(() => this.#statements.insert.run(...values));
+    const columns = toColumns(key);
+    const { changes } = await this.#write(() => this.#statements.insert.run(columns));
     if (changes !== 0n) return;
     const stored = await this.findById(id);
     if (stored?.digest !== digest) throw new ApiKeyIdTaken(id);
@@ -60,27 +56,23 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
   async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
     // Copies, because the caller may change its objects during the wait.
     const copies = Array.from(uses, ([id, at]) => [id, new Date(at)] as const);
-    await this.#write(() =>
-      transaction(this.#db, () => {
-        for (const [id, at] of copies) {
-          const key = this.#stored(id);
-          // A damaged key stays as it is.
-          if (key === undefined || key instanceof DamagedApiKey) continue;
-          const { lastUsedAt } = key;
-          const isDue = lastUsedAt === undefined || at.getTime() - lastUsedAt.getTime() >= USE_INTERVAL_MS;
-          if (isDue) this.#store({ ...key, lastUsedAt: at });
-        }
-      }),
-    );
+    await this.#write(() => {
+      for (const [id, at] of copies) {
+        const key = this.#stored(id);
+        // A damaged key stays as it is.
+        if (key === undefined || key instanceof DamagedApiKey) continue;
+        const { lastUsedAt } = key;
+        const isDue = lastUsedAt === undefined || at.getTime() - lastUsedAt.getTime() >= USE_INTERVAL_MS;
+        if (isDue) this.#store({ ...key, lastUsedAt: at });
+      }
+    });
   }
 
   async #end(id: string, change: (key: ApiKey) => Partial<ApiKey>): Promise<ApiKey | undefined> {
-    return this.#write(() =>
-      transaction(this.#db, () => {
-        const key = this.#stored(id);
-        return key && this.#store({ ...throwIfDamaged(key), ...change(throwIfDamaged(key)) });
-      }),
-    );
+    return this.#write(() => {
+      const key = this.#stored(id);
+      return key && this.#store({ ...throwIfDamaged(key), ...change(throwIfDamaged(key)) });
+    });
   }
 
   #stored(id: string): ApiKey | DamagedApiKey | undefined {
@@ -102,60 +94,4 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
 
 function read(query: () => ReturnType<StatementSync['all']>): readonly (ApiKey | DamagedApiKey)[] {
   return runAndTranslate(() => (query() as ApiKeyRow[]).map(toKey));
-}
-
-/** In the order of the columns. */
-function toColumns({ id, digest, label, scopes, ...key }: ApiKey) {
-  const { createdAt, expiresAt, rateLimit, revokedAt, lastUsedAt, originId } = key;
-  const columns = {
-    label,
-    scopes: scopes.join(' '),
-    created_at: toInteger(createdAt),
-    expires_at: expiresAt === undefined ? null : toInteger(expiresAt),
-    requests: rateLimit?.requests ?? null,
-    seconds: rateLimit?.seconds ?? null,
-    revoked_at: revokedAt === undefined ? null : toInteger(revokedAt),
-    last_used_at: lastUsedAt === undefined ? null : toInteger(lastUsedAt),
-  } as const;
-  // The checksum of a key without an origin covers no column for it.
-  const origin = originId === undefined ? [] : [originId];
-  const checksum = apiKeyChecksum([id, digest, ...Object.values(columns), ...origin]);
-  return { id, digest: hashToBlob(digest), ...columns, checksum, origin_id: originId ?? null } as const;
-}
-
-/** Throws a RangeError for an invalid date. SQLite would store its NaN as NULL, which means never. */
-function toInteger(time: Date): bigint {
-  return BigInt(time.getTime());
-}
-
-function toKey(row: ApiKeyRow): ApiKey | DamagedApiKey {
-  const { id, digest, label, scopes, requests, seconds } = row;
-  const key = parseStoredApiKey({
-    id,
-    digest: blobToHash(digest),
-    label,
-    scopes: typeof scopes === 'string' ? scopes.split(' ') : scopes,
-    createdAt: toDate(row.created_at),
-    expiresAt: toDate(row.expires_at),
-    rateLimit:
-      requests === null && seconds === null
-        ? undefined
-        : { requests: toNumber(requests), seconds: toNumber(seconds) },
-    revokedAt: toDate(row.revoked_at),
-    lastUsedAt: toDate(row.last_used_at),
-    originId: row.origin_id ?? undefined,
-  });
-  if (key instanceof DamagedApiKey || isChecksum(row.checksum, toColumns(key).checksum)) return key;
-  return new DamagedApiKey(key.id, 'its fields must match its checksum');
-}
-
-// A damaged file may hold other types than integers. They pass unchanged, and `parseStoredApiKey` refuses them.
-
-function toDate(ms: unknown): unknown {
-  if (ms === null) return undefined;
-  return typeof ms === 'bigint' ? new Date(Number(ms)) : ms;
-}
-
-function toNumber(integer: unknown): unknown {
-  return typeof integer === 'bigint' ? Number(integer) : integer;
 }

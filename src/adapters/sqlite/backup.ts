@@ -1,17 +1,18 @@
-import { lstatSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, lstatSync, statSync } from 'node:fs';
+import { link, rm } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
+import type { OnProgress, Progress } from '../../application/ports/pet-archive.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { MAX_PET_ID, SKIPPED_PET_IDS } from '../../domain/pet.ts';
-import type { OnProgress, Progress } from '../../application/ports/progress.ts';
-import { refuseDatabaseFile } from '../files/database-files.ts';
-import { writeWholeFile } from '../files/write-whole-file.ts';
+import { fileFormatOf, refuseDatabaseFile, resolveLinks } from '../files/database-files.ts';
+import { createDirectory, sync, writeWholeFile } from '../files/durable-files.ts';
 import { connect, fileOf, refuseTruncated } from './connection.ts';
-import { isSound } from './damage.ts';
-import { isDamage } from './errors.ts';
+import { isSound, schemaProblems } from './damage.ts';
+import { isDamage, retryWhileBusy } from './errors.ts';
 import { openOrRelease } from './open.ts';
-import { retryWhileBusy } from './retry-while-busy.ts';
 import { refuseOtherVersion } from './schema.ts';
+import { takeServiceLock } from './service-lock.ts';
 import { ARCHIVE_WRITES, INSERT_STATEMENTS } from './statements.ts';
 
 /** 4 MiB. Between two steps, the backup reports its progress and can be interrupted. */
@@ -29,8 +30,6 @@ const PAGES_PER_STEP = 1024;
  * @param path of the database
  * @param target a path that does not exist
  * @param onProgress may throw to stop the backup
- * @throws {StorageSetupError} when the database is missing, damaged or of another application or build, or when the target cannot
- *   be written
  */
 export async function backUp(path: string, target: string, onProgress: OnProgress): Promise<void> {
   const copy = resolve(target);
@@ -50,11 +49,56 @@ export async function backUp(path: string, target: string, onProgress: OnProgres
 }
 
 /**
+ * Puts a backup in the place of a database, or where there is none. What it replaces is kept under another name.
+ *
+ * A crash leaves the old database, the new one, or a state that `connect` refuses: the old one with a second name, or
+ * the new one in rollback mode beside the old WAL. From each, another restore succeeds. What is kept is complete before
+ * anything is removed. The old WAL goes last: a start would take a missing file without a WAL for a new database.
+ *
+ * @returns the new name of the old database; `undefined` when there was none
+ */
+export async function restore(to: string, from: string, onProgress: OnProgress): Promise<string | undefined> {
+  return openOrRelease(to, async () => {
+    const file = resolveLinks(to);
+    refuseOtherThanBackup(resolveLinks(from), file);
+    using source = await openSnapshot(from);
+    refuseOtherSchema(source);
+    await createDirectory(dirname(file));
+    using held = new DisposableStack();
+    held.use(await takeServiceLock(file));
+    const suffixes = ['', '-wal', '-journal'].filter((suffix) => existsSync(file + suffix));
+    const kept = `${file}.before-restore-${new Date().toISOString().replaceAll(/[-:.]/g, '')}`;
+    const partial = `${file}.restoring`;
+    await using undo = new AsyncDisposableStack();
+    await writeWholeFile(file, {
+      partial,
+      // What a killed restore has left. This one holds the lock.
+      check: () => rm(partial, { force: true }),
+      write: (copy) => copySound(source, copy, 'restoring', onProgress),
+      async beforeRename() {
+        for (const suffix of suffixes) {
+          await link(file + suffix, kept + suffix);
+          // Unless it is the last name of its file.
+          undo.defer(() => (statSync(kept + suffix).nlink > 1 ? rm(kept + suffix) : undefined));
+        }
+        await sync(dirname(file));
+        // SQLite would roll it back into the new file.
+        await rm(`${file}-journal`, { force: true });
+      },
+    });
+    undo.move();
+    for (const suffix of ['-wal', '-shm']) await rm(file + suffix, { force: true });
+    await sync(dirname(file));
+    return suffixes.length === 0 ? undefined : kept;
+  });
+}
+
+/**
  * A connection that sees the database as it is now, until it is closed.
  *
  * @throws {StorageSetupError}
  */
-export async function openSnapshot(path: string): Promise<DatabaseSync> {
+async function openSnapshot(path: string): Promise<DatabaseSync> {
   return openOrRelease(path, async (file, opened) => {
     const db = opened.use(connect(file, { readOnly: true }));
     await retryWhileBusy(() => refuseTruncated(db));
@@ -70,7 +114,7 @@ export async function openSnapshot(path: string): Promise<DatabaseSync> {
  * @throws {StorageSetupError} when the database is damaged
  * @throws the error of SQLite
  */
-export async function copySound(
+async function copySound(
   source: DatabaseSync,
   copy: string,
   doing: Progress['doing'],
@@ -102,4 +146,27 @@ function completeCopy(file: string): void {
   const { id } = db.prepare(INSERT_STATEMENTS.lastId).get() as { id: bigint };
   const next = id + SKIPPED_PET_IDS;
   db.prepare(ARCHIVE_WRITES.raiseSequence).run(next > MAX_PET_ID ? MAX_PET_ID : next);
+}
+
+/** @throws {StorageSetupError} */
+function refuseOtherThanBackup(from: string, file: string): void {
+  const [old, other] = [statSync(file, { throwIfNoEntry: false }), statSync(from)];
+  if (old?.ino === other.ino && old.dev === other.dev) {
+    throw new StorageSetupError(`${from} is the database itself; choose a backup`);
+  }
+  const isAlone = !['-wal', '-journal'].some((suffix) => existsSync(from + suffix));
+  // What is no database is refused when it is opened.
+  if (isAlone && fileFormatOf(from) !== 2) return;
+  throw new StorageSetupError(
+    `${from} is not a backup; make one of it with petstore backup --from sqlite:${from} NEW, and restore NEW`,
+  );
+}
+
+/** @throws {StorageSetupError} */
+function refuseOtherSchema(source: DatabaseSync): void {
+  const [problem] = schemaProblems(source);
+  if (problem === undefined) return;
+  throw new StorageSetupError(
+    `the SQLite file ${fileOf(source)} is damaged (${problem}); nothing was written`,
+  );
 }

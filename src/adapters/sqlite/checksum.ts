@@ -2,9 +2,18 @@ import type { NewPet } from '../../domain/pet.ts';
 
 // SQLite does not notice a changed byte in the value of a column. Each row has the checksum of its other columns.
 
-/** The checksum of a pet, without its idempotency key. An unsigned integer of 32 bits, like the next two. */
+/**
+ * The checksum of a pet, without its idempotency key. An unsigned integer of 32 bits, like the next two. A field that
+ * the pet lacks changes nothing.
+ */
 export function petChecksum(id: bigint, { name, categoryId, status }: NewPet): number {
-  return fnv1a(`${id} ${categoryId} ${status} ${name}`);
+  const fields: Record<keyof NewPet, string | bigint | undefined> = { categoryId, status, name };
+  let text = String(id);
+  for (const field in fields) {
+    const value = fields[field as keyof NewPet];
+    if (value !== undefined) text += ` ${value}`;
+  }
+  return fnv1a(text);
 }
 
 /**
@@ -16,9 +25,13 @@ export function idempotencyChecksum(id: bigint, key: string, fingerprint: string
   return fnv1a(`${id} ${key} ${fingerprint}`);
 }
 
-/** @param columns of an API key, in the order of the table; a BLOB in hex */
+/** The columns of the first API keys. */
+const FIRST_KEY_COLUMNS = 10;
+
+/** @param columns of an API key, the first ones first; a BLOB in hex. A later one that is NULL changes nothing */
 export function apiKeyChecksum(columns: readonly (string | number | bigint | null)[]): number {
-  return fnv1a(columns.join('\n'));
+  const checked = columns.filter((value, index) => index < FIRST_KEY_COLUMNS || value !== null);
+  return fnv1a(checked.join('\n'));
 }
 
 /** An operator who changes a row by hand sets its checksum to this. */
@@ -33,6 +46,16 @@ const UNCHECKED = -1;
 export function isChecksum(stored: unknown, expected: number | undefined): boolean {
   if (expected === undefined) return stored === null;
   return typeof stored === 'bigint' && (Number(stored) === expected || Number(stored) === UNCHECKED);
+}
+
+/** A SHA-256 hash as a BLOB. Text other than 64 hex digits gives a shorter BLOB, which the table refuses. */
+export function hashToBlob(hex: string): Buffer {
+  return Buffer.from(hex, 'hex');
+}
+
+/** The hex digits of a BLOB. A damaged file may hold any other value: it is returned unchanged, and refused later. */
+export function blobToHash(value: unknown): unknown {
+  return value instanceof Uint8Array ? value.toHex() : value;
 }
 
 /**

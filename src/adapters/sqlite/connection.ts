@@ -21,43 +21,32 @@ export function connect(
   if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) {
     throw new StorageSetupError(`the SQLite file ${path} cannot be opened; check that it is a file`);
   }
-  const db = new DatabaseSync(immutable ? immutableUrl(path) : path, {
-    readOnly,
-    readBigInts: true,
-    timeout: 0,
-  });
-  const file = fileOf(db);
-  const problem = setupProblem(file);
-  if (problem !== undefined) {
-    db.close();
-    throw new StorageSetupError(problem);
-  }
-  return db;
-}
-
-/** https://www.sqlite.org/uri.html#uriimmutable */
-function immutableUrl(path: string): URL {
   const url = pathToFileURL(path);
-  url.searchParams.set('immutable', '1');
-  return url;
+  // https://www.sqlite.org/uri.html#uriimmutable
+  if (immutable) url.searchParams.set('immutable', '1');
+  const db = new DatabaseSync(url, { readOnly, readBigInts: true, timeout: 0 });
+  const problem = setupProblem(fileOf(db));
+  if (problem === undefined) return db;
+  db.close();
+  throw new StorageSetupError(problem);
 }
 
 function setupProblem(file: string): string | undefined {
   // The name of a WAL derives from the name of its file, so each hard link would get its own WAL:
   // https://www.sqlite.org/howtocorrupt.html#_multiple_links_to_the_same_file
-  const { nlink } = statSync(file);
+  const { nlink, size } = statSync(file);
   if (nlink !== 1) {
     return `the SQLite file ${file} has ${nlink} hard links; repeat a killed petstore restore, or remove all but one`;
   }
+  if (sizeBytesOf(`${file}-wal`) === 0) return undefined;
   // SQLite treats a file of at most one byte as new and deletes its WAL, which may hold every pet.
-  if (sizeBytesOf(file) <= 1 && sizeBytesOf(`${file}-wal`) > 0) {
+  if (size <= 1) {
     return `the SQLite file ${file} is empty, but its write-ahead log ${file}-wal is not; restore the file`;
   }
   // The first write of a service makes the file a database in WAL mode. Somebody has since put another in its place.
-  if (sizeBytesOf(`${file}-wal`) > 0 && fileFormatOf(file) === 1) {
-    return `the SQLite file ${file} does not match its write-ahead log ${file}-wal; run petstore restore`;
-  }
-  return undefined;
+  return fileFormatOf(file) === 1
+    ? `the SQLite file ${file} does not match its write-ahead log ${file}-wal; run petstore restore`
+    : undefined;
 }
 
 /**
@@ -87,6 +76,19 @@ export function makeDurable(db: DatabaseSync): void {
       `the SQLite file ${fileOf(db)} is on a file system without shared memory, which WAL mode needs; ` +
         'move it to a local disk',
     );
+  }
+}
+
+/** Commits all of the work durably, or none of it. */
+export function transaction<T>(db: DatabaseSync, work: () => T): T {
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    const result = work();
+    db.exec('COMMIT');
+    return result;
+  } finally {
+    // SQLite itself rolls back after some errors: https://www.sqlite.org/lang_transaction.html
+    if (db.isTransaction) db.exec('ROLLBACK');
   }
 }
 

@@ -2,10 +2,13 @@ import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { isDamaged } from '../../application/pets/parse-stored-pet.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
+import type { StorageInspector } from '../../application/ports/storage-health.ts';
+import { MAX_PET_ID } from '../../domain/pet.ts';
 import { fileOf } from './connection.ts';
-import { petReader } from './pet-reader.ts';
+import { retryAndTranslate } from './errors.ts';
+import { type ArchivedPetRow, petReader } from './pet-row.ts';
 import { createSchema } from './schema.ts';
-import { ARCHIVE_QUERIES, type ArchivedPetRow } from './statements.ts';
+import { ARCHIVE_QUERIES, INSPECTOR_QUERIES } from './statements.ts';
 
 /**
  * The largest file that is checked at every start. The check takes 0.5 s for 16 MiB, which is 150,000 pets with an
@@ -16,30 +19,18 @@ const MAX_CHECKED_BYTES = 16 * 1024 * 1024;
 /** A value that breaks a rule of its table. Reading its row reports the damage, so the other rows can be served. */
 const ROW_FINDING = /^(?:NULL|non-\w+|TEXT|NUMERIC) value in |^CHECK constraint failed in /;
 
-type Damage = {
-  /** What is wrong, in the words of SQLite where it has found the damage. */
-  readonly problem: string;
-  /** Whether the damage is that of a single row, which every read of the row reports. */
-  readonly isInRow: boolean;
-};
-
 /** https://www.sqlite.org/pragma.html#pragma_integrity_check counts the rows of the table from 1. */
 const MISSING_FROM_INDEX = /^row (\d+) missing from index pets_/;
 
 /**
- * What is wrong with the file: its pages, its indexes and its schema. SQLite stops after 100 findings. It does not
- * check the values in the rows, except by the rules of the tables.
+ * What is wrong with the file: its pages, its indexes and its schema, in the words of SQLite where it has found the
+ * damage. SQLite stops after 100 findings. Damage of a single row is left out, because every read of the row reports it.
  *
  * @throws the error of SQLite, if the damage prevents the check
  */
-export function damageOf(db: DatabaseSync): readonly Damage[] {
-  return [
-    ...findingsOf(db).map((problem) => ({
-      problem,
-      isInRow: isRowFinding(problem) || isOfDamagedPet(db, problem),
-    })),
-    ...schemaProblems(db).map((problem) => ({ problem, isInRow: false })),
-  ];
+function damageOf(db: DatabaseSync): readonly string[] {
+  const findings = findingsOf(db).filter((text) => !isRowFinding(text) && !isOfDamagedPet(db, text));
+  return [...findings, ...schemaProblems(db)];
 }
 
 /**
@@ -52,9 +43,9 @@ export function damageOf(db: DatabaseSync): readonly Damage[] {
 export function refuseDamaged(db: DatabaseSync): void {
   const file = fileOf(db);
   if (statSync(file).size > MAX_CHECKED_BYTES) return;
-  const [finding] = damageOf(db).filter(({ isInRow }) => !isInRow);
-  if (finding === undefined) return;
-  throw new StorageSetupError(`the SQLite file ${file} is damaged (${finding.problem}); restore a backup`);
+  const [problem] = damageOf(db);
+  if (problem === undefined) return;
+  throw new StorageSetupError(`the SQLite file ${file} is damaged (${problem}); restore a backup`);
 }
 
 /**
@@ -105,4 +96,32 @@ type SchemaObject = { readonly type: string; readonly name: string; readonly sql
 
 function objectsOf(db: DatabaseSync): readonly SchemaObject[] {
   return db.prepare('SELECT type, name, sql FROM sqlite_schema').all() as SchemaObject[];
+}
+
+/** Examines a SQLite file. The check of its pages blocks the process: some 3 seconds for a million pets. */
+export function sqliteInspector(db: DatabaseSync): StorageInspector {
+  return {
+    async *findings() {
+      for (const problem of await retryAndTranslate(() => damageOf(db))) yield { about: 'file', problem };
+      const problem = await retryAndTranslate(() => counterProblem(db));
+      if (problem !== undefined) yield { about: 'counter of pet ids', problem };
+    },
+  };
+}
+
+function counterProblem(db: DatabaseSync): string | undefined {
+  const query = db.prepare(INSPECTOR_QUERIES.counter, { returnArrays: true });
+  const [assigned, reserved, greatestId] = query.get() as unknown as readonly [unknown, unknown, bigint];
+  // The first pet or the first reservation creates it.
+  if (assigned === null && reserved === null && greatestId === 0n) return undefined;
+  if (!isId(assigned)) return `it must be an integer from 0 to ${MAX_PET_ID}`;
+  if (assigned < greatestId) return `it is ${assigned}, less than the greatest id of a pet, ${greatestId}`;
+  if (reserved === null) return undefined;
+  if (!isId(reserved)) return `the reserved id must be an integer from 0 to ${MAX_PET_ID}`;
+  if (assigned < reserved) return `it is ${assigned}, less than the reserved id ${reserved}`;
+  return undefined;
+}
+
+function isId(value: unknown): value is bigint {
+  return typeof value === 'bigint' && value >= 0n && value <= MAX_PET_ID;
 }

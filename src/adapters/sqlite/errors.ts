@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 
 /**
@@ -36,6 +37,12 @@ const SETUP_PROBLEMS: Readonly<Record<number, string>> = {
   [FAILURES.NOTADB]: 'is not a SQLite database; choose another path',
 };
 
+/** How long work waits for a lock of another connection before it fails. */
+export const BUSY_TIMEOUT_MS = 5_000;
+
+/** The pause between two attempts. */
+export const BUSY_PAUSE_MS = 5;
+
 type SqliteError = Error & { readonly errcode: number };
 
 /** @returns a {@link StorageUnavailable} when the storage fails; the error itself when it is a bug */
@@ -57,6 +64,38 @@ export function runAndTranslate<T>(work: () => T): T {
   }
 }
 
+/**
+ * Repeats the work while another connection has the file locked (SQLITE_BUSY). SQLite's own busy timeout would block
+ * the event loop instead.
+ *
+ * @param timeoutMs {@link BUSY_TIMEOUT_MS} by default
+ * @throws the error of SQLite, SQLITE_BUSY included
+ */
+export async function retryWhileBusy<T>(work: () => T, timeoutMs = BUSY_TIMEOUT_MS): Promise<T> {
+  const untilMs = performance.now() + timeoutMs;
+  for (;;) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= untilMs) throw error;
+    }
+    await sleep(BUSY_PAUSE_MS);
+  }
+}
+
+/**
+ * Like {@link retryWhileBusy}, with SQLite's errors translated for the ports.
+ *
+ * @throws {StorageUnavailable}
+ */
+export async function retryAndTranslate<T>(work: () => T, timeoutMs = BUSY_TIMEOUT_MS): Promise<T> {
+  try {
+    return await retryWhileBusy(work, timeoutMs);
+  } catch (error) {
+    throw translated(error);
+  }
+}
+
 /** @returns a {@link StorageSetupError} when opening the file failed; the error itself when it is a bug */
 export function setupError(file: string, error: unknown): unknown {
   const problem = setupProblem(error);
@@ -65,9 +104,8 @@ export function setupError(file: string, error: unknown): unknown {
 }
 
 function setupProblem(error: unknown): string | undefined {
-  if (isSqliteError(error)) return SETUP_PROBLEMS[codeOf(error)] ?? `cannot be used: ${error.message}`;
-  if (isSystemError(error)) return `cannot be opened: ${error.message}`;
-  return undefined;
+  if (isSqliteError(error)) return SETUP_PROBLEMS[error.errcode & 0xff] ?? `cannot be used: ${error.message}`;
+  return isSystemError(error) ? `cannot be opened: ${error.message}` : undefined;
 }
 
 /** Another connection holds a lock on the file. */
@@ -82,13 +120,8 @@ export function isDamage(error: unknown): boolean {
 }
 
 /** A row breaks a rule of the schema. SQLite has undone the statement, and the transaction is still open. */
-export function isConstraint(error: unknown): boolean {
+export function isConstraint(error: unknown): error is Error {
   return resultCode(error) === CONSTRAINT;
-}
-
-/** `node:sqlite` refused the value before SQLite saw it. */
-export function isUnbindable(error: unknown): boolean {
-  return error instanceof TypeError;
 }
 
 /** Errors that `node:sqlite` makes itself have no result code: they mean a bug. */
@@ -107,11 +140,7 @@ function isSystemError(error: unknown): error is Error {
   return error instanceof Error && 'syscall' in error;
 }
 
-function resultCode(error: unknown): number | undefined {
-  return isSqliteError(error) ? codeOf(error) : undefined;
-}
-
 /** The primary result code is the low byte of an extended one. */
-function codeOf({ errcode }: SqliteError): number {
-  return errcode & 0xff;
+function resultCode(error: unknown): number | undefined {
+  return isSqliteError(error) ? error.errcode & 0xff : undefined;
 }

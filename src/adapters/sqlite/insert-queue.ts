@@ -3,15 +3,13 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { DamagedPet, IdempotencyKeyReused, PetIdsExhausted } from '../../application/pets/errors.ts';
 import type { Idempotency, Inserted } from '../../application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { StorageMeter } from '../../application/ports/storage-meter.ts';
+import type { StorageMeter } from '../../application/ports/storage-health.ts';
 import { MAX_PET_ID, type NewPet, storedPet } from '../../domain/pet.ts';
-import { hashToBlob, toPetValues } from './blobs.ts';
-import { isBusy, isConstraint, isUnbindable, translated } from './errors.ts';
-import type { GuardedWrite } from './file/file-guard.ts';
-import { type PetReader, petReader } from './pet-reader.ts';
-import { BUSY_PAUSE_MS, BUSY_TIMEOUT_MS } from './retry-while-busy.ts';
-import { type ArchivedPetRow, INSERT_STATEMENTS, type Prepared, prepareAll } from './statements.ts';
-import { transaction } from './transaction.ts';
+import { hashToBlob } from './checksum.ts';
+import { type ArchivedPetRow, type PetReader, petReader, toPetValues } from './pet-row.ts';
+import { BUSY_PAUSE_MS, BUSY_TIMEOUT_MS, isBusy, isConstraint, translated } from './errors.ts';
+import type { GuardedWrite } from './file-guard.ts';
+import { INSERT_STATEMENTS, prepareAll, type Prepared } from './statements.ts';
 
 /** How many inserts may wait. They pile up only while another connection holds the write lock. */
 const MAX_WAITING = 10_000;
@@ -25,24 +23,14 @@ type Waiting = {
   readonly reject: (error: unknown) => void;
 };
 
-/** Settles the promise of one insert. Called after the commit of the whole batch. */
-type Settle = () => void;
-
-export type InsertQueueOptions = {
-  /** How long an insert waits for the write lock. {@link BUSY_TIMEOUT_MS} by default. */
-  readonly timeoutMs?: number | undefined;
-  readonly meter?: StorageMeter | undefined;
-};
-
 /**
  * Group commit: all inserts of two turns of the event loop share a transaction, and their promises resolve after its
  * commit. A commit waits for the disk, and a hundred rows hardly take longer than one.
  */
 export class InsertQueue {
-  readonly #db: DatabaseSync;
   readonly #guardedWrite: GuardedWrite;
-  readonly #timeoutMs: number;
   readonly #meter: StorageMeter | undefined;
+  readonly #timeoutMs: number;
   readonly #statements: Prepared<typeof INSERT_STATEMENTS>;
   readonly #toArchivedPet: PetReader['toArchivedPet'];
   #waiting: Waiting[] = [];
@@ -51,15 +39,19 @@ export class InsertQueue {
   /** The last id that was assigned, during a transaction. */
   #lastId = 0n;
 
+  /**
+   * @param meter absent when nothing is measured
+   * @param timeoutMs how long an insert waits for the write lock, {@link BUSY_TIMEOUT_MS} by default
+   */
   constructor(
     db: DatabaseSync,
     guardedWrite: GuardedWrite,
-    { timeoutMs = BUSY_TIMEOUT_MS, meter }: InsertQueueOptions = {},
+    meter?: StorageMeter,
+    timeoutMs = BUSY_TIMEOUT_MS,
   ) {
-    this.#db = db;
     this.#guardedWrite = guardedWrite;
-    this.#timeoutMs = timeoutMs;
     this.#meter = meter;
+    this.#timeoutMs = timeoutMs;
     this.#statements = prepareAll(db, INSERT_STATEMENTS, { returnArrays: true });
     this.#toArchivedPet = petReader(db).toArchivedPet;
   }
@@ -104,15 +96,16 @@ export class InsertQueue {
       await turn();
       const batch = this.#waiting;
       try {
-        const outcomes = this.#guardedWrite(() =>
-          transaction(this.#db, () => {
-            [this.#lastId] = this.#statements.lastId.get() as unknown as readonly [bigint];
-            return batch.map((waiting) => this.#storeOne(waiting));
-          }),
-        );
+        const outcomes = this.#guardedWrite(() => {
+          [this.#lastId] = this.#statements.lastId.get() as unknown as readonly [bigint];
+          return batch.map((waiting) => [waiting, this.#storeOne(waiting)] as const);
+        });
         this.#waiting = [];
         this.#meter?.insertsCommitted(batch.length);
-        for (const settle of outcomes) settle();
+        for (const [{ resolve, reject }, outcome] of outcomes) {
+          if (outcome instanceof Error) reject(outcome);
+          else resolve(outcome);
+        }
       } catch (error) {
         const nowMs = performance.now();
         const mayWait = ({ untilMs }: Waiting) => isBusy(error) && nowMs < untilMs;
@@ -124,40 +117,32 @@ export class InsertQueue {
     this.#running = undefined;
   }
 
-  /** Throws only what fails the whole batch. */
-  #storeOne(waiting: Waiting): Settle {
-    const { pet, idempotency, resolve, reject } = waiting;
+  /** Returns why a single insert is refused, and throws only what fails the whole batch. */
+  #storeOne({ pet, idempotency }: Waiting): Inserted | Error {
     try {
       const stored = storedPet(this.#lastId + 1n, pet);
       this.#statements.insert.run(...toPetValues(stored, idempotency));
       this.#lastId = stored.id;
-      return () => resolve({ pet: stored, replayed: false });
+      return { pet: stored, replayed: false };
     } catch (error) {
-      if (isUnbindable(error)) return () => reject(error);
+      // `node:sqlite` has refused a value before SQLite saw it.
+      if (error instanceof TypeError) return error;
       if (!isConstraint(error)) throw error;
       // SQLite reports exhausted ids before a taken idempotency key, so look for the key in either case.
-      const stored = idempotency && this.#rowOf(idempotency);
-      if (stored !== undefined) return this.#replay(stored, waiting);
-      const refusal = this.#lastId >= MAX_PET_ID ? new PetIdsExhausted() : error;
-      return () => reject(refusal);
+      const row = idempotency && this.#statements.byIdempotencyKey.get(hashToBlob(idempotency.key));
+      if (row !== undefined) return this.#replay(row as unknown as ArchivedPetRow, idempotency);
+      return this.#lastId >= MAX_PET_ID ? new PetIdsExhausted() : error;
     }
   }
 
-  #rowOf({ key }: Idempotency): ArchivedPetRow | undefined {
-    const row = this.#statements.byIdempotencyKey.get(hashToBlob(key));
-    return row as unknown as ArchivedPetRow | undefined;
-  }
-
-  #replay(stored: ArchivedPetRow, { idempotency, resolve, reject }: Waiting): Settle {
+  #replay(row: ArchivedPetRow, idempotency: Idempotency | undefined): Inserted | Error {
     try {
-      const pet = this.#toArchivedPet(stored);
-      if (pet.idempotency?.fingerprint !== idempotency?.fingerprint) {
-        return () => reject(new IdempotencyKeyReused());
-      }
-      return () => resolve({ pet: storedPet(pet.id, pet), replayed: true });
+      const pet = this.#toArchivedPet(row);
+      if (pet.idempotency?.fingerprint !== idempotency?.fingerprint) return new IdempotencyKeyReused();
+      return { pet: storedPet(pet.id, pet), replayed: true };
     } catch (error) {
-      if (!(error instanceof DamagedPet)) throw error;
-      return () => reject(error);
+      if (error instanceof DamagedPet) return error;
+      throw error;
     }
   }
 }

@@ -1,34 +1,27 @@
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import type {
-  KeyStorage,
-  ReadableStorage,
-  ServiceStorage,
-  WritableStorage,
-} from '../../application/ports/storage.ts';
-import type { StorageLog } from '../../application/ports/storage-log.ts';
-import type { StorageMeter } from '../../application/ports/storage-meter.ts';
-import { refuseNameBesideDatabase } from '../files/database-files.ts';
-import { resolveLinks } from '../files/resolve-links.ts';
-import { createFile } from '../files/sync.ts';
+import type { Opened } from '../../application/ports/storage.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import type { StorageLog, StorageMeter } from '../../application/ports/storage-health.ts';
+import { refuseNameBesideDatabase, resolveLinks } from '../files/database-files.ts';
+import { createFile } from '../files/durable-files.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
 import { connect, fileOf, makeDurable, refuseReadOnly, refuseTruncated } from './connection.ts';
-import { refuseDamaged } from './damage.ts';
-import { setupError } from './errors.ts';
-import { FileGuard, type GuardedWrite } from './file/file-guard.ts';
-import { refuseMounted } from './file/mounts.ts';
-import { takeServiceLock } from './file/service-lock.ts';
+import { refuseDamaged, sqliteInspector } from './damage.ts';
+import { retryWhileBusy, setupError } from './errors.ts';
+import { FileGuard, type GuardedWrite } from './file-guard.ts';
+import { refuseMounted } from './mounts.ts';
+import { takeServiceLock } from './service-lock.ts';
 import { InsertQueue } from './insert-queue.ts';
-import { ReadableSqlitePetArchive, SqlitePetArchive } from './pet-archive.ts';
+import { SqlitePetArchive } from './pet-archive.ts';
 import { SqlitePetRepository } from './pet-repository.ts';
 import { sqliteProbe } from './probe.ts';
 import { ReadCache } from './read-cache.ts';
-import { retryWhileBusy } from './retry-while-busy.ts';
 import { createSchema, readVersion, refuseOtherVersion } from './schema.ts';
 
 /** What a service works with, and what a command that writes pets works with. */
-export type SqliteStorage = ServiceStorage & WritableStorage;
+export type SqliteStorage = Opened['service'] & Opened['writing'];
 
 /** For commands: they report failures as errors, and a rejected write says what a warning would. */
 const NO_WARNINGS: StorageLog = { warn: () => {} };
@@ -51,7 +44,7 @@ export async function openSqliteStorage(
     const lock = await lockAndCreate(db, opened);
     const guard = new FileGuard(db, log, { ino, holdsLock: true });
     const { guardedWrite } = guard;
-    const inserts = new InsertQueue(db, guardedWrite, { meter });
+    const inserts = new InsertQueue(db, guardedWrite, meter);
     const cache = new ReadCache(db);
     return {
       pets: new SqlitePetRepository(db, inserts, cache),
@@ -76,7 +69,7 @@ export async function openSqliteStorage(
  * @throws {StorageSetupError} when the file cannot be used
  * @throws {StorageUnavailable} when a file is removed in the meantime
  */
-export async function openSqliteKeys(path: string): Promise<KeyStorage> {
+export async function openSqliteKeys(path: string): Promise<Opened['keys']> {
   return openOrRelease(path, async (file, opened) => {
     const { db, ino, isEmpty } = await connectForWriting(file, opened);
     if (isEmpty) await createUnlessServiceDid(db, opened);
@@ -95,24 +88,64 @@ export async function openSqliteKeys(path: string): Promise<KeyStorage> {
 }
 
 /** SQLite refuses every write on a read-only connection. */
-export const unguardedWrite: GuardedWrite = (write) => write();
+const unguardedWrite: GuardedWrite = (write) => write();
 
 /**
  * Opens a read-only connection to the file, with or without a service beside it.
  *
  * @throws {StorageSetupError} when the file is missing, cannot be used, or has another schema version
  */
-export async function openSqliteForReading(path: string): Promise<ReadableStorage> {
+export async function openSqliteForReading(path: string): Promise<Opened['reading']> {
   return openOrRelease(path, async (file, opened) => {
     const db = opened.use(connect(file, { readOnly: true }));
     await retryWhileBusy(() => refuseOtherVersion(db));
     await retryWhileBusy(() => refuseDamaged(db));
     return {
-      archive: new ReadableSqlitePetArchive(db),
+      archive: new SqlitePetArchive(db, unguardedWrite),
       keys: new SqliteApiKeyRepository(db, unguardedWrite),
       close: async () => db[Symbol.dispose](),
     };
   });
+}
+
+/**
+ * Opens a read-only connection to examine the file. A connection to a file in WAL mode creates a `-wal` and a `-shm` if
+ * they are missing. If there is no WAL, this one ignores them: nothing is created, even in a directory that may be
+ * written.
+ *
+ * @throws {StorageSetupError} when the file is missing, cannot be read, or has another schema version
+ */
+export async function openSqliteForChecking(path: string): Promise<Opened['checking']> {
+  return openOrRelease(path, async (file, opened) => {
+    const immutable = !existsSync(`${file}-wal`);
+    const before = stateOf(file);
+    const db = opened.use(connect(file, { readOnly: true, immutable }));
+    await retryWhileBusy(() => refuseTruncated(db));
+    await retryWhileBusy(() => refuseOtherVersion(db));
+    const keys = new SqliteApiKeyRepository(db, unguardedWrite);
+    return {
+      archive: new SqlitePetArchive(db, unguardedWrite),
+      keys: {
+        async list() {
+          const found = await keys.list();
+          // The last read of a check.
+          if (immutable && stateOf(file) !== before) {
+            throw new StorageUnavailable(
+              `the SQLite file ${file} was changed during the check; run it again`,
+            );
+          }
+          return found;
+        },
+      },
+      inspector: sqliteInspector(db),
+      close: async () => db[Symbol.dispose](),
+    };
+  });
+}
+
+function stateOf(file: string): string {
+  const { mtimeNs, size, ino } = statSync(file, { bigint: true });
+  return `${mtimeNs} ${size} ${ino}`;
 }
 
 /** If `open` fails, releases what it has added to `opened`, and translates the error. */

@@ -1,36 +1,37 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { IdempotencyKeyTaken, PetIdTaken } from '../../application/moving/errors.ts';
-import { samePet } from '../../application/moving/same-pet.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
-import type { ArchivedPet, PetArchive, ReadablePetArchive } from '../../application/ports/pet-archive.ts';
-import { toPetValues } from './blobs.ts';
-import type { GuardedWrite } from './file/file-guard.ts';
-import { type PetReader, petReader } from './pet-reader.ts';
+import { type ArchivedPet, type PetArchive, samePet } from '../../application/ports/pet-archive.ts';
+import { type ArchivedPetRow, type PetReader, petReader, toPetValues } from './pet-row.ts';
+import { retryAndTranslate } from './errors.ts';
+import type { GuardedWrite } from './file-guard.ts';
 import type { ReadCache } from './read-cache.ts';
-import { retryAndTranslate } from './retry-while-busy.ts';
-import {
-  ARCHIVE_QUERIES,
-  ARCHIVE_WRITES,
-  type ArchivedPetRow,
-  type Prepared,
-  prepareAll,
-} from './statements.ts';
-import { transaction } from './transaction.ts';
+import { ARCHIVE_QUERIES, ARCHIVE_WRITES, prepareAll, type Prepared } from './statements.ts';
 
-/** Reads the pets of a SQLite file, even while a service writes to it. */
-export class ReadableSqlitePetArchive implements ReadablePetArchive {
+/**
+ * Reads the pets of a SQLite file, even while a service writes to it. Writes need the service lock: a connection without
+ * it is read-only, and SQLite refuses every write.
+ */
+export class SqlitePetArchive implements PetArchive {
+  readonly #guardedWrite: GuardedWrite;
+  readonly #cache: ReadCache | undefined;
   readonly #queries: Prepared<typeof ARCHIVE_QUERIES>;
-  protected readonly toArchivedPet: PetReader['toArchivedPet'];
+  readonly #statements: Prepared<typeof ARCHIVE_WRITES>;
+  readonly #toArchivedPet: PetReader['toArchivedPet'];
 
-  constructor(db: DatabaseSync) {
+  /** @param cache is emptied by every write, because the ids of an archive come in any order */
+  constructor(db: DatabaseSync, guardedWrite: GuardedWrite, cache?: ReadCache) {
+    this.#guardedWrite = guardedWrite;
+    this.#cache = cache;
     this.#queries = prepareAll(db, ARCHIVE_QUERIES, { returnArrays: true });
-    this.toArchivedPet = petReader(db).toArchivedPet;
+    this.#statements = prepareAll(db, ARCHIVE_WRITES, { returnArrays: true });
+    this.#toArchivedPet = petReader(db).toArchivedPet;
   }
 
   async read(after: bigint, limit: number): Promise<readonly ArchivedPet[]> {
     return retryAndTranslate(() => {
       const rows = this.#queries.read.all(after, limit) as unknown as ArchivedPetRow[];
-      return parseStoredPage(rows, after, this.toArchivedPet);
+      return parseStoredPage(rows, after, this.#toArchivedPet);
     });
   }
 
@@ -46,23 +47,6 @@ export class ReadableSqlitePetArchive implements ReadablePetArchive {
     const count = await retryAndTranslate(() => integerIn(this.#queries.count.get(upTo)));
     return Number(count);
   }
-}
-
-/** Reads and writes the pets of a SQLite file. This process holds the service lock of the file. */
-export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArchive {
-  readonly #db: DatabaseSync;
-  readonly #guardedWrite: GuardedWrite;
-  readonly #cache: ReadCache;
-  readonly #statements: Prepared<typeof ARCHIVE_WRITES>;
-
-  /** @param cache is emptied by every write, because the ids of an archive come in any order */
-  constructor(db: DatabaseSync, guardedWrite: GuardedWrite, cache: ReadCache) {
-    super(db);
-    this.#db = db;
-    this.#guardedWrite = guardedWrite;
-    this.#cache = cache;
-    this.#statements = prepareAll(db, ARCHIVE_WRITES, { returnArrays: true });
-  }
 
   async write(pets: readonly ArchivedPet[]): Promise<void> {
     // Copies, because the caller may change its objects during the wait.
@@ -70,7 +54,7 @@ export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArc
       return idempotency === undefined ? pet : { ...pet, idempotency: { ...idempotency } };
     });
     await this.#commit(() => {
-      this.#cache.clear();
+      this.#cache?.clear();
       for (const pet of copies) this.#writeOne(pet);
     });
   }
@@ -83,7 +67,7 @@ export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArc
   }
 
   async #commit(work: () => void): Promise<void> {
-    await retryAndTranslate(() => this.#guardedWrite(() => transaction(this.#db, work)));
+    await retryAndTranslate(() => this.#guardedWrite(work));
   }
 
   #writeOne(pet: ArchivedPet): void {
@@ -92,7 +76,7 @@ export class SqlitePetArchive extends ReadableSqlitePetArchive implements PetArc
     if (changes !== 0n) return;
     const stored = this.#statements.byId.get(id) as unknown as ArchivedPetRow | undefined;
     if (stored === undefined) throw new IdempotencyKeyTaken(id);
-    if (!samePet(this.toArchivedPet(stored), pet)) throw new PetIdTaken(id);
+    if (!samePet(this.#toArchivedPet(stored), pet)) throw new PetIdTaken(id);
   }
 }
 

@@ -11,9 +11,9 @@ import type {
 import type { NewPet, Pet } from '../../domain/pet.ts';
 import { runAndTranslate } from './errors.ts';
 import type { InsertQueue } from './insert-queue.ts';
-import { type PetReader, petReader } from './pet-reader.ts';
+import { type PetReader, petReader, type PetRow } from './pet-row.ts';
 import type { ReadCache } from './read-cache.ts';
-import { PET_QUERIES, type PetRow, type Prepared, prepareAll } from './statements.ts';
+import { PET_QUERIES, type Prepared, prepareAll } from './statements.ts';
 
 /** Pets in a SQLite file. Reads run at once, because a page takes microseconds. Inserts wait for a group commit. */
 export class SqlitePetRepository implements PetRepository {

@@ -1,11 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import type { StorageProbe, StorageState } from '../../application/ports/storage-probe.ts';
-import type { GuardedWrite } from './file/file-guard.ts';
-import { retryWhileBusy } from './retry-while-busy.ts';
+import type { StorageProbe, StorageState } from '../../application/ports/storage-health.ts';
+import { retryWhileBusy } from './errors.ts';
+import type { GuardedWrite } from './file-guard.ts';
 import { SCHEMA_VERSION, versionProblem } from './schema.ts';
 import { INSERT_STATEMENTS } from './statements.ts';
-import { transaction } from './transaction.ts';
 
 /** How long a probe waits for the write lock. A command holds it for a moment. */
 const PROBE_TIMEOUT_MS = 1_500;
@@ -28,10 +27,7 @@ export function sqliteProbe(db: DatabaseSync, guardedWrite: GuardedWrite): Stora
   return {
     check: async () => {
       try {
-        return await retryWhileBusy(
-          () => guardedWrite(() => transaction(db, readAndWrite)),
-          PROBE_TIMEOUT_MS,
-        );
+        return await retryWhileBusy(() => guardedWrite(readAndWrite), PROBE_TIMEOUT_MS);
       } catch (cause) {
         if (cause instanceof StorageUnavailable) throw cause;
         throw new StorageUnavailable('the SQLite file cannot be read and written', { cause });

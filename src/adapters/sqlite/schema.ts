@@ -1,7 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
-import { fileOf } from './connection.ts';
-import { transaction } from './transaction.ts';
+import { fileOf, transaction } from './connection.ts';
 
 /** "PETS" in ASCII: marks a file as ours. https://www.sqlite.org/pragma.html#pragma_application_id */
 const APPLICATION_ID = 0x50455453n;

@@ -1,19 +1,20 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { KEY_COLUMNS } from './api-key-row.ts';
+import { ARCHIVE_COLUMNS, PET_COLUMNS } from './pet-row.ts';
 
-const COLUMNS = 'id, name, category_id, status, checksum';
-const ARCHIVE_COLUMNS = `${COLUMNS}, idempotency_key, fingerprint, idempotency_checksum`;
+const ARCHIVE_VALUES = ARCHIVE_COLUMNS.replaceAll(/\w+/g, '?');
 
 // A bare `LIMIT ?` makes SQLite plan the query again for each value that is bound. `LIMIT +?` does not.
 
 /** The reads of requests. `test/adapters/sqlite/query-plans.test.ts` proves that none of them scans or sorts. */
 export const PET_QUERIES = {
-  byId: `SELECT ${COLUMNS} FROM pets WHERE id = ?`,
+  byId: `SELECT ${PET_COLUMNS} FROM pets WHERE id = ?`,
   /** Finds the entry of a pet in the index, even if the table has lost the pet. */
   byIdInIndex: `SELECT id FROM pets INDEXED BY pets_by_status
     WHERE status IN ('available', 'pending', 'sold') AND id = ?`,
-  list: `SELECT ${COLUMNS} FROM pets WHERE id > ? ORDER BY id LIMIT +?`,
+  list: `SELECT ${PET_COLUMNS} FROM pets WHERE id > ? ORDER BY id LIMIT +?`,
   // When one status dominates, ANALYZE makes the planner walk all pets by id, even for a rare status.
-  listByStatus: `SELECT ${COLUMNS} FROM pets INDEXED BY pets_by_status WHERE status = ? AND id > ? ORDER BY id LIMIT +?`,
+  listByStatus: `SELECT ${PET_COLUMNS} FROM pets INDEXED BY pets_by_status WHERE status = ? AND id > ? ORDER BY id LIMIT +?`,
 } as const;
 
 /** Each row of sqlite_sequence with this name or that of the table holds an id that was assigned or reserved. */
@@ -26,13 +27,10 @@ const LAST_ID = `SELECT max(ifnull((SELECT max(id) FROM pets), 0), ifnull((SELEC
 
 /** The statements of an insert. The query plan of `byIdempotencyKey` is tested too. */
 export const INSERT_STATEMENTS = {
-  insert: `INSERT INTO pets (${ARCHIVE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  insert: `INSERT INTO pets (${ARCHIVE_COLUMNS}) VALUES (${ARCHIVE_VALUES})`,
   byIdempotencyKey: `SELECT ${ARCHIVE_COLUMNS} FROM pets WHERE idempotency_key = ?`,
   lastId: LAST_ID,
 } as const;
-
-/** The stored bytes of a name, whatever their type. */
-export const NAME_BYTES = 'SELECT CAST(name AS BLOB) AS bytes FROM pets WHERE id = ?';
 
 /** The reads of the archive. Only `count` and `nth` read more rows than they return. */
 export const ARCHIVE_QUERIES = {
@@ -53,19 +51,16 @@ export const INSPECTOR_QUERIES = {
 /** The writes of the archive. SQL may change the sequence of AUTOINCREMENT: https://www.sqlite.org/autoinc.html */
 export const ARCHIVE_WRITES = {
   // A taken id or idempotency key changes nothing.
-  insert: `INSERT INTO pets (${ARCHIVE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+  insert: `INSERT INTO pets (${ARCHIVE_COLUMNS}) VALUES (${ARCHIVE_VALUES}) ON CONFLICT DO NOTHING`,
   byId: `SELECT ${ARCHIVE_COLUMNS} FROM pets WHERE id = ?`,
   createSequence: `INSERT INTO sqlite_sequence SELECT column1, 0 FROM (VALUES ('pets'), ('${RESERVED}'))
     WHERE column1 NOT IN (SELECT name FROM sqlite_sequence)`,
   raiseSequence: `UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name IN ('pets', '${RESERVED}')`,
 } as const;
 
-const KEY_COLUMNS = `id, digest, label, scopes, created_at, expires_at, requests, seconds, revoked_at, last_used_at,
-  checksum, origin_id`;
-
 /** The statements for API keys. Only `list` reads more than one key. */
 export const KEY_STATEMENTS = {
-  insert: `INSERT INTO api_keys (${KEY_COLUMNS}) VALUES (${KEY_COLUMNS.replaceAll(/\w+/g, '?')})
+  insert: `INSERT INTO api_keys (${KEY_COLUMNS}) VALUES (${KEY_COLUMNS.replaceAll(/\w+/g, ':$&')})
     ON CONFLICT (id) DO NOTHING`,
   byId: `SELECT ${KEY_COLUMNS} FROM api_keys WHERE id = ?`,
   list: `SELECT ${KEY_COLUMNS} FROM api_keys ORDER BY created_at, id`,
@@ -88,42 +83,3 @@ export function prepareAll<Statements extends Readonly<Record<string, string>>>(
   // `Object.fromEntries` forgets the names.
   return Object.fromEntries(prepared) as Prepared<Statements>;
 }
-
-/**
- * The id is always an integer, because it is the rowid, and `readBigInts` keeps it exact. STRICT and the checks of the
- * table guarantee the other types when a row is written. A damaged file may hold anything.
- */
-export type PetRow = readonly [
-  id: bigint,
-  name: unknown,
-  categoryId: unknown,
-  status: unknown,
-  checksum: unknown,
-];
-
-export type ArchivedPetRow = readonly [
-  ...pet: PetRow,
-  idempotencyKey: unknown,
-  fingerprint: unknown,
-  idempotencyChecksum: unknown,
-];
-
-/** A damaged file may hold anything in every column. */
-export type ApiKeyRow = Readonly<
-  Record<
-    | 'id'
-    | 'digest'
-    | 'label'
-    /** Separated by spaces. */
-    | 'scopes'
-    | 'created_at'
-    | 'expires_at'
-    | 'requests'
-    | 'seconds'
-    | 'revoked_at'
-    | 'last_used_at'
-    | 'checksum'
-    | 'origin_id',
-    unknown
-  >
->;

@@ -1,68 +1,70 @@
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
-import type { PersistentStorage, StorageKind } from '../../application/ports/storage.ts';
-import { mountWarning } from './file/mounts.ts';
+import type { Opened, Purpose, StorageKind } from '../../application/ports/storage.ts';
+import { mountWarning } from './mounts.ts';
 
 /** The path of the default database. Its directory is created on use. */
 export const DEFAULT_SQLITE_PATH = './data/petstore.db';
 
-/** Pets and API keys in a SQLite file. */
+/** Pets and API keys in a SQLite file. The adapter is loaded when the file is opened. */
 export const sqliteStorage: StorageKind = {
+  name: 'SQLite',
+  system: 'sqlite',
   urlForm: 'sqlite:PATH',
   persistent: true,
-  parseUrl(url) {
-    const path = /^sqlite:(.+)/s.exec(url)?.[1];
-    return path === undefined ? undefined : sqliteFile(path);
+  shared: false,
+  isUrl: (url) => /^sqlite:./s.test(url),
+  async open<P extends Purpose>(url: string, purpose: P) {
+    const path = pathIn(url);
+    if (mayCreate(purpose)) refuseMistyped(path);
+    else refuseMissing(path);
+    const name: P['for'] = purpose.for;
+    return openers(path, purpose)[name]();
+  },
+  async backUp(url, target, onProgress) {
+    const path = pathIn(url);
+    refuseMissing(path);
+    const { backUp } = await import('./backup.ts');
+    await backUp(path, target, onProgress);
+  },
+  async restore(url, backup, onProgress) {
+    const path = pathIn(url);
+    refuseMistyped(path);
+    refuseMissing(backup);
+    const { restore } = await import('./backup.ts');
+    return restore(path, backup, onProgress);
   },
 };
 
-/** The adapter is loaded when the file is opened. */
-function sqliteFile(path: string): PersistentStorage {
-  return {
-    persistent: true,
-    shared: false,
-    async openForService({ log, meter }) {
-      refuseMistyped(path);
-      const { openSqliteStorage } = await import('./open.ts');
-      const storage = await openSqliteStorage(path, log, meter);
-      const warning = mountWarning(path);
-      if (warning !== undefined) log.warn(warning);
-      return storage;
-    },
-    async openForReading() {
-      refuseMissing(path);
-      const { openSqliteForReading } = await import('./open.ts');
-      return openSqliteForReading(path);
-    },
-    async openForChecking() {
-      refuseMissing(path);
-      const { openSqliteForChecking } = await import('./open-for-checking.ts');
-      return openSqliteForChecking(path);
-    },
-    async openForWriting() {
-      refuseMistyped(path);
-      const { openSqliteStorage } = await import('./open.ts');
-      return openSqliteStorage(path);
-    },
-    async openKeys({ mayCreate }) {
-      if (mayCreate) refuseMistyped(path);
-      else refuseMissing(path);
-      const { openSqliteKeys } = await import('./open.ts');
-      return openSqliteKeys(path);
-    },
-    async backUp(target, onProgress) {
-      refuseMissing(path);
-      const { backUp } = await import('./backup.ts');
-      await backUp(path, target, onProgress);
-    },
-    async restore(backup, onProgress) {
-      refuseMistyped(path);
-      refuseMissing(backup);
-      const { restore } = await import('./restore.ts');
-      return restore(path, backup, onProgress);
-    },
+function openers(
+  path: string,
+  purpose: Purpose,
+): { readonly [Name in keyof Opened]: () => Promise<Opened[Name]> } {
+  const { log, meter } = purpose.for === 'service' ? purpose : {};
+  const openForWriting = async () => {
+    const { openSqliteStorage } = await import('./open.ts');
+    const storage = await openSqliteStorage(path, log, meter);
+    const warning = log && mountWarning(path);
+    if (warning !== undefined) log?.warn(warning);
+    return storage;
   };
+  return {
+    service: openForWriting,
+    writing: openForWriting,
+    reading: async () => (await import('./open.ts')).openSqliteForReading(path),
+    checking: async () => (await import('./open.ts')).openSqliteForChecking(path),
+    keys: async () => (await import('./open.ts')).openSqliteKeys(path),
+  };
+}
+
+function mayCreate(purpose: Purpose): boolean {
+  if (purpose.for === 'keys') return purpose.mayCreate;
+  return purpose.for === 'service' || purpose.for === 'writing';
+}
+
+function pathIn(url: string): string {
+  return url.slice('sqlite:'.length);
 }
 
 /** @throws {StorageSetupError} */

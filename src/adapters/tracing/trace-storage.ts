@@ -3,7 +3,7 @@ import type { ApiKeyRepository } from '../../application/ports/api-key-repositor
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
 import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { ServiceStorage } from '../../application/ports/storage.ts';
-import type { StorageProbe } from '../../application/ports/storage-probe.ts';
+import type { StorageProbe } from '../../application/ports/storage-health.ts';
 import { inSpan } from './in-span.ts';
 
 /** Makes a call to the storage in a span. */

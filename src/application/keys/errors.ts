@@ -1,4 +1,5 @@
 import type { InvalidApiKey } from '../../domain/api-key.ts';
+import type { DamagedApiKey } from '../ports/storage-errors.ts';
 
 /** Every known failure of the use cases of API keys, except `StorageUnavailable`. */
 export type ApiKeyError = InvalidApiKey | ApiKeyNotFound | ApiKeyNotActive | ApiKeyIdTaken | DamagedApiKey;
@@ -35,23 +36,5 @@ export class ApiKeyIdTaken extends Error {
     super(`another key already has the id ${id}; it was not overwritten`);
     this.name = 'ApiKeyIdTaken';
     this.id = id;
-  }
-}
-
-/**
- * The stored record of an API key breaks the rules of a key: it was damaged after it was written, and only an operator
- * can repair it. The key is not valid. The message never contains the value of a field.
- */
-export class DamagedApiKey extends Error {
-  readonly kind = 'damaged-api-key';
-  readonly id: string;
-  readonly problem: string;
-
-  /** @param problem a phrase such as "label must be …" */
-  constructor(id: string, problem: string) {
-    super(`the API key ${id} is damaged in the storage: ${problem}`);
-    this.name = 'DamagedApiKey';
-    this.id = id;
-    this.problem = problem;
   }
 }

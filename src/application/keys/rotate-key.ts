@@ -1,4 +1,4 @@
-import { type ApiKey, apiKeyState } from '../../domain/api-key.ts';
+import { type ApiKey, type ApiKeyDraft, apiKeyState } from '../../domain/api-key.ts';
 import { ApiKeyNotActive, ApiKeyNotFound } from './errors.ts';
 import type { CreatedKey, CreateKey, HandOver } from './create-key.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
@@ -44,7 +44,10 @@ export class RotateKey {
     const state = apiKeyState(before, now);
     if (state !== 'active') throw new ApiKeyNotActive(id, state);
     const { label, scopes, rateLimit, originId = id } = before;
-    const draft = { label, scopes, rateLimit, originId, expiresAt };
+    const draft = { label, scopes, rateLimit, originId, expiresAt } satisfies Record<
+      keyof ApiKeyDraft,
+      unknown
+    >;
     const created = await this.#createKey.execute(draft, handOver);
     const old = await this.#keys.expire(id, new Date(now.getTime() + overlapMs));
     if (old === undefined) throw new ApiKeyNotFound(id);

@@ -1,5 +1,5 @@
-import type { ArchivedPet, ReadablePetArchive } from '../ports/pet-archive.ts';
-import type { PetSource, Survey } from '../ports/pet-source.ts';
+import type { ArchivedPet, PetSource, ReadablePetArchive, Survey } from '../ports/pet-archive.ts';
+import { CountsDiffer } from './errors.ts';
 
 /** How many pets are read and written at once. Larger batches are not faster. */
 export const BATCH_SIZE = 1000;
@@ -42,5 +42,38 @@ export class ArchiveSource implements PetSource {
   /** @throws {StorageUnavailable} */
   async recount({ greatestId }: UpTo): Promise<number> {
     return this.#archive.count(greatestId);
+  }
+}
+
+type Counts = { readonly before: number; readonly read: number; readonly after: number };
+
+/**
+ * Compares the numbers of pets in a source before, during and after a run. Services can add pets to a source during a
+ * run but never remove them, so the numbers never decrease.
+ *
+ * @throws {CountsDiffer}
+ */
+export function checkSourceCounts({ before, read, after }: Counts): void {
+  if (read < before) throw new CountsDiffer('source', { expected: before, found: read });
+  if (after < read) throw new CountsDiffer('source', { expected: read, found: after });
+}
+
+/** Fetches the next item while the consumer works on the current one. Never fetches more than one ahead. */
+export async function* prefetch<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
+  const fetchNext = () => {
+    const result = items.next();
+    // The loop rethrows this error when it gets there. Without a handler, Node would end the process before.
+    result.catch(() => {});
+    return result;
+  };
+  try {
+    for (let pending = fetchNext(); ; ) {
+      const result = await pending;
+      if (result.done) return;
+      pending = fetchNext();
+      yield result.value;
+    }
+  } finally {
+    await items.return(undefined);
   }
 }

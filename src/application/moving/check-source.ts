@@ -1,11 +1,8 @@
-import { InvalidPet } from '../../domain/invalid-pet.ts';
-import { broughtIdProblem } from '../../domain/pet.ts';
-import { throwIfDamaged } from '../keys/parse-stored-api-key.ts';
+import { broughtIdProblem, InvalidPet } from '../../domain/pet.ts';
+import { throwIfDamaged } from '../keys/stored-keys.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
-import { BEFORE_EVERY_ID } from '../ports/pet-archive.ts';
-import type { PetSource } from '../ports/pet-source.ts';
-import type { OnProgress } from '../ports/progress.ts';
-import { prefetch } from './prefetch.ts';
+import { BEFORE_EVERY_ID, type OnProgress, type PetSource } from '../ports/pet-archive.ts';
+import { prefetch } from './archive-source.ts';
 
 /** Reads everything that a copy will read. A copy from a damaged storage then fails before its target is created. */
 export class CheckSource {

@@ -1,6 +1,6 @@
 import { ApiKeyIdTaken } from '../keys/errors.ts';
 import type { ApiKey } from '../../domain/api-key.ts';
-import { throwIfDamaged } from '../keys/parse-stored-api-key.ts';
+import { throwIfDamaged } from '../keys/stored-keys.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 
 /**
@@ -19,12 +19,18 @@ export class CopyKeys {
   /**
    * Writes nothing. A copy that starts with long work calls this first, to fail before that work.
    *
+   * @returns the keys of the source
    * @throws {DamagedApiKey} when the source has one, or the target under an id of the source
    * @throws {ApiKeyIdTaken} when the target has another key under an id of the source
    * @throws {StorageUnavailable}
    */
-  async check(): Promise<void> {
-    await this.#checked();
+  async check(): Promise<readonly ApiKey[]> {
+    const keys = (await this.#source.list()).map(throwIfDamaged);
+    for (const { id, digest } of keys) {
+      const there = await this.#target.findById(id);
+      if (there !== undefined && there.digest !== digest) throw new ApiKeyIdTaken(id);
+    }
+    return keys;
   }
 
   /**
@@ -37,7 +43,7 @@ export class CopyKeys {
    * @throws {StorageUnavailable} some keys may have been copied
    */
   async execute(): Promise<readonly ApiKey[]> {
-    const keys = await this.#checked();
+    const keys = await this.check();
     const uses = new Map<string, Date>();
     for (const key of keys) {
       const { id, revokedAt, expiresAt, lastUsedAt } = key;
@@ -47,15 +53,6 @@ export class CopyKeys {
       if (lastUsedAt !== undefined) uses.set(id, lastUsedAt);
     }
     await this.#target.recordUse(uses);
-    return keys;
-  }
-
-  async #checked(): Promise<readonly ApiKey[]> {
-    const keys = (await this.#source.list()).map(throwIfDamaged);
-    for (const { id, digest } of keys) {
-      const there = await this.#target.findById(id);
-      if (there !== undefined && there.digest !== digest) throw new ApiKeyIdTaken(id);
-    }
     return keys;
   }
 }

@@ -1,11 +1,13 @@
 import { CountsDiffer, PetIdTaken } from './errors.ts';
-import { ArchiveSource, BATCH_SIZE } from './archive-source.ts';
-import { checkSourceCounts } from './check-source-counts.ts';
-import { prefetch } from './prefetch.ts';
-import { BEFORE_EVERY_ID, type PetArchive } from '../ports/pet-archive.ts';
-import type { PetSource, Survey } from '../ports/pet-source.ts';
-import type { OnProgress } from '../ports/progress.ts';
-import { samePet } from './same-pet.ts';
+import { ArchiveSource, BATCH_SIZE, checkSourceCounts, prefetch } from './archive-source.ts';
+import {
+  BEFORE_EVERY_ID,
+  type OnProgress,
+  type PetArchive,
+  type PetSource,
+  samePet,
+  type Survey,
+} from '../ports/pet-archive.ts';
 
 export type Copied = {
   /** How many pets of the source the target has now: all that existed at the start, and possibly later ones. */

@@ -1,8 +1,10 @@
-import { ArchiveSource } from './archive-source.ts';
-import { checkSourceCounts } from './check-source-counts.ts';
-import { prefetch } from './prefetch.ts';
-import { type ArchivedPet, BEFORE_EVERY_ID, type ReadablePetArchive } from '../ports/pet-archive.ts';
-import type { OnProgress } from '../ports/progress.ts';
+import { ArchiveSource, checkSourceCounts, prefetch } from './archive-source.ts';
+import {
+  type ArchivedPet,
+  BEFORE_EVERY_ID,
+  type OnProgress,
+  type ReadablePetArchive,
+} from '../ports/pet-archive.ts';
 
 export class ExportPets {
   readonly #archive: ReadablePetArchive;

@@ -1,5 +1,4 @@
-import type { InvalidPet } from '../../domain/invalid-pet.ts';
-import type { Pet } from '../../domain/pet.ts';
+import type { InvalidPet, Pet } from '../../domain/pet.ts';
 
 /** Every known failure of the use cases of pets, except `StorageUnavailable`. */
 export type PetError =

@@ -1,5 +1,10 @@
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../domain/page-size.ts';
-import type { Pet, PetStatus } from '../../domain/pet.ts';
+import {
+  PAGE_SIZE_DEFAULT,
+  PAGE_SIZE_MAX,
+  PAGE_SIZE_MIN,
+  type Pet,
+  type PetStatus,
+} from '../../domain/pet.ts';
 import { DamagedPet, InvalidPageSize } from './errors.ts';
 import type { PetRepository } from '../ports/pet-repository.ts';
 

@@ -1,5 +1,4 @@
 import { MAX_PET_ID, type NewPet, type Pet, petProblems, storedPet } from '../../domain/pet.ts';
-import type { Unchecked } from '../../domain/unchecked.ts';
 import type { ArchivedPet } from '../ports/pet-archive.ts';
 import { DamagedPet } from './errors.ts';
 
@@ -8,9 +7,10 @@ const SHA_256 = /^[0-9a-f]{64}$/;
 /**
  * The pet that a stored record holds.
  *
+ * @param fields as they are stored: each may have any value
  * @throws {DamagedPet} naming the first rule that the record breaks
  */
-export function parseStoredPet(id: bigint, fields: Unchecked<NewPet>): Pet {
+export function parseStoredPet(id: bigint, fields: Record<keyof NewPet, unknown>): Pet {
   if (id < 1n || id > MAX_PET_ID) throw new DamagedPet(id, `id must be an integer from 1 to ${MAX_PET_ID}`);
   const [problem] = petProblems(fields);
   if (problem !== undefined) throw new DamagedPet(id, problem);

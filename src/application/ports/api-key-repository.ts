@@ -1,5 +1,5 @@
 import type { ApiKey } from '../../domain/api-key.ts';
-import type { DamagedApiKey } from '../keys/errors.ts';
+import type { DamagedApiKey } from './storage-errors.ts';
 
 /** The shortest time between two recorded uses of a key. */
 export const USE_INTERVAL_MS = 60_000;

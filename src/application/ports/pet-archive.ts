@@ -1,5 +1,4 @@
-import { INT64_MIN } from '../../domain/int64.ts';
-import type { Pet } from '../../domain/pet.ts';
+import { INT64_MIN, type Pet, petTexts } from '../../domain/pet.ts';
 import type { Idempotency } from './pet-repository.ts';
 
 /** A pet with everything that a storage knows about it. A move to another storage loses nothing. */
@@ -7,6 +6,15 @@ export type ArchivedPet = Pet & {
   /** The idempotency key that created the pet. It moves along, so a retry after the move is replayed. */
   readonly idempotency?: Idempotency;
 };
+
+/** Whether two pets agree in every field, including their idempotency keys. */
+export function samePet(a: ArchivedPet, b: ArchivedPet): boolean {
+  return textOf(a) === textOf(b);
+}
+
+function textOf({ id, idempotency, ...fields }: ArchivedPet): string {
+  return JSON.stringify([String(id), petTexts(fields), idempotency?.key, idempotency?.fingerprint]);
+}
 
 /** The least int64. Reading all pets begins after it, and not after 0, because damage can make an id 0. */
 export const BEFORE_EVERY_ID = INT64_MIN;
@@ -30,8 +38,8 @@ export interface PetArchive {
   read(after: bigint, limit: number): Promise<readonly ArchivedPet[]>;
 
   /**
-   * Stores pets under their own ids. Resolves when all of them are durable. Leaves an identical pet unchanged, so an
-   * interrupted write can be repeated. Overwrites nothing. A rejected write may have stored any of the other pets.
+   * Stores pets under their own ids. Resolves when all of them are durable. Leaves {@link samePet the same pet} unchanged,
+   * so an interrupted write can be repeated. Overwrites nothing. A rejected write may have stored any of the other pets.
    *
    * @param pets with ids from 1 to 2^53 - 1, without duplicates, that {@link reserve} has reserved before
    * @throws {PetIdTaken} when a different pet has one of the ids
@@ -74,3 +82,38 @@ export interface PetArchive {
 
 /** The part of an archive that is safe while a service writes to the same store. */
 export type ReadablePetArchive = Pick<PetArchive, 'read' | 'greatestId' | 'lastId' | 'count'>;
+
+export type Survey = {
+  /** The number of pets. */
+  readonly count: number;
+  /** The greatest id of a pet, or 0. Pets that arrive later with greater ids are left out. */
+  readonly greatestId: bigint;
+  /** No other pet may get an id up to this one. At least `greatestId`. */
+  readonly lastId: bigint;
+};
+
+/**
+ * Pets that can be read more than once, in ascending order of id. Every method rejects with the errors of the source: a
+ * storage with `DamagedPet` and `StorageUnavailable`, a file with its own.
+ */
+export interface PetSource {
+  /** Counts the pets. Checks a file completely, so a bad one is rejected before anything is written. */
+  survey(onProgress: OnProgress): Promise<Survey>;
+
+  /** The pets with ids greater than `after`, up to the greatest id of the survey, in batches. */
+  read(after: bigint, survey: Survey): AsyncGenerator<readonly ArchivedPet[]>;
+
+  /** The number of pets now, up to the greatest id of the survey. */
+  recount(survey: Survey): Promise<number>;
+}
+
+/** The progress of a long operation. */
+export type Progress = {
+  readonly doing: 'backing up' | 'checking' | 'comparing' | 'exporting' | 'restoring' | 'writing';
+  /** How many pets are done; in a backup or restore, how many pages of the file. */
+  readonly done: number;
+  /** How many there are in total, if that is known. */
+  readonly total: number | undefined;
+};
+
+export type OnProgress = (progress: Progress) => void;

@@ -23,3 +23,21 @@ export class StorageSetupError extends Error {
     this.name = 'StorageSetupError';
   }
 }
+
+/**
+ * The stored record of an API key breaks the rules of a key: it was damaged after it was written, and only an operator
+ * can repair it. The key is not valid. The message never contains the value of a field.
+ */
+export class DamagedApiKey extends Error {
+  readonly kind = 'damaged-api-key';
+  readonly id: string;
+  readonly problem: string;
+
+  /** @param problem a phrase such as "label must be …" */
+  constructor(id: string, problem: string) {
+    super(`the API key ${id} is damaged in the storage: ${problem}`);
+    this.name = 'DamagedApiKey';
+    this.id = id;
+    this.problem = problem;
+  }
+}

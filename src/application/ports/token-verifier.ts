@@ -29,3 +29,12 @@ export interface TokenVerifier {
    */
   verify(token: string): Promise<Caller | undefined>;
 }
+
+/** What is in a token. Only an adapter knows its form and its hash. */
+export interface TokenForm {
+  /** The id of the key, or `undefined` when the text is no token. */
+  idOf(token: string): string | undefined;
+
+  /** Whether this is the SHA-256 digest of the token. Takes the same time for every digest, and for none. */
+  hasDigest(token: string, digest: string | undefined): boolean;
+}

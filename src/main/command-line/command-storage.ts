@@ -1,8 +1,7 @@
-import type { PersistentStorage } from '../../application/ports/storage.ts';
-import { DEFAULT_DATABASE_URL } from '../config/variables.ts';
-import { databaseUrlRule, parseDatabaseUrl } from '../storages.ts';
+import type { Opened, Purpose, Storage } from '../../application/ports/storage.ts';
+import { databaseUrlRule, DEFAULT_DATABASE_URL, parseDatabaseUrl } from '../config/storages.ts';
+import { UsageError } from '../program/failures.ts';
 import type { Session } from './session.ts';
-import { UsageError } from './usage-error.ts';
 
 /**
  * The storage that an option or argument names, by default that of the service in the same environment.
@@ -13,7 +12,7 @@ export function storageOf(
   name: '--from' | '--to' | 'URL',
   url: string | undefined,
   session: Session,
-): PersistentStorage {
+): Storage {
   return url === undefined ? configuredStorage(session) : persistent(name, url, session);
 }
 
@@ -23,20 +22,29 @@ export function storageOf(
  * @param instead what to do when the service keeps everything in memory
  * @throws {UsageError} as {@link storageOf}
  */
-export function configuredStorage(session: Session, instead?: string): PersistentStorage {
-  return persistent('DATABASE_URL', session.env['DATABASE_URL'] || DEFAULT_DATABASE_URL, session, instead);
+export function configuredStorage(session: Session, instead?: string): Storage {
+  return persistent('DATABASE_URL', session.io.env['DATABASE_URL'] || DEFAULT_DATABASE_URL, session, instead);
 }
 
 function persistent(
   name: string,
   url: string,
-  { storages }: Session,
+  { io: { storages } }: Session,
   instead = 'use a persistent storage',
-): PersistentStorage {
+): Storage {
   const storage = parseDatabaseUrl(url, storages);
   if (storage === undefined) {
     throw new UsageError(`${name} ${databaseUrlRule(storages.filter((kind) => kind.persistent))}`);
   }
-  if (storage.persistent) return storage;
+  if (storage.kind.persistent) return storage;
   throw new UsageError(`${name} is ${url}, which no other process can reach; ${instead}`);
+}
+
+/** Opens a storage until the end of a block. */
+export async function open<P extends Purpose>(
+  { kind, url }: Storage,
+  purpose: P,
+): Promise<Opened[P['for']] & AsyncDisposable> {
+  const opened = await kind.open(url, purpose);
+  return { ...opened, [Symbol.asyncDispose]: () => opened.close() };
 }

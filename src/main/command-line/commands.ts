@@ -1,5 +1,6 @@
+import { kindsWith, namesOf, STORAGES, urlForms } from '../config/storages.ts';
 import { DEFAULT_EXPIRES, DEFAULT_OVERLAP } from './key-options.ts';
-import type { Command } from './command.ts';
+import type { Command } from './session.ts';
 
 /** A command as users see it. */
 export type Definition = {
@@ -11,13 +12,26 @@ export type Definition = {
   readonly arguments?: Readonly<Record<string, string>>;
   /** What each option means, besides `--env-file` and `--help`, which all have. `--name <VALUE>` takes a value. */
   readonly options?: Readonly<Record<string, string>>;
-  /** Loads the command. Absent from a group of commands. */
+  /** Loads the command. Absent from a group of commands, and from the service. */
   readonly load?: () => Promise<Command>;
 };
 
 const JSON_OPTION = { '--json': 'write the answer as JSON' } as const;
-const FROM = 'sqlite:PATH or mongodb://HOST/DATABASE (default: DATABASE_URL)';
-const TO = 'sqlite:PATH, which no service may use at the same time, or mongodb://HOST/DATABASE';
+const PERSISTENT = STORAGES.filter(({ persistent }) => persistent);
+const URLS = urlForms(PERSISTENT);
+const FROM = `${URLS} (default: DATABASE_URL)`;
+const TO = urlForms(
+  PERSISTENT.map(({ urlForm, shared }) =>
+    shared ? { urlForm } : { urlForm: `${urlForm}, which no service may use at the same time,` },
+  ),
+);
+const MIGRATED = kindsWith('migrate');
+const BACKED_UP = kindsWith('backUp');
+const BACKED_UP_NAME = namesOf(BACKED_UP);
+const BACKUP_URL = `${urlForms(BACKED_UP)} (default: DATABASE_URL)`;
+const OTHER_BACKUPS = STORAGES.map(({ name, tools }) =>
+  tools ? ` For ${name} use ${tools.backUp}.` : '',
+).join('');
 const EXPIRES = `how long the new key is valid: 365d, 12h or never (default: ${DEFAULT_EXPIRES})`;
 const KEY_ID = 'the part of a key between its underscores';
 
@@ -25,7 +39,6 @@ const KEY_ID = 'the part of a key between its underscores';
 export const COMMANDS = {
   serve: {
     summary: 'run the service (the default command)',
-    load: async () => (await import('./serve-command.ts')).serveCommand,
   },
   keys: {
     summary: 'create, list, rotate and revoke API keys',
@@ -74,33 +87,32 @@ export const COMMANDS = {
     load: async () => (await import('./key-commands.ts')).rotateCommand,
   },
   migrate: {
-    summary: 'create or update the schema of a MongoDB database',
-    arguments: { '[URL]': 'mongodb://HOST/DATABASE (default: DATABASE_URL)' },
+    summary: `create or update the schema of a ${namesOf(MIGRATED)} database`,
+    arguments: { '[URL]': `${urlForms(MIGRATED)} (default: DATABASE_URL)` },
     options: JSON_OPTION,
-    load: async () => (await import('./migrate-command.ts')).migrateCommand,
+    load: async () => (await import('./storage-commands.ts')).migrateCommand,
   },
   backup: {
-    summary: 'copy a SQLite database to a file, even while a service uses it',
+    summary: `copy a ${BACKED_UP_NAME} database to a file, even while a service uses it`,
     description:
-      'Copies a SQLite database to FILE: pets, API keys and idempotency keys. A service may use the database at the ' +
-      'same time. FILE contains every pet acknowledged before the start. For MongoDB use mongodump --oplog or ' +
-      'snapshots of its volumes.',
+      `Copies a ${BACKED_UP_NAME} database to FILE: pets, API keys and idempotency keys. A service may use the database at the ` +
+      `same time. FILE contains every pet acknowledged before the start.${OTHER_BACKUPS}`,
     arguments: {
       '<FILE>':
         'must not exist. It is written as FILE.partial and renamed when it is complete and checked. ' +
         'Only its owner can read it. After an interruption there is no FILE',
     },
-    options: { '--from <URL>': 'sqlite:PATH (default: DATABASE_URL)', ...JSON_OPTION },
-    load: async () => (await import('./backup-commands.ts')).backupCommand,
+    options: { '--from <URL>': BACKUP_URL, ...JSON_OPTION },
+    load: async () => (await import('./storage-commands.ts')).backupCommand,
   },
   restore: {
-    summary: 'put a backup in the place of a SQLite database',
+    summary: `put a backup in the place of a ${BACKED_UP_NAME} database`,
     description:
-      'Checks FILE and puts a copy of it in the place of a SQLite database that no service uses. What was there before ' +
+      `Checks FILE and puts a copy of it in the place of a ${BACKED_UP_NAME} database that no service uses. What was there before ` +
       'stays beside it, under a name that the answer gives. After an interruption, run the same command again.',
     arguments: { '<FILE>': 'as backup has written it' },
-    options: { '--to <URL>': 'sqlite:PATH (default: DATABASE_URL)', ...JSON_OPTION },
-    load: async () => (await import('./backup-commands.ts')).restoreCommand,
+    options: { '--to <URL>': BACKUP_URL, ...JSON_OPTION },
+    load: async () => (await import('./storage-commands.ts')).restoreCommand,
   },
   'skip-ids': {
     summary: 'keep new pets from getting the ids of lost ones',
@@ -110,7 +122,7 @@ export const COMMANDS = {
       'no skip-ids. Every repetition skips further ids.',
     arguments: { '[URL]': FROM },
     options: JSON_OPTION,
-    load: async () => (await import('./skip-ids-command.ts')).skipIdsCommand,
+    load: async () => (await import('./storage-commands.ts')).skipIdsCommand,
   },
   check: {
     summary: 'examine a storage and say what is wrong with it, even while services use it',
@@ -118,7 +130,7 @@ export const COMMANDS = {
       'Reads the whole storage and changes nothing. Examines the schema, the indexes, the counter of ids (SQLite), every pet, ' +
       'every idempotency key and every API key. Writes a line for each finding. Exit codes: 0 sound, 1 findings.',
     options: { '--from <URL>': FROM, ...JSON_OPTION },
-    load: async () => (await import('./check-command.ts')).checkCommand,
+    load: async () => (await import('./storage-commands.ts')).checkCommand,
   },
   export: {
     summary: 'write all pets to a file or to standard output',
@@ -132,7 +144,7 @@ export const COMMANDS = {
         'is readable by its owner only. No file of a database is replaced. After an interruption, run the command again',
     },
     options: { '--from <URL>': FROM, '--json': 'write the number of pets as JSON; only with a FILE' },
-    load: async () => (await import('./export-command.ts')).exportCommand,
+    load: async () => (await import('./moving-commands.ts')).exportCommand,
   },
   import: {
     summary: 'read pets from a file or from standard input',
@@ -147,7 +159,7 @@ export const COMMANDS = {
         'A name that ends in .gz or .zst is decompressed. -: standard input, which is kept in a temporary file',
     },
     options: { '--to <URL>': `${TO} (default: DATABASE_URL)`, ...JSON_OPTION },
-    load: async () => (await import('./import-command.ts')).importCommand,
+    load: async () => (await import('./moving-commands.ts')).importCommand,
   },
   copy: {
     summary: 'copy all pets and API keys to another storage',
@@ -158,12 +170,12 @@ export const COMMANDS = {
       'is written. After an interruption, run the same command again to continue.',
     options: {
       '--from <URL>':
-        'required: sqlite:PATH or mongodb://HOST/DATABASE. Services may use it: every pet acknowledged before the ' +
+        `required: ${URLS}. Services may use it: every pet acknowledged before the ` +
         'start is copied. Later ones may be missing, so stop the services before the last copy',
       '--to <URL>': `required: ${TO}`,
       ...JSON_OPTION,
     },
-    load: async () => (await import('./copy-command.ts')).copyCommand,
+    load: async () => (await import('./moving-commands.ts')).copyCommand,
   },
 } satisfies Readonly<Record<string, Definition>>;
 

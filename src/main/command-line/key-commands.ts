@@ -1,81 +1,67 @@
 import type { HandOver } from '../../application/keys/create-key.ts';
-import { ApiKeyNotFound } from '../../application/keys/errors.ts';
-import { throwIfDamaged } from '../../application/keys/parse-stored-api-key.ts';
-import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
+import { throwIfDamaged } from '../../application/keys/stored-keys.ts';
 import { newApiKey } from '../../domain/api-key.ts';
-import { compose, type Resolve } from '../compose.ts';
 import { openCommandLog } from '../log/command-log.ts';
+import { compose, type Parts } from '../program/compose.ts';
 import { auditedKeys } from './audited-keys.ts';
-import type { Command, Given } from './command.ts';
-import { configuredStorage } from './command-storage.ts';
+import { configuredStorage, open } from './command-storage.ts';
 import { expiryOf, idOf, labelOf, overlapMsOf, rateLimitOf, scopesOf } from './key-options.ts';
 import { keyJson, keyLines, keyTable } from './key-report.ts';
-import type { Session } from './session.ts';
+import type { Given, Session } from './session.ts';
 
-export const createCommand: Command = {
-  async run(given, session) {
-    const now = new Date();
-    const draft = {
-      label: labelOf(given),
-      scopes: scopesOf(given),
-      expiresAt: expiryOf(given, now),
-      rateLimit: rateLimitOf(given),
-    };
-    // Refuses an invalid draft before a SQLite file is created.
-    newApiKey(draft, now);
-    await withUseCases(session, { now, mayCreate: true }, (resolve) =>
-      resolve('createKey').execute(draft, handOver(given, session, now)),
-    );
-  },
-};
+export async function createCommand(given: Given, session: Session): Promise<void> {
+  const now = new Date();
+  const draft = {
+    label: labelOf(given),
+    scopes: scopesOf(given),
+    expiresAt: expiryOf(given, now),
+    rateLimit: rateLimitOf(given),
+  };
+  // Refuses an invalid draft before a SQLite file is created.
+  newApiKey(draft, now);
+  await withKeys(session, { now, mayCreate: true }, ({ createKey }) =>
+    createKey.execute(draft, handOver(given, session, now)),
+  );
+}
 
-export const listCommand: Command = {
-  async run(given, session) {
-    const now = new Date();
-    await withKeys(session, async (keys) => {
-      const all = await keys.list();
-      const json = all.map((key) => keyJson(key, now));
-      await session.answer(given, keyTable(all, now), json);
-      // Fails only after the list, which shows the other keys.
-      all.forEach(throwIfDamaged);
-    });
-  },
-};
+export async function listCommand(given: Given, session: Session): Promise<void> {
+  const now = new Date();
+  await withKeys(session, { now }, async ({ listKeys }) => {
+    const all = await listKeys.execute();
+    const json = all.map((key) => keyJson(key, now));
+    await session.answer(given, keyTable(all, now), json);
+    // Fails only after the list, which shows the other keys.
+    all.forEach(throwIfDamaged);
+  });
+}
 
-export const showCommand: Command = {
-  async run(given, session) {
-    const id = idOf(given);
-    const now = new Date();
-    await withKeys(session, async (keys) => {
-      const key = await keys.findById(id);
-      if (key === undefined) throw new ApiKeyNotFound(id);
-      await session.answer(given, keyLines(key, now), keyJson(key, now));
-    });
-  },
-};
+export async function showCommand(given: Given, session: Session): Promise<void> {
+  const id = idOf(given);
+  const now = new Date();
+  await withKeys(session, { now }, async ({ getKey }) => {
+    const key = await getKey.execute(id);
+    await session.answer(given, keyLines(key, now), keyJson(key, now));
+  });
+}
 
-export const revokeCommand: Command = {
-  async run(given, session) {
-    const id = idOf(given);
-    const now = new Date();
-    await withUseCases(session, { now }, async (resolve) => {
-      const key = await resolve('revokeKey').execute(id);
-      const text = `the key ${id} is revoked; every service refuses it within 10 seconds\n`;
-      await session.answer(given, text, keyJson(key, now));
-    });
-  },
-};
+export async function revokeCommand(given: Given, session: Session): Promise<void> {
+  const id = idOf(given);
+  const now = new Date();
+  await withKeys(session, { now }, async ({ revokeKey }) => {
+    const key = await revokeKey.execute(id);
+    const text = `the key ${id} is revoked; every service refuses it within 10 seconds\n`;
+    await session.answer(given, text, keyJson(key, now));
+  });
+}
 
-export const rotateCommand: Command = {
-  async run(given, session) {
-    const id = idOf(given);
-    const now = new Date();
-    const rotation = { overlapMs: overlapMsOf(given), expiresAt: expiryOf(given, now) };
-    await withUseCases(session, { now }, (resolve) =>
-      resolve('rotateKey').execute(id, rotation, handOver(given, session, now)),
-    );
-  },
-};
+export async function rotateCommand(given: Given, session: Session): Promise<void> {
+  const id = idOf(given);
+  const now = new Date();
+  const rotation = { overlapMs: overlapMsOf(given), expiresAt: expiryOf(given, now) };
+  await withKeys(session, { now }, ({ rotateKey }) =>
+    rotateKey.execute(id, rotation, handOver(given, session, now)),
+  );
+}
 
 /** Prints the token of a new key, which is stored nowhere. An ID on the command line names the replaced key. */
 function handOver(given: Given, session: Session, now: Date): HandOver {
@@ -85,24 +71,16 @@ function handOver(given: Given, session: Session, now: Date): HandOver {
     session.answer(given, `${token}\n`, { ...keyJson(key, now), key: token, ...replaces });
 }
 
+type UseCases = Pick<Parts, 'createKey' | 'getKey' | 'listKeys' | 'revokeKey' | 'rotateKey'>;
+
+/** Every change is audited, and all changes of a command have the same time. */
 async function withKeys(
   session: Session,
-  work: (keys: ApiKeyRepository) => Promise<unknown>,
-  { mayCreate = false } = {},
+  { now, mayCreate = false }: { readonly now: Date; readonly mayCreate?: boolean },
+  work: (useCases: UseCases) => Promise<unknown>,
 ): Promise<void> {
   const storage = configuredStorage(session, 'set API_KEYS for the service instead');
-  await using opened = new AsyncDisposableStack();
-  const { keys } = opened.adopt(await storage.openKeys({ mayCreate }), (open) => open.close());
-  await work(keys);
-}
-
-/** For commands that change keys. Every change is audited, and all changes of a command have the same time. */
-async function withUseCases(
-  session: Session,
-  { now, mayCreate = false }: { readonly now: Date; readonly mayCreate?: boolean },
-  work: (resolve: Resolve) => Promise<unknown>,
-): Promise<void> {
-  const audited = async (keys: ApiKeyRepository) =>
-    work(compose({ keys: auditedKeys(keys, await openCommandLog(session.stderr)), now: () => now }));
-  await withKeys(session, audited, { mayCreate });
+  await using opened = await open(storage, { for: 'keys', mayCreate });
+  const keys = auditedKeys(opened.keys, await openCommandLog(session.io.stderr));
+  await work(compose({ keys, now: () => now }));
 }

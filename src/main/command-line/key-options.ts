@@ -5,10 +5,9 @@ import {
   type Scope,
   SCOPES,
 } from '../../domain/api-key.ts';
-import { parseDurationMs } from '../config/duration.ts';
-import { parseRateLimit, RATE_LIMIT_FORM } from '../config/rate-limit.ts';
-import type { Given } from './command.ts';
-import { UsageError } from './usage-error.ts';
+import { parseDurationMs, parseRateLimit, RATE_LIMIT_FORM } from '../config/forms.ts';
+import { UsageError } from '../program/failures.ts';
+import type { Given } from './session.ts';
 
 // Each function reads one part of the command line of `keys`, and throws a UsageError when that part is wrong.
 

@@ -1,6 +1,6 @@
-import { DamagedApiKey } from '../../application/keys/errors.ts';
+import { DamagedApiKey } from '../../application/ports/storage-errors.ts';
 import { type ApiKey, apiKeyState } from '../../domain/api-key.ts';
-import { rateLimitText } from '../config/rate-limit.ts';
+import { rateLimitText } from '../config/forms.ts';
 
 type KeyProperty = string | readonly string[] | Date | null;
 
@@ -19,7 +19,7 @@ export function keyJson(key: ApiKey | DamagedApiKey, now: Date): Record<string, 
     revokedAt: revokedAt ?? null,
     lastUsedAt: lastUsedAt ?? null,
     originId: originId ?? null,
-  };
+  } satisfies Record<Exclude<keyof ApiKey, 'digest'>, KeyProperty> & { readonly state: string };
 }
 
 const COLUMNS = ['ID', 'STATE', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED', 'LABEL'] as const;

@@ -1,14 +1,14 @@
 import { Command as Program, CommanderError, Option } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { describeVariables } from '../config/variables.ts';
-import type { Command, Given } from './command.ts';
+import { UsageError } from '../program/failures.ts';
 import { commandNameOf, COMMANDS, type Definition } from './commands.ts';
-import { UsageError } from './usage-error.ts';
+import type { Command, Given } from './session.ts';
 
 /** What a command line asks for: a command, or a text such as the help. */
 export type Invocation =
-  | { readonly load: () => Promise<Command>; readonly given: Given }
-  | { readonly text: string };
+  /** Without a command to load: the service. */
+  { readonly load?: () => Promise<Command>; readonly given: Given } | { readonly text: string };
 
 const ENV_FILE = 'read variables from this file, such as .env; the variables of the environment win';
 
@@ -71,10 +71,10 @@ function define(program: Program, onCommand: (invocation: Invocation) => void): 
     }
     if (name === 'serve') command.addHelpText('after', environment);
     const { load } = definition;
-    if (load === undefined) continue;
+    if (load === undefined && name !== 'serve') continue;
     command.addOption(option('--env-file <FILE>', ENV_FILE)).action(() => {
       const { json = false, ...options } = command.opts<Given['options'] & { json?: boolean }>();
-      onCommand({ load, given: { options, json, positionals: command.args } });
+      onCommand({ ...(load && { load }), given: { options, json, positionals: command.args } });
     });
   }
 }

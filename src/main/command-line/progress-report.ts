@@ -1,4 +1,4 @@
-import type { Progress } from '../../application/ports/progress.ts';
+import type { Progress } from '../../application/ports/pet-archive.ts';
 
 /** How often the bar on a terminal is redrawn. */
 const BAR_EVERY_MS = 100;

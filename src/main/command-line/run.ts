@@ -1,11 +1,9 @@
-import { Interrupted } from '../interrupted.ts';
-import type { Command, Given } from './command.ts';
-import { commandNameOf, COMMANDS } from './commands.ts';
-import { withEnvFile } from './env-file.ts';
-import { explain } from './failures.ts';
+import { explain } from '../program/failures.ts';
+import { Interrupted, type Io } from '../program/process.ts';
+import { commandNameOf } from './commands.ts';
+import { refuseNpmOptions, withEnvFile } from './environment.ts';
 import type { Invocation } from './parse-command-line.ts';
-import { refuseNpmOptions } from './refuse-npm-options.ts';
-import { type Io, Session } from './session.ts';
+import { Session } from './session.ts';
 
 /** How long an interrupted command may take to close what it opened. A storage that hangs is then abandoned. */
 const UNWIND_MS = 1_000;
@@ -28,7 +26,15 @@ export async function run(argv: readonly string[], io: Io): Promise<number | und
     }
     const { envFile } = invocation.given.options;
     if (envFile !== undefined) session = new Session({ ...io, env: withEnvFile(io.env, envFile) });
-    return await execute(await invocation.load(), invocation.given, session);
+    const { load, given } = invocation;
+    if (load === undefined) {
+      await session.io.serve(session.io);
+      return undefined;
+    }
+    const command = await load();
+    session.io.onHangUp();
+    await untilInterrupted(session, () => command(given, session));
+    return 0;
   } catch (error) {
     if (error instanceof Interrupted) return error.exitCode;
     const help = ['petstore', commandNameOf(argv), '--help'].filter(Boolean).join(' ');
@@ -41,20 +47,10 @@ export async function run(argv: readonly string[], io: Io): Promise<number | und
 /** The service starts without the parser. */
 async function parse(argv: readonly string[], columns: number | undefined): Promise<Invocation> {
   if (argv.length === 0 || (argv.length === 1 && argv[0] === 'serve')) {
-    return { load: COMMANDS.serve.load, given: { options: {}, json: false, positionals: [] } };
+    return { given: { options: {}, json: false, positionals: [] } };
   }
   const { parseCommandLine } = await import('./parse-command-line.ts');
   return parseCommandLine(argv, columns);
-}
-
-async function execute(command: Command, given: Given, session: Session): Promise<number | undefined> {
-  if (command.longRunning) {
-    await command.run(given, session);
-    return undefined;
-  }
-  session.onHangUp();
-  await untilInterrupted(session, () => command.run(given, session));
-  return 0;
 }
 
 /**
@@ -63,7 +59,7 @@ async function execute(command: Command, given: Given, session: Session): Promis
  * @throws {Interrupted} after an interruption, whatever the work does
  */
 async function untilInterrupted(session: Session, work: () => Promise<void>): Promise<void> {
-  const { signal } = session;
+  const { signal } = session.io;
   const givenUp = Promise.withResolvers<void>();
   let timer: NodeJS.Timeout | undefined;
   const onAbort = () => {

@@ -1,49 +1,31 @@
-import type { Progress } from '../../application/ports/progress.ts';
-import type { StorageKind } from '../../application/ports/storage.ts';
-import { OutputError } from './output-error.ts';
-import { ProgressReport, type ReportOutput } from './progress-report.ts';
+import type { Progress } from '../../application/ports/pet-archive.ts';
+import { OutputError } from '../program/failures.ts';
+import type { Io } from '../program/process.ts';
+import { ProgressReport } from './progress-report.ts';
 
-type Output = Omit<ReportOutput, 'write'> & {
-  write(text: string, callback?: (error?: Error | null) => void): unknown;
+/** An option with a value. */
+export type OptionName = 'from' | 'to' | 'label' | 'scopes' | 'expires' | 'rateLimit' | 'overlap' | 'envFile';
+
+/** A command line, parsed. */
+export type Given = {
+  readonly options: Readonly<Partial<Record<OptionName, string>>>;
+  readonly json: boolean;
+  readonly positionals: readonly string[];
 };
 
-/** What the program gets from its process. */
-export type Io = {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** For the answer of a command, and nothing else. */
-  readonly stdout: Output;
-  readonly stderr: Output;
-  readonly stdin: () => AsyncIterable<Uint8Array>;
-  /** Aborted with an {@link Interrupted}. */
-  readonly signal: AbortSignal;
-  /** Decides, once, what each SIGHUP does, also one from before. By default it interrupts. */
-  readonly onHangUp: (act?: () => void) => void;
-  /** The storages that a URL can name. */
-  readonly storages: readonly StorageKind[];
-};
+export type Command = (given: Given, session: Session) => Promise<void>;
 
 /** One run of a command: what it may read, and how it reports. */
 export class Session {
-  readonly env: Io['env'];
-  readonly stderr: Output;
-  readonly stdin: Io['stdin'];
-  readonly signal: AbortSignal;
-  readonly onHangUp: Io['onHangUp'];
-  readonly storages: Io['storages'];
   /** How to continue, shown to the user after an interruption. */
   hint: string | undefined;
-  readonly #stdout: Output;
+  /** What the command may read, and where it reports. */
+  readonly io: Io;
   readonly #progress: ProgressReport;
 
-  constructor({ env, stdout, stderr, stdin, signal, onHangUp, storages }: Io) {
-    this.env = env;
-    this.stderr = stderr;
-    this.stdin = stdin;
-    this.signal = signal;
-    this.onHangUp = onHangUp;
-    this.storages = storages;
-    this.#stdout = stdout;
-    this.#progress = new ProgressReport(stderr);
+  constructor(io: Io) {
+    this.io = io;
+    this.#progress = new ProgressReport(io.stderr);
   }
 
   /**
@@ -52,7 +34,7 @@ export class Session {
    * @throws {Interrupted}
    */
   readonly onProgress = (progress: Progress): void => {
-    this.signal.throwIfAborted();
+    this.io.signal.throwIfAborted();
     this.#progress.update(progress);
   };
 
@@ -84,9 +66,9 @@ export class Session {
    * @throws {Interrupted}
    */
   async write(text: string): Promise<void> {
-    this.signal.throwIfAborted();
+    this.io.signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#stdout.write(text, (error) => {
+    this.io.stdout.write(text, (error) => {
       if (error == null) resolve();
       else reject(new OutputError(error));
     });
@@ -96,7 +78,7 @@ export class Session {
   /** Writes a line to standard error. */
   note(line: string): void {
     this.#progress.clear();
-    this.stderr.write(`${line}\n`);
+    this.io.stderr.write(`${line}\n`);
   }
 
   /** Removes the progress bar from a terminal. */

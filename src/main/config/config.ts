@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import * as v from 'valibot';
 import type { Storage, StorageKind } from '../../application/ports/storage.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
-import { STORAGES } from '../storages.ts';
+import { namesOf, STORAGES } from './storages.ts';
 import { readTracing, type TracingConfig } from './tracing.ts';
 import { type Variables, variables } from './variables.ts';
 
@@ -72,9 +72,10 @@ export function readConfig(
   }
   const storage = output.DATABASE_URL;
   // `auto` is refused on every machine alike, however many cores it has.
-  if (output.WORKERS !== 1 && !(storage.persistent && storage.shared)) {
+  if (output.WORKERS !== 1 && !storage.kind.shared) {
     throw new InvalidConfig([
-      'WORKERS must be 1 unless services can share the storage in DATABASE_URL, which MongoDB allows',
+      'WORKERS must be 1 unless services can share the storage in DATABASE_URL, which ' +
+        `${namesOf(storages.filter(({ shared }) => shared))} allows`,
     ]);
   }
   const { TLS_CERT: certFile, TLS_KEY: keyFile } = output;
@@ -96,6 +97,6 @@ export function readConfig(
     logLevel: output.LOG_LEVEL,
     shutdownDelayMs: output.SHUTDOWN_DELAY,
     shutdownTimeoutMs: output.SHUTDOWN_TIMEOUT,
-    tracing,
+    tracing: tracing && { ...tracing, databaseSystem: storage.kind.system },
   };
 }

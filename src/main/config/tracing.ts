@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { DEFAULT_DATABASE_URL, integer } from './variables.ts';
+import { integer } from './variables.ts';
 
 type Given = Readonly<Record<string, string>>;
 
@@ -32,7 +32,7 @@ export type TracingConfig = {
     /** When an export is given up, in milliseconds. */
     readonly exportTimeoutMillis: number;
   };
-  /** The scheme of `DATABASE_URL`, which is the system's name in the semantic conventions. */
+  /** The name of the storage in the semantic conventions. */
   readonly databaseSystem: string;
   /** The variables `OTEL_…`. The SDK reads those of its exporter and its resource itself. */
   readonly variables: Given;
@@ -89,7 +89,7 @@ const Variables = v.object({
  * @returns the configuration, or `undefined` when traces are off, and a line for each invalid variable
  */
 export function readTracing(given: Given): {
-  readonly tracing: TracingConfig | undefined;
+  readonly tracing: Omit<TracingConfig, 'databaseSystem'> | undefined;
   readonly problems: readonly string[];
 } {
   if (!isAsked(given)) return { tracing: undefined, problems: [] };
@@ -109,7 +109,6 @@ export function readTracing(given: Given): {
       scheduledDelayMillis: output.OTEL_BSP_SCHEDULE_DELAY,
       exportTimeoutMillis: output.OTEL_BSP_EXPORT_TIMEOUT,
     },
-    databaseSystem: /^[a-z]*/.exec(given['DATABASE_URL'] ?? DEFAULT_DATABASE_URL)?.[0] ?? '',
     variables: Object.fromEntries(Object.entries(given).filter(([name]) => name.startsWith('OTEL_'))),
   };
   return { tracing, problems: [] };

@@ -1,13 +1,15 @@
 import * as v from 'valibot';
-import { SERVER_LIMITS } from '../../adapters/http/wire/limits.ts';
-import { DEFAULT_SQLITE_PATH } from '../../adapters/sqlite/storage.ts';
+import { SERVER_LIMITS } from '../../adapters/http/server/limits.ts';
 import type { StorageKind } from '../../application/ports/storage.ts';
-import { databaseUrlRule, parseDatabaseUrl, STORAGES } from '../storages.ts';
-import { parseDurationMs } from './duration.ts';
-import { parseRateLimit, RATE_LIMIT_FORM } from './rate-limit.ts';
-
-/** The default of `DATABASE_URL`. */
-export const DEFAULT_DATABASE_URL = `sqlite:${DEFAULT_SQLITE_PATH}`;
+import {
+  databaseUrlRule,
+  DEFAULT_DATABASE_URL,
+  kindsWith,
+  namesOf,
+  parseDatabaseUrl,
+  STORAGES,
+} from './storages.ts';
+import { parseDurationMs, parseRateLimit, RATE_LIMIT_FORM } from './forms.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -146,11 +148,15 @@ export function variables(storages: readonly StorageKind[]) {
 
 export type Variables = v.InferOutput<ReturnType<typeof variables>>;
 
+const CAUTIONS = STORAGES.flatMap(({ urlForm, caution }) => (caution ? [`${urlForm} ${caution}`] : []));
+const MIGRATED = namesOf(kindsWith('migrate'));
+const SHARED = namesOf(STORAGES.filter(({ shared }) => shared));
+
 const HELP = {
   HOST: 'the address to listen on',
   PORT: 'the port to listen on; 0 takes a free one, and the start-up line says which',
-  DATABASE_URL: 'where the pets and the API keys are stored; memory: forgets them at exit',
-  AUTO_MIGRATE: 'true: create or repair the MongoDB schema at start',
+  DATABASE_URL: ['where the pets and the API keys are stored', ...CAUTIONS].join('; '),
+  AUTO_MIGRATE: `true: create or repair the ${MIGRATED} schema at start`,
   API_KEYS: 'more API keys, of at least 16 characters: comma-separated, each optionally as label=key',
   PUBLIC_URL: 'the base of absolute URLs in answers; by default taken from the request or a trusted proxy',
   TRUST_PROXY:
@@ -160,7 +166,7 @@ const HELP = {
   MAX_CONNECTIONS: 'how many connections may be open at once; the service closes further ones',
   METRICS_HOST: 'the address for /metrics, which needs no key',
   METRICS_PORT: 'the port for /metrics, for Prometheus; 0 takes a free one, and the log says which',
-  WORKERS: 'how many processes share the port; auto: one for each core. More than 1 needs MongoDB',
+  WORKERS: `how many processes share the port; auto: one for each core. More than 1 needs ${SHARED}`,
   TLS_CERT:
     'a PEM file with the certificate and its chain: the service then speaks HTTPS; read again on SIGHUP',
   TLS_KEY: 'a PEM file with the private key of TLS_CERT, not encrypted',

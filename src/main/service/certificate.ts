@@ -1,8 +1,10 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { getSystemErrorMessage } from 'node:util';
+import type { Logger } from 'pino';
 import type { TlsPair } from '../../adapters/http/server/create-limited-server.ts';
 import { InvalidConfig, type TlsFiles } from '../config/config.ts';
+import type { Service } from './start.ts';
 
 /** The certificate of the service, with its key. */
 export type Certificate = TlsPair & { readonly validFrom: Date; readonly validTo: Date };
@@ -71,4 +73,35 @@ function usable<T>(variable: Variable, problem: string, make: () => T): T {
     const reason = 'reason' in error && typeof error.reason === 'string' ? error.reason : String(error.code);
     throw new InvalidConfig([`${variable} ${problem}: ${reason}`]);
   }
+}
+
+/**
+ * A function that reads the certificate and its key again, for new connections. It logs a pair that cannot be used, and
+ * the one from before stays in use. Calls follow each other, so that the last one decides.
+ *
+ * @param starting calls wait for the start, and do nothing if it fails
+ */
+export function certificateRenewal(
+  files: TlsFiles,
+  starting: Promise<Pick<Service, 'useCertificate'>>,
+  log: Logger,
+): () => void {
+  const renew = async ({ useCertificate }: Pick<Service, 'useCertificate'>) => {
+    try {
+      const certificate = await readCertificate(files);
+      useCertificate(certificate);
+      const { validTo } = certificate;
+      log.info({ validTo }, 'TLS_CERT and TLS_KEY were read again, for new connections');
+      const warning = expiryWarning(certificate, new Date());
+      if (warning !== undefined) log.warn(warning);
+    } catch (error) {
+      if (!(error instanceof InvalidConfig)) throw error;
+      const { problems } = error;
+      log.error({ problems }, 'TLS_CERT and TLS_KEY were read again and refused; the old pair stays in use');
+    }
+  };
+  let last: Promise<unknown> = Promise.resolve();
+  return () => {
+    last = last.then(() => starting.then(renew, () => undefined));
+  };
 }

@@ -1,6 +1,6 @@
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
-import { DEPRECATED_ROUTE } from '../../adapters/http/wire/deprecation.ts';
-import type { Decorators } from '../compose.ts';
+import { getPet } from '../../adapters/http/operations/get-pet.ts';
+import type { Decorators } from '../program/compose.ts';
 
 /**
  * Loads and creates the metrics of this process. A service without them does not load prom-client.
@@ -9,7 +9,7 @@ import type { Decorators } from '../compose.ts';
  */
 export async function loadMetrics(worker: number | undefined): Promise<Metrics> {
   const { createMetrics } = await import('../../adapters/metrics/create-metrics.ts');
-  return createMetrics(DEPRECATED_ROUTE, worker);
+  return createMetrics(getPet.route, worker);
 }
 
 /** What the metrics put around the parts of the service. */

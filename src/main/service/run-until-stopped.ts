@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
-import { Interrupted } from '../interrupted.ts';
+import { Interrupted } from '../program/process.ts';
 import type { Service } from './start.ts';
 
 /** How long the process may take to close the storage after `SHUTDOWN_DELAY` and `SHUTDOWN_TIMEOUT`. */

@@ -1,10 +1,9 @@
 import type { Logger } from 'pino';
-import { createMetricsApp } from '../../adapters/http/metrics-app.ts';
-import { listen } from '../../adapters/http/server/listen.ts';
-import type { ServerLimits } from '../../adapters/http/wire/limits.ts';
+import { createMetricsApp } from '../../adapters/http/app.ts';
+import { type HttpServer, listen } from '../../adapters/http/server/listen.ts';
+import type { ServerLimits } from '../../adapters/http/server/limits.ts';
 import { type Config, InvalidConfig } from '../config/config.ts';
 import { requestLog } from '../log/request-log.ts';
-import { urlOf } from './url-of.ts';
 
 /**
  * Few clients scrape, and none of them sends a body. Their connections must not take the file descriptors that the API
@@ -48,4 +47,13 @@ export async function serveMetrics(
     const message = error.message.replaceAll(/\s+/g, ' ');
     throw new InvalidConfig([`cannot listen on METRICS_HOST and METRICS_PORT: ${message}`]);
   }
+}
+
+/** Where a server listens, such as `http://127.0.0.1:3000`. */
+export function urlOf(
+  { host, tls }: Pick<Config, 'host'> & { readonly tls?: unknown },
+  { port }: HttpServer,
+): string {
+  const scheme = tls === undefined ? 'http' : 'https';
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -1,21 +1,31 @@
-import { CREATE_KEY } from './start-keys.ts';
-import type { Session } from '../command-line/session.ts';
-import type { Config } from '../config/config.ts';
+import { type Config, readConfig } from '../config/config.ts';
 import { openServiceLog, openStandardError } from '../log/service-log.ts';
-import { certificateRenewal } from './certificate-renewal.ts';
-import { expiryWarning, readCertificate } from './certificate.ts';
+import type { ServiceIo } from '../program/process.ts';
+import { certificateRenewal, expiryWarning, readCertificate } from './certificate.ts';
 import { runUntilStopped } from './run-until-stopped.ts';
+import { CREATE_KEY } from './start-keys.ts';
+
+/**
+ * Runs the service. In a worker process of it, takes over the share of that worker.
+ *
+ * @throws {InvalidConfig}
+ * @throws what `start` or `startWorkers` throws
+ */
+export async function serve(io: ServiceIo): Promise<void> {
+  // The primary process sets this variable of a worker. A service in one process loads neither module.
+  const mayBeWorker = Number(io.env['WORKERS']) > 1;
+  if (mayBeWorker && (await import('node:cluster')).default.isWorker) {
+    await (await import('./work.ts')).work(io);
+  } else await servePrimary(readConfig(io.env, io.storages), io);
+}
 
 /**
  * Starts the service, in this process or in workers. It runs until an interruption or a bug ends it.
  *
  * With TLS, a hang-up (SIGHUP) makes it read its certificate again. Without TLS there is nothing to read again, and a
  * hang-up interrupts: the terminal that the service was started in has closed.
- *
- * @throws {InvalidConfig} when it cannot use its certificate
- * @throws what `start` or `startWorkers` throws
  */
-export async function serve(config: Config, { env, signal, onHangUp }: Session): Promise<void> {
+async function servePrimary(config: Config, { env, signal, onHangUp }: ServiceIo): Promise<void> {
   const standardError = openStandardError();
   const { log, output } = await openServiceLog(config, standardError);
   const { workers, tls: files } = config;
@@ -37,7 +47,7 @@ export async function serve(config: Config, { env, signal, onHangUp }: Session):
     // A key never goes into the log.
     // Few certificates are for the loopback address, which is the only one that a key is made for.
     const insecure = config.tls === undefined ? '' : '--insecure ';
-    const lasting = config.storage.persistent ? `To create a lasting key:\n\n  ${CREATE_KEY}\n\n` : '';
+    const lasting = config.storage.kind.persistent ? `To create a lasting key:\n\n  ${CREATE_KEY}\n\n` : '';
     standardError.write(
       `\nThere is no API key yet, so one was made for this run. Try:\n\n` +
         `  curl ${insecure}-H 'Authorization: Bearer ${madeKey.token}' '${url}/v1/pets'\n\n` +

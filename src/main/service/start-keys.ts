@@ -1,12 +1,12 @@
 import { isIPv4 } from 'node:net';
-import { type KnownKey, knownKey } from '../../adapters/memory/token-verifier.ts';
+import { type KnownKey, knownKey } from '../../adapters/tokens/in-memory-token-verifier.ts';
 import { mintKey } from '../../adapters/tokens/token.ts';
 import type { MintedKey } from '../../application/keys/create-key.ts';
-import { DamagedApiKey } from '../../application/keys/errors.ts';
-import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
+import { DamagedApiKey } from '../../application/ports/storage-errors.ts';
+import type { ListKeys } from '../../application/keys/stored-keys.ts';
 import { apiKeyState } from '../../domain/api-key.ts';
 import { type Config, InvalidConfig } from '../config/config.ts';
-import { PROGRAM } from '../program.ts';
+import { PROGRAM } from '../config/storages.ts';
 
 type Log = Readonly<Record<'info' | 'warn', (message: string) => void>>;
 
@@ -29,11 +29,11 @@ export type StartKeys = {
  */
 export async function startKeys(
   { apiKeys, host, storage }: Pick<Config, 'apiKeys' | 'host' | 'storage'>,
-  stored: Pick<ApiKeyRepository, 'list'>,
+  listKeys: Pick<ListKeys, 'execute'>,
   { now, log }: { readonly now: () => Date; readonly log: Log },
 ): Promise<StartKeys> {
   if (apiKeys !== undefined) return { known: apiKeys.map(knownKey) };
-  const keys = await stored.list();
+  const keys = await listKeys.execute();
   for (const key of keys) {
     // Its id may be damaged too, and then no request with the key finds it.
     if (key instanceof DamagedApiKey) log.warn(`a stored API key is damaged and never valid: ${key.id}`);
@@ -51,7 +51,7 @@ export async function startKeys(
   }
   if (!isLoopback(host)) {
     throw new InvalidConfig([
-      storage.persistent
+      storage.kind.persistent
         ? 'there is no API key yet, and others can reach the service when HOST is not a loopback address; ' +
           `run: ${CREATE_KEY}`
         : 'API_KEYS must be set when HOST is not a loopback address, because others can reach the service then',

@@ -4,9 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { TlsPair } from '../../adapters/http/server/create-limited-server.ts';
 import type { Service, ServiceConfig } from './start.ts';
-import type { Orders } from './worker-messages.ts';
-import { forkWorker, type Listening, type WorkerProcess } from './worker-process.ts';
-import { WorkerStartError } from './worker-start-error.ts';
+import { forkWorker, type Listening, type Orders, type WorkerProcess } from './worker-process.ts';
+import { WorkerStartError } from '../program/failures.ts';
 
 /** The pause before a worker is replaced. It doubles with each short life in a row. */
 const FIRST_PAUSE_MS = 100;

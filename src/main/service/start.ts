@@ -2,16 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type HttpServer, listen } from '../../adapters/http/server/listen.ts';
 import type { TlsPair } from '../../adapters/http/server/create-limited-server.ts';
-import type { ServerLimits } from '../../adapters/http/wire/limits.ts';
+import type { ServerLimits } from '../../adapters/http/server/limits.ts';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import type { ServiceStorage } from '../../application/ports/storage.ts';
-import { compose } from '../compose.ts';
+import { compose, type Needs } from '../program/compose.ts';
 import type { Config } from '../config/config.ts';
 import { auditLog } from '../log/audit-log.ts';
 import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
 import { loadMetrics, measuring } from './measure.ts';
-import { serveMetrics } from './serve-metrics.ts';
-import { urlOf } from './url-of.ts';
+import { serveMetrics, urlOf } from './serve-metrics.ts';
 import { MADE_KEY_LABEL, type MadeKey, type StartKeys, startKeys } from './start-keys.ts';
 
 export type Service = {
@@ -69,7 +68,9 @@ export async function start(
   const served = own && opening.use(await serveMetrics(own.text, config, log));
   const metrics = options.metrics ?? own;
   const warn = (message: string) => log.warn(message);
-  const storage = await config.storage.openForService({
+  const { kind, url } = config.storage;
+  const storage = await kind.open(url, {
+    for: 'service',
     log: { warn },
     autoMigrate: config.autoMigrate,
     ...(metrics !== undefined && { meter: metrics.meter }),
@@ -97,17 +98,13 @@ type Opened = {
   readonly tracing: Tracing;
 };
 
-type Started = Pick<Service, 'url' | 'madeKey' | 'useCertificate'> & {
-  /** Ends what uses the storage. Resolves with the number of connections that had to be cut off. */
-  readonly drain: () => Promise<number>;
-};
-
+/** `drain` ends what uses the storage. It resolves with the number of connections that had to be cut off. */
 async function startOn(
   { config, log, storage, metrics, tracing }: Opened,
   { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits, keys: given }: StartOptions,
-): Promise<Started> {
+) {
   const { pets, keys, probe, limiter } = storage;
-  const { known, made } = given ?? (await startKeys(config, keys, { now, log }));
+  const { known, made } = given ?? (await startKeys(config, compose({ keys }).listKeys, { now, log }));
   const parts = {
     pets,
     keys,
@@ -119,19 +116,17 @@ async function startOn(
     log: tracing.requestLog(log),
     now,
     isDraining: () => server.isDraining,
-  };
-  const resolve = compose(parts, tracing.decorators, metrics === undefined ? {} : measuring(metrics));
-  const server: HttpServer = await listen(resolve('app'), {
+  } satisfies Needs<'app' | 'storedTokens'>;
+  const service = compose(parts, tracing.decorators, metrics === undefined ? {} : measuring(metrics));
+  const server: HttpServer = await listen(service.app, {
     host: config.host,
     port: config.port,
-    log: resolve('log'),
+    log: service.log,
     tls: config.tls,
     limits: { maxConnections: config.maxConnections, ...limits },
   });
-  const recordUses = async () => {
-    const stored = resolve('storedTokens');
-    await stored.recordUses().catch((err: unknown) => log.warn({ err }, 'the use of keys was not recorded'));
-  };
+  const notRecorded = (err: unknown) => log.warn({ err }, 'the use of keys was not recorded');
+  const recordUses = () => service.storedTokens.recordUses().catch(notRecorded);
   const recording = setInterval(() => void recordUses(), recordUsesEveryMs);
   const drain = async () => {
     const cutOff = await server.drain(config.shutdownTimeoutMs, config.shutdownDelayMs);
@@ -146,7 +141,7 @@ async function startOn(
   return {
     url: urlOf(config, server),
     madeKey: made,
-    useCertificate: (tls) => server.renewCertificate(tls),
+    useCertificate: (tls: TlsPair) => server.renewCertificate(tls),
     drain,
   };
 }

@@ -1,24 +1,20 @@
 import cluster from 'node:cluster';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
-import type { Session } from '../command-line/session.ts';
 import { type Config, readConfig } from '../config/config.ts';
 import { openServiceLog, openStandardError } from '../log/service-log.ts';
+import { explain } from '../program/failures.ts';
+import type { ServiceIo } from '../program/process.ts';
 import { loadMetrics } from './measure.ts';
 import { runUntilStopped } from './run-until-stopped.ts';
-import { type Service, start } from './start.ts';
 import { sameStartKeys } from './start-keys.ts';
-import type { Order, Report, Orders } from './worker-messages.ts';
+import { type Service, start } from './start.ts';
+import type { Order, Report, Orders } from './worker-process.ts';
 
 /**
  * Runs the service in this process, which is a worker. It ends like the service in a single process; also when the
  * primary process dies. Everything else it reports to the primary process, its failure to start included.
- *
- * @param problemsIn explains a failure to start, each problem as one printable text
  */
-export async function work(
-  { signal, onHangUp, storages }: Session,
-  problemsIn: (error: unknown) => readonly string[],
-): Promise<void> {
+export async function work({ signal, onHangUp, storages }: ServiceIo): Promise<void> {
   const { worker } = cluster;
   if (worker === undefined) throw new Error('this process is not a worker');
   // A terminal that closes sends it to all processes. The primary process decides.
@@ -67,7 +63,9 @@ export async function work(
     const { url, madeKey: made } = service;
     report({ kind: 'listening', url, ...(made && { madeKey: made }) });
   } catch (error) {
-    report({ kind: 'failed', problems: problemsIn(error) }, () => process.exit(1));
+    report({ kind: 'failed', problems: explain(error, 'petstore serve --help').lines }, () =>
+      process.exit(1),
+    );
   }
 }
 

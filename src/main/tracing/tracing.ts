@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { RequestLog } from '../../adapters/http/wire/request-log.ts';
 import type { ServiceStorage } from '../../application/ports/storage.ts';
-import type { Decorators } from '../compose.ts';
+import type { Decorators } from '../program/compose.ts';
 import { requestLog } from '../log/request-log.ts';
 
 /** Adds spans to the parts of the service. */

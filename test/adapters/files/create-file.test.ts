@@ -1,7 +1,7 @@
 import { chmod, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createFile } from '../../../src/adapters/files/sync.ts';
+import { createFile } from '../../../src/adapters/files/durable-files.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { closedAfterTest, newFile, openService } from '../../support/sqlite.ts';

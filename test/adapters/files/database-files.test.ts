@@ -1,7 +1,7 @@
 import { link, readdir, readFile, symlink, unlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { writeWholeFile } from '../../../src/adapters/files/write-whole-file.ts';
+import { writeWholeFile } from '../../../src/adapters/files/durable-files.ts';
 import { refuseDatabaseFile } from '../../../src/adapters/files/database-files.ts';
 import { archivedPets } from '../../support/archived-pets.ts';
 import { refused } from '../../support/command.ts';

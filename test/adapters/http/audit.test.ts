@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { Scope } from '../../../src/domain/api-key.ts';
 import { KEY, startApi } from '../../support/http.ts';

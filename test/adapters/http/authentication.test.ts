@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { TokenVerifier } from '../../../src/application/ports/token-verifier.ts';
 import { problem, success, whole } from '../../support/answer.ts';

@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { getPet } from '../../../src/adapters/http/operations/get-pet.ts';
+import { listPets } from '../../../src/adapters/http/operations/list-pets.ts';
+import { announceDeprecations } from '../../../src/adapters/http/operations/operations.ts';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { problem, success, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
@@ -69,6 +72,18 @@ test.each(['/v1/pets', '/v1/pets/', '/v1/pets/1/toys', '/x/v1/pets/1', '/livez',
     );
   },
 );
+
+test('another operation on the path announces nothing', async () => {
+  const removePet = { ...listPets, path: getPet.path, methods: ['DELETE'] };
+  const announce = announceDeprecations([getPet, removePet], () => 'http://petstore.example');
+  const announcedOn = async (method: string) => {
+    const state = { headers: {} };
+    await announce({ method, path: '/v1/pets/1', state } as never, async () => {});
+    return state.headers;
+  };
+  expect(await announcedOn('DELETE')).toStrictEqual({});
+  expect(Object.keys(await announcedOn('PUT'))).toStrictEqual(['Deprecation', 'Sunset', 'Link']);
+});
 
 describe('the sunset', () => {
   const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import type { StorageProbe } from '../../../src/application/ports/storage-probe.ts';
+import type { StorageProbe } from '../../../src/application/ports/storage-health.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { problem, success, whole } from '../../support/answer.ts';
 import { fakeClock } from '../../support/fake-clock.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
-import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
-import { StoredTokenVerifier } from '../../../src/adapters/tokens/stored-token-verifier.ts';
-import { mintKey } from '../../../src/adapters/tokens/token.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
+import { StoredTokenVerifier } from '../../../src/application/keys/token-verifiers.ts';
+import { mintKey, tokenForm } from '../../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
 import { RotateKey } from '../../../src/application/keys/rotate-key.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
@@ -83,7 +83,7 @@ describe('a request with an Idempotency-Key', () => {
     const keys = new InMemoryApiKeyRepository();
     const createKey = new CreateKey(keys, mintKey, now);
     const old = await createKey.execute({ label: 'till', scopes: ['pets:write'] });
-    await using api = await startApi({ tokens: new StoredTokenVerifier(keys, now) });
+    await using api = await startApi({ tokens: new StoredTokenVerifier(keys, tokenForm, now) });
     const post = async (token: string) =>
       whole(await api.post(petBody(), { 'idempotency-key': 'a', authorization: `Bearer ${token}` }));
     expect(await post(old.token)).toStrictEqual(created);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { SERVER_LIMITS } from '../../../src/adapters/http/wire/limits.ts';
+import { SERVER_LIMITS } from '../../../src/adapters/http/server/limits.ts';
 import { problem, success, whole } from '../../support/answer.ts';
 import { type Api, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';

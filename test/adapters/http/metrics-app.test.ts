@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { createServer, get, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createMetricsApp } from '../../../src/adapters/http/metrics-app.ts';
+import { createMetricsApp } from '../../../src/adapters/http/app.ts';
+import { received } from '../../support/answer.ts';
 import { RecordingLog } from '../../support/recording-log.ts';
 
 const TEXT = '# HELP a A\n# TYPE a counter\na 1\n';
@@ -27,13 +28,7 @@ async function serve(text: () => Promise<string> = async () => TEXT) {
       method,
       headers: { 'x-request-id': 'mine' },
     });
-    const {
-      date: _date,
-      connection: _connection,
-      'keep-alive': _keepAlive,
-      ...headers
-    } = Object.fromEntries(response.headers);
-    return { status: response.status, headers, body: await response.text() };
+    return received(response);
   };
   return { log, ask, port };
 }

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeCursor } from '../../../src/adapters/http/wire/cursor.ts';
+import { encodeCursor } from '../../../src/adapters/http/wire/query.ts';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
-import { INT64_MIN } from '../../../src/domain/int64.ts';
-import { type NewPet, PET_STATUSES, type Pet } from '../../../src/domain/pet.ts';
+import { INT64_MIN, type NewPet, type Pet, PET_STATUSES } from '../../../src/domain/pet.ts';
 import { command as commandOf } from '../../contracts/model.ts';
 import { aNewPet, int64, petStatus, text } from '../../properties/arbitraries.ts';
 import { holds } from '../../properties/holds.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.ts';
-import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { RateLimiter } from '../../../src/application/ports/rate-limiter.ts';
 import type { Caller } from '../../../src/application/ports/token-verifier.ts';

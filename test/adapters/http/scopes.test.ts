@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import type { Scope } from '../../../src/domain/api-key.ts';
 import { problem, success, whole } from '../../support/answer.ts';
 import { type Api, KEY, KEY_LABEL, startApi } from '../../support/http.ts';

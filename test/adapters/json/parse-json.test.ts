@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseJson } from '../../../src/adapters/json/parse-json.ts';
-import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts';
+import { INT64_MAX, INT64_MIN } from '../../../src/domain/pet.ts';
 
 describe('a number that is an integer in the range of int64 is a bigint', () => {
   test.each<readonly [string, bigint]>([

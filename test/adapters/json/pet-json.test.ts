@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { petJson } from '../../../src/adapters/json/pet-json.ts';
-import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts';
-import { MAX_PET_ID, storedPet } from '../../../src/domain/pet.ts';
+import { INT64_MAX, INT64_MIN, MAX_PET_ID, storedPet } from '../../../src/domain/pet.ts';
 import { aPet } from '../../support/pets.ts';
 
 test('the fields of a pet, in the order of the specification', () => {

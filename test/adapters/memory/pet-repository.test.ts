@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
-import { INT64_MAX } from '../../../src/domain/int64.ts';
+import { INT64_MAX } from '../../../src/domain/pet.ts';
 import { cannotBeDamaged } from '../../contracts/damaged-pets.ts';
 import { petRepositoryContract } from '../../contracts/pet-repository.ts';
 import { anArchivedPet, petsAfter } from '../../support/archived-pets.ts';

@@ -4,27 +4,26 @@ import { silentLog } from '../../support/sqlite.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { aPet } from '../../support/pets.ts';
 
-const OPTIONS = { log: silentLog, autoMigrate: false };
+const SERVICE = { for: 'service', log: silentLog, autoMigrate: false } as const;
 
 describe('the storage in memory', () => {
   it('is named by one URL, and outlives no process', () => {
     expect(memoryStorage.urlForm).toBe('memory:');
     expect(memoryStorage.persistent).toBe(false);
-    expect(memoryStorage.parseUrl('memory:')).toMatchObject({ persistent: false });
+    expect(memoryStorage.isUrl('memory:')).toBe(true);
     for (const url of ['', 'memory', 'memory:x', 'sqlite:x']) {
-      expect(memoryStorage.parseUrl(url)).toBeUndefined();
+      expect(memoryStorage.isUrl(url)).toBe(false);
     }
   });
 
   it('is empty, always ready, and another one each time it is opened', async () => {
-    const storage = memoryStorage.parseUrl('memory:')!;
-    const first = await storage.openForService(OPTIONS);
+    const first = await memoryStorage.open('memory:', SERVICE);
     await first.pets.insert(aPet());
     await first.keys.insert(aKey());
     expect(await first.probe.check()).toStrictEqual({ lastId: 1n });
     await first.close();
 
-    const second = await storage.openForService(OPTIONS);
+    const second = await memoryStorage.open('memory:', SERVICE);
     expect(await second.pets.list({ limit: 1 })).toStrictEqual([]);
     expect(await second.keys.list()).toStrictEqual([]);
     expect(second.limiter).toBeUndefined();

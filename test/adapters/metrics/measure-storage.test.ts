@@ -10,7 +10,7 @@ import {
 } from '../../../src/adapters/metrics/measure-storage.ts';
 import { StorageMetrics } from '../../../src/adapters/metrics/storage-metrics.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import type { StorageProbe } from '../../../src/application/ports/storage-probe.ts';
+import type { StorageProbe } from '../../../src/application/ports/storage-health.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { idempotencyFor, petsAfter } from '../../support/archived-pets.ts';

@@ -1,9 +1,8 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { StorageMetrics } from '../../../src/adapters/metrics/storage-metrics.ts';
-import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
+import { DamagedApiKey, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { DamagedPet, IdempotencyKeyReused, PetIdsExhausted } from '../../../src/application/pets/errors.ts';
-import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { nonZero, seriesOf } from '../../support/metrics.ts';
 
 function measured() {

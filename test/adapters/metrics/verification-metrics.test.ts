@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { measureTokens, VerificationMetrics } from '../../../src/adapters/metrics/verification-metrics.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { nonZero, seriesOf } from '../../support/metrics.ts';

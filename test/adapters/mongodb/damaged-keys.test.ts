@@ -1,7 +1,7 @@
 import { Long, ObjectId } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
-import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
+import { DamagedApiKey } from '../../../src/application/ports/storage-errors.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { expectDamaged } from '../../contracts/damaged-api-key.ts';
 import { databasePool } from '../../support/mongo-database.ts';

@@ -1,6 +1,6 @@
 import { BSON, Int32, Long } from 'mongodb';
 import { expect, it } from 'vitest';
-import { decodePet, petIdIn } from '../../../src/adapters/mongodb/pet-bytes.ts';
+import { decodePet, petIdIn } from '../../../src/adapters/mongodb/pet-document.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 
 const rex = { name: 'Rex', categoryId: 2n ** 62n, status: 'sold' } as const;

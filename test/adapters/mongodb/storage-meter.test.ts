@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import type { ConnectionEvent, StorageMeter } from '../../../src/application/ports/storage-meter.ts';
+import type { ConnectionEvent, StorageMeter } from '../../../src/application/ports/storage-health.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { addressOf, freshDatabase, throughPort } from '../../support/mongo-database.ts';
 import { numbers } from '../../support/numbers.ts';

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
-import { writePetFile } from '../../../src/adapters/ndjson/write-pet-file.ts';
-import { archivedPets } from '../../support/archived-pets.ts';
+import { writePetFile } from '../../../src/adapters/ndjson/pet-file.ts';
+import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { makeFifo } from '../../support/fifo.ts';
 import { openFilesIn } from '../../support/open-files.ts';
 import { testDirectory } from '../../support/test-directory.ts';
@@ -27,6 +27,14 @@ async function* batches(failure?: Error) {
 }
 
 describe('a complete file', () => {
+  it('has the lines that every build has written', () => {
+    const idempotency = { key: 'a'.repeat(64), fingerprint: 'b'.repeat(64) };
+    const hashes = `"idempotency":{"key":"${idempotency.key}","fingerprint":"${idempotency.fingerprint}"}`;
+    expect(petLines([anArchivedPet({ id: 1n, idempotency })])).toBe(
+      `{"id":1,"name":"Rex","categoryId":7,"status":"available",${hashes}}\n`,
+    );
+  });
+
   it.each([
     ['is for its owner only', undefined, 0o600],
     ['stays readable for others', 0o644, 0o644],

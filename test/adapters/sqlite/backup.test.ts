@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { backUp } from '../../../src/adapters/sqlite/backup.ts';
 import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
-import type { Progress } from '../../../src/application/ports/progress.ts';
+import type { Progress } from '../../../src/application/ports/pet-archive.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets } from '../../support/archived-pets.ts';

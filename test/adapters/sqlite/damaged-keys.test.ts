@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
+import { DamagedApiKey } from '../../../src/application/ports/storage-errors.ts';
 import { aKey, at } from '../../support/api-keys.ts';
 import { expectDamaged } from '../../contracts/damaged-api-key.ts';
 import { damage, newFile, openService } from '../../support/sqlite.ts';

@@ -5,7 +5,7 @@ import { InsertQueue } from '../../../src/adapters/sqlite/insert-queue.ts';
 import { SqlitePetRepository } from '../../../src/adapters/sqlite/pet-repository.ts';
 import { ReadCache } from '../../../src/adapters/sqlite/read-cache.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import type { StorageMeter } from '../../../src/application/ports/storage-meter.ts';
+import type { StorageMeter } from '../../../src/application/ports/storage-health.ts';
 import { type NewPet, newPet } from '../../../src/domain/pet.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
@@ -285,7 +285,7 @@ describe('close', () => {
 
 async function opened(deadlineMs?: number): Promise<{ file: string; db: DatabaseSync; queue: InsertQueue }> {
   const { file, db } = await newDatabase();
-  return { file, db, queue: new InsertQueue(db, unguardedWrite, { timeoutMs: deadlineMs }) };
+  return { file, db, queue: new InsertQueue(db, unguardedWrite(db), undefined, deadlineMs) };
 }
 
 async function metered(deadlineMs?: number) {
@@ -295,7 +295,7 @@ async function metered(deadlineMs?: number) {
     insertsCommitted: (inserts) => reports.push(inserts),
     connection: () => reports.push(NaN),
   };
-  return { file, queue: new InsertQueue(db, unguardedWrite, { timeoutMs: deadlineMs, meter }), reports };
+  return { file, queue: new InsertQueue(db, unguardedWrite(db), meter, deadlineMs), reports };
 }
 
 function times<T>(n: number, make: (index: number) => T): T[] {

@@ -1,8 +1,7 @@
 import { readdir, readFile, stat, truncate, utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openSqliteForChecking } from '../../../src/adapters/sqlite/open-for-checking.ts';
-import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { openSqliteForChecking, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets } from '../../support/archived-pets.ts';

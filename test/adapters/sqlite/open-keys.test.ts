@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { SqliteApiKeyRepository } from '../../../src/adapters/sqlite/api-key-repository.ts';
 import { backUp } from '../../../src/adapters/sqlite/backup.ts';
 import { makeDurable } from '../../../src/adapters/sqlite/connection.ts';
-import { takeServiceLock } from '../../../src/adapters/sqlite/file/service-lock.ts';
+import { takeServiceLock } from '../../../src/adapters/sqlite/service-lock.ts';
 import { openSqliteKeys, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { createSchema } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
@@ -192,7 +192,7 @@ describe('a file that another program has locked', () => {
 
   it.each(writes)('fails a write after its deadline, and changes nothing: %s', async (_, write) => {
     const { file, db } = await newDatabase();
-    const keys = new SqliteApiKeyRepository(db, unguardedWrite, 50);
+    const keys = new SqliteApiKeyRepository(db, unguardedWrite(db), 50);
     await keys.insert(aKey(1));
     const other = otherConnection(file);
     other.exec('BEGIN IMMEDIATE');

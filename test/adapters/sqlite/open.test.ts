@@ -14,14 +14,14 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import { backUp } from '../../../src/adapters/sqlite/backup.ts';
 import {
+  openSqliteForChecking,
   openSqliteForReading,
   openSqliteKeys,
   openSqliteStorage,
 } from '../../../src/adapters/sqlite/open.ts';
-import { openSqliteForChecking } from '../../../src/adapters/sqlite/open-for-checking.ts';
 import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import type { StorageMeter } from '../../../src/application/ports/storage-meter.ts';
+import type { StorageMeter } from '../../../src/application/ports/storage-health.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { anArchivedPet } from '../../support/archived-pets.ts';

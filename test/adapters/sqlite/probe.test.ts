@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { GuardedWrite } from '../../../src/adapters/sqlite/file/file-guard.ts';
+import type { GuardedWrite } from '../../../src/adapters/sqlite/file-guard.ts';
 import { sqliteProbe } from '../../../src/adapters/sqlite/probe.ts';
 import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
@@ -95,7 +95,7 @@ describe('the probe of a SQLite file', () => {
   });
 });
 
-async function opened(guardedWrite: GuardedWrite = unguardedWrite) {
+async function opened(guardedWrite?: GuardedWrite) {
   const { file, db } = await newDatabase();
-  return { file, db, probe: sqliteProbe(db, guardedWrite) };
+  return { file, db, probe: sqliteProbe(db, guardedWrite ?? unguardedWrite(db)) };
 }

@@ -3,54 +3,49 @@ import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_SQLITE_PATH, sqliteStorage } from '../../../src/adapters/sqlite/storage.ts';
-import type { PersistentStorage } from '../../../src/application/ports/storage.ts';
 import { ROOT, run, SERVICE } from '../../support/process.ts';
 import { silentLog } from '../../support/sqlite.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
-type Way = readonly [string, (storage: PersistentStorage) => Promise<{ close(): Promise<void> }>];
+type Way = readonly [string, (url: string) => Promise<{ close(): Promise<void> }>];
 
 const CREATING: readonly Way[] = [
-  ['a service', (storage) => storage.openForService({ log: silentLog, autoMigrate: false })],
-  ['a command that writes pets', (storage) => storage.openForWriting()],
-  ['a command that creates a key', (storage) => storage.openKeys({ mayCreate: true })],
+  ['a service', (url) => sqliteStorage.open(url, { for: 'service', log: silentLog, autoMigrate: false })],
+  ['a command that writes pets', (url) => sqliteStorage.open(url, { for: 'writing' })],
+  ['a command that creates a key', (url) => sqliteStorage.open(url, { for: 'keys', mayCreate: true })],
 ];
 const READING: readonly Way[] = [
-  ['a command that reads pets', (storage) => storage.openForReading()],
-  ['a check', (storage) => storage.openForChecking!()],
-  ['a command that lists keys', (storage) => storage.openKeys({ mayCreate: false })],
+  ['a command that reads pets', (url) => sqliteStorage.open(url, { for: 'reading' })],
+  ['a check', (url) => sqliteStorage.open(url, { for: 'checking' })],
+  ['a command that lists keys', (url) => sqliteStorage.open(url, { for: 'keys', mayCreate: false })],
   [
     'a backup',
-    async (storage) => {
-      await storage.backUp!(`${await testDirectory()}/backup.db`, () => {});
+    async (url) => {
+      await sqliteStorage.backUp!(url, `${await testDirectory()}/backup.db`, () => {});
       return { close: async () => {} };
     },
   ],
 ];
 
-function storageAt(url: string): PersistentStorage {
-  return sqliteStorage.parseUrl(url) as PersistentStorage;
-}
-
 it('is chosen by a URL with a path, and only one service at a time can open it', () => {
-  expect(sqliteStorage).toMatchObject({ urlForm: 'sqlite:PATH', persistent: true });
-  expect(sqliteStorage.parseUrl('sqlite:a:b.db')).toMatchObject({ persistent: true, shared: false });
+  expect(sqliteStorage).toMatchObject({ urlForm: 'sqlite:PATH', persistent: true, shared: false });
+  expect(sqliteStorage.isUrl('sqlite:a:b.db')).toBe(true);
   for (const url of ['sqlite:', 'sqlite', 'xsqlite:a.db', 'memory:']) {
-    expect(sqliteStorage.parseUrl(url), url).toBeUndefined();
+    expect(sqliteStorage.isUrl(url), url).toBe(false);
   }
 });
 
 describe.each(CREATING)('the URL of a database that %s may create', (_, open) => {
   it('must be in a directory that exists', async () => {
     const directory = await testDirectory();
-    await expect(open(storageAt(`sqlite:${directory}/dta/petstore.db`))).rejects.toMatchObject({
+    await expect(open(`sqlite:${directory}/dta/petstore.db`)).rejects.toMatchObject({
       kind: 'storage-setup',
       message: `there is no directory ${directory}/dta for the SQLite file; correct the path or create the directory`,
     });
     expect(await readdir(directory)).toStrictEqual([]);
 
     await mkdir(join(directory, 'dta'));
-    const storage = await open(storageAt(`sqlite:${directory}/dta/petstore.db`));
+    const storage = await open(`sqlite:${directory}/dta/petstore.db`);
     await storage.close();
     expect(existsSync(join(directory, 'dta/petstore.db'))).toBe(true);
   });
@@ -70,14 +65,14 @@ it.each([
 describe.each(READING)('the URL of a database for %s', (_, open) => {
   it('must name a file that exists', async () => {
     const directory = await testDirectory();
-    await expect(open(storageAt(`sqlite:${directory}/mistyped.db`))).rejects.toMatchObject({
+    await expect(open(`sqlite:${directory}/mistyped.db`)).rejects.toMatchObject({
       kind: 'storage-setup',
       message: `there is no SQLite file ${directory}/mistyped.db`,
     });
     expect(await readdir(directory)).toStrictEqual([]);
 
-    await (await storageAt(`sqlite:${directory}/pets.db`).openForWriting()).close();
-    await (await open(storageAt(`sqlite:${directory}/pets.db`))).close();
+    await (await sqliteStorage.open(`sqlite:${directory}/pets.db`, { for: 'writing' })).close();
+    await (await open(`sqlite:${directory}/pets.db`)).close();
     expect(await readdir(directory)).toContain('pets.db');
   });
 });
@@ -94,6 +89,6 @@ describe.each([...CREATING, ...READING])('an ambiguous URL for %s', (_, open) =>
     ],
     ['sqlite::memory:', 'sqlite::memory: is not a file; write memory:'],
   ])('is refused: %s', async (url, message) => {
-    await expect(open(storageAt(url))).rejects.toMatchObject({ kind: 'storage-setup', message });
+    await expect(open(url)).rejects.toMatchObject({ kind: 'storage-setup', message });
   });
 });

@@ -23,7 +23,7 @@ import { GetPet } from '../../../src/application/pets/get-pet.ts';
 import type { ServiceStorage } from '../../../src/application/ports/storage.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKey } from '../../../src/domain/api-key.ts';
-import { InvalidPet } from '../../../src/domain/invalid-pet.ts';
+import { InvalidPet } from '../../../src/domain/pet.ts';
 
 const exporter = new InMemorySpanExporter();
 const provider = new TracerProvider({

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/memory/token-verifier.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
-import { EitherTokenVerifier } from '../../../src/application/keys/either-token-verifier.ts';
+import { EitherTokenVerifier } from '../../../src/application/keys/token-verifiers.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { TokenVerifier } from '../../../src/application/ports/token-verifier.ts';
 import { tokenVerifierContract } from '../../contracts/token-verifier.ts';

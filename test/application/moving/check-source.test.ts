@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
+import { DamagedApiKey } from '../../../src/application/ports/storage-errors.ts';
 import { ArchiveSource } from '../../../src/application/moving/archive-source.ts';
 import { CheckSource } from '../../../src/application/moving/check-source.ts';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
-import type { PetArchive } from '../../../src/application/ports/pet-archive.ts';
-import type { Progress } from '../../../src/application/ports/progress.ts';
+import type { PetArchive, Progress } from '../../../src/application/ports/pet-archive.ts';
 import type { ApiKey } from '../../../src/domain/api-key.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets, archiveWith, storeWith } from '../../support/archived-pets.ts';

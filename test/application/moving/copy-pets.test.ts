@@ -4,8 +4,7 @@ import { CountsDiffer, PetIdTaken } from '../../../src/application/moving/errors
 import { ArchiveSource } from '../../../src/application/moving/archive-source.ts';
 import { CopyPets } from '../../../src/application/moving/copy-pets.ts';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
-import type { ArchivedPet, PetArchive } from '../../../src/application/ports/pet-archive.ts';
-import type { Progress } from '../../../src/application/ports/progress.ts';
+import type { ArchivedPet, PetArchive, Progress } from '../../../src/application/ports/pet-archive.ts';
 import { MAX_PET_ID, newPet } from '../../../src/domain/pet.ts';
 import {
   anArchivedPet,

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { CountsDiffer } from '../../../src/application/moving/errors.ts';
 import { ExportPets } from '../../../src/application/moving/export-pets.ts';
-import type { ArchivedPet } from '../../../src/application/ports/pet-archive.ts';
-import type { Progress } from '../../../src/application/ports/progress.ts';
+import type { ArchivedPet, Progress } from '../../../src/application/ports/pet-archive.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import {
   anArchivedPet,

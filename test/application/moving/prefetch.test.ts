@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { prefetch } from '../../../src/application/moving/prefetch.ts';
+import { prefetch } from '../../../src/application/moving/archive-source.ts';
 
 describe('prefetch', () => {
   it('rejects when the consumer gets to the failed item, and not before', async () => {

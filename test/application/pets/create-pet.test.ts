@@ -1,36 +1,36 @@
 import { describe, expect, it } from 'vitest';
+import { idempotencyKey } from '../../../src/adapters/http/wire/idempotency.ts';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { CreatePet } from '../../../src/application/pets/create-pet.ts';
 import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
-import { InvalidPet } from '../../../src/domain/invalid-pet.ts';
-import { MAX_PET_ID } from '../../../src/domain/pet.ts';
-import { idempotencyFor, petsAfter } from '../../support/archived-pets.ts';
+import { InvalidPet, MAX_PET_ID } from '../../../src/domain/pet.ts';
+import { petsAfter, sha256 } from '../../support/archived-pets.ts';
 
 const draft = { name: 'Rex', categoryId: 7n, status: 'pending' } as const;
 
 describe('CreatePet', () => {
   it('stores a pet and returns it with its new id', async () => {
     const pets = new InMemoryPetRepository();
-    const created = await new CreatePet(pets).execute(draft);
+    const created = await new CreatePet(pets, sha256).execute(draft);
     expect(created).toStrictEqual({ pet: { id: 1n, ...draft }, replayed: false });
     expect(await pets.findById(1n)).toStrictEqual(created.pet);
   });
 
   it('stores a pet without a status as available', async () => {
     const pets = new InMemoryPetRepository();
-    await new CreatePet(pets).execute({ name: 'Rex', categoryId: 7n });
+    await new CreatePet(pets, sha256).execute({ name: 'Rex', categoryId: 7n });
     expect(await pets.findById(1n)).toStrictEqual({ id: 1n, ...draft, status: 'available' });
   });
 
   it('creates two pets from two equal drafts: a name is not unique', async () => {
-    const createPet = new CreatePet(new InMemoryPetRepository());
+    const createPet = new CreatePet(new InMemoryPetRepository(), sha256);
     const ids = [(await createPet.execute(draft)).pet.id, (await createPet.execute(draft)).pet.id];
     expect(ids).toStrictEqual([1n, 2n]);
   });
 
   it('rejects an invalid draft, and neither stores it nor uses an id', async () => {
     const pets = new InMemoryPetRepository();
-    const createPet = new CreatePet(pets);
+    const createPet = new CreatePet(pets, sha256);
     const refused = createPet.execute({ ...draft, name: '' });
     await expect(refused).rejects.toThrow(InvalidPet);
     expect(await pets.list({ limit: 1 })).toStrictEqual([]);
@@ -39,16 +39,27 @@ describe('CreatePet', () => {
 
   it('creates one pet for repeated calls with an idempotency key', async () => {
     const pets = new InMemoryPetRepository();
-    const createPet = new CreatePet(pets);
-    const idempotency = idempotencyFor('a');
+    const createPet = new CreatePet(pets, sha256);
     const pet = { id: 1n, ...draft };
-    expect(await createPet.execute(draft, idempotency)).toStrictEqual({ pet, replayed: false });
-    expect(await createPet.execute(draft, idempotency)).toStrictEqual({ pet, replayed: true });
+    expect(await createPet.execute(draft, 'a')).toStrictEqual({ pet, replayed: false });
+    expect(await createPet.execute(draft, 'a')).toStrictEqual({ pet, replayed: true });
     expect(await pets.list({ limit: 2 })).toStrictEqual([pet]);
   });
 
+  // The hashes of ["an-id","POST /v1/pets","a-key"] and ["Rex","7","available"].
+  it('stores what every build has stored: a key is remembered as long as its pet exists', async () => {
+    const pets = new InMemoryPetRepository();
+    const key = idempotencyKey('a-key', 'an-id');
+    await new CreatePet(pets, sha256).execute({ name: 'Rex', categoryId: 7n }, key);
+    const [{ idempotency } = {}] = await pets.read(0n, 1);
+    expect(idempotency).toStrictEqual({
+      key: 'ad5aa89ade9660588fc57026e7b4e27f286d7a33a7b1e623514f6e32bb44a02a',
+      fingerprint: 'ae9791c98586fe8f6e42e7d663537b0629e73d975919f1626b7fab7bbfe28ac6',
+    });
+  });
+
   it('rejects when no id is left', async () => {
-    const createPet = new CreatePet(await petsAfter(MAX_PET_ID - 1n));
+    const createPet = new CreatePet(await petsAfter(MAX_PET_ID - 1n), sha256);
     expect((await createPet.execute(draft)).pet.id).toBe(MAX_PET_ID);
     await expect(createPet.execute(draft)).rejects.toThrow(PetIdsExhausted);
   });

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { PetNotFound } from '../../../src/application/pets/errors.ts';
 import { GetPet } from '../../../src/application/pets/get-pet.ts';
-import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts';
-import { newPet } from '../../../src/domain/pet.ts';
+import { INT64_MAX, INT64_MIN, newPet } from '../../../src/domain/pet.ts';
 
 describe('GetPet', () => {
   it('returns the pet with the id', async () => {

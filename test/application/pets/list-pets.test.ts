@@ -5,8 +5,7 @@ import { ListPets, type PageRequest } from '../../../src/application/pets/list-p
 import { parseStoredPage, parseStoredPet } from '../../../src/application/pets/parse-stored-pet.ts';
 import type { PetQuery } from '../../../src/application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts';
-import { newPet, type Pet, PET_STATUSES } from '../../../src/domain/pet.ts';
+import { INT64_MAX, INT64_MIN, newPet, type Pet, PET_STATUSES } from '../../../src/domain/pet.ts';
 import { FailingPetRepository } from '../../support/pets.ts';
 
 /** A catalogue of this many pets. Their statuses rotate: available, pending, sold. */

@@ -6,8 +6,7 @@ import {
   parseStoredPage,
   parseStoredPet,
 } from '../../../src/application/pets/parse-stored-pet.ts';
-import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts';
-import { MAX_PET_ID, newPet, storedPet } from '../../../src/domain/pet.ts';
+import { INT64_MAX, INT64_MIN, MAX_PET_ID, newPet, storedPet } from '../../../src/domain/pet.ts';
 
 const REX = { name: 'Rex', categoryId: 7n, status: 'sold' } as const;
 

@@ -3,11 +3,10 @@ import { dirname } from 'node:path';
 import { Long, ObjectId } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
-import { anArchivedPet } from '../../support/archived-pets.ts';
-import { idempotency } from '../../../src/adapters/http/wire/idempotency.ts';
+import { anArchivedPet, sha256 } from '../../support/archived-pets.ts';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { CreatePet } from '../../../src/application/pets/create-pet.ts';
 import type { ServiceStorage } from '../../../src/application/ports/storage.ts';
-import { newPet } from '../../../src/domain/pet.ts';
 import { aKey, at } from '../../support/api-keys.ts';
 import { ask } from '../../support/client.ts';
 import { Command, FAILED, refused, succeeds, USAGE } from '../../support/command.ts';
@@ -33,8 +32,7 @@ async function findings(DATABASE_URL: string): Promise<readonly string[]> {
 /** Adds three pets, the first two with an idempotency key, and an API key. */
 async function fill({ pets, keys }: Pick<ServiceStorage, 'pets' | 'keys'>): Promise<void> {
   const draft = { name: 'Rex', categoryId: 7n };
-  for (const key of ['a', 'b']) await pets.insertOnce(newPet(draft), idempotency(key, 'till', draft)!);
-  await pets.insert(newPet(draft));
+  for (const key of ['a', 'b', undefined]) await new CreatePet(pets, sha256).execute(draft, key);
   await keys.insert(aKey(1, { revokedAt: at(1) }));
 }
 

@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Io } from '../../../src/main/command-line/session.ts';
+import type { Io } from '../../../src/main/program/process.ts';
 import { sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { Command, FAILED, refused, succeeds, USAGE } from '../../support/command.ts';

@@ -68,7 +68,7 @@ const FIELDS = {
 /** The configuration. Of its storage, only `persistent`: a storage consists of functions, which cannot be compared. */
 function read(environment: Record<string, string | undefined>) {
   const { storage, ...others } = readConfig(environment);
-  return { ...others, persistent: storage.persistent };
+  return { ...others, persistent: storage.kind.persistent };
 }
 
 function problemsOf(environment: Record<string, string>): readonly string[] {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseDurationMs } from '../../../src/main/config/duration.ts';
+import { parseDurationMs } from '../../../src/main/config/forms.ts';
 
 it.each([
   ['0s', 0],

@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
-import { InMemoryTokenVerifier } from '../../../src/adapters/memory/token-verifier.ts';
+import { InMemoryTokenVerifier } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
+import { ListKeys } from '../../../src/application/keys/stored-keys.ts';
 import { RevokeKey } from '../../../src/application/keys/revoke-key.ts';
 import { SCOPES } from '../../../src/domain/api-key.ts';
 import { type StartKeys, startKeys } from '../../../src/main/service/start-keys.ts';
-import { DamagedApiKey } from '../../../src/application/keys/errors.ts';
+import { DamagedApiKey } from '../../../src/application/ports/storage-errors.ts';
 import { InvalidConfig, readConfig } from '../../../src/main/config/config.ts';
 
 const KEY = '0123456789abcdef';
@@ -23,15 +24,15 @@ function digest(key: string): Buffer {
 
 async function withoutKeys(env: Record<string, string>): Promise<StartKeys> {
   const fail = (message: string) => expect.fail(message);
-  return startKeys(readConfig(env), NOBODY, { now, log: { info: fail, warn: fail } });
+  return startKeys(readConfig(env), new ListKeys(NOBODY), { now, log: { info: fail, warn: fail } });
 }
 
 /** A storage with a key. */
-async function withKey({ revoked }: { readonly revoked: boolean }): Promise<InMemoryApiKeyRepository> {
+async function withKey({ revoked }: { readonly revoked: boolean }): Promise<ListKeys> {
   const keys = new InMemoryApiKeyRepository();
   const { key } = await new CreateKey(keys, mintKey, now).execute({ label: 'till', scopes: SCOPES });
   if (revoked) await new RevokeKey(keys, now).execute(key.id);
-  return keys;
+  return new ListKeys(keys);
 }
 
 describe('the keys of API_KEYS', async () => {
@@ -136,7 +137,7 @@ describe('with a key in the storage, in any state', () => {
   it('a damaged one is named, because a request with it may not find it', async () => {
     const lines: string[] = [];
     const log = { info: () => {}, warn: (message: string) => void lines.push(message) };
-    const stored = { list: async () => [new DamagedApiKey('0123456789abcdef', 'label must be there')] };
+    const stored = { execute: async () => [new DamagedApiKey('0123456789abcdef', 'label must be there')] };
 
     await startKeys(readConfig({}), stored, { now, log });
 

@@ -1,5 +1,5 @@
 import { ApiKeyIdTaken } from '../../../src/application/keys/errors.ts';
-import { parseStoredApiKey, throwIfDamaged } from '../../../src/application/keys/parse-stored-api-key.ts';
+import { parseStoredApiKey, throwIfDamaged } from '../../../src/application/keys/stored-keys.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../../src/application/ports/api-key-repository.ts';
 import { type ApiKey, storedApiKey } from '../../../src/domain/api-key.ts';
 import type { JsonFile, KeyRecord } from './json-file.ts';

@@ -1,12 +1,11 @@
 import { IdempotencyKeyTaken, PetIdTaken } from '../../../src/application/moving/errors.ts';
-import { samePet } from '../../../src/application/moving/same-pet.ts';
 import { IdempotencyKeyReused, PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import {
   parseStoredIdempotency,
   parseStoredPage,
   parseStoredPet,
 } from '../../../src/application/pets/parse-stored-pet.ts';
-import type { ArchivedPet, PetArchive } from '../../../src/application/ports/pet-archive.ts';
+import { type ArchivedPet, type PetArchive, samePet } from '../../../src/application/ports/pet-archive.ts';
 import type {
   Idempotency,
   Inserted,
@@ -104,15 +103,7 @@ function reserve(content: Content, id: bigint): void {
 }
 
 function toRecord({ id, name, categoryId, status, idempotency }: ArchivedPet): PetRecord {
-  const { key, fingerprint } = idempotency ?? {};
-  return {
-    id: String(id),
-    name,
-    categoryId: String(categoryId),
-    status,
-    ...(key !== undefined && { key }),
-    ...(fingerprint !== undefined && { fingerprint }),
-  };
+  return { id: String(id), name, categoryId: String(categoryId), status, ...idempotency };
 }
 
 function toPet({ id, name, categoryId, status }: PetRecord): Pet {

@@ -1,27 +1,16 @@
 import type { Middleware } from 'koa';
-import type { State } from './state.ts';
+import { allowHeader, methodList } from '../wire/refusals.ts';
+import type { State } from './log-request.ts';
 
 /**
  * Response headers that pages may read in addition to the safelisted ones:
  * https://fetch.spec.whatwg.org/#cors-safelisted-response-header-name
  */
-const EXPOSED_HEADERS = [
-  'Link',
-  'Next-Cursor',
-  'Location',
-  'Deprecation',
-  'Sunset',
-  'RateLimit',
-  'RateLimit-Policy',
-  'Retry-After',
-  'X-Request-Id',
-  'Idempotent-Replayed',
-  'WWW-Authenticate',
-].join(', ');
+const EXPOSED_HEADERS =
+  'Link, Next-Cursor, Location, Deprecation, Sunset, RateLimit, RateLimit-Policy, Retry-After, ' +
+  'X-Request-Id, Idempotent-Replayed, WWW-Authenticate';
 
 const PREFLIGHT = {
-  Allow: 'GET, HEAD, OPTIONS, POST',
-  'Access-Control-Allow-Methods': 'GET, HEAD, POST',
   // `*` would not cover Authorization: https://fetch.spec.whatwg.org/#cors-non-wildcard-request-header-name
   'Access-Control-Allow-Headers':
     'Authorization, Content-Type, Content-Encoding, Idempotency-Key, X-Request-Id',
@@ -48,12 +37,15 @@ export function allowOrigins(origins: readonly string[]): Middleware<State> {
 /**
  * Answers the preflight of a page of these origins. A preflight carries no API key, so the answer is the same for every
  * path.
+ *
+ * @param methods those of all operations
  */
-export function answerPreflight(origins: readonly string[]): Middleware<State> {
+export function answerPreflight(origins: readonly string[], methods: readonly string[]): Middleware<State> {
+  const allowed = { Allow: allowHeader(methods), 'Access-Control-Allow-Methods': methodList(methods) };
   return (ctx, next) => {
     const { origin, 'access-control-request-method': method } = ctx.req.headers;
     if (ctx.method !== 'OPTIONS' || method === undefined || !origins.includes(origin ?? '')) return next();
-    Object.assign(ctx.state.headers, PREFLIGHT);
+    Object.assign(ctx.state.headers, allowed, PREFLIGHT);
     ctx.status = 204;
     return undefined;
   };

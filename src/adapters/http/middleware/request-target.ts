@@ -1,14 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import { MAX_URL_BYTES } from '../wire/limits.ts';
-import {
-  INVALID_FORWARDED_HOST,
-  INVALID_FORWARDED_PROTO,
-  INVALID_HOST,
-  INVALID_TARGET,
-  REPEATED_AUTHORIZATION,
-  URL_TOO_LONG,
-} from '../wire/refusals.ts';
+import * as refusals from '../wire/refusals.ts';
 
 /** A host name or address with an optional port. Nothing that could end the `<…>` of a Link header. */
 const AUTHORITY = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
@@ -22,25 +15,26 @@ const TARGET = /^(?:\/|https?:\/\/|\*$)[^#\\]*$/i;
 /** Refuses a request with an invalid target or host, or with more than one Host or Authorization header. */
 export const checkTarget: Middleware = (ctx, next) => {
   const { req } = ctx;
-  if (!TARGET.test(req.url ?? '') || !hasPath(ctx)) throw INVALID_TARGET;
-  const { hosts, authorizations } = decisiveHeaders(req.rawHeaders);
+  if (!TARGET.test(req.url ?? '') || !hasPath(ctx)) throw refusals.INVALID_TARGET;
+  // Exactly one in HTTP/1.1: RFC 9112, section 3.2.
+  const hosts = count(req.rawHeaders, 'host');
   if (hosts > 1 || (hosts === 0 && req.httpVersion === '1.1') || !AUTHORITY.test(authority(req))) {
-    throw INVALID_HOST;
+    throw refusals.INVALID_HOST;
   }
-  if (authorizations > 1) throw REPEATED_AUTHORIZATION;
+  if (count(req.rawHeaders, 'authorization') > 1) throw refusals.REPEATED_AUTHORIZATION;
   return next();
 };
 
 export const checkLength: Middleware = ({ req: { url = '' } }, next) => {
-  if (url.length > MAX_URL_BYTES) throw URL_TOO_LONG;
+  if (url.length > MAX_URL_BYTES) throw refusals.URL_TOO_LONG;
   return next();
 };
 
 /** Refuses invalid `X-Forwarded-*` headers. Only for services behind a trusted proxy. Others ignore these headers. */
 export const checkForwarded: Middleware = ({ req }, next) => {
   const { proto, host } = forwarded(req);
-  if (proto !== undefined && !/^https?$/i.test(proto)) throw INVALID_FORWARDED_PROTO;
-  if (host !== undefined && !AUTHORITY.test(host)) throw INVALID_FORWARDED_HOST;
+  if (proto !== undefined && !/^https?$/i.test(proto)) throw refusals.INVALID_FORWARDED_PROTO;
+  if (host !== undefined && !AUTHORITY.test(host)) throw refusals.INVALID_FORWARDED_HOST;
   return next();
 };
 
@@ -60,10 +54,8 @@ export function baseUrl(
   };
 }
 
-type Forwarded = { readonly proto: string | undefined; readonly host: string | undefined };
-
 /** The values of the nearest proxy. Earlier values in a list may come from the client. */
-function forwarded({ headers }: IncomingMessage): Forwarded {
+function forwarded({ headers }: IncomingMessage) {
   return { proto: last(headers['x-forwarded-proto']), host: last(headers['x-forwarded-host']) };
 }
 
@@ -96,19 +88,13 @@ function hasPath(ctx: Context): boolean {
   }
 }
 
-/**
- * Counts the Host and Authorization headers. Node silently keeps the first of several, while a proxy may use the last.
- * RFC 9112, section 3.2 requires 400 for Host.
- */
-function decisiveHeaders(rawHeaders: readonly string[]): { hosts: number; authorizations: number } {
-  let hosts = 0;
-  let authorizations = 0;
+/** How often a header occurs. Node silently keeps the first of several, while a proxy may use the last. */
+function count(rawHeaders: readonly string[], name: string): number {
+  let found = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!;
+    const raw = rawHeaders[i]!;
     // Comparing lengths first avoids most of the lower-casing.
-    if (name.length === 'host'.length && name.toLowerCase() === 'host') hosts++;
-    else if (name.length === 'authorization'.length && name.toLowerCase() === 'authorization')
-      authorizations++;
+    if (raw.length === name.length && raw.toLowerCase() === name) found++;
   }
-  return { hosts, authorizations };
+  return found;
 }

@@ -1,18 +1,9 @@
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
+import type { Pet } from '../../../domain/pet.ts';
 import { type ErrorCode, errorAnswer } from '../wire/errors.ts';
 import { MAX_BODY_BYTES, MAX_HEADERS_BYTES, MAX_URL_BYTES } from '../wire/limits.ts';
-import {
-  BODY_TOO_LARGE,
-  CHUNK_EXTENSIONS_TOO_LARGE,
-  HEADERS_TOO_LARGE,
-  insufficientScope,
-  INVALID_KEY,
-  methodNotAllowed,
-  rateLimited,
-  REQUEST_TIMEOUT,
-  URL_TOO_LONG,
-} from '../wire/refusals.ts';
-import { ALWAYS, LIMITED, NOTHING_LEFT, RATE_LIMIT, type ResponseHeaders } from './headers.ts';
+import * as refusals from '../wire/refusals.ts';
+import { ALWAYS, LIMITED, NOTHING_LEFT, RATE_LIMIT, type ResponseHeaders, RETRY } from './headers.ts';
 import { type JsonObject, schemaRef } from './schemas.ts';
 
 /** The meaning of each error code, for every operation. */
@@ -61,74 +52,54 @@ export function response(
   };
 }
 
-type Failures = {
-  /** What the service throws. All have the same status. */
-  readonly errors: readonly unknown[];
-  readonly headers?: ResponseHeaders;
-};
+/** What the service throws, and the headers of its answer. */
+type Failure = readonly [error: unknown, headers?: ResponseHeaders];
 
-/** The failures that several operations have in common, by the name of their component. */
-const SHARED = {
-  Unauthorized: { errors: [INVALID_KEY], headers: { 'WWW-Authenticate': 'WWW-Authenticate' } },
-  MayNotRead: {
-    errors: [insufficientScope('pets:read')],
-    headers: { 'WWW-Authenticate': 'ReadScope', ...LIMITED },
-  },
-  MayNotWrite: {
-    errors: [insufficientScope('pets:write')],
-    headers: { 'WWW-Authenticate': 'WriteScope', ...LIMITED },
-  },
-  MethodNotAllowed: {
-    errors: [methodNotAllowed('GET, HEAD, OPTIONS, POST')],
-    headers: { Allow: 'Allow', ...LIMITED },
-  },
-  RequestTimeout: { errors: [REQUEST_TIMEOUT] },
-  PayloadTooLarge: { errors: [BODY_TOO_LARGE], headers: LIMITED },
-  ChunkExtensionsTooLarge: { errors: [CHUNK_EXTENSIONS_TOO_LARGE] },
-  UriTooLong: { errors: [URL_TOO_LONG] },
-  RateLimited: {
-    errors: [rateLimited(RATE_LIMIT, NOTHING_LEFT)],
-    headers: { 'Retry-After': 'Retry-After', ...LIMITED },
-  },
-  HeadersTooLarge: { errors: [HEADERS_TOO_LARGE] },
-  Internal: { errors: [new Error('a bug')], headers: LIMITED },
-  Unavailable: {
-    errors: [new StorageUnavailable('no answer')],
-    headers: { 'Retry-After': 'Retry-After', ...LIMITED },
-  },
-} satisfies Record<string, Failures>;
+/**
+ * The failures that several operations have in common, by the name of their component.
+ *
+ * @param allow the `Allow` header of the example
+ */
+const shared = (allow: string) =>
+  ({
+    Unauthorized: [refusals.INVALID_KEY, { 'WWW-Authenticate': 'WWW-Authenticate' }],
+    MayNotRead: [refusals.insufficientScope('pets:read'), { 'WWW-Authenticate': 'ReadScope', ...LIMITED }],
+    MayNotWrite: [refusals.insufficientScope('pets:write'), { 'WWW-Authenticate': 'WriteScope', ...LIMITED }],
+    MethodNotAllowed: [refusals.methodNotAllowed(allow), { Allow: 'Allow', ...LIMITED }],
+    RequestTimeout: [refusals.REQUEST_TIMEOUT],
+    PayloadTooLarge: [refusals.BODY_TOO_LARGE, LIMITED],
+    ChunkExtensionsTooLarge: [refusals.CHUNK_EXTENSIONS_TOO_LARGE],
+    UriTooLong: [refusals.URL_TOO_LONG],
+    RateLimited: [refusals.rateLimited(RATE_LIMIT, NOTHING_LEFT), RETRY],
+    HeadersTooLarge: [refusals.HEADERS_TOO_LARGE],
+    Internal: [new Error('a bug'), LIMITED],
+    Unavailable: [new StorageUnavailable('no answer'), RETRY],
+  }) satisfies Record<string, Failure>;
 
-export type SharedFailure = keyof typeof SHARED;
+export type SharedFailure = keyof ReturnType<typeof shared>;
 
-/** Failures that can occur before the operation is known. */
-const EARLY = ['RequestTimeout', 'UriTooLong', 'HeadersTooLarge'] as const satisfies SharedFailure[];
-
-/** {@link EARLY} for an operation that reads a body. */
-export const EARLY_WITH_BODY: readonly SharedFailure[] = [...EARLY, 'PayloadTooLarge'];
-
-/** {@link EARLY} for an operation that ignores a body. */
-export const EARLY_WITHOUT_BODY: readonly SharedFailure[] = [...EARLY, 'ChunkExtensionsTooLarge'];
-
-export function componentResponses(): JsonObject {
-  return Object.fromEntries(
-    Object.entries<Failures>(SHARED).map(([name, { errors, headers }]) => [name, failure(errors, headers)]),
-  );
+export function componentResponses(allow: string): JsonObject {
+  const failures = Object.entries<Failure>(shared(allow));
+  return Object.fromEntries(failures.map(([name, [error, headers]]) => [name, failure([error], headers)]));
 }
 
 /**
  * The responses of an operation to failures that it shares with others, by status.
  *
+ * @param allow the `Allow` header of its path
  * @param more headers of this operation, which the shared component does not have
  */
-export function sharedFailures(names: readonly SharedFailure[], more?: ResponseHeaders): JsonObject {
+export function sharedFailures(
+  names: readonly SharedFailure[],
+  allow: string,
+  more?: ResponseHeaders,
+): JsonObject {
+  const failures: Readonly<Record<SharedFailure, Failure>> = shared(allow);
   const responses = names.map((name) => {
-    const { errors, headers }: Failures = SHARED[name];
-    return [
-      errorAnswer(errors[0]).status,
-      more === undefined
-        ? { $ref: `#/components/responses/${name}` }
-        : failure(errors, { ...headers, ...more }),
-    ];
+    const [error, headers] = failures[name];
+    const reference = { $ref: `#/components/responses/${name}` };
+    const described = more === undefined ? reference : failure([error], { ...headers, ...more });
+    return [errorAnswer(error).status, described];
   });
   return Object.fromEntries(responses);
 }
@@ -152,4 +123,20 @@ export function failure(
     { code, message, status },
   ]);
   return response(description, schemaRef('Error'), Object.fromEntries(examples), headers);
+}
+
+/** The animals of the examples, as a client reads them. */
+export const EXAMPLES = {
+  rex: { id: 42, name: 'Rex', categoryId: 7, status: 'available' },
+  mia: { id: 43, name: 'Mia 🐈', categoryId: 12, status: 'sold' },
+} as const satisfies Record<string, Record<keyof Pet, unknown>>;
+
+/** The error of an example of a refusal. */
+export function thrownBy(refused: () => unknown): unknown {
+  try {
+    refused();
+  } catch (error) {
+    return error;
+  }
+  throw new Error('an example of a refusal was not refused');
 }

@@ -1,6 +1,6 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { answerHeaders } from '../wire/answer-headers.ts';
+import { acceptedRequestId, answerHeaders, requestIdOf } from '../wire/answer-headers.ts';
 import { type ErrorAnswer, errorAnswer, errorJson, type RequestRefused } from '../wire/errors.ts';
 import {
   CHUNK_EXTENSIONS_TOO_LARGE,
@@ -10,7 +10,6 @@ import {
   UNKNOWN_HTTP_METHOD,
   URL_TOO_LONG,
 } from '../wire/refusals.ts';
-import { acceptedRequestId, requestIdOf } from '../wire/request-id.ts';
 import type { RequestLog } from '../wire/request-log.ts';
 import { MAX_URL_BYTES } from '../wire/limits.ts';
 import { hangUp } from './hang-up.ts';

@@ -1,6 +1,6 @@
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
-import type { ServerLimits } from '../wire/limits.ts';
+import type { ServerLimits } from './limits.ts';
 import { writeInPortions } from './write-in-portions.ts';
 
 /** How often Node checks for late requests, in milliseconds. A timeout may come this much after its limit. */

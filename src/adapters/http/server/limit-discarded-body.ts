@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { MAX_DISCARDED_BYTES } from '../wire/limits.ts';
+import { MAX_DISCARDED_BYTES } from './limits.ts';
 import { destroyLater, hangUp } from './hang-up.ts';
 
 /**

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { RequestLog } from '../wire/request-log.ts';
-import { SERVER_LIMITS, type ServerLimits } from '../wire/limits.ts';
+import { SERVER_LIMITS, type ServerLimits } from './limits.ts';
 import { answerConnect } from './answer-connect.ts';
 import { answerBrokenRequest, type ClientError, isTls, refuseAmbiguous } from './broken-request.ts';
 import { closeServer } from './close-server.ts';

@@ -1,3 +1,9 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Allowance } from '../../../application/ports/rate-limiter.ts';
+import type { RateLimit } from '../../../domain/api-key.ts';
+import { MAX_REQUEST_ID_LENGTH } from './limits.ts';
+
 /** Header fields by name. */
 export type Headers = Readonly<Record<string, string>>;
 
@@ -16,4 +22,70 @@ export function answerHeaders(requestId: string, body?: string | Buffer): Record
     headers['Content-Length'] = String(Buffer.byteLength(body));
   }
   return headers;
+}
+
+/** The form of a request id that is safe to log. */
+export const REQUEST_ID_PATTERN = `^[A-Za-z0-9_.-]{1,${MAX_REQUEST_ID_LENGTH}}$`;
+
+const ACCEPTED = new RegExp(REQUEST_ID_PATTERN);
+
+const ID = Symbol('request id');
+
+/**
+ * The id of a request: the client's `X-Request-Id` if it is safe to log, otherwise a new one. Every call returns the
+ * same id for a request with a body: the server may have to answer it while the application reads the body.
+ */
+export function requestIdOf(request: IncomingMessage & { [ID]?: string }): string {
+  const known = request[ID];
+  if (known !== undefined) return known;
+  const { headers } = request;
+  const id = acceptedRequestId(headers['x-request-id']);
+  // Not stored for every request: that would slow down a list, and a WeakMap even more.
+  if ((headers['content-length'] ?? headers['transfer-encoding']) !== undefined) request[ID] = id;
+  return id;
+}
+
+/** The id that the client sent if it is safe to log, otherwise a new one. */
+export function acceptedRequestId(header: string | string[] | undefined): string {
+  return typeof header === 'string' && ACCEPTED.test(header) ? header : randomUUID();
+}
+
+/** The value of `RateLimit-Policy`: draft-ietf-httpapi-ratelimit-headers-11, section 3. */
+export function rateLimitPolicy({ requests, seconds }: RateLimit): string {
+  return `"key";q=${requests};w=${seconds}`;
+}
+
+/** The value of `RateLimit`: draft-ietf-httpapi-ratelimit-headers-11, section 4. */
+export function rateLimitLeft({ remaining, resetSeconds }: Omit<Allowance, 'allowed'>): string {
+  return `"key";r=${remaining};t=${resetSeconds}`;
+}
+
+/** The deprecation of an operation. */
+export type Deprecation = {
+  readonly since: Date;
+  /** The instant from which the operation is gone, the first of a day. */
+  readonly sunset: Date;
+  /** What to use instead: method and path. */
+  readonly replacement: string;
+};
+
+/** getPet has been deprecated since the day on which 1.0.0 was published. */
+export const GET_PET_DEPRECATION: Deprecation = {
+  since: new Date('2026-11-20'),
+  sunset: new Date('2030-12-05'),
+  replacement: 'GET /v1/pets',
+};
+
+/** RFC 9745, in seconds since 1970, and RFC 8594. */
+export function deprecationHeaders({ since, sunset }: Deprecation) {
+  return { Deprecation: `@${since.getTime() / 1000}`, Sunset: sunset.toUTCString() };
+}
+
+/** The first day without the operation, as `2030-12-05`. */
+export function sunsetDay({ sunset }: Deprecation): string {
+  return sunset.toISOString().slice(0, 10);
+}
+
+export function isSunset({ sunset }: Deprecation, now: Date): boolean {
+  return now.getTime() >= sunset.getTime();
 }

@@ -1,6 +1,5 @@
-import type { DamagedApiKey } from '../../../application/keys/errors.ts';
+import type { DamagedApiKey, StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import type { PetError } from '../../../application/pets/errors.ts';
-import type { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import type { Headers } from './answer-headers.ts';
 
 /** The `code` and HTTP status of every error answer. Codes are stable; clients fall back on the status. */

@@ -1,35 +1,27 @@
 import type { Place } from '../../json/json-error-place.ts';
 import type { Allowance } from '../../../application/ports/rate-limiter.ts';
 import type { RateLimit, Scope } from '../../../domain/api-key.ts';
-import { SUNSET_DATE } from './deprecation.ts';
+import { type Deprecation, sunsetDay } from './answer-headers.ts';
 import { type ErrorCode, RequestRefused, RETRY_AFTER } from './errors.ts';
 import { MAX_BODY_BYTES, MAX_HEADERS_BYTES, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_URL_BYTES } from './limits.ts';
 
 // Every refusal of the HTTP layer, in the order of its status. The OpenAPI document takes its examples from here. A
 // refusal that is always the same is created once.
 
-export const NOT_HTTP = new RequestRefused('INVALID_ARGUMENT', 'the request is not valid HTTP/1.1');
-export const UNKNOWN_HTTP_METHOD = new RequestRefused(
-  'INVALID_ARGUMENT',
-  'the request has no HTTP method that this service knows',
-);
-export const INVALID_TARGET = new RequestRefused('INVALID_ARGUMENT', 'the request target is not a URL');
-export const INVALID_HOST = new RequestRefused(
-  'INVALID_ARGUMENT',
-  'the request must have one valid Host header',
-);
-export const REPEATED_AUTHORIZATION = new RequestRefused(
-  'INVALID_ARGUMENT',
-  'the request must have at most one Authorization header',
-);
-export const INVALID_FORWARDED_PROTO = new RequestRefused(
-  'INVALID_ARGUMENT',
-  'X-Forwarded-Proto must be http or https',
-);
-export const INVALID_FORWARDED_HOST = new RequestRefused(
-  'INVALID_ARGUMENT',
-  'X-Forwarded-Host must be a host with an optional port',
-);
+const invalid = (message: string) => new RequestRefused('INVALID_ARGUMENT', message);
+const malformed = (message: string) => new RequestRefused('MALFORMED_JSON', message);
+const unauthenticated = (message: string, challenge: string) =>
+  new RequestRefused('UNAUTHENTICATED', message, { 'WWW-Authenticate': challenge });
+const tooLarge = (message: string) => new RequestRefused('PAYLOAD_TOO_LARGE', message);
+const unsupported = (message: string) => new RequestRefused('UNSUPPORTED_MEDIA_TYPE', message);
+
+export const NOT_HTTP = invalid('the request is not valid HTTP/1.1');
+export const UNKNOWN_HTTP_METHOD = invalid('the request has no HTTP method that this service knows');
+export const INVALID_TARGET = invalid('the request target is not a URL');
+export const INVALID_HOST = invalid('the request must have one valid Host header');
+export const REPEATED_AUTHORIZATION = invalid('the request must have at most one Authorization header');
+export const INVALID_FORWARDED_PROTO = invalid('X-Forwarded-Proto must be http or https');
+export const INVALID_FORWARDED_HOST = invalid('X-Forwarded-Host must be a host with an optional port');
 
 /** Path, query or body values break rules. The message names every problem. */
 export function invalidValues(
@@ -39,20 +31,17 @@ export function invalidValues(
   return new RequestRefused(code, problems.join('; '));
 }
 
-export const BODY_NOT_OBJECT = new RequestRefused('INVALID_ARGUMENT', 'the body must be a JSON object');
-export const EMPTY_BODY = new RequestRefused('MALFORMED_JSON', 'the body is empty; it must be a JSON object');
-export const BODY_NOT_UTF_8 = new RequestRefused('MALFORMED_JSON', 'the body is not UTF-8');
+export const BODY_NOT_OBJECT = invalid('the body must be a JSON object');
+export const EMPTY_BODY = malformed('the body is empty; it must be a JSON object');
+export const BODY_NOT_UTF_8 = malformed('the body is not UTF-8');
 
 export function bodyNotJson({ line, column }: Place): RequestRefused {
-  return new RequestRefused('MALFORMED_JSON', `the body is not JSON: see line ${line}, column ${column}`);
+  return malformed(`the body is not JSON: see line ${line}, column ${column}`);
 }
 
-export const BODY_TOO_DEEP = new RequestRefused('MALFORMED_JSON', 'the body is nested too deeply');
-export const TRUNCATED_BODY = new RequestRefused('MALFORMED_JSON', 'the body ended too early');
-export const BODY_NOT_AS_ENCODED = new RequestRefused(
-  'MALFORMED_JSON',
-  'the body does not match its Content-Encoding',
-);
+export const BODY_TOO_DEEP = malformed('the body is nested too deeply');
+export const TRUNCATED_BODY = malformed('the body ended too early');
+export const BODY_NOT_AS_ENCODED = malformed('the body does not match its Content-Encoding');
 export const INVALID_IDEMPOTENCY_KEY = new RequestRefused(
   'INVALID_IDEMPOTENCY_KEY',
   `Idempotency-Key must be 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters, bare or in double quotes`,
@@ -60,14 +49,11 @@ export const INVALID_IDEMPOTENCY_KEY = new RequestRefused(
 
 /** The beginning of every challenge: RFC 6750, section 3. */
 const REALM = 'Bearer realm="petstore"';
-export const NO_CREDENTIALS = new RequestRefused(
-  'UNAUTHENTICATED',
+export const NO_CREDENTIALS = unauthenticated(
   'an API key is required, as "Authorization: Bearer <API_KEY>"',
-  { 'WWW-Authenticate': REALM },
+  REALM,
 );
-export const INVALID_KEY = new RequestRefused('UNAUTHENTICATED', 'the API key is not valid', {
-  'WWW-Authenticate': `${REALM}, error="invalid_token"`,
-});
+export const INVALID_KEY = unauthenticated('the API key is not valid', `${REALM}, error="invalid_token"`);
 
 export function insufficientScope(scope: Scope): RequestRefused {
   return new RequestRefused('PERMISSION_DENIED', `the API key does not have the scope ${scope}`, {
@@ -86,34 +72,40 @@ export function routeNotFound(meant?: string): RequestRefused {
   return new RequestRefused('ROUTE_NOT_FOUND', `there is nothing at this path${hint}`);
 }
 
+/** Methods as a header lists them, each once. */
+export function methodList(methods: readonly string[]): string {
+  return [...new Set(methods)].toSorted().join(', ');
+}
+
+/** The value of `Allow` for a path with these methods. The service answers OPTIONS itself. */
+export function allowHeader(methods: readonly string[]): string {
+  return methodList([...methods, 'OPTIONS']);
+}
+
 /** @param allow the value of the `Allow` header */
 export function methodNotAllowed(allow: string): RequestRefused {
   return new RequestRefused('METHOD_NOT_ALLOWED', `this path allows ${allow}`, { Allow: allow });
 }
 
 export const REQUEST_TIMEOUT = new RequestRefused('REQUEST_TIMEOUT', 'the request did not end in time');
-export const GONE = new RequestRefused(
-  'GONE',
-  `this operation was removed on ${SUNSET_DATE}; use GET /v1/pets`,
-);
-export const BODY_TOO_LARGE = new RequestRefused(
-  'PAYLOAD_TOO_LARGE',
+
+export function gone(deprecation: Deprecation): RequestRefused {
+  const message = `this operation was removed on ${sunsetDay(deprecation)}; use ${deprecation.replacement}`;
+  return new RequestRefused('GONE', message);
+}
+
+export const BODY_TOO_LARGE = tooLarge(
   `the body must be at most ${MAX_BODY_BYTES} bytes, also when inflated`,
 );
-export const CHUNK_EXTENSIONS_TOO_LARGE = new RequestRefused(
-  'PAYLOAD_TOO_LARGE',
-  'the chunk extensions are too large',
-);
+export const CHUNK_EXTENSIONS_TOO_LARGE = tooLarge('the chunk extensions are too large');
 export const URL_TOO_LONG = new RequestRefused(
   'URI_TOO_LONG',
   `the URL must be at most ${MAX_URL_BYTES} bytes`,
 );
-export const UNSUPPORTED_MEDIA_TYPE = new RequestRefused(
-  'UNSUPPORTED_MEDIA_TYPE',
+export const UNSUPPORTED_MEDIA_TYPE = unsupported(
   'Content-Type must be application/json, with no charset but utf-8',
 );
-export const UNSUPPORTED_CONTENT_CODING = new RequestRefused(
-  'UNSUPPORTED_MEDIA_TYPE',
+export const UNSUPPORTED_CONTENT_CODING = unsupported(
   'Content-Encoding must be gzip, deflate, br or identity',
 );
 

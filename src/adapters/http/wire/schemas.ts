@@ -1,15 +1,19 @@
 import * as v from 'valibot';
 import { PetNotFound } from '../../../application/pets/errors.ts';
-import { INT64_MAX, INT64_MIN, isInt64 } from '../../../domain/int64.ts';
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../../domain/page-size.ts';
-import { DEFAULT_PET_STATUS, MAX_PET_ID, PET_STATUSES } from '../../../domain/pet.ts';
 import {
+  DEFAULT_PET_STATUS,
+  INT64_MAX,
+  INT64_MIN,
+  MAX_PET_ID,
+  type NewPet as NewPetFields,
+  PAGE_SIZE_MAX,
+  type Pet as PetFields,
   PET_NAME_MAX_LENGTH,
   PET_NAME_MIN_LENGTH,
   PET_NAME_PATTERN,
+  PET_STATUSES,
   petNameProblem,
-} from '../../../domain/pet-name.ts';
-import { CURSOR_PATTERN, decodeCursor, encodeCursor } from './cursor.ts';
+} from '../../../domain/pet.ts';
 import { ERROR_STATUS, errorAnswer } from './errors.ts';
 import { invalidValues } from './refusals.ts';
 
@@ -18,11 +22,7 @@ import { invalidValues } from './refusals.ts';
 // Each message completes a sentence that begins with the name of the field.
 const STATUS = `must be one of ${PET_STATUSES.join(', ')}`;
 const INT64 = 'must be an integer in the range of int64';
-const LIMIT = `must be an integer from ${PAGE_SIZE_MIN} to ${PAGE_SIZE_MAX} in plain decimal digits`;
-const PET_ID = 'must be an int64 in canonical decimal digits';
 const REQUIRED = 'is required';
-const ONCE = 'must be given only once';
-const CURSOR = 'must be a cursor from the Next-Cursor or Link header of an earlier page';
 
 export const PetStatus = v.pipe(
   v.picklist(PET_STATUSES, STATUS),
@@ -64,7 +64,11 @@ const CategoryId = v.pipe(
 /** The body of createPet. Other fields are accepted and not stored. */
 export const NewPet = v.pipe(
   v.object(
-    { name: PetName, categoryId: CategoryId, status: v.optional(PetStatus, DEFAULT_PET_STATUS) },
+    {
+      name: PetName,
+      categoryId: CategoryId,
+      status: v.optional(PetStatus, DEFAULT_PET_STATUS),
+    } satisfies Record<keyof NewPetFields, v.GenericSchema>,
     REQUIRED,
   ),
   v.metadata({
@@ -88,7 +92,7 @@ export const Pet = v.pipe(
     name: PetName,
     categoryId: CategoryId,
     status: PetStatus,
-  }),
+  } satisfies Record<keyof PetFields, v.GenericSchema>),
   v.description('An animal in the catalogue. Later versions may add fields.'),
 );
 
@@ -127,78 +131,6 @@ export const ErrorBody = v.pipe(
   }),
   v.description('The body of every error response.'),
 );
-
-export const PetId = v.pipe(
-  v.string(PET_ID),
-  v.regex(/^(?:0|-?[1-9]\d{0,18})$/, PET_ID),
-  v.transform((digits) => BigInt(digits)),
-  v.bigint(),
-  v.check(isInt64, PET_ID),
-  v.metadata({
-    description:
-      'Identifier of the animal: an int64 in canonical decimal digits (`42`; not `042`, `+42`, `42.0`).',
-    example: 42,
-  }),
-);
-
-const Limit = v.pipe(
-  v.string(ONCE),
-  v.regex(/^[1-9]\d{0,2}$/, LIMIT),
-  v.transform(Number),
-  v.number(),
-  v.integer(),
-  v.minValue(PAGE_SIZE_MIN, LIMIT),
-  v.maxValue(PAGE_SIZE_MAX, LIMIT),
-  v.metadata({
-    description:
-      'Maximum number of animals to return, in canonical decimal digits (`20`; not `020`, `+20`, `2e1`). Never ' +
-      'clamped: the service refuses a value out of range.',
-    example: PAGE_SIZE_DEFAULT,
-  }),
-);
-
-const Cursor = v.pipe(
-  v.string(ONCE),
-  v.check((cursor) => decodeCursor(cursor) !== undefined, CURSOR),
-  v.metadata({
-    description:
-      'Where the page begins: the `Next-Cursor` of the previous page. Opaque. Never expires. The example is the ' +
-      'beginning of the catalogue.',
-    pattern: CURSOR_PATTERN,
-    example: encodeCursor(0n),
-  }),
-);
-
-const UNKNOWN = 'is not a parameter of this operation';
-
-/** How many unknown parameters the message names. Naming all could make the answer much longer than the request. */
-const MAX_NAMED = 10;
-
-/** valibot reports only the first unknown key of a strict object, so its message names the others too. */
-const unknownAmong = (entries: v.ObjectEntries) => (issue: v.StrictObjectIssue) => {
-  const names = Object.keys(issue.path?.[0]?.input ?? {}).filter((name) => !Object.hasOwn(entries, name));
-  const further = names.slice(1, MAX_NAMED).map((name) => `${name} ${UNKNOWN}`);
-  if (names.length > MAX_NAMED) further.push(`nor are ${names.length - MAX_NAMED} more`);
-  return [UNKNOWN, ...further].join('; ');
-};
-
-const pageParameters = {
-  limit: v.optional(Limit, String(PAGE_SIZE_DEFAULT)),
-  status: v.optional(
-    v.pipe(
-      v.string(ONCE),
-      PetStatus,
-      v.description('Restricts the result to animals with this status. All animals when absent.'),
-    ),
-  ),
-  cursor: v.optional(Cursor),
-};
-
-/** The query parameters of listPets. */
-export const PageQuery = v.strictObject(pageParameters, unknownAmong(pageParameters));
-
-/** An operation without query parameters. */
-export const NoQuery = v.strictObject({}, unknownAmong({}));
 
 /**
  * Parses a value from outside.

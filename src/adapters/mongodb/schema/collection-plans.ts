@@ -5,9 +5,8 @@ import {
   RATE_LIMIT_MAX_SECONDS,
   SCOPES,
 } from '../../../domain/api-key.ts';
-import { PET_NAME_MAX_LENGTH, PET_NAME_MIN_LENGTH } from '../../../domain/pet-name.ts';
-import { MAX_PET_ID, PET_STATUSES } from '../../../domain/pet.ts';
-import { RATE_LIMITS } from './collections.ts';
+import { MAX_PET_ID, PET_NAME_MAX_LENGTH, PET_NAME_MIN_LENGTH, PET_STATUSES } from '../../../domain/pet.ts';
+import { type ApiKeyDocument, type PetDocument, RATE_LIMITS } from './collections.ts';
 import { toLong } from './long.ts';
 
 export type IndexPlan = {
@@ -77,13 +76,16 @@ const PET_SCHEMA = {
       required: ['k', 'fp'],
       properties: { k: { bsonType: 'string' }, fp: { bsonType: 'string' } },
     },
-  },
+  } satisfies Record<keyof PetDocument, Document>,
 };
 
 /** Accepts further fields. */
 const PET_VALIDATOR = { $jsonSchema: { bsonType: 'object', anyOf: [PET_SCHEMA, FENCE_SCHEMA] } };
 
-/** Accepts further fields. A date of another type would make a key that never expires. */
+/**
+ * Accepts further fields, `originId` among them: what reads a key checks it. A date of another type would make a key
+ * that never expires.
+ */
 const API_KEY_VALIDATOR = {
   $jsonSchema: {
     bsonType: 'object',
@@ -105,7 +107,7 @@ const API_KEY_VALIDATOR = {
       },
       revokedAt: { bsonType: 'date' },
       lastUsedAt: { bsonType: 'date' },
-    },
+    } satisfies Record<Exclude<keyof ApiKeyDocument, 'originId'>, Document>,
   },
 };
 

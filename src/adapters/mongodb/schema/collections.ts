@@ -1,13 +1,13 @@
 import type { Collection, Db, Double, Long, UUID } from 'mongodb';
 import type { ApiKey } from '../../../domain/api-key.ts';
-import type { PetStatus } from '../../../domain/pet.ts';
+import type { NewPet } from '../../../domain/pet.ts';
 import { WRITE_TIMEOUT_MS } from '../connection/create-client.ts';
 
-export type PetDocument = {
+/** The value of a field as BSON. */
+type BsonOf<Value> = Value extends bigint ? Long : Value extends undefined ? null : Value;
+
+export type PetDocument = { readonly [Field in keyof NewPet]: BsonOf<NewPet[Field]> } & {
   readonly _id: Long;
-  readonly name: string;
-  readonly categoryId: Long;
-  readonly status: PetStatus;
   /** The random token of the insert. A retry recognises the document of an earlier attempt by it. */
   readonly op?: UUID;
   /** The hashes of `Idempotency`, kept as long as the pet. */

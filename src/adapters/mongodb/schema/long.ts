@@ -1,5 +1,5 @@
 import { Long, Timestamp } from 'mongodb';
-import { INT64_MAX, INT64_MIN, isInt64 } from '../../../domain/int64.ts';
+import { INT64_MAX, INT64_MIN, isInt64 } from '../../../domain/pet.ts';
 
 /**
  * BSON wraps an integer outside int64 silently.

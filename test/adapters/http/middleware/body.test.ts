@@ -19,7 +19,7 @@ describe.each([undefined, 'gzip'])('with the content coding %s', (coding) => {
         throw new Error('went on');
       };
 
-      const read = readBody(unexpected)(ctx, unexpected);
+      const read = readBody(ctx, unexpected);
       request.emit('error', error);
 
       await expect(read).rejects.toBe(error);

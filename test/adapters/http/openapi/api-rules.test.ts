@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { apiRules } from '../../../../src/adapters/http/openapi/api-rules.ts';
 import { ERROR_STATUS } from '../../../../src/adapters/http/wire/errors.ts';
+import { SERVER_LIMITS } from '../../../../src/adapters/http/server/limits.ts';
 import {
   MAX_BODY_BYTES,
   MAX_HEADERS_BYTES,
   MAX_REQUEST_ID_LENGTH,
   MAX_URL_BYTES,
-  SERVER_LIMITS,
 } from '../../../../src/adapters/http/wire/limits.ts';
 import { SCOPES } from '../../../../src/domain/api-key.ts';
-import { INT64_MAX, INT64_MIN } from '../../../../src/domain/int64.ts';
+import { INT64_MAX, INT64_MIN } from '../../../../src/domain/pet.ts';
 
 const rules = apiRules();
 

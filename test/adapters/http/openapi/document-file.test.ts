@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { openApiDocument } from '../../../../src/adapters/http/openapi/document.ts';
+import { openApiDocument } from '../../../../src/adapters/http/operations/document.ts';
 
 // A file of its own, which loads little: it meets every mutant of the document.
 test('the OpenAPI document is what openapi.json holds', () => {

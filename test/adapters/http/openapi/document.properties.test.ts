@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { apiRules } from '../../../../src/adapters/http/openapi/api-rules.ts';
-import { openApiDocument } from '../../../../src/adapters/http/openapi/document.ts';
+import { openApiDocument } from '../../../../src/adapters/http/operations/document.ts';
 import { text } from '../../../properties/arbitraries.ts';
 import { holds } from '../../../properties/holds.ts';
 import { exactValue } from '../../../properties/json-arbitraries.ts';

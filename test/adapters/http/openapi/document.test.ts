@@ -1,21 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import packageJson from '../../../../package.json' with { type: 'json' };
-import { ANSWER_HEADERS } from '../../../../src/adapters/http/wire/answer-headers.ts';
-import { DEPRECATION, SUNSET } from '../../../../src/adapters/http/wire/deprecation.ts';
+import { acceptedRequestId, ANSWER_HEADERS } from '../../../../src/adapters/http/wire/answer-headers.ts';
 import { ERROR_STATUS } from '../../../../src/adapters/http/wire/errors.ts';
-import { openApiDocument } from '../../../../src/adapters/http/openapi/document.ts';
-import { acceptedRequestId } from '../../../../src/adapters/http/wire/request-id.ts';
+import { openApiDocument } from '../../../../src/adapters/http/operations/document.ts';
 import { scopeChallenge } from '../../../../src/adapters/http/wire/refusals.ts';
 import { mintKey } from '../../../../src/adapters/tokens/token.ts';
 import type { Scope } from '../../../../src/domain/api-key.ts';
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../../../src/domain/page-size.ts';
-import { DEFAULT_PET_STATUS, PET_STATUSES } from '../../../../src/domain/pet.ts';
 import {
+  DEFAULT_PET_STATUS,
+  PAGE_SIZE_DEFAULT,
+  PAGE_SIZE_MAX,
+  PAGE_SIZE_MIN,
   PET_NAME_MAX_LENGTH,
   PET_NAME_MIN_LENGTH,
   PET_NAME_PATTERN,
+  PET_STATUSES,
   petNameProblem,
-} from '../../../../src/domain/pet-name.ts';
+} from '../../../../src/domain/pet.ts';
 import { schemaProblems } from '../../../support/conformance.ts';
 import { startApi } from '../../../support/http.ts';
 
@@ -193,8 +194,8 @@ describe('the rules in the OpenAPI document', () => {
 
   it('are those of the deprecation', () => {
     expect(at('paths /pets/{petId} get')).toMatchObject({ deprecated: true, 'x-sunset': '2030-12-05' });
-    expect(at('components headers Deprecation schema enum')).toEqual([DEPRECATION]);
-    expect(at('components headers Sunset schema enum')).toEqual([SUNSET.toUTCString()]);
+    expect(at('components headers Deprecation schema enum')).toEqual(['@1795132800']);
+    expect(at('components headers Sunset schema enum')).toEqual(['Thu, 05 Dec 2030 00:00:00 GMT']);
     for (const status of [200, 401, 403, 404, 405, 410, 429, 500, 503]) {
       expect(Object.keys(at(`paths /pets/{petId} get responses ${status} headers`) as Node)).toEqual(
         expect.arrayContaining(['Deprecation', 'Sunset', 'Link']),

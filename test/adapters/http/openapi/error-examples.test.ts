@@ -6,7 +6,7 @@ import {
   MAX_HEADERS_BYTES,
   MAX_URL_BYTES,
 } from '../../../../src/adapters/http/wire/limits.ts';
-import { InMemoryTokenVerifier, knownKey } from '../../../../src/adapters/memory/token-verifier.ts';
+import { InMemoryTokenVerifier, knownKey } from '../../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
 import { type Api, KEY, startApi } from '../../../support/http.ts';
 import { FailingPetRepository, petBody } from '../../../support/pets.ts';

@@ -5,7 +5,8 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Connection } from '../../../../src/adapters/http/server/connection.ts';
 import { createLimitedServer } from '../../../../src/adapters/http/server/create-limited-server.ts';
 import { RoundRobin } from '../../../../src/adapters/http/server/round-robin.ts';
-import { MAX_BODY_BYTES, SERVER_LIMITS } from '../../../../src/adapters/http/wire/limits.ts';
+import { SERVER_LIMITS } from '../../../../src/adapters/http/server/limits.ts';
+import { MAX_BODY_BYTES } from '../../../../src/adapters/http/wire/limits.ts';
 import { MemoryClient, settled } from '../../../support/memory-client.ts';
 
 /** What a request takes besides its bytes. */

@@ -3,7 +3,7 @@ import { duplexPair } from 'node:stream';
 import { expect, test } from 'vitest';
 import { Connections } from '../../../../src/adapters/http/server/connections.ts';
 import { createLimitedServer } from '../../../../src/adapters/http/server/create-limited-server.ts';
-import { SERVER_LIMITS } from '../../../../src/adapters/http/wire/limits.ts';
+import { SERVER_LIMITS } from '../../../../src/adapters/http/server/limits.ts';
 import { settled } from '../../../support/memory-client.ts';
 
 test('a connection is forgotten once it is closed', async () => {

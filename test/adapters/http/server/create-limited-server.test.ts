@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createLimitedServer } from '../../../../src/adapters/http/server/create-limited-server.ts';
-import type { ServerLimits } from '../../../../src/adapters/http/wire/limits.ts';
+import type { ServerLimits } from '../../../../src/adapters/http/server/limits.ts';
 import { PAIR } from '../../../support/tls/pem-files.ts';
 
 const LIMITS: ServerLimits = {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { decodeCursor, encodeCursor } from '../../../../src/adapters/http/wire/cursor.ts';
-import { INT64_MAX, INT64_MIN } from '../../../../src/domain/int64.ts';
+import { decodeCursor, encodeCursor } from '../../../../src/adapters/http/wire/query.ts';
+import { INT64_MAX, INT64_MIN } from '../../../../src/domain/pet.ts';
 import { int64, text } from '../../../properties/arbitraries.ts';
 import { holds } from '../../../properties/holds.ts';
 

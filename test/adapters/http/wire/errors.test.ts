@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { errorAnswer, RequestRefused } from '../../../../src/adapters/http/wire/errors.ts';
 import { InvalidPageSize } from '../../../../src/application/pets/errors.ts';
-import { InvalidPet } from '../../../../src/domain/invalid-pet.ts';
+import { InvalidPet } from '../../../../src/domain/pet.ts';
 
 test('a refusal says what it is', () => {
   expect(new RequestRefused('GONE', 'it is gone')).toMatchObject({

@@ -1,12 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { RequestRefused } from '../../../../src/adapters/http/wire/errors.ts';
-import { idempotency } from '../../../../src/adapters/http/wire/idempotency.ts';
-import type { NewPet, PetDraft } from '../../../../src/domain/pet.ts';
-import { aNewPet, text } from '../../../properties/arbitraries.ts';
+import { idempotencyKey } from '../../../../src/adapters/http/wire/idempotency.ts';
+import { text } from '../../../properties/arbitraries.ts';
 import { holds } from '../../../properties/holds.ts';
-
-const rex: PetDraft = { name: 'Rex', categoryId: 7n };
 
 /** The key that the header means, or `undefined` when it is refused. RFC 9651, section 3.3.3, read step by step. */
 function meaning(header: string): string | undefined {
@@ -38,9 +35,9 @@ const header = fc.oneof(
   fc.string({ unit: fc.constant('a'), minLength: 254, maxLength: 256 }),
 );
 
-function keyOf(value: string, caller = 'me', draft = rex): string | undefined {
+function keyOf(value: string, caller = 'me'): string | undefined {
   try {
-    return idempotency(value, caller, draft)?.key;
+    return idempotencyKey(value, caller);
   } catch (error) {
     if (error instanceof RequestRefused && error.code === 'INVALID_IDEMPOTENCY_KEY') return undefined;
     throw error;
@@ -62,23 +59,10 @@ it('two headers are the same key exactly if they mean the same', async () => {
   );
 });
 
-it('the key depends on the caller and not on the pet, the fingerprint on the pet and nothing else', async () => {
-  const key = fc.string({ minLength: 1, maxLength: 20 }).filter((value) => meaning(value) !== undefined);
-  const similar = fc.tuple(aNewPet, fc.constantFrom('name', 'categoryId', 'status', 'id')).map(
-    ([pet, field]) =>
-      (one: NewPet): NewPet => ({ ...one, [field]: { ...pet, id: 1n }[field] }),
-  );
+it('two callers have different keys', async () => {
   await holds(
-    fc.property(key, text, text, aNewPet, similar, (value, me, you, one, change) => {
-      const other = change(one);
-      const mine = idempotency(value, me, one)!;
-      expect(mine.key === idempotency(value, you, one)!.key).toBe(me === you);
-      const isSame =
-        one.name === other.name && one.categoryId === other.categoryId && one.status === other.status;
-      expect(idempotency(value, me, other)).toStrictEqual(
-        isSame ? mine : { key: mine.key, fingerprint: expect.any(String) },
-      );
-      expect(mine.fingerprint === idempotency(value, you, other)!.fingerprint).toBe(isSame);
+    fc.property(header, text, text, (value, me, you) => {
+      expect(keyOf(value, me) === keyOf(value, you)).toBe(me === you || meaning(value) === undefined);
     }),
     200,
   );

@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
-import { encodeCursor } from '../../../../src/adapters/http/wire/cursor.ts';
-import { queryParser } from '../../../../src/adapters/http/wire/query.ts';
-import { PageQuery } from '../../../../src/adapters/http/wire/schemas.ts';
+import { describe, expect, test } from 'vitest';
+import { PageQuery } from '../../../../src/adapters/http/operations/list-pets.ts';
+import { decodeCursor, encodeCursor, queryParser } from '../../../../src/adapters/http/wire/query.ts';
+import { INT64_MAX, INT64_MIN } from '../../../../src/domain/pet.ts';
 
 const parse = queryParser(PageQuery);
 
@@ -53,4 +53,31 @@ test('parameters with the names of properties of every object', () => {
 test('a second question mark is part of a name', () => {
   expect(() => parse('?limit=5')).toThrow('?limit is not a parameter of this operation');
   expect(() => parse('?')).toThrow('? is not a parameter of this operation');
+});
+
+test('the form of a cursor of version 1 stays as it is: a cursor never expires', () => {
+  expect([20n, -1n, INT64_MAX, INT64_MIN].map(encodeCursor)).toStrictEqual([
+    'v1.0000000000000014',
+    'v1.ffffffffffffffff',
+    'v1.7fffffffffffffff',
+    'v1.8000000000000000',
+  ]);
+});
+
+describe('text that encodeCursor never produces', () => {
+  const made = encodeCursor(20n);
+
+  test.each([
+    ['cut off', made.slice(0, -1)],
+    ['longer', `${made}0`],
+    ['with white space', ` ${made}`],
+    ['with a line end', `${made}\n`],
+    ['with another line', `${made}\n${made}`],
+    ['without version', made.slice(3)],
+    ['of version 2', made.replace('1', '2')],
+    ['twice versioned', `v1.${made}`],
+    ['hexadecimal as JavaScript has it', `v1.0x${made.slice(5)}`],
+  ])('%s', (_, cursor) => {
+    expect(decodeCursor(cursor)).toBeUndefined();
+  });
 });

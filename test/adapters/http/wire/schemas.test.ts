@@ -1,9 +1,15 @@
 import { describe, expect, test } from 'vitest';
+import { PetId } from '../../../../src/adapters/http/operations/get-pet.ts';
+import { PageQuery } from '../../../../src/adapters/http/operations/list-pets.ts';
 import { RequestRefused } from '../../../../src/adapters/http/wire/errors.ts';
-import { NewPet, PageQuery, PetId, parse } from '../../../../src/adapters/http/wire/schemas.ts';
-import { INT64_MAX, INT64_MIN } from '../../../../src/domain/int64.ts';
-import { PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../../../src/domain/page-size.ts';
-import { PET_STATUSES } from '../../../../src/domain/pet.ts';
+import { NewPet, parse } from '../../../../src/adapters/http/wire/schemas.ts';
+import {
+  INT64_MAX,
+  INT64_MIN,
+  PAGE_SIZE_MAX,
+  PAGE_SIZE_MIN,
+  PET_STATUSES,
+} from '../../../../src/domain/pet.ts';
 
 const CURSOR = 'v1.0000000000000001';
 const REX = { name: 'Rex', categoryId: 7n };

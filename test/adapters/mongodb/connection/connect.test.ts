@@ -4,7 +4,7 @@ import { BSON, type MongoClient, MongoError } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connect, toSetupError } from '../../../../src/adapters/mongodb/connection/connect.ts';
 import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
-import type { ConnectionEvent } from '../../../../src/application/ports/storage-meter.ts';
+import type { ConnectionEvent } from '../../../../src/application/ports/storage-health.ts';
 import { addressOf, throughPort, withOptions } from '../../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 import { TcpProxy } from '../../../support/tcp-proxy.ts';

@@ -6,7 +6,7 @@ import { connect } from '../../../../src/adapters/mongodb/connection/connect.ts'
 import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
 import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
-import type { ConnectionEvent } from '../../../../src/application/ports/storage-meter.ts';
+import type { ConnectionEvent } from '../../../../src/application/ports/storage-health.ts';
 import { failPoint } from '../../../support/fail-point.ts';
 import { addressOf, withOptions } from '../../../support/mongo-database.ts';
 import { type MongodProcess, startMongodProcess } from '../../../support/mongod-process.ts';

@@ -1,0 +1,101 @@
+import { existsSync, statSync } from 'node:fs';
+import { chmod, mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { StorageSetupError } from '../../application/ports/storage-errors.ts';
+import { resolveLinks } from './database-files.ts';
+
+/** Only the user of the service may read keys and pets. */
+export const FILE_MODE = 0o600;
+const DIRECTORY_MODE = 0o700;
+
+/**
+ * Waits until a file, or the names in a directory, are on the disk. No SQLite connection of this process may have the
+ * file open, because closing it here would release its locks:
+ * https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
+ */
+export async function sync(path: string): Promise<void> {
+  await using file = await open(path);
+  await file.sync();
+}
+
+/**
+ * Creates a missing directory and its missing parents, durably. Node's recursive `mkdir` syncs nothing, and never
+ * returns where a directory such as /proc answers ENOENT.
+ */
+export async function createDirectory(path: string): Promise<void> {
+  if (existsSync(path)) return;
+  const parent = dirname(path);
+  if (parent !== path) await createDirectory(parent);
+  try {
+    await mkdir(path, DIRECTORY_MODE);
+  } catch (error) {
+    // Another process may have created it first.
+    if (!existsSync(path)) throw error;
+  }
+  await sync(parent);
+}
+
+/**
+ * Creates an empty file and its missing parent directories, durably. What exists keeps its permissions.
+ *
+ * @param file an absolute path
+ * @throws the error of `node:fs`
+ */
+export async function createFile(file: string): Promise<void> {
+  // An empty file may be what a start has left that was killed before the sync.
+  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0) return;
+  await createDirectory(dirname(file));
+  // Never opens an existing file: see `sync`.
+  if (!existsSync(file)) await writeFile(file, '', { flag: 'a', mode: FILE_MODE });
+  await sync(dirname(file));
+}
+
+/** The file itself and what SQLite can leave beside it. */
+const SUFFIXES = ['', '-journal', '-wal', '-shm'];
+
+export type WholeFile = {
+  /** The name until the file is complete. Default: `TARGET.partial`. */
+  readonly partial?: string;
+  /** Throws when the target must not be written. Called before anything is. */
+  readonly check: (target: string) => void | Promise<void>;
+  /** Writes the empty file of this name, and leaves it closed. */
+  readonly write: (partial: string) => Promise<void>;
+  /** The last step before the file gets its name. Default: `check`. */
+  readonly beforeRename?: (target: string) => void | Promise<void>;
+};
+
+/**
+ * Writes a file under another name, and renames it when it is complete and on the disk. So the path is always a whole
+ * file, and an older one keeps its permissions. A failure leaves nothing, `kill -9` the other name.
+ *
+ * @param path if it is a symbolic link, its target is written
+ * @throws {StorageSetupError} when the file cannot be written
+ * @throws what the functions throw
+ */
+export async function writeWholeFile(path: string, { write, check, ...rest }: WholeFile): Promise<void> {
+  try {
+    const target = resolveLinks(path);
+    const { partial = `${target}.partial`, beforeRename = check } = rest;
+    await check(target);
+    await writeFile(partial, '', { flag: 'wx', mode: FILE_MODE });
+    try {
+      await write(partial);
+      await chmod(partial, (statSync(target, { throwIfNoEntry: false })?.mode ?? FILE_MODE) & 0o777);
+      await sync(partial);
+      await beforeRename(target);
+      await rename(partial, target);
+    } catch (error) {
+      for (const suffix of SUFFIXES) await rm(partial + suffix, { force: true });
+      throw error;
+    }
+    await sync(dirname(target));
+  } catch (error) {
+    // Of the system or of SQLite.
+    if (!(error instanceof Error && ('syscall' in error || 'errcode' in error))) throw error;
+    const problem =
+      'path' in error && 'code' in error && error.code === 'EEXIST'
+        ? `${String(error.path)} exists: wait for the other command, or remove what a killed one left`
+        : `${path} cannot be written: ${error.message}`;
+    throw new StorageSetupError(problem, { cause: error });
+  }
+}

@@ -1,0 +1,61 @@
+import type { Middleware } from 'koa';
+import type { Allowance, RateLimiter } from '../../../application/ports/rate-limiter.ts';
+import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
+import type { TokenVerifier } from '../../../application/ports/token-verifier.ts';
+import type { RateLimit } from '../../../domain/api-key.ts';
+import { rateLimitLeft, rateLimitPolicy } from '../wire/answer-headers.ts';
+import { INVALID_KEY, NO_CREDENTIALS, rateLimited } from '../wire/refusals.ts';
+import type { RequestLog } from '../wire/request-log.ts';
+import type { State } from './log-request.ts';
+
+/** `Bearer` and a b64token: RFC 6750, section 2.1. The scheme name is case-insensitive: RFC 9110, section 11.1. */
+const CREDENTIALS = /^bearer +([\w.~+/-]+=*) *$/i;
+
+/** The scheme alone. The token after it may be malformed. */
+const SCHEME = /^bearer(?![\w!#$%&'*+.^`|~-])/i;
+
+/** Requires a valid API key for every path under `/v1`, existing or not. */
+export function authenticate(tokens: TokenVerifier): Middleware<State> {
+  return async (ctx, next) => {
+    if (!ctx.path.startsWith('/v1/') && ctx.path !== '/v1') return next();
+    const authorization = ctx.req.headers.authorization ?? '';
+    // A request with another scheme lacks credentials: RFC 6750, section 3.1.
+    if (!SCHEME.test(authorization)) throw NO_CREDENTIALS;
+    const token = CREDENTIALS.exec(authorization)?.[1];
+    const caller = token === undefined ? undefined : await tokens.verify(token);
+    if (caller === undefined) throw INVALID_KEY;
+    ctx.state.caller = caller;
+    return next();
+  };
+}
+
+/**
+ * Counts every request of an API key that has a limit, whatever its outcome, and refuses those beyond the limit. When
+ * the limiter is unavailable, requests pass uncounted.
+ *
+ * @param rateLimit the limit of an API key without its own
+ */
+export function limitRate(
+  limiter: RateLimiter,
+  rateLimit: RateLimit | undefined,
+  log: Pick<RequestLog, 'notLimited'>,
+): Middleware<State> {
+  return async (ctx, next) => {
+    const { caller, headers, requestId } = ctx.state;
+    const limit = caller?.rateLimit ?? rateLimit;
+    if (caller === undefined || limit === undefined) return next();
+    // The policy applies even if the request cannot be counted.
+    headers['RateLimit-Policy'] = rateLimitPolicy(limit);
+    let allowance: Allowance;
+    try {
+      allowance = await limiter.take(caller.id, limit);
+    } catch (error) {
+      if (!(error instanceof StorageUnavailable)) throw error;
+      log.notLimited(error, requestId);
+      return next();
+    }
+    headers['RateLimit'] = rateLimitLeft(allowance);
+    if (!allowance.allowed) throw rateLimited(limit, allowance);
+    return next();
+  };
+}

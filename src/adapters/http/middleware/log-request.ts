@@ -1,0 +1,41 @@
+import type { Middleware } from 'koa';
+import type { Caller } from '../../../application/ports/token-verifier.ts';
+import { requestIdOf } from '../wire/answer-headers.ts';
+import type { RequestLog } from '../wire/request-log.ts';
+
+/** `ctx.state`: what the middleware knows about a request. */
+export type State = {
+  /** The `X-Request-Id` of the answer and of every log line. */
+  requestId: string;
+  /**
+   * Headers of the answer, by name. `ctx.set` works too, but Node then validates and copies every header twice.
+   */
+  headers: Record<string, string>;
+  /** The pattern of the route. Absent when no route matched. */
+  route?: string;
+  /** The verified API key. `authenticate` sets it for paths under `/v1`. */
+  caller?: Caller;
+};
+
+/** Gives each request its id, and logs it when the client has the whole answer or has disconnected. */
+export function logRequest(log: Pick<RequestLog, 'answered'>): Middleware<State> {
+  return (ctx, next) => {
+    const started = performance.now();
+    const { req, res, state } = ctx;
+    state.requestId = requestIdOf(req);
+    res.once('close', () => {
+      const record = {
+        requestId: state.requestId,
+        method: req.method,
+        route: state.route,
+        status: res.headersSent ? res.statusCode : undefined,
+        durationMs: Math.round((performance.now() - started) * 1000) / 1000,
+        keyId: state.caller?.id,
+        keyLabel: state.caller?.label,
+        aborted: res.writableFinished ? undefined : (true as const),
+      };
+      log.answered(record, req);
+    });
+    return next();
+  };
+}

@@ -1,0 +1,129 @@
+import type { Scope } from '../../../domain/api-key.ts';
+import { componentResponses, failure, type SharedFailure, sharedFailures } from '../openapi/answers.ts';
+import { componentHeaders, DEPRECATED, LIMITED, type ResponseHeaders } from '../openapi/headers.ts';
+import { componentSchemas, type JsonObject, parameter } from '../openapi/schemas.ts';
+import { sunsetDay } from '../wire/answer-headers.ts';
+import { MAX_BODY_BYTES } from '../wire/limits.ts';
+import { NoQuery } from '../wire/query.ts';
+import { allowHeader, methodNotAllowed, UNSUPPORTED_MEDIA_TYPE } from '../wire/refusals.ts';
+import type { Operation } from './operation.ts';
+import { OPERATIONS } from './operations.ts';
+
+const API_VERSION = '1.0.0';
+
+const introduction = (base: string) =>
+  'A catalogue of animals: list them, add one, get one. Every request carries an API key, as ' +
+  '`Authorization: Bearer <API_KEY>`. Every error is exactly `{code, message, status}`.\n\n' +
+  `The rules of every operation are at [${base}/docs](${base}/docs#rules): authentication, requests, limits, rate ` +
+  'limits, browsers, answers, errors and compatibility.';
+
+const API_KEY: JsonObject = {
+  type: 'http',
+  scheme: 'bearer',
+  description:
+    'An API key: `Authorization: Bearer <API_KEY>`. The scheme name is case-insensitive. A key that the ' +
+    'service generated begins with `pets_`: its public id of 16 hex digits follows, an underscore, and 49 ' +
+    'letters and digits. The operator may configure other keys.',
+};
+
+const BODY =
+  'A JSON object in UTF-8. Any other JSON value is refused. `Content-Type` is `application/json`, with no ' +
+  'charset except utf-8. `Content-Encoding` is gzip, deflate, br, identity or absent. At most ' +
+  `${MAX_BODY_BYTES} bytes, as sent and after decompression.`;
+
+/** What does not depend on where the service is. Made on first use. */
+let described: JsonObject | undefined;
+
+/**
+ * The OpenAPI 3.0.3 document, generated from the schemas and limits that the service enforces.
+ *
+ * @param base the base of the service's URLs, without a trailing slash, such as `https://petstore.example`
+ */
+export function openApiDocument(base: string): JsonObject {
+  described ??= {
+    security: [{ apiKey: [] }],
+    tags: [{ name: 'animals', description: 'The catalogue of animals.' }],
+    paths: paths(),
+    components: {
+      schemas: componentSchemas(),
+      headers: componentHeaders(),
+      responses: componentResponses(allowHeader(OPERATIONS.flatMap(({ methods }) => methods))),
+      securitySchemes: { apiKey: API_KEY },
+    },
+  };
+  return {
+    openapi: '3.0.3',
+    info: {
+      title: 'Petstore',
+      version: API_VERSION,
+      description: introduction(base),
+      contact: { name: 'The Petstore maintainers' },
+      license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
+    },
+    servers: [{ url: `${base}/v1`, description: 'Version 1 of the API.' }],
+    externalDocs: {
+      url: `${base}/docs`,
+      description: 'The rules of the API, and a form for each operation.',
+    },
+    ...described,
+  };
+}
+
+function paths(): JsonObject {
+  const byPath = Object.groupBy(OPERATIONS, ({ path }) => path);
+  return Object.fromEntries(
+    Object.entries(byPath).map(([path, operations = []]) => {
+      const allow = allowHeader(operations.flatMap(({ methods }) => methods));
+      return [path, Object.fromEntries(operations.map((it) => [it.method, describe(it, allow)]))];
+    }),
+  );
+}
+
+/** The component that describes the refusal of an API key without the scope. */
+const MAY_NOT = {
+  'pets:read': 'MayNotRead',
+  'pets:write': 'MayNotWrite',
+} as const satisfies Record<Scope, SharedFailure>;
+
+/** @param allow the `Allow` header of its path */
+function describe(operation: Operation, allow: string): JsonObject {
+  const { name, scope, deprecation, query, body, summary, description, documentation } = operation;
+  const { parameters = [], requestBody, responses } = documentation();
+  const ofQuery = Object.entries(query.entries).map(([key, schema]) => parameter('query', key, schema));
+  const shared = (names: readonly SharedFailure[], more?: ResponseHeaders) =>
+    sharedFailures(names, allow, more);
+  const announced = deprecation === undefined ? undefined : DEPRECATED;
+  return {
+    operationId: name,
+    tags: ['animals'],
+    summary,
+    description: [
+      `Needs an API key with the scope \`${scope}\`.`,
+      description,
+      query === NoQuery
+        ? 'This operation has no query parameters. Any is refused.'
+        : 'Each parameter may occur once. Any other parameter is refused.',
+    ].join('\n\n'),
+    ...(deprecation && { deprecated: true, 'x-sunset': sunsetDay(deprecation) }),
+    parameters: [...ofQuery, ...parameters],
+    ...(requestBody && {
+      requestBody: {
+        description: BODY,
+        required: true,
+        content: { 'application/json': requestBody },
+      },
+    }),
+    responses: {
+      ...shared([MAY_NOT[scope], 'Unauthorized', 'RateLimited', 'Internal', 'Unavailable'], announced),
+      ...(announced === undefined
+        ? shared(['MethodNotAllowed'])
+        : { 405: failure([methodNotAllowed(allow)], { Allow: 'Allow', ...announced, ...LIMITED }) }),
+      // These can occur before the operation is known.
+      ...shared(['RequestTimeout', 'UriTooLong', 'HeadersTooLarge']),
+      ...(body === undefined
+        ? shared(['ChunkExtensionsTooLarge'])
+        : { ...shared(['PayloadTooLarge']), 415: failure([UNSUPPORTED_MEDIA_TYPE], LIMITED) }),
+      ...responses,
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import * as v from 'valibot';
+import { PetNotFound } from '../../../application/pets/errors.ts';
+import { isInt64 } from '../../../domain/pet.ts';
+import { petJson } from '../../json/pet-json.ts';
+import { EXAMPLES, failure, response, thrownBy } from '../openapi/answers.ts';
+import { DEPRECATED, LIMITED } from '../openapi/headers.ts';
+import { parameter, schemaRef } from '../openapi/schemas.ts';
+import { GET_PET_DEPRECATION, sunsetDay } from '../wire/answer-headers.ts';
+import { NoQuery } from '../wire/query.ts';
+import { gone } from '../wire/refusals.ts';
+import { parse } from '../wire/schemas.ts';
+import { operation } from './operation.ts';
+
+const PET_ID = 'must be an int64 in canonical decimal digits';
+
+export const PetId = v.pipe(
+  v.string(PET_ID),
+  v.regex(/^(?:0|-?[1-9]\d{0,18})$/, PET_ID),
+  v.transform((digits) => BigInt(digits)),
+  v.bigint(),
+  v.check(isInt64, PET_ID),
+  v.metadata({
+    description:
+      'Identifier of the animal: an int64 in canonical decimal digits (`42`; not `042`, `+42`, `42.0`).',
+    example: 42,
+  }),
+);
+
+export const getPet = operation({
+  name: 'getPet',
+  method: 'get',
+  path: '/pets/{petId}',
+  scope: 'pets:read',
+  deprecation: GET_PET_DEPRECATION,
+  query: NoQuery,
+  body: undefined,
+  summary: 'Get an animal',
+  description:
+    `Deprecated. Answers \`410\` from ${sunsetDay(GET_PET_DEPRECATION)} on. Use \`GET /pets\` with a \`status\` ` +
+    'filter instead. Every response announces this in `Deprecation`, `Sunset` and `Link`, unless the service ' +
+    'could not parse the path.',
+  documentation() {
+    const headers = { ...DEPRECATED, ...LIMITED };
+    return {
+      parameters: [parameter('path', 'petId', PetId)],
+      responses: {
+        200: response('The animal.', schemaRef('Pet'), { pet: EXAMPLES.rex }, headers),
+        400: failure([thrownBy(() => parse(PetId, '042', 'petId'))], LIMITED),
+        404: failure([new PetNotFound(42n)], headers),
+        410: failure([gone(GET_PET_DEPRECATION)], headers),
+      },
+    };
+  },
+  handler({ getPet: useCase }) {
+    return async (ctx) => {
+      const pet = await useCase.execute(parse(PetId, ctx.params['petId'], 'petId'));
+      ctx.body = petJson(pet);
+    };
+  },
+});

@@ -1,0 +1,116 @@
+import * as v from 'valibot';
+import { DamagedPet } from '../../../application/pets/errors.ts';
+import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../../domain/pet.ts';
+import { petJson } from '../../json/pet-json.ts';
+import { EXAMPLES, failure, response, thrownBy } from '../openapi/answers.ts';
+import { LIMITED, NEXT_PAGE } from '../openapi/headers.ts';
+import { schemaRef } from '../openapi/schemas.ts';
+import { CURSOR_PATTERN, decodeCursor, encodeCursor, strictQuery } from '../wire/query.ts';
+import { parse, PetStatus } from '../wire/schemas.ts';
+import { operation } from './operation.ts';
+
+// Each message completes a sentence that begins with the name of the parameter.
+const ONCE = 'must be given only once';
+const LIMIT = `must be an integer from ${PAGE_SIZE_MIN} to ${PAGE_SIZE_MAX} in plain decimal digits`;
+const CURSOR = 'must be a cursor from the Next-Cursor or Link header of an earlier page';
+
+const Limit = v.pipe(
+  v.string(ONCE),
+  v.regex(/^[1-9]\d{0,2}$/, LIMIT),
+  v.transform(Number),
+  v.number(),
+  v.integer(),
+  v.minValue(PAGE_SIZE_MIN, LIMIT),
+  v.maxValue(PAGE_SIZE_MAX, LIMIT),
+  v.metadata({
+    description:
+      'Maximum number of animals to return, in canonical decimal digits (`20`; not `020`, `+20`, `2e1`). Never ' +
+      'clamped: the service refuses a value out of range.',
+    example: PAGE_SIZE_DEFAULT,
+  }),
+);
+
+const Cursor = v.pipe(
+  v.string(ONCE),
+  v.check((cursor) => decodeCursor(cursor) !== undefined, CURSOR),
+  v.metadata({
+    description:
+      'Where the page begins: the `Next-Cursor` of the previous page. Opaque. Never expires. The example is the ' +
+      'beginning of the catalogue.',
+    pattern: CURSOR_PATTERN,
+    example: encodeCursor(0n),
+  }),
+);
+
+export const PageQuery = strictQuery({
+  limit: v.optional(Limit, String(PAGE_SIZE_DEFAULT)),
+  status: v.optional(
+    v.pipe(
+      v.string(ONCE),
+      PetStatus,
+      v.description('Restricts the result to animals with this status. All animals when absent.'),
+    ),
+  ),
+  cursor: v.optional(Cursor),
+});
+
+export const listPets = operation({
+  name: 'listPets',
+  method: 'get',
+  path: '/pets',
+  scope: 'pets:read',
+  query: PageQuery,
+  body: undefined,
+  summary: 'List animals',
+  description:
+    `Returns up to \`limit\` animals in ascending order of id. \`limit\` is from ${PAGE_SIZE_MIN} to ` +
+    `${PAGE_SIZE_MAX}, by default ${PAGE_SIZE_DEFAULT}. When more animals follow, the \`Link\` header carries the ` +
+    'URL of the next page, and `Next-Cursor` carries its `cursor`. Follow one of them until it is absent. Such a ' +
+    'walk returns every animal that existed when the walk began exactly once, even while animals are added. A ' +
+    'page never skips an animal whose stored record is ' +
+    'damaged: the page ends before that animal, and the next page answers `503`.',
+  documentation: () => ({
+    responses: {
+      200: response(
+        'A page of animals; an empty array when there are none.',
+        schemaRef('Pets'),
+        { page: [EXAMPLES.rex, EXAMPLES.mia], none: [] },
+        { ...NEXT_PAGE, ...LIMITED },
+      ),
+      400: failure(
+        [
+          thrownBy(() => parse(PageQuery, { limit: String(PAGE_SIZE_MAX + 1), page: '2' }, 'query')),
+          thrownBy(() => parse(PageQuery, { cursor: 'page-2' }, 'query')),
+        ],
+        LIMITED,
+      ),
+      503: failure(
+        [new StorageUnavailable('no answer')],
+        { 'Retry-After': 'Retry-After', ...NEXT_PAGE, ...LIMITED },
+        'When the first animal of the page is damaged, `Link` and `Next-Cursor` lead to the page after that animal.',
+      ),
+    },
+  }),
+  handler({ listPets: useCase, baseUrl }) {
+    return async (ctx, { limit, status, cursor }) => {
+      const after = cursor === undefined ? undefined : decodeCursor(cursor);
+      const linkNext = (id: bigint) => {
+        const filter = status === undefined ? '' : `&status=${status}`;
+        const next = encodeCursor(id);
+        const url = `${baseUrl(ctx.req)}/v1/pets?limit=${limit}${filter}&cursor=${next}`;
+        ctx.state.headers['Link'] = `<${url}>; rel="next"`;
+        ctx.state.headers['Next-Cursor'] = next;
+      };
+      try {
+        const { pets, next } = await useCase.execute({ limit, status, after });
+        if (next !== undefined) linkNext(next);
+        ctx.body = pets.map(petJson);
+      } catch (error) {
+        // The link must point forwards. Otherwise a client that follows it would loop for ever.
+        if (error instanceof DamagedPet && (after === undefined || error.id > after)) linkNext(error.id);
+        throw error;
+      }
+    };
+  },
+});

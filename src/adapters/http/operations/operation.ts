@@ -1,0 +1,107 @@
+import type { IncomingMessage } from 'node:http';
+import type { RouterContext } from '@koa/router';
+import type { Middleware } from 'koa';
+import type { GenericSchema, InferOutput, ObjectEntries } from 'valibot';
+import type { CreatePet } from '../../../application/pets/create-pet.ts';
+import type { GetPet } from '../../../application/pets/get-pet.ts';
+import type { ListPets } from '../../../application/pets/list-pets.ts';
+import type { Scope } from '../../../domain/api-key.ts';
+import { jsonObject, readBody, requireJson } from '../middleware/body.ts';
+import type { State } from '../middleware/log-request.ts';
+import type { JsonObject } from '../openapi/schemas.ts';
+import { type Deprecation, isSunset } from '../wire/answer-headers.ts';
+import { queryParser } from '../wire/query.ts';
+import { gone, insufficientScope } from '../wire/refusals.ts';
+import type { RequestLog } from '../wire/request-log.ts';
+import { parse } from '../wire/schemas.ts';
+
+export type OperationDependencies = {
+  readonly listPets: Pick<ListPets, 'execute'>;
+  readonly createPet: Pick<CreatePet, 'execute'>;
+  readonly getPet: Pick<GetPet, 'execute'>;
+  readonly authenticate: Middleware<State>;
+  readonly baseUrl: (request: IncomingMessage) => string;
+  /** The path of `PUBLIC_URL`, without a trailing slash. Empty if it has none. */
+  readonly basePath: string;
+  /** The clock that decides whether an operation has reached its sunset. */
+  readonly now: () => Date;
+  readonly log: Pick<RequestLog, 'petCreated'>;
+};
+
+type Context = RouterContext<State>;
+type QuerySchema = GenericSchema & { readonly entries: ObjectEntries };
+type BodySchema = GenericSchema | undefined;
+
+/** What is particular to an operation. */
+type Definition<Query extends QuerySchema, Body extends BodySchema> = {
+  /** `operationId` in the OpenAPI document. */
+  readonly name: string;
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
+  /** Below `/v1`, as in the OpenAPI document: `/pets/{petId}`. */
+  readonly path: string;
+  readonly scope: Scope;
+  readonly deprecation?: Deprecation;
+  readonly query: Query;
+  /** `undefined` for an operation that ignores a body. */
+  readonly body: Body;
+  readonly summary: string;
+  readonly description: string;
+  /** What the OpenAPI document says besides, made on first use. */
+  readonly documentation: () => {
+    /** Parameters outside of the query. */
+    readonly parameters?: readonly JsonObject[];
+    /** The content of the body: its schema and examples. */
+    readonly requestBody?: JsonObject;
+    /** Responses that only this operation gives, by status. */
+    readonly responses: JsonObject;
+  };
+  /** Gives the answer to a request that was allowed and whose query and body are valid. */
+  readonly handler: (
+    dependencies: OperationDependencies,
+  ) => (
+    ctx: Context,
+    query: InferOutput<Query>,
+    body: Body extends GenericSchema ? InferOutput<Body> : undefined,
+  ) => Promise<void>;
+};
+
+/** An operation, as seen by what is made from the list of all operations. */
+export type Operation = Omit<Definition<QuerySchema, BodySchema>, 'handler'> & {
+  /** The methods of HTTP that it answers. */
+  readonly methods: readonly string[];
+  /** The pattern of the router. */
+  readonly route: string;
+  /** @returns the answer to requests of its method and path */
+  readonly answer: (dependencies: OperationDependencies) => (ctx: Context) => Promise<void>;
+};
+
+/** The order of the checks is the same for every operation. */
+export function operation<Query extends QuerySchema, Body extends BodySchema>(
+  definition: Definition<Query, Body>,
+): Operation {
+  const { method, path, scope, deprecation, query, body, handler } = definition;
+  const parseQuery = queryParser(query);
+  type ParsedBody = Parameters<ReturnType<typeof handler>>[2];
+  return {
+    ...definition,
+    methods: method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()],
+    route: `/v1${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
+    answer(dependencies) {
+      const { authenticate, now } = dependencies;
+      const handle = handler(dependencies);
+      return async (ctx) => {
+        if (!ctx.state.caller!.scopes.includes(scope)) throw insufficientScope(scope);
+        if (deprecation !== undefined && isSunset(deprecation, now())) throw gone(deprecation);
+        if (body !== undefined) requireJson(ctx.req);
+        const parsedQuery = parseQuery(ctx.querystring);
+        let parsedBody: unknown;
+        if (body !== undefined) {
+          // Authenticates again after waiting for a body. It may take longer to arrive than a revocation to apply.
+          const bytes = await readBody(ctx, async () => authenticate(ctx, async () => {}));
+          parsedBody = parse(body, jsonObject(bytes), 'body');
+        }
+        return handle(ctx, parsedQuery, parsedBody as ParsedBody);
+      };
+    },
+  };
+}

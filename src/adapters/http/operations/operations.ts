@@ -1,0 +1,43 @@
+import type { IncomingMessage } from 'node:http';
+import type Router from '@koa/router';
+import type { Middleware } from 'koa';
+import type { State } from '../middleware/log-request.ts';
+import { deprecationHeaders } from '../wire/answer-headers.ts';
+import { createPet } from './create-pet.ts';
+import { getPet } from './get-pet.ts';
+import { listPets } from './list-pets.ts';
+import type { Operation, OperationDependencies } from './operation.ts';
+
+/** Every operation of the API. Routes, methods, announcements and the OpenAPI document are made from this list. */
+export const OPERATIONS: readonly Operation[] = [listPets, createPet, getPet];
+
+/** Adds a route for each operation. */
+export function addOperations(router: Router<State>, dependencies: OperationDependencies): void {
+  for (const { method, route, answer } of OPERATIONS) router[method](route, answer(dependencies));
+}
+
+/**
+ * Announces on every response of the path of a deprecated operation, whatever its status, that the operation is
+ * deprecated. A response of another operation on that path announces nothing.
+ */
+export function announceDeprecations(
+  operations: readonly Operation[],
+  baseUrl: (request: IncomingMessage) => string,
+): Middleware<State> {
+  const deprecated = operations.flatMap(({ name, path, deprecation }) => {
+    if (deprecation === undefined) return [];
+    const others = operations.filter((other) => other.path === path && other.deprecation === undefined);
+    const pattern = new RegExp(`^/v1${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`);
+    const methods = others.flatMap((other) => other.methods);
+    return { name, pattern, methodsOfOthers: methods, headers: deprecationHeaders(deprecation) };
+  });
+  return (ctx, next) => {
+    const { path, method, state } = ctx;
+    const found = deprecated.find((it) => it.pattern.test(path) && !it.methodsOfOthers.includes(method));
+    if (found !== undefined) {
+      const Link = `<${baseUrl(ctx.req)}/docs#${found.name}>; rel="deprecation"; type="text/html"`;
+      Object.assign(state.headers, found.headers, { Link });
+    }
+    return next();
+  };
+}

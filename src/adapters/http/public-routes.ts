@@ -1,0 +1,97 @@
+import type { IncomingMessage } from 'node:http';
+import type Router from '@koa/router';
+import type { ParameterizedContext } from 'koa';
+import type { StorageProbe } from '../../application/ports/storage-health.ts';
+import { petIdsWarning } from '../../domain/pet.ts';
+import type { State } from './middleware/log-request.ts';
+import { type DocsPage, FILE_NAMES, loadDocsPage, type PageFile } from './openapi/docs-page.ts';
+import { openApiDocument } from './operations/document.ts';
+import { SHUTTING_DOWN } from './wire/refusals.ts';
+
+type Dependencies = {
+  readonly probe: StorageProbe;
+  readonly isDraining: () => boolean;
+  readonly baseUrl: (request: IncomingMessage) => string;
+  /** The path of `PUBLIC_URL`, without a trailing slash. Empty if it has none. */
+  readonly basePath: string;
+};
+
+const OK = { status: 'ok' };
+
+const PAGE_HEADERS = {
+  // The page runs and loads only what this service serves. Swagger UI draws its icons from data URLs.
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'Referrer-Policy': 'no-referrer',
+};
+
+/** Adds the routes that need no API key: the health checks, the description of the API and its page. */
+export function addPublicRoutes(
+  router: Router<State>,
+  { probe, isDraining, baseUrl, basePath }: Dependencies,
+): void {
+  /** The process is up. Never touches the storage: restarting the process would not repair it. */
+  router.get('/livez', (ctx) => {
+    ctx.body = OK;
+  });
+
+  router.get('/readyz', async (ctx) => {
+    if (isDraining()) throw SHUTTING_DOWN;
+    const { lastId } = await probe.check();
+    const warning = petIdsWarning(lastId);
+    // Still ready: reads work, and no other instance has more ids.
+    ctx.body = warning === undefined ? OK : { ...OK, warnings: [warning] };
+  });
+
+  /** The document, as JSON, for the latest base that a request asked for. Nearly always there is only one. */
+  let document: { readonly base: string; readonly json: string } | undefined;
+  router.get('/openapi.json', (ctx) => {
+    const base = baseUrl(ctx.req);
+    if (document?.base !== base) document = { base, json: JSON.stringify(openApiDocument(base)) };
+    ctx.body = document.json;
+  });
+
+  /** Tells a program where everything is, and sends a person to the page. */
+  router.get('/', (ctx) => {
+    const base = baseUrl(ctx.req);
+    varyBy(ctx, 'Accept');
+    ctx.body = { api: `${base}/v1`, docs: `${base}/docs`, openapi: `${base}/openapi.json` };
+    if (ctx.accepts('json', 'html') !== 'html') return;
+    ctx.status = 302;
+    ctx.state.headers['Location'] = `${basePath}/docs`;
+  });
+
+  /** Read by the first request. If that fails, the next one tries again. */
+  let docs: DocsPage | undefined;
+  const load = async () => (docs ??= await loadDocsPage());
+
+  router.get('/docs', async (ctx) => {
+    const { page } = await load();
+    Object.assign(ctx.state.headers, PAGE_HEADERS);
+    sendFile(ctx, page);
+  });
+
+  for (const name of FILE_NAMES) {
+    router.get(`/docs/${name}`, async (ctx) => {
+      const file = (await load()).files[name];
+      if (ctx.querystring === file.version) {
+        ctx.state.headers['Cache-Control'] = 'public, max-age=31536000, immutable';
+      }
+      sendFile(ctx, file);
+    });
+  }
+}
+
+function sendFile(ctx: ParameterizedContext<State>, { type, bytes, gzipped }: PageFile): void {
+  const { headers } = ctx.state;
+  headers['Content-Type'] = type;
+  varyBy(ctx, 'Accept-Encoding');
+  const isGzipped = ctx.acceptsEncodings('gzip', 'identity') === 'gzip';
+  if (isGzipped) headers['Content-Encoding'] = 'gzip';
+  ctx.body = isGzipped ? gzipped : bytes;
+}
+
+function varyBy({ state: { headers } }: ParameterizedContext<State>, name: string): void {
+  headers['Vary'] = headers['Vary'] === undefined ? name : `${headers['Vary']}, ${name}`;
+}

@@ -1,0 +1,45 @@
+import { existsSync, readFileSync, realpathSync, statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { StorageSetupError } from '../../application/ports/storage-errors.ts';
+
+/** Only Linux has it. https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html */
+const MOUNTINFO = '/proc/self/mountinfo';
+
+/** Of file systems that do not last: https://man7.org/linux/man-pages/man2/statfs.2.html */
+const TYPES: Readonly<Record<number, string>> = { 0x794c7630: 'overlay', 0x01021994: 'tmpfs' };
+
+/**
+ * Refuses a file that is itself mounted, as by `docker run --volume FILE:FILE`. What SQLite writes beside it is then on
+ * another file system. The `-wal`, which can hold every pet, would end with the container.
+ *
+ * @param file with symbolic links resolved
+ * @throws {StorageSetupError}
+ */
+export function refuseMounted(file: string): void {
+  if (!existsSync(MOUNTINFO) || !isMountPoint(file, readFileSync(MOUNTINFO, 'utf8'))) return;
+  throw new StorageSetupError(
+    `the SQLite file ${file} is mounted as a file, and what is beside it would be lost with the container; ` +
+      `mount the directory, never the file: --volume DIRECTORY:${dirname(file)}`,
+  );
+}
+
+/** One line if an existing file is in a container's own layer or in memory, otherwise `undefined`. */
+export function mountWarning(path: string): string | undefined {
+  const file = realpathSync(path);
+  const type = TYPES[statfsSync(file).type];
+  if (type === undefined) return undefined;
+  return (
+    `the SQLite file ${file} is on ${type}: its pets end with the container or the system; ` +
+    `mount a volume: --volume NAME:${dirname(file)}`
+  );
+}
+
+/** @param mountinfo its fifth field is the mount point, with white space and backslashes in octal */
+export function isMountPoint(file: string, mountinfo: string): boolean {
+  const points = mountinfo.split('\n').map((line) => line.split(' ')[4] ?? '');
+  return points.some((point) => unescaped(point) === file);
+}
+
+function unescaped(point: string): string {
+  return point.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(parseInt(digits, 8)));
+}

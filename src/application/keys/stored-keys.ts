@@ -1,0 +1,63 @@
+import { API_KEY_ID, type ApiKey, apiKeyProblems, storedApiKey } from '../../domain/api-key.ts';
+import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
+import { ApiKeyNotFound } from './errors.ts';
+import { DamagedApiKey } from '../ports/storage-errors.ts';
+
+/**
+ * The key that a stored record holds, or the error that names the first rule that the record breaks.
+ *
+ * @param fields as they are stored: any of them may be missing or have any value
+ */
+export function parseStoredApiKey(fields: Partial<Record<keyof ApiKey, unknown>>): ApiKey | DamagedApiKey {
+  const [problem] = apiKeyProblems(fields);
+  if (problem === undefined) return storedApiKey(fields as ApiKey);
+  const { id } = fields;
+  // A damaged id can be anything, so messages never repeat it.
+  const hasId = typeof id === 'string' && API_KEY_ID.test(id);
+  return new DamagedApiKey(hasId ? id : 'with an unreadable id', problem);
+}
+
+/** @throws {DamagedApiKey} */
+export function throwIfDamaged(key: ApiKey | DamagedApiKey): ApiKey {
+  if (key instanceof DamagedApiKey) throw key;
+  return key;
+}
+
+/** Every key, the expired and revoked ones included. */
+export class ListKeys {
+  readonly #keys: Pick<ApiKeyRepository, 'list'>;
+
+  constructor(keys: Pick<ApiKeyRepository, 'list'>) {
+    this.#keys = keys;
+  }
+
+  /**
+   * By time of creation. A damaged record is in the list as its error.
+   *
+   * @throws {StorageUnavailable}
+   */
+  async execute(): Promise<readonly (ApiKey | DamagedApiKey)[]> {
+    return this.#keys.list();
+  }
+}
+
+export class GetKey {
+  readonly #keys: Pick<ApiKeyRepository, 'findById'>;
+
+  constructor(keys: Pick<ApiKeyRepository, 'findById'>) {
+    this.#keys = keys;
+  }
+
+  /**
+   * The key in any state.
+   *
+   * @throws {ApiKeyNotFound}
+   * @throws {DamagedApiKey}
+   * @throws {StorageUnavailable}
+   */
+  async execute(id: string): Promise<ApiKey> {
+    const key = await this.#keys.findById(id);
+    if (key === undefined) throw new ApiKeyNotFound(id);
+    return key;
+  }
+}

@@ -1,0 +1,123 @@
+import { apiKeyState } from '../../domain/api-key.ts';
+import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
+import type { Caller, TokenForm, TokenRefusal, TokenVerifier } from '../ports/token-verifier.ts';
+
+/** How long a valid key is trusted without asking the storage. A revocation takes effect with the same delay. */
+const TRUSTED_MS = 5_000;
+
+const MAX_TRUSTED_KEYS = 10_000;
+
+type Trusted = {
+  readonly caller: Caller;
+  readonly expiresAt: Date | undefined;
+  /** On the clock of `performance.now()`. */
+  readonly untilMs: number;
+};
+
+/** Verifies the keys of a storage. */
+export class StoredTokenVerifier implements TokenVerifier {
+  readonly #keys: Pick<ApiKeyRepository, 'findById' | 'recordUse'>;
+  readonly #form: TokenForm;
+  readonly #now: () => Date;
+  readonly #onRefusal: (reason: TokenRefusal) => void;
+  /**
+   * By the whole token: an attacker who knows only the id of a key learns nothing from the timing. A lookup compares a
+   * token with a stored one only if their seeded hashes are equal. Hashing each token with SHA-256 instead would be
+   * slower.
+   */
+  readonly #trusted = new Map<string, Trusted>();
+  #uses = new Map<string, Date>();
+
+  /** @param onRefusal called for each token that is not valid. Does nothing by default. */
+  constructor(
+    keys: Pick<ApiKeyRepository, 'findById' | 'recordUse'>,
+    form: TokenForm,
+    now: () => Date,
+    onRefusal: (reason: TokenRefusal) => void = () => {},
+  ) {
+    this.#keys = keys;
+    this.#form = form;
+    this.#now = now;
+    this.#onRefusal = onRefusal;
+  }
+
+  async verify(token: string): Promise<Caller | undefined> {
+    const caller = this.#recall(token) ?? (await this.#ask(token));
+    if (caller !== undefined) this.#uses.set(caller.id, this.#now());
+    return caller;
+  }
+
+  /**
+   * Stores when keys were last used. After a failure, the next call tries again.
+   *
+   * @throws {StorageUnavailable}
+   */
+  async recordUses(): Promise<void> {
+    if (this.#uses.size === 0) return;
+    const uses = this.#uses;
+    this.#uses = new Map();
+    try {
+      await this.#keys.recordUse(uses);
+    } catch (error) {
+      this.#uses = new Map([...uses, ...this.#uses]);
+      throw error;
+    }
+  }
+
+  #recall(token: string): Caller | undefined {
+    const trusted = this.#trusted.get(token);
+    if (trusted === undefined) return undefined;
+    const { caller, expiresAt, untilMs } = trusted;
+    if (performance.now() < untilMs && (expiresAt === undefined || this.#now() < expiresAt)) return caller;
+    this.#trusted.delete(token);
+    return undefined;
+  }
+
+  async #ask(token: string): Promise<Caller | undefined> {
+    const id = this.#form.idOf(token);
+    if (id === undefined) return this.#refuse('unknown');
+    // The time starts before the query, because a revocation may overtake its result.
+    const untilMs = performance.now() + TRUSTED_MS;
+    const key = await this.#keys.findById(id);
+    // Every key goes through all checks, so the time does not reveal which one failed.
+    const isSame = this.#form.hasDigest(token, key?.digest);
+    const state = apiKeyState(key ?? {}, this.#now());
+    if (key === undefined || !isSame) return this.#refuse('unknown');
+    if (state !== 'active') return this.#refuse(state);
+    const { label, scopes, rateLimit, originId, expiresAt } = key;
+    const caller = {
+      id,
+      label,
+      scopes,
+      ...(rateLimit !== undefined && { rateLimit }),
+      ...(originId !== undefined && { originId }),
+    };
+    this.#trust(token, { caller, expiresAt, untilMs });
+    return caller;
+  }
+
+  #refuse(reason: TokenRefusal): undefined {
+    this.#onRefusal(reason);
+  }
+
+  #trust(token: string, trusted: Trusted): void {
+    const [oldest] = this.#trusted.keys();
+    if (this.#trusted.size >= MAX_TRUSTED_KEYS && oldest !== undefined) this.#trusted.delete(oldest);
+    this.#trusted.set(token, trusted);
+  }
+}
+
+/** Accepts the tokens of two verifiers. Asks the second one only about tokens that the first one rejects. */
+export class EitherTokenVerifier implements TokenVerifier {
+  readonly #first: TokenVerifier;
+  readonly #second: TokenVerifier;
+
+  constructor(first: TokenVerifier, second: TokenVerifier) {
+    this.#first = first;
+    this.#second = second;
+  }
+
+  async verify(token: string): Promise<Caller | undefined> {
+    return (await this.#first.verify(token)) ?? (await this.#second.verify(token));
+  }
+}

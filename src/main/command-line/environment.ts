@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
+import { InvalidConfig } from '../config/config.ts';
+import { UsageError } from '../program/failures.ts';
+import type { Env } from '../program/process.ts';
+
+/**
+ * The environment, and the variables of a file that it leaves out or leaves empty.
+ *
+ * @throws {InvalidConfig} when the file cannot be read
+ */
+export function withEnvFile(env: Env, path: string): Env {
+  const given = Object.entries(env).filter(([, value]) => value !== undefined && value !== '');
+  return { ...parseEnv(read(path)), ...Object.fromEntries(given) };
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error;
+    const problem = error.code === 'ENOENT' ? 'does not exist' : `cannot be read: ${error.message}`;
+    throw new InvalidConfig([`the file of --env-file ${problem}: ${path}`]);
+  }
+}
+
+/** The options that npm does not have. It takes them for its own when `--` is missing before them. */
+const OPTIONS = ['from', 'to', 'label', 'scopes', 'expires', 'rate-limit', 'overlap', 'env-file'] as const;
+
+/**
+ * Refuses a command line from which npm has taken an option: `npm exec petstore import FILE --to URL` would otherwise
+ * write to the default database. npm leaves such an option in a variable.
+ *
+ * @throws {UsageError}
+ */
+export function refuseNpmOptions(argv: readonly string[], env: Env): void {
+  const taken = OPTIONS.find(
+    (name) =>
+      // npm completes --to to an option of its own, --token-description.
+      Object.keys(env).some((key) => key.startsWith(`npm_config_${name.replaceAll('-', '_')}`)) &&
+      !argv.some((word) => word === `--${name}` || word.startsWith(`--${name}=`)),
+  );
+  if (taken === undefined) return;
+  throw new UsageError(`npm took --${taken} for an option of its own; run npx petstore instead`);
+}

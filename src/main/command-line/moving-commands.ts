@@ -1,0 +1,90 @@
+import { PetFile, writePetFile } from '../../adapters/ndjson/pet-file.ts';
+import { petLines } from '../../adapters/ndjson/pet-line.ts';
+import type { Copied } from '../../application/moving/copy-pets.ts';
+import type { ApiKey } from '../../domain/api-key.ts';
+import { countText } from '../config/forms.ts';
+import { openCommandLog } from '../log/command-log.ts';
+import { compose } from '../program/compose.ts';
+import { UsageError } from '../program/failures.ts';
+import { auditKey } from './audited-keys.ts';
+import { open, storageOf } from './command-storage.ts';
+import type { Given, Session } from './session.ts';
+
+export async function copyCommand(given: Given, session: Session): Promise<void> {
+  const { from: fromUrl, to: toUrl } = given.options;
+  if (fromUrl === undefined || toUrl === undefined) throw new UsageError('--from and --to are both required');
+  const sourceStorage = storageOf('--from', fromUrl, session);
+  const targetStorage = storageOf('--to', toUrl, session);
+  await using source = await open(sourceStorage, { for: 'reading' });
+  const from = { sourceArchive: source.archive, sourceKeys: source.keys };
+  // Before the target is opened, which creates a missing SQLite file.
+  await compose(from).checkSource.execute(session.onProgress);
+  await using target = await open(targetStorage, { for: 'writing' });
+  const { copyKeys, copyPets } = compose({ ...from, archive: target.archive, keys: target.keys });
+  session.hint = 'run the same command again to continue; what is copied stays';
+  // Finds a conflict between keys before the first pet is written.
+  await copyKeys.check();
+  const copied = await copyPets.execute(session.onProgress);
+  if (!given.json) await session.print(copiedText('copied', copied));
+  const keys = await copyKeys.execute();
+  await audit(keys, session);
+  const text = `copied ${countText(keys.length, 'API key')}\n`;
+  await session.answer(given, text, { pets: copiedJson(copied), apiKeys: keys.length });
+}
+
+async function audit(keys: readonly ApiKey[], session: Session): Promise<void> {
+  if (keys.length === 0) return;
+  const log = await openCommandLog(session.io.stderr);
+  for (const key of keys) auditKey(log, 'key.copied', key);
+}
+
+export async function exportCommand(given: Given, session: Session): Promise<void> {
+  const [file = '-'] = given.positionals;
+  const isPiped = file === '-';
+  if (isPiped && given.json) throw new UsageError('--json needs a FILE: standard output holds the pets');
+  await using source = await open(storageOf('--from', given.options.from, session), { for: 'reading' });
+  const { exportPets } = compose({ sourceArchive: source.archive });
+  session.hint = isPiped
+    ? 'the output is incomplete; run the command again from the beginning'
+    : 'no file was written; run the same command again';
+  let pets = 0;
+  const batches = async function* () {
+    for await (const batch of exportPets.execute(session.onProgress)) {
+      yield batch;
+      pets += batch.length;
+    }
+  };
+  if (!isPiped) await writePetFile(file, batches());
+  else for await (const batch of batches()) await session.write(petLines(batch));
+  if (given.json) await session.print(`${JSON.stringify({ file, pets })}\n`);
+  // Not to standard output, which may hold the export.
+  else session.note(`exported ${countText(pets, 'pet')}`);
+}
+
+export async function importCommand(given: Given, session: Session): Promise<void> {
+  const [path = '-'] = given.positionals;
+  const storage = storageOf('--to', given.options.to, session);
+  await using opened = new AsyncDisposableStack();
+  const source = opened.adopt(
+    await (path === '-' ? PetFile.keep(session.io.stdin()) : PetFile.open(path)),
+    (file) => file.close(),
+  );
+  // Before the target is opened, which creates a missing SQLite file.
+  await source.survey(session.onProgress);
+  await using target = await open(storage, { for: 'writing' });
+  session.hint = 'run the same command again to continue; what is imported stays';
+  const copied = await compose({ source, archive: target.archive }).copyPets.execute(session.onProgress);
+  await session.answer(given, copiedText('imported', copied), copiedJson(copied));
+}
+
+/** The answer of a command that copies pets. */
+function copiedText(done: 'copied' | 'imported', { count, before, others }: Copied): string {
+  const known = before > 0 ? `; ${before} of them were already there` : '';
+  const extra = others > 0 ? `; the target also has ${countText(others, 'other pet')}` : '';
+  return `${done} ${countText(count, 'pet')}${known}${extra}\n`;
+}
+
+/** {@link copiedText} for programs. */
+function copiedJson({ count, before, others }: Copied): Record<string, number> {
+  return { count, alreadyThere: before, others };
+}

@@ -1,0 +1,34 @@
+import { type RateLimit, RATE_LIMIT_MAX_REQUESTS, RATE_LIMIT_MAX_SECONDS } from '../../domain/api-key.ts';
+
+const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+const FORM = /^(0|[1-9]\d{0,6})(ms|s|m|h|d)$/;
+
+/** The milliseconds of a duration such as `500ms`, `25s`, `2m`, `24h` or `365d`; `undefined` for any other text. */
+export function parseDurationMs(text: string): number | undefined {
+  const [, digits, unit] = FORM.exec(text) ?? [];
+  return digits === undefined ? undefined : Number(digits) * UNITS[unit as keyof typeof UNITS];
+}
+
+/** The form of a rate limit. Completes a sentence that begins with the name of the variable or option. */
+export const RATE_LIMIT_FORM =
+  `must be requests/time, such as 600/60s or 10000/1h: 1 to ${RATE_LIMIT_MAX_REQUESTS} requests in whole seconds, ` +
+  'minutes or hours up to 24h';
+
+/** `undefined` for a text of any other form than {@link RATE_LIMIT_FORM}. */
+export function parseRateLimit(text: string): RateLimit | undefined {
+  const [, digits, time = ''] = /^([1-9]\d{0,9})\/(\d+[smh])$/.exec(text) ?? [];
+  const requests = Number(digits);
+  const seconds = (parseDurationMs(time) ?? 0) / 1000;
+  const isAllowed = requests <= RATE_LIMIT_MAX_REQUESTS && seconds >= 1 && seconds <= RATE_LIMIT_MAX_SECONDS;
+  return isAllowed ? { requests, seconds } : undefined;
+}
+
+export function rateLimitText({ requests, seconds }: RateLimit): string {
+  return `${requests}/${seconds}s`;
+}
+
+/** Such as `1 pet` or `300 pets`. */
+export function countText(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

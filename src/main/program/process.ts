@@ -1,0 +1,49 @@
+import { constants } from 'node:os';
+import type { StorageKind } from '../../application/ports/storage.ts';
+
+type Signal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
+
+/** The operating system or the user asked the program to stop. */
+export class Interrupted extends Error {
+  readonly kind = 'interrupted';
+  readonly signal: Signal;
+
+  constructor(signal: Signal) {
+    super(`interrupted by ${signal}`);
+    this.name = 'Interrupted';
+    this.signal = signal;
+  }
+
+  /** 128 plus the number of the signal, as shells report it. */
+  get exitCode(): number {
+    return 128 + constants.signals[this.signal];
+  }
+}
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+type Output = {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  write(text: string, callback?: (error?: Error | null) => void): unknown;
+};
+
+/** What the service and the commands get from the process. */
+export type Io = {
+  readonly env: Env;
+  /** For the answer of a command, and nothing else. */
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly stdin: () => AsyncIterable<Uint8Array>;
+  /** Aborted with an {@link Interrupted}. */
+  readonly signal: AbortSignal;
+  /** Decides, once, what each SIGHUP does, also one from before. By default it interrupts. */
+  readonly onHangUp: (act?: () => void) => void;
+  /** The storages that a URL can name. */
+  readonly storages: readonly StorageKind[];
+  /** Starts the service, which ends the process itself. */
+  readonly serve: (io: ServiceIo) => Promise<void>;
+};
+
+/** What the service gets. It handles interruptions itself: it drains first. */
+export type ServiceIo = Pick<Io, 'env' | 'signal' | 'onHangUp' | 'storages'>;

@@ -1,0 +1,402 @@
+import { execFile } from 'node:child_process';
+import { rmSync, statSync } from 'node:fs';
+import { copyFile, readdir, rename, rm, stat, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { FileGuard } from '../../../src/adapters/sqlite/file-guard.ts';
+import { openSqliteKeys, type SqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import { newPet } from '../../../src/domain/pet.ts';
+import { aKey } from '../../support/api-keys.ts';
+import { anArchivedPet } from '../../support/archived-pets.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
+import {
+  closedAfterTest,
+  count,
+  newDatabase,
+  newFile,
+  openService,
+  otherConnection,
+  silentLog,
+  writer,
+} from '../../support/sqlite.ts';
+
+const run = promisify(execFile);
+
+const rex = newPet({ name: 'Rex', categoryId: 7n });
+const now = new Date(1_800_000_000_000);
+
+/** After this time the guard looks at every file again. */
+const CHECK_INTERVAL_MS = 1_000;
+/** After this time the guard trusts the timestamps of the directory. */
+const TIMESTAMP_RESOLUTION_MS = 2_000;
+/** For a directory: any change in it changes its timestamps then, however coarse they are. */
+const LONG_AGO = 1_000_000_000;
+
+const WRITES: readonly [string, (storage: SqliteStorage) => Promise<unknown>][] = [
+  ['a pet', async ({ pets }) => pets.insert(rex)],
+  ['a key', async ({ keys }) => keys.insert(aKey(2))],
+  ['a revocation', async ({ keys }) => keys.revoke(aKey(1).id, now)],
+  ['an expiry', async ({ keys }) => keys.expire(aKey(1).id, now)],
+  ['the use of a key', async ({ keys }) => keys.recordUse(new Map([[aKey(1).id, now]]))],
+  ['an import', async ({ archive }) => archive.write([anArchivedPet({ id: 100n })])],
+  ['a reservation', async ({ archive }) => archive.reserve(1000n)],
+  ['the probe', async ({ probe }) => probe.check()],
+];
+
+let file = '';
+let warnings: string[] = [];
+
+beforeEach(async () => {
+  file = await newFile();
+  warnings = [];
+});
+
+describe.each(['', '-wal'])('FILE%s', (suffix) => {
+  it.each(WRITES)('fails a write with a warning when it is removed: %s', async (_, write) => {
+    const storage = await open();
+    await storage.keys.insert(aKey(1));
+
+    await rm(file + suffix);
+
+    await expect(write(storage)).rejects.toThrow(StorageUnavailable);
+    expect(warnings[0]).toMatch(/^writes are refused until this is fixed: /);
+    expect(warnings[0]).toContain(`${file}${suffix} was removed, renamed or replaced: `);
+  });
+
+  it('fails writes while it is renamed, and reads continue', async () => {
+    fakeClock();
+    const { pets, probe } = await open();
+    const pet = await pets.insert(rex);
+
+    await rename(file + suffix, `${file}-moved`);
+    for (let n = 0; n < 3; n++) await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+    await expect(probe.check()).rejects.toStrictEqual(new StorageUnavailable(refusal(suffix)));
+    expect(await pets.findById(pet.id)).toStrictEqual(pet);
+    await rename(`${file}-moved`, file + suffix);
+
+    const next = await pets.insert(rex);
+    expect(await pets.findById(next.id)).toStrictEqual(next);
+    // Only the first of the refused writes has reached the open files.
+    expect(next.id).toBe(pet.id + 2n);
+    expect(warnings.filter((warning) => warning.startsWith('writes'))).toStrictEqual([refusal(suffix)]);
+    expect(warnings.at(-1)).toBe(`${file} and the files beside it are back in place: writes resume`);
+  });
+
+  it('fails writes when a copy replaces it', async () => {
+    const { pets } = await open();
+    await pets.insert(rex);
+
+    await copyFile(file + suffix, `${file}-copy`);
+    await rename(`${file}-copy`, file + suffix);
+
+    await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+  });
+});
+
+describe.each(['-shm', '.lock'])('FILE%s', (suffix) => {
+  it('fails writes while it is missing', async () => {
+    const { pets } = await open();
+    await rename(file + suffix, `${file}-moved`);
+
+    await expect(pets.insert(rex)).rejects.toStrictEqual(new StorageUnavailable(refusal(suffix)));
+    expect(warnings).toStrictEqual([refusal(suffix)]);
+    await rename(`${file}-moved`, file + suffix);
+
+    expect((await pets.insert(rex)).name).toBe('Rex');
+  });
+});
+
+describe('a removed WAL', () => {
+  it('is saved in the file at once, and then even a kill -9 loses nothing', async () => {
+    const other = writer(file, 4);
+    await other.printed(/^50 /m);
+    await rm(`${file}-wal`);
+    // Its next insert fails, which ends the program. Before that it saves what it has acknowledged.
+    await other.ended;
+    const acknowledged = other.stdout.match(/^\d+ \d+ /gm)?.length ?? 0;
+    await rm(`${file}-wal`, { force: true });
+
+    expect(acknowledged).toBeGreaterThanOrEqual(50);
+    expect(count(otherConnection(file))).toBeGreaterThanOrEqual(BigInt(acknowledged));
+  });
+
+  it('causes a warning that says whether it was saved', async () => {
+    const { pets } = await open();
+    await rm(`${file}-wal`);
+    await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+
+    expect(warnings).toHaveLength(2);
+    expect(warnings[1]).toBe(`the contents of the removed write-ahead log ${file}-wal were saved in ${file}`);
+  });
+});
+
+describe('a removed WAL that cannot be saved', () => {
+  it('stays unsaved while its index is missing too', async () => {
+    const { pets } = await open();
+    await rm(`${file}-wal`);
+    await rm(`${file}-shm`);
+
+    await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+
+    expect(warnings).toStrictEqual([refusal('-wal', '-shm')]);
+  });
+
+  it('causes a warning: a reader is in the way', async () => {
+    const { pets } = await open();
+    await pets.insert(rex);
+    const reader = otherConnection(file, { readOnly: true });
+    reader.exec('BEGIN; SELECT * FROM pets');
+    await pets.insert(rex);
+    await rm(`${file}-wal`);
+
+    await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+
+    expect(warnings[1]).toMatch(/-wal could not be saved in /);
+    reader.exec('COMMIT');
+  });
+
+  it('causes a warning with the error of SQLite', async () => {
+    ({ file } = await newDatabase());
+    const db = otherConnection(file);
+    count(db);
+    const guard = new FileGuard(
+      db,
+      {
+        warn(message) {
+          warnings.push(message);
+          db[Symbol.dispose]();
+        },
+      },
+      { ino: inodeOf(), holdsLock: false },
+    );
+
+    expect(() => guard.guardedWrite(() => rmSync(`${file}-wal`))).toThrow(StorageUnavailable);
+
+    expect(warnings[1]).toMatch(/-wal could not be \(Error: database is not open\) saved in /);
+  });
+});
+
+describe('a file that is removed while it is being opened', () => {
+  it('was replaced', async () => {
+    ({ file } = await newDatabase());
+    const ino = inodeOf();
+    const db = otherConnection(file);
+    count(db);
+    await rename(file, `${file}-kept`);
+    await copyFile(`${file}-kept`, file);
+
+    expect(() => new FileGuard(db, silentLog, { ino, holdsLock: false })).toThrow(
+      new StorageUnavailable(`${file} was replaced while it was being opened`),
+    );
+  });
+
+  it.each(['-wal', '-shm', '.lock'])('is missing: FILE%s', async (suffix) => {
+    ({ file } = await newDatabase());
+    const db = otherConnection(file);
+    count(db);
+    await writeFile(`${file}.lock`, '');
+    await rm(file + suffix);
+
+    expect(() => new FileGuard(db, silentLog, { ino: inodeOf(), holdsLock: true })).toThrow(
+      new StorageUnavailable(`${file}${suffix} was removed while it was being opened`),
+    );
+  });
+});
+
+describe('a WAL that has grown', () => {
+  it('causes a warning within a second', async () => {
+    const clock = fakeClock();
+    const { pets } = await open();
+    await pets.insert(rex);
+    await truncate(`${file}-wal`, 64 * 1024 * 1024);
+    clock.advance(CHECK_INTERVAL_MS);
+
+    await pets.insert(rex);
+
+    expect(warnings).toStrictEqual([expect.stringMatching(/ has grown to 64 MiB, /)]);
+  });
+});
+
+describe('a renamed file', () => {
+  it('receives nothing from its old WAL, because another service may use it by now', async () => {
+    const first = await open();
+    await first.pets.insert(rex);
+    await rename(file, `${file}-elsewhere`);
+    await rename(`${file}-wal`, `${file}-elsewhere-wal`);
+    const { mtimeMs, size } = await stat(`${file}-elsewhere`);
+
+    const both = refusal('', '-wal');
+    await expect(first.pets.insert(rex)).rejects.toStrictEqual(new StorageUnavailable(both));
+    expect(warnings).toStrictEqual([both]);
+    await first.close();
+
+    expect(await stat(`${file}-elsewhere`)).toMatchObject({ mtimeMs, size });
+    const second = await openService(`${file}-elsewhere`);
+    expect(await second.pets.list({ limit: 1 })).toStrictEqual([{ id: 1n, ...rex }]);
+  });
+
+  it('leaves its WAL in place when the service stops, and may be put back beside it', async () => {
+    const first = await open();
+    await first.pets.insert(rex);
+    await rename(file, `${file}-saved`);
+    await expect(first.pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+    await first.close();
+    await rename(`${file}-saved`, file);
+
+    const second = await open();
+
+    expect((await second.pets.list({ limit: 1 }))[0]).toStrictEqual({ id: 1n, ...rex });
+  });
+});
+
+describe('a removed service lock', () => {
+  it('lets a second service start; the first stops writing, and no pet is lost and no id used twice', async () => {
+    const first = await open();
+    const before = await first.pets.insert(rex);
+    await rm(`${file}.lock`);
+
+    const second = await open();
+    const ids = [before.id];
+    ids.push((await second.pets.insert(rex)).id);
+    // What the first service commits before it notices does no harm.
+    await expect(first.pets.insert(rex)).rejects.toThrow('another service may be using the file now');
+    ids.push((await second.pets.insert(rex)).id);
+
+    expect(new Set(ids).size).toBe(ids.length);
+    const stored = (await second.pets.list({ limit: 100 })).map(({ id }) => id);
+    expect(stored).toEqual(expect.arrayContaining(ids));
+    expect(otherConnection(file).prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
+  });
+});
+
+describe('the command line', () => {
+  it('fails when the file is removed while it writes keys', async () => {
+    const { keys } = await closedAfterTest(openSqliteKeys(file));
+    await keys.insert(aKey(1));
+    await rm(file);
+
+    await expect(keys.revoke(aKey(1).id, now)).rejects.toThrow(/was removed, renamed or replaced/);
+  });
+});
+
+describe('a directory whose timestamps are old', () => {
+  it('reveals a change at once', async () => {
+    const clock = fakeClock();
+    const { pets } = await open();
+    await utimes(dirname(file), LONG_AGO, LONG_AGO);
+    await pets.insert(rex);
+    clock.advance(TIMESTAMP_RESOLUTION_MS);
+    for (let n = 0; n < 3; n++) await pets.insert(rex);
+    await rm(file);
+
+    await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+  });
+
+  it('does not reveal that the target of a link has gone, which is noticed within a second', async () => {
+    const clock = fakeClock();
+    clock.advance(TIMESTAMP_RESOLUTION_MS);
+    const target = await newFile();
+    await writeFile(target, '');
+    await symlink(target, `${file}.lock`);
+    const { pets } = await open();
+    await pets.insert(rex);
+
+    // The guard does not trust the timestamps for two seconds, and looks at every file.
+    await rename(target, `${target}-moved`);
+    await expect(pets.insert(rex)).rejects.toStrictEqual(new StorageUnavailable(refusal('.lock')));
+    await rename(`${target}-moved`, target);
+    clock.advance(TIMESTAMP_RESOLUTION_MS);
+    await pets.insert(rex);
+    await rename(target, `${target}-moved`);
+    expect(await pets.insert(rex)).toMatchObject(rex);
+    clock.advance(CHECK_INTERVAL_MS);
+    await expect(pets.insert(rex)).rejects.toStrictEqual(new StorageUnavailable(refusal('.lock')));
+  });
+
+  it('does not reveal a mount over the file, which is noticed within a second', async ({ skip }) => {
+    const clock = fakeClock();
+    const { pets } = await open();
+    const other = await newFile();
+    await copyFile(file, other);
+    let isMounted = false;
+    const unmount = async () => {
+      if (isMounted) await run('umount', ['--lazy', file]);
+      isMounted = false;
+    };
+    onTestFinished(unmount);
+    const insertBelowMount = async () => {
+      try {
+        await run('mount', ['--bind', other, file]);
+      } catch (error) {
+        skip(`no file can be mounted here (that needs root): ${String(error)}`);
+      }
+      isMounted = true;
+      return pets.insert(rex);
+    };
+    const expectRefused = async () => {
+      await expect(insertBelowMount()).rejects.toThrow(StorageUnavailable);
+      await unmount();
+      await pets.insert(rex);
+    };
+
+    // The guard does not trust the timestamps for two seconds, and looks at every file.
+    await expectRefused();
+    clock.advance(TIMESTAMP_RESOLUTION_MS);
+    await pets.insert(rex);
+    expect(await insertBelowMount()).toMatchObject(rex);
+    clock.advance(CHECK_INTERVAL_MS - 1);
+    expect(await pets.insert(rex)).toMatchObject(rex);
+    clock.advance(1);
+    await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+    await unmount();
+    await pets.insert(rex);
+
+    await utimes(dirname(file), LONG_AGO, LONG_AGO);
+    await pets.insert(rex);
+    clock.advance(TIMESTAMP_RESOLUTION_MS - 1);
+    await pets.insert(rex);
+    await expectRefused();
+    clock.advance(1);
+    await pets.insert(rex);
+    expect(await insertBelowMount()).toMatchObject(rex);
+  });
+});
+
+describe('a directory that is moved with its files', () => {
+  it('fails writes until it is back', async () => {
+    const { pets } = await open();
+    const directory = dirname(file);
+    await rename(directory, `${directory}-moved`);
+    await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+    await rename(`${directory}-moved`, directory);
+
+    expect((await pets.insert(rex)).name).toBe('Rex');
+    expect((await readdir(directory)).length).toBe(4);
+  });
+});
+
+/** What a write says while these files are missing. */
+function refusal(...suffixes: readonly string[]): string {
+  const advice: Readonly<Record<string, string>> = {
+    '':
+      `put it back under its name and leave ${file}-wal where it is (reads still work; on Linux the file can be ` +
+      `copied from /proc/${process.pid}/fd while this process runs)`,
+    '-wal': 'put it back, or stop the service with SIGTERM and start it again',
+    '-shm': 'put it back, or stop every program that has the file open',
+    '.lock': 'another service may be using the file now; put it back, or stop both services and start one',
+  };
+  const each = suffixes.map(
+    (suffix) => `${file}${suffix} was removed, renamed or replaced: ${advice[suffix]}`,
+  );
+  return `writes are refused until this is fixed: ${each.join('; ')}`;
+}
+
+async function open(): Promise<SqliteStorage> {
+  return openService(file, { warn: (message) => void warnings.push(message) });
+}
+
+function inodeOf(): bigint {
+  return statSync(file, { bigint: true }).ino;
+}

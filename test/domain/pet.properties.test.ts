@@ -1,0 +1,83 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { type NewPet, PET_NAME_PATTERN, petNameProblem, petTexts } from '../../src/domain/pet.ts';
+import { aNewPet, text } from '../properties/arbitraries.ts';
+import { holds } from '../properties/holds.ts';
+
+/** The rules of the contract, character by character. */
+function isName(name: string): boolean {
+  const codes: number[] = [];
+  for (let at = 0; at < name.length; at++) {
+    const [unit, next] = [name.charCodeAt(at), name.charCodeAt(at + 1)];
+    const isPair = unit >= 0xd800 && unit <= 0xdbff && next >= 0xdc00 && next <= 0xdfff;
+    if (!isPair && unit >= 0xd800 && unit <= 0xdfff) return false;
+    codes.push(isPair ? 0x10000 + (unit - 0xd800) * 0x400 + (next - 0xdc00) : unit);
+    if (isPair) at++;
+  }
+  const isBlank = (code: number) => String.fromCodePoint(code).trim() === '';
+  return (
+    codes.length >= 1 &&
+    codes.length <= 255 &&
+    codes.every((code) => code > 0x1f && code !== 0x7f) &&
+    !codes.every(isBlank)
+  );
+}
+
+const blank = fc.constantFrom(...' \u00a0\u1680\u2003\u2028\u202f\u205f\u3000\ufeff\t\n'.split(''));
+const near = fc.constantFrom(
+  'a',
+  '\u0080',
+  '\u0085',
+  '\u200b',
+  '\u180e',
+  '\u0000',
+  '\u007f',
+  '\ud83d',
+  '\udc15',
+  '\u{1f415}',
+);
+
+const name = fc.oneof(
+  text,
+  fc.string({ unit: fc.oneof(blank, near), maxLength: 6 }),
+  // Around the greatest length, in characters of one and two code units.
+  fc.string({ unit: fc.constantFrom('a', '\u{1f415}'), minLength: 253, maxLength: 257 }),
+  fc
+    .tuple(fc.string({ unit: blank, minLength: 250, maxLength: 256 }), fc.constantFrom('', 'a'))
+    .map((parts) => parts.join('')),
+);
+
+it('allows the names that the contract allows, and no others', async () => {
+  await holds(
+    fc.property(name, (value) => {
+      expect(petNameProblem(value) === undefined).toBe(isName(value));
+    }),
+    1_500,
+  );
+});
+
+it('says the same as the published pattern about well-formed names of the right length', async () => {
+  const patterns = [new RegExp(PET_NAME_PATTERN), new RegExp(PET_NAME_PATTERN, 'u')];
+  await holds(
+    fc.property(
+      name.filter((value) => value.isWellFormed() && Array.from(value).length <= 255),
+      (value) => {
+        expect(patterns.map((pattern) => pattern.test(value))).toStrictEqual([isName(value), isName(value)]);
+      },
+    ),
+    500,
+  );
+});
+
+it('two pets have the same texts exactly if their fields are equal', async () => {
+  const anyField = fc.constantFrom('name', 'categoryId', 'status', 'id');
+  await holds(
+    fc.property(aNewPet, aNewPet, anyField, (one, pet, field) => {
+      const other: NewPet = { ...one, [field]: { ...pet, id: 1n }[field] };
+      const isSame =
+        one.name === other.name && one.categoryId === other.categoryId && one.status === other.status;
+      expect(JSON.stringify(petTexts(one)) === JSON.stringify(petTexts(other))).toBe(isSame);
+    }),
+    200,
+  );
+});
