@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config';
 const TOGETHER = [
   'domain',
   'application',
-  'adapters/{files,http,json,memory,metrics,mongodb,ndjson,sqlite,tokens}',
+  'adapters/{files,http,json,memory,metrics,mongodb,ndjson,round-trips,sqlite,tokens}',
   'main/{command-line,config,log,service}',
   'damage',
   'failure',

@@ -59,7 +59,7 @@ const BOUNDARIES: Boundary[] = [
     {
       folder,
       message:
-        'An adapter imports the application, the domain, adapters/json, adapters/files, its own folder and libraries',
+        'An adapter imports the application, the domain, adapters/json, adapters/files, adapters/round-trips,',
       refused: [
         '../other/pets.ts',
         '../../main/main.ts',
@@ -74,6 +74,7 @@ const BOUNDARIES: Boundary[] = [
         './deeper/own.ts',
         '../json/parse-json.ts',
         '../files/durable-files.ts',
+        '../round-trips/batcher.ts',
         '../../domain/pet.ts',
         '../../application/ports/pet-repository.ts',
       ],
@@ -81,13 +82,14 @@ const BOUNDARIES: Boundary[] = [
     {
       folder: `${folder}/deeper`,
       message:
-        'An adapter imports the application, the domain, adapters/json, adapters/files, its own folder and libraries',
+        'An adapter imports the application, the domain, adapters/json, adapters/files, adapters/round-trips,',
       refused: ['../../other/pets.ts', '../../../main/main.ts', 'tsyringe', 'reflect-metadata'],
       allowed: [
         'koa',
         '../own.ts',
         '../../json/parse-json.ts',
         '../../files/durable-files.ts',
+        '../../round-trips/batcher.ts',
         '../../../domain/pet.ts',
       ],
     },

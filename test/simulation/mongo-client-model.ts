@@ -8,7 +8,7 @@ import {
   type TopologyDescription,
 } from 'mongodb';
 import { IDEMPOTENCY_INDEX } from '../../src/adapters/mongodb/schema/collection-plans.ts';
-import { type CollectionOptions, MongoCollectionModel, SessionModel } from './mongo-collection-model.ts';
+import { MongoCollectionModel, SessionModel } from './mongo-collection-model.ts';
 import { MAX_UNNOTICED_MS, type Member, type ReplicaSet } from './replica-set.ts';
 import type { Simulation } from './simulation.ts';
 
@@ -80,8 +80,7 @@ export class MongoClientModel {
 
   /** The part of a `Db` that the adapter uses. */
   get db(): Db {
-    const collection = (name: string, options?: CollectionOptions) =>
-      new MongoCollectionModel(this, name, options);
+    const collection = (name: string) => new MongoCollectionModel(this, name);
     const command = (document: Document) => this.#command(document);
     const client = Object.assign(this.#events, { withSession });
     return { client, collection, command, databaseName: 'petstore' } as unknown as Db;
@@ -140,12 +139,20 @@ export class MongoClientModel {
 
   #command(document: Document): Promise<Document> {
     if ('listIndexes' in document) return this.#listIndexes(document);
+    if ('find' in document) return this.#find(document);
     const insert = () => new MongoCollectionModel(this, document['insert'] as string).insert(document);
     if (this.set.flaw !== 'retries-claims') return insert();
     return insert().catch(async () => {
       await this.simulation.wait('the driver tries again', 100);
       return insert();
     });
+  }
+
+  /** With raw documents. */
+  async #find({ find, filter, ...options }: Document): Promise<Document> {
+    const collection = new MongoCollectionModel(this, find as string);
+    const found = collection.find(filter as Document, { ...options, raw: true });
+    return { cursor: { firstBatch: await found.toArray() } };
   }
 
   /** The collection of pets has the index that its idempotency keys need. */

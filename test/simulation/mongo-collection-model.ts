@@ -31,8 +31,6 @@ type FindOptions = {
 
 type SessionOptions = { readonly session?: SessionModel };
 
-export type CollectionOptions = { readonly writeConcern?: Document };
-
 type Duplicate = { readonly index: number; readonly code: number; readonly keyPattern: Document };
 
 /**
@@ -43,20 +41,14 @@ type Duplicate = { readonly index: number; readonly code: number; readonly keyPa
  * `forgets-keys` (no unique index on idempotency keys), `forgets-ends` (a revocation is acknowledged without effect).
  */
 export class MongoCollectionModel {
-  readonly writeConcern: Document | undefined;
   readonly #client: MongoClientModel;
   readonly #name: string;
   /** When queries began. */
   readonly #findsMs: number[] = [];
 
-  constructor(client: MongoClientModel, name: string, { writeConcern }: CollectionOptions = {}) {
+  constructor(client: MongoClientModel, name: string) {
     this.#client = client;
     this.#name = name;
-    this.writeConcern = writeConcern;
-  }
-
-  get collectionName(): string {
-    return this.#name;
   }
 
   /** The command of this name, with its raw reply. */
@@ -74,7 +66,7 @@ export class MongoCollectionModel {
         if (refused !== undefined && set.flaw !== 'unordered') break;
         refused = this.#claim(member, document, index) ?? refused;
       }
-      return { n: sent.length, electionId: member.electionId, ...(refused && { writeErrors: [refused] }) };
+      return { n: sent.length, ...(refused && { writeErrors: [refused] }) };
     };
     const notDurable = () => notReplicated(refused);
     const ids = sent.map(({ _id }) => String(_id)).join(' ');
@@ -278,7 +270,7 @@ function bulkError(error: unknown, isNotDurable: boolean): MongoBulkWriteError {
   );
 }
 
-/** As a cursor with `raw: true` gives them. */
+/** As a reply with `fieldsAsRaw` has them. */
 function toBytes(document: Document, { projection = {} }: FindOptions): Document {
   const fields = ['_id', ...Object.keys(projection)].map(
     (name) => [name, document[name] as unknown] as const,

@@ -1,5 +1,5 @@
 import type { Collection } from 'mongodb';
-import { Batcher } from './batcher.ts';
+import { Batcher } from '../round-trips/batcher.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import type { ApiKeyDocument } from './schema/collections.ts';
 

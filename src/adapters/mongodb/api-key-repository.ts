@@ -6,8 +6,7 @@ import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/
 import { type ApiKey, storedApiKey } from '../../domain/api-key.ts';
 import { ApiKeyLookup } from './api-key-lookup.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
-import { retryUntilDeadline } from './connection/deadline.ts';
-import { duplicateField } from './connection/mongo-errors.ts';
+import { duplicateField, retryUntilDeadline } from './connection/mongo-errors.ts';
 import { isServerError } from './connection/server-error-codes.ts';
 import { type ApiKeyDocument, apiKeysOf } from './schema/collections.ts';
 

@@ -1,7 +1,7 @@
-import type { Db, ObjectId, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
-import { Batcher } from './batcher.ts';
+import type { Db, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import { retryUntilDeadline, withDeadline } from './connection/deadline.ts';
+import { Batcher } from '../round-trips/batcher.ts';
+import { retryUntilDeadline, withDeadline } from './connection/mongo-errors.ts';
 import { isServerError } from './connection/server-error-codes.ts';
 import { versionsOf } from './schema/collections.ts';
 
@@ -17,6 +17,18 @@ const CONFIRMATION_TIMEOUT_MS = 2_000;
  * wait with it. Longer than the server takes, and less than half of what a read may take.
  */
 const CONFIRMATION_LIMIT_MS = 4_000;
+
+/** A member of the replica set in one of its terms as the primary. */
+export type PrimaryTerm = {
+  /** `undefined` until the driver reports a change. */
+  name: string | undefined;
+  /** Whether the server is not a member of a replica set: it is the only possible primary. */
+  isStandalone: boolean;
+  /** Whether majority reads show everything that was acknowledged before the term. */
+  isConfirmed: boolean;
+  /** Resolves after a confirmation that began after the call. Calls during a confirmation share the next one. */
+  readonly confirm: () => Promise<void>;
+};
 
 const ONE_AT_A_TIME = { maxWaitMs: Infinity, maxCalls: Infinity } as const;
 
@@ -72,16 +84,16 @@ export class ConfirmedReads {
    *   then replace it. Default: no result is a miss.
    * @throws {StorageUnavailable} after `timeoutMs`, or at once if no retry can succeed
    */
-  read<T>(timeoutMs: number, read: () => Promise<T>, isMiss: (result: T) => boolean = never): Promise<T> {
+  read<T>(timeoutMs: number, read: () => Promise<T>, isMiss?: (result: T) => boolean): Promise<T> {
     return retryUntilDeadline(timeoutMs, () => this.#attempt(read, isMiss));
   }
 
-  async #attempt<T>(read: () => Promise<T>, isMiss: (result: T) => boolean): Promise<T> {
+  async #attempt<T>(read: () => Promise<T>, isMiss?: (result: T) => boolean): Promise<T> {
     const primary = this.#primary;
     const confirmsFirst = this.#isInMinority || !primary.isConfirmed;
     if (confirmsFirst) await primary.confirm();
     let result = await read();
-    if (!confirmsFirst && !primary.isStandalone && isMiss(result)) {
+    if (!confirmsFirst && !primary.isStandalone && isMiss?.(result) === true) {
       await primary.confirm();
       result = await read();
     }
@@ -103,54 +115,22 @@ export class ConfirmedReads {
   }
 
   #newTerm(name: string | undefined): PrimaryTerm {
-    return new PrimaryTerm(name, () =>
-      withDeadline(CONFIRMATION_LIMIT_MS, () => this.#versions.findOne({ _id: 'petstore' }, LINEARIZABLE)),
-    );
-  }
-}
-
-/** A member of the replica set in one of its terms as the primary. */
-export class PrimaryTerm {
-  /** `undefined` until the driver reports a change. */
-  name: string | undefined;
-  readonly #readLinearizable: () => Promise<unknown>;
-  #isStandalone = false;
-  #isConfirmed = false;
-  readonly #confirmations = new Batcher<void, void>(() => this.#confirm(), ONE_AT_A_TIME);
-
-  constructor(name: string | undefined, readLinearizable: () => Promise<unknown>) {
-    this.name = name;
-    this.#readLinearizable = readLinearizable;
+    const confirmations = new Batcher<void, void>(() => this.#confirm(term), ONE_AT_A_TIME);
+    const confirm = () => confirmations.add();
+    const term: PrimaryTerm = { name, isStandalone: false, isConfirmed: false, confirm };
+    return term;
   }
 
-  /** Whether the server is not a member of a replica set: it is the only possible primary. */
-  get isStandalone(): boolean {
-    return this.#isStandalone;
-  }
-
-  /** Whether majority reads show everything that was acknowledged before the term. */
-  get isConfirmed(): boolean {
-    return this.#isConfirmed;
-  }
-
-  /** Whether a reply with this election id may come from this term. */
-  includes(electionId: ObjectId | undefined): boolean {
-    return electionId === undefined || (this.name?.endsWith(electionId.toHexString()) ?? true);
-  }
-
-  /** Resolves after a confirmation that began after the call. Calls during a confirmation share the next one. */
-  confirm(): Promise<void> {
-    return this.#confirmations.add();
-  }
-
-  async #confirm(): Promise<void> {
+  async #confirm(term: PrimaryTerm): Promise<void> {
     try {
-      await this.#readLinearizable();
+      await withDeadline(CONFIRMATION_LIMIT_MS, () =>
+        this.#versions.findOne({ _id: 'petstore' }, LINEARIZABLE),
+      );
     } catch (error) {
       if (!isServerError(error, 'NotAReplicaSet')) throw error;
-      this.#isStandalone = true;
+      term.isStandalone = true;
     }
-    this.#isConfirmed = true;
+    term.isConfirmed = true;
   }
 }
 
@@ -158,8 +138,4 @@ export class PrimaryTerm {
 function nameOfPrimary({ servers }: TopologyDescription): string | undefined {
   const primary = [...servers.values()].find(({ type }) => type === 'RSPrimary');
   return primary && `${primary.address} ${primary.electionId?.toHexString()}`;
-}
-
-function never(): boolean {
-  return false;
 }

@@ -5,8 +5,7 @@ import type { Finding, StorageInspector } from '../../application/ports/storage-
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { hasPetId, type StoredPetDocument, toArchivedPet } from './pet-document.ts';
 import { type CollectionPlan, COLLECTIONS, IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
-import { sharedIdempotencyKeys } from './schema/create-indexes.ts';
-import { indexesOf, isPlanned, stateOf } from './schema/inspect-indexes.ts';
+import { sharedIdempotencyKeys, unplanned } from './schema/indexes.ts';
 import { isLong } from './schema/long.ts';
 
 const CALL_TIMEOUT_MS = 60_000;
@@ -37,10 +36,8 @@ export class MongoInspector implements StorageInspector {
   }
 
   async *#indexFindings({ name: collection, indexes }: CollectionPlan): AsyncGenerator<Finding> {
-    const existing = await this.#read(() => indexesOf(this.#db, collection));
-    for (const plan of indexes) {
-      if (existing.some((info) => isPlanned(info, plan))) continue;
-      yield { about: `collection "${collection}"`, problem: `it ${stateOf(plan, existing)}` };
+    for (const { plan, state } of await this.#read(() => unplanned(this.#db, collection, indexes))) {
+      yield { about: `collection "${collection}"`, problem: `it ${state}` };
       if (plan !== IDEMPOTENCY_INDEX) continue;
       for (const ids of await this.#read(() => sharedIdempotencyKeys(this.#db))) {
         yield { about: `pets ${ids.join(', ')}`, problem: 'they share an idempotency key' };

@@ -6,7 +6,7 @@ import { connect, toSetupError } from './connection/connect.ts';
 import { isServerError } from './connection/server-error-codes.ts';
 import { type CollectionPlan, COLLECTIONS } from './schema/collection-plans.ts';
 import { DURABLE, versionsOf } from './schema/collections.ts';
-import { createIndexes } from './schema/create-indexes.ts';
+import { createIndexes } from './schema/indexes.ts';
 import { readVersion, SCHEMA_VERSION, versionProblem } from './schema/schema-version.ts';
 
 /** How often to retry while another migration builds indexes. */

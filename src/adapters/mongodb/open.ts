@@ -11,7 +11,7 @@ import { MongoPetArchive } from './pet-archive.ts';
 import { lastId } from './pet-ids.ts';
 import { MongoPetRepository } from './pet-repository.ts';
 import { MongoRateLimiter } from './rate-limiter.ts';
-import { indexProblem } from './schema/inspect-indexes.ts';
+import { indexProblem } from './schema/indexes.ts';
 import { DEFAULT_PROGRAM, readVersion, versionProblem } from './schema/schema-version.ts';
 
 /** Every purpose gets the same adapters. Only the checks before differ. */

@@ -5,13 +5,12 @@ import type { Idempotency } from '../../application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../application/ports/storage-health.ts';
 import { MAX_PET_ID, type NewPet } from '../../domain/pet.ts';
-import { Batcher } from './batcher.ts';
+import { Batcher } from '../round-trips/batcher.ts';
+import type { Deadline } from '../round-trips/deadline.ts';
 import type { ConfirmedReads, PrimaryTerm } from './confirmed-reads.ts';
-import { type Deadline, withDeadline } from './connection/deadline.ts';
-import { duplicateField, isTransient, toStorageError } from './connection/mongo-errors.ts';
-import { type Failure, insertInOrder } from './ordered-insert.ts';
+import { duplicateField, isTransient, toStorageError, withDeadline } from './connection/mongo-errors.ts';
 import { isWrittenBy, toPetDocument } from './pet-document.ts';
-import { LATEST, lastId, reserveIds } from './pet-ids.ts';
+import { type Failure, insertInOrder, LATEST, lastId, reserveIds } from './pet-ids.ts';
 import { type PetDocument, petsOf } from './schema/collections.ts';
 import { toBigInt } from './schema/long.ts';
 
@@ -86,37 +85,25 @@ export class PetClaims {
   /** Never rejects: a failure rejects the claims. */
   async #store(claims: readonly Claim[]): Promise<void> {
     const batch = withoutEqualKeys(claims.filter(({ deadline }) => !deadline.hasPassed));
-    let isRepeated = false;
     try {
-      await batch.at(-1)?.deadline.retry(async () => {
-        const wasSent = isRepeated;
-        isRepeated = true;
-        await this.#send(batch, wasSent);
-      });
+      await batch.at(-1)?.deadline.retry(() => this.#send(batch));
     } catch (error) {
       this.#term = undefined;
       for (const { reject } of batch) reject(error);
     }
   }
 
-  /**
-   * Takes out of the batch what has an outcome.
-   *
-   * @param wasSent whether the documents may already be stored
-   */
-  async #send(batch: Claim[], wasSent: boolean): Promise<void> {
+  /** Takes out of the batch what has an outcome. */
+  async #send(batch: Claim[]): Promise<void> {
     while (batch.length > 0) {
+      const wasSent = batch[0]?.document !== undefined;
       const documents = await this.#number(batch);
       if (documents.length === 0) return;
       const sentAtMs = performance.now();
-      const reply = await withDeadline(REPLY_TIMEOUT_MS, () =>
-        insertInOrder(this.#db, this.#pets, documents),
-      );
+      const failure = await withDeadline(REPLY_TIMEOUT_MS, () => insertInOrder(this.#db, documents));
       this.#roundTripMs = performance.now() - sentAtMs;
-      const [failure] = reply.writeErrors ?? [];
       const stored = batch.splice(0, failure?.index ?? batch.length);
       if (stored.length > 0) this.#onStored(stored);
-      if (this.#term?.includes(reply.electionId) === false) this.#term = undefined;
       if (failure !== undefined) await this.#onFailure(batch, failure, wasSent);
       else if (this.#losses > 0) await this.#giveWay();
     }
@@ -158,7 +145,10 @@ export class PetClaims {
     this.#last = toBigInt(stored.at(-1)!.document!._id);
   }
 
-  /** @param batch begins with the claim that was rejected; those behind it were not tried */
+  /**
+   * @param batch begins with the claim that was rejected; those behind it were not tried
+   * @param wasSent whether an earlier attempt may have stored some of them
+   */
   async #onFailure(batch: Claim[], failure: Failure, wasSent: boolean): Promise<void> {
     const error = new MongoServerError({ message: failure.errmsg, ...failure });
     const field = duplicateField(error);

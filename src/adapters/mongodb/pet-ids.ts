@@ -1,14 +1,38 @@
-import { type Collection, type Db, Double, type FindOptions, Long } from 'mongodb';
+import { type Collection, type Db, type Document, Double, type FindOptions, Long } from 'mongodb';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../domain/pet.ts';
 import { DUPLICATE_KEY } from './connection/server-error-codes.ts';
-import { insertInOrder } from './ordered-insert.ts';
 import { isFence, petIds, type StoredPetDocument } from './pet-document.ts';
-import { type FenceDocument, type PetDocument, petsOf } from './schema/collections.ts';
+import { concernsOf, type FenceDocument, type PetDocument, petsOf } from './schema/collections.ts';
 import { isLong, toBigInt, toLong } from './schema/long.ts';
 
 /** Reads what the primary has now, even if a majority does not have it yet. */
 export const LATEST = { readConcern: { level: 'local' } } as const;
+
+/** Why a document was rejected: https://www.mongodb.com/docs/manual/reference/command/insert/#output */
+export type Failure = {
+  readonly index: number;
+  readonly code: number;
+  readonly errmsg: string;
+  readonly keyPattern?: Readonly<Record<string, unknown>>;
+};
+
+/**
+ * Inserts pets or fences in order, up to the first one that is rejected.
+ *
+ * The driver sends the command to the primary that it knows when this is called. It never sends it again by itself: it
+ * does not retry commands, and the client has `maxAdaptiveRetries: 0`. A retry would carry an insert over an election
+ * unseen: the new primary may have lost the ids before it.
+ *
+ * @returns why the insert ended before its last document
+ * @throws {MongoWriteConcernError} unless a majority stands behind the reply
+ */
+export async function insertInOrder(db: Db, documents: readonly Document[]): Promise<Failure | undefined> {
+  const { w, journal: j, wtimeoutMS: wtimeout } = concernsOf(db).writeConcern;
+  const insert = { insert: 'pets', documents, ordered: true, writeConcern: { w, j, wtimeout } };
+  const { writeErrors }: { readonly writeErrors?: readonly Failure[] } = await db.command(insert);
+  return writeErrors?.[0];
+}
 
 /** The greatest id of a stored pet, or 0. */
 export async function greatestId(pets: Collection<PetDocument>): Promise<bigint> {
@@ -61,7 +85,7 @@ async function greatestTaken(db: Db, options: FindOptions = {}): Promise<Taken> 
 /** Resolves when a majority has a document with the id. */
 async function putFence(db: Db, id: bigint, upTo: bigint): Promise<void> {
   const fence: FenceDocument = { _id: new Double(Number(id)), upTo: toLong(upTo) };
-  const { writeErrors: [failure] = [] } = await insertInOrder(db, petsOf(db), [fence]);
+  const failure = await insertInOrder(db, [fence]);
   if (failure !== undefined && failure.code !== DUPLICATE_KEY) {
     throw new StorageUnavailable(`the ids up to ${id} are not yet reserved`);
   }

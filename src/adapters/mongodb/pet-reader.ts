@@ -1,14 +1,14 @@
-import { type Collection, type Filter, type FindOptions, type Long } from 'mongodb';
+import type { Db, Document, Filter, Long } from 'mongodb';
 import { DamagedPet } from '../../application/pets/errors.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import type { PetQuery } from '../../application/ports/pet-repository.ts';
 import { type Pet, PET_STATUSES } from '../../domain/pet.ts';
-import { Batcher } from './batcher.ts';
+import { Batcher } from '../round-trips/batcher.ts';
+import { SharedSearch } from '../round-trips/shared-search.ts';
 import { decodePet, page, PET_FIELDS, petIdIn, petIds } from './pet-document.ts';
 import { STATUS_INDEX } from './schema/collection-plans.ts';
-import type { PetDocument } from './schema/collections.ts';
+import { concernsOf, type PetDocument, petsOf } from './schema/collections.ts';
 import { toBigInt } from './schema/long.ts';
-import { SharedSearch } from './shared-search.ts';
 
 /** The most ids of pets without a status that are looked for. */
 const MAX_IDS = 1_000;
@@ -18,16 +18,16 @@ type PageQuery = PetQuery & { readonly after: bigint };
 
 /** Reads pets. Calls share round trips, see {@link Batcher}. It does not retry: it rejects with the driver's errors. */
 export class PetReader {
-  readonly #pets: Collection<PetDocument>;
+  readonly #db: Db;
   /** As they were a second ago at most. */
   readonly #withoutStatus: SharedSearch<readonly bigint[]>;
   readonly #lookups = new Batcher((ids: readonly Long[]) => this.#findAll(ids));
   /** By query, while a call waits for it. */
   readonly #pages = new Map<string, Batcher<PageQuery, readonly Pet[]>>();
 
-  constructor(pets: Collection<PetDocument>) {
-    this.#pets = pets;
-    this.#withoutStatus = new SharedSearch(() => petsWithoutStatus(pets));
+  constructor(db: Db) {
+    this.#db = db;
+    this.#withoutStatus = new SharedSearch(() => petsWithoutStatus(db));
   }
 
   /** @returns the pet as bytes for {@link decodePet} */
@@ -56,11 +56,10 @@ export class PetReader {
   }
 
   async #findAll(ids: readonly Long[]): Promise<Found> {
-    const options = { batchSize: ids.length, singleBatch: true };
     const [first] = ids;
     // The server takes longer to find one id in a list of one.
     const filter = { _id: first !== undefined && ids.length === 1 ? first : { $in: [...ids] } };
-    const found = await this.#findBytes(filter, options);
+    const found = await this.#findBytes(filter, { batchSize: ids.length });
     return new Map(found.map((bytes) => [petIdIn(bytes), bytes]));
   }
 
@@ -75,11 +74,16 @@ export class PetReader {
     return skippedId === undefined ? parse() : throwIfSkipped(skippedId, limit, parse);
   }
 
-  /** @returns the documents as bytes, to decode one by one */
-  async #findBytes(filter: Filter<PetDocument>, options: FindOptions): Promise<readonly Uint8Array[]> {
-    const cursor = this.#pets.find(filter, { projection: PET_FIELDS, ...options, raw: true });
-    const found: readonly unknown[] = await cursor.toArray();
-    return found as readonly Uint8Array[];
+  /**
+   * Sends the command, because a cursor of the driver costs much more.
+   *
+   * @returns the documents as bytes, to decode one by one
+   */
+  async #findBytes(filter: Filter<PetDocument>, options: Document): Promise<readonly Uint8Array[]> {
+    const { readConcern } = concernsOf(this.#db);
+    const find = { find: 'pets', filter, projection: PET_FIELDS, ...options, singleBatch: true, readConcern };
+    const { cursor } = await this.#db.command(find, { fieldsAsRaw: { firstBatch: true } });
+    return (cursor as { readonly firstBatch: readonly Uint8Array[] }).firstBatch;
   }
 }
 
@@ -115,7 +119,7 @@ function outcomeOf(parse: () => readonly Pet[]): readonly [pets: readonly Pet[],
  *
  * @returns their ids in ascending order
  */
-async function petsWithoutStatus(pets: Collection<PetDocument>): Promise<readonly bigint[]> {
+async function petsWithoutStatus(db: Db): Promise<readonly bigint[]> {
   const filter = { ...petIds({}), status: { $nin: [...PET_STATUSES] } };
   const options = {
     projection: { _id: 1 },
@@ -123,6 +127,6 @@ async function petsWithoutStatus(pets: Collection<PetDocument>): Promise<readonl
     sort: { _id: 1 },
     limit: MAX_IDS,
   } as const;
-  const found = await pets.find(filter, options).toArray();
+  const found = await petsOf(db).find(filter, options).toArray();
   return found.map(({ _id }) => toBigInt(_id));
 }

@@ -1,4 +1,4 @@
-import { type Collection, type Db, type Filter, UUID } from 'mongodb';
+import { type Collection, type Db, UUID } from 'mongodb';
 import { IdempotencyKeyReused, PetIdsExhausted } from '../../application/pets/errors.ts';
 import type {
   Idempotency,
@@ -9,13 +9,16 @@ import type {
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../application/ports/storage-health.ts';
 import { type NewPet, type Pet, storedPet } from '../../domain/pet.ts';
+import type { Deadline } from '../round-trips/deadline.ts';
+import { SharedSearch } from '../round-trips/shared-search.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
-import { type Deadline, withDeadline } from './connection/deadline.ts';
-import { IdempotencyIndex } from './idempotency-index.ts';
+import { withDeadline } from './connection/mongo-errors.ts';
 import { PetClaims } from './pet-claims.ts';
 import { decodePet, hasPetId, isWrittenBy, toArchivedPet } from './pet-document.ts';
 import { PetReader } from './pet-reader.ts';
+import { IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
 import { type PetDocument, petsOf } from './schema/collections.ts';
+import { unplanned } from './schema/indexes.ts';
 import { toBigInt, toLong } from './schema/long.ts';
 
 const CALL_TIMEOUT_MS = 10_000;
@@ -31,15 +34,18 @@ export class MongoPetRepository implements PetRepository {
   readonly #pets: Collection<PetDocument>;
   readonly #reader: PetReader;
   readonly #claims: PetClaims;
-  readonly #idempotencyIndex: IdempotencyIndex;
+  /** Whether a second pet with an idempotency key would be rejected. */
+  readonly #hasIndex: SharedSearch<boolean>;
   readonly #reads: ConfirmedReads;
   readonly #timeoutMs: number;
 
   constructor(db: Db, reads: ConfirmedReads, { timeoutMs = CALL_TIMEOUT_MS, meter }: MongoPetOptions = {}) {
     this.#pets = petsOf(db);
-    this.#reader = new PetReader(this.#pets);
+    this.#reader = new PetReader(db);
     this.#claims = new PetClaims(db, reads, meter);
-    this.#idempotencyIndex = new IdempotencyIndex(db);
+    this.#hasIndex = new SharedSearch(
+      async () => (await unplanned(db, 'pets', [IDEMPOTENCY_INDEX])).length === 0,
+    );
     this.#reads = reads;
     this.#timeoutMs = timeoutMs;
   }
@@ -55,7 +61,8 @@ export class MongoPetRepository implements PetRepository {
     } catch (error) {
       if (!(error instanceof PetIdsExhausted)) throw error;
       // The key may belong to an existing pet, which needs no new id.
-      const existing = await this.#read(() => this.#durable({ 'idem.k': idempotency.key }), isNull);
+      const filter = { 'idem.k': idempotency.key };
+      const existing = await this.#read(() => this.#pets.findOne(filter), isMissing);
       if (existing === null) throw error;
       return replay(existing, idempotency);
     }
@@ -64,7 +71,7 @@ export class MongoPetRepository implements PetRepository {
   async findById(id: bigint): Promise<Pet | undefined> {
     const key = toLong(id);
     // Pets never change: only a miss can be out of date.
-    const found = await this.#read(() => this.#reader.find(key), isUndefined);
+    const found = await this.#read(() => this.#reader.find(key), isMissing);
     return found && decodePet(found);
   }
 
@@ -84,25 +91,30 @@ export class MongoPetRepository implements PetRepository {
   }
 
   async #insert(pet: NewPet, idempotency: Idempotency | undefined, deadline: Deadline): Promise<Inserted> {
-    if (idempotency !== undefined) await this.#idempotencyIndex.require(deadline);
+    if (idempotency !== undefined) await this.#requireIndex(deadline);
     const token = new UUID();
     const stored = await this.#claims.add({ pet, idempotency, token, deadline });
     if (!isWrittenBy(token, stored) && idempotency !== undefined) return replay(stored, idempotency);
     return { pet: storedPet(toBigInt(stored._id), pet), replayed: false };
   }
 
-  /** A majority read: a primary that is about to step down may lose a document that only it has. */
-  #durable(filter: Filter<PetDocument>): Promise<PetDocument | null> {
-    return this.#pets.findOne(filter);
+  /**
+   * Without the index, the server would accept a second pet with the same key. That is possible for a second after an
+   * operator has dropped it.
+   *
+   * @throws {StorageUnavailable} when the index is missing, or is not found before the deadline
+   */
+  async #requireIndex(deadline: Deadline): Promise<void> {
+    if (await deadline.retry(() => this.#hasIndex.result())) return;
+    this.#hasIndex.forget();
+    throw new StorageUnavailable(
+      `the collection "pets" lacks the index "${IDEMPOTENCY_INDEX.name}"; migrate the database again`,
+    );
   }
 }
 
-function isUndefined(result: unknown): boolean {
-  return result === undefined;
-}
-
-function isNull(result: unknown): boolean {
-  return result === null;
+function isMissing(result: unknown): boolean {
+  return result == null;
 }
 
 function replay(existing: PetDocument, { fingerprint }: Idempotency): Inserted {

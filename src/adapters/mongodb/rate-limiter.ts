@@ -2,8 +2,8 @@ import { type Collection, type Db, type Document, MongoError } from 'mongodb';
 import { type Allowance, allowanceOf, type RateLimiter } from '../../application/ports/rate-limiter.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
-import { withDeadline } from './connection/deadline.ts';
-import { duplicateField, toStorageError } from './connection/mongo-errors.ts';
+import { Batcher } from '../round-trips/batcher.ts';
+import { duplicateField, toStorageError, withDeadline } from './connection/mongo-errors.ts';
 import { RATE_LIMITS, type RateLimitDocument } from './schema/collections.ts';
 
 /** A request waits for two commands at most, the one under way and its own: half a second in all. */
@@ -18,18 +18,17 @@ type Known = {
   count: number;
   /** When it ends, in milliseconds of `performance.now()`. */
   endMs: number;
-  /** How many requests the next command counts. */
-  waiting: number;
-  next?: Promise<void> | undefined;
   /** The outcome of a command, until the driver is done with it. Rejects at the deadline. */
   underWay?: Promise<Document> | undefined;
+  /** Resolves when a command has counted the request. */
+  readonly counts: Batcher<void, void>;
 };
 
 /**
  * Counts shared by every service on the database. Windows begin and end by the database's clock alone.
  *
- * A service sends one command at a time for a key and limit. Requests that come meanwhile share the next one, and the
- * failure of the one under way. So a client that sends much does not slow its own counts down.
+ * A service sends one command at a time for a key and limit. Requests that come meanwhile share the next one. While one
+ * is late, they share its failure. So a client that sends much does not slow its own counts down.
  */
 export class MongoRateLimiter implements RateLimiter {
   readonly #counts: Collection<RateLimitDocument>;
@@ -43,14 +42,11 @@ export class MongoRateLimiter implements RateLimiter {
   async take(keyId: string, limit: RateLimit): Promise<Allowance> {
     const { requests, seconds } = limit;
     const windowMs = seconds * 1_000;
-    const key = `${requests}/${seconds}:${keyId}`;
-    const known: Known = this.#known.get(key) ?? { count: 0, endMs: -Infinity, waiting: 0 };
-    this.#known.set(key, known);
+    const known = this.#knownOf(`${requests}/${seconds}:${keyId}`, windowMs);
     // An exhausted window needs no round trip.
     if (known.count < requests || known.endMs <= performance.now()) {
-      known.waiting++;
       try {
-        await (known.next ??= this.#countNext(key, windowMs, known));
+        await known.counts.add();
       } catch (error) {
         if (!(error instanceof StorageUnavailable)) throw error;
         const nowMs = performance.now();
@@ -62,16 +58,19 @@ export class MongoRateLimiter implements RateLimiter {
     return allowanceOf(limit, { count: ++known.count, leftMs: known.endMs - performance.now() });
   }
 
-  /** Counts the requests that wait. Afterwards `known.count` lacks them: each adds itself. */
-  async #countNext(key: string, windowMs: number, known: Known): Promise<void> {
-    let requests = 0;
-    try {
-      await known.underWay;
-    } finally {
-      requests = known.waiting;
-      known.waiting = 0;
-      known.next = undefined;
-    }
+  #knownOf(key: string, windowMs: number): Known {
+    const existing = this.#known.get(key);
+    if (existing !== undefined) return existing;
+    const count = ({ length }: readonly void[]) => this.#count(key, windowMs, known, length);
+    const counts = new Batcher(count, { maxWaitMs: Infinity, maxCalls: Infinity });
+    const known: Known = { count: 0, endMs: -Infinity, counts };
+    this.#known.set(key, known);
+    return known;
+  }
+
+  /** Afterwards `known.count` lacks these requests: each adds itself. */
+  async #count(key: string, windowMs: number, known: Known, requests: number): Promise<void> {
+    await known.underWay;
     const command = this.#send(key, windowMs, requests);
     const inTime = withDeadline(COMMAND_TIMEOUT_MS, () => command);
     known.underWay = inTime;

@@ -3,7 +3,6 @@ import { runInNewContext } from 'node:vm';
 import type { Document } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { PetReader } from '../../../src/adapters/mongodb/pet-reader.ts';
-import { petsOf } from '../../../src/adapters/mongodb/schema/collections.ts';
 import { databasePool, openClient } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
@@ -26,14 +25,14 @@ describe.skipIf(mongo === undefined)(`a page of the sold pets in MongoDB${leftOu
     const documents = range(1, 8).map((id) => ({ _id: BigInt(id), ...sold, ...damage[id] }));
     await db.collection<{ _id: bigint }>('pets').insertMany(documents, { bypassDocumentValidation: true });
     const { client } = await openClient(url);
-    return new PetReader(petsOf(client.db())).page({ status: 'sold', after: BigInt(after), limit });
+    return new PetReader(client.db()).page({ status: 'sold', after: BigInt(after), limit });
   }
   const pets = (...ids: number[]) => ids.map((id) => ({ id: BigInt(id), ...sold }));
 
   it('keeps nothing of a query', async () => {
     const { url } = await emptyDatabase();
     const { client } = await openClient(url);
-    const reader = new PetReader(petsOf(client.db()));
+    const reader = new PetReader(client.db());
     const read = async () => {
       const query = { status: 'sold', after: 0n, limit: 10 } as const;
       expect(await reader.page(query)).toStrictEqual([]);

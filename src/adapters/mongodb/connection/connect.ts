@@ -43,8 +43,7 @@ export async function connect(
     const discovery = new ServerDiscovery(client);
     try {
       await Promise.race([client.connect(), discovery.failed]);
-      await refuseRouter(client);
-      if (client.options.directConnection) await waitForPrimary(client);
+      await waitForPrimary(client);
       return client;
     } catch (error) {
       await client.close();
@@ -75,28 +74,22 @@ function describe(client: MongoClient, discovery: ServerDiscovery, error: unknow
 }
 
 /**
- * A router hides the terms of the primaries, on which the order of pet ids rests.
- *
- * @throws {StorageSetupError}
- */
-async function refuseRouter(client: MongoClient): Promise<void> {
-  const { msg } = await client.db('admin').command({ hello: 1 });
-  if (msg !== 'isdbgrid') return;
-  throw new StorageSetupError(
-    `MongoDB at ${locationOf(client)} is a mongos; petstore needs a replica set without sharding`,
-  );
-}
-
-/**
- * A direct connection also accepts a secondary, which rejects writes and serves stale reads.
+ * A router hides the terms of the primaries, on which the order of pet ids rests. A direct connection also accepts a
+ * secondary, which rejects writes and serves stale reads.
  *
  * @throws {StorageSetupError} at once if another member is the primary, otherwise if none is elected in time
  */
 async function waitForPrimary(client: MongoClient): Promise<void> {
-  const deadline = performance.now() + client.options.serverSelectionTimeoutMS;
+  const { directConnection, serverSelectionTimeoutMS } = client.options;
+  const deadline = performance.now() + serverSelectionTimeoutMS;
   for (;;) {
-    const { isWritablePrimary, setName, primary, me } = await client.db('admin').command({ hello: 1 });
-    if (isWritablePrimary) return;
+    const { msg, isWritablePrimary, setName, primary, me } = await client.db('admin').command({ hello: 1 });
+    if (msg === 'isdbgrid') {
+      throw new StorageSetupError(
+        `MongoDB at ${locationOf(client)} is a mongos; petstore needs a replica set without sharding`,
+      );
+    }
+    if (isWritablePrimary || !directConnection) return;
     if ((primary !== undefined && primary !== me) || performance.now() > deadline) {
       const other = primary === undefined ? 'there is none' : `that is ${primary}`;
       throw new StorageSetupError(

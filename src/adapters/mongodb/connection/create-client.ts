@@ -1,4 +1,4 @@
-import { MongoClient, type MongoClientOptions, type MongoOptions } from 'mongodb';
+import { MongoClient, type MongoClientOptions } from 'mongodb';
 import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
 
 /** How long a write may wait for a majority. Default: 5 s. The connection string can override it. */
@@ -32,7 +32,8 @@ const DEFAULT_OPTIONS = {
  * @throws {StorageSetupError} for an unusable connection string; the message never quotes credentials
  */
 export function createClient(url: string, overrides: MongoClientOptions = {}): MongoClient {
-  const named = optionsNamedIn(url);
+  const options = optionsIn(url);
+  const named = new Set(options.map(([name]) => name));
   let client: MongoClient;
   try {
     const defaults = Object.entries({ ...DEFAULT_OPTIONS, ...overrides });
@@ -47,50 +48,32 @@ export function createClient(url: string, overrides: MongoClientOptions = {}): M
     // No cause: it may quote the credentials.
     throw new StorageSetupError(`not a usable MongoDB connection string: ${withoutSecrets(error, url)}`);
   }
-  if (!/^[^:]+:\/\/[^/?]+\/[^?]/.test(url)) {
-    throw new StorageSetupError(
-      'the MongoDB connection string must name a database: mongodb://HOST:PORT/DATABASE',
-    );
-  }
-  refuseWeakerGuarantees(client.options, named);
+  refuseWeakerGuarantees(options);
   return client;
 }
 
 /** The options that durable writes and reads of acknowledged writes depend on, and the value that each must have. */
-const GUARANTEES: readonly {
-  readonly options: readonly string[];
-  readonly required: string;
-  readonly holds: (options: MongoOptions) => boolean;
-}[] = [
-  { options: ['w'], required: 'majority', holds: ({ writeConcern }) => writeConcern?.w === 'majority' },
-  {
-    options: ['journal', 'j', 'fsync'],
-    required: 'true',
-    holds: ({ writeConcern }) => writeConcern?.journal === true,
-  },
-  {
-    options: ['readConcernLevel'],
-    required: 'majority',
-    holds: ({ readConcern }) => readConcern?.level === 'majority',
-  },
-  {
-    options: ['readPreference'],
-    required: 'primary',
-    holds: ({ readPreference }) => readPreference.mode === 'primary',
-  },
-];
+const GUARANTEES = {
+  w: 'majority',
+  journal: 'true',
+  j: 'true',
+  fsync: 'true',
+  readConcernLevel: 'majority',
+  readPreference: 'primary',
+} as const;
 
 /** These options have no effect on reads from a primary. */
 const SECONDARY_ONLY = ['readPreferenceTags', 'maxStalenessSeconds'];
 
 /** @throws {StorageSetupError} */
-function refuseWeakerGuarantees(options: MongoOptions, named: ReadonlySet<string>): void {
-  const isNamed = (option: string) => named.has(option.toLowerCase());
+function refuseWeakerGuarantees(options: readonly Option[]): void {
+  const valuesOf = (option: string) =>
+    options.filter(([name]) => name === option.toLowerCase()).map(([, value]) => value);
   const problems = [
-    ...GUARANTEES.filter(({ holds }) => !holds(options)).flatMap(({ options: names, required }) =>
-      names.filter(isNamed).map((name) => `leave out ${name}, or set it to ${required}`),
-    ),
-    ...SECONDARY_ONLY.filter(isNamed).map((name) => `leave out ${name}`),
+    ...Object.entries(GUARANTEES)
+      .filter(([option, required]) => valuesOf(option).some((value) => value !== required))
+      .map(([option, required]) => `leave out ${option}, or set it to ${required}`),
+    ...SECONDARY_ONLY.filter((option) => valuesOf(option).length > 0).map((option) => `leave out ${option}`),
   ];
   if (problems.length === 0) return;
   throw new StorageSetupError(
@@ -98,14 +81,12 @@ function refuseWeakerGuarantees(options: MongoOptions, named: ReadonlySet<string
   );
 }
 
-function optionsNamedIn(url: string): ReadonlySet<string> {
-  return new Set([...queryOf(url).keys()].map((name) => name.toLowerCase()));
-}
+type Option = readonly [lowerCaseName: string, value: string];
 
 /** Parsed by hand: a connection string may name several hosts, which no URL parser accepts. */
-function queryOf(url: string): URLSearchParams {
+function optionsIn(url: string): readonly Option[] {
   const [, query] = /\?(.*)/s.exec(url) ?? [];
-  return new URLSearchParams(query);
+  return Array.from(new URLSearchParams(query), ([name, value]) => [name.toLowerCase(), value]);
 }
 
 /** The message of an error about the connection string, or a hint if the message quotes a secret. */
@@ -117,8 +98,8 @@ function withoutSecrets(error: unknown, url: string): string {
     ...userinfo.split(':'),
     // If the host is missing, the password stands in the place of the port.
     ...authority.split(/[:@]/).slice(1),
-    ...[...queryOf(url)]
-      .filter(([name]) => /user|password|properties/i.test(name))
+    ...optionsIn(url)
+      .filter(([name]) => /user|password|properties/.test(name))
       .flatMap(([, value]) => value.split(',').map((property) => property.slice(property.indexOf(':') + 1))),
   ].filter((secret) => !/^\d*$/.test(secret));
   if (!secrets.some((secret) => message.includes(secret))) return message;

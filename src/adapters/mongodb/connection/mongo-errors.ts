@@ -13,38 +13,39 @@ import {
   MongoWriteConcernError,
 } from 'mongodb';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
+import { deadlinesFor } from '../../round-trips/deadline.ts';
 import { DUPLICATE_KEY, isRejectedRequest, isServerError } from './server-error-codes.ts';
 
 type Reason =
   /** Petstore uses MongoDB wrongly, or the error is not about MongoDB. */
   | 'bug'
-  /** An outage, an election, a timeout or a lost connection. */
+  /** An election, a timeout or a lost connection: a retry within the same call can succeed. */
   | 'outage'
-  /** Only an operator can help: another password, a role, a migration. */
-  | 'needs-operator'
-  /** This process has closed its client. */
-  | 'client-closed';
-
-/** What each reason means to the caller, and whether a retry within the same call can succeed. */
-const MEANING = {
-  bug: { isUnavailable: false, isTransient: false },
-  outage: { isUnavailable: true, isTransient: true },
-  'needs-operator': { isUnavailable: true, isTransient: false },
-  'client-closed': { isUnavailable: true, isTransient: false },
-} as const satisfies Record<Reason, { readonly isUnavailable: boolean; readonly isTransient: boolean }>;
+  /** Another password, a role, a migration is needed, or this process has closed its client: no retry can succeed. */
+  | 'lasting-outage';
 
 /** @returns a {@link StorageUnavailable} unless the error is a bug; a bug unchanged */
 export function toStorageError(error: unknown): unknown {
   const source = unwrapped(error);
-  if (source instanceof StorageUnavailable || !MEANING[reasonOf(source)].isUnavailable) return error;
+  if (source instanceof StorageUnavailable || reasonOf(source) === 'bug') return error;
   const message = source instanceof Error ? source.message : String(source);
   return new StorageUnavailable(`MongoDB is unavailable: ${message}`, { cause: error });
 }
 
 /** Whether a retry within the same call can succeed. */
 export function isTransient(error: unknown): boolean {
-  return MEANING[reasonOf(unwrapped(error))].isTransient;
+  return reasonOf(unwrapped(error)) === 'outage';
 }
+
+/**
+ * The driver has no limit for a whole call: version 7.8 ignores `timeoutMS`, and its other timeouts add up to half a
+ * minute when a primary freezes.
+ */
+export const { withDeadline, retryUntilDeadline } = deadlinesFor({
+  storage: 'MongoDB',
+  toStorageError,
+  isTransient,
+});
 
 function reasonOf(error: unknown): Reason {
   if (error instanceof StorageUnavailable) {
@@ -52,7 +53,7 @@ function reasonOf(error: unknown): Reason {
     // Such as a duplicate of a document that is not yet durable.
     return reason === 'bug' ? 'outage' : reason;
   }
-  if (isClientClosed(error)) return 'client-closed';
+  if (isClientClosed(error)) return 'lasting-outage';
   if (error instanceof MongoServerError) return reasonOfReply(error);
   // The driver reports its own misuse with this class, and an incompatible server with a subclass.
   if (error instanceof MongoAPIError) return error instanceof MongoCompatibilityError ? 'outage' : 'bug';
@@ -64,7 +65,7 @@ function reasonOf(error: unknown): Reason {
 
 function reasonOfReply(error: MongoServerError): Reason {
   if (isServerError(error, 'Unauthorized', 'AuthenticationFailed') || isHintedIndexMissing(error))
-    return 'needs-operator';
+    return 'lasting-outage';
   const isOutage =
     codesOf(error).some((code) => !isRejectedRequest(code)) ||
     error.hasErrorLabel('RetryableWriteError') ||

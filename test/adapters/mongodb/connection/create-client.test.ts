@@ -71,21 +71,6 @@ describe('a connection string', () => {
     expect(createClient(url).options.dbName).toBe('petstore');
   });
 
-  it.each([
-    'mongodb://localhost',
-    'mongodb://localhost/',
-    'mongodb://localhost/?replicaSet=rs0',
-    'mongodb://localhost/?appName=a://b/c',
-    'mongodb://localhost?replicaSet=/rs0',
-    'mongodb://tom:secret@h1,h2/?authSource=admin',
-  ])('must name a database: %s', (url) => {
-    expect(() => createClient(url)).toThrow(
-      new StorageSetupError(
-        'the MongoDB connection string must name a database: mongodb://HOST:PORT/DATABASE',
-      ),
-    );
-  });
-
   const LESS = 'the MongoDB connection string weakens a guarantee of petstore';
 
   it.each([

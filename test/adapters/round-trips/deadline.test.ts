@@ -1,14 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { MongoNetworkError, MongoServerError } from 'mongodb';
 import { expect, it, vi } from 'vitest';
-import {
-  Deadline,
-  retryUntilDeadline,
-  withDeadline,
-} from '../../../../src/adapters/mongodb/connection/deadline.ts';
-import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
-import { Simulation } from '../../../simulation/simulation.ts';
-import { virtualTime } from '../../../simulation/virtual-time.ts';
+import { retryUntilDeadline, withDeadline } from '../../../src/adapters/mongodb/connection/mongo-errors.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import { Simulation } from '../../simulation/simulation.ts';
+import { virtualTime } from '../../simulation/virtual-time.ts';
 
 /** How the work ends on a virtual clock, and when. Waits for every timer. */
 async function outcomeOf<T>(begin: (nowMs: () => number) => Promise<T>) {
@@ -51,13 +47,12 @@ it('takes what has arrived while the process stood still', async () => {
 it('retries after pauses that grow to half a second, and not after the deadline', async () => {
   const outage = new MongoNetworkError('connection reset');
   const attemptsMs: number[] = [];
-  const outcome = await outcomeOf((nowMs) => {
-    const deadline = new Deadline(2_000);
-    return deadline.retry(async () => {
+  const outcome = await outcomeOf((nowMs) =>
+    retryUntilDeadline(2_000, async () => {
       attemptsMs.push(nowMs());
       throw outage;
-    });
-  });
+    }),
+  );
 
   const pausesMs = attemptsMs.slice(1).map((atMs, n) => Math.round(atMs - attemptsMs[n]!));
   expect(pausesMs).toStrictEqual([25, 50, 100, 200, 400, 500, 500]);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { SharedSearch } from '../../../src/adapters/mongodb/shared-search.ts';
+import { SharedSearch } from '../../../src/adapters/round-trips/shared-search.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 
 /** A search whose runs the test completes. */

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
 import { COLLECTIONS } from '../../../../src/adapters/mongodb/schema/collection-plans.ts';
-import { createIndexes } from '../../../../src/adapters/mongodb/schema/create-indexes.ts';
+import { createIndexes } from '../../../../src/adapters/mongodb/schema/indexes.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../../src/domain/pet.ts';
 import { failPoint } from '../../../support/fail-point.ts';

@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+
+const FIRST_MAX_PAUSE_MS = 25;
+const MAX_PAUSE_MS = 500;
+
+/** How the calls to a storage fail. */
+export type Failures = {
+  /** What messages call the storage. */
+  readonly storage: string;
+  /** @returns a {@link StorageUnavailable} unless the error is a bug; a bug unchanged */
+  readonly toStorageError: (error: unknown) => unknown;
+  /** Whether a retry within the same call can succeed. */
+  readonly isTransient: (error: unknown) => boolean;
+};
+
+/** The time limit of one call to a storage, retries included. */
+export class Deadline {
+  readonly #timeoutMs: number;
+  readonly #failures: Failures;
+  readonly #atMs: number;
+  #lastFailure: unknown;
+
+  constructor(timeoutMs: number, failures: Failures) {
+    this.#timeoutMs = timeoutMs;
+    this.#failures = failures;
+    this.#atMs = performance.now() + timeoutMs;
+  }
+
+  get hasPassed(): boolean {
+    return performance.now() >= this.#atMs;
+  }
+
+  /**
+   * Call it at once.
+   *
+   * @throws {StorageUnavailable} at the deadline, if `work` is still pending
+   */
+  limit<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      // After a pause of this process, timers run before replies are read. The immediate comes after both.
+      const giveUp = () => void setImmediate(() => reject(this.#timedOut()));
+      const timer = setTimeout(giveUp, this.#timeoutMs);
+      const stop = () => clearTimeout(timer);
+      work.then(stop, stop);
+      work.then(resolve, reject);
+    });
+  }
+
+  /**
+   * Retries `work` after a growing random pause while the storage is unavailable. Starts no attempt after the deadline.
+   *
+   * @throws {StorageUnavailable} after the deadline, or at once if no retry can succeed
+   */
+  async retry<T>(work: () => Promise<T>): Promise<T> {
+    for (let maxPauseMs = FIRST_MAX_PAUSE_MS; ; maxPauseMs = Math.min(2 * maxPauseMs, MAX_PAUSE_MS)) {
+      if (this.hasPassed) throw this.#timedOut();
+      try {
+        return await work();
+      } catch (error) {
+        const failure = this.#failures.toStorageError(error);
+        if (!this.#failures.isTransient(error)) throw failure;
+        this.#lastFailure = failure;
+      }
+      await sleep(Math.random() * maxPauseMs);
+    }
+  }
+
+  #timedOut(): StorageUnavailable {
+    const { storage } = this.#failures;
+    return new StorageUnavailable(`${storage} did not complete the call within ${this.#timeoutMs} ms`, {
+      cause: this.#lastFailure,
+    });
+  }
+}
+
+/** @returns the two ways to limit the calls to a storage that fails like this */
+export function deadlinesFor(failures: Failures) {
+  /** @throws {StorageUnavailable} after `timeoutMs` */
+  const withDeadline = <T>(timeoutMs: number, work: (deadline: Deadline) => Promise<T>): Promise<T> => {
+    const deadline = new Deadline(timeoutMs, failures);
+    return deadline.limit(work(deadline));
+  };
+  /**
+   * For work that is safe to repeat.
+   *
+   * @throws {StorageUnavailable} after `timeoutMs`, or at once if no retry can succeed
+   */
+  const retryUntilDeadline = <T>(timeoutMs: number, work: () => Promise<T>): Promise<T> =>
+    withDeadline(timeoutMs, (deadline) => deadline.retry(work));
+  return { withDeadline, retryUntilDeadline };
+}
