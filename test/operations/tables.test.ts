@@ -1,7 +1,10 @@
 import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ERROR_STATUS } from '../../src/adapters/http/wire/errors.ts';
+import { type ClientError, errorAnswer } from '../../src/adapters/http/wire/errors.ts';
+import * as refusals from '../../src/adapters/http/wire/refusals.ts';
+import { DamagedPet, type PetError, PetIdsExhausted } from '../../src/application/pets/errors.ts';
+import { DamagedApiKey, StorageUnavailable } from '../../src/application/ports/storage-errors.ts';
 import { readDocument, tableOf } from '../support/document.ts';
 import { ROOT } from '../support/process.ts';
 
@@ -95,17 +98,23 @@ describe('what each log line means', () => {
   });
 });
 
+/** Every failure that a client sees as a 5xx. */
+const FAILURES = {
+  'pet-ids-exhausted': new PetIdsExhausted(),
+  'damaged-pet': new DamagedPet(1n, 'a problem'),
+  'damaged-api-key': new DamagedApiKey('an id', 'a problem'),
+  'storage-unavailable': new StorageUnavailable('a problem'),
+} satisfies Record<Exclude<PetError | DamagedApiKey | StorageUnavailable, ClientError>['kind'], Error>;
+
 describe('what each 5xx means', () => {
   it('has every code and message', () => {
-    const codes = Object.entries(ERROR_STATUS).filter(([, status]) => status >= 500);
-    const forms = codes.flatMap(([code, status]) => {
-      const form = new RegExp(`(?:RequestRefused\\(|code:)\\s*"${code}",\\s*(?:message:\\s*)?"([^"]*)"`, 'g');
-      return sources.flatMap((source) =>
-        Array.from(source.matchAll(form), ([, message]) => `\`${code}\`, ${status}: ${message}`),
-      );
-    });
+    const answers = [new Error('a bug'), ...Object.values(FAILURES), ...Object.values(refusals)]
+      .filter((value) => value instanceof Error)
+      .map((error) => errorAnswer(error))
+      .filter(({ status }) => status >= 500);
+    const forms = new Set(answers.map(({ code, status, message }) => `\`${code}\`, ${status}: ${message}`));
     const documented = tableOf(page, 'What each 5xx means').map(([code, message]) => `${code}: ${message}`);
-    expect(documented.toSorted()).toStrictEqual(forms.toSorted());
+    expect(documented.toSorted()).toStrictEqual([...forms].toSorted());
   });
 });
 

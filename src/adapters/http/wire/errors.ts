@@ -60,7 +60,7 @@ export const RETRY_AFTER = { 'Retry-After': '2' } as const satisfies Headers;
 /** Every known failure of the use cases and ports that a request reaches. Anything else is a bug. */
 type ApplicationError = PetError | DamagedApiKey | StorageUnavailable;
 
-type ClientError = Extract<ApplicationError, { readonly fault: 'client' }>;
+export type ClientError = Extract<ApplicationError, { readonly fault: 'client' }>;
 
 /** The codes of the client's mistakes. Clients see the error's message. A new kind fails to compile until listed. */
 const CODES = {
