@@ -105,7 +105,8 @@ export class Connection {
   accept(request: IncomingMessage, response: ServerResponse): void {
     const { latest } = this;
     this.#headPortions.length = 0;
-    if (latest !== undefined && this.#waiting.length === MAX_UNANSWERED - 1 && !this.#isEnding) {
+    const unanswered = this.#waiting.length + Number(this.isAnswering);
+    if (latest !== undefined && unanswered === MAX_UNANSWERED && !this.#isEnding) {
       setLast(latest, true);
       this.#isClosedByDrain = false;
     }
