@@ -15,7 +15,7 @@ import type { RequestLog } from '../wire/request-log.ts';
 import { MAX_URL_BYTES } from '../wire/limits.ts';
 import type { Connection } from './connection.ts';
 import { hangUp } from './hang-up.ts';
-import { setLast } from './node-internals.ts';
+import { isLast, setLast } from './node-internals.ts';
 
 /** An error of Node's HTTP parser or its timers. */
 export type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
@@ -50,8 +50,10 @@ export function answerBrokenRequest(error: ClientError, connection: Connection, 
   if (latest === undefined || (latest.req.complete && latest.writableFinished)) {
     writeToSocket(refused, socket, log);
   } else if (latest.req.complete) {
-    // The broken input follows a complete request, whose answer comes first.
-    latest.once('finish', () => writeToSocket(refused, socket, log));
+    // The broken input follows a complete request, whose answer comes first. Node may close the connection after that.
+    latest.prependOnceListener('finish', () => {
+      if (!isLast(latest)) writeToSocket(refused, socket, log);
+    });
   } else if (latest.headersSent) {
     // The broken input is in the body of a request that is answered without it. The answer may lack its body yet.
     if (latest.writableFinished) hangUp(socket);
@@ -80,7 +82,7 @@ function answerWith(response: ServerResponse, answer: ErrorAnswer, id: string): 
 }
 
 function writeToSocket(refused: RequestRefused, socket: Duplex, log: RequestLog): void {
-  // The answer before it said `Connection: close`, or the client is gone.
+  // The client is gone, or the answer before it said `Connection: close`.
   if (!socket.writable) return;
   const id = acceptedRequestId(undefined);
   const answer = errorAnswer(refused);

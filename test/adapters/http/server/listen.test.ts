@@ -137,6 +137,16 @@ describe('input that is not a request', () => {
     expect([client.statuses, client.hasEnded]).toStrictEqual([[200, 200, 400], true]);
   });
 
+  test('is answered after all requests that wait, to a client that has ended its side', async () => {
+    const { connect, answer } = await start();
+    const client = connect();
+    client.socket.end(`${get('/1')}${get('/2')}rubbish`);
+    await settled();
+    await answer();
+    await answer();
+    expect([client.statuses, client.hasEnded]).toStrictEqual([[200, 200, 400], true]);
+  });
+
   test('after the answers to all requests', async () => {
     const { connect, answer } = await start();
     const client = connect();
