@@ -85,7 +85,8 @@ export class HttpClientModel {
     for (const number of numbers(random.integer(0, 7))) {
       const thinkMs = random.chance(0.7) ? random.between(0, 5) : random.between(5, 1_500);
       await this.#simulation.wait(`${this.name} thinks`, thinkMs);
-      if (!isPipelining) await this.#allAnswered();
+      // With more than eight, the server ends the connection.
+      await this.#answeredBut(isPipelining ? 2 : 0);
       if (this.#isLast || this.socket.destroyed) break;
       // Many requests in one piece wait for each other in the server.
       const count = isPipelining && random.chance(0.3) ? random.integer(2, 6) : 1;
@@ -101,7 +102,7 @@ export class HttpClientModel {
     const way = random.pick(['stays', 'stays', 'ends', 'ends after the answers', 'resets'] as const);
     if (way === 'stays') return;
     await this.#simulation.wait(`${this.name} ${way}`, random.between(0, 20));
-    if (way === 'ends after the answers') await this.#allAnswered();
+    if (way === 'ends after the answers') await this.#answeredBut(0);
     if (this.socket.destroyed) return;
     this.lastActivityMs = this.#simulation.nowMs;
     if (way === 'resets') {
@@ -150,8 +151,9 @@ export class HttpClientModel {
     return this.stopsHalfway ? [Math.ceil(length / 2)] : all;
   }
 
-  async #allAnswered(): Promise<void> {
-    while (this.#answered < this.#requests.length && !this.socket.destroyed && !this.#isLast) {
+  /** Waits until at most so many requests have no answer. */
+  async #answeredBut(count: number): Promise<void> {
+    while (this.#answered + count < this.#requests.length && !this.socket.destroyed && !this.#isLast) {
       await this.#onAnswer.promise;
     }
   }

@@ -14,8 +14,8 @@ type Flood = {
 
 const CONNECTIONS = 4;
 
-/** How many requests wait for their answers on a connection. */
-const PIPELINED = 50;
+/** How many requests wait for their answers on a connection. With more, the service would end it. */
+const PIPELINED = 8;
 
 /** Sends this many requests. They are pipelined, because the time of the service counts and not that of the client. */
 export async function flood(url: string, requests: number, how: Flood): Promise<void> {

@@ -1,11 +1,10 @@
-import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { hangUp } from './hang-up.ts';
+import { responseOn } from './node-internals.ts';
 
 /**
- * Hands a CONNECT request to `onRequest` like any other, and closes the connection after its answer. Node has detached
- * its parser from the socket and makes no response for CONNECT.
+ * Hands a CONNECT request to `onRequest` like any other, and closes the connection after its answer.
  *
  * @param earlier the response to the request before it on the same connection
  */
@@ -18,16 +17,11 @@ export function answerConnect(
   // Node no longer handles errors of this socket. Destroying it closes the response, which reaches the log.
   socket.on('error', () => request.socket.destroy());
   const answer = () => {
-    if (!socket.writable) return;
-    const response = new ServerResponse(request);
-    response.shouldKeepAlive = false;
-    response.assignSocket(socket as Socket);
-    response.once('finish', () => {
-      response.detachSocket(socket as Socket);
-      response.emit('close');
-      hangUp(socket);
-    });
-    onRequest(request, response);
+    if (socket.writable)
+      onRequest(
+        request,
+        responseOn(socket, request, () => hangUp(socket)),
+      );
   };
   // A socket takes one response at a time: `assignSocket` throws for a second one.
   if (earlier === undefined || earlier.closed) answer();

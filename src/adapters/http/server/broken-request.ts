@@ -12,13 +12,24 @@ import {
 } from '../wire/refusals.ts';
 import type { RequestLog } from '../wire/request-log.ts';
 import { MAX_URL_BYTES } from '../wire/limits.ts';
+import type { Connection } from './connection.ts';
 import { hangUp } from './hang-up.ts';
+import { isLast, setLast } from './node-internals.ts';
 
 /** An error of Node's HTTP parser or its timers. */
 export type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
 
 /** A request line whose URL is longer than the limit. */
 const LONG_URL = new RegExp(String.raw`(?:^|\n)[A-Z-]+ [^ \r\n]{${MAX_URL_BYTES + 1}}`);
+
+/** What is unknown of a request that the application has not seen. */
+const UNSEEN = {
+  route: undefined,
+  durationMs: undefined,
+  keyId: undefined,
+  keyLabel: undefined,
+  aborted: undefined,
+};
 
 /** The first byte of a TLS handshake: RFC 8446, section 5.1. */
 const TLS_HANDSHAKE = 0x16;
@@ -29,28 +40,25 @@ export function isTls({ rawPacket }: ClientError): boolean {
 
 /**
  * Answers input that Node's parser gave up on: bytes that are not HTTP, or a request that does not end in time. There
- * may be no response object for such input. The answer then goes directly to the socket, which is closed. The caller
- * must discard further input: Node would report the error again whenever more arrives.
- *
- * @param latest the response to the last request that was parsed on this connection
+ * may be no response object for such input. The answer then goes directly to the socket, which is closed.
  */
-export function answerBrokenRequest(
-  error: ClientError,
-  socket: Duplex,
-  latest: ServerResponse | undefined,
-  log: RequestLog,
-): void {
+export function answerBrokenRequest(error: ClientError, connection: Connection, log: RequestLog): void {
+  const { latest, socket } = connection;
+  const { code, rawPacket = Buffer.of() } = error;
+  const refused = refusal(code, connection.pieceUntil(rawPacket));
   if (latest === undefined || (latest.req.complete && latest.writableFinished)) {
-    writeToSocket(error, socket, log);
+    writeToSocket(refused, socket, log);
   } else if (latest.req.complete) {
-    // The broken input follows a complete request, whose answer comes first.
-    latest.once('finish', () => writeToSocket(error, socket, log));
+    // The broken input follows a complete request, whose answer comes first. Node may close the connection after that.
+    latest.prependOnceListener('finish', () => {
+      if (!isLast(latest)) writeToSocket(refused, socket, log);
+    });
   } else if (latest.headersSent) {
     // The broken input is in the body of a request that is answered without it. The answer may lack its body yet.
     if (latest.writableFinished) hangUp(socket);
     else latest.once('finish', () => hangUp(socket));
   } else {
-    answerWith(latest, errorAnswer(refusal(error)), requestIdOf(latest.req));
+    answerWith(latest, errorAnswer(refused), requestIdOf(latest.req));
   }
 }
 
@@ -58,50 +66,35 @@ export function answerBrokenRequest(
 export function refuseAmbiguous(response: ServerResponse, log: RequestLog): void {
   const id = requestIdOf(response.req);
   const answer = errorAnswer(NOT_HTTP);
-  response.once('close', () => logAnswer(log, id, answer, response.req.method));
-  response.shouldKeepAlive = false;
+  const { status } = answer;
+  response.once('close', () =>
+    log.answered({ ...UNSEEN, requestId: id, method: response.req.method, status }),
+  );
   answerWith(response, answer, id);
 }
 
 function answerWith(response: ServerResponse, answer: ErrorAnswer, id: string): void {
   const body = errorJson(answer);
-  response.writeHead(answer.status, { ...answerHeaders(id, body), Connection: 'close' });
+  setLast(response, true);
+  response.writeHead(answer.status, answerHeaders(id, body));
   response.end(body);
 }
 
-function writeToSocket(error: ClientError, socket: Duplex, log: RequestLog): void {
-  // The answer before it said `Connection: close`, or the client is gone.
+function writeToSocket(refused: RequestRefused, socket: Duplex, log: RequestLog): void {
+  // The client is gone, or the answer before it said `Connection: close`.
   if (!socket.writable) return;
   const id = acceptedRequestId(undefined);
-  const answer = errorAnswer(refusal(error));
-  logAnswer(log, id, answer, undefined);
+  const answer = errorAnswer(refused);
+  log.answered({ ...UNSEEN, requestId: id, method: undefined, status: answer.status });
   hangUp(socket, message(answer, id));
 }
 
-function logAnswer(
-  log: RequestLog,
-  requestId: string,
-  { status }: ErrorAnswer,
-  method: string | undefined,
-): void {
-  log.answered({
-    requestId,
-    method,
-    route: undefined,
-    status,
-    durationMs: undefined,
-    keyId: undefined,
-    keyLabel: undefined,
-    aborted: undefined,
-  });
-}
-
-function refusal({ code, rawPacket }: ClientError): RequestRefused {
+function refusal(code: string | undefined, piece: Buffer): RequestRefused {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       // The parser does not say which line is too long. Only the last piece of a request line is visible here. If it
       // came in several pieces, the answer is 431, which is also correct.
-      return LONG_URL.test(rawPacket?.toString('latin1') ?? '') ? URL_TOO_LONG : HEADERS_TOO_LARGE;
+      return LONG_URL.test(piece.toString('latin1')) ? URL_TOO_LONG : HEADERS_TOO_LARGE;
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return CHUNK_EXTENSIONS_TOO_LARGE;
     case 'ERR_HTTP_REQUEST_TIMEOUT':

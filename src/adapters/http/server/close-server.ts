@@ -1,8 +1,8 @@
 import type { Server } from 'node:http';
-import { Server as TcpServer } from 'node:net';
 import type { Connection } from './connection.ts';
 import type { Connections } from './connections.ts';
 import type { Handshakes } from './handshakes.ts';
+import { stopAccepting } from './node-internals.ts';
 
 /**
  * How long idle connections stay open at the beginning of a drain, in milliseconds. A request already on its way over
@@ -26,10 +26,7 @@ export async function closeServer(
   handshakes: Handshakes | undefined,
   timeoutMs: number,
 ): Promise<number> {
-  // Not http.Server's `close`, which closes idle connections at once and stops checking for late requests.
-  const closed = new Promise<void>((resolve) => {
-    TcpServer.prototype.close.call(server, () => resolve());
-  });
+  const closed = new Promise<void>((resolve) => stopAccepting(server, resolve));
   const graceEndsMs = performance.now() + IDLE_GRACE_MS;
   const sweep = setInterval(() => {
     if (performance.now() < graceEndsMs) return;

@@ -1,12 +1,17 @@
 import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
-import { Connection } from './connection.ts';
-import { MemoryLimit } from './memory-limit.ts';
+import { Connection, type ConnectionOptions } from './connection.ts';
 import { RoundRobin } from './round-robin.ts';
+
+/** The share of the limit in use after a cut. A greater share would cause another cut after a few requests. */
+const SHARE_AFTER_CUT = 0.75;
+
+/** How often the memory is measured while requests are in progress, in milliseconds. */
+const MEASURE_INTERVAL_MS = 50;
 
 export type ConnectionsOptions = {
   readonly handle: RequestListener;
-  /** How many bytes all connections together may hold in memory. */
+  /** How many bytes all connections together may hold in memory. Beyond it, those that hold the most are cut off. */
   readonly maxHeldBytes: number;
   /** Called with how many connections were cut off because of `maxHeldBytes`. */
   readonly onCutOff: (connections: number) => void;
@@ -16,14 +21,20 @@ export type ConnectionsOptions = {
 export class Connections {
   readonly #bySocket = new Map<unknown, Connection>();
   readonly #roundRobin = new RoundRobin();
-  readonly #handle: RequestListener;
+  readonly #options: ConnectionsOptions;
+  readonly #connectionOptions: ConnectionOptions;
   #isDraining = false;
+  #isMeasuring = false;
 
-  constructor({ handle, maxHeldBytes, onCutOff }: ConnectionsOptions) {
-    const memoryLimit = new MemoryLimit(() => this.all(), { maxHeldBytes, onCutOff });
-    this.#handle = (request, response) => {
-      memoryLimit.watch();
-      handle(request, response);
+  constructor(options: ConnectionsOptions) {
+    this.#options = options;
+    this.#connectionOptions = {
+      roundRobin: this.#roundRobin,
+      handle: (request, response) => {
+        this.#measureLater();
+        options.handle(request, response);
+      },
+      isDraining: () => this.#isDraining,
     };
   }
 
@@ -36,11 +47,7 @@ export class Connections {
   }
 
   add(socket: Socket): void {
-    const connection = new Connection(socket, {
-      roundRobin: this.#roundRobin,
-      handle: this.#handle,
-      isDraining: () => this.#isDraining,
-    });
+    const connection = new Connection(socket, this.#connectionOptions);
     this.#bySocket.set(socket, connection);
     this.#roundRobin.onNewConnection();
     socket.once('close', () => this.#bySocket.delete(socket));
@@ -55,5 +62,38 @@ export class Connections {
   drain(): void {
     this.#isDraining = true;
     for (const connection of this.all()) connection.closeAfterLatest();
+  }
+
+  #measureLater(): void {
+    if (this.#isMeasuring) return;
+    this.#isMeasuring = true;
+    setTimeout(this.#measure, MEASURE_INTERVAL_MS).unref();
+  }
+
+  readonly #measure = () => {
+    let heldBytes = 0;
+    let isBusy = false;
+    for (const connection of this.all()) {
+      heldBytes += connection.heldBytes;
+      isBusy ||= connection.isAnswering;
+    }
+    this.#isMeasuring = false;
+    // A request in progress can fill the memory even if no other request comes.
+    if (isBusy) this.#measureLater();
+    if (heldBytes > this.#options.maxHeldBytes) this.#cut(heldBytes);
+  };
+
+  #cut(heldBytes: number): void {
+    const { maxHeldBytes, onCutOff } = this.#options;
+    const all = this.all().map(({ socket, heldBytes: bytes }) => ({ socket, bytes }));
+    let leftBytes = heldBytes;
+    let cutOff = 0;
+    for (const { socket, bytes } of all.toArray().toSorted((a, b) => b.bytes - a.bytes)) {
+      if (leftBytes <= maxHeldBytes * SHARE_AFTER_CUT) break;
+      socket.destroy();
+      leftBytes -= bytes;
+      cutOff++;
+    }
+    onCutOff(cutOff);
   }
 }

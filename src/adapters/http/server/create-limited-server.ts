@@ -1,7 +1,7 @@
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { ServerLimits } from './limits.ts';
-import { writeInPortions } from './write-in-portions.ts';
+import { allowHalfOpen, writeInPortions } from './node-internals.ts';
 
 /** How often Node checks for late requests, in milliseconds. A timeout may come this much after its limit. */
 const TIMEOUT_CHECK_MS = 500;
@@ -39,13 +39,10 @@ export async function createLimitedServer(
   // `maxHeaderSize` limits the headers. Beyond Node's default limit of their number, it drops headers silently.
   server.maxHeadersCount = 0;
 
-  Object.assign(server, {
-    // The types lack these properties: https://github.com/nodejs/node/blob/v26.0.0/lib/_http_server.js and net.js
-    // A client may close its side once it has sent its request. Node would then hang up without an answer.
-    httpAllowHalfOpen: true,
-    // While all workers of a cluster are full, a connection would go back and forth between them and the primary.
-    dropMaxConnection: true,
-  });
+  // While all workers of a cluster are full, a connection would go back and forth between them and the primary.
+  // The types lack it: https://nodejs.org/api/net.html#serverdropmaxconnection
+  Object.assign(server, { dropMaxConnection: true });
+  allowHalfOpen(server);
   return server;
 }
 

@@ -112,7 +112,7 @@ function dispatch(server: Server, connections: Connections, log: RequestLog): vo
   // Node would hang up. The service is not a proxy: CONNECT is a method like any other.
   server.on('connect', (request, socket) => {
     const connection = connections.of(request.socket);
-    connection?.discardInput();
+    connection?.stop();
     answerConnect(request, socket, connection?.latest, onRequest);
   });
   let hasSeenTls = false;
@@ -129,8 +129,8 @@ function dispatch(server: Server, connections: Connections, log: RequestLog): vo
     }
     // A request is not late while the server does not read it.
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection.hasPendingInput) return;
-    connection.discardInput();
-    answerBrokenRequest(error, socket, connection.latest, log);
+    connection.stop();
+    answerBrokenRequest(error, connection, log);
   });
   // Beyond `maxConnections`.
   const onRefused = throttleCounts((count) => log.connectionTrouble({ kind: 'refused', connections: count }));

@@ -11,6 +11,8 @@ const EMPTY = success(200, '[]');
 
 const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
 const LIST = `GET /v1/pets?limit=100 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
+/** Eight answers to it are more than the operating system takes. */
+const SCRIPT = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n';
 const LONG = '🐕'.repeat(255);
 const head = (rest: string) =>
   `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n${rest}`;
@@ -65,9 +67,8 @@ describe('requests that arrive at once', () => {
       create(odd) +
       create(' '.repeat(60_000) + body) +
       create('\r\n\r\n'.repeat(5000) + body) +
-      LIVEZ.replace('/livez', '/nowhere').repeat(20) +
       LIVEZ.replace('Host', 'Connection: close\r\nHost');
-    const statuses = [200, 204, 201, 201, 400, 201, 201, ...Array(20).fill(404), 200];
+    const statuses = [200, 204, 201, 201, 400, 201, 201, 200];
     for (const size of [1e9, 60_000, 1000, 97]) {
       await using api = await startApi();
       const parts = all.match(new RegExp(`[^]{1,${Math.min(size, all.length)}}`, 'g')) ?? [];
@@ -81,9 +82,9 @@ describe('requests that arrive at once', () => {
   test('of a client that has ended its side are all answered', async () => {
     await using api = await startApi();
     const connection = await api.connect();
-    await connection.send(LIVEZ.repeat(500));
+    await connection.send(LIVEZ.repeat(8));
     connection.endSending();
-    for (let i = 0; i < 500; i++) expect(whole(await connection.answer())).toStrictEqual(OK);
+    for (let i = 0; i < 8; i++) expect(whole(await connection.answer())).toStrictEqual(OK);
     await connection.closed();
   });
 
@@ -99,6 +100,31 @@ describe('requests that arrive at once', () => {
     expect((await connection.answer()).status).toBe(100);
     await connection.send(body);
     expect((await connection.answer()).status).toBe(201);
+  });
+
+  test('beyond eight are not executed, and no answer is lost to clients that keep sending and read late', async () => {
+    const pets = await longNames();
+    await using api = await startApi({ pets });
+    const connections = await Promise.all(Array.from({ length: 10 }, () => api.connect()));
+    for (const connection of connections) {
+      connection.pause();
+      await connection.send(LIST.repeat(20));
+    }
+    for (let i = 0; i < 10; i++) {
+      await api.get('/livez');
+      for (const connection of connections) await connection.send(create(petBody()));
+    }
+    for (const connection of connections) {
+      connection.resume();
+      for (let i = 1; i <= 8; i++) {
+        expect(await connection.answer()).toMatchObject({
+          status: 200,
+          headers: { connection: i === 8 ? 'close' : 'keep-alive' },
+        });
+      }
+      await connection.closed();
+    }
+    expect(await pets.list({ limit: 1, after: 100n })).toStrictEqual([]);
   });
 
   test('do not hold up other clients', async () => {
@@ -133,16 +159,16 @@ describe('when connections hold more memory than the limit', () => {
     await using api = await startApi({ pets: await longNames(), limits });
     const slow = await api.connect();
     slow.pause();
-    await slow.send(LIST.repeat(60));
+    await slow.send(LIST.repeat(8));
     await stalled(api);
     const greedy = await Promise.all(Array.from({ length: 3 }, () => api.connect()));
     for (const connection of greedy) {
       connection.pause();
-      await connection.send(LIST.repeat(60) + 'x'.repeat(400_000));
+      await connection.send(SCRIPT.repeat(8));
     }
     expect(await api.log.trouble(0)).toStrictEqual({ kind: 'cut-off', connections: expect.any(Number) });
     slow.resume();
-    for (let i = 0; i < 60; i++) expect((await slow.answer()).status).toBe(200);
+    for (let i = 0; i < 8; i++) expect((await slow.answer()).status).toBe(200);
     expect(api.log.failures).toStrictEqual([]);
   });
 });

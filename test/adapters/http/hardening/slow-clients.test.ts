@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
 import { problem, success, whole } from '../../../support/answer.ts';
 import { KEY, startApi } from '../../../support/http.ts';
-import { HeldPetRepository, petBody, stored } from '../../../support/pets.ts';
+import { HeldPetRepository, petBody } from '../../../support/pets.ts';
 import { runService } from '../../../support/process.ts';
 import { RawConnection } from '../../../support/raw-connection.ts';
 import { newFile, otherConnection } from '../../../support/sqlite.ts';
@@ -15,6 +15,8 @@ const NOT_HTTP = problem(400, 'INVALID_ARGUMENT', 'the request is not valid HTTP
 const HOUR_MS = 3_600_000;
 const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
 const LIST = `GET /v1/pets?limit=100 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
+/** Eight answers to it are more than the operating system takes. */
+const SCRIPT = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n';
 const post = (headers: string) =>
   `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
   `Content-Type: application/json\r\n${headers}\r\n`;
@@ -95,20 +97,21 @@ describe('a client that does not read its answers', () => {
     for (let i = 0; i < 20; i++) await api.get('/livez');
     expect(pets.count).toBe(1);
     pets.release();
-    for (let i = 0; i < 400; i++) expect(whole(await connection.answer())).toStrictEqual(EMPTY);
-    expect(pets.count).toBe(400);
+    for (let i = 0; i < 8; i++) expect(whole(await connection.answer())).toStrictEqual(EMPTY);
+    await connection.closed();
+    expect(pets.count).toBe(8);
   });
 
   test('loses its connection, and its answers are freed', async () => {
     await using api = await startApi({ limits: { idleTimeoutMs: 200 } });
     const connection = await api.connect();
     connection.pause();
-    await connection.send('GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400));
+    await connection.send(SCRIPT.repeat(8));
     // The first answer that the system has no room for.
     let aborted: unknown;
     let requests = 0;
     for (; aborted === undefined; requests++) ({ aborted } = await api.log.record(requests));
-    expect(requests).toBeLessThan(400);
+    expect(requests).toBeLessThanOrEqual(8);
     await expect.poll(() => api.drain(5_000)).toBe(0);
     expect(api.log.records).toHaveLength(requests);
   });
@@ -116,31 +119,29 @@ describe('a client that does not read its answers', () => {
   test('may still send any number of requests, one at a time', async () => {
     await using api = await startApi();
     const connection = await api.connect();
-    for (let round = 0; round < 5; round++) {
-      await connection.send(LIVEZ.repeat(100));
-      for (let i = 0; i < 100; i++) expect(whole(await connection.answer())).toStrictEqual(OK);
+    for (let round = 0; round < 60; round++) {
+      await connection.send(LIVEZ.repeat(8));
+      for (let i = 0; i < 8; i++) expect(whole(await connection.answer())).toStrictEqual(OK);
     }
   });
 
   test('is not read from until it reads', async () => {
     const pets = new InMemoryPetRepository();
-    await stored(pets, ...Array.from({ length: 100 }, () => ({ name: '🐕'.repeat(255) })));
-    const added = () => pets.list({ limit: 100, after: 100n });
     await using api = await startApi({ pets });
     const connection = await api.connect();
     const body = petBody();
     const create = `${post(`Content-Length: ${body.length}\r\n`)}${body}`;
     connection.pause();
-    // Answers of 15 MB: more than the socket buffers hold.
-    await connection.send(LIST.repeat(150));
+    // Answers of 10 MB: more than the socket buffers hold.
+    await connection.send(SCRIPT.repeat(7));
     await api.log.record(0);
-    await connection.send(create + create);
+    await connection.send(create);
     for (let i = 0; i < 20; i++) await api.get('/livez');
-    expect(await added()).toStrictEqual([]);
+    expect(await pets.list({ limit: 1 })).toStrictEqual([]);
     connection.resume();
-    for (let i = 0; i < 150; i++) expect((await connection.answer()).status).toBe(200);
-    for (let i = 0; i < 2; i++) expect((await connection.answer()).status).toBe(201);
-    expect(await added()).toHaveLength(2);
+    for (let i = 0; i < 7; i++) expect((await connection.answer()).status).toBe(200);
+    expect((await connection.answer()).status).toBe(201);
+    expect(await pets.list({ limit: 100 })).toHaveLength(1);
   });
 
   test('and sends rubbish: the rubbish is not kept in memory', async () => {

@@ -2,6 +2,8 @@ import { duplexPair } from 'node:stream';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { hangUp } from '../../../../src/adapters/http/server/hang-up.ts';
 
+const MIB = 1024 * 1024;
+
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
@@ -49,14 +51,20 @@ test('the last words are said once', async () => {
 });
 
 test.each([
-  [true, true],
-  [false, false],
-])('what arrives over TLS is dropped: %j', async (encrypted, isFlowing) => {
+  ['plain HTTP: up to 16 MiB', {}, 16 * MIB - 4, [false, 0]],
+  ['plain HTTP: the rest is not read', {}, 16 * MIB + 1, [true, 4]],
+  ['TLS, which would read it anyway', { encrypted: true }, 16 * MIB + 1, [false, 0]],
+])('what arrives after the last answer is not parsed, over %s', async (_, fields, bytes, expected) => {
   const [socket, client] = duplexPair();
-  if (encrypted) Object.assign(socket, { encrypted });
-  socket.pause();
-  client.write('more');
+  let parsed = 0;
+  Object.assign(socket, fields)
+    .on('data', () => parsed++)
+    .on('readable', () => socket.read());
   hangUp(socket);
+  client.write('x'.repeat(bytes));
   await settled();
-  expect([socket.isPaused(), socket.readableLength]).toStrictEqual(isFlowing ? [false, 0] : [true, 4]);
+  client.write('more');
+  await settled();
+  expect([socket.isPaused(), socket.readableLength]).toStrictEqual(expected);
+  expect(parsed).toBe(0);
 });

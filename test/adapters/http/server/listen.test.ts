@@ -137,6 +137,16 @@ describe('input that is not a request', () => {
     expect([client.statuses, client.hasEnded]).toStrictEqual([[200, 200, 400], true]);
   });
 
+  test('is answered after all requests that wait, to a client that has ended its side', async () => {
+    const { connect, answer } = await start();
+    const client = connect();
+    client.socket.end(`${get('/1')}${get('/2')}rubbish`);
+    await settled();
+    await answer();
+    await answer();
+    expect([client.statuses, client.hasEnded]).toStrictEqual([[200, 200, 400], true]);
+  });
+
   test('after the answers to all requests', async () => {
     const { connect, answer } = await start();
     const client = connect();
@@ -232,15 +242,27 @@ describe('a request that does not end in time', () => {
   test('is not late while the server does not read it', async () => {
     const { connect, log, answer, handled } = await start(limits);
     const [client, other] = [connect(), connect()];
+    client.socket.pause();
     await client.send(get('/1') + get('/2').slice(0, -2));
+    await answer('x'.repeat(200_000));
     await client.send('X');
     // The server looks at all of its connections at once.
     await other.send('GET / HTTP/1.1\r\nHost');
     await log.record(0);
-    expect(client.text).toBe('');
     await client.send(': y\r\n\r\n');
+    client.socket.resume();
+    await settled();
+    expect([client.statuses, handled]).toStrictEqual([[200], ['GET /1', 'GET /2']]);
+  });
+
+  test('is late behind a request in progress, whose answer comes first', async () => {
+    const { connect, log, answer } = await start(limits);
+    const [client, other] = [connect(), connect()];
+    await client.send(get('/1') + get('/2').slice(0, -2));
+    await other.send('GET / HTTP/1.1\r\nHost');
+    await log.record(0);
     await answer();
-    expect(handled).toStrictEqual(['GET /1', 'GET /2']);
+    expect([client.statuses, client.hasEnded]).toStrictEqual([[200, 408], true]);
   });
 });
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, connect, type TLSSocket } from 'node:tls';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { writeInPortions } from '../../../../src/adapters/http/server/write-in-portions.ts';
+import { writeInPortions } from '../../../../src/adapters/http/server/node-internals.ts';
 import { PAIR, ROOT_CERT } from '../../../support/tls/pem-files.ts';
 
 const LARGE = Buffer.from(Array.from({ length: 100_000 }, (_, i) => i % 251));
@@ -31,7 +31,7 @@ async function ends() {
 }
 
 test.each<[string, readonly (string | Buffer)[], readonly number[]]>([
-  ['a short text', ['Rex 🐕'], [6]],
+  ['a short text', ['Rex 🐕'], [8]],
   ['a short header and body together', ['header', Buffer.from('body')], [10]],
   ['a long buffer', [LARGE], [16_384, 16_384, 16_384, 16_384, 16_384, 16_384, 1696]],
   ['a long text', ['🐕'.repeat(10_000)], [16_384, 16_384, 7232]],
