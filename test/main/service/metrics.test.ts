@@ -143,17 +143,19 @@ describe('the metrics of a service', () => {
       const key = `Authorization: Bearer key-number-${n}-of-many\r\n`;
       expect(await send(`${method} ${path} HTTP/1.1\r\n${key}${last(n)}`)).toMatch(/^HTTP\/1.1 40[01] /);
     };
-    const pipeline = async (n: number) => {
+    const pipelines = async (n: number) => {
       const line = (i: number) => `${['GET', 'PROPFIND', 'PURGE', 'DELETE'][i % 4]} /${n}/${i}?${i} HTTP/1.1`;
-      const lines = Array.from({ length: 1_000 }, (_, i) => `${line(i)}\r\nHost: x\r\n\r\n`);
-      const answers = await send(`${lines.join('')}GET /last HTTP/1.1\r\n${last(n)}`);
-      expect(answers.match(/HTTP\/1.1 404 /g)).toHaveLength(1_001);
+      for (let first = 0; first < 1_000; first += 8) {
+        const lines = Array.from({ length: 7 }, (_, i) => `${line(first + i)}\r\nHost: x\r\n\r\n`);
+        const answers = await send(`${lines.join('')}GET /last HTTP/1.1\r\n${last(n)}`);
+        expect(answers.match(/HTTP\/1.1 404 /g)).toHaveLength(8);
+      }
     };
     for (let n = 0; n < 12; n++) await visit(n);
-    await pipeline(0);
+    await pipelines(0);
     const before = await scrape(metricsUrl);
     await Promise.all(Array.from({ length: 88 }, (_, i) => visit(i + 12)));
-    await Promise.all(Array.from({ length: 9 }, (_, i) => pipeline(i + 1)));
+    await Promise.all(Array.from({ length: 9 }, (_, i) => pipelines(i + 1)));
     const after = await scrape(metricsUrl);
     const names = (series: typeof after) =>
       [...series.keys()].filter((name) => /^(?:http|petstore)_/.test(name));
