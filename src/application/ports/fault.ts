@@ -1,12 +1,12 @@
-/** Whose fault an error is: who can do something about it. */
+/** Whose fault an error is. */
 export type Fault =
-  /** Whoever asked has to ask for something else. */
+  /** The caller has to ask for something else. */
   | 'client'
   /** Only an operator can help. */
   | 'operator'
   /** The storage cannot do its work now. A retry may succeed. */
   | 'storage'
-  /** Nobody expected the error. */
+  /** An error in the code. */
   | 'bug';
 
 /** An error of this program says whose fault it is in its property `fault`. Every other error is a bug. */

@@ -1,4 +1,5 @@
 import java.io.IOException;
+import java.net.http.HttpClient;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -24,6 +25,8 @@ public final class Main {
   private final AnimalsApi api;
 
   private Main(String url, String key) {
+    // By default it offers HTTP/2 with every request on plain HTTP, and the answer then ends the connection.
+    client.setHttpClientBuilder(HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1));
     client.updateBaseUri(url);
     client.setRequestInterceptor(request -> request.header("Authorization", "Bearer " + key));
     api = new AnimalsApi(client);
