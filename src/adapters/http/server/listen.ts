@@ -4,12 +4,17 @@ import type { Socket } from 'node:net';
 import type { RequestLog } from '../wire/request-log.ts';
 import { SERVER_LIMITS, type ServerLimits } from './limits.ts';
 import { answerConnect } from './answer-connect.ts';
-import { answerBrokenRequest, type ClientError, isTls, refuseAmbiguous } from './broken-request.ts';
+import {
+  answerBrokenRequest,
+  type ClientError,
+  isAmbiguous,
+  isTls,
+  refuseAmbiguous,
+} from './broken-request.ts';
 import { closeServer } from './close-server.ts';
 import { Connections } from './connections.ts';
 import { createLimitedServer, type TlsPair } from './create-limited-server.ts';
 import { Handshakes } from './handshakes.ts';
-import { isAmbiguous } from './is-ambiguous.ts';
 import { throttleCounts } from './throttle-counts.ts';
 import { watchDescriptors } from './watch-descriptors.ts';
 
