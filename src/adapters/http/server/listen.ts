@@ -3,7 +3,6 @@ import type { RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { RequestLog } from '../wire/request-log.ts';
 import { SERVER_LIMITS, type ServerLimits } from './limits.ts';
-import { answerConnect } from './answer-connect.ts';
 import {
   answerBrokenRequest,
   type ClientError,
@@ -15,6 +14,8 @@ import { closeServer } from './close-server.ts';
 import { Connections } from './connections.ts';
 import { createLimitedServer, type TlsPair } from './create-limited-server.ts';
 import { Handshakes } from './handshakes.ts';
+import { hangUp } from './hang-up.ts';
+import { responseAfter } from './node-internals.ts';
 import { throttleCounts } from './throttle-counts.ts';
 import { watchDescriptors } from './watch-descriptors.ts';
 
@@ -116,9 +117,14 @@ function dispatch(server: Server, connections: Connections, log: RequestLog): vo
   server.on('checkExpectation', onRequest);
   // Node would hang up. The service is not a proxy: CONNECT is a method like any other.
   server.on('connect', (request, socket) => {
+    // Node no longer handles errors of this socket. Its end closes the response, which reaches the log.
+    socket.on('error', () => {});
     const connection = connections.of(request.socket);
     connection?.stop();
-    answerConnect(request, socket, connection?.latest, onRequest);
+    onRequest(
+      request,
+      responseAfter(connection?.latest, request, socket, () => hangUp(socket)),
+    );
   });
   let hasSeenTls = false;
   server.on('clientError', (error: ClientError, socket) => {
