@@ -78,7 +78,8 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
     onCutOff: throttleCounts((count) => log.connectionTrouble({ kind: 'cut-off', connections: count })),
   });
   dispatch(server, connections, log);
-  const handshakes = 'setSecureContext' in server ? new Handshakes(server, log) : undefined;
+  const tlsServer = 'setSecureContext' in server ? server : undefined;
+  const handshakes = tlsServer && new Handshakes(tlsServer, log);
 
   server.listen({ host, port, backlog: BACKLOG_CONNECTIONS });
   await once(server, 'listening');
@@ -99,9 +100,7 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
       stopWatching();
       return closeServer(server, connections, handshakes, timeoutMs);
     },
-    renewCertificate: (pair) => {
-      if ('setSecureContext' in server) server.setSecureContext(pair);
-    },
+    renewCertificate: (pair) => tlsServer?.setSecureContext(pair),
   };
 }
 
