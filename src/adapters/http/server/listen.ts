@@ -116,8 +116,8 @@ function dispatch(server: Server, connections: Connections, log: RequestLog): vo
   server.on('checkExpectation', onRequest);
   // Node would hang up. The service is not a proxy: CONNECT is a method like any other.
   server.on('connect', (request, socket) => {
-    // Node no longer handles errors of this socket. Its end closes the response, which reaches the log.
-    socket.on('error', () => {});
+    // Node no longer handles errors of this socket. Destroying it closes the response, which reaches the log.
+    socket.on('error', () => request.socket.destroy());
     const connection = connections.of(request.socket);
     connection?.stop();
     onRequest(
