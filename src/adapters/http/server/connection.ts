@@ -50,7 +50,6 @@ export class Connection {
   /** The portions before the current one, of a request whose headers are not complete. */
   #headPortions: Buffer[] | undefined;
   #isStopped = false;
-  #isParsingDue = false;
   /** The response that says `Connection: close` only because of the drain. */
   #lastByDrain: ServerResponse | undefined;
 
@@ -81,7 +80,7 @@ export class Connection {
 
   /** The client has not read everything that was written, or has sent something that waits. */
   get isBacklogged(): boolean {
-    return this.hasPendingInput || this.socket.writableLength > 0;
+    return !this.socket.destroyed && (this.hasPendingInput || this.socket.writableLength > 0);
   }
 
   get isAnswering(): boolean {
@@ -148,17 +147,12 @@ export class Connection {
 
   readonly #receive = () => {
     const isBulk = this.socket.readableLength > BULK_BYTES && !this.#isInBody;
-    if (!isBulk) {
-      this.#parse();
-    } else if (!this.#isParsingDue && this.#mayParse()) {
-      this.#isParsingDue = true;
-      this.#options.roundRobin.add(this.#parse);
-    }
+    if (!isBulk) this.#parse();
+    else if (this.#mayParse()) this.#options.roundRobin.add(this.#parse);
   };
 
   readonly #parse = () => {
     const { socket } = this;
-    this.#isParsingDue = false;
     while (this.#mayParse()) {
       const portionBytes = this.#isInBody ? BODY_PORTION_BYTES : PORTION_BYTES;
       const isLong = socket.readableLength > portionBytes;

@@ -34,6 +34,13 @@ describe('tasks in turn', () => {
     expect(done).toStrictEqual(['a', 'b', 'c', 'd']);
   });
 
+  test('run once, however often they were added meanwhile', () => {
+    const task = () => void done.push('a');
+    for (let i = 0; i < 2; i++) roundRobin.add(task);
+    iterate();
+    expect([done, vi.getTimerCount()]).toStrictEqual([['a'], 0]);
+  });
+
   test('one that fails does not stop the others', () => {
     roundRobin.add(() => {
       throw new Error('a bug');
