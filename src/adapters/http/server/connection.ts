@@ -1,7 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { MAX_BODY_BYTES } from '../wire/limits.ts';
-import { MAX_DISCARDED_BYTES } from './limits.ts';
 import { hangUp, hangUpUnread } from './hang-up.ts';
 import { isLast, replaceClose, setLast } from './node-internals.ts';
 import type { RoundRobin } from './round-robin.ts';
@@ -20,6 +19,9 @@ const PORTION_BYTES = 512;
 
 /** The same within a body. */
 const BODY_PORTION_BYTES = 4 * 1024;
+
+/** How much of a body is read and discarded after the answer, to keep the connection usable. */
+const MAX_DISCARDED_BYTES = 1024 * 1024;
 
 /** What the connections of a server share. */
 export type ConnectionOptions = {

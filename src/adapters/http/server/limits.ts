@@ -1,8 +1,5 @@
 import { HEADERS_TIMEOUT_MS, MAX_HEADERS_BYTES, REQUEST_TIMEOUT_MS } from '../wire/limits.ts';
 
-/** How much of a body is read and discarded after the answer, to keep the connection usable. */
-export const MAX_DISCARDED_BYTES = 1024 * 1024;
-
 /** Limits of the server: how long a client may take, and how much memory its requests and answers may use. */
 export type ServerLimits = Readonly<typeof LIMITS>;
 
