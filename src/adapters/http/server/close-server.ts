@@ -35,11 +35,12 @@ export async function closeServer(
   }, SWEEP_INTERVAL_MS);
   let cutOff = 0;
   const timer = setTimeout(() => {
-    const open = [...connections.all().map(({ socket, isBacklogged }) => ({ socket, isBacklogged }))];
+    const open = connections.all().toArray();
+    const backlogged = new Set(open.filter(({ isBacklogged }) => isBacklogged));
     handshakes?.closeAll();
     server.closeIdleConnections();
     // Closing an idle connection does not count as cutting it off.
-    const inUse = open.filter(({ socket, isBacklogged }) => isBacklogged || !socket.destroyed);
+    const inUse = open.filter((connection) => backlogged.has(connection) || !connection.socket.destroyed);
     for (const { socket } of inUse) socket.destroy();
     cutOff = inUse.length;
   }, timeoutMs);
