@@ -35,8 +35,7 @@ describe('tasks in turn', () => {
   });
 
   test('run once, however often they were added meanwhile', () => {
-    const task = () => void done.push('a');
-    for (let i = 0; i < 2; i++) roundRobin.add(task);
+    for (const task of Array(2).fill(() => void done.push('a'))) roundRobin.add(task);
     iterate();
     expect([done, vi.getTimerCount()]).toStrictEqual([['a'], 0]);
   });
