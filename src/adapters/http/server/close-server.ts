@@ -1,5 +1,4 @@
 import type { Server } from 'node:http';
-import type { Connection } from './connection.ts';
 import type { Connections } from './connections.ts';
 import type { Handshakes } from './handshakes.ts';
 import { stopAccepting } from './node-internals.ts';
@@ -35,19 +34,15 @@ export async function closeServer(
     if (!connections.all().some(({ isBacklogged }) => isBacklogged)) server.closeIdleConnections();
   }, SWEEP_INTERVAL_MS);
   let cutOff = 0;
-  const cut = (remaining: Iterable<Connection>) => {
-    for (const { socket } of remaining) {
-      if (socket.destroyed) continue;
-      socket.destroy();
-      cutOff++;
-    }
-  };
   const timer = setTimeout(() => {
-    cut(connections.all().filter(({ isBacklogged }) => isBacklogged));
-    // Closing an idle connection does not count as cutting it off.
+    const open = connections.all().toArray();
+    const backlogged = new Set(open.filter(({ isBacklogged }) => isBacklogged));
     handshakes?.closeAll();
     server.closeIdleConnections();
-    cut(connections.all());
+    // Closing an idle connection does not count as cutting it off.
+    const inUse = open.filter((connection) => backlogged.has(connection) || !connection.socket.destroyed);
+    for (const { socket } of inUse) socket.destroy();
+    cutOff = inUse.length;
   }, timeoutMs);
   await closed;
   clearInterval(sweep);

@@ -1,7 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { MAX_BODY_BYTES } from '../wire/limits.ts';
-import { MAX_DISCARDED_BYTES } from './limits.ts';
 import { hangUp, hangUpUnread } from './hang-up.ts';
 import { isLast, replaceClose, setLast } from './node-internals.ts';
 import type { RoundRobin } from './round-robin.ts';
@@ -21,10 +20,14 @@ const PORTION_BYTES = 512;
 /** The same within a body. */
 const BODY_PORTION_BYTES = 4 * 1024;
 
+/** How much of a body is read and discarded after the answer, to keep the connection usable. */
+const MAX_DISCARDED_BYTES = 1024 * 1024;
+
+/** What the connections of a server share. */
 export type ConnectionOptions = {
   readonly roundRobin: RoundRobin;
   readonly handle: RequestListener;
-  readonly isDraining: () => boolean;
+  readonly isDraining: boolean;
 };
 
 /**
@@ -47,11 +50,10 @@ export class Connection {
   /** How much came of a body whose request was answered without it. */
   #discardedBytes = 0;
   /** The portions before the current one, of a request whose headers are not complete. */
-  readonly #headPortions: Buffer[] = [];
+  #headPortions: Buffer[] | undefined;
   #isStopped = false;
-  #isParsingDue = false;
-  /** The latest answer says `Connection: close` only because of the drain. */
-  #isClosedByDrain = false;
+  /** The response that says `Connection: close` only because of the drain. */
+  #lastByDrain: ServerResponse | undefined;
 
   /** @param socket from the `connection` event of an HTTP server */
   constructor(socket: Socket, options: ConnectionOptions) {
@@ -80,7 +82,7 @@ export class Connection {
 
   /** The client has not read everything that was written, or has sent something that waits. */
   get isBacklogged(): boolean {
-    return this.hasPendingInput || this.socket.writableLength > 0;
+    return !this.socket.destroyed && (this.hasPendingInput || this.socket.writableLength > 0);
   }
 
   get isAnswering(): boolean {
@@ -99,24 +101,23 @@ export class Connection {
 
   /** The last piece that has arrived of a request, up to the portion that is being parsed. */
   pieceUntil(portion: Buffer): Buffer {
-    return Buffer.concat([...this.#headPortions, portion]);
+    return Buffer.concat([...(this.#headPortions ?? []), portion]);
   }
 
   /** Receives a request that was just parsed. */
   accept(request: IncomingMessage, response: ServerResponse): void {
+    this.#headPortions = undefined;
     const { latest } = this;
-    this.#headPortions.length = 0;
     const unanswered = this.#waiting.length + Number(this.isAnswering);
-    if (latest !== undefined && unanswered === MAX_UNANSWERED && !this.#isEnding) {
+    if (latest !== undefined && unanswered === MAX_UNANSWERED) {
       setLast(latest, true);
-      this.#isClosedByDrain = false;
+      this.#lastByDrain = undefined;
     }
     if (this.#isEnding || this.socket.destroyed) {
       this.#droppedRequests++;
       return;
     }
-    if (this.#isClosedByDrain && latest?.headersSent === false) setLast(latest, false);
-    this.#isClosedByDrain = false;
+    if (latest !== undefined && latest === this.#lastByDrain) setLast(latest, false);
     if (offersUpgrade(request)) setLast(response, true);
     if (latest === undefined || latest.writableFinished) this.#handle(response);
     else if (this.#waiting.push(response) === 1) this.#handleNextAfter(latest);
@@ -128,7 +129,7 @@ export class Connection {
     if (this.socket.readableLength > 0 || latest === undefined || latest.headersSent || isLast(latest))
       return;
     setLast(latest, true);
-    this.#isClosedByDrain = true;
+    this.#lastByDrain = latest;
   }
 
   /** Parses nothing more. Requests that were parsed are still answered. */
@@ -139,7 +140,7 @@ export class Connection {
   /** The latest answer is the last: after `Connection: close`, a server ignores requests (RFC 9112, section 9.6). */
   get #isEnding(): boolean {
     const { latest } = this;
-    return latest !== undefined && isLast(latest) && (latest.headersSent || !this.#isClosedByDrain);
+    return latest !== undefined && isLast(latest) && (latest.headersSent || latest !== this.#lastByDrain);
   }
 
   get #isInBody(): boolean {
@@ -148,27 +149,24 @@ export class Connection {
 
   readonly #receive = () => {
     const isBulk = this.socket.readableLength > BULK_BYTES && !this.#isInBody;
-    if (!isBulk) {
-      this.#parse();
-    } else if (!this.#isParsingDue && this.#mayParse()) {
-      this.#isParsingDue = true;
-      this.#options.roundRobin.add(this.#parse);
-    }
+    if (!isBulk) this.#parse();
+    else if (this.#mayParse()) this.#options.roundRobin.add(this.#parse);
   };
 
   readonly #parse = () => {
     const { socket } = this;
-    this.#isParsingDue = false;
     while (this.#mayParse()) {
       const portionBytes = this.#isInBody ? BODY_PORTION_BYTES : PORTION_BYTES;
-      const bytes = socket.read(Math.min(socket.readableLength, portionBytes)) as Buffer | null;
+      const isLong = socket.readableLength > portionBytes;
+      const bytes = (isLong ? socket.read(portionBytes) : socket.read()) as Buffer | null;
       if (bytes === null) break;
-      this.#headPortions.push(bytes);
       this.#limitDiscarded(bytes.length);
+      if (socket.readableLength === 0) break;
+      (this.#headPortions ??= []).push(bytes);
     }
-    this.#headPortions.length = 0;
+    this.#headPortions = undefined;
     // Not in `accept`, where more requests may follow in the same portion.
-    if (this.#options.isDraining()) this.closeAfterLatest();
+    if (this.#options.isDraining) this.closeAfterLatest();
   };
 
   #mayParse(): boolean {
@@ -181,11 +179,8 @@ export class Connection {
 
   /** Hangs up on a client that keeps sending a body after its request was answered without it. Node has no limit. */
   #limitDiscarded(bytes: number): void {
-    if (!this.#isInBody || !this.latest!.writableFinished) {
-      this.#discardedBytes = 0;
-      return;
-    }
-    this.#discardedBytes += bytes;
+    const isDiscarded = this.#isInBody && this.latest!.writableFinished;
+    this.#discardedBytes = isDiscarded ? this.#discardedBytes + bytes : 0;
     if (this.#discardedBytes <= MAX_DISCARDED_BYTES) return;
     this.stop();
     hangUpUnread(this.socket);

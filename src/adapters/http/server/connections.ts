@@ -18,38 +18,33 @@ export type ConnectionsOptions = {
 };
 
 /** The open connections of a server. */
-export class Connections {
+export class Connections implements ConnectionOptions {
+  readonly roundRobin = new RoundRobin();
   readonly #bySocket = new Map<unknown, Connection>();
-  readonly #roundRobin = new RoundRobin();
   readonly #options: ConnectionsOptions;
-  readonly #connectionOptions: ConnectionOptions;
   #isDraining = false;
   #isMeasuring = false;
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
-    this.#connectionOptions = {
-      roundRobin: this.#roundRobin,
-      handle: (request, response) => {
-        this.#measureLater();
-        options.handle(request, response);
-      },
-      isDraining: () => this.#isDraining,
-    };
   }
 
   get isDraining(): boolean {
     return this.#isDraining;
   }
 
+  readonly handle: RequestListener = (request, response) => {
+    this.#measureLater();
+    this.#options.handle(request, response);
+  };
+
   all(): MapIterator<Connection> {
     return this.#bySocket.values();
   }
 
   add(socket: Socket): void {
-    const connection = new Connection(socket, this.#connectionOptions);
-    this.#bySocket.set(socket, connection);
-    this.#roundRobin.onNewConnection();
+    this.#bySocket.set(socket, new Connection(socket, this));
+    this.roundRobin.onNewConnection();
     socket.once('close', () => this.#bySocket.delete(socket));
   }
 

@@ -1,5 +1,6 @@
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
+import type { TLSSocket } from 'node:tls';
 import type { ServerLimits } from './limits.ts';
 import { allowHalfOpen, writeInPortions } from './node-internals.ts';
 
@@ -32,7 +33,12 @@ export async function createLimitedServer(
     // Node would answer 400 without a body. The application answers it instead.
     requireHostHeader: false,
   };
-  const server = tls === undefined ? createServer(options) : await createTlsServer(options, limits, tls);
+  // Loaded on demand: a start without TLS does not wait for it.
+  const https = tls && (await import('node:https'));
+  const server =
+    https === undefined
+      ? createServer(options)
+      : https.createServer({ ...options, ...tls, handshakeTimeout: limits.handshakeTimeoutMs });
   // Otherwise, a client that never reads its answer would keep the connection and the answer in memory for ever.
   server.timeout = limits.idleTimeoutMs;
   server.maxConnections = limits.maxConnections;
@@ -43,19 +49,8 @@ export async function createLimitedServer(
   // The types lack it: https://nodejs.org/api/net.html#serverdropmaxconnection
   Object.assign(server, { dropMaxConnection: true });
   allowHalfOpen(server);
-  return server;
-}
-
-async function createTlsServer(
-  options: ServerOptions,
-  { handshakeTimeoutMs }: ServerLimits,
-  { cert, key }: TlsPair,
-): Promise<TlsServer> {
-  // Loaded on demand: a start without TLS does not wait for it.
-  const https = await import('node:https');
-  const server = https.createServer({ ...options, cert, key, handshakeTimeout: handshakeTimeoutMs });
-  // As Node's HTTP server does. Not before, because a client that closes its side in the handshake has left.
-  server.on('secureConnection', (socket) => {
+  // The same over TLS. Not before, because a client that closes its side in the handshake has left.
+  server.on('secureConnection', (socket: TLSSocket) => {
     socket.allowHalfOpen = true;
     writeInPortions(socket);
   });

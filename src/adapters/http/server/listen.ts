@@ -3,13 +3,19 @@ import type { RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { RequestLog } from '../wire/request-log.ts';
 import { SERVER_LIMITS, type ServerLimits } from './limits.ts';
-import { answerConnect } from './answer-connect.ts';
-import { answerBrokenRequest, type ClientError, isTls, refuseAmbiguous } from './broken-request.ts';
+import {
+  answerBrokenRequest,
+  type ClientError,
+  isAmbiguous,
+  isTls,
+  refuseAmbiguous,
+} from './broken-request.ts';
 import { closeServer } from './close-server.ts';
 import { Connections } from './connections.ts';
 import { createLimitedServer, type TlsPair } from './create-limited-server.ts';
 import { Handshakes } from './handshakes.ts';
-import { isAmbiguous } from './is-ambiguous.ts';
+import { hangUp } from './hang-up.ts';
+import { responseAfter } from './node-internals.ts';
 import { throttleCounts } from './throttle-counts.ts';
 import { watchDescriptors } from './watch-descriptors.ts';
 
@@ -72,7 +78,8 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
     onCutOff: throttleCounts((count) => log.connectionTrouble({ kind: 'cut-off', connections: count })),
   });
   dispatch(server, connections, log);
-  const handshakes = 'setSecureContext' in server ? new Handshakes(server, log) : undefined;
+  const tlsServer = 'setSecureContext' in server ? server : undefined;
+  const handshakes = tlsServer && new Handshakes(tlsServer, log);
 
   server.listen({ host, port, backlog: BACKLOG_CONNECTIONS });
   await once(server, 'listening');
@@ -93,9 +100,7 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
       stopWatching();
       return closeServer(server, connections, handshakes, timeoutMs);
     },
-    renewCertificate: (pair) => {
-      if ('setSecureContext' in server) server.setSecureContext(pair);
-    },
+    renewCertificate: (pair) => tlsServer?.setSecureContext(pair),
   };
 }
 
@@ -111,9 +116,14 @@ function dispatch(server: Server, connections: Connections, log: RequestLog): vo
   server.on('checkExpectation', onRequest);
   // Node would hang up. The service is not a proxy: CONNECT is a method like any other.
   server.on('connect', (request, socket) => {
+    // Node no longer handles errors of this socket. Destroying it closes the response, which reaches the log.
+    socket.on('error', () => request.socket.destroy());
     const connection = connections.of(request.socket);
     connection?.stop();
-    answerConnect(request, socket, connection?.latest, onRequest);
+    onRequest(
+      request,
+      responseAfter(connection?.latest, request, socket, () => hangUp(socket)),
+    );
   });
   let hasSeenTls = false;
   server.on('clientError', (error: ClientError, socket) => {

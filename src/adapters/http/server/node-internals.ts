@@ -58,17 +58,29 @@ export function stopAccepting(server: Server, onClosed: () => void): void {
 
 /**
  * Makes the response to a CONNECT request, which ends the connection. Node has detached its parser from the socket and
- * makes none. Test: "CONNECT" in listen.test.ts.
+ * makes none. What the response is given waits for the answer before it, as Node's own responses do: a socket takes one
+ * response at a time. Test: "CONNECT" in listen.test.ts.
+ *
+ * @param earlier the response before it on the connection
  */
-export function responseOn(socket: Duplex, request: IncomingMessage, onFinish: () => void): ServerResponse {
+export function responseAfter(
+  earlier: ServerResponse | undefined,
+  request: IncomingMessage,
+  socket: Duplex,
+  onFinish: () => void,
+): ServerResponse {
   const response = new ServerResponse(request);
   setLast(response, true);
-  response.assignSocket(socket as Socket);
   response.once('finish', () => {
     response.detachSocket(socket as Socket);
     response.emit('close');
     onFinish();
   });
+  const begin = () => {
+    if (socket.writable) response.assignSocket(socket as Socket);
+  };
+  if (earlier === undefined || earlier.closed) begin();
+  else earlier.once('close', begin);
   return response;
 }
 

@@ -6,12 +6,14 @@ const MAX_SKIPPED = 16;
  * in between.
  */
 export class RoundRobin {
-  readonly #tasks: (() => void)[] = [];
+  readonly #tasks = new Set<() => void>();
   #hasNewConnection = false;
   #skipped = 0;
 
+  /** Does nothing if the task is already waiting. */
   add(task: () => void): void {
-    if (this.#tasks.push(task) === 1) setImmediate(this.#runNext);
+    if (this.#tasks.size === 0) setImmediate(this.#runNext);
+    this.#tasks.add(task);
   }
 
   /** Skips the task of the next iteration: a connection was accepted, and more may be waiting. */
@@ -23,8 +25,9 @@ export class RoundRobin {
     const isSkipped = this.#hasNewConnection && this.#skipped < MAX_SKIPPED;
     this.#hasNewConnection = false;
     this.#skipped = isSkipped ? this.#skipped + 1 : 0;
-    const task = isSkipped ? undefined : this.#tasks.shift();
-    if (this.#tasks.length > 0) setImmediate(this.#runNext);
+    const [task] = isSkipped ? [] : this.#tasks;
+    if (task !== undefined) this.#tasks.delete(task);
+    if (this.#tasks.size > 0) setImmediate(this.#runNext);
     task?.();
   };
 }

@@ -1,5 +1,6 @@
-import type { RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { isAmbiguous } from '../../../../src/adapters/http/server/broken-request.ts';
 import { listen } from '../../../../src/adapters/http/server/listen.ts';
 import { answerHeaders } from '../../../../src/adapters/http/wire/answer-headers.ts';
 import { problem, success, whole } from '../../../support/answer.ts';
@@ -337,4 +338,19 @@ describe('a client that ends its side and still reads', () => {
     await connection.closed();
     expect(api.log.records).toStrictEqual([]);
   });
+});
+
+test.each([
+  ['1.1', undefined, false],
+  ['1.1', 'chunked', false],
+  ['1.1', 'Chunked', false],
+  ['1.1', 'gzip, chunked', true],
+  ['1.1', '', true],
+  ['1.0', undefined, false],
+  ['1.0', 'chunked', true],
+  ['0.9', undefined, true],
+  ['2.0', undefined, true],
+])('HTTP/%s with Transfer-Encoding %j is ambiguous: %j', (httpVersion, coding, expected) => {
+  const headers = coding === undefined ? {} : { 'transfer-encoding': coding };
+  expect(isAmbiguous({ httpVersion, headers } as IncomingMessage)).toBe(expected);
 });

@@ -1,4 +1,4 @@
-import type { Server, ServerResponse } from 'node:http';
+import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { duplexPair } from 'node:stream';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -27,6 +27,14 @@ class Service {
   readonly #server: Server;
   readonly #responses: ServerResponse[] = [];
 
+  readonly handle: RequestListener = (request, response) => {
+    this.handled.push(request.url ?? '');
+    this.#responses.push(response);
+    this.onHandled(response);
+    // As soon as the application can.
+    if (this.answersAtOnce) queueMicrotask(() => this.answer());
+  };
+
   constructor(server: Server) {
     this.#server = server;
     server.on('request', (request, response) => this.#of(request.socket).accept(request, response));
@@ -47,17 +55,7 @@ class Service {
     const [near, far] = duplexPair();
     const socket = Object.assign(near as Socket, fields);
     this.#server.emit('connection', socket);
-    const connection = new Connection(socket, {
-      roundRobin: this.roundRobin,
-      handle: (request, response) => {
-        this.handled.push(request.url ?? '');
-        this.#responses.push(response);
-        this.onHandled(response);
-        // As soon as the application can.
-        if (this.answersAtOnce) queueMicrotask(() => this.answer());
-      },
-      isDraining: () => this.isDraining,
-    });
+    const connection = new Connection(socket, this);
     this.#connections.set(socket, connection);
     onTestFinished(() => void socket.destroy());
     return { client: new MemoryClient(far), connection };

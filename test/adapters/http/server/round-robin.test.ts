@@ -34,6 +34,12 @@ describe('tasks in turn', () => {
     expect(done).toStrictEqual(['a', 'b', 'c', 'd']);
   });
 
+  test('run once, however often they were added meanwhile', () => {
+    for (const task of Array(2).fill(() => void done.push('a'))) roundRobin.add(task);
+    iterate();
+    expect([done, vi.getTimerCount()]).toStrictEqual([['a'], 0]);
+  });
+
   test('one that fails does not stop the others', () => {
     roundRobin.add(() => {
       throw new Error('a bug');
