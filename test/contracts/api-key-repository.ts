@@ -342,7 +342,10 @@ export function apiKeyRepositoryContract(
 
       it('records more than a thousand keys at once', async () => {
         const all = numbers(1_100).map((n) => aKey(n));
-        await Promise.all(all.map(async (key) => keys.insert(key)));
+        // In parts: each insert has a deadline, and a busy machine takes its time for all of them.
+        for (let first = 0; first < all.length; first += 50) {
+          await Promise.all(all.slice(first, first + 50).map(async (key) => keys.insert(key)));
+        }
 
         await keys.recordUse(new Map(all.map(({ id }, n) => [id, at(n)])));
 
