@@ -46,7 +46,7 @@ const SAMPLERS = {
 /** Starts the SDK, which sends spans until {@link Tracing.stop}. One at a time in a process. */
 export function openTracing(
   config: TracingConfig,
-  { publicUrl, trustProxy }: Pick<Config, 'publicUrl' | 'trustProxy'>,
+  { publicUrl, trustProxy, storage: { kind } }: Pick<Config, 'publicUrl' | 'trustProxy' | 'storage'>,
   log: Logger,
 ): Tracing {
   const { sampler, samplerRatio, maxAttributeChars, batch } = config;
@@ -69,7 +69,7 @@ export function openTracing(
   const propagator = config.readsTraceparent ? new W3CTraceContextPropagator() : undefined;
   const requests = new RequestSpans(tracer, propagator);
   return {
-    storage: (storage) => traceStorage(storage, tracer, config.databaseSystem),
+    storage: (storage) => traceStorage(storage, tracer, kind.system),
     decorators: {
       listPets: (useCase) => traceUseCase(tracer, 'ListPets', useCase),
       createPet: (useCase) => traceUseCase(tracer, 'CreatePet', useCase),

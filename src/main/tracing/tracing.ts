@@ -26,7 +26,7 @@ const NO_TRACING: Tracing = {
 
 /** Starts the tracing of this process. The SDK of OpenTelemetry is loaded only if traces are on. */
 export async function loadTracing(
-  config: Pick<Config, 'tracing' | 'publicUrl' | 'trustProxy'>,
+  config: Pick<Config, 'tracing' | 'publicUrl' | 'trustProxy' | 'storage'>,
   log: Logger,
 ): Promise<Tracing> {
   if (config.tracing === undefined) return NO_TRACING;
