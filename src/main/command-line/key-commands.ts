@@ -4,7 +4,7 @@ import { newApiKey } from '../../domain/api-key.ts';
 import { auditedKeys } from '../log/audit.ts';
 import { openCommandLog } from '../log/open-log.ts';
 import { compose, type Parts } from '../program/compose.ts';
-import { configuredStorage, open } from './command-storage.ts';
+import { open, storageOf } from './command-storage.ts';
 import { expiryOf, idOf, labelOf, overlapMsOf, rateLimitOf, scopesOf } from './key-options.ts';
 import { keyJson, keyLines, keyTable } from './key-report.ts';
 import type { Given, Session } from './session.ts';
@@ -79,7 +79,7 @@ async function withKeys(
   { now, mayCreate = false }: { readonly now: Date; readonly mayCreate?: boolean },
   work: (useCases: UseCases) => Promise<unknown>,
 ): Promise<void> {
-  const storage = configuredStorage(session, 'set API_KEYS for the service instead');
+  const storage = storageOf('URL', undefined, session, 'set API_KEYS for the service instead');
   await using opened = await open(storage, { for: 'keys', mayCreate });
   const keys = auditedKeys(opened.keys, await openCommandLog(session.io.stderr));
   await work(compose({ keys, now: () => now }));

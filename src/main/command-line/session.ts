@@ -21,11 +21,11 @@ export class Session {
   hint: string | undefined;
   /** What the command may read, and where it reports. */
   readonly io: Io;
-  readonly #progress: ProgressReport;
+  readonly progress: ProgressReport;
 
   constructor(io: Io) {
     this.io = io;
-    this.#progress = new ProgressReport(io.stderr);
+    this.progress = new ProgressReport(io.stderr);
   }
 
   /**
@@ -35,7 +35,7 @@ export class Session {
    */
   readonly onProgress = (progress: Progress): void => {
     this.io.signal.throwIfAborted();
-    this.#progress.update(progress);
+    this.progress.update(progress);
   };
 
   /**
@@ -55,7 +55,7 @@ export class Session {
    * @throws {Interrupted}
    */
   async print(text: string): Promise<void> {
-    this.#progress.clear();
+    this.progress.clear();
     await this.write(text);
   }
 
@@ -77,12 +77,7 @@ export class Session {
 
   /** Writes a line to standard error. */
   note(line: string): void {
-    this.#progress.clear();
+    this.progress.clear();
     this.io.stderr.write(`${line}\n`);
-  }
-
-  /** Removes the progress bar from a terminal. */
-  clearProgress(): void {
-    this.#progress.clear();
   }
 }
