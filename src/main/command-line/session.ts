@@ -19,6 +19,8 @@ export type Command = (given: Given, session: Session) => Promise<void>;
 export class Session {
   /** How to continue, shown to the user after an interruption. */
   hint: string | undefined;
+  /** The time of all its changes. */
+  readonly now = new Date();
   /** What the command may read, and where it reports. */
   readonly io: Io;
   readonly progress: ProgressReport;
