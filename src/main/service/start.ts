@@ -11,7 +11,7 @@ import { auditLog } from '../log/audit.ts';
 import { loadTracing, type Tracing } from '../tracing/tracing.ts';
 import { loadMetrics, measuring } from './measure.ts';
 import { serveMetrics, urlOf } from './serve-metrics.ts';
-import { MADE_KEY_LABEL, type MadeKey, type StartKeys, startKeys } from './start-keys.ts';
+import { type MadeKey, type StartKeys, startKeys } from './start-keys.ts';
 
 export type Service = {
   /** Where it listens, such as `http://127.0.0.1:3000`. With TLS it begins with `https:`. */
@@ -136,7 +136,7 @@ async function startOn(
     return cutOff;
   };
   if (made !== undefined) {
-    auditLog(log).info({ audit: 'key.made', keyId: made.id, keyLabel: MADE_KEY_LABEL }, 'audit');
+    auditLog(log).info({ audit: 'key.made', keyId: made.id, keyLabel: made.label }, 'audit');
   }
   return {
     url: urlOf(config, server),
