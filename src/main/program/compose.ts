@@ -10,7 +10,7 @@ import { mintKey, tokenForm } from '../../adapters/tokens/token.ts';
 import { CreateKey, type MintedKey } from '../../application/keys/create-key.ts';
 import { RotateKey } from '../../application/keys/rotate-key.ts';
 import { GetKey, ListKeys, RevokeKey } from '../../application/keys/stored-keys.ts';
-import { EitherTokenVerifier, StoredTokenVerifier } from '../../application/keys/token-verifiers.ts';
+import { eitherTokenVerifier, StoredTokenVerifier } from '../../application/keys/token-verifiers.ts';
 import { ArchiveSource } from '../../application/moving/archive-source.ts';
 import { CheckSource } from '../../application/moving/check-source.ts';
 import { CopyKeys } from '../../application/moving/copy-keys.ts';
@@ -117,7 +117,7 @@ const FACTORIES = {
   tokens: ({ knownKeys, storedTokens }: From<'knownKeys' | 'storedTokens'>) =>
     knownKeys.length === 0
       ? storedTokens
-      : new EitherTokenVerifier(new InMemoryTokenVerifier(knownKeys), storedTokens),
+      : eitherTokenVerifier(new InMemoryTokenVerifier(knownKeys), storedTokens),
   app: (parts: From<AppPart>) => {
     const { listPets, createPet, getPet, tokens, limiter, log, now, isDraining } = parts;
     const { publicUrl, trustProxy, corsOrigins, rateLimit } = parts.settings;
