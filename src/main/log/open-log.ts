@@ -3,6 +3,7 @@ import { isatty } from 'node:tty';
 import { type Logger, pino } from 'pino';
 import type { RequestRecord } from '../../adapters/http/wire/request-log.ts';
 import type { Config } from '../config/config.ts';
+import type { Output } from '../program/process.ts';
 import { auditLog } from './audit.ts';
 import { BoundedOutput } from './bounded-output.ts';
 
@@ -49,10 +50,7 @@ export function openStandardError(): BoundedOutput {
 }
 
 /** A command's log, on standard error: standard output is for the command's result. */
-export async function openCommandLog(stderr: {
-  readonly isTTY?: boolean;
-  write(text: string): unknown;
-}): Promise<Logger> {
+export async function openCommandLog(stderr: Output): Promise<Logger> {
   const format = stderr.isTTY ? await terminalFormat() : (line: string) => line;
   return pino({ base: null }, { write: (line) => stderr.write(format(line)) });
 }
