@@ -78,8 +78,8 @@ export async function start(
   opening.defer(() => storage.close());
   const tracing = await loadTracing(config, log);
   opening.defer(() => tracing.stop());
-  const opened = { config, log, storage: tracing.storage(storage), metrics, tracing };
-  const { drain, ...service } = await startOn(opened, options);
+  const opened = { storage: tracing.storage(storage), tracing };
+  const { drain, ...service } = await startOn(config, log, opened, { ...options, metrics });
   const open = opening.move();
   const stop = async () => {
     const cutOff = await drain();
@@ -90,21 +90,16 @@ export async function start(
   return { ...service, metricsUrl: served?.url, stop: () => (stopped ??= stop()) };
 }
 
-type Opened = {
-  readonly config: ServiceConfig;
-  readonly log: Logger;
-  readonly storage: ServiceStorage;
-  readonly metrics: Metrics | undefined;
-  readonly tracing: Tracing;
-};
-
 /** `drain` ends what uses the storage. It resolves with the number of connections that had to be cut off. */
 async function startOn(
-  { config, log, storage, metrics, tracing }: Opened,
-  { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits, keys: given }: StartOptions,
+  config: ServiceConfig,
+  log: Logger,
+  { storage, tracing }: { readonly storage: ServiceStorage; readonly tracing: Tracing },
+  { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, ...options }: StartOptions,
 ) {
+  const { metrics, limits } = options;
   const { pets, keys, probe, limiter } = storage;
-  const { known, made } = given ?? (await startKeys(config, compose({ keys }).listKeys, { now, log }));
+  const { known, made } = options.keys ?? (await startKeys(config, compose({ keys }).listKeys, { now, log }));
   const parts = {
     pets,
     keys,
