@@ -8,7 +8,8 @@ import type { ServiceStorage } from '../../application/ports/storage.ts';
 import { compose, type Needs } from '../program/compose.ts';
 import type { Config } from '../config/config.ts';
 import { auditLog } from '../log/audit.ts';
-import { loadTracing, type Tracing } from '../tracing/tracing.ts';
+import { requestLog } from '../log/request-log.ts';
+import type { Tracing } from '../tracing/open-tracing.ts';
 import { loadMetrics, measuring } from './measure.ts';
 import { serveMetrics, urlOf } from './serve-metrics.ts';
 import { type MadeKey, type StartKeys, startKeys } from './start-keys.ts';
@@ -77,8 +78,8 @@ export async function start(
   });
   opening.defer(() => storage.close());
   const tracing = await loadTracing(config, log);
-  opening.defer(() => tracing.stop());
-  const opened = { storage: tracing.storage(storage), tracing };
+  opening.defer(async () => tracing?.stop());
+  const opened = { storage: tracing?.storage(storage) ?? storage, tracing };
   const { drain, ...service } = await startOn(config, log, opened, { ...options, metrics });
   const open = opening.move();
   const stop = async () => {
@@ -90,11 +91,18 @@ export async function start(
   return { ...service, metricsUrl: served?.url, stop: () => (stopped ??= stop()) };
 }
 
+/** A service without traces does not load the SDK of OpenTelemetry. */
+async function loadTracing(config: ServiceConfig, log: Logger): Promise<Tracing | undefined> {
+  if (config.tracing === undefined) return undefined;
+  const { openTracing } = await import('../tracing/open-tracing.ts');
+  return openTracing(config.tracing, config, log);
+}
+
 /** `drain` ends what uses the storage. It resolves with the number of connections that had to be cut off. */
 async function startOn(
   config: ServiceConfig,
   log: Logger,
-  { storage, tracing }: { readonly storage: ServiceStorage; readonly tracing: Tracing },
+  { storage, tracing }: { readonly storage: ServiceStorage; readonly tracing: Tracing | undefined },
   { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, ...options }: StartOptions,
 ) {
   const { metrics, limits } = options;
@@ -108,11 +116,11 @@ async function startOn(
     ...(metrics !== undefined && { onTokenRefused: metrics.onTokenRefused }),
     settings: config,
     knownKeys: known,
-    log: tracing.requestLog(log),
+    log: tracing?.requestLog(log) ?? requestLog(log),
     now,
     isDraining: () => server.isDraining,
   } satisfies Needs<'app' | 'storedTokens'>;
-  const service = compose(parts, tracing.decorators, metrics === undefined ? {} : measuring(metrics));
+  const service = compose(parts, tracing?.decorators ?? {}, metrics ? measuring(metrics) : {});
   const server: HttpServer = await listen(service.app, {
     host: config.host,
     port: config.port,
