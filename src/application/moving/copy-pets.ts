@@ -1,5 +1,5 @@
 import { CountsDiffer, PetIdTaken } from './errors.ts';
-import { ArchiveSource, BATCH_SIZE, checkSourceCounts, prefetch } from './archive-source.ts';
+import { ArchiveSource, BATCH_SIZE, checkSourceCount, prefetch } from './archive-source.ts';
 import {
   type ArchivedPet,
   BEFORE_EVERY_ID,
@@ -93,7 +93,7 @@ export class CopyPets {
   }
 
   async #verify(survey: Survey, count: number, others: number): Promise<void> {
-    checkSourceCounts({ before: survey.count, read: count, after: await this.#source.recount(survey) });
+    await checkSourceCount(this.#source, survey, count);
     const found = await this.#target.count(survey.greatestId);
     const expected = count + others;
     if (found !== expected) throw new CountsDiffer('target', { expected, found });
