@@ -7,24 +7,19 @@ import type { Output } from '../program/process.ts';
 import { auditLog } from './audit.ts';
 import { BoundedOutput } from './bounded-output.ts';
 
-export type ServiceLog = {
-  readonly log: Logger;
-  /** Where the lines of `log` go. Takes the lines of other processes too. */
-  readonly output: BoundedOutput;
-};
-
 /**
  * The service's log on standard output: JSON lines, or text if standard output is a terminal. When the process exits,
  * the log and standard error write what they still hold, as far as their readers take it.
  *
  * @param standardError receives the number of lost log lines at exit
  * @param fields of every line. None by default
+ * @returns the log, and the output of its lines, which takes the lines of other processes too
  */
 export async function openServiceLog(
   { logLevel }: Pick<Config, 'logLevel'>,
   standardError: BoundedOutput,
   fields: Readonly<Record<string, unknown>> | null = null,
-): Promise<ServiceLog> {
+) {
   const isTerminal = isatty(1);
   const output = new BoundedOutput(nonBlocking(1), {
     ...(isTerminal && { format: await terminalFormat() }),
