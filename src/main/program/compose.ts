@@ -27,7 +27,7 @@ import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { StorageInspector, StorageProbe } from '../../application/ports/storage-health.ts';
 import type { TokenRefusal, TokenVerifier } from '../../application/ports/token-verifier.ts';
 import { CheckStorage } from '../../application/storage/check-storage.ts';
-import { SharedProbe } from '../../application/storage/shared-probe.ts';
+import { sharedProbe } from '../../application/storage/shared-probe.ts';
 import type { Config } from '../config/config.ts';
 
 /** Everything that the service and the commands are made of. Each name is a token of the container. */
@@ -122,7 +122,7 @@ const FACTORIES = {
     const { listPets, createPet, getPet, tokens, limiter, log, now, isDraining } = parts;
     const { publicUrl, trustProxy, corsOrigins, rateLimit } = parts.settings;
     const settings = { publicUrl, trustProxy, corsOrigins, rateLimit };
-    const probe = new SharedProbe(parts.probe);
+    const probe = sharedProbe(parts.probe);
     const useCases = { listPets, createPet, getPet };
     return createApp({ ...settings, ...useCases, tokens, limiter, probe, log, now, isDraining });
   },
