@@ -59,10 +59,8 @@ export async function importCommand(given: Given, session: Session): Promise<voi
   const [path = '-'] = given.positionals;
   const storage = storageOf('--to', given.options.to, session);
   await using opened = new AsyncDisposableStack();
-  const source = opened.adopt(
-    await (path === '-' ? PetFile.keep(session.io.stdin()) : PetFile.open(path)),
-    (file) => file.close(),
-  );
+  const source = await (path === '-' ? PetFile.keep(session.io.stdin()) : PetFile.open(path));
+  opened.defer(() => source.close());
   // Before the target is opened, which creates a missing SQLite file.
   await source.survey(session.onProgress);
   await using target = await open(storage, { for: 'writing' });
