@@ -77,7 +77,9 @@ export async function start(
     ...(metrics !== undefined && { meter: metrics.meter }),
   });
   opening.defer(() => storage.close());
-  const tracing = await loadTracing(config, log);
+  // A service without traces does not load the SDK of OpenTelemetry.
+  const tracing =
+    config.tracing && (await import('../tracing/open-tracing.ts')).openTracing(config.tracing, config, log);
   opening.defer(async () => tracing?.stop());
   const opened = { storage: tracing?.storage(storage) ?? storage, tracing };
   const { drain, ...service } = await startOn(config, log, opened, { ...options, metrics });
@@ -89,13 +91,6 @@ export async function start(
   };
   let stopped: Promise<number> | undefined;
   return { ...service, metricsUrl: served?.url, stop: () => (stopped ??= stop()) };
-}
-
-/** A service without traces does not load the SDK of OpenTelemetry. */
-async function loadTracing(config: ServiceConfig, log: Logger): Promise<Tracing | undefined> {
-  if (config.tracing === undefined) return undefined;
-  const { openTracing } = await import('../tracing/open-tracing.ts');
-  return openTracing(config.tracing, config, log);
 }
 
 /** `drain` ends what uses the storage. It resolves with the number of connections that had to be cut off. */
