@@ -69,12 +69,10 @@ export class Session {
    */
   async write(text: string): Promise<void> {
     this.io.signal.throwIfAborted();
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.io.stdout.write(text, (error) => {
-      if (error == null) resolve();
-      else reject(new OutputError(error));
+    const error = await new Promise<Error | null | undefined>((resolve) => {
+      this.io.stdout.write(text, resolve);
     });
-    await promise;
+    if (error) throw new OutputError(error);
   }
 
   /** Writes a line to standard error. */
