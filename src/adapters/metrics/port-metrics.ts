@@ -76,22 +76,13 @@ export function exposeState(probe: StorageProbe, registry: Registry): StoragePro
     lastId = state.lastId;
     return state;
   };
-  const isReady = async () => {
-    try {
-      await check();
-      return 1;
-    } catch (error) {
-      if (!(error instanceof StorageUnavailable)) throw error;
-      return 0;
-    }
-  };
   exposeFigure(
     registry,
     {
       name: 'petstore_storage_ready',
       help: '1 if the storage answers within 0.5 s at the time of the scrape and can serve requests, otherwise 0.',
     },
-    () => Promise.race([isReady(), sleep(SCRAPE_MS, 0, { ref: false })]),
+    () => Promise.race([check().then(() => 1, notReady), sleep(SCRAPE_MS, 0, { ref: false })]),
   );
   exposeFigure(
     registry,
@@ -99,4 +90,10 @@ export function exposeState(probe: StorageProbe, registry: Registry): StoragePro
     () => Number(petIdsLeft(lastId)),
   );
   return { check };
+}
+
+/** @throws any error but `StorageUnavailable` */
+function notReady(error: unknown): 0 {
+  if (!(error instanceof StorageUnavailable)) throw error;
+  return 0;
 }

@@ -85,12 +85,9 @@ export class RequestMetrics {
   }
 
   #observerOf(method: string, route: string, status_class: string) {
-    const key = `${method} ${status_class} ${route}`;
-    const known = this.#observers.get(key);
-    if (known !== undefined) return known;
-    const observe = this.#durations.with({ method, route, status_class });
-    this.#observers.set(key, observe);
-    return observe;
+    return this.#observers.getOrInsertComputed(`${method} ${status_class} ${route}`, () =>
+      this.#durations.with({ method, route, status_class }),
+    );
   }
 
   #countDeprecated(keyId: string): void {

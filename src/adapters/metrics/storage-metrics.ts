@@ -31,20 +31,15 @@ const OPERATIONS = [
 
 type Operation = (typeof OPERATIONS)[number];
 
-const FAILURES = ['unavailable', 'damaged', 'ids_exhausted', 'bug'] as const;
-
-type FailureKind = (typeof FAILURES)[number];
-
 type OperatorError = Extract<PetError | ApiKeyError, { readonly fault: 'operator' }>;
 
 /** The failures that only an operator can help with. */
-const KINDS: ReadonlyMap<string, FailureKind> = new Map(
-  Object.entries({
-    'damaged-pet': 'damaged',
-    'damaged-api-key': 'damaged',
-    'pet-ids-exhausted': 'ids_exhausted',
-  } satisfies Record<OperatorError['kind'], FailureKind>),
-);
+const OPERATOR_FAILURES: Readonly<Record<OperatorError['kind'], string>> = {
+  'damaged-pet': 'damaged',
+  'damaged-api-key': 'damaged',
+  'pet-ids-exhausted': 'ids_exhausted',
+};
+const FAILURES = new Set(['unavailable', ...Object.values(OPERATOR_FAILURES), 'bug']);
 
 const CONNECTION_FIGURES = [
   ['petstore_storage_connections', 'Open connections to the storage. 0 if it has no pool.'],
@@ -140,9 +135,9 @@ export class StorageMetrics implements StorageMeter {
 }
 
 /** `undefined`: the storage has done its part, and its answer is no. */
-function failureKind(error: unknown): FailureKind | undefined {
+function failureKind(error: unknown): string | undefined {
   const fault = faultOf(error);
   if (fault === 'client') return undefined;
   if (fault === 'storage') return 'unavailable';
-  return (fault === 'operator' && KINDS.get((error as OperatorError).kind)) || 'bug';
+  return (fault === 'operator' && OPERATOR_FAILURES[(error as OperatorError).kind]) || 'bug';
 }

@@ -25,18 +25,7 @@ export type RequestOutcome = {
 };
 
 /** RFC 9110, section 9, RFC 5789 and QUERY. The conventions call every other method `_OTHER`. */
-const METHODS = new Set([
-  'GET',
-  'HEAD',
-  'POST',
-  'PUT',
-  'DELETE',
-  'CONNECT',
-  'OPTIONS',
-  'TRACE',
-  'PATCH',
-  'QUERY',
-]);
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH', 'QUERY'];
 
 /**
  * The spans of requests: https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server-span
@@ -94,12 +83,12 @@ export class RequestSpans {
 }
 
 function nameOf({ method = '' }: IncomingMessage): string {
-  return METHODS.has(method) ? method : 'HTTP';
+  return METHODS.includes(method) ? method : 'HTTP';
 }
 
 function requestAttributes(request: IncomingMessage): Attributes {
   const { method = '', url = '', httpVersion } = request;
-  const isKnown = METHODS.has(method);
+  const isKnown = METHODS.includes(method);
   return {
     'http.request.method': isKnown ? method : '_OTHER',
     ...(!isKnown && { 'http.request.method_original': method }),

@@ -44,10 +44,7 @@ export class RotateKey {
     const state = apiKeyState(before, now);
     if (state !== 'active') throw new ApiKeyNotActive(id, state);
     const { label, scopes, rateLimit, originId = id } = before;
-    const draft = { label, scopes, rateLimit, originId, expiresAt } satisfies Record<
-      keyof ApiKeyDraft,
-      unknown
-    >;
+    const draft: Required<ApiKeyDraft> = { label, scopes, rateLimit, originId, expiresAt };
     const created = await this.#createKey.execute(draft, handOver);
     const old = await this.#keys.expire(id, new Date(now.getTime() + overlapMs));
     if (old === undefined) throw new ApiKeyNotFound(id);

@@ -45,16 +45,16 @@ export class ArchiveSource implements PetSource {
   }
 }
 
-type Counts = { readonly before: number; readonly read: number; readonly after: number };
-
 /**
- * Compares the numbers of pets in a source before, during and after a run. Services can add pets to a source during a
- * run but never remove them, so the numbers never decrease.
+ * Compares the number of pets that a run has read with those in the source before and after. Services can add pets to a
+ * source during a run but never remove them, so the numbers never decrease.
  *
  * @throws {CountsDiffer}
+ * @throws {StorageUnavailable}
  */
-export function checkSourceCounts({ before, read, after }: Counts): void {
-  if (read < before) throw new CountsDiffer('source', { expected: before, found: read });
+export async function checkSourceCount(source: PetSource, survey: Survey, read: number): Promise<void> {
+  const after = await source.recount(survey);
+  if (read < survey.count) throw new CountsDiffer('source', { expected: survey.count, found: read });
   if (after < read) throw new CountsDiffer('source', { expected: read, found: after });
 }
 

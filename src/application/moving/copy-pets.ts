@@ -1,6 +1,7 @@
 import { CountsDiffer, PetIdTaken } from './errors.ts';
-import { ArchiveSource, BATCH_SIZE, checkSourceCounts, prefetch } from './archive-source.ts';
+import { ArchiveSource, BATCH_SIZE, checkSourceCount, prefetch } from './archive-source.ts';
 import {
+  type ArchivedPet,
   BEFORE_EVERY_ID,
   type OnProgress,
   type PetArchive,
@@ -65,68 +66,41 @@ export class CopyPets {
 
   /** Walks through both sides in order of id, until the target has no more pets. */
   async #compare(survey: Survey, onProgress: OnProgress): Promise<Standing> {
-    const sourcePets = new ItemReader(prefetch(this.#source.read(BEFORE_EVERY_ID, survey)));
-    const targetPets = new ItemReader(
-      prefetch(new ArchiveSource(this.#target).read(BEFORE_EVERY_ID, survey)),
-    );
+    await using sourcePets = each(prefetch(this.#source.read(BEFORE_EVERY_ID, survey)));
+    const nextOfSource = async () => (await sourcePets.next()).value;
     const standing = { before: 0, others: 0, completeTo: 0n, complete: 0 };
-    try {
-      let ours = await sourcePets.next();
-      let hasGap = false;
-      for (let theirs = await targetPets.next(); theirs; theirs = await targetPets.next()) {
-        for (; ours !== undefined && ours.id < theirs.id; ours = await sourcePets.next()) hasGap = true;
-        if (ours?.id !== theirs.id) {
-          standing.others++;
-          continue;
-        }
-        if (!samePet(ours, theirs)) throw new PetIdTaken(theirs.id);
-        standing.before++;
-        if (!hasGap) {
-          standing.complete++;
-          standing.completeTo = theirs.id;
-        }
-        if (standing.before % BATCH_SIZE === 0) {
-          onProgress({ doing: 'comparing', done: standing.before, total: survey.count });
-        }
-        ours = await sourcePets.next();
+    let ours = await nextOfSource();
+    let hasGap = false;
+    const target = prefetch(new ArchiveSource(this.#target).read(BEFORE_EVERY_ID, survey));
+    for await (const theirs of each(target)) {
+      for (; ours !== undefined && ours.id < theirs.id; ours = await nextOfSource()) hasGap = true;
+      if (ours?.id !== theirs.id) {
+        standing.others++;
+        continue;
       }
-    } finally {
-      await sourcePets.close();
-      await targetPets.close();
+      if (!samePet(ours, theirs)) throw new PetIdTaken(theirs.id);
+      standing.before++;
+      if (!hasGap) {
+        standing.complete++;
+        standing.completeTo = theirs.id;
+      }
+      if (standing.before % BATCH_SIZE === 0) {
+        onProgress({ doing: 'comparing', done: standing.before, total: survey.count });
+      }
+      ours = await nextOfSource();
     }
     return standing;
   }
 
   async #verify(survey: Survey, count: number, others: number): Promise<void> {
-    checkSourceCounts({ before: survey.count, read: count, after: await this.#source.recount(survey) });
+    await checkSourceCount(this.#source, survey, count);
     const found = await this.#target.count(survey.greatestId);
     const expected = count + others;
     if (found !== expected) throw new CountsDiffer('target', { expected, found });
   }
 }
 
-/** Reads the items of batches one by one. */
-class ItemReader<T> {
-  readonly #batches: AsyncGenerator<readonly T[]>;
-  #batch: readonly T[] = [];
-  #index = 0;
-
-  constructor(batches: AsyncGenerator<readonly T[]>) {
-    this.#batches = batches;
-  }
-
-  /** The next item, or `undefined` at the end. Rejects with the errors of the batches. */
-  async next(): Promise<T | undefined> {
-    while (this.#index === this.#batch.length) {
-      const result = await this.#batches.next();
-      if (result.done) return undefined;
-      this.#batch = result.value;
-      this.#index = 0;
-    }
-    return this.#batch[this.#index++];
-  }
-
-  async close(): Promise<void> {
-    await this.#batches.return(undefined);
-  }
+/** The pets of batches one by one. */
+async function* each(batches: AsyncIterable<readonly ArchivedPet[]>): AsyncGenerator<ArchivedPet, undefined> {
+  for await (const batch of batches) yield* batch;
 }

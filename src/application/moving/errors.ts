@@ -1,5 +1,3 @@
-import { SKIPPED_PET_IDS } from '../../domain/pet.ts';
-
 /** The target has a different pet under this id. That pet is unchanged. */
 export class PetIdTaken extends Error {
   readonly kind = 'pet-id-taken';
@@ -24,17 +22,6 @@ export class IdempotencyKeyTaken extends Error {
     super(`the pet with the id ${id} was not stored: another pet already has its idempotency key`);
     this.name = 'IdempotencyKeyTaken';
     this.id = id;
-  }
-}
-
-/** Fewer ids are left than are to be skipped. None was skipped. */
-export class TooFewPetIds extends Error {
-  readonly kind = 'too-few-pet-ids';
-  readonly fault = 'operator';
-
-  constructor() {
-    super(`fewer than ${SKIPPED_PET_IDS} ids are left for new pets; none was skipped`);
-    this.name = 'TooFewPetIds';
   }
 }
 

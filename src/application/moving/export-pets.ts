@@ -1,4 +1,4 @@
-import { ArchiveSource, checkSourceCounts, prefetch } from './archive-source.ts';
+import { ArchiveSource, checkSourceCount, prefetch } from './archive-source.ts';
 import {
   type ArchivedPet,
   BEFORE_EVERY_ID,
@@ -30,6 +30,6 @@ export class ExportPets {
       done += pets.length;
       onProgress({ doing: 'exporting', done, total: Math.max(done, survey.count) });
     }
-    checkSourceCounts({ before: survey.count, read: done, after: await source.recount(survey) });
+    await checkSourceCount(source, survey, done);
   }
 }

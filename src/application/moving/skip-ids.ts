@@ -1,6 +1,16 @@
 import { petIdsWarning, SKIPPED_PET_IDS } from '../../domain/pet.ts';
 import type { PetArchive } from '../ports/pet-archive.ts';
-import { TooFewPetIds } from './errors.ts';
+
+/** Fewer ids are left than are to be skipped. None was skipped. */
+export class TooFewPetIds extends Error {
+  readonly kind = 'too-few-pet-ids';
+  readonly fault = 'operator';
+
+  constructor() {
+    super(`fewer than ${SKIPPED_PET_IDS} ids are left for new pets; none was skipped`);
+    this.name = 'TooFewPetIds';
+  }
+}
 
 /** Keeps new pets from getting the ids of pets that a storage has lost. */
 export class SkipIds {

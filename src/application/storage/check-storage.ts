@@ -1,4 +1,3 @@
-import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 import { DamagedApiKey } from '../ports/storage-errors.ts';
 import { BATCH_SIZE } from '../moving/archive-source.ts';
 import { DamagedPet } from '../pets/errors.ts';
@@ -8,17 +7,14 @@ import {
   type OnProgress,
   type ReadablePetArchive,
 } from '../ports/pet-archive.ts';
-import type { Finding, StorageInspector } from '../ports/storage-health.ts';
+import type { Opened } from '../ports/storage.ts';
+import type { Finding } from '../ports/storage-health.ts';
 import { type Pet, petIdsWarning } from '../../domain/pet.ts';
 
 /** How many records were read, damaged ones included. */
 export type Checked = { pets: number; apiKeys: number };
 
-export type Checkable = {
-  readonly archive: ReadablePetArchive;
-  readonly keys: Pick<ApiKeyRepository, 'list'>;
-  readonly inspector: StorageInspector;
-};
+export type Checkable = Omit<Opened['checking'], 'close'>;
 
 /** Examines a storage. Services may use it: what is added during the check may be left out. Changes nothing. */
 export class CheckStorage {

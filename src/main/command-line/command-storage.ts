@@ -6,32 +6,17 @@ import type { Session } from './session.ts';
 /**
  * The storage that an option or argument names, by default that of the service in the same environment.
  *
+ * @param instead what to do when no command can reach the storage
  * @throws {UsageError} when there is no such storage, or no command can reach it
  */
 export function storageOf(
-  name: '--from' | '--to' | 'URL',
-  url: string | undefined,
-  session: Session,
-): Storage {
-  return url === undefined ? configuredStorage(session) : persistent(name, url, session);
-}
-
-/**
- * The storage of the service in the same environment.
- *
- * @param instead what to do when the service keeps everything in memory
- * @throws {UsageError} as {@link storageOf}
- */
-export function configuredStorage(session: Session, instead?: string): Storage {
-  return persistent('DATABASE_URL', session.io.env['DATABASE_URL'] || DEFAULT_DATABASE_URL, session, instead);
-}
-
-function persistent(
-  name: string,
-  url: string,
-  { io: { storages } }: Session,
+  option: '--from' | '--to' | 'URL',
+  given: string | undefined,
+  { io: { env, storages } }: Session,
   instead = 'use a persistent storage',
 ): Storage {
+  const name = given === undefined ? 'DATABASE_URL' : option;
+  const url = given ?? (env['DATABASE_URL'] || DEFAULT_DATABASE_URL);
   const storage = parseDatabaseUrl(url, storages);
   if (storage === undefined) {
     throw new UsageError(`${name} ${databaseUrlRule(storages.filter((kind) => kind.persistent))}`);

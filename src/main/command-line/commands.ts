@@ -36,7 +36,7 @@ const EXPIRES = `how long the new key is valid: 365d, 12h or never (default: ${D
 const KEY_ID = 'the part of a key between its underscores';
 
 /** By name. The name of a command in a group begins with the name of the group, which comes before it here. */
-export const COMMANDS = {
+export const COMMANDS: Readonly<Record<string, Definition>> = {
   serve: {
     summary: 'run the service (the default command)',
   },
@@ -177,15 +177,9 @@ export const COMMANDS = {
     },
     load: async () => (await import('./moving-commands.ts')).copyCommand,
   },
-} satisfies Readonly<Record<string, Definition>>;
-
-export type CommandName = keyof typeof COMMANDS;
+};
 
 /** The name of the command at the start of a command line; `undefined` when there is none. */
-export function commandNameOf([first = '', second = '']: readonly string[]): CommandName | undefined {
-  return [`${first} ${second}`, first].find(isCommandName);
-}
-
-function isCommandName(name: string): name is CommandName {
-  return Object.hasOwn(COMMANDS, name);
+export function commandNameOf([first = '', second = '']: readonly string[]): string | undefined {
+  return [`${first} ${second}`, first].find((name) => Object.hasOwn(COMMANDS, name));
 }

@@ -11,12 +11,8 @@ import type { Env } from '../program/process.ts';
  */
 export function withEnvFile(env: Env, path: string): Env {
   const given = Object.entries(env).filter(([, value]) => value !== undefined && value !== '');
-  return { ...parseEnv(read(path)), ...Object.fromEntries(given) };
-}
-
-function read(path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    return { ...parseEnv(readFileSync(path, 'utf8')), ...Object.fromEntries(given) };
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
     const problem = error.code === 'ENOENT' ? 'does not exist' : `cannot be read: ${error.message}`;

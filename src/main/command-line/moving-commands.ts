@@ -1,7 +1,6 @@
 import { PetFile, writePetFile } from '../../adapters/ndjson/pet-file.ts';
 import { petLines } from '../../adapters/ndjson/pet-line.ts';
 import type { Copied } from '../../application/moving/copy-pets.ts';
-import type { ApiKey } from '../../domain/api-key.ts';
 import { countText } from '../config/forms.ts';
 import { openCommandLog } from '../log/open-log.ts';
 import { compose } from '../program/compose.ts';
@@ -27,15 +26,10 @@ export async function copyCommand(given: Given, session: Session): Promise<void>
   const copied = await copyPets.execute(session.onProgress);
   if (!given.json) await session.print(copiedText('copied', copied));
   const keys = await copyKeys.execute();
-  await audit(keys, session);
-  const text = `copied ${countText(keys.length, 'API key')}\n`;
-  await session.answer(given, text, { pets: copiedJson(copied), apiKeys: keys.length });
-}
-
-async function audit(keys: readonly ApiKey[], session: Session): Promise<void> {
-  if (keys.length === 0) return;
   const log = await openCommandLog(session.io.stderr);
   for (const key of keys) auditKey(log, 'key.copied', key);
+  const text = `copied ${countText(keys.length, 'API key')}\n`;
+  await session.answer(given, text, { pets: copiedJson(copied), apiKeys: keys.length });
 }
 
 export async function exportCommand(given: Given, session: Session): Promise<void> {
@@ -65,10 +59,8 @@ export async function importCommand(given: Given, session: Session): Promise<voi
   const [path = '-'] = given.positionals;
   const storage = storageOf('--to', given.options.to, session);
   await using opened = new AsyncDisposableStack();
-  const source = opened.adopt(
-    await (path === '-' ? PetFile.keep(session.io.stdin()) : PetFile.open(path)),
-    (file) => file.close(),
-  );
+  const source = await (path === '-' ? PetFile.keep(session.io.stdin()) : PetFile.open(path));
+  opened.defer(() => source.close());
   // Before the target is opened, which creates a missing SQLite file.
   await source.survey(session.onProgress);
   await using target = await open(storage, { for: 'writing' });

@@ -2,7 +2,7 @@ import { Command as Program, CommanderError, Option } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { describeVariables } from '../config/variables.ts';
 import { UsageError } from '../program/failures.ts';
-import { commandNameOf, COMMANDS, type Definition } from './commands.ts';
+import { commandNameOf, COMMANDS } from './commands.ts';
 import type { Command, Given } from './session.ts';
 
 /** What a command line asks for: a command, or a text such as the help. */
@@ -58,7 +58,7 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Invoca
 /** Adds all commands. `onCommand` gets the one that a command line names. */
 function define(program: Program, onCommand: (invocation: Invocation) => void): void {
   const groups = new Map<string, Program>();
-  for (const [name, definition] of Object.entries<Definition>(COMMANDS)) {
+  for (const [name, definition] of Object.entries(COMMANDS)) {
     const [last = '', group] = name.split(' ').toReversed();
     const command = (groups.get(group ?? '') ?? program)
       .command(last)

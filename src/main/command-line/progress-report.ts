@@ -1,4 +1,5 @@
 import type { Progress } from '../../application/ports/pet-archive.ts';
+import type { Output } from '../program/process.ts';
 
 /** How often the bar on a terminal is redrawn. */
 const BAR_EVERY_MS = 100;
@@ -8,22 +9,15 @@ const LINE_EVERY_MS = 5_000;
 const BAR_WIDTH = 24;
 const ERASE_LINE = '\r\x1b[K';
 
-/** Where the report goes, such as standard error. */
-export type ReportOutput = {
-  readonly isTTY?: boolean;
-  readonly columns?: number;
-  write(text: string): unknown;
-};
-
 /** Shows the progress of long work: a bar on a terminal, otherwise a line every few seconds. */
 export class ProgressReport {
-  readonly #output: ReportOutput;
+  readonly #output: Output;
   readonly #nowMs: () => number;
   #first: (Progress & { readonly atMs: number }) | undefined;
   #lastAtMs: number;
   #hasBar = false;
 
-  constructor(output: ReportOutput, nowMs: () => number = () => performance.now()) {
+  constructor(output: Output, nowMs: () => number = () => performance.now()) {
     this.#output = output;
     this.#nowMs = nowMs;
     this.#lastAtMs = nowMs();

@@ -73,7 +73,7 @@ async function untilInterrupted(session: Session, work: () => Promise<void>): Pr
   } finally {
     signal.removeEventListener('abort', onAbort);
     clearTimeout(timer);
-    session.clearProgress();
+    session.progress.clear();
     signal.throwIfAborted();
   }
 }

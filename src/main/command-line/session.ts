@@ -19,13 +19,15 @@ export type Command = (given: Given, session: Session) => Promise<void>;
 export class Session {
   /** How to continue, shown to the user after an interruption. */
   hint: string | undefined;
+  /** The time of all its changes. */
+  readonly now = new Date();
   /** What the command may read, and where it reports. */
   readonly io: Io;
-  readonly #progress: ProgressReport;
+  readonly progress: ProgressReport;
 
   constructor(io: Io) {
     this.io = io;
-    this.#progress = new ProgressReport(io.stderr);
+    this.progress = new ProgressReport(io.stderr);
   }
 
   /**
@@ -35,7 +37,7 @@ export class Session {
    */
   readonly onProgress = (progress: Progress): void => {
     this.io.signal.throwIfAborted();
-    this.#progress.update(progress);
+    this.progress.update(progress);
   };
 
   /**
@@ -55,7 +57,7 @@ export class Session {
    * @throws {Interrupted}
    */
   async print(text: string): Promise<void> {
-    this.#progress.clear();
+    this.progress.clear();
     await this.write(text);
   }
 
@@ -67,22 +69,15 @@ export class Session {
    */
   async write(text: string): Promise<void> {
     this.io.signal.throwIfAborted();
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.io.stdout.write(text, (error) => {
-      if (error == null) resolve();
-      else reject(new OutputError(error));
+    const error = await new Promise<Error | null | undefined>((resolve) => {
+      this.io.stdout.write(text, resolve);
     });
-    await promise;
+    if (error) throw new OutputError(error);
   }
 
   /** Writes a line to standard error. */
   note(line: string): void {
-    this.#progress.clear();
+    this.progress.clear();
     this.io.stderr.write(`${line}\n`);
-  }
-
-  /** Removes the progress bar from a terminal. */
-  clearProgress(): void {
-    this.#progress.clear();
   }
 }

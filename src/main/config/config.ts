@@ -1,44 +1,14 @@
 import { availableParallelism } from 'node:os';
 import * as v from 'valibot';
-import type { Storage, StorageKind } from '../../application/ports/storage.ts';
-import type { RateLimit } from '../../domain/api-key.ts';
+import type { StorageKind } from '../../application/ports/storage.ts';
 import { namesOf, STORAGES } from './storages.ts';
 import { readTracing, type TracingConfig } from './tracing.ts';
-import { type Variables, variables } from './variables.ts';
+import { problemLines, type Variables, variables } from './variables.ts';
 
 /** The configuration of the service, from its environment. */
-export type Config = {
-  readonly host: string;
-  /** 0 takes a free port. */
-  readonly port: number;
-  readonly storage: Storage;
-  readonly autoMigrate: boolean;
-  /** API keys in addition to those in the storage. `undefined` when `API_KEYS` is not set. */
-  readonly apiKeys: Variables['API_KEYS'];
-  /** The base of absolute URLs, without a trailing slash. `undefined`: taken from each request. */
-  readonly publicUrl: string | undefined;
-  readonly trustProxy: boolean;
-  readonly corsOrigins: readonly string[];
-  /** The limit of an API key without its own. `undefined`: no limit. */
-  readonly rateLimit: RateLimit | undefined;
-  readonly maxConnections: number;
-  readonly metricsHost: string;
-  /** 0 takes a free port. `undefined`: nothing is measured. */
-  readonly metricsPort: number | undefined;
-  /** How many processes serve. More than one only on a storage that services can share. */
-  readonly workers: number;
-  /** The PEM files of the certificate and its key. `undefined`: plain HTTP. */
-  readonly tls: TlsFiles | undefined;
-  readonly logLevel: Variables['LOG_LEVEL'];
-  /** How long the service goes on accepting requests after the signal to stop. */
-  readonly shutdownDelayMs: number;
-  /** How long requests in flight may take after that. */
-  readonly shutdownTimeoutMs: number;
-  /** `undefined`: traces are off. */
-  readonly tracing: TracingConfig | undefined;
-};
+export type Config = Readonly<ReturnType<typeof configOf>>;
 
-export type TlsFiles = { readonly certFile: string; readonly keyFile: string };
+export type TlsFiles = NonNullable<Config['tls']>;
 
 /** The environment is invalid. Has one printable line for each invalid variable. */
 export class InvalidConfig extends Error {
@@ -65,39 +35,49 @@ export function readConfig(
   const given = Object.fromEntries(
     Object.entries(environment).filter((entry): entry is [string, string] => Boolean(entry[1])),
   );
-  const { success, output, issues = [] } = v.safeParse(variables(storages), given);
+  const { success, output, issues } = v.safeParse(variables(storages), given);
   const { tracing, problems } = readTracing(given);
-  if (!success || problems.length > 0) {
-    const others = issues.map(({ path, message }) => `${String(path?.[0].key)} ${message}`);
-    throw new InvalidConfig([...new Set([...others, ...problems])]);
-  }
-  const storage = output.DATABASE_URL;
+  if (!success || problems.length > 0) throw new InvalidConfig([...problemLines(issues), ...problems]);
   // `auto` is refused on every machine alike, however many cores it has.
-  if (output.WORKERS !== 1 && !storage.kind.shared) {
+  if (output.WORKERS !== 1 && !output.DATABASE_URL.kind.shared) {
     throw new InvalidConfig([
       'WORKERS must be 1 unless services can share the storage in DATABASE_URL, which ' +
         `${namesOf(storages.filter(({ shared }) => shared))} allows`,
     ]);
   }
-  const { TLS_CERT: certFile, TLS_KEY: keyFile } = output;
+  return configOf(output, tracing);
+}
+
+function configOf(given: Variables, tracing: TracingConfig | undefined) {
+  const { TLS_CERT: certFile, TLS_KEY: keyFile } = given;
   return {
-    host: output.HOST,
-    port: output.PORT,
-    storage,
-    autoMigrate: output.AUTO_MIGRATE,
-    apiKeys: output.API_KEYS,
-    publicUrl: output.PUBLIC_URL,
-    trustProxy: output.TRUST_PROXY,
-    corsOrigins: output.CORS_ORIGINS ?? [],
-    rateLimit: output.RATE_LIMIT,
-    maxConnections: output.MAX_CONNECTIONS,
-    metricsHost: output.METRICS_HOST,
-    metricsPort: output.METRICS_PORT,
-    workers: output.WORKERS === 'auto' ? availableParallelism() : output.WORKERS,
+    host: given.HOST,
+    /** 0 takes a free port. */
+    port: given.PORT,
+    storage: given.DATABASE_URL,
+    autoMigrate: given.AUTO_MIGRATE,
+    /** API keys in addition to those in the storage. `undefined` when `API_KEYS` is not set. */
+    apiKeys: given.API_KEYS,
+    /** The base of absolute URLs, without a trailing slash. `undefined`: taken from each request. */
+    publicUrl: given.PUBLIC_URL,
+    trustProxy: given.TRUST_PROXY,
+    corsOrigins: given.CORS_ORIGINS ?? [],
+    /** The limit of an API key without its own. `undefined`: no limit. */
+    rateLimit: given.RATE_LIMIT,
+    maxConnections: given.MAX_CONNECTIONS,
+    metricsHost: given.METRICS_HOST,
+    /** 0 takes a free port. `undefined`: nothing is measured. */
+    metricsPort: given.METRICS_PORT,
+    /** How many processes serve. More than one only on a storage that services can share. */
+    workers: given.WORKERS === 'auto' ? availableParallelism() : given.WORKERS,
+    /** The PEM files of the certificate and its key. `undefined`: plain HTTP. */
     tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
-    logLevel: output.LOG_LEVEL,
-    shutdownDelayMs: output.SHUTDOWN_DELAY,
-    shutdownTimeoutMs: output.SHUTDOWN_TIMEOUT,
-    tracing: tracing && { ...tracing, databaseSystem: storage.kind.system },
+    logLevel: given.LOG_LEVEL,
+    /** How long the service goes on accepting requests after the signal to stop. */
+    shutdownDelayMs: given.SHUTDOWN_DELAY,
+    /** How long requests in flight may take after that. */
+    shutdownTimeoutMs: given.SHUTDOWN_TIMEOUT,
+    /** `undefined`: traces are off. */
+    tracing,
   };
 }

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { integer } from './variables.ts';
+import { CommaSeparated, integer, problemLines } from './variables.ts';
 
 type Given = Readonly<Record<string, string>>;
 
@@ -12,32 +12,6 @@ const SAMPLERS = [
   'parentbased_traceidratio',
 ] as const;
 
-/** How spans are made and sent. */
-export type TracingConfig = {
-  /** Whether a request continues the trace that its `traceparent` names. */
-  readonly readsTraceparent: boolean;
-  readonly sampler: (typeof SAMPLERS)[number];
-  /** The share of traces that the samplers `traceidratio` and `parentbased_traceidratio` take: 0 to 1. */
-  readonly samplerRatio: number;
-  /** Longer values of attributes are cut off. */
-  readonly maxAttributeChars: number;
-  /** The bounds of what waits for the receiver. */
-  readonly batch: {
-    /** How many spans may wait. Further ones are dropped. */
-    readonly maxQueueSize: number;
-    /** How many spans are sent at once. */
-    readonly maxExportBatchSize: number;
-    /** The longest wait of a span, in milliseconds. */
-    readonly scheduledDelayMillis: number;
-    /** When an export is given up, in milliseconds. */
-    readonly exportTimeoutMillis: number;
-  };
-  /** The name of the storage in the semantic conventions. */
-  readonly databaseSystem: string;
-  /** The variables `OTEL_…`. The SDK reads those of its exporter and its resource itself. */
-  readonly variables: Given;
-};
-
 const ENDPOINT = 'must be an http or https URL, such as http://localhost:4318';
 const PROPAGATORS = 'must be tracecontext, baggage or both, comma-separated, or none';
 const RATIO = 'must be a number from 0 to 1';
@@ -49,9 +23,8 @@ const Endpoint = v.pipe(
 const Protocol = v.optional(v.literal('http/protobuf', 'must be http/protobuf'));
 
 const Propagators = v.pipe(
-  v.string(),
-  v.transform((text) => text.split(',').map((name) => name.trim())),
-  v.array(v.picklist(['tracecontext', 'baggage', 'none'], PROPAGATORS)),
+  CommaSeparated,
+  v.everyItem((name) => /^(tracecontext|baggage|none)$/.test(name), PROPAGATORS),
 );
 
 const Ratio = v.pipe(v.string(), v.regex(/^\d*\.?\d+$/, RATIO), v.transform(Number), v.maxValue(1, RATIO));
@@ -81,6 +54,9 @@ const Variables = v.object({
   OTEL_BSP_EXPORT_TIMEOUT: count(1, 30_000),
 });
 
+/** How spans are made and sent. */
+export type TracingConfig = ReturnType<typeof tracingOf>;
+
 /**
  * Reads the variables of OpenTelemetry. Traces are on if `OTEL_TRACES_EXPORTER` is `otlp`, or if it is absent and there
  * is an endpoint to send them to. `OTEL_SDK_DISABLED=true` turns them off.
@@ -89,29 +65,37 @@ const Variables = v.object({
  * @returns the configuration, or `undefined` when traces are off, and a line for each invalid variable
  */
 export function readTracing(given: Given): {
-  readonly tracing: Omit<TracingConfig, 'databaseSystem'> | undefined;
+  readonly tracing: TracingConfig | undefined;
   readonly problems: readonly string[];
 } {
   if (!isAsked(given)) return { tracing: undefined, problems: [] };
   const { success, output, issues } = v.safeParse(Variables, decisive(given));
-  if (!success) {
-    const problems = issues.map(({ path, message }) => `${String(path?.[0].key)} ${message}`);
-    return { tracing: undefined, problems };
-  }
-  const tracing = {
+  return { tracing: success ? tracingOf(output, given) : undefined, problems: problemLines(issues) };
+}
+
+function tracingOf(output: v.InferOutput<typeof Variables>, given: Given) {
+  return {
+    /** Whether a request continues the trace that its `traceparent` names. */
     readsTraceparent: output.OTEL_PROPAGATORS.includes('tracecontext'),
     sampler: output.OTEL_TRACES_SAMPLER,
+    /** The share of traces that the samplers `traceidratio` and `parentbased_traceidratio` take: 0 to 1. */
     samplerRatio: output.OTEL_TRACES_SAMPLER_ARG,
+    /** Longer values of attributes are cut off. */
     maxAttributeChars: output.OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT,
+    /** The bounds of what waits for the receiver. */
     batch: {
+      /** How many spans may wait. Further ones are dropped. */
       maxQueueSize: output.OTEL_BSP_MAX_QUEUE_SIZE,
+      /** How many spans are sent at once. */
       maxExportBatchSize: output.OTEL_BSP_MAX_EXPORT_BATCH_SIZE,
+      /** The longest wait of a span, in milliseconds. */
       scheduledDelayMillis: output.OTEL_BSP_SCHEDULE_DELAY,
+      /** When an export is given up, in milliseconds. */
       exportTimeoutMillis: output.OTEL_BSP_EXPORT_TIMEOUT,
     },
+    /** The variables `OTEL_…`. The SDK reads those of its exporter and its resource itself. */
     variables: Object.fromEntries(Object.entries(given).filter(([name]) => name.startsWith('OTEL_'))),
   };
-  return { tracing, problems: [] };
 }
 
 function isAsked(given: Given): boolean {

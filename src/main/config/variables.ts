@@ -30,8 +30,7 @@ const Flag = v.pipe(
 );
 
 /** An integer of at most ten digits. */
-export function integer(min: number, max: number) {
-  const rule = `must be an integer from ${min} to ${max}`;
+export function integer(min: number, max: number, rule = `must be an integer from ${min} to ${max}`) {
   return v.pipe(
     v.string(),
     v.regex(/^(?:0|[1-9]\d{0,9})$/, rule),
@@ -43,66 +42,47 @@ export function integer(min: number, max: number) {
 
 const Port = integer(0, 65_535);
 
+/** What `parse` makes of a text: `undefined` when the text breaks the rule. */
+function parsed<T>(parse: (text: string) => T | undefined, rule: string) {
+  return v.pipe(
+    v.string(),
+    v.transform(parse),
+    v.custom<T>((value) => value !== undefined, rule),
+  );
+}
+
+export const CommaSeparated = v.pipe(
+  v.string(),
+  v.transform((text) => text.split(',').map((item) => item.trim())),
+);
+
 const MAX_DURATION_MS = 3_600_000;
-const DurationMs = v.pipe(
-  v.string(),
-  v.transform(parseDurationMs),
-  v.number(DURATION),
-  v.maxValue(MAX_DURATION_MS, DURATION),
-);
+const DurationMs = v.pipe(parsed(parseDurationMs, DURATION), v.maxValue(MAX_DURATION_MS, DURATION));
 
-const Workers = v.pipe(
-  v.string(),
-  v.regex(/^(?:auto|[1-9]\d{0,2})$/, WORKERS),
-  v.transform((text) => (text === 'auto' ? text : Number(text))),
-  v.check((workers) => workers === 'auto' || workers <= 256, WORKERS),
-);
-
-const RateLimit = v.pipe(
-  v.string(),
-  v.transform(parseRateLimit),
-  v.custom<NonNullable<ReturnType<typeof parseRateLimit>>>((limit) => limit !== undefined, RATE_LIMIT_FORM),
-);
+const Workers = v.union([v.literal('auto'), integer(1, 256, WORKERS)], WORKERS);
 
 /** Browsers send an origin in its ASCII serialization (RFC 6454, section 6.2), which is compared as text. */
 const CorsOrigins = v.pipe(
-  v.string(),
-  v.transform((text) => text.split(',').map((item) => item.trim())),
-  v.array(
-    v.pipe(
-      v.string(),
-      v.check((text) => /^https?:[^*]*$/.test(text) && URL.parse(text)?.origin === text, CORS_ORIGINS),
-    ),
-  ),
+  CommaSeparated,
+  v.everyItem((text) => /^https?:[^*]*$/.test(text) && URL.parse(text)?.origin === text, CORS_ORIGINS),
 );
 
-const PublicUrl = v.pipe(
-  v.string(),
-  v.check((text) => {
-    const url = URL.parse(text);
-    return (
-      url !== null &&
-      /^https?:$/.test(url.protocol) &&
-      url.search === '' &&
-      url.hash === '' &&
-      url.username + url.password === ''
-    );
-  }, PUBLIC_URL),
-  v.transform((text) => {
-    const { origin, pathname } = new URL(text);
-    return origin + pathname.replace(/\/+$/, '');
-  }),
-);
+function parsePublicUrl(text: string): string | undefined {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
+  const { origin, pathname, search, hash, username, password } = url;
+  return search + hash + username + password === '' ? origin + pathname.replace(/\/+$/, '') : undefined;
+}
 
 /** `label=key` or `key`; the key has only the characters of a b64token: RFC 6750, section 2.1. */
 const API_KEY_FORM = /^(?:([\w.-]{1,64})=)?([\w.~+/-]{16,}=*)$/;
 const ApiKeys = v.pipe(
-  v.string(),
-  v.transform((text) => text.split(',').map((item) => API_KEY_FORM.exec(item.trim()))),
-  v.array(v.custom<RegExpExecArray>((match) => match !== null, API_KEY)),
-  v.transform((matches) =>
-    matches.map(([, label, token = ''], index) => ({ label: label ?? `key-${index + 1}`, token })),
-  ),
+  CommaSeparated,
+  v.everyItem((item) => API_KEY_FORM.test(item), API_KEY),
+  v.mapItems((item, index) => {
+    const [, label = `key-${index + 1}`, token = ''] = API_KEY_FORM.exec(item) ?? [];
+    return { label, token };
+  }),
   // The label of such a key is its id.
   v.check((keys) => new Set(keys.map(({ label }) => label)).size === keys.length, LABELS),
 );
@@ -111,24 +91,24 @@ function isTlsPair(given: { readonly TLS_CERT?: string; readonly TLS_KEY?: strin
   return (given.TLS_CERT === undefined) === (given.TLS_KEY === undefined);
 }
 
-/** The variables of the service. Each entry's output is a field of {@link Config}. */
+/** A line for each invalid variable, with its rule. A value may be a secret, so no line has one. */
+export function problemLines(issues: readonly v.BaseIssue<unknown>[] = []): readonly string[] {
+  return [...new Set(issues.map(({ path, message }) => `${String(path?.[0].key)} ${message}`))];
+}
+
+/** The variables of the service. */
 export function variables(storages: readonly StorageKind[]) {
-  const rule = databaseUrlRule(storages);
-  const DatabaseUrl = v.pipe(
-    v.string(),
-    v.transform((url) => parseDatabaseUrl(url, storages)),
-    v.custom<NonNullable<ReturnType<typeof parseDatabaseUrl>>>((storage) => storage !== undefined, rule),
-  );
+  const DatabaseUrl = parsed((url) => parseDatabaseUrl(url, storages), databaseUrlRule(storages));
   const each = v.object({
     HOST: v.optional(v.string(), '127.0.0.1'),
     PORT: v.optional(Port, '3000'),
     DATABASE_URL: v.optional(DatabaseUrl, DEFAULT_DATABASE_URL),
     AUTO_MIGRATE: v.optional(Flag, 'false'),
     API_KEYS: v.optional(ApiKeys),
-    PUBLIC_URL: v.optional(PublicUrl),
+    PUBLIC_URL: v.optional(parsed(parsePublicUrl, PUBLIC_URL)),
     TRUST_PROXY: v.optional(Flag, 'false'),
     CORS_ORIGINS: v.optional(CorsOrigins),
-    RATE_LIMIT: v.optional(RateLimit),
+    RATE_LIMIT: v.optional(parsed(parseRateLimit, RATE_LIMIT_FORM)),
     MAX_CONNECTIONS: v.optional(integer(1, 1_000_000), String(SERVER_LIMITS.maxConnections)),
     METRICS_HOST: v.optional(v.string(), '127.0.0.1'),
     METRICS_PORT: v.optional(Port),

@@ -36,8 +36,7 @@ type Options = {
  */
 export class BoundedOutput {
   readonly #fd: number;
-  readonly #format: Options['format'];
-  readonly #onRoom: Options['onRoom'];
+  readonly #options: Options;
   #waiting = '';
   #waitingBytes = 0;
   /** The current batch: taken from `#waiting`, not written yet. */
@@ -45,21 +44,20 @@ export class BoundedOutput {
   #state: 'idle' | 'writing' | 'pausing' = 'idle';
   #timer: NodeJS.Timeout | undefined;
   #retryMs = FIRST_RETRY_MS;
-  #dropped: Dropped | undefined;
-  #callbacks: (() => void)[] = [];
+  #dropped = NOTHING;
+  readonly #callbacks: (() => void)[] = [];
 
   /** @param fd a regular file, or a non-blocking descriptor */
-  constructor(fd: number, { format, onRoom }: Options = {}) {
+  constructor(fd: number, options: Options = {}) {
     this.#fd = fd;
-    this.#format = format;
-    this.#onRoom = onRoom;
+    this.#options = options;
   }
 
   write(line: string): void {
-    const text = this.#format === undefined ? line : this.#format(line);
+    const text = this.#options.format?.(line) ?? line;
     const bytes = Buffer.byteLength(text);
     const total = this.#batch.length + this.#waitingBytes + bytes;
-    if ((total > MAX_WAITING_BYTES || this.#dropped !== undefined) && this.#drops(line, total)) return;
+    if ((total > MAX_WAITING_BYTES || this.#dropped.lines > 0) && this.#drops(line, total)) return;
     this.#waiting += text;
     this.#waitingBytes += bytes;
     if (this.#waitingBytes >= BATCH_BYTES) this.#write();
@@ -86,7 +84,7 @@ export class BoundedOutput {
     this.#batch = Buffer.alloc(0);
     const left = writeNow(this.#fd, Buffer.concat([rest, this.#takeBatch()]), untilMs);
     const lines = left.toString().split('\n').slice(0, -1);
-    const { lines: before, auditLines } = this.#dropped ?? NOTHING;
+    const { lines: before, auditLines } = this.#dropped;
     if (lines.length + before === 0) return undefined;
     if (lines.length === 0) {
       this.#reportDropped();
@@ -99,7 +97,7 @@ export class BoundedOutput {
   #drops(line: string, total: number): boolean {
     const audit = isAudit(line);
     if (audit && total <= MAX_WAITING_BYTES + AUDIT_RESERVE_BYTES) return false;
-    const { lines, auditLines } = this.#dropped ?? NOTHING;
+    const { lines, auditLines } = this.#dropped;
     this.#dropped = { lines: lines + 1, auditLines: auditLines + (audit ? 1 : 0) };
     return true;
   }
@@ -121,7 +119,7 @@ export class BoundedOutput {
     this.#batch = this.#batch.subarray(bytes);
     // With half of the room free. Otherwise a report would follow every few lines.
     const hasRoom = this.#batch.length + this.#waitingBytes <= MAX_WAITING_BYTES / 2;
-    if (hasRoom && this.#dropped !== undefined) this.#reportDropped();
+    if (hasRoom) this.#reportDropped();
     // If there is no timer, it fired during this write.
     const isDue = this.#waitingBytes >= BATCH_BYTES || this.#timer === undefined;
     if (this.#batch.length > 0 || isDue) this.#write();
@@ -146,14 +144,12 @@ export class BoundedOutput {
 
   #reportDropped(): void {
     const dropped = this.#dropped;
-    this.#dropped = undefined;
-    if (dropped !== undefined) this.#onRoom?.(dropped);
+    this.#dropped = NOTHING;
+    if (dropped.lines > 0) this.#options.onRoom?.(dropped);
   }
 
   #callBack(): void {
-    const callbacks = this.#callbacks;
-    this.#callbacks = [];
-    for (const callback of callbacks) callback();
+    for (const callback of this.#callbacks.splice(0)) callback();
   }
 }
 

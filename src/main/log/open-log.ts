@@ -3,14 +3,9 @@ import { isatty } from 'node:tty';
 import { type Logger, pino } from 'pino';
 import type { RequestRecord } from '../../adapters/http/wire/request-log.ts';
 import type { Config } from '../config/config.ts';
+import type { Output } from '../program/process.ts';
 import { auditLog } from './audit.ts';
 import { BoundedOutput } from './bounded-output.ts';
-
-export type ServiceLog = {
-  readonly log: Logger;
-  /** Where the lines of `log` go. Takes the lines of other processes too. */
-  readonly output: BoundedOutput;
-};
 
 /**
  * The service's log on standard output: JSON lines, or text if standard output is a terminal. When the process exits,
@@ -18,12 +13,13 @@ export type ServiceLog = {
  *
  * @param standardError receives the number of lost log lines at exit
  * @param fields of every line. None by default
+ * @returns the log, and the output of its lines, which takes the lines of other processes too
  */
 export async function openServiceLog(
   { logLevel }: Pick<Config, 'logLevel'>,
   standardError: BoundedOutput,
   fields: Readonly<Record<string, unknown>> | null = null,
-): Promise<ServiceLog> {
+) {
   const isTerminal = isatty(1);
   const output = new BoundedOutput(nonBlocking(1), {
     ...(isTerminal && { format: await terminalFormat() }),
@@ -49,10 +45,7 @@ export function openStandardError(): BoundedOutput {
 }
 
 /** A command's log, on standard error: standard output is for the command's result. */
-export async function openCommandLog(stderr: {
-  readonly isTTY?: boolean;
-  write(text: string): unknown;
-}): Promise<Logger> {
+export async function openCommandLog(stderr: Output): Promise<Logger> {
   const format = stderr.isTTY ? await terminalFormat() : (line: string) => line;
   return pino({ base: null }, { write: (line) => stderr.write(format(line)) });
 }

@@ -8,10 +8,9 @@ import { InMemoryRateLimiter } from '../../adapters/memory/rate-limiter.ts';
 import { InMemoryTokenVerifier, type KnownKey } from '../../adapters/tokens/in-memory-token-verifier.ts';
 import { mintKey, tokenForm } from '../../adapters/tokens/token.ts';
 import { CreateKey, type MintedKey } from '../../application/keys/create-key.ts';
-import { RevokeKey } from '../../application/keys/revoke-key.ts';
 import { RotateKey } from '../../application/keys/rotate-key.ts';
-import { GetKey, ListKeys } from '../../application/keys/stored-keys.ts';
-import { EitherTokenVerifier, StoredTokenVerifier } from '../../application/keys/token-verifiers.ts';
+import { GetKey, ListKeys, RevokeKey } from '../../application/keys/stored-keys.ts';
+import { eitherTokenVerifier, StoredTokenVerifier } from '../../application/keys/token-verifiers.ts';
 import { ArchiveSource } from '../../application/moving/archive-source.ts';
 import { CheckSource } from '../../application/moving/check-source.ts';
 import { CopyKeys } from '../../application/moving/copy-keys.ts';
@@ -28,7 +27,7 @@ import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { StorageInspector, StorageProbe } from '../../application/ports/storage-health.ts';
 import type { TokenRefusal, TokenVerifier } from '../../application/ports/token-verifier.ts';
 import { CheckStorage } from '../../application/storage/check-storage.ts';
-import { SharedProbe } from '../../application/storage/shared-probe.ts';
+import { sharedProbe } from '../../application/storage/shared-probe.ts';
 import type { Config } from '../config/config.ts';
 
 /** Everything that the service and the commands are made of. Each name is a token of the container. */
@@ -118,12 +117,12 @@ const FACTORIES = {
   tokens: ({ knownKeys, storedTokens }: From<'knownKeys' | 'storedTokens'>) =>
     knownKeys.length === 0
       ? storedTokens
-      : new EitherTokenVerifier(new InMemoryTokenVerifier(knownKeys), storedTokens),
+      : eitherTokenVerifier(new InMemoryTokenVerifier(knownKeys), storedTokens),
   app: (parts: From<AppPart>) => {
     const { listPets, createPet, getPet, tokens, limiter, log, now, isDraining } = parts;
     const { publicUrl, trustProxy, corsOrigins, rateLimit } = parts.settings;
     const settings = { publicUrl, trustProxy, corsOrigins, rateLimit };
-    const probe = new SharedProbe(parts.probe);
+    const probe = sharedProbe(parts.probe);
     const useCases = { listPets, createPet, getPet };
     return createApp({ ...settings, ...useCases, tokens, limiter, probe, log, now, isDraining });
   },

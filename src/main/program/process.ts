@@ -22,7 +22,7 @@ export class Interrupted extends Error {
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-type Output = {
+export type Output = {
   readonly isTTY?: boolean;
   readonly columns?: number;
   write(text: string, callback?: (error?: Error | null) => void): unknown;

@@ -11,7 +11,7 @@ import { PROGRAM } from '../config/storages.ts';
 type Log = Readonly<Record<'info' | 'warn', (message: string) => void>>;
 
 /** An API key that the service has made for itself. */
-export type MadeKey = Omit<MintedKey, 'digest'>;
+export type MadeKey = Omit<MintedKey, 'digest'> & { readonly label: string };
 
 export type StartKeys = {
   /** The keys in addition to those in the storage. */
@@ -58,7 +58,8 @@ export async function startKeys(
     ]);
   }
   const { id, token } = mintKey();
-  return { known: [knownKey({ id, label: MADE_KEY_LABEL, token })], made: { id, token } };
+  const made = { id, label: 'start', token };
+  return { known: [knownKey(made)], made };
 }
 
 /**
@@ -67,12 +68,8 @@ export async function startKeys(
  * @param made what {@link startKeys} has made for the first process
  */
 export function sameStartKeys({ apiKeys }: Pick<Config, 'apiKeys'>, made: MadeKey | undefined): StartKeys {
-  const keys = apiKeys ?? (made === undefined ? [] : [{ ...made, label: MADE_KEY_LABEL }]);
-  return { known: keys.map(knownKey) };
+  return { known: (apiKeys ?? (made ? [made] : [])).map(knownKey) };
 }
-
-/** The label of the key that was made for this start. */
-export const MADE_KEY_LABEL = 'start';
 
 /** The command that creates a key in the storage. */
 export const CREATE_KEY = `${PROGRAM} keys create --label NAME`;

@@ -8,10 +8,11 @@ import type { ServiceStorage } from '../../application/ports/storage.ts';
 import { compose, type Needs } from '../program/compose.ts';
 import type { Config } from '../config/config.ts';
 import { auditLog } from '../log/audit.ts';
-import { loadTracing, type Tracing } from '../tracing/tracing.ts';
+import { requestLog } from '../log/request-log.ts';
+import type { Tracing } from '../tracing/open-tracing.ts';
 import { loadMetrics, measuring } from './measure.ts';
 import { serveMetrics, urlOf } from './serve-metrics.ts';
-import { MADE_KEY_LABEL, type MadeKey, type StartKeys, startKeys } from './start-keys.ts';
+import { type MadeKey, type StartKeys, startKeys } from './start-keys.ts';
 
 export type Service = {
   /** Where it listens, such as `http://127.0.0.1:3000`. With TLS it begins with `https:`. */
@@ -76,10 +77,12 @@ export async function start(
     ...(metrics !== undefined && { meter: metrics.meter }),
   });
   opening.defer(() => storage.close());
-  const tracing = await loadTracing(config, log);
-  opening.defer(() => tracing.stop());
-  const opened = { config, log, storage: tracing.storage(storage), metrics, tracing };
-  const { drain, ...service } = await startOn(opened, options);
+  // A service without traces does not load the SDK of OpenTelemetry.
+  const tracing =
+    config.tracing && (await import('../tracing/open-tracing.ts')).openTracing(config.tracing, config, log);
+  opening.defer(async () => tracing?.stop());
+  const opened = { storage: tracing?.storage(storage) ?? storage, tracing };
+  const { drain, ...service } = await startOn(config, log, opened, { ...options, metrics });
   const open = opening.move();
   const stop = async () => {
     const cutOff = await drain();
@@ -90,21 +93,16 @@ export async function start(
   return { ...service, metricsUrl: served?.url, stop: () => (stopped ??= stop()) };
 }
 
-type Opened = {
-  readonly config: ServiceConfig;
-  readonly log: Logger;
-  readonly storage: ServiceStorage;
-  readonly metrics: Metrics | undefined;
-  readonly tracing: Tracing;
-};
-
 /** `drain` ends what uses the storage. It resolves with the number of connections that had to be cut off. */
 async function startOn(
-  { config, log, storage, metrics, tracing }: Opened,
-  { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits, keys: given }: StartOptions,
+  config: ServiceConfig,
+  log: Logger,
+  { storage, tracing }: { readonly storage: ServiceStorage; readonly tracing: Tracing | undefined },
+  { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, ...options }: StartOptions,
 ) {
+  const { metrics, limits } = options;
   const { pets, keys, probe, limiter } = storage;
-  const { known, made } = given ?? (await startKeys(config, compose({ keys }).listKeys, { now, log }));
+  const { known, made } = options.keys ?? (await startKeys(config, compose({ keys }).listKeys, { now, log }));
   const parts = {
     pets,
     keys,
@@ -113,11 +111,11 @@ async function startOn(
     ...(metrics !== undefined && { onTokenRefused: metrics.onTokenRefused }),
     settings: config,
     knownKeys: known,
-    log: tracing.requestLog(log),
+    log: tracing?.requestLog(log) ?? requestLog(log),
     now,
     isDraining: () => server.isDraining,
   } satisfies Needs<'app' | 'storedTokens'>;
-  const service = compose(parts, tracing.decorators, metrics === undefined ? {} : measuring(metrics));
+  const service = compose(parts, tracing?.decorators ?? {}, metrics ? measuring(metrics) : {});
   const server: HttpServer = await listen(service.app, {
     host: config.host,
     port: config.port,
@@ -136,7 +134,7 @@ async function startOn(
     return cutOff;
   };
   if (made !== undefined) {
-    auditLog(log).info({ audit: 'key.made', keyId: made.id, keyLabel: MADE_KEY_LABEL }, 'audit');
+    auditLog(log).info({ audit: 'key.made', keyId: made.id, keyLabel: made.label }, 'audit');
   }
   return {
     url: urlOf(config, server),

@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
-import { type Config, readConfig } from '../config/config.ts';
+import { readConfig } from '../config/config.ts';
 import { openServiceLog, openStandardError } from '../log/open-log.ts';
 import { explain } from '../program/failures.ts';
 import type { ServiceIo } from '../program/process.ts';
@@ -47,7 +47,9 @@ export async function work({ signal, onHangUp, storages }: ServiceIo): Promise<v
   });
   const ending = AbortSignal.any([signal, orphaned.signal]);
   const startHere = async () => {
-    const started = await start({ ...shareOf(config), tls }, log, {
+    // The workers share the limit of the whole service.
+    const maxConnections = Math.ceil(config.maxConnections / config.workers);
+    const started = await start({ ...config, maxConnections, tls }, log, {
       metrics,
       ...(!isFirst && { keys: sameStartKeys(config, madeKey) }),
     });
@@ -67,11 +69,6 @@ export async function work({ signal, onHangUp, storages }: ServiceIo): Promise<v
       process.exit(1),
     );
   }
-}
-
-/** The workers share the limit of the whole service. */
-function shareOf(config: Config): Config {
-  return { ...config, maxConnections: Math.ceil(config.maxConnections / config.workers) };
 }
 
 function report(message: Report, onSent: () => void = () => {}): void {

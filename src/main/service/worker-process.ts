@@ -10,7 +10,7 @@ const MAX_UNANSWERED = 10;
 export type Listening = Extract<Report, { kind: 'listening' }>;
 
 /** How a worker ended. */
-export type WorkerEnd = {
+type WorkerEnd = {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   /** Why it could not start, or why it was killed here, each problem as one printable text. Otherwise empty. */
@@ -22,21 +22,7 @@ export type WorkerEnd = {
 };
 
 /** A worker, seen from the primary process. */
-export type WorkerProcess = {
-  readonly id: number;
-  readonly pid: number | undefined;
-  /** Resolves when it accepts requests. */
-  readonly listening: Promise<Listening>;
-  /** Resolves when it has ended and its last line is written. */
-  readonly ended: Promise<WorkerEnd>;
-  /** Sends an order, unless it has ended. */
-  readonly send: (order: Order) => void;
-  /** Resolves with its number and what it has measured, or `undefined` when `late` resolves first. */
-  readonly measure: (late: Promise<undefined>) => Promise<readonly [number, Series | undefined]>;
-  /** Kills it if it has left too many pings unanswered since it took orders. */
-  readonly ping: () => void;
-  kill(signal: 'SIGTERM' | 'SIGKILL'): void;
-};
+export type WorkerProcess = ReturnType<typeof forkWorker>;
 
 /**
  * Forks a worker.
@@ -44,7 +30,7 @@ export type WorkerProcess = {
  * @param orders the latest
  * @param writeLine receives each line of its log
  */
-export function forkWorker(orders: () => Orders, writeLine: (line: string) => void): WorkerProcess {
+export function forkWorker(orders: () => Orders, writeLine: (line: string) => void) {
   const forkedMs = performance.now();
   // The worker knows by it that it is one. Everything else is in its orders.
   const worker = cluster.fork({ WORKERS: orders().env['WORKERS'] });
@@ -83,14 +69,19 @@ export function forkWorker(orders: () => Orders, writeLine: (line: string) => vo
   return {
     id: worker.id,
     pid: worker.process.pid,
+    /** Resolves when it accepts requests. */
     listening: listening.promise,
+    /** Resolves when it has ended and its last line is written. */
     ended: ended.promise,
+    /** Sends an order, unless it has ended. */
     send,
-    async measure(late) {
+    /** Resolves with its number and what it has measured, or `undefined` when `late` resolves first. */
+    measure: async (late: Promise<undefined>) => {
       send({ kind: 'measure' });
-      return [worker.id, await Promise.race([measured.promise, late])];
+      return [worker.id, await Promise.race([measured.promise, late])] as const;
     },
-    ping() {
+    /** Kills it if it has left too many pings unanswered since it took orders. */
+    ping: () => {
       // Counts pings, not time: a pause of this process or of the machine is one ping.
       if (unanswered === MAX_UNANSWERED) {
         problems = ['it did not answer for 10 seconds and was killed'];
@@ -99,7 +90,7 @@ export function forkWorker(orders: () => Orders, writeLine: (line: string) => vo
       unanswered++;
       send({ kind: 'ping' });
     },
-    kill: (signal) => void worker.process.kill(signal),
+    kill: (signal: 'SIGTERM' | 'SIGKILL') => void worker.process.kill(signal),
   };
 }
 

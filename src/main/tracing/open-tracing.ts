@@ -25,11 +25,12 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { RequestSpans } from '../../adapters/tracing/request-spans.ts';
 import { baseUrl } from '../../adapters/http/middleware/request-target.ts';
 import { traceStorage, traceUseCase } from '../../adapters/tracing/trace-calls.ts';
+import type { ServiceStorage } from '../../application/ports/storage.ts';
 import type { Config } from '../config/config.ts';
 import type { TracingConfig } from '../config/tracing.ts';
+import type { Decorators } from '../program/compose.ts';
 import { ExportTrouble, SILENT } from './export-trouble.ts';
 import { tracedRequestLog } from './traced-request-log.ts';
-import type { Tracing } from './tracing.ts';
 
 /** How long a stop waits for the receiver of the last spans. */
 const LAST_SPANS_MS = 1_000;
@@ -43,12 +44,15 @@ const SAMPLERS = {
   parentbased_traceidratio: (ratio) => new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
 } satisfies Record<TracingConfig['sampler'], (ratio: number) => Sampler>;
 
-/** Starts the SDK, which sends spans until {@link Tracing.stop}. One at a time in a process. */
+/** Adds spans to the parts of the service. */
+export type Tracing = ReturnType<typeof openTracing>;
+
+/** Starts the SDK, which sends spans until `stop`. One at a time in a process. */
 export function openTracing(
   config: TracingConfig,
-  { publicUrl, trustProxy }: Pick<Config, 'publicUrl' | 'trustProxy'>,
+  { publicUrl, trustProxy, storage: { kind } }: Pick<Config, 'publicUrl' | 'trustProxy' | 'storage'>,
   log: Logger,
-): Tracing {
+) {
   const { sampler, samplerRatio, maxAttributeChars, batch } = config;
   // The SDK reads the variables of the exporter and of the resource itself, but not from --env-file.
   Object.assign(process.env, config.variables);
@@ -69,14 +73,17 @@ export function openTracing(
   const propagator = config.readsTraceparent ? new W3CTraceContextPropagator() : undefined;
   const requests = new RequestSpans(tracer, propagator);
   return {
-    storage: (storage) => traceStorage(storage, tracer, config.databaseSystem),
+    storage: (storage: ServiceStorage) => traceStorage(storage, tracer, kind.system),
+    /** For the use cases and the HTTP application. */
     decorators: {
       listPets: (useCase) => traceUseCase(tracer, 'ListPets', useCase),
       createPet: (useCase) => traceUseCase(tracer, 'CreatePet', useCase),
       getPet: (useCase) => traceUseCase(tracer, 'GetPet', useCase),
       app: (app) => requests.trace(app, baseUrl(publicUrl, trustProxy)),
-    },
-    requestLog: (lines) => tracedRequestLog(lines, requests),
+    } satisfies Decorators,
+    /** Writes the reports of the HTTP adapter to the log. It ends the spans of requests. */
+    requestLog: (lines: Logger) => tracedRequestLog(lines, requests),
+    /** Sends the last spans, for a second at most. Call it when the service has drained. */
     async stop() {
       const isSent = Promise.allSettled([provider.shutdown()]).then(() => true);
       const inTime = await Promise.race([isSent, sleep(LAST_SPANS_MS, false, { ref: false })]);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
-import { EitherTokenVerifier } from '../../../src/application/keys/token-verifiers.ts';
+import { eitherTokenVerifier } from '../../../src/application/keys/token-verifiers.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { TokenVerifier } from '../../../src/application/ports/token-verifier.ts';
 import { tokenVerifierContract } from '../../contracts/token-verifier.ts';
@@ -23,20 +23,20 @@ const NOTHING = new InMemoryTokenVerifier([]);
 
 tokenVerifierContract('either, with the keys in the first', async (labels) => {
   const { known, tokens } = minted(labels);
-  return { verifier: new EitherTokenVerifier(known, NOTHING), tokens };
+  return { verifier: eitherTokenVerifier(known, NOTHING), tokens };
 });
 
 tokenVerifierContract('either, with the keys in the second', async (labels) => {
   const { known, tokens } = minted(labels);
-  return { verifier: new EitherTokenVerifier(NOTHING, known), tokens };
+  return { verifier: eitherTokenVerifier(NOTHING, known), tokens };
 });
 
 it('does not ask the second about a token that the first accepts', async () => {
-  const verifier = new EitherTokenVerifier(new InMemoryTokenVerifier([knownKey(TOM)]), AWAY);
+  const verifier = eitherTokenVerifier(new InMemoryTokenVerifier([knownKey(TOM)]), AWAY);
   expect((await verifier.verify(TOM.token))?.label).toBe('tom');
 });
 
 it('rejects when the second does', async () => {
-  const verifier = new EitherTokenVerifier(NOTHING, AWAY);
+  const verifier = eitherTokenVerifier(NOTHING, AWAY);
   await expect(verifier.verify(TOM.token)).rejects.toThrow(StorageUnavailable);
 });

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { ApiKeyNotFound } from '../../../src/application/keys/errors.ts';
 import { DamagedApiKey } from '../../../src/application/ports/storage-errors.ts';
-import { parseStoredApiKey, throwIfDamaged } from '../../../src/application/keys/stored-keys.ts';
-import { aKey } from '../../support/api-keys.ts';
+import { parseStoredApiKey, RevokeKey, throwIfDamaged } from '../../../src/application/keys/stored-keys.ts';
+import { aKey, keysWith } from '../../support/api-keys.ts';
+
+const NOW = new Date('2027-11-20T12:00:00.000Z');
 
 describe('a stored API key', () => {
   it('is the key that the record holds, without other fields', () => {
@@ -28,4 +31,44 @@ describe('a stored API key', () => {
       );
     },
   );
+});
+
+describe('RevokeKey', () => {
+  it('revokes one key now', async () => {
+    const keys = await keysWith(aKey(1), aKey(2));
+
+    const revoked = await new RevokeKey(keys, () => NOW).execute(aKey(1).id);
+
+    expect(revoked).toStrictEqual(aKey(1, { revokedAt: NOW }));
+    expect(await keys.list()).toStrictEqual([revoked, aKey(2)]);
+  });
+
+  it('changes nothing when it is repeated', async () => {
+    const keys = await keysWith(aKey(1));
+    const first = await new RevokeKey(keys, () => NOW).execute(aKey(1).id);
+
+    const again = await new RevokeKey(keys, () => new Date(NOW.getTime() + 1)).execute(aKey(1).id);
+
+    expect(again).toStrictEqual(first);
+  });
+
+  it('revokes an expired key', async () => {
+    const expired = aKey(1, { expiresAt: new Date(0) });
+    const keys = await keysWith(expired);
+
+    expect(await new RevokeKey(keys, () => NOW).execute(expired.id)).toStrictEqual({
+      ...expired,
+      revokedAt: NOW,
+    });
+  });
+
+  it('rejects an unknown id', async () => {
+    const keys = await keysWith(aKey(1));
+
+    const refused = new RevokeKey(keys, () => NOW).execute(aKey(2).id);
+
+    await expect(refused).rejects.toThrow(ApiKeyNotFound);
+    await expect(refused).rejects.toMatchObject({ kind: 'api-key-not-found', id: aKey(2).id });
+    expect(await keys.list()).toStrictEqual([aKey(1)]);
+  });
 });

@@ -6,7 +6,7 @@ import { StoredTokenVerifier } from '../../../src/application/keys/token-verifie
 import { idOf, mintKey, tokenForm } from '../../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
 import { ApiKeyNotActive } from '../../../src/application/keys/errors.ts';
-import { RevokeKey } from '../../../src/application/keys/revoke-key.ts';
+import { RevokeKey } from '../../../src/application/keys/stored-keys.ts';
 import { RotateKey } from '../../../src/application/keys/rotate-key.ts';
 import type { Caller } from '../../../src/application/ports/token-verifier.ts';
 import { keyDraft } from '../../contracts/api-key-repository-model.ts';
@@ -15,7 +15,7 @@ import { text } from '../../properties/arbitraries.ts';
 import { holds } from '../../properties/holds.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 
-/** "Running services refuse the key within ten seconds": `revoke-key.ts`. */
+/** "Running services refuse the key within ten seconds": `RevokeKey`. */
 const BOUND_MS = 10_000;
 
 type Key = {

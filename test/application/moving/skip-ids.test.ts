@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { TooFewPetIds } from '../../../src/application/moving/errors.ts';
-import { SkipIds } from '../../../src/application/moving/skip-ids.ts';
+import { SkipIds, TooFewPetIds } from '../../../src/application/moving/skip-ids.ts';
 import { MAX_PET_ID, newPet, SKIPPED_PET_IDS } from '../../../src/domain/pet.ts';
 import { petsAfter } from '../../support/archived-pets.ts';
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { StorageState } from '../../../src/application/ports/storage-health.ts';
-import { SharedProbe } from '../../../src/application/storage/shared-probe.ts';
+import { sharedProbe } from '../../../src/application/storage/shared-probe.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 
 const STATE: StorageState = { lastId: 7n };
@@ -15,7 +15,7 @@ function controlled() {
     probes.push(probe);
     return probe.promise;
   };
-  return { advance, probes, shared: new SharedProbe({ check }) };
+  return { advance, probes, shared: sharedProbe({ check }) };
 }
 
 it.each([

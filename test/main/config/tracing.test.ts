@@ -75,9 +75,10 @@ it.each([
   ['memory:', 'memory'],
   ['mongodb://localhost/pets', 'mongodb'],
   ['mongodb+srv://cluster.example/pets', 'mongodb'],
-])('the database system of %s is %s', (DATABASE_URL, databaseSystem) => {
-  const tracing = { ...DEFAULTS, databaseSystem, variables: ENDPOINT };
-  expect(readConfig({ ...ENDPOINT, DATABASE_URL }).tracing).toStrictEqual(tracing);
+])('the database system of %s is %s', (DATABASE_URL, system) => {
+  const { storage, tracing } = readConfig({ ...ENDPOINT, DATABASE_URL });
+  expect(storage.kind.system).toBe(system);
+  expect(tracing).toStrictEqual({ ...DEFAULTS, variables: ENDPOINT });
 });
 
 describe('an invalid variable is refused:', () => {

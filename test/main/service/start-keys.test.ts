@@ -5,8 +5,7 @@ import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-r
 import { InMemoryTokenVerifier } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
-import { ListKeys } from '../../../src/application/keys/stored-keys.ts';
-import { RevokeKey } from '../../../src/application/keys/revoke-key.ts';
+import { ListKeys, RevokeKey } from '../../../src/application/keys/stored-keys.ts';
 import { SCOPES } from '../../../src/domain/api-key.ts';
 import { type StartKeys, startKeys } from '../../../src/main/service/start-keys.ts';
 import { DamagedApiKey } from '../../../src/application/ports/storage-errors.ts';
