@@ -231,7 +231,7 @@ test('every error says whose fault it is, except those that are caught or answer
       if (!/ readonly fault = '(client|operator|storage)';$/m.test(text)) silent.add(name);
     }
   }
-  expect(silent).toEqual(new Set(['Interrupted', 'LineTooLong', 'RequestRefused', 'Undecompressible']));
+  expect(silent).toEqual(new Set(['Interrupted', 'RequestRefused', 'Undecompressible']));
 });
 
 test('importing a module opens nothing, listens to nothing and prints nothing', async () => {

@@ -10,7 +10,7 @@ import { broughtIdProblem } from '../../domain/pet.ts';
 import { refuseDatabaseFile } from '../files/database-files.ts';
 import { writeWholeFile } from '../files/durable-files.ts';
 import { type Compression, compressionOf, decompressed, Undecompressible } from './compression.ts';
-import { blocksOf, linesOf, LineTooLong } from './lines.ts';
+import { blocksOf, linesOf } from './lines.ts';
 import { parsePetLine, petLines } from './pet-line.ts';
 
 /** A pet takes at most about 4,000 bytes, even when every character of its name is escaped. */
@@ -141,6 +141,9 @@ export class PetFile implements PetSource {
         const pets: ArchivedPet[] = [];
         for (const bytes of lines) {
           line++;
+          if (bytes.length > MAX_LINE_BYTES) {
+            throw new PetFileError(this.#path, line, `is longer than ${MAX_LINE_BYTES} bytes`);
+          }
           const pet = parsePetLine(this.#decode(line === 1 ? withoutByteOrderMark(bytes) : bytes, line));
           if (typeof pet === 'string') throw new PetFileError(this.#path, line, pet);
           const problem = pet.id > lastId ? broughtIdProblem(pet.id) : misplaced(pet.id, lastId);
@@ -153,8 +156,7 @@ export class PetFile implements PetSource {
       await this.#refuseLonger();
     } catch (error) {
       if (error instanceof Undecompressible) throw new PetFileError(this.#path, undefined, error.message);
-      if (!(error instanceof LineTooLong)) throw error;
-      throw new PetFileError(this.#path, error.before + 1, `is longer than ${MAX_LINE_BYTES} bytes`);
+      throw error;
     }
   }
 
