@@ -41,7 +41,10 @@ export async function openSqliteStorage(
 ): Promise<SqliteStorage> {
   return openOrRelease(path, async (file, opened) => {
     const { db, ino } = await connectForWriting(file, opened);
-    const lock = await lockAndCreate(db, opened);
+    const lock = opened.use(await takeServiceLock(fileOf(db)));
+    await prepareForWrites(db);
+    await retryWhileBusy(() => createSchema(db));
+    await retryWhileBusy(() => refuseDamaged(db));
     const guard = new FileGuard(db, log, { ino, holdsLock: true });
     const { guardedWrite } = guard;
     const inserts = new InsertQueue(db, guardedWrite, meter);
@@ -64,7 +67,7 @@ export async function openSqliteStorage(
 
 /**
  * Opens the API keys of the file, even while a service has it open. Creates a missing file as a service would, because
- * an operator may make keys before the first start.
+ * an operator may make keys before the first start. If a service starts meanwhile, one of both creates the schema.
  *
  * @throws {StorageSetupError} when the file cannot be used
  * @throws {StorageUnavailable} when a file is removed in the meantime
@@ -72,8 +75,8 @@ export async function openSqliteStorage(
 export async function openSqliteKeys(path: string): Promise<Opened['keys']> {
   return openOrRelease(path, async (file, opened) => {
     const { db, ino, isEmpty } = await connectForWriting(file, opened);
-    if (isEmpty) await createUnlessServiceDid(db, opened);
-    else await prepareForWrites(db);
+    await prepareForWrites(db);
+    if (isEmpty) await retryWhileBusy(() => createSchema(db));
     // Reads once more, because the guard needs the WAL, which the first read in WAL mode creates.
     await retryWhileBusy(() => refuseOtherVersion(db));
     const guard = new FileGuard(db, NO_WARNINGS, { ino, holdsLock: false });
@@ -181,26 +184,6 @@ async function connectForWriting(file: string, opened: DisposableStack) {
   const isEmpty = (await retryWhileBusy(() => readVersion(db))) === 0;
   if (!isEmpty) await retryWhileBusy(() => refuseOtherVersion(db));
   return { db, ino, isEmpty };
-}
-
-/** @returns the held service lock */
-async function lockAndCreate(db: DatabaseSync, opened: DisposableStack): Promise<DatabaseSync> {
-  const lock = opened.use(await takeServiceLock(fileOf(db)));
-  await prepareForWrites(db);
-  await retryWhileBusy(() => createSchema(db));
-  await retryWhileBusy(() => refuseDamaged(db));
-  return lock;
-}
-
-/** A service that is starting holds the lock and creates the schema itself. */
-async function createUnlessServiceDid(db: DatabaseSync, opened: DisposableStack): Promise<void> {
-  try {
-    const lock = await lockAndCreate(db, opened);
-    lock[Symbol.dispose]();
-  } catch (error) {
-    if ((await retryWhileBusy(() => readVersion(db))) === 0) throw error;
-    await prepareForWrites(db);
-  }
 }
 
 async function prepareForWrites(db: DatabaseSync): Promise<void> {
