@@ -90,9 +90,6 @@ export async function openSqliteKeys(path: string): Promise<Opened['keys']> {
   });
 }
 
-/** SQLite refuses every write on a read-only connection. */
-const unguardedWrite: GuardedWrite = (write) => write();
-
 /**
  * Opens a read-only connection to the file, with or without a service beside it.
  *
@@ -103,11 +100,7 @@ export async function openSqliteForReading(path: string): Promise<Opened['readin
     const db = opened.use(connect(file, { readOnly: true }));
     await retryWhileBusy(() => refuseOtherVersion(db));
     await retryWhileBusy(() => refuseDamaged(db));
-    return {
-      archive: new SqlitePetArchive(db, unguardedWrite),
-      keys: new SqliteApiKeyRepository(db, unguardedWrite),
-      close: async () => db[Symbol.dispose](),
-    };
+    return readersOf(db);
   });
 }
 
@@ -125,12 +118,12 @@ export async function openSqliteForChecking(path: string): Promise<Opened['check
     const db = opened.use(connect(file, { readOnly: true, immutable }));
     await retryWhileBusy(() => refuseTruncated(db));
     await retryWhileBusy(() => refuseOtherVersion(db));
-    const keys = new SqliteApiKeyRepository(db, unguardedWrite);
+    const readers = readersOf(db);
     return {
-      archive: new SqlitePetArchive(db, unguardedWrite),
+      ...readers,
       keys: {
         async list() {
-          const found = await keys.list();
+          const found = await readers.keys.list();
           // The last read of a check.
           if (immutable && stateOf(file) !== before) {
             throw new StorageUnavailable(
@@ -141,9 +134,18 @@ export async function openSqliteForChecking(path: string): Promise<Opened['check
         },
       },
       inspector: sqliteInspector(db),
-      close: async () => db[Symbol.dispose](),
     };
   });
+}
+
+/** SQLite refuses every write on a read-only connection. */
+function readersOf(db: DatabaseSync): Opened['reading'] {
+  const unguardedWrite: GuardedWrite = (write) => write();
+  return {
+    archive: new SqlitePetArchive(db, unguardedWrite),
+    keys: new SqliteApiKeyRepository(db, unguardedWrite),
+    close: async () => db[Symbol.dispose](),
+  };
 }
 
 function stateOf(file: string): string {
