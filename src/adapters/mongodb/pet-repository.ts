@@ -17,9 +17,8 @@ import { PetClaims } from './pet-claims.ts';
 import { hasPetId, isWrittenBy, toArchivedPet } from './pet-document.ts';
 import { PetReader } from './pet-reader.ts';
 import { IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
-import { type PetDocument, petsOf } from './schema/collections.ts';
+import { type PetDocument, petsOf, toBigInt } from './schema/collections.ts';
 import { unplanned } from './schema/indexes.ts';
-import { toBigInt } from './schema/long.ts';
 
 const CALL_TIMEOUT_MS = 10_000;
 

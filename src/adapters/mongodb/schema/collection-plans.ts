@@ -6,8 +6,7 @@ import {
   SCOPES,
 } from '../../../domain/api-key.ts';
 import { MAX_PET_ID, PET_NAME_MAX_LENGTH, PET_NAME_MIN_LENGTH, PET_STATUSES } from '../../../domain/pet.ts';
-import { type ApiKeyDocument, type PetDocument, RATE_LIMITS } from './collections.ts';
-import { toLong } from './long.ts';
+import { type ApiKeyDocument, type PetDocument, RATE_LIMITS, toLong } from './collections.ts';
 
 export type IndexPlan = {
   readonly name: string;
