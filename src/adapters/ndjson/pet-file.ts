@@ -59,15 +59,13 @@ export class PetFile implements PetSource {
   static async keep(input: AsyncIterable<Uint8Array>): Promise<PetFile> {
     const path = join(tmpdir(), `petstore-${randomUUID()}`);
     try {
-      const file = await open(path, 'wx+', 0o600);
-      try {
-        await unlink(path);
-        for await (const block of input) await file.appendFile(block);
-        return new PetFile('standard input', file, (await file.stat()).size);
-      } catch (error) {
-        await file.close();
-        throw error;
-      }
+      await using opened = new AsyncDisposableStack();
+      const file = opened.use(await open(path, 'wx+', 0o600));
+      await unlink(path);
+      for await (const block of input) await file.appendFile(block);
+      const { size } = await file.stat();
+      opened.move();
+      return new PetFile('standard input', file, size);
     } catch (error) {
       if (!(error instanceof Error && 'syscall' in error)) throw error;
       throw new PetFileError('standard input', undefined, `cannot be kept in ${tmpdir()}: ${error.message}`);
