@@ -64,8 +64,7 @@ export async function restore(to: string, from: string, onProgress: OnProgress):
     using source = await openSnapshot(from);
     refuseOtherSchema(source);
     await createDirectory(dirname(file));
-    using held = new DisposableStack();
-    held.use(await takeServiceLock(file));
+    using _ = await takeServiceLock(file);
     let replaced: readonly string[] = [];
     const kept = `${file}.before-restore-${new Date().toISOString().replaceAll(/[-:.]/g, '')}`;
     const partial = `${file}.restoring`;

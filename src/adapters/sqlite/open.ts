@@ -41,26 +41,24 @@ export async function openSqliteStorage(
 ): Promise<SqliteStorage> {
   return openOrRelease(path, async (file, opened) => {
     const { db, ino } = await connectForWriting(file, opened);
-    const lock = opened.use(await takeServiceLock(fileOf(db)));
+    opened.use(await takeServiceLock(fileOf(db)));
+    // Once more, to be closed before the lock: the next service should find a closed file.
+    opened.use(db);
     await prepareForWrites(db);
     await retryWhileBusy(() => createSchema(db));
     await retryWhileBusy(() => refuseDamaged(db));
     const guard = new FileGuard(db, log, { ino, holdsLock: true });
+    opened.defer(() => guard.close());
     const { guardedWrite } = guard;
     const inserts = new InsertQueue(db, guardedWrite, meter);
+    opened.defer(() => inserts.close());
     const cache = new ReadCache(db);
     return {
       pets: new SqlitePetRepository(db, inserts, cache),
       archive: new SqlitePetArchive(db, guardedWrite, cache),
       keys: new SqliteApiKeyRepository(db, guardedWrite),
       probe: sqliteProbe(db, guardedWrite),
-      async close() {
-        await inserts.close();
-        await guard.close();
-        db[Symbol.dispose]();
-        // Last, because the next service should find a closed file.
-        lock[Symbol.dispose]();
-      },
+      close: () => opened.disposeAsync(),
     };
   });
 }
@@ -80,12 +78,10 @@ export async function openSqliteKeys(path: string): Promise<Opened['keys']> {
     // Reads once more, because the guard needs the WAL, which the first read in WAL mode creates.
     await retryWhileBusy(() => refuseOtherVersion(db));
     const guard = new FileGuard(db, NO_WARNINGS, { ino, holdsLock: false });
+    opened.defer(() => guard.close());
     return {
       keys: new SqliteApiKeyRepository(db, guard.guardedWrite),
-      async close() {
-        await guard.close();
-        db[Symbol.dispose]();
-      },
+      close: () => opened.disposeAsync(),
     };
   });
 }
@@ -100,7 +96,7 @@ export async function openSqliteForReading(path: string): Promise<Opened['readin
     const db = opened.use(connect(file, { readOnly: true }));
     await retryWhileBusy(() => refuseOtherVersion(db));
     await retryWhileBusy(() => refuseDamaged(db));
-    return readersOf(db);
+    return readersOf(db, opened);
   });
 }
 
@@ -118,7 +114,7 @@ export async function openSqliteForChecking(path: string): Promise<Opened['check
     const db = opened.use(connect(file, { readOnly: true, immutable }));
     await retryWhileBusy(() => refuseTruncated(db));
     await retryWhileBusy(() => refuseOtherVersion(db));
-    const readers = readersOf(db);
+    const readers = readersOf(db, opened);
     return {
       ...readers,
       keys: {
@@ -139,12 +135,13 @@ export async function openSqliteForChecking(path: string): Promise<Opened['check
 }
 
 /** SQLite refuses every write on a read-only connection. */
-function readersOf(db: DatabaseSync): Opened['reading'] {
-  const unguardedWrite: GuardedWrite = (write) => write();
+const unguardedWrite: GuardedWrite = (write) => write();
+
+function readersOf(db: DatabaseSync, opened: AsyncDisposableStack): Opened['reading'] {
   return {
     archive: new SqlitePetArchive(db, unguardedWrite),
     keys: new SqliteApiKeyRepository(db, unguardedWrite),
-    close: async () => db[Symbol.dispose](),
+    close: () => opened.disposeAsync(),
   };
 }
 
@@ -153,20 +150,19 @@ function stateOf(file: string): string {
   return `${mtimeNs} ${size} ${ino}`;
 }
 
-/** If `open` fails, releases what it has added to `opened`, and translates the error. */
+/** If `open` fails, releases what it has added to `opened`, the last first, and translates the error. */
 export async function openOrRelease<T>(
   path: string,
-  open: (file: string, opened: DisposableStack) => Promise<T>,
+  open: (file: string, opened: AsyncDisposableStack) => Promise<T>,
 ): Promise<T> {
   // SQLite gives `:memory:` and `file:…?mode=memory` a special meaning. An absolute path has none.
   const file = resolve(path);
-  using opened = new DisposableStack();
+  const opened = new AsyncDisposableStack();
   try {
     refuseNameBesideDatabase(resolveLinks(file));
-    const result = await open(file, opened);
-    opened.move();
-    return result;
+    return await open(file, opened);
   } catch (error) {
+    await opened.disposeAsync();
     throw setupError(file, error);
   }
 }
@@ -177,7 +173,7 @@ export async function openOrRelease<T>(
  * @returns the connection, and the inode that had the name of the file before it was opened
  * @throws {StorageSetupError} when the file cannot be written, belongs to another application or has another schema
  */
-async function connectForWriting(file: string, opened: DisposableStack) {
+async function connectForWriting(file: string, opened: AsyncDisposableStack) {
   await createFile(file);
   const { ino } = statSync(file, { bigint: true });
   const db = opened.use(connect(file, { readOnly: false }));
