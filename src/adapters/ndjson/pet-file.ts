@@ -151,7 +151,8 @@ export class PetFile implements PetSource {
         }
         yield pets;
       }
-      await this.#refuseLonger();
+      const { bytesRead } = await this.#file.read(Buffer.alloc(1), 0, 1, this.#sizeBytes);
+      if (bytesRead > 0) throw new PetFileError(this.#path, undefined, 'has grown since it was opened');
     } catch (error) {
       if (error instanceof Undecompressible) throw new PetFileError(this.#path, undefined, error.message);
       throw error;
@@ -163,11 +164,6 @@ export class PetFile implements PetSource {
     return this.#compression === undefined
       ? blocks
       : decompressed(blocks, this.#sizeBytes, this.#compression);
-  }
-
-  async #refuseLonger(): Promise<void> {
-    const { bytesRead } = await this.#file.read(Buffer.alloc(1), 0, 1, this.#sizeBytes);
-    if (bytesRead > 0) throw new PetFileError(this.#path, undefined, 'has grown since it was opened');
   }
 
   #decode(bytes: Buffer, line: number): string {
