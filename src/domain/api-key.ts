@@ -147,9 +147,10 @@ function withoutOthers(fields: object): object {
   return Object.fromEntries(stored);
 }
 
-/** The earlier instant, where the first may be missing. */
-export function earlier(a: Date | undefined, b: Date): Date {
-  return a !== undefined && a <= b ? a : b;
+/** The key as it is revoked or expires at the instant, unless it does so earlier. */
+export function endedKey(key: ApiKey, end: 'revokedAt' | 'expiresAt', at: Date): ApiKey {
+  const earlier = key[end];
+  return earlier !== undefined && earlier <= at ? key : { ...key, [end]: at };
 }
 
 /** A key is revoked even when `revokedAt` lies in the future: the clock of the host that revoked it may be ahead. */

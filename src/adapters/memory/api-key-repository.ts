@@ -1,6 +1,6 @@
 import { ApiKeyIdTaken } from '../../application/keys/errors.ts';
-import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
-import { type ApiKey, earlier, storedApiKey } from '../../domain/api-key.ts';
+import { type ApiKeyRepository, isUseDue } from '../../application/ports/api-key-repository.ts';
+import { type ApiKey, endedKey, storedApiKey } from '../../domain/api-key.ts';
 
 /** Keeps API keys in memory until the process ends. */
 export class InMemoryApiKeyRepository implements ApiKeyRepository {
@@ -22,27 +22,23 @@ export class InMemoryApiKeyRepository implements ApiKeyRepository {
   }
 
   async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
-    return this.#change(id, ({ revokedAt }) => ({ revokedAt: earlier(revokedAt, at) }));
+    return this.#change(id, (key) => endedKey(key, 'revokedAt', at));
   }
 
   async expire(id: string, at: Date): Promise<ApiKey | undefined> {
-    return this.#change(id, ({ expiresAt }) => ({ expiresAt: earlier(expiresAt, at) }));
+    return this.#change(id, (key) => endedKey(key, 'expiresAt', at));
   }
 
   async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
     for (const [id, at] of uses) {
-      this.#change(id, ({ lastUsedAt }) =>
-        lastUsedAt !== undefined && at.getTime() - lastUsedAt.getTime() < USE_INTERVAL_MS
-          ? {}
-          : { lastUsedAt: at },
-      );
+      this.#change(id, (key) => (isUseDue(key, at) ? { ...key, lastUsedAt: at } : key));
     }
   }
 
-  #change(id: string, change: (key: ApiKey) => Partial<ApiKey>): ApiKey | undefined {
+  #change(id: string, change: (key: ApiKey) => ApiKey): ApiKey | undefined {
     const key = this.#keys.get(id);
     if (key === undefined) return undefined;
-    const changed = structuredClone({ ...key, ...change(key) });
+    const changed = structuredClone(change(key));
     this.#keys.set(id, changed);
     return structuredClone(changed);
   }

@@ -10,13 +10,13 @@ import type {
 import { MAX_PET_ID, type NewPet, type Pet, type PetStatus, storedPet } from '../../domain/pet.ts';
 
 /**
- * Keeps pets in memory until the process ends. New ids are the greatest and no pet is removed, so arrays stay sorted by
- * appending. A page takes a binary search and a slice, O(log n + limit), with and without a filter.
+ * Keeps pets in memory until the process ends, in arrays sorted by id. A page takes a binary search and a slice, O(log n
+ * + limit), with and without a filter.
  */
 export class InMemoryPetRepository implements PetRepository, PetArchive {
   readonly #all: Pet[] = [];
   readonly #byStatus: Record<PetStatus, Pet[]> = { available: [], pending: [], sold: [] };
-  readonly #byIdempotencyKey = new Map<string, Pet>();
+  readonly #byIdempotencyKey = new Map<string | undefined, Pet>();
   readonly #idempotency = new WeakMap<Pet, Idempotency>();
   #lastId = 0n;
 
@@ -24,14 +24,12 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
     return this.#add(pet);
   }
 
-  async insertOnce(pet: NewPet, { key, fingerprint }: Idempotency): Promise<Inserted> {
-    const known = this.#byIdempotencyKey.get(key);
-    if (known === undefined) {
-      const stored = this.#add(pet);
-      this.#remember(stored, { key, fingerprint });
-      return { pet: stored, replayed: false };
+  async insertOnce(pet: NewPet, idempotency: Idempotency): Promise<Inserted> {
+    const known = this.#byIdempotencyKey.get(idempotency.key);
+    if (known === undefined) return { pet: this.#add(pet, idempotency), replayed: false };
+    if (this.#idempotency.get(known)?.fingerprint !== idempotency.fingerprint) {
+      throw new IdempotencyKeyReused();
     }
-    if (this.#idempotency.get(known)?.fingerprint !== fingerprint) throw new IdempotencyKeyReused();
     return { pet: known, replayed: true };
   }
 
@@ -52,9 +50,12 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
 
   async write(pets: readonly ArchivedPet[]): Promise<void> {
     for (const pet of pets) {
-      const stored = this.#find(pet.id);
-      if (stored === undefined) this.#put(pet);
-      else if (!samePet(this.#archived(stored), pet)) throw new PetIdTaken(pet.id);
+      const { id, idempotency } = pet;
+      const stored = this.#find(id);
+      if (stored === undefined) {
+        if (this.#byIdempotencyKey.has(idempotency?.key)) throw new IdempotencyKeyTaken(id);
+        this.#put(storedPet(id, pet), idempotency);
+      } else if (!samePet(this.#archived(stored), pet)) throw new PetIdTaken(id);
     }
   }
 
@@ -79,26 +80,20 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
     return pet?.id === id ? pet : undefined;
   }
 
-  #add(pet: NewPet): Pet {
+  #add(pet: NewPet, idempotency?: Idempotency): Pet {
     if (this.#lastId >= MAX_PET_ID) throw new PetIdsExhausted();
-    const stored = storedPet(++this.#lastId, pet);
-    this.#all.push(stored);
-    this.#byStatus[stored.status].push(stored);
+    const stored = storedPet(this.#lastId + 1n, pet);
+    this.#put(stored, idempotency);
     return stored;
   }
 
-  #put({ id, idempotency, ...pet }: ArchivedPet): void {
-    if (idempotency !== undefined && this.#byIdempotencyKey.has(idempotency.key))
-      throw new IdempotencyKeyTaken(id);
-    const stored = storedPet(id, pet);
-    for (const pets of [this.#all, this.#byStatus[stored.status]]) {
-      pets.splice(firstAfter(pets, id), 0, stored);
+  #put(pet: Pet, idempotency: Idempotency | undefined): void {
+    for (const pets of [this.#all, this.#byStatus[pet.status]]) {
+      pets.splice(firstAfter(pets, pet.id), 0, pet);
     }
-    if (id > this.#lastId) this.#lastId = id;
-    if (idempotency !== undefined) this.#remember(stored, idempotency);
-  }
-
-  #remember(pet: Pet, { key, fingerprint }: Idempotency): void {
+    if (pet.id > this.#lastId) this.#lastId = pet.id;
+    if (idempotency === undefined) return;
+    const { key, fingerprint } = idempotency;
     this.#byIdempotencyKey.set(key, pet);
     this.#idempotency.set(pet, { key, fingerprint });
   }

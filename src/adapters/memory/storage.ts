@@ -10,10 +10,8 @@ export const memoryStorage: StorageKind = {
   shared: false,
   isUrl: (url) => url === 'memory:',
   async open() {
-    const [{ InMemoryPetRepository }, { InMemoryApiKeyRepository }] = await Promise.all([
-      import('./pet-repository.ts'),
-      import('./api-key-repository.ts'),
-    ]);
+    const { InMemoryPetRepository } = await import('./pet-repository.ts');
+    const { InMemoryApiKeyRepository } = await import('./api-key-repository.ts');
     const pets = new InMemoryPetRepository();
     return {
       pets,

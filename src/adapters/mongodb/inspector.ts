@@ -6,7 +6,7 @@ import type { ConfirmedReads } from './confirmed-reads.ts';
 import { hasPetId, type StoredPetDocument, toArchivedPet } from './pet-document.ts';
 import { type CollectionPlan, COLLECTIONS, IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
 import { sharedIdempotencyKeys, unplanned } from './schema/indexes.ts';
-import { isLong } from './schema/long.ts';
+import { isLong } from './schema/collections.ts';
 
 const CALL_TIMEOUT_MS = 60_000;
 

@@ -17,8 +17,7 @@ import {
   toArchivedPet,
   toPetDocument,
 } from './pet-document.ts';
-import { concernsOf, type PetDocument, petsOf } from './schema/collections.ts';
-import { toBigInt } from './schema/long.ts';
+import { concernsOf, type PetDocument, petsOf, toBigInt } from './schema/collections.ts';
 
 /**
  * Longer than an election, and than the server keeps a transaction that a killed import has left open (60 s):

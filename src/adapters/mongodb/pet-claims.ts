@@ -11,8 +11,7 @@ import type { ConfirmedReads, PrimaryTerm } from './confirmed-reads.ts';
 import { duplicateField, isTransient, toStorageError, withDeadline } from './connection/mongo-errors.ts';
 import { isWrittenBy, toPetDocument } from './pet-document.ts';
 import { type Failure, insertInOrder, LATEST, lastId, reserveIds } from './pet-ids.ts';
-import { type PetDocument, petsOf } from './schema/collections.ts';
-import { toBigInt } from './schema/long.ts';
+import { type PetDocument, petsOf, toBigInt } from './schema/collections.ts';
 
 /**
  * After this time without a reply, an insert is sent again: half of what a call may take. What it needs besides takes as

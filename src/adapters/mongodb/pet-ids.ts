@@ -3,8 +3,15 @@ import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../domain/pet.ts';
 import { DUPLICATE_KEY } from './connection/server-error-codes.ts';
 import { isFence, petIds, type StoredPetDocument } from './pet-document.ts';
-import { concernsOf, type FenceDocument, type PetDocument, petsOf } from './schema/collections.ts';
-import { isLong, toBigInt, toLong } from './schema/long.ts';
+import {
+  concernsOf,
+  type FenceDocument,
+  isLong,
+  type PetDocument,
+  petsOf,
+  toBigInt,
+  toLong,
+} from './schema/collections.ts';
 
 /** Reads what the primary has now, even if a majority does not have it yet. */
 export const LATEST = { readConcern: { level: 'local' } } as const;

@@ -7,8 +7,7 @@ import { Batcher } from '../round-trips/batcher.ts';
 import { SharedSearch } from '../round-trips/shared-search.ts';
 import { decodePet, page, PET_FIELDS, petIdIn, petIds } from './pet-document.ts';
 import { STATUS_INDEX } from './schema/collection-plans.ts';
-import { concernsOf, type PetDocument, petsOf } from './schema/collections.ts';
-import { toBigInt } from './schema/long.ts';
+import { concernsOf, type PetDocument, petsOf, toBigInt, toLong } from './schema/collections.ts';
 
 /** The most ids of pets without a status that are looked for. */
 const MAX_IDS = 1_000;
@@ -30,10 +29,11 @@ export class PetReader {
     this.#withoutStatus = new SharedSearch(() => petsWithoutStatus(db));
   }
 
-  /** @returns the pet as bytes for {@link decodePet} */
-  async find(id: Long): Promise<Uint8Array | undefined> {
-    const found = await this.#lookups.add(id);
-    return found.get(toBigInt(id));
+  /** @throws {DamagedPet} */
+  async find(id: bigint): Promise<Pet | undefined> {
+    const found = await this.#lookups.add(toLong(id));
+    const bytes = found.get(id);
+    return bytes && decodePet(bytes);
   }
 
   /**
@@ -63,15 +63,14 @@ export class PetReader {
     return new Map(found.map((bytes) => [petIdIn(bytes), bytes]));
   }
 
-  async #readPage({ status, after, limit }: PageQuery): Promise<readonly Pet[]> {
+  async #readPage(query: PageQuery): Promise<readonly Pet[]> {
+    const { status, after, limit } = query;
     const filter = { ...(status !== undefined && { status }), ...petIds({ after }) };
     // Without the hint, the planner may scan all pets by id if many of the first ones have the status.
     const hint = status !== undefined && { hint: STATUS_INDEX.name };
     const found = await this.#findBytes(filter, { ...page(limit), ...hint });
-    const parse = () => Object.freeze(parseStoredPage(found, after, decodePet));
-    if (status === undefined) return parse();
-    const skippedId = (await this.#withoutStatus.result()).find((id) => id > after);
-    return skippedId === undefined ? parse() : throwIfSkipped(skippedId, limit, parse);
+    const skipped = status === undefined ? [] : await this.#withoutStatus.result();
+    return Object.freeze(parseStoredPage(withSkipped(found, skipped, query), after, petIn));
   }
 
   /**
@@ -87,29 +86,24 @@ export class PetReader {
   }
 }
 
-/**
- * A page of pets with a status, unless it is beyond a pet whose status is unknown.
- *
- * @throws {DamagedPet}
- */
-function throwIfSkipped(skippedId: bigint, limit: number, parse: () => readonly Pet[]): readonly Pet[] {
-  const [pets, error] = outcomeOf(parse);
-  const end = error?.id ?? (pets.length < limit ? undefined : pets.at(-1)?.id);
-  if (end === undefined || skippedId < end) {
-    const before = pets.filter(({ id }) => id < skippedId);
-    throw new DamagedPet(skippedId, `status must be one of ${PET_STATUSES.join(', ')}`, before);
-  }
-  if (error !== undefined) throw error;
-  return pets;
+/** A pet as bytes, or the id of one whose status is unknown. */
+type PetRecord = Uint8Array | bigint;
+
+/** The page in which the pets whose status is unknown have their places. */
+function withSkipped(found: readonly Uint8Array[], ids: readonly bigint[], { after, limit }: PageQuery) {
+  const skipped = ids.filter((id) => id > after);
+  if (skipped.length === 0) return found;
+  return [...found, ...skipped].toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1)).slice(0, limit);
 }
 
-function outcomeOf(parse: () => readonly Pet[]): readonly [pets: readonly Pet[], error?: DamagedPet] {
-  try {
-    return [parse()];
-  } catch (error) {
-    if (error instanceof DamagedPet) return [error.before, error];
-    throw error;
-  }
+function idOf(record: PetRecord): bigint {
+  return typeof record === 'bigint' ? record : (petIdIn(record) ?? 0n);
+}
+
+/** @throws {DamagedPet} */
+function petIn(record: PetRecord): Pet {
+  if (typeof record !== 'bigint') return decodePet(record);
+  throw new DamagedPet(record, `status must be one of ${PET_STATUSES.join(', ')}`);
 }
 
 /**

@@ -14,12 +14,11 @@ import { SharedSearch } from '../round-trips/shared-search.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { withDeadline } from './connection/mongo-errors.ts';
 import { PetClaims } from './pet-claims.ts';
-import { decodePet, hasPetId, isWrittenBy, toArchivedPet } from './pet-document.ts';
+import { hasPetId, isWrittenBy, toArchivedPet } from './pet-document.ts';
 import { PetReader } from './pet-reader.ts';
 import { IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
-import { type PetDocument, petsOf } from './schema/collections.ts';
+import { type PetDocument, petsOf, toBigInt } from './schema/collections.ts';
 import { unplanned } from './schema/indexes.ts';
-import { toBigInt, toLong } from './schema/long.ts';
 
 const CALL_TIMEOUT_MS = 10_000;
 
@@ -69,10 +68,8 @@ export class MongoPetRepository implements PetRepository {
   }
 
   async findById(id: bigint): Promise<Pet | undefined> {
-    const key = toLong(id);
     // Pets never change: only a miss can be out of date.
-    const found = await this.#read(() => this.#reader.find(key), isMissing);
-    return found && decodePet(found);
+    return this.#read(() => this.#reader.find(id), isMissing);
   }
 
   async list({ status, after = 0n, limit }: PetQuery): Promise<readonly Pet[]> {

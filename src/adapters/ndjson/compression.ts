@@ -1,33 +1,23 @@
 import { extname } from 'node:path';
 import { pipeline } from 'node:stream';
-import {
-  createGunzip,
-  createGzip,
-  createZstdCompress,
-  createZstdDecompress,
-  constants,
-  type Gunzip,
-  type Gzip,
-  type ZstdCompress,
-  type ZstdDecompress,
-} from 'node:zlib';
+import { constants, createGunzip, createGzip, createZstdCompress, createZstdDecompress } from 'node:zlib';
 
-/** A format of compressed files. */
-export type Compression = {
-  readonly name: string;
-  readonly compress: () => Gzip | ZstdCompress;
-  readonly decompress: () => Gunzip | ZstdDecompress;
-};
-
-const BY_ENDING: ReadonlyMap<string, Compression> = new Map([
-  ['.gz', { name: 'gzip', compress: createGzip, decompress: createGunzip }],
-  ['.zst', { name: 'zstd', compress: checkedZstd, decompress: createZstdDecompress }],
-]);
+const GZIP = { name: 'gzip', compress: createGzip, decompress: createGunzip };
 
 /** With a checksum, as gzip has one. */
-function checkedZstd(): ZstdCompress {
-  return createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } });
-}
+const ZSTD = {
+  name: 'zstd',
+  compress: () => createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } }),
+  decompress: createZstdDecompress,
+};
+
+/** A format of compressed files. */
+export type Compression = typeof GZIP | typeof ZSTD;
+
+const BY_ENDING = new Map<string, Compression>([
+  ['.gz', GZIP],
+  ['.zst', ZSTD],
+]);
 
 /** The format that the ending of a file's name stands for; `undefined` for a plain file. */
 export function compressionOf(path: string): Compression | undefined {

@@ -5,42 +5,28 @@ const LF = 0x0a;
 /** Several hundred pets. */
 const BLOCK_BYTES = 65_536;
 
-/** Caught by the reader of the file, which knows its name. */
-export class LineTooLong extends Error {
-  /** The number of lines before the long one. */
-  readonly before: number;
-
-  constructor(before: number) {
-    super();
-    this.before = before;
-  }
-}
-
 /**
  * The lines of a text, in batches and without their line feeds. Holds at most a block and a line in memory. The text
  * after the last line feed is a line, unless it is empty.
  *
- * @throws {LineTooLong} when a line has more than `maxLineBytes`
+ * @param maxLineBytes a longer line may come without its end, as the last one: the caller refuses it
  */
 export async function* linesOf(
   blocks: AsyncIterable<Buffer>,
   maxLineBytes: number,
 ): AsyncGenerator<readonly Buffer[]> {
   let rest: Buffer = Buffer.alloc(0);
-  let before = 0;
   for await (const block of blocks) {
     const bytes = rest.length === 0 ? block : Buffer.concat([rest, block]);
     const lines: Buffer[] = [];
     let start = 0;
     for (let end = bytes.indexOf(LF); end !== -1; end = bytes.indexOf(LF, start)) {
-      if (end - start > maxLineBytes) throw new LineTooLong(before + lines.length);
       lines.push(bytes.subarray(start, end));
       start = end + 1;
     }
     rest = bytes.subarray(start);
-    before += lines.length;
     if (lines.length > 0) yield lines;
-    if (rest.length > maxLineBytes) throw new LineTooLong(before);
+    if (rest.length > maxLineBytes) break;
   }
   if (rest.length > 0) yield [rest];
 }

@@ -10,7 +10,7 @@ import { broughtIdProblem } from '../../domain/pet.ts';
 import { refuseDatabaseFile } from '../files/database-files.ts';
 import { writeWholeFile } from '../files/durable-files.ts';
 import { type Compression, compressionOf, decompressed, Undecompressible } from './compression.ts';
-import { blocksOf, linesOf, LineTooLong } from './lines.ts';
+import { blocksOf, linesOf } from './lines.ts';
 import { parsePetLine, petLines } from './pet-line.ts';
 
 /** A pet takes at most about 4,000 bytes, even when every character of its name is escaped. */
@@ -59,15 +59,13 @@ export class PetFile implements PetSource {
   static async keep(input: AsyncIterable<Uint8Array>): Promise<PetFile> {
     const path = join(tmpdir(), `petstore-${randomUUID()}`);
     try {
-      const file = await open(path, 'wx+', 0o600);
-      try {
-        await unlink(path);
-        for await (const block of input) await file.appendFile(block);
-        return new PetFile('standard input', file, (await file.stat()).size);
-      } catch (error) {
-        await file.close();
-        throw error;
-      }
+      await using opened = new AsyncDisposableStack();
+      const file = opened.use(await open(path, 'wx+', 0o600));
+      await unlink(path);
+      for await (const block of input) await file.appendFile(block);
+      const { size } = await file.stat();
+      opened.move();
+      return new PetFile('standard input', file, size);
     } catch (error) {
       if (!(error instanceof Error && 'syscall' in error)) throw error;
       throw new PetFileError('standard input', undefined, `cannot be kept in ${tmpdir()}: ${error.message}`);
@@ -141,6 +139,9 @@ export class PetFile implements PetSource {
         const pets: ArchivedPet[] = [];
         for (const bytes of lines) {
           line++;
+          if (bytes.length > MAX_LINE_BYTES) {
+            throw new PetFileError(this.#path, line, `is longer than ${MAX_LINE_BYTES} bytes`);
+          }
           const pet = parsePetLine(this.#decode(line === 1 ? withoutByteOrderMark(bytes) : bytes, line));
           if (typeof pet === 'string') throw new PetFileError(this.#path, line, pet);
           const problem = pet.id > lastId ? broughtIdProblem(pet.id) : misplaced(pet.id, lastId);
@@ -150,11 +151,11 @@ export class PetFile implements PetSource {
         }
         yield pets;
       }
-      await this.#refuseLonger();
+      const { bytesRead } = await this.#file.read(Buffer.alloc(1), 0, 1, this.#sizeBytes);
+      if (bytesRead > 0) throw new PetFileError(this.#path, undefined, 'has grown since it was opened');
     } catch (error) {
       if (error instanceof Undecompressible) throw new PetFileError(this.#path, undefined, error.message);
-      if (!(error instanceof LineTooLong)) throw error;
-      throw new PetFileError(this.#path, error.before + 1, `is longer than ${MAX_LINE_BYTES} bytes`);
+      throw error;
     }
   }
 
@@ -163,11 +164,6 @@ export class PetFile implements PetSource {
     return this.#compression === undefined
       ? blocks
       : decompressed(blocks, this.#sizeBytes, this.#compression);
-  }
-
-  async #refuseLonger(): Promise<void> {
-    const { bytesRead } = await this.#file.read(Buffer.alloc(1), 0, 1, this.#sizeBytes);
-    if (bytesRead > 0) throw new PetFileError(this.#path, undefined, 'has grown since it was opened');
   }
 
   #decode(bytes: Buffer, line: number): string {

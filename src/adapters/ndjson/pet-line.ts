@@ -1,8 +1,7 @@
 import * as v from 'valibot';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
 import { InvalidPet, MAX_PET_ID, newPet, PET_STATUSES, storedPet } from '../../domain/pet.ts';
-import { parseJson } from '../json/parse-json.ts';
-import { petJson } from '../json/pet-json.ts';
+import { parseJson, petJson } from '../json/exact-json.ts';
 
 // Each message is a phrase that follows the name of a field.
 const INT64 = 'must be an integer in the range of int64';

@@ -1,9 +1,9 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { ApiKeyIdTaken } from '../../application/keys/errors.ts';
 import { DamagedApiKey } from '../../application/ports/storage-errors.ts';
 import { throwIfDamaged } from '../../application/keys/stored-keys.ts';
-import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
-import { type ApiKey, earlier, storedApiKey } from '../../domain/api-key.ts';
+import { type ApiKeyRepository, isUseDue } from '../../application/ports/api-key-repository.ts';
+import { type ApiKey, endedKey, storedApiKey } from '../../domain/api-key.ts';
 import { BUSY_TIMEOUT_MS, retryAndTranslate, runAndTranslate } from './errors.ts';
 import type { GuardedWrite } from './file-guard.ts';
 import { type ApiKeyRow, toColumns, toKey } from './api-key-row.ts';
@@ -35,22 +35,20 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
   }
 
   async findById(id: string): Promise<ApiKey | undefined> {
-    const [key] = read(() => this.#statements.byId.all(id));
+    const key = runAndTranslate(() => this.#stored(id));
     return key && throwIfDamaged(key);
   }
 
   async list(): Promise<readonly (ApiKey | DamagedApiKey)[]> {
-    return read(() => this.#statements.list.all());
+    return runAndTranslate(() => (this.#statements.list.all() as ApiKeyRow[]).map(toKey));
   }
 
   async revoke(id: string, at: Date): Promise<ApiKey | undefined> {
-    const instant = new Date(at);
-    return this.#end(id, ({ revokedAt }) => ({ revokedAt: earlier(revokedAt, instant) }));
+    return this.#end(id, 'revokedAt', new Date(at));
   }
 
   async expire(id: string, at: Date): Promise<ApiKey | undefined> {
-    const instant = new Date(at);
-    return this.#end(id, ({ expiresAt }) => ({ expiresAt: earlier(expiresAt, instant) }));
+    return this.#end(id, 'expiresAt', new Date(at));
   }
 
   async recordUse(uses: ReadonlyMap<string, Date>): Promise<void> {
@@ -61,17 +59,15 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
         const key = this.#stored(id);
         // A damaged key stays as it is.
         if (key === undefined || key instanceof DamagedApiKey) continue;
-        const { lastUsedAt } = key;
-        const isDue = lastUsedAt === undefined || at.getTime() - lastUsedAt.getTime() >= USE_INTERVAL_MS;
-        if (isDue) this.#store({ ...key, lastUsedAt: at });
+        if (isUseDue(key, at)) this.#store({ ...key, lastUsedAt: at });
       }
     });
   }
 
-  async #end(id: string, change: (key: ApiKey) => Partial<ApiKey>): Promise<ApiKey | undefined> {
+  async #end(id: string, end: 'revokedAt' | 'expiresAt', at: Date): Promise<ApiKey | undefined> {
     return this.#write(() => {
       const key = this.#stored(id);
-      return key && this.#store({ ...throwIfDamaged(key), ...change(throwIfDamaged(key)) });
+      return key && this.#store(endedKey(throwIfDamaged(key), end, at));
     });
   }
 
@@ -90,8 +86,4 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
   async #write<T>(work: () => T): Promise<T> {
     return retryAndTranslate(() => this.#guardedWrite(work), this.#timeoutMs);
   }
-}
-
-function read(query: () => ReturnType<StatementSync['all']>): readonly (ApiKey | DamagedApiKey)[] {
-  return runAndTranslate(() => (query() as ApiKeyRow[]).map(toKey));
 }

@@ -64,9 +64,8 @@ export async function restore(to: string, from: string, onProgress: OnProgress):
     using source = await openSnapshot(from);
     refuseOtherSchema(source);
     await createDirectory(dirname(file));
-    using held = new DisposableStack();
-    held.use(await takeServiceLock(file));
-    const suffixes = ['', '-wal', '-journal'].filter((suffix) => existsSync(file + suffix));
+    using _ = await takeServiceLock(file);
+    let replaced: readonly string[] = [];
     const kept = `${file}.before-restore-${new Date().toISOString().replaceAll(/[-:.]/g, '')}`;
     const partial = `${file}.restoring`;
     await using undo = new AsyncDisposableStack();
@@ -76,7 +75,9 @@ export async function restore(to: string, from: string, onProgress: OnProgress):
       check: () => rm(partial, { force: true }),
       write: (copy) => copySound(source, copy, 'restoring', onProgress),
       async beforeRename() {
-        for (const suffix of suffixes) {
+        // Not earlier: a command may have written keys meanwhile.
+        replaced = ['', '-wal', '-journal'].filter((suffix) => existsSync(file + suffix));
+        for (const suffix of replaced) {
           await link(file + suffix, kept + suffix);
           // Unless it is the last name of its file.
           undo.defer(() => (statSync(kept + suffix).nlink > 1 ? rm(kept + suffix) : undefined));
@@ -89,7 +90,7 @@ export async function restore(to: string, from: string, onProgress: OnProgress):
     undo.move();
     for (const suffix of ['-wal', '-shm']) await rm(file + suffix, { force: true });
     await sync(dirname(file));
-    return suffixes.length === 0 ? undefined : kept;
+    return replaced.length === 0 ? undefined : kept;
   });
 }
 

@@ -8,7 +8,7 @@ import { fileOf } from './connection.ts';
 import { retryAndTranslate } from './errors.ts';
 import { type ArchivedPetRow, petReader } from './pet-row.ts';
 import { createSchema } from './schema.ts';
-import { ARCHIVE_QUERIES, INSPECTOR_QUERIES } from './statements.ts';
+import { ARCHIVE_QUERIES, COUNTER_QUERY } from './statements.ts';
 
 /**
  * The largest file that is checked at every start. The check takes 0.5 s for 16 MiB, which is 150,000 pets with an
@@ -110,7 +110,7 @@ export function sqliteInspector(db: DatabaseSync): StorageInspector {
 }
 
 function counterProblem(db: DatabaseSync): string | undefined {
-  const query = db.prepare(INSPECTOR_QUERIES.counter, { returnArrays: true });
+  const query = db.prepare(COUNTER_QUERY, { returnArrays: true });
   const [assigned, reserved, greatestId] = query.get() as unknown as readonly [unknown, unknown, bigint];
   // The first pet or the first reservation creates it.
   if (assigned === null && reserved === null && greatestId === 0n) return undefined;

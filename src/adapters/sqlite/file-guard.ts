@@ -27,8 +27,8 @@ const LOCK_ADVICE =
 
 type GuardedFile = {
   readonly path: string;
-  readonly device: bigint;
-  readonly inode: bigint;
+  /** When it was opened. */
+  readonly stats: BigIntStats;
   /** What an operator can do when it is missing. */
   readonly advice: string;
 };
@@ -86,7 +86,7 @@ export class FileGuard {
       guarded(`${file}-shm`, 'put it back, or stop every program that has the file open'),
       ...(holdsLock ? [guarded(serviceLockPath(file), LOCK_ADVICE)] : []),
     ];
-    if (this.#files[0]?.inode !== ino) {
+    if (this.#files[0]?.stats.ino !== ino) {
       throw new StorageUnavailable(`${file} was replaced while it was being opened`);
     }
     this.#walGrowth = new WalGrowth(db, file, log);
@@ -158,12 +158,12 @@ function describe(missing: readonly GuardedFile[]): string {
 function guarded(path: string, advice: string): GuardedFile {
   const stats = statOf(path);
   if (stats === undefined) throw new StorageUnavailable(`${path} was removed while it was being opened`);
-  return { path, device: stats.dev, inode: stats.ino, advice };
+  return { path, stats, advice };
 }
 
-function isInPlace({ path, device, inode }: GuardedFile): boolean {
+function isInPlace({ path, stats: { dev, ino } }: GuardedFile): boolean {
   const stats = statOf(path);
-  return stats !== undefined && stats.ino === inode && stats.dev === device;
+  return stats?.ino === ino && stats.dev === dev;
 }
 
 function statOf(path: string): BigIntStats | undefined {

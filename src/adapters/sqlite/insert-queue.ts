@@ -14,13 +14,11 @@ import { INSERT_STATEMENTS, prepareAll, type Prepared } from './statements.ts';
 /** How many inserts may wait. They pile up only while another connection holds the write lock. */
 const MAX_WAITING = 10_000;
 
-type Waiting = {
+type Waiting = PromiseWithResolvers<Inserted> & {
   readonly pet: NewPet;
   readonly idempotency: Idempotency | undefined;
   /** When to give up, on the clock of `performance.now()`. */
   readonly untilMs: number;
-  readonly resolve: (inserted: Inserted) => void;
-  readonly reject: (error: unknown) => void;
 };
 
 /**
@@ -67,17 +65,16 @@ export class InsertQueue {
     if (this.#waiting.length >= MAX_WAITING) {
       throw new StorageUnavailable(`${MAX_WAITING} inserts are waiting already`);
     }
-    const { promise, resolve, reject } = Promise.withResolvers<Inserted>();
-    this.#waiting.push({
+    const waiting: Waiting = {
       // Copies, because the caller may change its objects during the wait.
       pet: { name, categoryId, status },
       idempotency: idempotency && { ...idempotency },
       untilMs: performance.now() + this.#timeoutMs,
-      resolve,
-      reject,
-    });
+      ...Promise.withResolvers<Inserted>(),
+    };
+    this.#waiting.push(waiting);
     this.#running ??= this.#run();
-    return promise;
+    return waiting.promise;
   }
 
   /** Refuses new inserts, and resolves when every earlier one has settled. */

@@ -41,30 +41,31 @@ export async function openSqliteStorage(
 ): Promise<SqliteStorage> {
   return openOrRelease(path, async (file, opened) => {
     const { db, ino } = await connectForWriting(file, opened);
-    const lock = await lockAndCreate(db, opened);
+    opened.use(await takeServiceLock(fileOf(db)));
+    // Once more, to be closed before the lock: the next service should find a closed file.
+    opened.use(db);
+    await prepareForWrites(db);
+    await retryWhileBusy(() => createSchema(db));
+    await retryWhileBusy(() => refuseDamaged(db));
     const guard = new FileGuard(db, log, { ino, holdsLock: true });
+    opened.defer(() => guard.close());
     const { guardedWrite } = guard;
     const inserts = new InsertQueue(db, guardedWrite, meter);
+    opened.defer(() => inserts.close());
     const cache = new ReadCache(db);
     return {
       pets: new SqlitePetRepository(db, inserts, cache),
       archive: new SqlitePetArchive(db, guardedWrite, cache),
       keys: new SqliteApiKeyRepository(db, guardedWrite),
       probe: sqliteProbe(db, guardedWrite),
-      async close() {
-        await inserts.close();
-        await guard.close();
-        db[Symbol.dispose]();
-        // Last, because the next service should find a closed file.
-        lock[Symbol.dispose]();
-      },
+      close: () => opened.disposeAsync(),
     };
   });
 }
 
 /**
  * Opens the API keys of the file, even while a service has it open. Creates a missing file as a service would, because
- * an operator may make keys before the first start.
+ * an operator may make keys before the first start. If a service starts meanwhile, one of both creates the schema.
  *
  * @throws {StorageSetupError} when the file cannot be used
  * @throws {StorageUnavailable} when a file is removed in the meantime
@@ -72,23 +73,18 @@ export async function openSqliteStorage(
 export async function openSqliteKeys(path: string): Promise<Opened['keys']> {
   return openOrRelease(path, async (file, opened) => {
     const { db, ino, isEmpty } = await connectForWriting(file, opened);
-    if (isEmpty) await createUnlessServiceDid(db, opened);
-    else await prepareForWrites(db);
+    await prepareForWrites(db);
+    if (isEmpty) await retryWhileBusy(() => createSchema(db));
     // Reads once more, because the guard needs the WAL, which the first read in WAL mode creates.
     await retryWhileBusy(() => refuseOtherVersion(db));
     const guard = new FileGuard(db, NO_WARNINGS, { ino, holdsLock: false });
+    opened.defer(() => guard.close());
     return {
       keys: new SqliteApiKeyRepository(db, guard.guardedWrite),
-      async close() {
-        await guard.close();
-        db[Symbol.dispose]();
-      },
+      close: () => opened.disposeAsync(),
     };
   });
 }
-
-/** SQLite refuses every write on a read-only connection. */
-const unguardedWrite: GuardedWrite = (write) => write();
 
 /**
  * Opens a read-only connection to the file, with or without a service beside it.
@@ -100,11 +96,7 @@ export async function openSqliteForReading(path: string): Promise<Opened['readin
     const db = opened.use(connect(file, { readOnly: true }));
     await retryWhileBusy(() => refuseOtherVersion(db));
     await retryWhileBusy(() => refuseDamaged(db));
-    return {
-      archive: new SqlitePetArchive(db, unguardedWrite),
-      keys: new SqliteApiKeyRepository(db, unguardedWrite),
-      close: async () => db[Symbol.dispose](),
-    };
+    return readersOf(db, opened);
   });
 }
 
@@ -122,12 +114,12 @@ export async function openSqliteForChecking(path: string): Promise<Opened['check
     const db = opened.use(connect(file, { readOnly: true, immutable }));
     await retryWhileBusy(() => refuseTruncated(db));
     await retryWhileBusy(() => refuseOtherVersion(db));
-    const keys = new SqliteApiKeyRepository(db, unguardedWrite);
+    const readers = readersOf(db, opened);
     return {
-      archive: new SqlitePetArchive(db, unguardedWrite),
+      ...readers,
       keys: {
         async list() {
-          const found = await keys.list();
+          const found = await readers.keys.list();
           // The last read of a check.
           if (immutable && stateOf(file) !== before) {
             throw new StorageUnavailable(
@@ -138,9 +130,19 @@ export async function openSqliteForChecking(path: string): Promise<Opened['check
         },
       },
       inspector: sqliteInspector(db),
-      close: async () => db[Symbol.dispose](),
     };
   });
+}
+
+/** SQLite refuses every write on a read-only connection. */
+const unguardedWrite: GuardedWrite = (write) => write();
+
+function readersOf(db: DatabaseSync, opened: AsyncDisposableStack): Opened['reading'] {
+  return {
+    archive: new SqlitePetArchive(db, unguardedWrite),
+    keys: new SqliteApiKeyRepository(db, unguardedWrite),
+    close: () => opened.disposeAsync(),
+  };
 }
 
 function stateOf(file: string): string {
@@ -148,20 +150,19 @@ function stateOf(file: string): string {
   return `${mtimeNs} ${size} ${ino}`;
 }
 
-/** If `open` fails, releases what it has added to `opened`, and translates the error. */
+/** If `open` fails, releases what it has added to `opened`, the last first, and translates the error. */
 export async function openOrRelease<T>(
   path: string,
-  open: (file: string, opened: DisposableStack) => Promise<T>,
+  open: (file: string, opened: AsyncDisposableStack) => Promise<T>,
 ): Promise<T> {
   // SQLite gives `:memory:` and `file:…?mode=memory` a special meaning. An absolute path has none.
   const file = resolve(path);
-  using opened = new DisposableStack();
+  const opened = new AsyncDisposableStack();
   try {
     refuseNameBesideDatabase(resolveLinks(file));
-    const result = await open(file, opened);
-    opened.move();
-    return result;
+    return await open(file, opened);
   } catch (error) {
+    await opened.disposeAsync();
     throw setupError(file, error);
   }
 }
@@ -172,7 +173,7 @@ export async function openOrRelease<T>(
  * @returns the connection, and the inode that had the name of the file before it was opened
  * @throws {StorageSetupError} when the file cannot be written, belongs to another application or has another schema
  */
-async function connectForWriting(file: string, opened: DisposableStack) {
+async function connectForWriting(file: string, opened: AsyncDisposableStack) {
   await createFile(file);
   const { ino } = statSync(file, { bigint: true });
   const db = opened.use(connect(file, { readOnly: false }));
@@ -181,26 +182,6 @@ async function connectForWriting(file: string, opened: DisposableStack) {
   const isEmpty = (await retryWhileBusy(() => readVersion(db))) === 0;
   if (!isEmpty) await retryWhileBusy(() => refuseOtherVersion(db));
   return { db, ino, isEmpty };
-}
-
-/** @returns the held service lock */
-async function lockAndCreate(db: DatabaseSync, opened: DisposableStack): Promise<DatabaseSync> {
-  const lock = opened.use(await takeServiceLock(fileOf(db)));
-  await prepareForWrites(db);
-  await retryWhileBusy(() => createSchema(db));
-  await retryWhileBusy(() => refuseDamaged(db));
-  return lock;
-}
-
-/** A service that is starting holds the lock and creates the schema itself. */
-async function createUnlessServiceDid(db: DatabaseSync, opened: DisposableStack): Promise<void> {
-  try {
-    const lock = await lockAndCreate(db, opened);
-    lock[Symbol.dispose]();
-  } catch (error) {
-    if ((await retryWhileBusy(() => readVersion(db))) === 0) throw error;
-    await prepareForWrites(db);
-  }
 }
 
 async function prepareForWrites(db: DatabaseSync): Promise<void> {

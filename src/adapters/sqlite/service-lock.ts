@@ -4,7 +4,7 @@ import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { FILE_MODE } from '../files/durable-files.ts';
 import { isBusy, retryWhileBusy, setupError } from './errors.ts';
 
-/** How long to wait for the lock. A command that creates the schema holds it for a moment. */
+/** How long to wait for the lock. A command that writes pets may hold it for a moment. */
 const LOCK_TIMEOUT_MS = 500;
 
 /**

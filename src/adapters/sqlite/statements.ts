@@ -41,12 +41,9 @@ export const ARCHIVE_QUERIES = {
   lastId: LAST_ID,
 } as const;
 
-/** The reads of `petstore check` that no other part needs. */
-export const INSPECTOR_QUERIES = {
-  counter: `SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'pets'),
-                   (SELECT seq FROM sqlite_sequence WHERE name = '${RESERVED}'),
-                   (SELECT ifnull(max(id), 0) FROM pets)`,
-} as const;
+/** What `petstore check` reads of the counter of ids. */
+export const COUNTER_QUERY = `SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'pets'),
+  (SELECT seq FROM sqlite_sequence WHERE name = '${RESERVED}'), (SELECT ifnull(max(id), 0) FROM pets)`;
 
 /** The writes of the archive. SQL may change the sequence of AUTOINCREMENT: https://www.sqlite.org/autoinc.html */
 export const ARCHIVE_WRITES = {

@@ -4,6 +4,11 @@ import type { DamagedApiKey } from './storage-errors.ts';
 /** The shortest time between two recorded uses of a key. */
 export const USE_INTERVAL_MS = 60_000;
 
+/** Whether a use of the key at the instant is to be recorded. */
+export function isUseDue({ lastUsedAt }: ApiKey, at: Date): boolean {
+  return lastUsedAt === undefined || at.getTime() - lastUsedAt.getTime() >= USE_INTERVAL_MS;
+}
+
 /**
  * Stores API keys. `test/contracts/api-key-repository.ts` tests every adapter against these comments.
  *

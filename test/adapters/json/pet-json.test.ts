@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { petJson } from '../../../src/adapters/json/pet-json.ts';
+import { petJson } from '../../../src/adapters/json/exact-json.ts';
 import { INT64_MAX, INT64_MIN, MAX_PET_ID, storedPet } from '../../../src/domain/pet.ts';
 import { aPet } from '../../support/pets.ts';
 

@@ -273,6 +273,11 @@ describe('a bad file', () => {
     await expect(pets.survey(ignore)).rejects.toThrow(`${path}:2: is longer than ${MAX_LINE_BYTES} bytes`);
   });
 
+  it('is rejected with its first bad line, also before one that is too long', async () => {
+    const { path, pets } = await file(`{"id":1\n${' '.repeat(MAX_LINE_BYTES + 1)}\n`);
+    await expect(pets.survey(ignore)).rejects.toThrow(`${path}:1: is not JSON`);
+  });
+
   it('is rejected when it has changed since the survey', async () => {
     const { path, pets } = await file(`${REX}\n`);
     await pets.survey(ignore);

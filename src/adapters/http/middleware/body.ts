@@ -5,7 +5,7 @@ import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 import type { ParameterizedContext } from 'koa';
 import bodyParser from 'koa-bodyparser';
 import { jsonErrorPlace } from '../../json/json-error-place.ts';
-import { parseJson } from '../../json/parse-json.ts';
+import { parseJson } from '../../json/exact-json.ts';
 import { MAX_BODY_BYTES } from '../wire/limits.ts';
 import * as refusals from '../wire/refusals.ts';
 

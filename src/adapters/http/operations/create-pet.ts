@@ -1,5 +1,5 @@
 import { IdempotencyKeyReused } from '../../../application/pets/errors.ts';
-import { petJson } from '../../json/pet-json.ts';
+import { petJson } from '../../json/exact-json.ts';
 import { EXAMPLES, failure, response, thrownBy } from '../openapi/answers.ts';
 import { LIMITED } from '../openapi/headers.ts';
 import { type JsonObject, schemaRef } from '../openapi/schemas.ts';

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { PetNotFound } from '../../../application/pets/errors.ts';
 import { isInt64 } from '../../../domain/pet.ts';
-import { petJson } from '../../json/pet-json.ts';
+import { petJson } from '../../json/exact-json.ts';
 import { EXAMPLES, failure, response, thrownBy } from '../openapi/answers.ts';
 import { DEPRECATED, LIMITED } from '../openapi/headers.ts';
 import { parameter, schemaRef } from '../openapi/schemas.ts';

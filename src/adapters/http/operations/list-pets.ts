@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { DamagedPet } from '../../../application/pets/errors.ts';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../../domain/pet.ts';
-import { petJson } from '../../json/pet-json.ts';
+import { petJson } from '../../json/exact-json.ts';
 import { EXAMPLES, failure, response, thrownBy } from '../openapi/answers.ts';
 import { LIMITED, NEXT_PAGE } from '../openapi/headers.ts';
 import { schemaRef } from '../openapi/schemas.ts';

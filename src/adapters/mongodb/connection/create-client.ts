@@ -52,29 +52,28 @@ export function createClient(url: string, overrides: MongoClientOptions = {}): M
   return client;
 }
 
-/** The options that durable writes and reads of acknowledged writes depend on, and the value that each must have. */
-const GUARANTEES = {
+/**
+ * The options that durable writes and reads of acknowledged writes depend on, and the value that each must have. Without
+ * a value: an option that has no effect on reads from a primary.
+ */
+const GUARANTEES: Readonly<Record<string, string | undefined>> = {
   w: 'majority',
   journal: 'true',
   j: 'true',
   fsync: 'true',
   readConcernLevel: 'majority',
   readPreference: 'primary',
-} as const;
-
-/** These options have no effect on reads from a primary. */
-const SECONDARY_ONLY = ['readPreferenceTags', 'maxStalenessSeconds'];
+  readPreferenceTags: undefined,
+  maxStalenessSeconds: undefined,
+};
 
 /** @throws {StorageSetupError} */
 function refuseWeakerGuarantees(options: readonly Option[]): void {
-  const valuesOf = (option: string) =>
-    options.filter(([name]) => name === option.toLowerCase()).map(([, value]) => value);
-  const problems = [
-    ...Object.entries(GUARANTEES)
-      .filter(([option, required]) => valuesOf(option).some((value) => value !== required))
-      .map(([option, required]) => `leave out ${option}, or set it to ${required}`),
-    ...SECONDARY_ONLY.filter((option) => valuesOf(option).length > 0).map((option) => `leave out ${option}`),
-  ];
+  const isWeaker = (option: string, required: string | undefined) =>
+    options.some(([name, value]) => name === option.toLowerCase() && value !== required);
+  const problems = Object.entries(GUARANTEES)
+    .filter(([option, required]) => isWeaker(option, required))
+    .map(([option, required]) => `leave out ${option}` + (required ? `, or set it to ${required}` : ''));
   if (problems.length === 0) return;
   throw new StorageSetupError(
     `the MongoDB connection string weakens a guarantee of petstore: ${problems.join('; ')}`,

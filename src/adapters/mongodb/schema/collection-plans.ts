@@ -6,15 +6,12 @@ import {
   SCOPES,
 } from '../../../domain/api-key.ts';
 import { MAX_PET_ID, PET_NAME_MAX_LENGTH, PET_NAME_MIN_LENGTH, PET_STATUSES } from '../../../domain/pet.ts';
-import { type ApiKeyDocument, type PetDocument, RATE_LIMITS } from './collections.ts';
-import { toLong } from './long.ts';
+import { type ApiKeyDocument, type PetDocument, RATE_LIMITS, toLong } from './collections.ts';
 
 export type IndexPlan = {
   readonly name: string;
   readonly key: Readonly<Record<string, 1 | -1>>;
   readonly options: CreateIndexesOptions;
-  /** Without it, answers are wrong or fail: a service refuses to start. */
-  readonly isRequired: boolean;
 };
 
 export type CollectionPlan = {
@@ -30,7 +27,6 @@ export const STATUS_INDEX = {
   name: 'status_1__id_1',
   key: { status: 1, _id: 1 },
   options: {},
-  isRequired: true,
 } as const;
 
 /** Allows at most one pet per idempotency key. */
@@ -38,7 +34,6 @@ export const IDEMPOTENCY_INDEX = {
   name: 'idem.k_1',
   key: { 'idem.k': 1 },
   options: { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } },
-  isRequired: true,
 } as const;
 
 /** Allows one count per key. */
@@ -46,15 +41,13 @@ const RATE_LIMIT_KEY_INDEX = {
   name: 'key_1',
   key: { key: 1 },
   options: { unique: true },
-  isRequired: true,
 } as const;
 
-/** Removes a count after its window. */
-const RATE_LIMIT_TTL_INDEX = {
+/** Removes a count after its window. The only index without which no answer is wrong or fails. */
+export const RATE_LIMIT_TTL_INDEX = {
   name: 'expire_-1',
   key: { expire: -1 },
   options: { expireAfterSeconds: 0 },
-  isRequired: false,
 } as const;
 
 const FENCE_SCHEMA = {

@@ -2,7 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Db, Document } from 'mongodb';
 import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
 import { isServerError } from '../connection/server-error-codes.ts';
-import { type CollectionPlan, COLLECTIONS, type IndexPlan } from './collection-plans.ts';
+import {
+  type CollectionPlan,
+  COLLECTIONS,
+  type IndexPlan,
+  RATE_LIMIT_TTL_INDEX,
+} from './collection-plans.ts';
 import { DURABLE, petsOf, RATE_LIMITS } from './collections.ts';
 
 const MAX_ATTEMPTS = 10;
@@ -64,7 +69,7 @@ export async function unplanned(db: Db, collection: string, indexes: readonly In
 /** @returns what the operator must do, in one line; `undefined` if every required index is ready */
 export async function indexProblem(db: Db, program: string): Promise<string | undefined> {
   const problems = COLLECTIONS.map(async ({ name, indexes }) => {
-    const required = indexes.filter(({ isRequired }) => isRequired);
+    const required = indexes.filter((plan) => plan !== RATE_LIMIT_TTL_INDEX);
     const found = await unplanned(db, name, required);
     return found.map(({ state }) => `the collection "${name}" ${state}`);
   });

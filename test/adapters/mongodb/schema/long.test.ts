@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { toBigInt, toLong } from '../../../../src/adapters/mongodb/schema/long.ts';
+import { toBigInt, toLong } from '../../../../src/adapters/mongodb/schema/collections.ts';
 import { INT64_MAX, INT64_MIN } from '../../../../src/domain/pet.ts';
 
 it.each([0n, 1n, -1n, 2n ** 31n, 2n ** 32n - 1n, -(2n ** 32n), 2n ** 53n + 1n, INT64_MAX, INT64_MIN])(

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { jsonErrorPlace } from '../../../src/adapters/json/json-error-place.ts';
-import { parseJson } from '../../../src/adapters/json/parse-json.ts';
-import { petJson } from '../../../src/adapters/json/pet-json.ts';
+import { parseJson, petJson } from '../../../src/adapters/json/exact-json.ts';
 import { aNewPet, int64 } from '../../properties/arbitraries.ts';
 import { holds } from '../../properties/holds.ts';
 import { exactValue, numberText, space, spelledValue } from '../../properties/json-arbitraries.ts';

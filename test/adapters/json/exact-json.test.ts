@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseJson } from '../../../src/adapters/json/parse-json.ts';
+import { parseJson } from '../../../src/adapters/json/exact-json.ts';
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/pet.ts';
 
 describe('a number that is an integer in the range of int64 is a bigint', () => {
