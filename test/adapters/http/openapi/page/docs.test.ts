@@ -382,7 +382,7 @@ describe('the docs page in a browser', () => {
       ['rgb(228, 230, 230)', 'rgb(28, 32, 34)'],
     ]);
     const path = "getComputedStyle(document.querySelector('.opblock-summary-path')).color";
-    expect(await page.evaluate(path)).toBe('rgb(228, 230, 230)');
+    await page.waitForFunction(`${path} === 'rgb(228, 230, 230)'`);
   });
 
   test.for([
