@@ -79,6 +79,7 @@ function pageHtml(urlOf: (name: FileName) => string): string {
 <h1>Petstore API</h1>
 <p>A catalogue of animals: list them, add one, get one. Press Authorize and paste an API key to try the operations.
 Below them are <a href="#rules">the rules</a>. Programs read <a href="openapi.json">openapi.json</a>.</p>
+<h2>Operations</h2>
 </header>
 <div id="swagger-ui"><noscript>The operations need JavaScript. They are all in openapi.json.</noscript></div>
 <section class="rules" id="rules" aria-labelledby="rules-title">

@@ -51,7 +51,7 @@ export const createPet = operation({
         201: response(
           'The new animal.',
           schemaRef('Pet'),
-          { pet: EXAMPLES.rex },
+          { animal: EXAMPLES.rex },
           { Location: 'Location', 'Idempotent-Replayed': 'Idempotent-Replayed', ...LIMITED },
         ),
         400: failure(

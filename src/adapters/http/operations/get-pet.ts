@@ -36,7 +36,7 @@ export const getPet = operation({
   body: undefined,
   summary: 'Get an animal',
   description:
-    `Deprecated. Answers \`410\` from ${sunsetDay(GET_PET_DEPRECATION)} on. Use \`GET /pets\` with a \`status\` ` +
+    `Deprecated. Answers \`410\` from ${sunsetDay(GET_PET_DEPRECATION)} on. Use \`GET /v1/pets\` with a \`status\` ` +
     'filter instead. Every response announces this in `Deprecation`, `Sunset` and `Link`, unless the service ' +
     'could not parse the path.',
   documentation() {
@@ -44,7 +44,7 @@ export const getPet = operation({
     return {
       parameters: [parameter('path', 'petId', PetId)],
       responses: {
-        200: response('The animal.', schemaRef('Pet'), { pet: EXAMPLES.rex }, headers),
+        200: response('The animal.', schemaRef('Pet'), { animal: EXAMPLES.rex }, headers),
         400: failure([thrownBy(() => parse(PetId, '042', 'petId'))], LIMITED),
         404: failure([new PetNotFound(42n)], headers),
         410: failure([gone(GET_PET_DEPRECATION)], headers),

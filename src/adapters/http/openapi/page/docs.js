@@ -13,8 +13,12 @@ function pretty(text) {
   }
 }
 
-/** Changes of components of Swagger UI. */
-const plugin = ({ React: { createElement } }) => ({
+/** Where the key is kept for the tab. Another service of this origin has another path. */
+const KEPT = `API key of ${location.pathname}`;
+let keepsKey = false;
+
+/** Changes of Swagger UI. */
+const plugin = ({ React: { createElement, Fragment } }) => ({
   components: {
     // The page says this itself, in less space.
     InfoContainer: () => null,
@@ -30,43 +34,97 @@ const plugin = ({ React: { createElement } }) => ({
         // Printed as it is.
         contentType: 'text/plain',
       }),
+    // Each error is one line with its codes, until it is opened.
+    response: (Original) => (properties) => {
+      const { code, response } = properties;
+      const row = createElement(Original, properties);
+      if (Number(code) < 400) return row;
+      const codes = response.getIn(['content', 'application/json', 'examples'])?.keySeq().join(', ');
+      const table = createElement('table', undefined, createElement('tbody', undefined, row));
+      const details = createElement('details', undefined, createElement('summary', undefined, codes), table);
+      return createElement(
+        'tr',
+        { className: 'response', 'data-code': code },
+        createElement('td', { className: 'response-col_status' }, code),
+        createElement('td', { className: 'response-col_description' }, details),
+      );
+    },
+    AuthItem: (Original) => (properties) => {
+      const onChange = ({ target }) => {
+        keepsKey = target.checked;
+      };
+      const box = createElement('input', { type: 'checkbox', defaultChecked: keepsKey, onChange });
+      const label = createElement('label', undefined, box, ' Keep the key until this tab is closed');
+      const item = createElement(Original, properties);
+      return createElement(Fragment, undefined, item, properties.authorized.isEmpty() && label);
+    },
+  },
+  statePlugins: {
+    auth: {
+      wrapActions: {
+        authorize: (original) => (authorized) => {
+          original(authorized);
+          const key = authorized.apiKey?.value;
+          if (keepsKey && key) sessionStorage.setItem(KEPT, key);
+        },
+        logout: (original) => (names) => {
+          original(names);
+          sessionStorage.removeItem(KEPT);
+        },
+      },
+    },
   },
 });
 
-/** Names for screen readers, where Swagger UI has none, or another one than it shows. */
-const NAMES = {
-  'select.content-type': 'Media type',
-  'select.examples-select-element': 'Example',
-  'textarea.body-param__text': 'Request body',
-  '.copy-to-clipboard button': 'Copy',
-  '.close-modal': 'Close',
-  '.auth-container button[type="submit"]': 'Authorize',
-  '.auth-container button[aria-label="Remove authorization"]': 'Logout',
+/** Attributes for screen readers, where Swagger UI has none, or a wrong one. */
+const ATTRIBUTES = {
+  'select.content-type': { 'aria-label': 'Media type' },
+  'select.examples-select-element': { 'aria-label': 'Example' },
+  'textarea.body-param__text': { 'aria-label': 'Request body' },
+  '.copy-to-clipboard button': { 'aria-label': 'Copy' },
+  '.close-modal': { 'aria-label': 'Close' },
+  '.modal-ux': { role: 'dialog', 'aria-modal': 'true', 'aria-label': 'Authorization' },
+  '.auth-container h6': { 'aria-level': '5' },
+  '#auth-bearer-value': { 'aria-label': 'Value' },
+  '.auth-container button[type="submit"]': { 'aria-label': 'Authorize' },
+  '.auth-container button[aria-label="Remove authorization"]': { 'aria-label': 'Logout' },
+  // Not a region: there is one for each operation.
+  '.responses-table[role]': { role: 'table' },
 };
 
-function nameFields() {
-  for (const [selector, name] of Object.entries(NAMES)) {
-    for (const field of root.querySelectorAll(selector)) field.setAttribute('aria-label', name);
+function describeElements() {
+  for (const [selector, attributes] of Object.entries(ATTRIBUTES)) {
+    for (const element of root.querySelectorAll(selector)) {
+      for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    }
   }
   for (const row of root.querySelectorAll('[data-param-name]')) {
     row.querySelector('input, select')?.setAttribute('aria-label', row.dataset.paramName);
   }
 }
 
+/** Swagger UI has colours for dark mode, but does not ask the system. */
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const followSystem = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+dark.addEventListener('change', followSystem);
+followSystem();
+
 const root = document.getElementById('swagger-ui');
-new MutationObserver(nameFields).observe(root, { childList: true, subtree: true });
+new MutationObserver(describeElements).observe(root, { childList: true, subtree: true });
 
 const response = await fetch('openapi.json');
 const spec = await response.json();
 // The document may name another way to the service, which the Content-Security-Policy would refuse.
-spec.servers = [{ url: new URL('v1', document.baseURI).href }];
+spec.servers = [{ url: new URL('.', document.baseURI).href.slice(0, -1) }];
+// Shown as they are called.
+spec.paths = Object.fromEntries(Object.entries(spec.paths).map(([path, item]) => [`/v1${path}`, item]));
 
 /** Where Swagger UI shows each operation, by its id. */
-const places = new Map(
-  Object.values(spec.paths)
-    .flatMap((item) => Object.values(item))
-    .map(({ operationId, tags }) => [operationId, `#/${tags[0]}/${operationId}`]),
-);
+const places = new Map();
+for (const operation of Object.values(spec.paths).flatMap(Object.values)) {
+  places.set(operation.operationId, `#/${operation.tags[0]}/${operation.operationId}`);
+  if (operation.deprecated) operation.summary += ' (deprecated)';
+}
 
 /** `#getPet`, where the `Deprecation` of an answer leads, means the operation. */
 function nameOperation() {
@@ -90,3 +148,10 @@ addEventListener('hashchange', () => {
   nameOperation();
   if (location.hash.startsWith('#/')) ui.layoutActions.parseDeepLinkHash(location.hash);
 });
+
+// Last: a browser may refuse storage, and the rest of the page works without it.
+const keptKey = sessionStorage.getItem(KEPT);
+if (keptKey !== null) {
+  keepsKey = true;
+  ui.preauthorizeApiKey('apiKey', keptKey);
+}

@@ -14,6 +14,8 @@ const LAPTOP = { width: 1366, height: 768 };
 const PHONE = { width: 390, height: 844 };
 const MAX = '9223372036854775807';
 
+type ColorScheme = 'light' | 'dark';
+
 let browser: Browser | undefined;
 
 afterAll(async () => await browser?.close());
@@ -69,17 +71,18 @@ type Visit = Started & {
 type Options = {
   readonly path?: string;
   readonly viewport?: typeof LAPTOP;
+  readonly colorScheme?: ColorScheme;
   readonly service?: () => Promise<Started>;
 };
 
 /** Opens the page of a new service, and waits for the first operation. */
 async function visit(
   context: TestContext,
-  { path = '/docs', viewport = LAPTOP, service = start }: Options = {},
+  { path = '/docs', viewport = LAPTOP, colorScheme = 'light', service = start }: Options = {},
 ): Promise<Visit> {
   browser ??= await startChromium(context);
   const { api, base } = await service();
-  const page = await browser.newPage({ viewport });
+  const page = await browser.newPage({ viewport, colorScheme });
   page.setDefaultTimeout(0);
   onTestFinished(() => page.close());
   const problems: string[] = [];
@@ -130,6 +133,8 @@ async function type(page: Page, selector: string, text: string): Promise<void> {
 
 const block = (operation: string) => `#operations-animals-${operation}`;
 
+const KEY_FIELD = '#auth-bearer-value';
+
 /** Executes an operation with the keyboard, and returns status, headers and body as the page shows them. */
 async function execute(page: Page, operation: string) {
   const [response] = await Promise.all([
@@ -149,24 +154,76 @@ async function execute(page: Page, operation: string) {
   };
 }
 
-async function authorize({ page, api }: Visit): Promise<void> {
+async function authorize({ page, api }: Visit, keep = false): Promise<void> {
   await press(page, '.auth-wrapper .authorize');
-  await type(page, '.auth-container input', api.key);
+  await type(page, KEY_FIELD, api.key);
+  if (keep) await page.getByLabel('Keep the key until this tab is closed').check();
+  await page.locator(KEY_FIELD).focus();
   await page.keyboard.press('Enter');
   await press(page, '.btn-done');
 }
 
-/** What axe-core calls serious or critical. */
-async function seriousFindings(page: Page): Promise<readonly (readonly [string, readonly string[]])[]> {
+/** What axe-core finds, of whatever impact. */
+async function findings(page: Page): Promise<readonly (readonly [string, readonly string[]])[]> {
   await page.evaluate(axe.source);
   const { violations } = (await page.evaluate("axe.run({ resultTypes: ['violations'] })")) as AxeResults;
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => [
-      id,
-      nodes.map(({ html, target }) => `${target.join(' ')}: ${html.slice(0, 100)}`),
-    ]);
+  return violations.map(({ id, nodes }) => [
+    id,
+    nodes.map(({ html, target }) => `${target.join(' ')}: ${html.slice(0, 100)}`),
+  ]);
 }
+
+/** Runs in the page: what is broken, cut or covered in what it shows. */
+const LAYOUT_PROBLEMS = `(() => {
+  const problems = [];
+  const lines = new Map();
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    if (!texts.currentNode.parentElement.checkVisibility()) continue;
+    const range = document.createRange();
+    // A URL may be longer than a line.
+    for (const { 0: word, index } of texts.currentNode.data.matchAll(/https?:\\S+|\\w+/g)) {
+      if (word.includes(':')) continue;
+      range.setStart(texts.currentNode, index);
+      range.setEnd(texts.currentNode, index + word.length);
+      if (new Set(Array.from(range.getClientRects(), ({ top }) => top)).size > 1) problems.push('broken: ' + word);
+    }
+    range.selectNodeContents(texts.currentNode);
+    lines.set(texts.currentNode, [...range.getClientRects()]);
+  }
+  const shown = (selector) => [...document.querySelectorAll(selector)].filter((it) => it.checkVisibility());
+  for (const button of shown('button')) {
+    const { left, right, top, bottom } = button.getBoundingClientRect();
+    const isUnder = (it) => it.left < right && it.right > left && it.top < bottom && it.bottom > top;
+    for (const [text, boxes] of lines) {
+      if (!button.contains(text) && boxes.some(isUnder)) problems.push('covered: ' + text.data);
+    }
+  }
+  for (const select of shown('select')) {
+    const whole = select.cloneNode(true);
+    whole.style.cssText = 'position: absolute; min-width: 0; width: auto';
+    select.after(whole);
+    if (whole.offsetWidth > select.offsetWidth) problems.push('cut: ' + select.value);
+    whole.remove();
+  }
+  for (const input of shown('input')) {
+    if (input.scrollWidth > input.clientWidth) problems.push('cut: ' + input.value);
+  }
+  const { scrollWidth, clientWidth } = document.documentElement;
+  return scrollWidth === clientWidth ? problems : [...problems, 'wider than the screen: ' + scrollWidth];
+})()`;
+
+/** Opens the errors of the operations that match. */
+async function openErrors(page: Page, operations: string): Promise<void> {
+  await page.evaluate(`document.querySelectorAll('${operations} details').forEach((it) => (it.open = true))`);
+}
+
+/** What to fill in, in each operation. */
+const FIELDS = [
+  ['listPets', '[data-param-name="limit"] input', '1'],
+  ['createPet', '.body-param__text', '{"name":"Rex","categoryId":7}'],
+  ['getPet', '[data-param-name="petId"] input', MAX],
+] as const;
 
 /** For the README, if `WRITE_SCREENSHOTS` is set. */
 async function screenshot(page: Page, name: string): Promise<void> {
@@ -279,36 +336,96 @@ describe('the docs page in a browser', () => {
     expectQuiet(visited);
   });
 
-  test('fits on a phone', async (context) => {
+  test('fits on a phone: nothing is broken, cut or covered', async (context) => {
     const visited = await visit(context, { viewport: PHONE });
     const { page } = visited;
-    await page.locator(`${block('listPets')} .opblock-summary-control`).click();
-    await page.locator(`${block('listPets')} .execute`).waitFor();
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(PHONE.width);
-    await screenshot(page, 'docs-phone');
-    expectQuiet(visited);
+    expect(await page.evaluate(LAYOUT_PROBLEMS)).toStrictEqual([]);
+    await authorize(visited);
+    for (const [operation, field, value] of FIELDS) {
+      await press(page, `${block(operation)} .opblock-summary-control`);
+      await type(page, `${block(operation)} ${field}`, value);
+      if (operation === 'listPets') await screenshot(page, 'docs-phone');
+      await execute(page, operation);
+    }
+    await openErrors(page, '.opblock');
+    expect(await page.evaluate(LAYOUT_PROBLEMS)).toStrictEqual([]);
   });
 
-  test('is accessible: axe finds nothing serious', async (context) => {
-    const visited = await visit(context);
-    const { page } = visited;
-    expect(await seriousFindings(page)).toStrictEqual([]);
+  test('an operation says its whole path, and that it is deprecated', async (context) => {
+    const { page } = await visit(context);
+    expect(await page.locator('.opblock-summary-control').allInnerTexts()).toStrictEqual([
+      'GET\n/v1/pets\nList animals',
+      'POST\n/v1/pets\nAdd an animal',
+      'GET\n/v1/pets/{petId}\nGet an animal (deprecated)',
+    ]);
+  });
+
+  test('shows the codes of the errors, and an error when it is opened', async (context) => {
+    const { page } = await visit(context, { path: '/docs#getPet' });
+    const error = page.locator(`${block('getPet')} details`, { hasText: 'PET_NOT_FOUND' });
+    const example = error.locator('pre', { hasText: '"status": 404' });
+    await error.waitFor();
+    expect(await page.locator(`${block('getPet')} .responses-table pre:visible`).count()).toBe(1);
+    expect(await example.isVisible()).toBe(false);
+    await press(page, `${block('getPet')} [data-code="404"] summary`);
+    expect(await example.isVisible()).toBe(true);
+  });
+
+  test('follows the colours of the system', async (context) => {
+    const { page } = await visit(context);
+    const colours = "['color', 'backgroundColor'].map((it) => getComputedStyle(document.body)[it])";
+    const light = (await page.evaluate(colours)) as readonly string[];
+    await page.emulateMedia({ colorScheme: 'dark' });
+    const dark = (await page.evaluate(colours)) as readonly string[];
+    expect([light, dark]).toStrictEqual([
+      ['rgb(31, 41, 51)', 'rgb(255, 255, 255)'],
+      ['rgb(228, 230, 230)', 'rgb(28, 32, 34)'],
+    ]);
+    const path = "getComputedStyle(document.querySelector('.opblock-summary-path')).color";
+    await page.waitForFunction(`${path} === 'rgb(228, 230, 230)'`);
+  });
+
+  test.for([
+    ['forgets the key', false],
+    ['keeps the key for the tab, if asked', true],
+  ] as const)('%s', async ([, keep], context) => {
+    const visited = await visit(context, { path: '/docs#listPets' });
+    const { page, api } = visited;
+    await authorize(visited, keep);
+    const stored = () => page.evaluate('[...Object.values(sessionStorage), ...Object.values(localStorage)]');
+    expect(await stored()).toStrictEqual(keep ? [api.key] : []);
+    await page.reload();
+    await page.locator(`${block('listPets')} .execute`).waitFor();
+    expect((await execute(page, 'listPets')).status).toBe(keep ? 200 : 401);
+    if (!keep) return;
     await press(page, '.auth-wrapper .authorize');
-    expect(await seriousFindings(page)).toStrictEqual([]);
-    await type(page, '.auth-container input', visited.api.key);
+    await press(page, '.auth-container [aria-label="Logout"]');
+    expect(await stored()).toStrictEqual([]);
+  });
+
+  test.for([
+    ['light', 'laptop', LAPTOP, 3000],
+    ['dark', 'laptop', LAPTOP, 3000],
+    ['light', 'phone', PHONE, 5000],
+    ['dark', 'phone', PHONE, 5000],
+  ] as const)('axe finds nothing, %s on a %s', async ([colorScheme, , viewport, maxHeight], context) => {
+    const visited = await visit(context, { colorScheme, viewport });
+    const { page } = visited;
+    await press(page, '.auth-wrapper .authorize');
+    expect(await findings(page)).toStrictEqual([]);
+    await type(page, KEY_FIELD, visited.api.key);
     await page.keyboard.press('Enter');
-    expect(await seriousFindings(page)).toStrictEqual([]);
+    expect(await findings(page)).toStrictEqual([]);
     await press(page, '.btn-done');
-    const fields = [
-      ['listPets', '[data-param-name="limit"] input', '1'],
-      ['createPet', '.body-param__text', '{"name":"Rex","categoryId":7}'],
-      ['getPet', '[data-param-name="petId"] input', '1'],
-    ] as const;
-    for (const [operation, field, value] of fields) {
+    for (const [operation, field, value] of FIELDS) {
       await press(page, `${block(operation)} .opblock-summary-control`);
       await type(page, `${block(operation)} ${field}`, value);
       await execute(page, operation);
+      const { height } = (await page.locator(block(operation)).boundingBox())!;
+      expect(height).toBeLessThan(maxHeight);
     }
-    expect(await seriousFindings(page)).toStrictEqual([]);
+    // Those of one operation: axe reads every cell.
+    await openErrors(page, block('getPet'));
+    expect(await findings(page)).toStrictEqual([]);
   });
 });
