@@ -2,14 +2,14 @@ import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import mongodb from 'mongodb/package.json' with { type: 'json' };
 import { rolldown } from 'rolldown';
-import { FILE_NAMES } from '../src/adapters/http/openapi/docs-page.ts';
+import { FILE_NAMES, TEMPLATE } from '../src/adapters/http/openapi/docs-page.ts';
 import { licensesOf } from './licenses.ts';
 
 export const ROOT = resolve(import.meta.dirname, '..');
 
 /** The paths of the files of the docs page, by name. */
 export const PAGE_FILES = Object.fromEntries(
-  FILE_NAMES.map((name) => [name, createRequire(import.meta.url).resolve(`#page/${name}`)]),
+  [...FILE_NAMES, TEMPLATE].map((name) => [name, createRequire(import.meta.url).resolve(`#page/${name}`)]),
 );
 
 /**

@@ -4,7 +4,11 @@ import { createRequire } from 'node:module';
 import { getAsset, isSea } from 'node:sea';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { apiRules } from './api-rules.ts';
+import { type Scope, SCOPES } from '../../../domain/api-key.ts';
+import { INT64_MAX, INT64_MIN } from '../../../domain/pet.ts';
+import { ERROR_STATUS, type ErrorCode } from '../wire/errors.ts';
+import * as limits from '../wire/limits.ts';
+import { CODE_MEANING } from './answers.ts';
 
 /** A file of the docs page, as it is sent. */
 export type PageFile = {
@@ -30,6 +34,9 @@ const TYPES = {
 export type FileName = keyof typeof TYPES;
 export const FILE_NAMES = Object.keys(TYPES) as readonly FileName[];
 
+/** The page, with `{{names}}` of what it gets from the program. */
+export const TEMPLATE = 'index.html';
+
 export type DocsPage = { readonly page: PageFile; readonly files: Readonly<Record<FileName, PageFile>> };
 
 /**
@@ -42,12 +49,14 @@ export async function loadDocsPage(): Promise<DocsPage> {
     async (name) => [name, await pageFile(TYPES[name], await read(name))] as const,
   );
   const files = Object.fromEntries(await Promise.all(loaded)) as Record<FileName, PageFile>;
-  const html = pageHtml((name) => `docs/${name}?${files[name].version}`);
+  // Relative: a proxy may serve the page below a path.
+  const urls = FILE_NAMES.map((name): [string, string] => [name, `docs/${name}?${files[name].version}`]);
+  const html = filled(String(await read(TEMPLATE)), new Map([...urls, ...Object.entries(VALUES)]));
   return { page: await pageFile('text/html; charset=utf-8', Buffer.from(html)), files };
 }
 
 /** The package.json says where the files are, in a clone and in the npm package. The single executable contains them. */
-async function read(name: FileName): Promise<Buffer> {
+async function read(name: FileName | typeof TEMPLATE): Promise<Buffer> {
   if (isSea()) return Buffer.from(getAsset(name));
   return readFile(createRequire(import.meta.url).resolve(`#page/${name}`));
 }
@@ -57,36 +66,44 @@ async function pageFile(type: string, bytes: Buffer): Promise<PageFile> {
   return { type, bytes, gzipped: await promisify(gzip)(bytes), version };
 }
 
-const ICON =
-  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><text y="13" font-size="13">🐾</text></svg>';
+const KIB = 1024;
+const SECOND_MS = 1_000;
 
-/** URLs are relative: a proxy may serve the page below a path. */
-function pageHtml(urlOf: (name: FileName) => string): string {
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Petstore API</title>
-<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(ICON)}">
-<link rel="stylesheet" href="${urlOf('swagger-ui.css')}">
-<link rel="stylesheet" href="${urlOf('docs.css')}">
-<script src="${urlOf('swagger-ui-bundle.js')}" defer></script>
-<script src="${urlOf('docs.js')}" type="module"></script>
-</head>
-<body>
-<header>
-<h1>Petstore API</h1>
-<p>A catalogue of animals: list them, add one, get one. Press Authorize and paste an API key to try the operations.
-Below them are <a href="#rules">the rules</a>. Programs read <a href="openapi.json">openapi.json</a>.</p>
-<h2>Operations</h2>
-</header>
-<div id="swagger-ui"><noscript>The operations need JavaScript. They are all in openapi.json.</noscript></div>
-<section class="rules" id="rules" aria-labelledby="rules-title">
-<h2 id="rules-title">Rules of every operation</h2>
-${apiRules()}
-</section>
-</body>
-</html>
-`;
+const SCOPE_MEANING: Record<Scope, string> = {
+  'pets:read': 'Listing animals and getting one',
+  'pets:write': 'Adding animals',
+};
+
+const VALUES = {
+  scopes: rows(SCOPES.map((scope) => [`\`${scope}\``, SCOPE_MEANING[scope]])),
+  errors: rows(
+    Object.entries(ERROR_STATUS).map(([code, status]) => [
+      status,
+      `\`${code}\``,
+      CODE_MEANING[code as ErrorCode],
+    ]),
+  ),
+  int64Min: INT64_MIN,
+  int64Max: INT64_MAX,
+  urlKib: limits.MAX_URL_BYTES / KIB,
+  headersKib: limits.MAX_HEADERS_BYTES / KIB,
+  bodyKib: limits.MAX_BODY_BYTES / KIB,
+  headersSeconds: limits.HEADERS_TIMEOUT_MS / SECOND_MS,
+  requestSeconds: limits.REQUEST_TIMEOUT_MS / SECOND_MS,
+  requestIdLength: limits.MAX_REQUEST_ID_LENGTH,
+};
+
+/** The rows of a table as HTML. Backticks mark code. */
+function rows(cells: readonly (readonly (string | number)[])[]): string {
+  const html = cells.map((row) => `<tr>${row.map((cell) => `<td>${cell}</td>`).join('')}</tr>`).join('\n');
+  return html.replaceAll(/`([^`]+)`/g, '<code>$1</code>');
+}
+
+/** @throws {Error} for a name without a value */
+function filled(template: string, values: ReadonlyMap<string, string | number | bigint>): string {
+  return template.replaceAll(/\{\{([\w.-]+)\}\}/g, (_, name: string) => {
+    const value = values.get(name);
+    if (value === undefined) throw new Error(`no value for ${name}`);
+    return String(value);
+  });
 }

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { apiRules } from '../../../../src/adapters/http/openapi/api-rules.ts';
 import { openApiDocument } from '../../../../src/adapters/http/operations/document.ts';
 import { text } from '../../../properties/arbitraries.ts';
 import { holds } from '../../../properties/holds.ts';
@@ -9,6 +8,7 @@ import { exactValue } from '../../../properties/json-arbitraries.ts';
 import type { Answer } from '../../../support/answer.ts';
 import { type Api, startApi } from '../../../support/http.ts';
 import { petBody } from '../../../support/pets.ts';
+import { rulesOfPage } from '../../../support/rules-of-page.ts';
 import { type Schema, SchemaGenerator } from './generate-requests.ts';
 
 type Parameter = {
@@ -329,7 +329,7 @@ const BEYOND: readonly (readonly [
 
 it.each(BEYOND)('beyond its keywords, the document says in words: %s', async (_what, call, status, rule) => {
   await using api = await startApi();
-  const words = JSON.stringify(document) + apiRules().replaceAll(/<\/?code>/g, '`');
+  const words = JSON.stringify(document) + (await rulesOfPage()).replaceAll(/<\/?code>/g, '`');
   expect(words).toContain(rule);
   expect((await call(api)).status).toBe(status);
 });

@@ -1,24 +1,24 @@
 import { describe, expect, it } from 'vitest';
-import { apiRules } from '../../../../src/adapters/http/openapi/api-rules.ts';
-import { ERROR_STATUS } from '../../../../src/adapters/http/wire/errors.ts';
-import { SERVER_LIMITS } from '../../../../src/adapters/http/server/limits.ts';
+import { ERROR_STATUS } from '../../../../../src/adapters/http/wire/errors.ts';
+import { SERVER_LIMITS } from '../../../../../src/adapters/http/server/limits.ts';
 import {
   MAX_BODY_BYTES,
   MAX_HEADERS_BYTES,
   MAX_REQUEST_ID_LENGTH,
   MAX_URL_BYTES,
-} from '../../../../src/adapters/http/wire/limits.ts';
-import { SCOPES } from '../../../../src/domain/api-key.ts';
-import { INT64_MAX, INT64_MIN } from '../../../../src/domain/pet.ts';
+} from '../../../../../src/adapters/http/wire/limits.ts';
+import { SCOPES } from '../../../../../src/domain/api-key.ts';
+import { INT64_MAX, INT64_MIN } from '../../../../../src/domain/pet.ts';
+import { rulesOfPage } from '../../../../support/rules-of-page.ts';
 
-const rules = apiRules();
+const rules = await rulesOfPage();
 
 const row = (...cells: readonly string[]) => `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
 
 describe('the rules on the page', () => {
   it('have a section for each subject', () => {
     const sections = Array.from(
-      rules.matchAll(/<section id="([\w-]+)">\n<h3>.+<\/h3>\n<(?:p|ul|table)>/g),
+      rules.matchAll(/<section id="([\w-]+)"><h3>.+?<\/h3><(?:p|ul|table)>/g),
       ([, id]) => id,
     );
     expect(sections).toEqual([
@@ -39,7 +39,7 @@ describe('the rules on the page', () => {
     ['Status', 'Code', 'Meaning'],
   ])('have a table with the head %s', (...head) => {
     const cells = head.map((cell) => `<th>${cell}</th>`).join('');
-    expect(rules).toContain(`<table>\n<thead><tr>${cells}</tr></thead>\n<tbody>\n<tr><td>`);
+    expect(rules).toContain(`<table><thead><tr>${cells}</tr></thead><tbody><tr><td>`);
   });
 
   it('are those of the limits', () => {
