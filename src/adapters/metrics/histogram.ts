@@ -11,7 +11,7 @@ type Series = {
 
 /**
  * A histogram for the path of every request. prom-client's own looks the labels up at each `observe`, even of a child
- * that was made for them: see "Metrics and traces are adapters around other adapters" in docs/decisions.md.
+ * that was made for them: see "Metrics, spans and audit lines go around ports" in docs/decisions.md.
  */
 export class Histogram {
   readonly name: string;

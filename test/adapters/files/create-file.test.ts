@@ -8,18 +8,18 @@ import { closedAfterTest, newFile, openService } from '../../support/sqlite.ts';
 
 describe('a new file', () => {
   it.each([
-    ['a service', async (file: string) => void (await openService(file))],
-    ['the command line', async (file: string) => void (await closedAfterTest(openSqliteKeys(file)))],
-  ])('is readable by its user only, like all files beside it: %s', async (_, open) => {
+    ['a service', async (file: string) => void (await openService(file)), ['-shm', '-wal', '.lock']],
+    [
+      'the command line',
+      async (file: string) => void (await closedAfterTest(openSqliteKeys(file))),
+      ['-shm', '-wal'],
+    ],
+  ])('is readable by its user only, like all files beside it: %s', async (_, open, beside) => {
     const directory = join(dirname(await newFile()), 'data', 'deep');
     await open(join(directory, 'petstore.db'));
 
-    expect(await modes(directory)).toStrictEqual({
-      'petstore.db': 0o600,
-      'petstore.db-shm': 0o600,
-      'petstore.db-wal': 0o600,
-      'petstore.db.lock': 0o600,
-    });
+    const files = ['', ...beside].map((end) => [`petstore.db${end}`, 0o600]);
+    expect(await modes(directory)).toStrictEqual(Object.fromEntries(files));
     expect([await mode(directory), await mode(dirname(directory))]).toStrictEqual([0o700, 0o700]);
   });
 
