@@ -3,13 +3,9 @@
  * acknowledged, but it may have happened.
  */
 export class StorageUnavailable extends Error {
+  override readonly name = 'StorageUnavailable';
   readonly kind = 'storage-unavailable';
   readonly fault = 'storage';
-
-  constructor(message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
-    this.name = 'StorageUnavailable';
-  }
 }
 
 /**

@@ -37,9 +37,7 @@ const KEY_ID = 'the part of a key between its underscores';
 
 /** By name. The name of a command in a group begins with the name of the group, which comes before it here. */
 export const COMMANDS: Readonly<Record<string, Definition>> = {
-  serve: {
-    summary: 'run the service (the default command)',
-  },
+  serve: { summary: 'run the service (the default command)' },
   keys: {
     summary: 'create, list, rotate and revoke API keys',
     description:

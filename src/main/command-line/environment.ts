@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
-import { InvalidConfig } from '../config/config.ts';
+import { StartError } from '../config/config.ts';
 import { UsageError } from '../program/failures.ts';
 import type { Env } from '../program/process.ts';
 
 /**
  * The environment, and the variables of a file that it leaves out or leaves empty.
  *
- * @throws {InvalidConfig} when the file cannot be read
+ * @throws {StartError} when the file cannot be read
  */
 export function withEnvFile(env: Env, path: string): Env {
   const given = Object.entries(env).filter(([, value]) => value !== undefined && value !== '');
@@ -16,7 +16,7 @@ export function withEnvFile(env: Env, path: string): Env {
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
     const problem = error.code === 'ENOENT' ? 'does not exist' : `cannot be read: ${error.message}`;
-    throw new InvalidConfig([`the file of --env-file ${problem}: ${path}`]);
+    throw new StartError([`the file of --env-file ${problem}: ${path}`]);
   }
 }
 

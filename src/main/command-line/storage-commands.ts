@@ -1,6 +1,6 @@
 import type { Finding } from '../../application/ports/storage-health.ts';
 import { SKIPPED_PET_IDS } from '../../domain/pet.ts';
-import { InvalidConfig } from '../config/config.ts';
+import { StartError } from '../config/config.ts';
 import { countText } from '../config/forms.ts';
 import {
   databaseUrlRule,
@@ -77,9 +77,7 @@ export async function migrateCommand(given: Given, session: Session): Promise<vo
   const storage = parseDatabaseUrl(argument ?? (env['DATABASE_URL'] || DEFAULT_DATABASE_URL), storages);
   if (storage?.kind.migrate === undefined) {
     const rule = `${databaseUrlRule(kindsWith('migrate', storages))} to migrate`;
-    throw argument === undefined
-      ? new InvalidConfig([`DATABASE_URL ${rule}`])
-      : new UsageError(`URL ${rule}`);
+    throw argument === undefined ? new StartError([`DATABASE_URL ${rule}`]) : new UsageError(`URL ${rule}`);
   }
   const { database, from, to } = await storage.kind.migrate(storage.url);
   const before = from === to ? 'as before' : `before: ${from ?? 'none'}`;

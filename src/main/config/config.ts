@@ -10,15 +10,15 @@ export type Config = Readonly<ReturnType<typeof configOf>>;
 
 export type TlsFiles = NonNullable<Config['tls']>;
 
-/** The environment is invalid. Has one printable line for each invalid variable. */
-export class InvalidConfig extends Error {
-  readonly kind = 'invalid-config';
+/** The program cannot start: a variable, a file or an address is wrong, or a worker has ended. */
+export class StartError extends Error {
   readonly fault = 'operator';
+  /** A printable line for each problem. */
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
     super(problems.join('\n'));
-    this.name = 'InvalidConfig';
+    this.name = 'StartError';
     this.problems = problems;
   }
 }
@@ -26,7 +26,7 @@ export class InvalidConfig extends Error {
 /**
  * Reads the variables of the service and of OpenTelemetry. An empty one counts as absent.
  *
- * @throws {InvalidConfig} naming every invalid variable and its rule, but never its value, which may be a secret
+ * @throws {StartError} naming every invalid variable and its rule, but never its value, which may be a secret
  */
 export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,
@@ -37,10 +37,10 @@ export function readConfig(
   );
   const { success, output, issues } = v.safeParse(variables(storages), given);
   const { tracing, problems } = readTracing(given);
-  if (!success || problems.length > 0) throw new InvalidConfig([...problemLines(issues), ...problems]);
+  if (!success || problems.length > 0) throw new StartError([...problemLines(issues), ...problems]);
   // `auto` is refused on every machine alike, however many cores it has.
   if (output.WORKERS !== 1 && !output.DATABASE_URL.kind.shared) {
-    throw new InvalidConfig([
+    throw new StartError([
       'WORKERS must be 1 unless services can share the storage in DATABASE_URL, which ' +
         `${namesOf(storages.filter(({ shared }) => shared))} allows`,
     ]);

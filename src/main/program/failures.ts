@@ -1,6 +1,6 @@
 import { faultOf } from '../../application/ports/fault.ts';
 import { InvalidApiKey } from '../../domain/api-key.ts';
-import { InvalidConfig } from '../config/config.ts';
+import { StartError } from '../config/config.ts';
 import { countText } from '../config/forms.ts';
 
 const FAILED = 1;
@@ -20,8 +20,7 @@ export type Explanation = { readonly lines: readonly string[]; readonly exitCode
  */
 export function explain(error: unknown, help: string): Explanation {
   if (!(error instanceof Error)) return { lines: [String(error)], exitCode: FAILED };
-  if (error instanceof InvalidConfig || error instanceof WorkerStartError)
-    return { lines: error.problems, exitCode: FAILED };
+  if (error instanceof StartError) return { lines: error.problems, exitCode: FAILED };
   if (error instanceof OutputError && error.isReaderGone) return { lines: [], exitCode: READER_GONE };
   if (error instanceof UsageError || error instanceof InvalidApiKey) {
     return { lines: [`${oneLine(error)}; see ${help}`], exitCode: WRONG_USAGE };
@@ -40,7 +39,6 @@ function oneLine({ message }: Error): string {
 
 /** Standard output cannot be written: its reader is gone, or the disk is full. */
 export class OutputError extends Error {
-  readonly kind = 'output';
   readonly fault = 'operator';
   /** Such as `head`, which has read enough. */
   readonly isReaderGone: boolean;
@@ -54,35 +52,16 @@ export class OutputError extends Error {
 
 /** The command line is wrong. The message is one line. It repeats no value, because a value may be a secret. */
 export class UsageError extends Error {
-  readonly kind = 'usage';
+  override readonly name = 'UsageError';
   readonly fault = 'client';
-
-  constructor(problem: string) {
-    super(problem);
-    this.name = 'UsageError';
-  }
 }
 
 /** `check` has found something. The findings are on standard output. */
 export class StorageUnsound extends Error {
-  readonly kind = 'storage-unsound';
   readonly fault = 'operator';
 
   constructor(findings: number) {
     super(`the storage has ${countText(findings, 'problem')}; see docs/storage.md#check-a-storage`);
     this.name = 'StorageUnsound';
-  }
-}
-
-/** A worker process could not start. Has one printable text for each problem. */
-export class WorkerStartError extends Error {
-  readonly kind = 'worker-start';
-  readonly fault = 'operator';
-  readonly problems: readonly string[];
-
-  constructor(problems: readonly string[]) {
-    super(problems.join('\n'));
-    this.name = 'WorkerStartError';
-    this.problems = problems;
   }
 }

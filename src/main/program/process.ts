@@ -5,7 +5,6 @@ type Signal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 
 /** The operating system or the user asked the program to stop. */
 export class Interrupted extends Error {
-  readonly kind = 'interrupted';
   readonly signal: Signal;
 
   constructor(signal: Signal) {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { getSystemErrorMessage } from 'node:util';
 import type { Logger } from 'pino';
 import type { TlsPair } from '../../adapters/http/server/create-limited-server.ts';
-import { InvalidConfig, type TlsFiles } from '../config/config.ts';
+import { StartError, type TlsFiles } from '../config/config.ts';
 import type { Service } from './start.ts';
 
 /** The certificate of the service, with its key. */
@@ -17,7 +17,7 @@ const NEAR_END_MS = 14 * 24 * 3_600_000;
 /**
  * Reads the certificate and its key, and checks that a server can use them.
  *
- * @throws {InvalidConfig} when a file cannot be read or used. Has no contents and no path: each may be a secret
+ * @throws {StartError} when a file cannot be read or used. Has no contents and no path: each may be a secret
  */
 export async function readCertificate({ certFile, keyFile }: TlsFiles): Promise<Certificate> {
   const files = [
@@ -25,12 +25,12 @@ export async function readCertificate({ certFile, keyFile }: TlsFiles): Promise<
     read('TLS_KEY', keyFile, 'has no private key in PEM form', (pem) => createPrivateKey(pem)),
   ] as const;
   const problems = (await Promise.allSettled(files)).flatMap((file) =>
-    file.status === 'rejected' && file.reason instanceof InvalidConfig ? file.reason.problems : [],
+    file.status === 'rejected' && file.reason instanceof StartError ? file.reason.problems : [],
   );
-  if (problems.length > 0) throw new InvalidConfig(problems);
+  if (problems.length > 0) throw new StartError(problems);
   const [{ pem: cert, parsed: first }, { pem: key, parsed: privateKey }] = await Promise.all(files);
   if (!first.checkPrivateKey(privateKey)) {
-    throw new InvalidConfig(['TLS_KEY is not the key of the first certificate in TLS_CERT']);
+    throw new StartError(['TLS_KEY is not the key of the first certificate in TLS_CERT']);
   }
   // Finds, for example, a broken chain and a key that is too short.
   const { createSecureContext } = await import('node:tls');
@@ -46,7 +46,7 @@ export function expiryWarning({ validFrom, validTo }: Certificate, now: Date): s
   return `the certificate in TLS_CERT expires on ${validTo.toISOString()}`;
 }
 
-/** @throws {InvalidConfig} */
+/** @throws {StartError} */
 async function read<T>(
   variable: Variable,
   file: string,
@@ -55,12 +55,12 @@ async function read<T>(
 ): Promise<{ readonly pem: string; readonly parsed: T }> {
   const pem = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.errno === undefined) throw error;
-    throw new InvalidConfig([`${variable} cannot be read: ${getSystemErrorMessage(error.errno)}`]);
+    throw new StartError([`${variable} cannot be read: ${getSystemErrorMessage(error.errno)}`]);
   });
   return { pem, parsed: usable(variable, problem, () => parse(pem)) };
 }
 
-/** @throws {InvalidConfig} with OpenSSL's reason, which is one of its own texts */
+/** @throws {StartError} with OpenSSL's reason, which is one of its own texts */
 function usable<T>(variable: Variable, problem: string, make: () => T): T {
   try {
     return make();
@@ -68,10 +68,10 @@ function usable<T>(variable: Variable, problem: string, make: () => T): T {
     if (!(error instanceof Error && 'code' in error)) throw error;
     // OpenSSL asked for a passphrase.
     if (error.code === 'ERR_OSSL_CRYPTO_INTERRUPTED_OR_CANCELLED') {
-      throw new InvalidConfig([`${variable} is encrypted; the service needs the key without a passphrase`]);
+      throw new StartError([`${variable} is encrypted; the service needs the key without a passphrase`]);
     }
     const reason = 'reason' in error && typeof error.reason === 'string' ? error.reason : String(error.code);
-    throw new InvalidConfig([`${variable} ${problem}: ${reason}`]);
+    throw new StartError([`${variable} ${problem}: ${reason}`]);
   }
 }
 
@@ -95,7 +95,7 @@ export function certificateRenewal(
       const warning = expiryWarning(certificate, new Date());
       if (warning !== undefined) log.warn(warning);
     } catch (error) {
-      if (!(error instanceof InvalidConfig)) throw error;
+      if (!(error instanceof StartError)) throw error;
       const { problems } = error;
       log.error({ problems }, 'TLS_CERT and TLS_KEY were read again and refused; the old pair stays in use');
     }

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { createMetricsApp } from '../../adapters/http/app.ts';
 import { type HttpServer, listen } from '../../adapters/http/server/listen.ts';
 import type { ServerLimits } from '../../adapters/http/server/limits.ts';
-import { type Config, InvalidConfig } from '../config/config.ts';
+import { type Config, StartError } from '../config/config.ts';
 import { requestLog } from '../log/request-log.ts';
 
 /**
@@ -25,7 +25,7 @@ const LAST_SCRAPE_MS = 200;
  * Serves `/metrics`, until the result is disposed of. Scrapes are not measured, and only their failures are logged.
  *
  * @param text called for each scrape
- * @throws {InvalidConfig} when it cannot listen
+ * @throws {StartError} when it cannot listen
  */
 export async function serveMetrics(
   text: () => Promise<string>,
@@ -45,7 +45,7 @@ export async function serveMetrics(
   } catch (error) {
     if (!(error instanceof Error && 'syscall' in error)) throw error;
     const message = error.message.replaceAll(/\s+/g, ' ');
-    throw new InvalidConfig([`cannot listen on METRICS_HOST and METRICS_PORT: ${message}`]);
+    throw new StartError([`cannot listen on METRICS_HOST and METRICS_PORT: ${message}`]);
   }
 }
 

@@ -8,7 +8,7 @@ import { CREATE_KEY } from './start-keys.ts';
 /**
  * Runs the service. In a worker process of it, takes over the share of that worker.
  *
- * @throws {InvalidConfig}
+ * @throws {StartError}
  * @throws what `start` or `startWorkers` throws
  */
 export async function serve(io: ServiceIo): Promise<void> {

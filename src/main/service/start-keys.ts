@@ -5,7 +5,7 @@ import type { MintedKey } from '../../application/keys/create-key.ts';
 import { DamagedApiKey } from '../../application/ports/storage-errors.ts';
 import type { ListKeys } from '../../application/keys/stored-keys.ts';
 import { apiKeyState } from '../../domain/api-key.ts';
-import { type Config, InvalidConfig } from '../config/config.ts';
+import { type Config, StartError } from '../config/config.ts';
 import { PROGRAM } from '../config/storages.ts';
 
 type Log = Readonly<Record<'info' | 'warn', (message: string) => void>>;
@@ -24,7 +24,7 @@ export type StartKeys = {
  * The keys in addition to those in the storage: those of `API_KEYS`, or a new one if there is no key at all. A new key
  * is printed, so one is made only if no other machine can reach the service.
  *
- * @throws {InvalidConfig} when there is no key and others could reach the service
+ * @throws {StartError} when there is no key and others could reach the service
  * @throws {StorageUnavailable}
  */
 export async function startKeys(
@@ -50,7 +50,7 @@ export async function startKeys(
     return { known: [] };
   }
   if (!isLoopback(host)) {
-    throw new InvalidConfig([
+    throw new StartError([
       storage.kind.persistent
         ? 'there is no API key yet, and others can reach the service when HOST is not a loopback address; ' +
           `run: ${CREATE_KEY}`

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { TlsPair } from '../../adapters/http/server/create-limited-server.ts';
 import type { Service, ServiceConfig } from './start.ts';
 import { forkWorker, type Listening, type Orders, type WorkerProcess } from './worker-process.ts';
-import { WorkerStartError } from '../program/failures.ts';
+import { StartError } from '../config/config.ts';
 
 /** The pause before a worker is replaced. It doubles with each short life in a row. */
 const FIRST_PAUSE_MS = 100;
@@ -27,8 +27,7 @@ const PING_INTERVAL_MS = 1_000;
  *
  * @param env the variables of `config`
  * @param output receives the lines of the workers' logs, each whole
- * @throws {WorkerStartError} when a worker cannot start. All of them have ended then
- * @throws {InvalidConfig} when it cannot serve metrics
+ * @throws {StartError} when a worker cannot start, and when it cannot serve metrics. All workers have ended then
  */
 export async function startWorkers(
   config: ServiceConfig,
@@ -85,7 +84,7 @@ class WorkerPool {
     }, PING_INTERVAL_MS);
   }
 
-  /** @throws {WorkerStartError} */
+  /** @throws {StartError} */
   async start(count: number): Promise<Listening> {
     const first = this.#fork();
     const listening = await whenListening(first);
@@ -154,11 +153,11 @@ class WorkerPool {
   }
 }
 
-/** @throws {WorkerStartError} when it ends instead */
+/** @throws {StartError} when it ends instead */
 async function whenListening(worker: WorkerProcess): Promise<Listening> {
   const result = await Promise.race([worker.listening, worker.ended]);
   if ('kind' in result) return result;
   const { problems, code, signal } = result;
-  if (problems.length > 0) throw new WorkerStartError(problems);
-  throw new WorkerStartError([`a worker ended before it listened (${signal ?? `exit code ${code}`})`]);
+  if (problems.length > 0) throw new StartError(problems);
+  throw new StartError([`a worker ended before it listened (${signal ?? `exit code ${code}`})`]);
 }

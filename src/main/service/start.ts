@@ -55,7 +55,7 @@ const LAST_USES_MS = 1_000;
  *
  * @throws {StorageSetupError}
  * @throws {StorageUnavailable}
- * @throws {InvalidConfig} when the service has no API key and others could reach it, or cannot serve metrics
+ * @throws {StartError} when the service has no API key and others could reach it, or cannot serve metrics
  * @throws {NodeJS.ErrnoException} when it cannot listen
  */
 export async function start(

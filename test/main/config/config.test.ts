@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { type Config, InvalidConfig, readConfig } from '../../../src/main/config/config.ts';
+import { type Config, StartError, readConfig } from '../../../src/main/config/config.ts';
 import { describeVariables } from '../../../src/main/config/variables.ts';
 
 const DEFAULTS = {
@@ -75,7 +75,7 @@ function problemsOf(environment: Record<string, string>): readonly string[] {
   try {
     readConfig(environment);
   } catch (error) {
-    if (error instanceof InvalidConfig) return error.problems;
+    if (error instanceof StartError) return error.problems;
     throw error;
   }
   return [];

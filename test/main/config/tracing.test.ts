@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { InvalidConfig, readConfig } from '../../../src/main/config/config.ts';
+import { StartError, readConfig } from '../../../src/main/config/config.ts';
 import { readTracing } from '../../../src/main/config/tracing.ts';
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' };
@@ -118,7 +118,7 @@ describe('an invalid variable is refused:', () => {
   it('together with the other variables of the service', () => {
     const environment = { ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc', PORT: 'x' };
     expect(() => readConfig(environment)).toThrow(
-      new InvalidConfig([
+      new StartError([
         'PORT must be an integer from 0 to 65535',
         'OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf',
       ]),

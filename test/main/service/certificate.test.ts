@@ -1,7 +1,7 @@
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { InvalidConfig } from '../../../src/main/config/config.ts';
+import { StartError } from '../../../src/main/config/config.ts';
 import { type Certificate, expiryWarning, readCertificate } from '../../../src/main/service/certificate.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { PAIR, PEM_FILES } from '../../support/tls/pem-files.ts';
@@ -10,7 +10,7 @@ const { cert, key, encryptedKey, renewedKey, expiredCert } = PEM_FILES;
 
 async function problemsOf(certFile: string, keyFile: string): Promise<readonly string[]> {
   const error: unknown = await readCertificate({ certFile, keyFile }).catch((reason: unknown) => reason);
-  if (error instanceof InvalidConfig) return error.problems;
+  if (error instanceof StartError) return error.problems;
   throw new Error('the certificate was accepted, or a bug was found', { cause: error });
 }
 

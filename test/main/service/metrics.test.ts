@@ -5,7 +5,7 @@ import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
 import { SCOPES } from '../../../src/domain/api-key.ts';
-import { InvalidConfig } from '../../../src/main/config/config.ts';
+import { StartError } from '../../../src/main/config/config.ts';
 import { ask, connect, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
 import { addressOf, freshDatabase, throughPort } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
@@ -249,7 +249,7 @@ describe('the port of the metrics', () => {
 
   it('that another program has stops the start with one line', async () => {
     const { port: METRICS_PORT } = await silentServer();
-    await expect(startService({ METRICS_PORT })).rejects.toThrow(InvalidConfig);
+    await expect(startService({ METRICS_PORT })).rejects.toThrow(StartError);
     const service = runService({ API_KEYS: KEY, METRICS_PORT });
     expect(await service.ended).toStrictEqual({ code: 1, signal: null });
     expect(service.stderr).toBe(

@@ -9,7 +9,7 @@ import { ListKeys, RevokeKey } from '../../../src/application/keys/stored-keys.t
 import { SCOPES } from '../../../src/domain/api-key.ts';
 import { type StartKeys, startKeys } from '../../../src/main/service/start-keys.ts';
 import { DamagedApiKey } from '../../../src/application/ports/storage-errors.ts';
-import { InvalidConfig, readConfig } from '../../../src/main/config/config.ts';
+import { StartError, readConfig } from '../../../src/main/config/config.ts';
 
 const KEY = '0123456789abcdef';
 
@@ -94,7 +94,7 @@ describe('without a key anywhere', () => {
     'the start is refused where others can reach the service, with the command to run: HOST=%s',
     async (HOST) => {
       await expect(withoutKeys({ HOST })).rejects.toThrow(
-        new InvalidConfig([
+        new StartError([
           'there is no API key yet, and others can reach the service when HOST is not a loopback address; ' +
             'run: npx petstore keys create --label NAME',
         ]),
@@ -107,7 +107,7 @@ describe('without a key anywhere', () => {
 
   it('the start is refused where others can reach the service and the storage cannot keep a key', async () => {
     await expect(withoutKeys({ HOST: '::', DATABASE_URL: 'memory:' })).rejects.toThrow(
-      new InvalidConfig([
+      new StartError([
         'API_KEYS must be set when HOST is not a loopback address, because others can reach the service then',
       ]),
     );

@@ -107,11 +107,7 @@ function describe(operation: Operation, allow: string): JsonObject {
     ...(deprecation && { deprecated: true, 'x-sunset': sunsetDay(deprecation) }),
     parameters: [...ofQuery, ...parameters],
     ...(requestBody && {
-      requestBody: {
-        description: BODY,
-        required: true,
-        content: { 'application/json': requestBody },
-      },
+      requestBody: { description: BODY, required: true, content: { 'application/json': requestBody } },
     }),
     responses: {
       ...shared([MAY_NOT[scope], 'Unauthorized', 'RateLimited', 'Internal', 'Unavailable'], announced),

@@ -30,7 +30,6 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 
 /** The HTTP layer refuses a request. Clients see the message. Only `refusals.ts` creates one. */
 export class RequestRefused extends Error {
-  readonly kind = 'request-refused';
   readonly code: ErrorCode;
   /** Headers that this refusal adds to the answer. */
   readonly headers: Headers;

@@ -6,7 +6,6 @@ import { InvalidPet } from '../../../../src/domain/pet.ts';
 test('a refusal says what it is', () => {
   expect(new RequestRefused('GONE', 'it is gone')).toMatchObject({
     name: 'RequestRefused',
-    kind: 'request-refused',
     code: 'GONE',
     message: 'it is gone',
     headers: {},
