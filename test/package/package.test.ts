@@ -50,6 +50,7 @@ describe('the npm package', () => {
       'package.json',
       'page/docs.css',
       'page/docs.js',
+      'page/index.html',
       'page/swagger-ui-bundle.js',
       'page/swagger-ui.css',
     ]);
