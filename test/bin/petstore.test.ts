@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { preload, ROOT, run, runService, SERVICE, SERVICE_ENV } from '../support/process.ts';
+import { testDirectory } from '../support/test-directory.ts';
 
 const PRETENDS_TO_BE_OLD = preload('Object.defineProperty(process, "version", { value: "v20.20.2" })');
 
@@ -118,4 +119,29 @@ test('npx petstore runs in a clone and gets every option', async () => {
   const program = run('npx', ['petstore', 'export', '--from', 'sqlite:/nonexistent/petstore.db']);
   expect((await program.ended).code).toBe(1);
   expect(program.stderr).toContain('petstore: there is no SQLite file /nonexistent/petstore.db\n');
+});
+
+describe('npm ci on an old Node', () => {
+  async function install(files: readonly string[]) {
+    const directory = await testDirectory();
+    for (const file of files) await copyFile(join(ROOT, file), join(directory, file));
+    // Needs no network, and decides the same about each package.
+    const args = ['ci', '--dry-run', '--offline', '--no-audit', '--cache', join(directory, 'cache')];
+    const npm = run('npm', args, { NODE_OPTIONS: PRETENDS_TO_BE_OLD }, directory);
+    return { npm, ended: await npm.ended };
+  }
+
+  test('warns of nothing', async () => {
+    const { npm, ended } = await install(['package.json', 'package-lock.json', '.npmrc']);
+    expect(ended).toStrictEqual({ code: 0, signal: null });
+    expect(npm.stderr).toBe('');
+    // Such as `add koa 3.3.0`, which a real installation does not print.
+    expect(npm.stdout.replaceAll(/^add \S+ \S+\n/gm, '')).toMatch(/^\nadded \d+ packages in .*\n$/);
+  });
+
+  test('says why it fails', async () => {
+    const { npm, ended } = await install(['package.json', '.npmrc']);
+    expect(ended).toStrictEqual({ code: 1, signal: null });
+    expect(npm.stderr).toMatch(/^npm error code EUSAGE\n/);
+  });
 });
