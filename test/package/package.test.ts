@@ -8,7 +8,7 @@ import { ask, KEY } from '../support/client.ts';
 import { ROOT, run } from '../support/process.ts';
 import { damage, fileWith } from '../support/sqlite.ts';
 import { type TemporaryDirectory, temporaryDirectory } from '../support/temporary-directory.ts';
-import { journeys } from './journeys.ts';
+import { BUILD_ENV, journeys } from './journeys.ts';
 
 const execute = promisify(execFile);
 const MIB = 1024 * 1024;
@@ -24,7 +24,7 @@ let program = '';
 beforeAll(async () => {
   directory = await temporaryDirectory('package');
   const built = join(directory.path, 'dist');
-  await execute(process.execPath, ['scripts/build.ts', built], { cwd: ROOT });
+  await execute(process.execPath, ['scripts/build.ts', built], { cwd: ROOT, env: BUILD_ENV });
   const home = join(directory.path, 'home');
   await mkdir(home);
   const npm = ['--cache', join(directory.path, 'cache'), '--offline', '--no-audit', '--no-fund'];

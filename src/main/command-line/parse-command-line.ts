@@ -1,5 +1,5 @@
 import { Command as Program, CommanderError, Option } from 'commander';
-import packageJson from '../../../package.json' with { type: 'json' };
+import { readBuild } from '../config/build.ts';
 import { describeVariables } from '../config/variables.ts';
 import { UsageError } from '../program/failures.ts';
 import { commandNameOf, COMMANDS } from './commands.ts';
@@ -28,9 +28,10 @@ In a clone, npx petstore runs this command. Exit codes: 0 done, 1 failed or refu
 export function parseCommandLine(argv: readonly string[], columns = 120): Invocation {
   const invocations: Invocation[] = [];
   let text = '';
+  const { version, commit } = readBuild();
   const program = new Program('petstore')
     .description('A pet catalogue with a JSON HTTP API.')
-    .version(packageJson.version, '-V, --version', 'show the version')
+    .version(`${version}+${commit}`, '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show this help')
     .helpCommand('help [COMMAND]', 'show the help of a command')
     .addHelpText('after', environment)

@@ -1,11 +1,11 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { readBuild } from '../../../src/main/config/build.ts';
 import type { Io } from '../../../src/main/program/process.ts';
 import { sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { Command, FAILED, refused, succeeds, USAGE } from '../../support/command.ts';
-import { ROOT } from '../../support/process.ts';
 
 describe('the general command line', () => {
   it.each([['--help'], ['-h'], ['help']])('explains itself: %s', async (...args) => {
@@ -57,9 +57,9 @@ describe('the general command line', () => {
   });
 
   it.each([['--version'], ['-V']])('tells its version: %s', async (...args) => {
-    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
     const { stdout, stderr } = await succeeds(args);
-    expect([stdout, stderr]).toStrictEqual([`${version}\n`, '']);
+    const { version, commit } = readBuild();
+    expect([stdout, stderr]).toStrictEqual([`${version}+${commit}\n`, '']);
   });
 
   it.each([
