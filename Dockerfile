@@ -38,6 +38,7 @@ WORKDIR /petstore
 # Belongs to root: the service cannot change its own code.
 COPY --from=compiled --chown=0:0 /petstore ./
 COPY --from=compiled --chown=1000:1000 /tmp/data ./data
+RUN ln -s /petstore/bin/petstore.js /usr/local/bin/petstore
 ENV NODE_ENV=production HOST=0.0.0.0
 # The numbers, because Kubernetes cannot tell whether a name is root.
 USER 1000:1000

@@ -168,7 +168,7 @@ const STAND_INS = {
   kubectl: `#!/bin/sh
 case "$1" in
   exec) while [ "$1" != -- ]; do shift; done; shift; exec "$@" ;;
-  create) exec node bin/petstore.js $(sed -n 's/.*args: \\[\\(.*\\)\\]/\\1/p' "$3" | tr -d ,) >job.log 2>&1 ;;
+  create) exec petstore $(sed -n 's/.*args: \\[\\(.*\\)\\]/\\1/p' "$3" | tr -d ,) >job.log 2>&1 ;;
   logs) cat job.log ;;
   wait | delete) ;;
   *) exit 1 ;;
