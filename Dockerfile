@@ -10,8 +10,11 @@ ARG NODE_IMAGE=node:26-slim
 FROM --platform=${BUILDPLATFORM} ${NODE_IMAGE} AS build
 WORKDIR /build
 COPY . .
+# The commit, which `petstore --version` names.
+ARG REVISION=unknown
 # One step, and what it leaves is small: an engine may copy the file system of each step.
-RUN npm ci && npm run build && cp deploy/docker/is-alive.js dist && rm -rf node_modules ~/.npm
+RUN npm ci && PETSTORE_COMMIT="${REVISION}" npm run build && \
+  cp deploy/docker/is-alive.js dist && rm -rf node_modules ~/.npm
 
 # Compiled code is kept per processor and user, so this stage has those of the last one.
 FROM ${NODE_IMAGE} AS compiled
@@ -35,6 +38,7 @@ WORKDIR /petstore
 # Belongs to root: the service cannot change its own code.
 COPY --from=compiled --chown=0:0 /petstore ./
 COPY --from=compiled --chown=1000:1000 /tmp/data ./data
+RUN ln -s /petstore/bin/petstore.js /usr/local/bin/petstore
 ENV NODE_ENV=production HOST=0.0.0.0
 # The numbers, because Kubernetes cannot tell whether a name is root.
 USER 1000:1000

@@ -12,19 +12,19 @@ for (const folder of ['lib', 'page']) await rm(join(directory, folder), { recurs
 const licenses = await bundle(join(directory, 'lib'), { split: true });
 await mkdir(join(directory, 'page'));
 for (const [name, path] of Object.entries(PAGE_FILES)) await copyFile(path, join(directory, 'page', name));
-for (const path of ['bin', 'README.md', 'LICENSE']) {
-  await cp(join(ROOT, path), join(directory, path), { recursive: true });
+for (const path of ['bin/petstore.js', 'README.md', 'LICENSE']) {
+  await cp(join(ROOT, path), join(directory, path));
 }
 await writeFile(join(directory, LICENSES), licenses);
 
-const { name, version, description, license, type, bin, engines } = packageJson;
+const { name, version, description, license, type, engines } = packageJson;
 const published = {
   name,
   version,
   description,
   license,
   type,
-  bin,
+  bin: { petstore: 'bin/petstore.js' },
   engines,
   imports: { '#main': './lib/main.cjs', '#page/*': './page/*' },
   files: ['lib', 'page', LICENSES],

@@ -1,8 +1,10 @@
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import mongodb from 'mongodb/package.json' with { type: 'json' };
 import { rolldown } from 'rolldown';
 import { FILE_NAMES, TEMPLATE } from '../src/adapters/http/openapi/docs-page.ts';
+import { readCommit } from '../src/main/config/build.ts';
 import { licensesOf } from './licenses.ts';
 
 export const ROOT = resolve(import.meta.dirname, '..');
@@ -20,9 +22,11 @@ export const PAGE_FILES = Object.fromEntries(
  * @throws {Error} on any warning of the bundler
  */
 export async function bundle(directory: string, { split }: { readonly split: boolean }): Promise<string> {
+  const commit = process.env['PETSTORE_COMMIT'] || readCommit(pathToFileURL(join(ROOT, '.git/')));
   await using build = await rolldown({
     input: { main: join(ROOT, 'src/main/main.ts') },
     platform: 'node',
+    transform: { define: { BUNDLED_COMMIT: JSON.stringify(commit) } },
     // The driver works without them. Some options of its URL need one.
     external: Object.keys(mongodb.peerDependencies),
     // `depd` wraps functions with it.

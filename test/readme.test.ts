@@ -6,7 +6,7 @@ import { describeVariables } from '../src/main/config/variables.ts';
 import { type Block, blocksOf, readDocument } from './support/document.ts';
 import { freshDatabase } from './support/mongo-database.ts';
 import { mongo } from './support/shared-mongo.ts';
-import { type Program, ROOT, run, SERVICE } from './support/process.ts';
+import { type Program, ROOT, run } from './support/process.ts';
 
 const readme = await readDocument('README.md');
 const blocks = blocksOf(readme);
@@ -15,17 +15,12 @@ function commands(section: string): readonly Block[] {
   return blocks.filter((block) => block.section === section && block.language === 'sh');
 }
 
-/** What `npm start` and `npx petstore` run. npm itself takes ten times as long to start: see {@link withoutNpx}. */
-const PETSTORE = `'${process.execPath}' ${SERVICE.join(' ')}`;
+/** What `npm start` runs, without npm. */
+const PETSTORE = 'bin/petstore';
 
 /** Runs a command from the README unchanged, in the root of the project. */
 function bash(command: string, env: Record<string, string> = {}): Program {
   return run('bash', ['-euo', 'pipefail', '-c', command], env);
-}
-
-/** The same commands without npm between the shell and the program. The tests in test/bin prove what npx passes on. */
-function withoutNpx(text: string): string {
-  return `npx() { [ "$1" = petstore ] && shift && ${PETSTORE} "$@"; }\n${text}`;
 }
 
 /** Runs the service on a free port with a new SQLite file. npm forwards the signal that ends it. */
@@ -95,7 +90,7 @@ describe('README', () => {
     const service = await startWith(PETSTORE, { DATABASE_URL });
     const [, url = ''] = await service.printed(/Bearer \S+' '(\S+)'/, 'stderr');
     const steps = commands('Keys').map(({ text }) => text);
-    const program = bash(withoutNpx([...steps, 'echo "$key $new_key"'].join('\n')), { DATABASE_URL });
+    const program = bash([...steps, 'echo "$key $new_key"'].join('\n'), { DATABASE_URL });
     expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
     const operations = await readDocument('docs/operations.md');
     const form = new RegExp(/`\\b(pets_.*)\\b`/.exec(operations)![1]!, 'g');
@@ -125,7 +120,7 @@ describe('README', () => {
       .replaceAll('sqlite:./data/petstore.db', DATABASE_URL)
       .replaceAll('mongodb://127.0.0.1:27017/petstore', `'${url}'`)
       .replaceAll(/ (pets\.ndjson|petstore-backup\.db)$/gm, ` ${directory}/$1`);
-    const program = bash(withoutNpx(moves), { DATABASE_URL });
+    const program = bash(moves, { DATABASE_URL });
     expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
     expect(program.stdout).toContain('imported 300 pets\n');
     expect(program.stdout).toContain('copied 300 pets\n');

@@ -87,6 +87,8 @@ describe.skipIf(problem !== undefined)(
       expect(await ask(`${url}/v1/pets`, { key, body })).toMatchObject({ status: 201, body: rex });
       expect(await ask(`${url}/v1/pets`, { key })).toMatchObject({ status: 200, body: `[${rex}]` });
 
+      expect(await docker('exec', name, 'petstore', '--version')).toMatch(/^\d+\.\d+\.\d+\+abcdef0$/);
+
       const health = () => docker('inspect', '--format', '{{.State.Health.Status}}', name);
       await expect.poll(health).toBe('healthy');
       // Nothing listens there.

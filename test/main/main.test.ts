@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { readBuild } from '../../src/main/config/build.ts';
 import { preload, run, runService } from '../support/process.ts';
 import { ask, KEY, silentServer } from '../support/client.ts';
 import { PEM_FILES } from '../support/tls/pem-files.ts';
@@ -12,7 +13,7 @@ describe('a start', () => {
     const url = await service.url();
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d+$/);
     expect(service.log).toStrictEqual([
-      { level: 30, time: expect.any(Number), url, msg: `listening on ${url}` },
+      { level: 30, time: expect.any(Number), url, ...readBuild(), msg: `listening on ${url}` },
     ]);
     expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200, body: '{"status":"ok"}' });
     expect(service.stderr).toBe('');

@@ -2,6 +2,7 @@ import { copyFile, glob, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoStorage } from '../../src/adapters/mongodb/open.ts';
+import { readBuild } from '../../src/main/config/build.ts';
 import { newPet } from '../../src/domain/pet.ts';
 import { succeeds } from '../support/command.ts';
 import { readDocument } from '../support/document.ts';
@@ -154,8 +155,9 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
 
     const done = await succeed(blockOf('Upgrade'), { MONGODB_URL }, directory);
 
+    const { version, commit } = readBuild();
     expect(done).toBe(
-      `backed up to before-1.0.0.db\nthe database "${db.databaseName}" has schema version 4 (before: none)\n`,
+      `backed up to before-${version}+${commit}.db\nthe database "${db.databaseName}" has schema version 4 (before: none)\n`,
     );
   });
 });
@@ -166,7 +168,7 @@ const STAND_INS = {
   kubectl: `#!/bin/sh
 case "$1" in
   exec) while [ "$1" != -- ]; do shift; done; shift; exec "$@" ;;
-  create) exec node bin/petstore.js $(sed -n 's/.*args: \\[\\(.*\\)\\]/\\1/p' "$3" | tr -d ,) >job.log 2>&1 ;;
+  create) exec petstore $(sed -n 's/.*args: \\[\\(.*\\)\\]/\\1/p' "$3" | tr -d ,) >job.log 2>&1 ;;
   logs) cat job.log ;;
   wait | delete) ;;
   *) exit 1 ;;

@@ -20,8 +20,7 @@ export function blockOf(section: string, index = 0, language = 'sh'): string {
 export async function installation(): Promise<string> {
   const path = await testDirectory();
   for (const folder of ['commands', 'data']) await mkdir(join(path, folder));
-  await symlink(join(ROOT, 'bin'), join(path, 'bin'));
-  await symlink('../bin/petstore.js', join(path, 'commands/petstore'));
+  await symlink(join(ROOT, 'bin/petstore'), join(path, 'commands/petstore'));
   return path;
 }
 

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ROOT } from '../support/process.ts';
 import { type TemporaryDirectory, temporaryDirectory } from '../support/temporary-directory.ts';
-import { journeys } from './journeys.ts';
+import { BUILD_ENV, journeys } from './journeys.ts';
 
 let directory: TemporaryDirectory;
 let executable = '';
@@ -14,7 +14,7 @@ let licenses = '';
 beforeAll(async () => {
   directory = await temporaryDirectory('executable');
   const built = join(directory.path, 'dist-sea');
-  await promisify(execFile)(process.execPath, ['scripts/build-sea.ts', built], { cwd: ROOT });
+  await promisify(execFile)(process.execPath, ['scripts/build-sea.ts', built], { cwd: ROOT, env: BUILD_ENV });
   licenses = await readFile(join(built, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
   // Alone: no other file of the build is in reach.
   executable = join(directory.path, 'petstore');

@@ -1,6 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
 import { loadDocsPage } from '../../src/adapters/http/openapi/docs-page.ts';
 import { ask, KEY } from '../support/client.ts';
 import { freshDatabase } from '../support/mongo-database.ts';
@@ -26,6 +27,9 @@ type Built = {
   /** What it calls itself in the commands that it asks for. */
   readonly name: string;
 };
+
+/** The environment of a build, as in an image: the commit is not that of this clone. */
+export const BUILD_ENV = { ...process.env, PETSTORE_COMMIT: '0123456789abcdef0123456789abcdef01234567' };
 
 /** What users do with a program that was built. It does what the sources do in a clone. */
 export function journeys(built: () => Built): void {
@@ -83,19 +87,18 @@ export function journeys(built: () => Built): void {
   });
 
   test('says what a clone says', async () => {
-    const lines = [
-      ['--help'],
-      ['--version'],
-      ['keys', 'create', '--help'],
-      ['exprot'],
-      ['export', '--form=1'],
-    ];
+    const lines = [['--help'], ['keys', 'create', '--help'], ['exprot'], ['export', '--form=1']];
     for (const args of lines) {
       const clone = run(process.execPath, [...SERVICE, ...args]);
       const program = start(args, {}, ROOT);
       expect(await program.ended).toStrictEqual(await clone.ended);
-      expect([program.stdout, program.stderr]).toStrictEqual([clone.stdout, clone.stderr]);
+      const said = [clone.stdout, clone.stderr].map((text) => text.replaceAll('bin/petstore', built().name));
+      expect([program.stdout, program.stderr]).toStrictEqual(said);
     }
+  });
+
+  test('knows its commit', async () => {
+    expect(await succeeds(['--version'], {}, ROOT)).toBe(`${packageJson.version}+0123456789ab\n`);
   });
 
   test('creates a key that a running service accepts, with the variables of a file', async () => {

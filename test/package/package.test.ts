@@ -8,7 +8,7 @@ import { ask, KEY } from '../support/client.ts';
 import { ROOT, run } from '../support/process.ts';
 import { damage, fileWith } from '../support/sqlite.ts';
 import { type TemporaryDirectory, temporaryDirectory } from '../support/temporary-directory.ts';
-import { journeys } from './journeys.ts';
+import { BUILD_ENV, journeys } from './journeys.ts';
 
 const execute = promisify(execFile);
 const MIB = 1024 * 1024;
@@ -24,21 +24,21 @@ let program = '';
 beforeAll(async () => {
   directory = await temporaryDirectory('package');
   const built = join(directory.path, 'dist');
-  await execute(process.execPath, ['scripts/build.ts', built], { cwd: ROOT });
+  await execute(process.execPath, ['scripts/build.ts', built], { cwd: ROOT, env: BUILD_ENV });
   const home = join(directory.path, 'home');
   await mkdir(home);
   const npm = ['--cache', join(directory.path, 'cache'), '--offline', '--no-audit', '--no-fund'];
   const { stdout } = await execute('npm', ['pack', built, '--pack-destination', directory.path, ...npm]);
   await execute('npm', ['install', join(directory.path, stdout.trim()), ...npm], { cwd: home });
   modules = join(home, 'node_modules');
-  installed = join(modules, 'petstore');
+  installed = join(modules, packageJson.name);
   program = join(modules, '.bin/petstore');
 });
 
 afterAll(() => directory.remove());
 
 describe('the npm package', () => {
-  journeys(() => ({ program, path: NODE_PATH, name: 'npx petstore' }));
+  journeys(() => ({ program, path: NODE_PATH, name: 'petstore' }));
 
   test('is complete, and contains nothing else', async () => {
     const files = await filesOf(installed);
@@ -136,7 +136,9 @@ describe('the npm package', () => {
     const petstore = run(program, ['--version'], env);
     expect(await petstore.ended).toStrictEqual({ code: 1, signal: null });
     expect(petstore.stdout).toBe('');
-    expect(petstore.stderr).toMatch(/^petstore: needs Node 26 or later, and this is v20\.20\.2\./);
+    expect(petstore.stderr).toBe(
+      'petstore: needs Node 26 or later, and this is v20.20.2. Install one: https://nodejs.org/en/download\n',
+    );
   });
 });
 

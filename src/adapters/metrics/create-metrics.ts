@@ -8,6 +8,8 @@ import { countDecisions, countVerifications, exposeState } from './port-metrics.
 import { RequestMetrics } from './request-metrics.ts';
 import { KEY_OPERATIONS, PET_OPERATIONS, StorageMetrics } from './storage-metrics.ts';
 
+type Build = { readonly version: string; readonly commit: string };
+
 /** The metrics of a process. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -16,13 +18,15 @@ export type Metrics = ReturnType<typeof createMetrics>;
  * result that takes a port returns one that measures its calls, and settles as it does.
  *
  * @param deprecatedRoute the pattern of the route whose calls are counted by key
+ * @param build the version and the commit of the program
  * @param worker the number of this process if it is a worker of `node:cluster`. Each of its series then has the number
  *   as a label, and the primary process serves all of them. Without the label, the sum over the workers would
  *   fall when one of them ends, and Prometheus would take that for a restart of all.
  */
-export function createMetrics(deprecatedRoute: string, worker?: number) {
+export function createMetrics(deprecatedRoute: string, build: Build, worker?: number) {
   const registry = new Registry();
   if (worker !== undefined) registry.setDefaultLabels({ worker: String(worker) });
+  exposeBuild(registry, build);
   const requests = new RequestMetrics(registry, deprecatedRoute);
   const storage = new StorageMetrics(registry);
   const measure = storage.measure.bind(storage);
@@ -42,6 +46,16 @@ export function createMetrics(deprecatedRoute: string, worker?: number) {
     /** The text of a scrape, in the text format 0.0.4 of Prometheus. */
     text: () => registry.metrics(),
   };
+}
+
+function exposeBuild(registry: Registry, build: Build): void {
+  const gauge = new Gauge({
+    name: 'petstore_build_info',
+    help: 'Always 1. The labels say which build runs.',
+    labelNames: ['version', 'commit'],
+    registers: [registry],
+  });
+  gauge.set(build, 1);
 }
 
 /** What a worker has measured, as another process gets it. */

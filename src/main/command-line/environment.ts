@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
+import { PROGRAM } from '../config/build.ts';
 import { StartError } from '../config/config.ts';
 import { UsageError } from '../program/failures.ts';
 import type { Env } from '../program/process.ts';
@@ -24,7 +25,7 @@ export function withEnvFile(env: Env, path: string): Env {
 const OPTIONS = ['from', 'to', 'label', 'scopes', 'expires', 'rate-limit', 'overlap', 'env-file'] as const;
 
 /**
- * Refuses a command line from which npm has taken an option: `npm exec petstore import FILE --to URL` would otherwise
+ * Refuses a command line from which npm has taken an option: `npm start import FILE --to URL` would otherwise
  * write to the default database. npm leaves such an option in a variable.
  *
  * @throws {UsageError}
@@ -37,5 +38,5 @@ export function refuseNpmOptions(argv: readonly string[], env: Env): void {
       !argv.some((word) => word === `--${name}` || word.startsWith(`--${name}=`)),
   );
   if (taken === undefined) return;
-  throw new UsageError(`npm took --${taken} for an option of its own; run npx petstore instead`);
+  throw new UsageError(`npm took --${taken} for an option of its own; run ${PROGRAM} instead`);
 }

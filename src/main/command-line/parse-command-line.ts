@@ -1,5 +1,5 @@
 import { Command as Program, CommanderError, Option } from 'commander';
-import packageJson from '../../../package.json' with { type: 'json' };
+import { PROGRAM, readBuild } from '../config/build.ts';
 import { describeVariables } from '../config/variables.ts';
 import { UsageError } from '../program/failures.ts';
 import { commandNameOf, COMMANDS } from './commands.ts';
@@ -16,7 +16,7 @@ const environment = () => `
 Variables and their defaults; an empty one counts as not set; --env-file FILE reads them from a file:
 ${describeVariables()}
 
-In a clone, npx petstore runs this command. Exit codes: 0 done, 1 failed or refused, 2 wrong command line.
+Exit codes: 0 done, 1 failed or refused, 2 wrong command line.
 `;
 
 /**
@@ -28,9 +28,10 @@ In a clone, npx petstore runs this command. Exit codes: 0 done, 1 failed or refu
 export function parseCommandLine(argv: readonly string[], columns = 120): Invocation {
   const invocations: Invocation[] = [];
   let text = '';
-  const program = new Program('petstore')
+  const { version, commit } = readBuild();
+  const program = new Program(PROGRAM)
     .description('A pet catalogue with a JSON HTTP API.')
-    .version(packageJson.version, '-V, --version', 'show the version')
+    .version(`${version}+${commit}`, '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show this help')
     .helpCommand('help [COMMAND]', 'show the help of a command')
     .addHelpText('after', environment)

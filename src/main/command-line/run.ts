@@ -1,3 +1,4 @@
+import { PROGRAM } from '../config/build.ts';
 import { explain } from '../program/failures.ts';
 import { Interrupted, type Io } from '../program/process.ts';
 import { commandNameOf } from './commands.ts';
@@ -37,7 +38,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number | und
     return 0;
   } catch (error) {
     if (error instanceof Interrupted) return error.exitCode;
-    const help = ['petstore', commandNameOf(argv), '--help'].filter(Boolean).join(' ');
+    const help = [PROGRAM, commandNameOf(argv), '--help'].filter(Boolean).join(' ');
     const { lines, exitCode } = explain(error, help);
     for (const line of lines) session.note(`petstore: ${line}`);
     return exitCode;

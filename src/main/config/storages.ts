@@ -1,11 +1,8 @@
-import { isSea } from 'node:sea';
 import { memoryStorage } from '../../adapters/memory/storage.ts';
 import { mongodbStorage } from '../../adapters/mongodb/storage.ts';
 import { DEFAULT_SQLITE_PATH, sqliteStorage } from '../../adapters/sqlite/storage.ts';
 import type { Storage, StorageKind } from '../../application/ports/storage.ts';
-
-/** How a user calls this program, for hints. A single executable is named as it was called. */
-export const PROGRAM = isSea() ? process.argv0 : 'npx petstore';
+import { PROGRAM } from './build.ts';
 
 /** The storages that `DATABASE_URL` can name. A new one is a folder of adapters and a line here. */
 export const STORAGES: readonly StorageKind[] = [sqliteStorage, mongodbStorage(PROGRAM), memoryStorage];

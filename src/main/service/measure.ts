@@ -1,5 +1,6 @@
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import { getPet } from '../../adapters/http/operations/get-pet.ts';
+import { readBuild } from '../config/build.ts';
 import type { Decorators } from '../program/compose.ts';
 
 /**
@@ -9,7 +10,7 @@ import type { Decorators } from '../program/compose.ts';
  */
 export async function loadMetrics(worker: number | undefined): Promise<Metrics> {
   const { createMetrics } = await import('../../adapters/metrics/create-metrics.ts');
-  return createMetrics(getPet.route, worker);
+  return createMetrics(getPet.route, readBuild(), worker);
 }
 
 /** What the metrics put around the parts of the service. */

@@ -1,3 +1,4 @@
+import { readBuild } from '../config/build.ts';
 import { type Config, readConfig } from '../config/config.ts';
 import { openServiceLog, openStandardError } from '../log/open-log.ts';
 import type { ServiceIo } from '../program/process.ts';
@@ -39,7 +40,7 @@ async function servePrimary(config: Config, { env, signal, onHangUp }: ServiceIo
   const starting = runUntilStopped(start, { config, log, signal });
   onHangUp(files && certificateRenewal(files, starting, log));
   const { url, metricsUrl, madeKey } = await starting;
-  log.info({ url, ...(workers > 1 && { workers }) }, `listening on ${url}`);
+  log.info({ url, ...(workers > 1 && { workers }), ...readBuild() }, `listening on ${url}`);
   if (metricsUrl !== undefined) log.info({ metricsUrl }, `metrics at ${metricsUrl}`);
   // Flushed at once, because scripts wait for this line.
   log.flush(() => {

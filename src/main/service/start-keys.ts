@@ -5,8 +5,8 @@ import type { MintedKey } from '../../application/keys/create-key.ts';
 import { DamagedApiKey } from '../../application/ports/storage-errors.ts';
 import type { ListKeys } from '../../application/keys/stored-keys.ts';
 import { apiKeyState } from '../../domain/api-key.ts';
+import { PROGRAM } from '../config/build.ts';
 import { type Config, StartError } from '../config/config.ts';
-import { PROGRAM } from '../config/storages.ts';
 
 type Log = Readonly<Record<'info' | 'warn', (message: string) => void>>;
 

@@ -1,5 +1,6 @@
 import cluster from 'node:cluster';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
+import { PROGRAM } from '../config/build.ts';
 import { readConfig } from '../config/config.ts';
 import { openServiceLog, openStandardError } from '../log/open-log.ts';
 import { explain } from '../program/failures.ts';
@@ -65,7 +66,7 @@ export async function work({ signal, onHangUp, storages }: ServiceIo): Promise<v
     const { url, madeKey: made } = service;
     report({ kind: 'listening', url, ...(made && { madeKey: made }) });
   } catch (error) {
-    report({ kind: 'failed', problems: explain(error, 'petstore serve --help').lines }, () =>
+    report({ kind: 'failed', problems: explain(error, `${PROGRAM} serve --help`).lines }, () =>
       process.exit(1),
     );
   }

@@ -32,6 +32,9 @@ import type { Decorators } from '../program/compose.ts';
 import { ExportTrouble, SILENT } from './export-trouble.ts';
 import { tracedRequestLog } from './traced-request-log.ts';
 
+/** The default of `OTEL_SERVICE_NAME`. The npm package has another name. */
+const NAME = 'petstore';
+
 /** How long a stop waits for the receiver of the last spans. */
 const LAST_SPANS_MS = 1_000;
 
@@ -69,7 +72,7 @@ export function openTracing(
     spanLimits: { attributeValueLengthLimit: maxAttributeChars },
     spanProcessors: [new BatchSpanProcessor({ exporter: trouble.watch(exporter), ...batch })],
   });
-  const tracer = provider.getTracer(packageJson.name, packageJson.version);
+  const tracer = provider.getTracer(NAME, packageJson.version);
   const propagator = config.readsTraceparent ? new W3CTraceContextPropagator() : undefined;
   const requests = new RequestSpans(tracer, propagator);
   return {
@@ -100,9 +103,8 @@ function setSdkLog(logger: DiagLogger): void {
 
 /** `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` replace the name and the version. */
 function resourceOf() {
-  const { name, version } = packageJson;
   const detectors = [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector];
   return defaultResource()
-    .merge(resourceFromAttributes({ 'service.name': name, 'service.version': version }))
+    .merge(resourceFromAttributes({ 'service.name': NAME, 'service.version': packageJson.version }))
     .merge(detectResources({ detectors }));
 }

@@ -6,7 +6,7 @@ import { newPet } from '../../../src/domain/pet.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
-const MIGRATE = 'run: npx petstore migrate';
+const MIGRATE = 'run: petstore migrate';
 
 /** The line that the operator sees. */
 async function refusal(url: string, autoMigrate = false): Promise<string> {

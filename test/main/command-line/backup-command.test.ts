@@ -11,7 +11,7 @@ import { Command, refused, succeeds, USAGE } from '../../support/command.ts';
 import { startService } from '../../support/service.ts';
 
 const PET = '{"name":"Rex","categoryId":9223372036854775807}';
-const SEE_HELP = 'see petstore backup --help';
+const SEE_HELP = 'see bin/petstore backup --help';
 
 /** A database with a key, and the URL of a copy of a backup elsewhere. */
 async function setUp() {
@@ -91,14 +91,14 @@ describe('a backup', () => {
       ['memory:', unreachable],
     ] as const) {
       const options = { env: { DATABASE_URL }, code: USAGE };
-      await refused([command, file], `${message}; see petstore ${command} --help`, options);
+      await refused([command, file], `${message}; see bin/petstore ${command} --help`, options);
     }
     expect(existsSync(file)).toBe(false);
   });
 
   it('needs a name', async () => {
     await refused(['backup'], `missing required argument 'FILE'; ${SEE_HELP}`, { code: USAGE });
-    await refused(['restore', '-'], 'a backup needs the name of a file; see petstore restore --help', {
+    await refused(['restore', '-'], 'a backup needs the name of a file; see bin/petstore restore --help', {
       code: USAGE,
     });
   });

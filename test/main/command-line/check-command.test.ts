@@ -177,8 +177,8 @@ describe('petstore check', () => {
     const line = `the SQLite file ${older} has schema version 3, this build needs 4; a build that was never released made it: export it with that build, then import`;
     await refused(['check'], line, { env: { DATABASE_URL: `sqlite:${older}` } });
     const memory = 'DATABASE_URL is memory:, which no other process can reach; use a persistent storage';
-    await refused(['check'], `${memory}; see petstore check --help`, { code: USAGE });
-    await refused(['check', 'x'], 'too many arguments; see petstore check --help', { code: USAGE });
+    await refused(['check'], `${memory}; see bin/petstore check --help`, { code: USAGE });
+    await refused(['check', 'x'], 'too many arguments; see bin/petstore check --help', { code: USAGE });
   });
 });
 
@@ -223,7 +223,7 @@ describe.skipIf(mongo === undefined)(`petstore check of MongoDB${leftOut}`, () =
     const { url, db } = await freshDatabase(mongo!, { migrated: false });
     await refused(
       ['check', '--from', url],
-      `the database "${db.databaseName}" has no petstore schema; run: npx petstore migrate`,
+      `the database "${db.databaseName}" has no petstore schema; run: bin/petstore migrate`,
     );
   });
 });

@@ -229,7 +229,7 @@ describe.skipIf(mongo === undefined)(
       const { url: from } = await sqliteWith(PETS);
       await refused(
         ['copy', '--from', from, '--to', url],
-        /^petstore: the database "\S+" has no petstore schema; run: npx petstore migrate\n$/,
+        /^petstore: the database "\S+" has no petstore schema; run: bin\/petstore migrate\n$/,
       );
     });
   },

@@ -58,7 +58,7 @@ describe('export', () => {
     expect(program.stderr).toBe('');
     await refused(
       ['export', '--json', '--from', url],
-      '--json needs a FILE: standard output holds the pets; see petstore export --help',
+      '--json needs a FILE: standard output holds the pets; see bin/petstore export --help',
       { code: USAGE },
     );
   });

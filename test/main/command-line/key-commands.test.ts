@@ -185,7 +185,7 @@ describe('the first start', () => {
   it('on an empty file shows how to create a lasting key; the next start makes no key', async () => {
     const env = await sqlite();
     const first = runService(env);
-    const hint = /^To create a lasting key:\n\n  npx petstore keys create --label NAME\n\n/m;
+    const hint = /^To create a lasting key:\n\n  bin\/petstore keys create --label NAME\n\n/m;
     await first.printed(hint, 'stderr');
     const { key } = await created(env, '--label', 'NAME');
     expect((await ask(`${await first.url()}/v1/pets`, { key })).status).toBe(200);
@@ -205,7 +205,7 @@ describe('the first start', () => {
     expect(await first.ended).toStrictEqual({ code: 1, signal: null });
     expect(first.stderr).toBe(
       'petstore: there is no API key yet, and others can reach the service when HOST is not a loopback address; ' +
-        'run: npx petstore keys create --label NAME\n',
+        'run: bin/petstore keys create --label NAME\n',
     );
     const { key } = await created(env, '--label', 'NAME');
     const url = (await startService(env)).url.replace('0.0.0.0', '127.0.0.1');
@@ -377,7 +377,7 @@ describe('petstore keys', () => {
     const directory = await testDirectory();
     const told = await refused({ DATABASE_URL: `sqlite:${directory}/petstore.db` }, args);
     const command = /^(create|revoke|rotate)$/.test(args[0] ?? '') ? `keys ${args[0]}` : 'keys';
-    expect(told).toBe(`petstore: ${problem}; see petstore ${command} --help\n`);
+    expect(told).toBe(`petstore: ${problem}; see bin/petstore ${command} --help\n`);
     expect(await readdir(directory)).toStrictEqual([]);
   });
 
@@ -392,10 +392,10 @@ describe('petstore keys', () => {
     const told = await refused(env, [name, key]);
     expect(told).toBe(
       'petstore: ID must be the 16 hexadecimal digits between the underscores of a key, as in keys list; ' +
-        `see petstore keys ${name} --help\n`,
+        `see bin/petstore keys ${name} --help\n`,
     );
     expect(await refused(env, [name])).toBe(
-      `petstore: missing required argument 'ID'; see petstore keys ${name} --help\n`,
+      `petstore: missing required argument 'ID'; see bin/petstore keys ${name} --help\n`,
     );
   });
 
@@ -419,7 +419,7 @@ describe('petstore keys', () => {
   it('explains why keys in memory cannot be managed', async () => {
     expect(await refused({ DATABASE_URL: 'memory:' }, ['list'])).toBe(
       'petstore: DATABASE_URL is memory:, which no other process can reach; set API_KEYS for the service instead; ' +
-        'see petstore keys list --help\n',
+        'see bin/petstore keys list --help\n',
     );
   });
 
@@ -443,7 +443,7 @@ describe('petstore keys', () => {
   it.skipIf(mongo === undefined)('names the command that creates a missing schema', async () => {
     const { url, db } = await freshDatabase(mongo!, { migrated: false });
     expect(await refused({ DATABASE_URL: url }, ['list'], FAILED)).toBe(
-      `petstore: the database "${db.databaseName}" has no petstore schema; run: npx petstore migrate\n`,
+      `petstore: the database "${db.databaseName}" has no petstore schema; run: bin/petstore migrate\n`,
     );
   });
 
@@ -460,7 +460,7 @@ describe('petstore keys', () => {
     ['rotate', ['ID', '--overlap', '--expires', '--json', '--env-file']],
   ])('explains %s', async (name, words) => {
     const { stdout, stderr } = await keys({}, name, '--help');
-    expect(stdout).toMatch(new RegExp(`^Usage: petstore keys ${name} `));
+    expect(stdout).toMatch(new RegExp(`^Usage: bin/petstore keys ${name} `));
     for (const word of words) expect(stdout).toMatch(new RegExp(`^ {2}${word} .* {2,}\\S`, 'm'));
     expect(stderr).toBe('');
   });

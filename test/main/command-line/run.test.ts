@@ -1,17 +1,17 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { readBuild } from '../../../src/main/config/build.ts';
 import type { Io } from '../../../src/main/program/process.ts';
 import { sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { Command, FAILED, refused, succeeds, USAGE } from '../../support/command.ts';
-import { ROOT } from '../../support/process.ts';
 
 describe('the general command line', () => {
   it.each([['--help'], ['-h'], ['help']])('explains itself: %s', async (...args) => {
     const help = await succeeds(args, { PORT: 'wrong' });
     expect(help.stderr).toBe('');
-    expect(help.stdout).toMatch(/^Usage: petstore /);
+    expect(help.stdout).toMatch(/^Usage: bin\/petstore /);
     for (const command of [
       'serve',
       'keys',
@@ -57,40 +57,40 @@ describe('the general command line', () => {
   });
 
   it.each([['--version'], ['-V']])('tells its version: %s', async (...args) => {
-    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
     const { stdout, stderr } = await succeeds(args);
-    expect([stdout, stderr]).toStrictEqual([`${version}\n`, '']);
+    const { version, commit } = readBuild();
+    expect([stdout, stderr]).toStrictEqual([`${version}+${commit}\n`, '']);
   });
 
   it.each([
-    ['an unknown command', ['hunter2'], "unknown command 'hunter2'; see petstore --help"],
+    ['an unknown command', ['hunter2'], "unknown command 'hunter2'; see bin/petstore --help"],
     [
       'a misspelt command',
       ['exprot'],
-      "unknown command 'exprot' (Did you mean export?); see petstore --help",
+      "unknown command 'exprot' (Did you mean export?); see bin/petstore --help",
     ],
     [
       'a misspelt command of a group',
       ['keys', 'lsit'],
-      "unknown command 'lsit' (Did you mean list?); see petstore keys --help",
+      "unknown command 'lsit' (Did you mean list?); see bin/petstore keys --help",
     ],
-    ['an argument too many', ['migrate', 'a', 'b'], 'too many arguments; see petstore migrate --help'],
-    ['the name of an object property', ['toString'], "unknown command 'toString'; see petstore --help"],
-    ['an unknown option', ['--port=hunter2'], "unknown option '--port=…'; see petstore --help"],
+    ['an argument too many', ['migrate', 'a', 'b'], 'too many arguments; see bin/petstore migrate --help'],
+    ['the name of an object property', ['toString'], "unknown command 'toString'; see bin/petstore --help"],
+    ['an unknown option', ['--port=hunter2'], "unknown option '--port=…'; see bin/petstore --help"],
     [
       'a misspelt option',
       ['export', '--form', 'sqlite:a.db'],
-      "unknown option '--form' (Did you mean --from?); see petstore export --help",
+      "unknown option '--form' (Did you mean --from?); see bin/petstore export --help",
     ],
     [
       'a value for an option that takes none',
       ['--help=hunter2'],
-      "unknown option '--help=…'; see petstore --help",
+      "unknown option '--help=…'; see bin/petstore --help",
     ],
     [
       'help for an unknown command',
       ['help', 'hunter2'],
-      'the command must be one of serve, keys, migrate, backup, restore, skip-ids, check, export, import, copy; see petstore --help',
+      'the command must be one of serve, keys, migrate, backup, restore, skip-ids, check, export, import, copy; see bin/petstore --help',
     ],
   ])('refuses %s in one line', async (_what, args, message) => {
     await refused(args, message, { code: USAGE });
@@ -100,12 +100,12 @@ describe('the general command line', () => {
     ['to', 'npm_config_token_description'],
     ['rate-limit', 'npm_config_rate_limit'],
   ])('does nothing when npm has taken --%s from it', async (option, variable) => {
-    // What the program gets from: npm exec petstore import FILE --to URL
+    // What the program gets from: npm start import FILE --to URL
     const directory = await testDirectory();
     const env = { DATABASE_URL: `sqlite:${directory}/petstore.db`, [variable]: 'x' };
     await refused(
       ['import', 'examples/pets.ndjson'],
-      `npm took --${option} for an option of its own; run npx petstore instead; see petstore import --help`,
+      `npm took --${option} for an option of its own; run bin/petstore instead; see bin/petstore import --help`,
       { env, code: USAGE },
     );
     expect(await readdir(directory)).toStrictEqual([]);
@@ -118,7 +118,7 @@ describe('the general command line', () => {
   });
 
   it('refuses to migrate a URL of another storage', async () => {
-    const message = 'URL must be mongodb://HOST/DATABASE to migrate; see petstore migrate --help';
+    const message = 'URL must be mongodb://HOST/DATABASE to migrate; see bin/petstore migrate --help';
     await refused(['migrate', 'sqlite:a.db'], message, { code: USAGE });
   });
 
@@ -141,25 +141,25 @@ describe('the general command line', () => {
 describe('the command line of a command', () => {
   it.each(['backup', 'skip-ids', 'check', 'export', 'import', 'copy'])('explains %s', async (command) => {
     const help = await succeeds([command, '--help']);
-    expect(help.stdout).toMatch(new RegExp(`^Usage: petstore ${command} .*\n\n`));
+    expect(help.stdout).toMatch(new RegExp(`^Usage: bin/petstore ${command} .*\n\n`));
     expect(help.stderr).toBe('');
   });
 
   it.each([
-    [['import'], "missing required argument 'FILE'; see petstore import --help"],
-    [['import', 'a', 'b'], 'too many arguments; see petstore import --help'],
-    [['copy', 'a', '--from', 'memory:'], 'too many arguments; see petstore copy --help'],
-    [['copy', '--from', 'sqlite:a.db'], '--from and --to are both required; see petstore copy --help'],
-    [['export', '--to', 'sqlite:a.db'], "unknown option '--to'; see petstore export --help"],
-    [['export', '--from'], "option '--from <URL>' argument missing; see petstore export --help"],
+    [['import'], "missing required argument 'FILE'; see bin/petstore import --help"],
+    [['import', 'a', 'b'], 'too many arguments; see bin/petstore import --help'],
+    [['copy', 'a', '--from', 'memory:'], 'too many arguments; see bin/petstore copy --help'],
+    [['copy', '--from', 'sqlite:a.db'], '--from and --to are both required; see bin/petstore copy --help'],
+    [['export', '--to', 'sqlite:a.db'], "unknown option '--to'; see bin/petstore export --help"],
+    [['export', '--from'], "option '--from <URL>' argument missing; see bin/petstore export --help"],
     [
       ['export', '--from', 'postgres://me:secret@x/y'],
-      '--from must be sqlite:PATH or mongodb://HOST/DATABASE; see petstore export --help',
+      '--from must be sqlite:PATH or mongodb://HOST/DATABASE; see bin/petstore export --help',
     ],
     [
       ['export', '--from', 'memory:'],
       '--from is memory:, which no other process can reach; use a persistent storage; ' +
-        'see petstore export --help',
+        'see bin/petstore export --help',
     ],
   ])('refuses %s', async (args, message) => {
     await refused(args, message, { code: USAGE });
@@ -168,7 +168,7 @@ describe('the command line of a command', () => {
   it('names DATABASE_URL when it refuses its value', async () => {
     await refused(
       ['export'],
-      'DATABASE_URL must be sqlite:PATH or mongodb://HOST/DATABASE; see petstore export --help',
+      'DATABASE_URL must be sqlite:PATH or mongodb://HOST/DATABASE; see bin/petstore export --help',
       {
         env: { DATABASE_URL: 'hunter2' },
         code: USAGE,

@@ -198,7 +198,7 @@ describe('a command', () => {
     const output = await fifo();
     output.fill();
     const waiting = redirected(`> '${output.path}'`, { args: '--help' });
-    await output.read(/Usage: petstore[^]+SHUTDOWN_TIMEOUT/);
+    await output.read(/Usage: bin\/petstore[^]+SHUTDOWN_TIMEOUT/);
     expect(await waiting.ended).toStrictEqual(DONE);
   });
 });

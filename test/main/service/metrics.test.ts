@@ -5,6 +5,7 @@ import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
 import { SCOPES } from '../../../src/domain/api-key.ts';
+import { readBuild } from '../../../src/main/config/build.ts';
 import { StartError } from '../../../src/main/config/config.ts';
 import { ask, connect, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
 import { addressOf, freshDatabase, throughPort } from '../../support/mongo-database.ts';
@@ -64,7 +65,9 @@ describe('the metrics of a service', () => {
       [requests('GET', 'none', '4xx')]: 3,
       [requests('GET', '/readyz', '2xx')]: 1,
     });
+    const { version, commit } = readBuild();
     expect(nonZero(series, 'petstore_')).toMatchObject({
+      [`petstore_build_info{version="${version}",commit="${commit}"}`]: 1,
       'petstore_storage_operation_duration_seconds_count{operation="insert_pet"}': 1,
       'petstore_storage_operation_duration_seconds_count{operation="insert_pet_once"}': 1,
       'petstore_storage_operation_duration_seconds_count{operation="list_pets"}': 1,

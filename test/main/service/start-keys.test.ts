@@ -96,7 +96,7 @@ describe('without a key anywhere', () => {
       await expect(withoutKeys({ HOST })).rejects.toThrow(
         new StartError([
           'there is no API key yet, and others can reach the service when HOST is not a loopback address; ' +
-            'run: npx petstore keys create --label NAME',
+            'run: bin/petstore keys create --label NAME',
         ]),
       );
       expect(await withoutKeys({ HOST, API_KEYS: KEY })).toMatchObject({
@@ -128,8 +128,8 @@ describe('with a key in the storage, in any state', () => {
     expect([active, revoked]).toStrictEqual([{ known: [] }, { known: [] }]);
     expect(lines).toStrictEqual([
       'info: the API keys are in the storage, which knows only their digests; ' +
-        'for another one run: npx petstore keys create --label NAME',
-      'warn: no API key is valid now; run: npx petstore keys create --label NAME',
+        'for another one run: bin/petstore keys create --label NAME',
+      'warn: no API key is valid now; run: bin/petstore keys create --label NAME',
     ]);
   });
 
@@ -142,7 +142,7 @@ describe('with a key in the storage, in any state', () => {
 
     expect(lines).toStrictEqual([
       'a stored API key is damaged and never valid: 0123456789abcdef',
-      'no API key is valid now; run: npx petstore keys create --label NAME',
+      'no API key is valid now; run: bin/petstore keys create --label NAME',
     ]);
   });
 });

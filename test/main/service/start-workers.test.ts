@@ -168,7 +168,7 @@ describe.skipIf(mongo === undefined)(`a start of two workers${leftOut}`, () => {
     const { service, database } = await runWorkers({}, { migrated: false });
     expect(await service.ended).toStrictEqual(FAILED);
     expect(service.stderr).toBe(
-      `petstore: the database "${database.db.databaseName}" has no petstore schema; run: npx petstore migrate\n`,
+      `petstore: the database "${database.db.databaseName}" has no petstore schema; run: bin/petstore migrate\n`,
     );
     expect(service.stdout).toBe('');
   });

@@ -180,7 +180,7 @@ describe.skipIf(mongo === undefined)(`a service with its pets in MongoDB${leftOu
 
     await expect(startService({ DATABASE_URL })).rejects.toThrow(
       new StorageSetupError(
-        `the database "${db.databaseName}" has no petstore schema; run: npx petstore migrate`,
+        `the database "${db.databaseName}" has no petstore schema; run: bin/petstore migrate`,
       ),
     );
 

@@ -69,7 +69,7 @@ export type Deprecation = {
   readonly replacement: string;
 };
 
-/** getPet has been deprecated since the day on which 1.0.0 was published. */
+/** The days are public: `CHANGELOG.md` names them. */
 export const GET_PET_DEPRECATION: Deprecation = {
   since: new Date('2026-11-20'),
   sunset: new Date('2030-12-05'),

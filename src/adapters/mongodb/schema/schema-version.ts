@@ -5,7 +5,7 @@ import { versionsOf } from './collections.ts';
 export const SCHEMA_VERSION = 4;
 
 /** How a user calls the program, in messages about a schema that a migration repairs. */
-export const DEFAULT_PROGRAM = 'npx petstore';
+export const DEFAULT_PROGRAM = 'petstore';
 
 /** @returns `undefined` for a database that was never migrated */
 export async function readVersion(db: Db): Promise<number | undefined> {

@@ -11,7 +11,7 @@ import { freshDatabase, openRepository } from '../../../support/mongo-database.t
 import { startMongo } from '../../../support/mongodb.ts';
 import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 
-const MIGRATE = 'run: npx petstore migrate';
+const MIGRATE = 'run: petstore migrate';
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 const pet = { name: 'Rex', categoryId: 7n, status: 'sold' };
 
