@@ -1,8 +1,9 @@
-import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { preload, ROOT, run, runService, SERVICE, SERVICE_ENV } from '../support/process.ts';
+import { testDirectory } from '../support/test-directory.ts';
 
 const PRETENDS_TO_BE_OLD = preload('Object.defineProperty(process, "version", { value: "v20.20.2" })');
 
@@ -113,6 +114,29 @@ test.each([['start'], ['exec', 'petstore']])(
     expect(await readdir(directory)).toStrictEqual([]);
   },
 );
+
+test('npm run dev starts the service again after a change, and Ctrl-C drains it', async () => {
+  const directory = await testDirectory();
+  for (const part of ['bin', 'src', 'package.json']) {
+    await cp(join(ROOT, part), join(directory, part), { recursive: true });
+  }
+  await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
+  // The Node that npm runs with cannot watch. Below it is the one that npm finds in the clone.
+  await writeFile(
+    join(directory, 'node'),
+    `#!/bin/sh\ncase $1 in --watch*) exit 9; esac\nexec '${process.execPath}' "$@"\n`,
+    { mode: 0o755 },
+  );
+  const env = { ...SERVICE_ENV, PATH: `${directory}:${process.env['PATH']}` };
+  const dev = run('npm', ['run', 'dev'], env, directory);
+  await dev.printed(/listening on/);
+  await appendFile(join(directory, 'src/main/main.ts'), '// changed\n');
+  await dev.printed(/"reason":"SIGTERM".*"stopped".*listening on/s);
+  // As a terminal does, to the whole group.
+  process.kill(-dev.pid, 'SIGINT');
+  await dev.ended;
+  expect(dev.stdout).toMatch(/"reason":"SIGINT".*"stopped"/s);
+});
 
 test('npx petstore runs in a clone and gets every option', async () => {
   const program = run('npx', ['petstore', 'export', '--from', 'sqlite:/nonexistent/petstore.db']);
