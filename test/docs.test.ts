@@ -6,9 +6,20 @@ import { ROOT } from './support/process.ts';
 const MAX_LINE_LENGTH = 120;
 
 const paths = await Array.fromAsync(
-  glob(['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/*.md', 'deploy/README.md'], {
-    cwd: ROOT,
-  }),
+  glob(
+    [
+      'README.md',
+      'CHANGELOG.md',
+      'CONTRIBUTING.md',
+      'SECURITY.md',
+      'docs/*.md',
+      'deploy/README.md',
+      '.github/*.md',
+    ],
+    {
+      cwd: ROOT,
+    },
+  ),
 );
 const documents = new Map(
   await Promise.all(

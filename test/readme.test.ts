@@ -140,6 +140,15 @@ describe('README', () => {
     expect(pairs(rows)).toStrictEqual(pairs(help));
   });
 
+  it('has .env.example beside it, with the lines of --help', async () => {
+    const lines = describeVariables().matchAll(/^ {2}(\S+) +(\S+) +(.+)$/gm);
+    const expected = Array.from(lines, ([, name, initial, meaning]) => {
+      return `# ${meaning}\n#${name}=${initial === 'none' ? '' : initial}\n`;
+    });
+    const example = await readDocument('.env.example');
+    expect(example.slice(example.indexOf('\n\n') + 2)).toBe(expected.join('\n'));
+  });
+
   it('has all commands of the documents, in the sections that the tests above run', async () => {
     const others = Array.fromAsync(glob(['CONTRIBUTING.md', 'SECURITY.md', 'docs/*.md'], { cwd: ROOT }));
     // The tests in test/operations, and npm run test:clients, run the commands of these.

@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { appendFile, copyFile, cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { preload, ROOT, run, runService, SERVICE, SERVICE_ENV } from '../support/process.ts';
@@ -75,6 +75,29 @@ test('npm start writes nothing when it takes --to for itself', async () => {
     'petstore: npm took --to for an option of its own; run bin/petstore instead',
   );
   expect(await readdir(directory)).toStrictEqual([]);
+});
+
+test('npm run dev starts the service again after a change, and Ctrl-C drains it', async () => {
+  const directory = await testDirectory();
+  for (const part of ['bin', 'src', 'package.json']) {
+    await cp(join(ROOT, part), join(directory, part), { recursive: true });
+  }
+  await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
+  // The Node that npm runs with cannot watch. Below it is the one that npm finds in the clone.
+  await writeFile(
+    join(directory, 'node'),
+    `#!/bin/sh\ncase $1 in --watch*) exit 9; esac\nexec '${process.execPath}' "$@"\n`,
+    { mode: 0o755 },
+  );
+  const env = { ...SERVICE_ENV, PATH: `${directory}:${process.env['PATH']}` };
+  const dev = run('npm', ['run', 'dev'], env, directory);
+  await dev.printed(/listening on/);
+  await appendFile(join(directory, 'src/main/main.ts'), '// changed\n');
+  await dev.printed(/"reason":"SIGTERM".*"stopped".*listening on/s);
+  // As a terminal does, to the whole group.
+  process.kill(-dev.pid, 'SIGINT');
+  await dev.ended;
+  expect(dev.stdout).toMatch(/"reason":"SIGINT".*"stopped"/s);
 });
 
 describe('npm ci on an old Node', () => {

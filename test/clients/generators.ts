@@ -3,12 +3,15 @@ import type { Tool } from './tools.ts';
 /** A client generator. Its folder in `examples/clients` has its configuration and the program that uses the client. */
 export type Generator = {
   readonly needs: readonly Tool[];
-  /** Generates the client from the `openapi.json` in the folder. A command line, run in the folder. */
-  readonly generate?: string;
-  readonly compile?: string;
-  readonly run: string;
   /** What the program prints. {@link TRANSCRIPT} by default. */
   readonly output?: string;
+} & (Called | { /** The block below it in `docs/clients.md` does everything. */ readonly heading: string });
+
+export type Called = {
+  /** Generates the client from the `openapi.json` in the folder. A command line, run in the folder. */
+  readonly generate?: string;
+  readonly compile: string;
+  readonly run: string;
 };
 
 const PETS = [
@@ -65,8 +68,11 @@ export const GENERATORS: Readonly<Record<string, Generator>> = {
     compile: 'cargo build --quiet --locked',
     run: '"$CARGO_TARGET_DIR/debug/petstore-example"',
   },
-  curl: { needs: ['curl'], run: 'bash main.sh', output: CURL_OUTPUT },
-  'openapi-fetch': { needs: ['npm'], generate: 'node generate.mjs', ...TYPESCRIPT },
+  curl: { needs: ['curl'], heading: 'curl', output: CURL_OUTPUT },
+  'openapi-fetch': { needs: ['npm'], heading: 'TypeScript' },
+  'openapi-python-client': { needs: ['python'], heading: 'Python' },
+  'oapi-codegen': { needs: ['go'], heading: 'Go' },
+  'openapi-generator-java': { needs: ['java', 'mvn'], heading: 'Java' },
   'hey-api': { needs: ['npm'], generate: 'openapi-ts', ...TYPESCRIPT },
   orval: { needs: ['npm'], generate: 'orval', ...TYPESCRIPT },
   'typescript-fetch': {
@@ -76,24 +82,12 @@ export const GENERATORS: Readonly<Record<string, Generator>> = {
       '--type-mappings=long=bigint --language-specific-primitives=bigint',
     ...TYPESCRIPT,
   },
-  'openapi-python-client': {
-    needs: ['python'],
-    generate:
-      'openapi-python-client generate --path openapi.json --config config.yaml --meta none ' +
-      '--output-path petstore_client',
-    ...PYTHON,
-  },
   'openapi-generator-python': {
     needs: ['python', 'java'],
     generate:
       'openapi-generator-cli generate -g python -i openapi.json -o . --package-name petstore_client ' +
       '--global-property=apis,models,supportingFiles,apiTests=false,modelTests=false,apiDocs=false,modelDocs=false',
     ...PYTHON,
-  },
-  'oapi-codegen': {
-    needs: ['go'],
-    generate: 'mkdir -p petstore && go tool oapi-codegen -config oapi-codegen.yaml openapi.json',
-    ...GO,
   },
   'openapi-generator-go': {
     needs: ['python', 'java', 'go'],
@@ -102,11 +96,5 @@ export const GENERATORS: Readonly<Record<string, Generator>> = {
       '--additional-properties=packageName=petstore,withGoMod=false ' +
       '--global-property=apis,models,supportingFiles,apiTests=false,modelTests=false,apiDocs=false,modelDocs=false',
     ...GO,
-  },
-  'openapi-generator-java': {
-    needs: ['java', 'mvn'],
-    generate: 'mvn --quiet --batch-mode generate-sources',
-    compile: 'mvn --quiet --batch-mode package',
-    run: 'java -cp "target/classes:target/libraries/*" Main',
   },
 };

@@ -12,14 +12,21 @@ const INSTALL_TIMEOUT_MS = 600_000;
 /** Where clients are generated and compiled. Below the packages, where Node finds them. */
 export const WORK = join(CACHE, 'work');
 
-/** The environment of every command. */
+/** Where the blocks of `docs/clients.md` run. Node finds no packages above it. */
+export const CLONES = `${CACHE}-clones`;
+
+/** What a reader of `docs/clients.md` has: Node, but no package of this project. npm has added their folders. */
+const PATH = (process.env['PATH'] ?? '')
+  .split(delimiter)
+  .filter((folder) => !folder.includes('node_modules'));
+export const READER_ENV = {
+  PATH: [dirname(process.execPath), ...PATH].join(delimiter),
+  NO_COLOR: '1',
+};
+
+/** The environment of every other command. */
 export const ENV: Readonly<Record<string, string>> = {
-  PATH: [
-    dirname(process.execPath),
-    join(CACHE, 'node_modules/.bin'),
-    join(CACHE, 'python/bin'),
-    process.env['PATH'],
-  ].join(delimiter),
+  PATH: [join(CACHE, 'node_modules/.bin'), join(CACHE, 'python/bin'), READER_ENV.PATH].join(delimiter),
   CARGO_TARGET_DIR: join(CACHE, 'cargo-target'),
   NO_COLOR: '1',
 };

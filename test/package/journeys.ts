@@ -58,7 +58,7 @@ export function journeys(built: () => Built): void {
     // In a container or in memory, the first line warns of that.
     expect(first.log.map(({ msg }) => msg).slice(-6)).toStrictEqual([
       'audit',
-      `listening on ${url}`,
+      `listening on ${url} (page at ${url}/docs)`,
       'audit',
       'request',
       'shutting down',

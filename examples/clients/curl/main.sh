@@ -5,6 +5,8 @@ api="${PETSTORE_URL:-http://127.0.0.1:3000/v1}"
 
 call() { curl --silent --show-error --header "Authorization: Bearer $PETSTORE_KEY" "$@"; }
 
+new_key() { od -An -N 16 -t x1 /dev/urandom | tr -d ' \n'; }
+
 # create IDEMPOTENCY_KEY PET: adds an animal. Sends the same key with every attempt, so the service adds one animal.
 # curl tries again after a lost connection, 408, 429 and 5xx. It waits as long as Retry-After says.
 create() {
@@ -24,10 +26,10 @@ list() {
   do :; done
 }
 
-create "$(cat /proc/sys/kernel/random/uuid)" '{"name": "Rex", "categoryId": 9223372036854775807}'
-create "$(cat /proc/sys/kernel/random/uuid)" '{"name": "Mia", "categoryId": 2, "status": "sold"}'
-create "$(cat /proc/sys/kernel/random/uuid)" '{"name": "Tom", "categoryId": 3}'
-create "$(cat /proc/sys/kernel/random/uuid)" '{"name": "Ada", "categoryId": 4}'
+create "$(new_key)" '{"name": "Rex", "categoryId": 9223372036854775807}'
+create "$(new_key)" '{"name": "Mia", "categoryId": 2, "status": "sold"}'
+create "$(new_key)" '{"name": "Tom", "categoryId": 3}'
+create "$(new_key)" '{"name": "Ada", "categoryId": 4}'
 create the-key-of-kit '{"name": "Kit", "categoryId": 5}'
 
 list

@@ -41,11 +41,13 @@ function readInt64(key: string, value: unknown, { source }: { source: string }):
 
 /** An answer of the service that is an error. */
 class Refused extends Error {
-  constructor(
-    readonly answer: PetstoreError,
-    readonly response: Response,
-  ) {
+  readonly answer: PetstoreError;
+  readonly response: Response;
+
+  constructor(answer: PetstoreError, response: Response) {
     super(`${answer.status} ${answer.code} ${answer.message}`);
+    this.answer = answer;
+    this.response = response;
   }
 }
 

@@ -40,7 +40,8 @@ async function servePrimary(config: Config, { env, signal, onHangUp }: ServiceIo
   const starting = runUntilStopped(start, { config, log, signal });
   onHangUp(files && certificateRenewal(files, starting, log));
   const { url, metricsUrl, madeKey } = await starting;
-  log.info({ url, ...(workers > 1 && { workers }), ...readBuild() }, `listening on ${url}`);
+  const fields = { url, ...(workers > 1 && { workers }), ...readBuild() };
+  log.info(fields, `listening on ${url} (page at ${url}/docs)`);
   if (metricsUrl !== undefined) log.info({ metricsUrl }, `metrics at ${metricsUrl}`);
   // Flushed at once, because scripts wait for this line.
   log.flush(() => {

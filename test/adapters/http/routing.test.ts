@@ -53,10 +53,13 @@ describe('one canonical path', () => {
     ['/livez/', '/livez'],
     ['/docs/', '/docs'],
     ['/docs/docs.js/', '/docs/docs.js'],
+    ['/pets', '/v1/pets'],
+    ['/pets/', '/v1/pets'],
+    ['/pets/1', '/v1/pets/:petId'],
   ])('GET %s: 404, which names %s', async (path, meant) => {
     await using api = await startApi();
     expect(whole(await api.get(path))).toStrictEqual(
-      problem(404, 'ROUTE_NOT_FOUND', `there is nothing at this path; ${meant} has no slash at its end`),
+      problem(404, 'ROUTE_NOT_FOUND', `there is nothing at this path; the path is ${meant}`),
     );
   });
 

@@ -61,7 +61,7 @@ describe('a service with a certificate', () => {
     const service = runService({ API_KEYS: KEY, ...TLS });
     const url = await service.url();
     expect(url).toMatch(/^https:\/\/127\.0\.0\.1:[1-9]\d+$/);
-    expect(messages(service)).toStrictEqual([`listening on ${url}`]);
+    expect(messages(service)).toStrictEqual([`listening on ${url} (page at ${url}/docs)`]);
     const curl = run('curl', ['--silent', '--show-error', '--cacert', PEM_FILES.root, `${url}/readyz`]);
     expect(await curl.ended, curl.stderr).toStrictEqual(DONE);
     expect(curl.stdout).toBe('{"status":"ok"}');

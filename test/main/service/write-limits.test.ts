@@ -41,7 +41,7 @@ async function startAll(DATABASE_URL: string) {
     TLS_KEY: PEM_FILES.key,
   });
   const logged = () => readFileSync(log, 'utf8');
-  const url = await waitFor(news, 'change', () => /"msg":"listening on (https[^"]+)"/.exec(logged())?.[1]);
+  const url = await waitFor(news, 'change', () => /"msg":"listening on (https\S+) /.exec(logged())?.[1]);
   /** Sends requests, each after the answer to the one before. Resolves with the last answer. */
   const ask = async (request: string, times = 1): Promise<Answer> => {
     const connection = await connect(url);

@@ -142,7 +142,8 @@ export function allowedMethods({ stack }: Router<State>): Middleware<State> {
     // `OPTIONS *` asks about the whole service: RFC 9110, section 9.3.7.
     const methods = (path === '*' ? stack : at(path)).flatMap((layer) => layer.methods);
     if (methods.length === 0) {
-      throw routeNotFound(path.endsWith('/') ? at(path.slice(0, -1))[0]?.path.toString() : undefined);
+      const bare = path.replace(/\/$/, '');
+      throw routeNotFound([bare, `/v1${bare}`].flatMap(at)[0]?.path.toString());
     }
     const allow = allowHeader(methods);
     if (method !== 'OPTIONS') throw methodNotAllowed(allow);

@@ -66,9 +66,9 @@ export function scopeChallenge(scope: Scope): string {
   return `${REALM}, error="insufficient_scope", scope="${scope}"`;
 }
 
-/** @param meant the pattern of a route whose path differs only by the slash at the end */
+/** @param meant the pattern of a route without the slash at the end of the path, or with `/v1` before it */
 export function routeNotFound(meant?: string): RequestRefused {
-  const hint = meant === undefined ? '' : `; ${meant} has no slash at its end`;
+  const hint = meant === undefined ? '' : `; the path is ${meant}`;
   return new RequestRefused('ROUTE_NOT_FOUND', `there is nothing at this path${hint}`);
 }
 
