@@ -83,8 +83,8 @@ export async function terminalFormat(): Promise<(line: string) => string> {
 }
 
 function inBrief({ method, route, status, durationMs, ...rest }: RequestLine): object {
-  const { level, time, keyLabel, requestId, aborted } = rest;
+  const { level, time, keyLabel, client, requestId, aborted } = rest;
   const words = [method ?? 'not HTTP', route ?? 'no route', status ?? 'no answer'];
   if (durationMs !== undefined) words.push(`${durationMs} ms`);
-  return { level, time, msg: words.join(' '), keyLabel, requestId, aborted };
+  return { level, time, msg: words.join(' '), keyLabel, client, requestId, aborted };
 }
