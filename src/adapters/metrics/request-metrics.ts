@@ -107,10 +107,8 @@ export class RequestMetrics {
   }
 
   #countAnswer(status: string): void {
-    const answers = this.#answers;
-    const count = answers.get(status);
-    if (count === undefined) this.#countAnswer(OTHER);
-    else answers.set(status, count + 1);
+    const name = this.#answers.has(status) ? status : OTHER;
+    this.#answers.set(name, this.#answers.get(name)! + 1);
   }
 
   #countDeprecated(keyId: string): void {

@@ -32,7 +32,6 @@ export function logRequest(log: Pick<RequestLog, 'answered'>, trustProxy: boolea
     state.requestId = requestIdOf(req);
     res.once('close', () => {
       const status = res.headersSent ? res.statusCode : undefined;
-      const isError = status !== undefined && status >= 400;
       const record = {
         requestId: state.requestId,
         method: req.method,
@@ -42,7 +41,7 @@ export function logRequest(log: Pick<RequestLog, 'answered'>, trustProxy: boolea
         keyId: state.caller?.id,
         keyLabel: state.caller?.label,
         // The server has answered a request that did not end in time.
-        client: isError ? (state.client ?? clientAddress(req, trustProxy)) : undefined,
+        client: Number(status) >= 400 ? (state.client ?? clientAddress(req, trustProxy)) : undefined,
         aborted: res.writableFinished ? undefined : (true as const),
       };
       log.answered(record, req);

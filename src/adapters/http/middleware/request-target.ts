@@ -62,18 +62,14 @@ export function baseUrl(
  * The address of the client: what a trusted proxy forwards, if it is an address, otherwise that of the connection.
  * `undefined` when the connection is closed.
  */
-export function clientAddress(request: IncomingMessage, trustProxy: boolean): string | undefined {
-  const { client = '' } = trustProxy ? forwarded(request) : {};
-  return client.length <= MAX_ADDRESS_LENGTH && isIP(client) !== 0 ? client : request.socket.remoteAddress;
+export function clientAddress({ headers, socket }: IncomingMessage, trustProxy: boolean): string | undefined {
+  const client = (trustProxy && last(headers['x-forwarded-for'])) || '';
+  return client.length <= MAX_ADDRESS_LENGTH && isIP(client) !== 0 ? client : socket.remoteAddress;
 }
 
 /** The values of the nearest proxy. Earlier values in a list may come from the client. */
 function forwarded({ headers }: IncomingMessage) {
-  return {
-    proto: last(headers['x-forwarded-proto']),
-    host: last(headers['x-forwarded-host']),
-    client: last(headers['x-forwarded-for']),
-  };
+  return { proto: last(headers['x-forwarded-proto']), host: last(headers['x-forwarded-host']) };
 }
 
 /** The last value of a list. Node joins several headers into one list. */
