@@ -3,11 +3,16 @@
 #   docker build --tag petstore .
 #   docker buildx build --platform linux/amd64,linux/arm64 --tag registry.example/petstore:1.0.0 --push .
 #
-# NODE_IMAGE: Node 26 with npm and a shell, on glibc or musl.
-ARG NODE_IMAGE=node:26-slim
+# It needs no BuildKit, which alone sets BUILDPLATFORM. `linux` is this machine's own.
+# NODE_IMAGE: another Node 26 with npm and a shell, on glibc or musl.
+ARG NODE_IMAGE
+
+# Stages of their own, because Dependabot changes only images that FROM names itself.
+FROM --platform=${BUILDPLATFORM:-linux} node:26-slim@sha256:3a771f83944bb763050c23c0225c260638c4b7899e7a72485ef75e5e570499e5 AS native-node
+FROM node:26-slim@sha256:3a771f83944bb763050c23c0225c260638c4b7899e7a72485ef75e5e570499e5 AS node
 
 # JavaScript is the same everywhere, so this stage runs on the platform of this machine and is never emulated.
-FROM --platform=${BUILDPLATFORM} ${NODE_IMAGE} AS build
+FROM --platform=${BUILDPLATFORM:-linux} ${NODE_IMAGE:-native-node} AS build
 WORKDIR /build
 COPY . .
 # The commit, which `petstore --version` names.
@@ -17,14 +22,14 @@ RUN npm ci && PETSTORE_COMMIT="${REVISION}" npm run build && \
   cp deploy/docker/is-alive.js dist && rm -rf node_modules ~/.npm
 
 # Compiled code is kept per processor and user, so this stage has those of the last one.
-FROM ${NODE_IMAGE} AS compiled
+FROM ${NODE_IMAGE:-node} AS compiled
 COPY --from=build --chown=1000:1000 /build/dist /petstore
+COPY deploy/docker/keep-compiled-code.js /mnt/
 WORKDIR /petstore
 USER 1000:1000
-RUN --mount=type=bind,source=deploy/docker,target=/mnt \
-  mkdir -p node_modules/.cache /tmp/data && node /mnt/keep-compiled-code.js && chmod -R a+rX,go-w node_modules
+RUN mkdir -p node_modules/.cache /tmp/data && node /mnt/keep-compiled-code.js && chmod -R a+rX,go-w node_modules
 
-FROM ${NODE_IMAGE}
+FROM ${NODE_IMAGE:-node}
 ARG VERSION=unknown
 ARG REVISION=unknown
 ARG CREATED=unknown

@@ -44,6 +44,15 @@ describe('compose.yaml', () => {
     ]);
   });
 
+  it('names the images of others by digest', () => {
+    const images = Object.values(services).map(({ image }) => image);
+    expect([...new Set(images)]).toStrictEqual([
+      '${PETSTORE_IMAGE:-petstore}',
+      expect.stringMatching(/^\$\{MONGO_IMAGE:-mongo:8@sha256:[0-9a-f]{64}\}$/),
+      expect.stringMatching(/^\$\{HAPROXY_IMAGE:-haproxy:3\.2@sha256:[0-9a-f]{64}\}$/),
+    ]);
+  });
+
   it('names the same members everywhere', async () => {
     const hosts = members.map((name) => `${name}:27017`).join(',');
     expect(members).toHaveLength(3);

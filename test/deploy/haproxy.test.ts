@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
+import { get } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -54,14 +55,20 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
   });
 
   it('replaces the headers that the service believes', async () => {
-    const { address } = await service();
+    const { program, address } = await service();
     const { url } = await start(address, address);
-    const spoofed = { ...headers, 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https' };
+    const forwarded = { 'x-forwarded-host': 'evil.example', 'x-forwarded-for': '192.0.2.66' };
+    const spoofed = { ...headers, ...forwarded, 'x-forwarded-proto': 'https' };
     for (let pet = 0; pet < 2; pet++) {
       await fetch(`${url}/v1/pets`, { method: 'POST', headers: spoofed, body: PET });
     }
     const answer = await fetch(`${url}/v1/pets?limit=1`, { headers: spoofed });
     expect(answer.headers.get('link')).toMatch(new RegExp(`^<${RegExp.escape(url)}/v1/pets`));
+    // HAProxy connects to the service from another address.
+    const asking = get(`${url}/nothing`, { headers: spoofed, localAddress: '127.0.0.2' });
+    onTestFinished(() => void asking.destroy());
+    const [, client] = await program.printed(/"status":404,.*"client":"([^"]*)"/);
+    expect(client).toBe('127.0.0.2');
   });
 
   it('fails no request when an instance stops', async () => {

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask } from '../support/client.ts';
 import { docker, dockerBuild, dockerProblem, removeLater, runContainer } from '../support/docker.ts';
@@ -10,6 +12,8 @@ const KEY = 'a-key-of-the-tests';
 
 /** As an operator would restrict it. */
 const RESTRICTED = ['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'];
+
+const dockerfile = await readFile(join(ROOT, 'Dockerfile'), 'utf8');
 
 const problem = (await dockerProblem()) ?? (await nodeImageProblem());
 
@@ -143,6 +147,23 @@ describe.skipIf(problem !== undefined)(
     });
   },
 );
+
+describe('the Dockerfile', () => {
+  it('needs no BuildKit', () => {
+    expect(dockerfile).not.toMatch(
+      /--(mount|link|chmod|parents|exclude)\b|<<|\$\{?(BUILD|TARGET)\w+(?!.*:-)/,
+    );
+  });
+
+  it('names its images in FROM, by one digest, where Dependabot finds them', () => {
+    const images = dockerfile.matchAll(/^FROM (?:--platform=\S+ )?(\S+)/gm).map(([, image]) => image);
+    expect([...new Set(images)]).toStrictEqual([
+      expect.stringMatching(/^node:26-slim@sha256:[0-9a-f]{64}$/),
+      '${NODE_IMAGE:-native-node}',
+      '${NODE_IMAGE:-node}',
+    ]);
+  });
+});
 
 const SIGTERM_BIT = 1n << 14n;
 

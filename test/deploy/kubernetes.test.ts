@@ -121,6 +121,15 @@ describe.skipIf(build === undefined)(
       expect(labels).toMatchObject(one(overlay, 'NetworkPolicy').spec.podSelector.matchLabels);
     });
 
+    it('let out to every address what MongoDB and the receiver of traces listen for, and nothing else', () => {
+      const { egress } = one('production', 'NetworkPolicy').spec;
+      const everywhere = egress.filter((rule: object) => !('to' in rule));
+      expect(everywhere.flatMap(({ ports }: { ports: object }) => ports)).toStrictEqual([
+        { port: 27017 },
+        { port: 4318 },
+      ]);
+    });
+
     it('let production be scaled, drained and measured', () => {
       const { metadata, spec } = one('production', 'Deployment');
       const { labels } = spec.template.metadata;

@@ -4,14 +4,17 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { freePort } from '../failure/free-port.ts';
-import { KEY } from '../support/client.ts';
-import { ROOT, run, runService } from '../support/process.ts';
+import { ask, KEY } from '../support/client.ts';
+import { type Program, ROOT, run, runService } from '../support/process.ts';
 import { testDirectory } from '../support/test-directory.ts';
+import { PEM_FILES } from '../support/tls/pem-files.ts';
 
 const EXECUTABLE = '/usr/local/bin/petstore';
 
 /** systemd's rating from 0 (safe) to 10. It calls units from 4.5 on "medium". */
 const MAX_EXPOSURE = 2;
+
+const TLS = { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key };
 
 const unit = await readFile(join(ROOT, 'deploy/systemd/petstore.service'), 'utf8');
 
@@ -27,6 +30,12 @@ async function installed(): Promise<string> {
   const path = join(directory, 'petstore.service');
   await writeFile(path, unit.replaceAll(EXECUTABLE, executable));
   return path;
+}
+
+/** Runs a command of the unit. systemd itself would make a dollar sign of two. */
+function execute(setting: string, env: Readonly<Record<string, string>>): Program {
+  const [, command = ''] = new RegExp(`^${setting}=(.*)$`, 'm').exec(unit) ?? [];
+  return run('bash', ['-c', `exec ${command.replaceAll('$$', '$')}`], env);
 }
 
 async function analyze(...args: readonly string[]): Promise<string> {
@@ -52,12 +61,14 @@ describe.skipIf(!hasAnalyze)(
 describe.skipIf(!hasCurl)(
   `the start of the systemd unit${hasCurl ? '' : ' (left out: no curl: install it)'}`,
   () => {
-    it('is complete when /readyz answers 200', async () => {
-      const [, command = ''] = /^ExecStartPost=(.*)$/m.exec(unit) ?? [];
-      const PORT = `${await freePort()}`;
-      // As systemd replaces the variables: from its environment, each one argument.
-      const waiting = run('bash', ['-c', `exec ${command}`], { HOST: '127.0.0.1', PORT });
-      const service = runService({ API_KEYS: KEY, PORT });
+    it.each([
+      ['127.0.0.1', {}],
+      ['::1', {}],
+      ['127.0.0.1', TLS],
+    ])('is complete when /readyz answers 200: %s, %j', async (HOST, tls) => {
+      const env = { HOST, PORT: `${await freePort()}`, ...tls };
+      const waiting = execute('ExecStartPost', env);
+      const service = runService({ API_KEYS: KEY, ...env });
       await service.url();
       expect(await waiting.ended).toStrictEqual({ code: 0, signal: null });
       expect(waiting.stdout).toBe('');
@@ -65,6 +76,25 @@ describe.skipIf(!hasCurl)(
     });
   },
 );
+
+describe('a reload of the systemd unit', () => {
+  it('makes the service read its certificate again', async () => {
+    const service = runService({ API_KEYS: KEY, ...TLS });
+    await service.url();
+    const reload = execute('ExecReload', { ...TLS, MAINPID: `${service.pid}` });
+    expect(await reload.ended).toStrictEqual({ code: 0, signal: null });
+    await service.logged('TLS_CERT and TLS_KEY were read again, for new connections');
+  });
+
+  it('fails without a certificate, and leaves the service alone', async () => {
+    const service = runService({ API_KEYS: KEY });
+    const url = await service.url();
+    const reload = execute('ExecReload', { MAINPID: `${service.pid}` });
+    expect(await reload.ended).toStrictEqual({ code: 1, signal: null });
+    expect((await ask(`${url}/livez`)).status).toBe(200);
+    expect(service.log.map(({ msg }) => msg)).not.toContain('shutting down');
+  });
+});
 
 it('gives the service the time for its drain that it takes by default', () => {
   const seconds = Number(/^TimeoutStopSec=(\d+)s$/m.exec(unit)?.[1]);

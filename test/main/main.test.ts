@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readBuild } from '../../src/main/config/build.ts';
-import { preload, run, runService } from '../support/process.ts';
+import { preload, run, runInJournal, runService, SERVICE } from '../support/process.ts';
+import { newFile } from '../support/sqlite.ts';
 import { ask, KEY, silentServer } from '../support/client.ts';
 import { PEM_FILES } from '../support/tls/pem-files.ts';
 
@@ -71,8 +72,26 @@ describe('the key made at start', () => {
     expect(service.stdout).not.toContain(key);
   });
 
-  it('is printed even when the log is silent', async () => {
-    const service = runService({ LOG_LEVEL: 'silent' });
+  it('is not made where it would get into the journal of systemd', async () => {
+    const DATABASE_URL = `sqlite:${await newFile()}`;
+    const service = runInJournal({ DATABASE_URL });
+    const url = await service.url();
+    expect(service.log[0]).toMatchObject({
+      level: 40,
+      msg: 'there is no API key yet; run: bin/petstore keys create --label NAME',
+    });
+    const create = run(process.execPath, [...SERVICE, 'keys', 'create', '--label', 'first'], {
+      DATABASE_URL,
+    });
+    expect(await create.ended).toStrictEqual(DONE);
+    expect((await ask(`${url}/v1/pets`, { key: create.stdout.trim() })).status).toBe(200);
+    service.signal('SIGTERM');
+    expect(await service.ended).toStrictEqual(DONE);
+    expect(service.stderr).toBe('');
+  });
+
+  it('is printed even when the log is silent, or the journal has the output of another program', async () => {
+    const service = runService({ LOG_LEVEL: 'silent', JOURNAL_STREAM: '8:306630' });
     const [, , key, url] = await service.printed(HINT, 'stderr');
     const answer = await ask(`${url}/v1/pets`, { key: key ?? '' });
     expect(answer.status).toBe(200);

@@ -166,39 +166,26 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
 const STAND_INS = {
   docker: '#!/bin/sh\n[ "$1" = exec ] && shift 2 && exec "$@"\n',
   kubectl: `#!/bin/sh
-case "$1" in
-  exec) while [ "$1" != -- ]; do shift; done; shift; exec "$@" ;;
-  create) exec petstore $(sed -n 's/.*args: \\[\\(.*\\)\\]/\\1/p' "$3" | tr -d ,) >job.log 2>&1 ;;
-  logs) cat job.log ;;
-  wait | delete) ;;
-  *) exit 1 ;;
-esac
+[ "$1" = exec ] || exit 1
+while [ "$1" != -- ]; do shift; done; shift; exec "$@"
 `,
 };
 
 describe('the commands for containers', () => {
-  it('create the first key in a Job, and others in a container', async () => {
+  it('create keys in a container', async () => {
     const directory = await installation();
     for (const [name, script] of Object.entries(STAND_INS)) {
       await writeFile(join(directory, 'commands', name), script, { mode: 0o755 });
     }
-    await writeFile(join(directory, 'first-key.yaml'), blockOf('Keys in containers', 0, 'yaml'));
 
-    const first = await succeed(blockOf('Keys in containers', 2), {}, directory);
     await succeed(blockOf('Keys in containers', 0), {}, directory);
     const list = await succeed(blockOf('Keys in containers', 1), {}, directory);
 
-    expect(first).toMatch(/^pets_[0-9a-f]{16}_\w{49}$/m);
     const lines = Array.from(
       list.matchAll(/^[0-9a-f]{16} +(\w+) .* (\S+)$/gm),
       ([, state, label]) => `${state} ${label}`,
     );
-    expect(lines.toSorted()).toStrictEqual([
-      'active first',
-      'active till-3',
-      'active till-3',
-      'expired first',
-    ]);
+    expect(lines).toStrictEqual(['active till-3', 'active till-3']);
   });
 });
 

@@ -179,3 +179,11 @@ export const SERVICE_ENV: Readonly<Record<string, string>> = {
 export function runService(env: Record<string, string> = {}, args: readonly string[] = []): Program {
   return run(process.execPath, [...SERVICE, ...args], { ...SERVICE_ENV, ...env });
 }
+
+/** {@link runService} with a standard error that systemd would call its journal. */
+export function runInJournal(env: Record<string, string>): Program {
+  const node = `'${process.execPath}'`;
+  const name = `${node} -p "const { dev, ino } = fs.fstatSync(2); dev + ':' + ino"`;
+  const command = `JOURNAL_STREAM=$(${name}) exec ${node} ${SERVICE.join(' ')}`;
+  return run('bash', ['-c', command], { ...SERVICE_ENV, ...env });
+}

@@ -27,7 +27,7 @@ export type AppDependencies = Omit<OperationDependencies, 'authenticate' | 'base
   readonly log: RequestLog;
   /** The base of absolute URLs, without a trailing slash. `undefined`: taken from the request. */
   readonly publicUrl: string | undefined;
-  /** Whether a proxy in front of the service sets `X-Forwarded-Proto` and `X-Forwarded-Host`. */
+  /** Whether a proxy in front of the service sets `X-Forwarded-Proto`, `-Host` and `-For`. */
   readonly trustProxy: boolean;
   /** The origins whose pages may use the API, each exactly as a browser sends it. Empty: CORS is off. */
   readonly corsOrigins: readonly string[];
@@ -46,7 +46,7 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   addOperations(router, { ...dependencies, ...urls, authenticate: authenticated });
   addPublicRoutes(router, { ...dependencies, ...urls });
 
-  const app = koaApp(log);
+  const app = koaApp(log, trustProxy);
   if (corsOrigins.length > 0) app.use(allowOrigins(corsOrigins));
   app.use(checkTarget);
   if (trustProxy && publicUrl === undefined) app.use(checkForwarded);
@@ -82,7 +82,7 @@ export function createMetricsApp(text: () => Promise<string>, log: RequestLog): 
     ctx.body = await text();
     ctx.state.headers['Content-Type'] = TEXT_FORMAT;
   });
-  const app = koaApp(log);
+  const app = koaApp(log, false);
   app.use(checkTarget);
   app.use(checkLength);
   app.use(routes(router));

@@ -5,7 +5,7 @@ import type { PetRepository } from '../../application/ports/pet-repository.ts';
 import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { StorageMeter, StorageProbe } from '../../application/ports/storage-health.ts';
 import { countDecisions, countVerifications, exposeState } from './port-metrics.ts';
-import { RequestMetrics } from './request-metrics.ts';
+import { type MeasuredApi, RequestMetrics } from './request-metrics.ts';
 import { KEY_OPERATIONS, PET_OPERATIONS, StorageMetrics } from './storage-metrics.ts';
 
 type Build = { readonly version: string; readonly commit: string };
@@ -17,17 +17,16 @@ export type Metrics = ReturnType<typeof createMetrics>;
  * Also measures the process from now on: its event loop, its memory and its garbage collection. Each function of the
  * result that takes a port returns one that measures its calls, and settles as it does.
  *
- * @param deprecatedRoute the pattern of the route whose calls are counted by key
  * @param build the version and the commit of the program
  * @param worker the number of this process if it is a worker of `node:cluster`. Each of its series then has the number
  *   as a label, and the primary process serves all of them. Without the label, the sum over the workers would
  *   fall when one of them ends, and Prometheus would take that for a restart of all.
  */
-export function createMetrics(deprecatedRoute: string, build: Build, worker?: number) {
+export function createMetrics(api: MeasuredApi, build: Build, worker?: number) {
   const registry = new Registry();
   if (worker !== undefined) registry.setDefaultLabels({ worker: String(worker) });
   exposeBuild(registry, build);
-  const requests = new RequestMetrics(registry, deprecatedRoute);
+  const requests = new RequestMetrics(registry, api);
   const storage = new StorageMetrics(registry);
   const measure = storage.measure.bind(storage);
   collectDefaultMetrics({ register: registry });

@@ -16,6 +16,14 @@ export type AnsweredRequest = {
   readonly keyId: string | undefined;
 };
 
+/** What the labels of requests are made of. */
+export type MeasuredApi = {
+  /** The pattern of the route whose calls are counted by key. */
+  readonly deprecatedRoute: string;
+  /** Every status that the server can send. */
+  readonly statuses: readonly number[];
+};
+
 /** In seconds: from a list in memory to the longest that a storage may take. */
 export const DURATION_BUCKETS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
@@ -37,11 +45,13 @@ export class RequestMetrics {
   readonly #observers = new Map<string, (value: number) => void>();
   readonly #unparsed: Counter;
   readonly #deprecatedCalls = new Map<string, number>();
+  /** By the status. */
+  readonly #answers: Map<string, number>;
   #inFlight = 0;
 
-  /** @param deprecatedRoute the pattern of the route whose calls are counted by key */
-  constructor(registry: Registry, deprecatedRoute: string) {
+  constructor(registry: Registry, { deprecatedRoute, statuses }: MeasuredApi) {
     this.#deprecatedRoute = deprecatedRoute;
+    this.#answers = new Map([...statuses.map(String), OTHER].map((status) => [status, 0]));
     this.#durations = new Histogram(
       registry,
       'http_request_duration_seconds',
@@ -67,6 +77,11 @@ export class RequestMetrics {
       },
       () => this.#deprecatedCalls,
     );
+    exposeCounts(
+      registry,
+      { name: 'http_responses_total', help: 'Answers by their status.', label: 'status' },
+      () => this.#answers,
+    );
   }
 
   /** Call it when the application gets a request. */
@@ -76,6 +91,7 @@ export class RequestMetrics {
 
   /** Call it once for each request: after {@link began}, or with a request that the application did not see. */
   answered({ method, route, status, durationMs, keyId }: AnsweredRequest): void {
+    if (status !== undefined) this.#countAnswer(String(status));
     if (durationMs === undefined) return this.#unparsed.inc();
     this.#inFlight--;
     const name = method !== undefined && METHODS.has(method) ? method : OTHER;
@@ -88,6 +104,11 @@ export class RequestMetrics {
     return this.#observers.getOrInsertComputed(`${method} ${status_class} ${route}`, () =>
       this.#durations.with({ method, route, status_class }),
     );
+  }
+
+  #countAnswer(status: string): void {
+    const name = this.#answers.has(status) ? status : OTHER;
+    this.#answers.set(name, this.#answers.get(name)! + 1);
   }
 
   #countDeprecated(keyId: string): void {

@@ -140,7 +140,7 @@ const HELP = {
   API_KEYS: 'more API keys, of at least 16 characters: comma-separated, each optionally as label=key',
   PUBLIC_URL: 'the base of absolute URLs in answers; by default taken from the request or a trusted proxy',
   TRUST_PROXY:
-    'true: believe X-Forwarded-Proto and X-Forwarded-Host, which the proxy in front must overwrite',
+    'true: believe the last value of X-Forwarded-Proto, -Host and -For, which the proxy in front must set',
   CORS_ORIGINS: 'comma-separated origins whose pages may use the API in a browser',
   RATE_LIMIT: 'how many requests a key may send, such as 600/60s; a key can have its own limit',
   MAX_CONNECTIONS: 'how many connections may be open at once; the service closes further ones',

@@ -3,7 +3,7 @@ import { isatty } from 'node:tty';
 import { type Logger, pino } from 'pino';
 import type { RequestRecord } from '../../adapters/http/wire/request-log.ts';
 import type { Config } from '../config/config.ts';
-import type { Output } from '../program/process.ts';
+import type { Env, Output } from '../program/process.ts';
 import { auditLog } from './audit.ts';
 import { BoundedOutput } from './bounded-output.ts';
 
@@ -42,6 +42,12 @@ export async function openServiceLog(
 /** The service's standard error. Like the log, it never makes the service wait for its reader. */
 export function openStandardError(): BoundedOutput {
   return new BoundedOutput(nonBlocking(2));
+}
+
+/** Whether standard error goes to the journal of systemd: `$JOURNAL_STREAM` in systemd.exec(5). */
+export function isJournal({ JOURNAL_STREAM }: Env): boolean {
+  const { dev, ino } = fstatSync(2);
+  return JOURNAL_STREAM === `${dev}:${ino}`;
 }
 
 /** A command's log, on standard error: standard output is for the command's result. */
@@ -83,8 +89,8 @@ export async function terminalFormat(): Promise<(line: string) => string> {
 }
 
 function inBrief({ method, route, status, durationMs, ...rest }: RequestLine): object {
-  const { level, time, keyLabel, requestId, aborted } = rest;
+  const { level, time, keyLabel, client, requestId, aborted } = rest;
   const words = [method ?? 'not HTTP', route ?? 'no route', status ?? 'no answer'];
   if (durationMs !== undefined) words.push(`${durationMs} ms`);
-  return { level, time, msg: words.join(' '), keyLabel, requestId, aborted };
+  return { level, time, msg: words.join(' '), keyLabel, client, requestId, aborted };
 }

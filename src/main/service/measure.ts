@@ -1,7 +1,11 @@
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import { getPet } from '../../adapters/http/operations/get-pet.ts';
+import { ERROR_STATUS } from '../../adapters/http/wire/errors.ts';
 import { readBuild } from '../config/build.ts';
 import type { Decorators } from '../program/compose.ts';
+
+/** Every status of an answer. 204 is for OPTIONS, 302 leads a person to the page. */
+const STATUSES = [200, 201, 204, 302, ...Object.values(ERROR_STATUS)];
 
 /**
  * Loads and creates the metrics of this process. A service without them does not load prom-client.
@@ -10,7 +14,7 @@ import type { Decorators } from '../program/compose.ts';
  */
 export async function loadMetrics(worker: number | undefined): Promise<Metrics> {
   const { createMetrics } = await import('../../adapters/metrics/create-metrics.ts');
-  return createMetrics(getPet.route, readBuild(), worker);
+  return createMetrics({ deprecatedRoute: getPet.route, statuses: STATUSES }, readBuild(), worker);
 }
 
 /** What the metrics put around the parts of the service. */

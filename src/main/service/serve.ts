@@ -1,6 +1,6 @@
 import { readBuild } from '../config/build.ts';
 import { type Config, readConfig } from '../config/config.ts';
-import { openServiceLog, openStandardError } from '../log/open-log.ts';
+import { isJournal, openServiceLog, openStandardError } from '../log/open-log.ts';
 import type { ServiceIo } from '../program/process.ts';
 import { certificateRenewal, expiryWarning, readCertificate } from './certificate.ts';
 import { runUntilStopped } from './run-until-stopped.ts';
@@ -34,7 +34,9 @@ async function servePrimary(config: Config, { env, signal, onHangUp }: ServiceIo
     const tls = files && (await readCertificate(files));
     const warning = tls && expiryWarning(tls, new Date());
     if (warning !== undefined) log.warn(warning);
-    if (workers === 1) return (await import('./start.ts')).start({ ...config, tls }, log);
+    if (workers === 1) {
+      return (await import('./start.ts')).start({ ...config, tls }, log, { isLogged: isJournal(env) });
+    }
     return (await import('./start-workers.ts')).startWorkers({ ...config, tls }, log, { env, output });
   };
   const starting = runUntilStopped(start, { config, log, signal });

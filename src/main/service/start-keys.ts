@@ -8,7 +8,12 @@ import { apiKeyState } from '../../domain/api-key.ts';
 import { PROGRAM } from '../config/build.ts';
 import { type Config, StartError } from '../config/config.ts';
 
-type Log = Readonly<Record<'info' | 'warn', (message: string) => void>>;
+type Context = {
+  readonly now: () => Date;
+  readonly log: Readonly<Record<'info' | 'warn', (message: string) => void>>;
+  /** Whether standard error is a log. */
+  readonly isLogged?: boolean | undefined;
+};
 
 /** An API key that the service has made for itself. */
 export type MadeKey = Omit<MintedKey, 'digest'> & { readonly label: string };
@@ -22,7 +27,7 @@ export type StartKeys = {
 
 /**
  * The keys in addition to those in the storage: those of `API_KEYS`, or a new one if there is no key at all. A new key
- * is printed, so one is made only if no other machine can reach the service.
+ * is printed, so one is made only if no other machine can reach the service, and if no log keeps the print.
  *
  * @throws {StartError} when there is no key and others could reach the service
  * @throws {StorageUnavailable}
@@ -30,7 +35,7 @@ export type StartKeys = {
 export async function startKeys(
   { apiKeys, host, storage }: Pick<Config, 'apiKeys' | 'host' | 'storage'>,
   listKeys: Pick<ListKeys, 'execute'>,
-  { now, log }: { readonly now: () => Date; readonly log: Log },
+  { now, log, isLogged }: Context,
 ): Promise<StartKeys> {
   if (apiKeys !== undefined) return { known: apiKeys.map(knownKey) };
   const keys = await listKeys.execute();
@@ -56,6 +61,10 @@ export async function startKeys(
           `run: ${CREATE_KEY}`
         : 'API_KEYS must be set when HOST is not a loopback address, because others can reach the service then',
     ]);
+  }
+  if (isLogged) {
+    log.warn(`there is no API key yet; ${storage.kind.persistent ? `run: ${CREATE_KEY}` : 'set API_KEYS'}`);
+    return { known: [] };
   }
   const { id, token } = mintKey();
   const made = { id, label: 'start', token };

@@ -39,6 +39,8 @@ export type StartOptions = {
   readonly limits?: Partial<ServerLimits>;
   /** The keys in addition to those in the storage. By default `startKeys` decides. */
   readonly keys?: StartKeys;
+  /** Whether standard error is a log, in which a key must not be. Not by default. */
+  readonly isLogged?: boolean;
   /** The metrics of a worker. The primary process serves them. */
   readonly metrics?: Metrics | undefined;
 };
@@ -100,9 +102,10 @@ async function startOn(
   { storage, tracing }: { readonly storage: ServiceStorage; readonly tracing: Tracing | undefined },
   { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, ...options }: StartOptions,
 ) {
-  const { metrics, limits } = options;
+  const { metrics, limits, isLogged } = options;
   const { pets, keys, probe, limiter } = storage;
-  const { known, made } = options.keys ?? (await startKeys(config, compose({ keys }).listKeys, { now, log }));
+  const { known, made } =
+    options.keys ?? (await startKeys(config, compose({ keys }).listKeys, { now, log, isLogged }));
   const parts = {
     pets,
     keys,

@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import { PROGRAM } from '../config/build.ts';
 import { readConfig } from '../config/config.ts';
-import { openServiceLog, openStandardError } from '../log/open-log.ts';
+import { isJournal, openServiceLog, openStandardError } from '../log/open-log.ts';
 import { explain } from '../program/failures.ts';
 import type { ServiceIo } from '../program/process.ts';
 import { loadMetrics } from './measure.ts';
@@ -52,6 +52,7 @@ export async function work({ signal, onHangUp, storages }: ServiceIo): Promise<v
     const maxConnections = Math.ceil(config.maxConnections / config.workers);
     const started = await start({ ...config, maxConnections, tls }, log, {
       metrics,
+      isLogged: isJournal(env),
       ...(!isFirst && { keys: sameStartKeys(config, madeKey) }),
     });
     const stop = async () => {

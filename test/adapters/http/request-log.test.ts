@@ -35,6 +35,7 @@ describe('a request has one record, after its answer', () => {
       method,
       durationMs: expect.any(Number),
       status,
+      client: status >= 400 ? '127.0.0.1' : undefined,
       aborted: undefined,
       ...expected,
     });
@@ -56,9 +57,30 @@ test('bytes that are not HTTP also have a record', async () => {
       durationMs: undefined,
       keyId: undefined,
       keyLabel: undefined,
+      client: '127.0.0.1',
       aborted: undefined,
     },
   ]);
+});
+
+describe('the address of a client that gets an error', () => {
+  const ZONE = `fe80::1%${'a'.repeat(4_000)}`;
+
+  test.each([
+    ['that was forwarded', true, '192.0.2.1', '192.0.2.1'],
+    ['that was forwarded: IPv6', true, '2001:db8::1', '2001:db8::1'],
+    ['that the proxy has appended to what the client says', true, '192.0.2.66, 192.0.2.1', '192.0.2.1'],
+    ['that the proxy has added in a header of its own', true, ['192.0.2.66', '192.0.2.1'], '192.0.2.1'],
+    ['of the connection, after a name', true, 'evil.example', '127.0.0.1'],
+    ['of the connection, after no value', true, '192.0.2.66,', '127.0.0.1'],
+    ['of the connection, after a long zone', true, ZONE, '127.0.0.1'],
+    ['of the connection, after nothing', true, undefined, '127.0.0.1'],
+    ['of the connection, without a trusted proxy', false, '192.0.2.66', '127.0.0.1'],
+  ])('is the one %s', async (_, trustProxy, forwarded, client) => {
+    await using api = await startApi({ trustProxy });
+    await api.get('/nothing', { 'x-forwarded-for': forwarded });
+    expect(await api.log.record(0)).toMatchObject({ status: 404, client });
+  });
 });
 
 test('the duration ends with the answer, and is in milliseconds, to a microsecond', async () => {

@@ -2,11 +2,13 @@ import { expect, it } from 'vitest';
 import { createMetrics } from '../../../src/adapters/metrics/create-metrics.ts';
 import { BUILD, seriesOf } from '../../support/metrics.ts';
 
+const API = { deprecatedRoute: '/v1/pets/:petId', statuses: [] };
+
 it.each([
   [undefined, '', 'process_start_time_seconds'],
   [3, '{worker="3"}', 'process_start_time_seconds{worker="3"}'],
 ])('the series of worker %s have the label "%s"', async (worker, label, startTime) => {
-  const { meter, text } = createMetrics('/v1/pets/:petId', BUILD, worker);
+  const { meter, text } = createMetrics(API, BUILD, worker);
   meter.insertsCommitted(7);
   const series = seriesOf(await text());
   expect(series.get(`petstore_storage_commit_inserts_sum${label}`)).toBe(7);
@@ -16,7 +18,7 @@ it.each([
 });
 
 it('the series of a process have each check of its storage, that of the scrape included', async () => {
-  const metrics = createMetrics('/v1/pets/:petId', BUILD);
+  const metrics = createMetrics(API, BUILD);
   await metrics.probe({ check: async () => ({ lastId: 0n }) }).check();
   expect(seriesOf(await metrics.text()).get('petstore_storage_ready')).toBe(1);
   const checks = 'petstore_storage_operation_duration_seconds_count{operation="check"}';

@@ -14,6 +14,8 @@ import { aKey } from '../../support/api-keys.ts';
 import { idempotencyFor, petsAfter } from '../../support/archived-pets.ts';
 import { BUILD, nonZero, seriesOf } from '../../support/metrics.ts';
 
+const API = { deprecatedRoute: '/v1/pets/:petId', statuses: [] };
+
 const AWAY = new StorageUnavailable('away');
 
 const COUNT = 'petstore_storage_operation_duration_seconds_count';
@@ -29,7 +31,7 @@ function once(...operations: readonly string[]): Record<string, number> {
 
 describe('a measured repository of pets', () => {
   it('answers as the other repository does, and counts each operation under its name', async () => {
-    const metrics = createMetrics('/v1/pets/:petId', BUILD);
+    const metrics = createMetrics(API, BUILD);
     const pets = metrics.pets(await petsAfter());
     const rex = { name: 'Rex', categoryId: 7n, status: 'available' } as const;
     expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
@@ -45,7 +47,7 @@ describe('a measured repository of pets', () => {
 
 describe('a measured repository of keys', () => {
   it('answers as the other repository does, and counts each operation under its name', async () => {
-    const metrics = createMetrics('/v1/pets/:petId', BUILD);
+    const metrics = createMetrics(API, BUILD);
     const other = new InMemoryApiKeyRepository();
     const keys = metrics.keys(other);
     const key = aKey();
@@ -64,7 +66,7 @@ describe('a measured repository of keys', () => {
 
 describe('a measured rate limiter', () => {
   it('counts its decisions', async () => {
-    const metrics = createMetrics('/v1/pets/:petId', BUILD);
+    const metrics = createMetrics(API, BUILD);
     const memory = new InMemoryRateLimiter();
     const limiter = metrics.limiter({
       take: (keyId, limit) => (keyId === 'away' ? Promise.reject(AWAY) : memory.take(keyId, limit)),
@@ -132,7 +134,7 @@ describe('a measured probe', () => {
 
 describe('a measured verifier', () => {
   it('counts what is accepted and what cannot be checked, and is told what is refused', async () => {
-    const metrics = createMetrics('/v1/pets/:petId', BUILD);
+    const metrics = createMetrics(API, BUILD);
     const known = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: 'tom-0123456789abcdef' })]);
     const verifier = metrics.tokens({
       verify: (token) => (token === 'away' ? Promise.reject(AWAY) : known.verify(token)),

@@ -13,7 +13,10 @@ const LIST: AnsweredRequest = {
 
 function measured() {
   const registry = new Registry();
-  const requests = new RequestMetrics(registry, '/v1/pets/:petId');
+  const requests = new RequestMetrics(registry, {
+    deprecatedRoute: '/v1/pets/:petId',
+    statuses: [200, 404],
+  });
   const answer = (request: Partial<AnsweredRequest>) => {
     requests.began();
     requests.answered({ ...LIST, ...request });
@@ -59,6 +62,24 @@ describe('the requests', () => {
     expect(await inFlight()).toBe(1);
     requests.answered(LIST);
     expect(await inFlight()).toBe(0);
+  });
+
+  it('are counted by status, those that the application never saw included', async () => {
+    const { requests, answer, series } = measured();
+    const counts = (ok: number, notFound: number, other: number) => ({
+      'http_responses_total{status="200"}': ok,
+      'http_responses_total{status="404"}': notFound,
+      'http_responses_total{status="OTHER"}': other,
+    });
+    const responses = async () =>
+      Object.fromEntries((await series()).entries().filter(([name]) => name.startsWith('http_responses')));
+    expect(await responses()).toStrictEqual(counts(0, 0, 0));
+    answer({});
+    answer({ method: 'POST' });
+    answer({ status: undefined });
+    requests.answered({ ...LIST, status: 404, durationMs: undefined });
+    for (let status = 500; status < 600; status++) answer({ status });
+    expect(await responses()).toStrictEqual(counts(2, 1, 100));
   });
 
   it('are counted apart when the application never saw them', async () => {

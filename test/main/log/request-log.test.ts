@@ -9,10 +9,11 @@ const REQUEST = {
   requestId: 'r',
   method: 'GET',
   route: '/v1/pets',
-  status: 200,
+  status: 404,
   durationMs: 1.235,
   keyId: '0123456789abcdef',
   keyLabel: 'ci',
+  client: '192.0.2.1',
   aborted: undefined,
 } as const;
 
@@ -45,6 +46,7 @@ describe('the log line of a request', () => {
       durationMs: undefined,
       keyId: undefined,
       keyLabel: undefined,
+      client: undefined,
     };
     expect(logged((log) => log.answered({ ...REQUEST, ...none, status: 400 }))).toStrictEqual([
       { level: 30, msg: 'request', requestId: 'r', status: 400 },

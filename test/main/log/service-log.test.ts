@@ -44,6 +44,7 @@ describe('the log', () => {
         method: 'GET',
         route: '/v1/pets/:petId',
         status: 400,
+        client: '127.0.0.1',
         keyId: 'ci',
         keyLabel: 'ci',
       },
@@ -118,7 +119,9 @@ describe('the log', () => {
       const text = stripVTControlCharacters(terminal.stdout).replaceAll('\r\n', '\n');
       expect(text).toMatch(/^\[[\d:.]+\] INFO: listening on http:.*\n/m);
       expect(text).toMatch(/^\[[\d:.]+\] INFO: GET \/livez 200 [\d.]+ ms \{"requestId":"[\da-f-]{36}"\}\n/m);
-      expect(text).toMatch(/^\[[\d:.]+\] INFO: GET no route 404 [\d.]+ ms \{"requestId":"[\da-f-]{36}"\}\n/m);
+      expect(text).toMatch(
+        /^\[[\d:.]+\] INFO: GET no route 404 [\d.]+ ms \{"client":"127.0.0.1","requestId":"[\da-f-]{36}"\}\n/m,
+      );
       expect(text).toMatch(/^\^C\[[\d:.]+\] INFO: shutting down \{"reason":"SIGINT"\}\n/m);
       expect(text).toMatch(/^\[[\d:.]+\] INFO: stopped \{"cutOff":0\}\n/m);
     },

@@ -66,6 +66,14 @@ describe('the metrics of a service', () => {
       [requests('GET', '/readyz', '2xx')]: 1,
     });
     const { version, commit } = readBuild();
+    await ask(`${url}/`, { method: 'OPTIONS' });
+    expect(nonZero(await scrape(metricsUrl), 'http_responses_total')).toStrictEqual({
+      'http_responses_total{status="200"}': 3,
+      'http_responses_total{status="201"}': 2,
+      'http_responses_total{status="204"}': 1,
+      'http_responses_total{status="401"}': 2,
+      'http_responses_total{status="404"}': 2,
+    });
     expect(nonZero(series, 'petstore_')).toMatchObject({
       [`petstore_build_info{version="${version}",commit="${commit}"}`]: 1,
       'petstore_storage_operation_duration_seconds_count{operation="insert_pet"}': 1,
@@ -226,7 +234,10 @@ describe('the port of the metrics', () => {
     expect((await other.answer()).status).toBe(400);
     await scrape(metricsUrl);
     const series = await scrape(metricsUrl);
-    expect(nonZero(series, 'http_')).toStrictEqual({ http_unparsed_requests_total: 1 });
+    expect(nonZero(series, 'http_')).toStrictEqual({
+      http_unparsed_requests_total: 1,
+      'http_responses_total{status="400"}': 1,
+    });
     expect(log.filter(({ msg }) => msg === 'request')).toHaveLength(1);
   });
 

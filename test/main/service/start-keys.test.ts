@@ -105,6 +105,21 @@ describe('without a key anywhere', () => {
     },
   );
 
+  it.each([
+    ['sqlite:./pets.db', 'run: bin/petstore keys create --label NAME'],
+    ['memory:', 'set API_KEYS'],
+  ])(
+    'none is made that would get into a log, and the log says what to do: %s',
+    async (DATABASE_URL, hint) => {
+      const lines: string[] = [];
+      const log = { info: () => expect.fail(), warn: (message: string) => void lines.push(message) };
+      const config = readConfig({ DATABASE_URL });
+      const keys = await startKeys(config, new ListKeys(NOBODY), { now, log, isLogged: true });
+      expect(keys).toStrictEqual({ known: [] });
+      expect(lines).toStrictEqual([`there is no API key yet; ${hint}`]);
+    },
+  );
+
   it('the start is refused where others can reach the service and the storage cannot keep a key', async () => {
     await expect(withoutKeys({ HOST: '::', DATABASE_URL: 'memory:' })).rejects.toThrow(
       new StartError([

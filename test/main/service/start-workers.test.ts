@@ -8,7 +8,7 @@ import { Fifo } from '../../support/fifo.ts';
 import { flood } from '../../support/flood.ts';
 import { freshDatabase, type TestDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
-import { preload, type Program, run, runService, SERVICE } from '../../support/process.ts';
+import { preload, type Program, run, runInJournal, runService, SERVICE } from '../../support/process.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
 const DONE = { code: 0, signal: null };
@@ -122,6 +122,18 @@ describe.skipIf(mongo === undefined)(`a service of two workers${leftOut}`, () =>
     expect((service.stdout + service.stderr).split(key)).toHaveLength(2);
     expect(service.log.filter(({ audit }) => audit === 'key.made')).toHaveLength(1);
     expect(await database.db.collection('api_keys').countDocuments()).toBe(0);
+  });
+
+  it('makes no key that would get into the journal of systemd', async () => {
+    const { url: DATABASE_URL } = await freshDatabase(mongo!);
+    const service = runInJournal({ DATABASE_URL, WORKERS: '2' });
+    await service.url();
+    service.signal('SIGTERM');
+    expect(await service.ended).toStrictEqual(DONE);
+    expect(service.stderr).toBe('');
+    expect(
+      messages(service).filter(([, msg]) => String(msg).startsWith('there is no API key yet')),
+    ).toHaveLength(1);
   });
 
   it('keeps at most MAX_CONNECTIONS open', async () => {

@@ -26,6 +26,7 @@ const BROKEN = {
   durationMs: undefined,
   keyId: undefined,
   keyLabel: undefined,
+  client: '192.0.2.1',
   aborted: undefined,
 } as const;
 

@@ -8,6 +8,7 @@ import { errorAnswer, errorJson, RequestRefused } from '../wire/errors.ts';
 import { allowHeader, methodNotAllowed, routeNotFound } from '../wire/refusals.ts';
 import type { RequestLog } from '../wire/request-log.ts';
 import { logRequest, type State } from './log-request.ts';
+import { clientAddress } from './request-target.ts';
 
 // Everything that the HTTP adapter does past Koa and @koa/router, with what it saves of the CPU time of a list in
 // memory. Tried with Koa 3.3.0, @koa/router 15.7.0 and Node 26. Tests that fail when one of them changes:
@@ -15,13 +16,17 @@ import { logRequest, type State } from './log-request.ts';
 
 type Context = ParameterizedContext<State>;
 
-/** A Koa application that identifies and logs every request and writes every answer. */
-export function koaApp(log: RequestLog): Koa<State> {
+/**
+ * A Koa application that identifies and logs every request and writes every answer.
+ *
+ * @param trustProxy as for {@link logRequest}
+ */
+export function koaApp(log: RequestLog, trustProxy: boolean): Koa<State> {
   const app = new Koa<State>();
   // Koa's setter derives status, media type and length from the body. writeAnswer knows them already. Saves a tenth.
   Object.defineProperty(app.response, 'body', { value: undefined, writable: true });
-  app.use(logRequest(log));
-  app.use(writeAnswer(log));
+  app.use(logRequest(log, trustProxy));
+  app.use(writeAnswer(log, trustProxy));
   return app;
 }
 
@@ -52,7 +57,7 @@ const LARGE_BODY_CHARS = 16 * 1024;
  * Anything thrown becomes an error answer. A failure that is not the client's fault is logged. A handler that gives no
  * answer is such a failure: the client gets 500.
  */
-function writeAnswer(log: Pick<RequestLog, 'failed'>): Middleware<State> {
+function writeAnswer(log: Pick<RequestLog, 'failed'>, trustProxy: boolean): Middleware<State> {
   const batch = new AnswerBatch();
   return async (ctx, next) => {
     ctx.state.headers = {};
@@ -69,6 +74,7 @@ function writeAnswer(log: Pick<RequestLog, 'failed'>): Middleware<State> {
       ctx.status = answer.status;
       Object.assign(ctx.state.headers, answer.headers);
       body = errorJson(answer);
+      ctx.state.client = clientAddress(ctx.req, trustProxy);
     }
     if (ctx.headerSent) return;
     if (typeof body === 'string' && body.length > LARGE_BODY_CHARS) body = Buffer.from(body);

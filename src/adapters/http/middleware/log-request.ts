@@ -2,6 +2,7 @@ import type { Middleware } from 'koa';
 import type { Caller } from '../../../application/ports/token-verifier.ts';
 import { requestIdOf } from '../wire/answer-headers.ts';
 import type { RequestLog } from '../wire/request-log.ts';
+import { clientAddress } from './request-target.ts';
 
 /** `ctx.state`: what the middleware knows about a request. */
 export type State = {
@@ -13,25 +14,34 @@ export type State = {
   headers: Record<string, string>;
   /** The pattern of the route. Absent when no route matched. */
   route?: string;
+  /** The address of the client of an error answer, read while the connection is open. */
+  client?: string | undefined;
   /** The verified API key. `authenticate` sets it for paths under `/v1`. */
   caller?: Caller;
 };
 
-/** Gives each request its id, and logs it when the client has the whole answer or has disconnected. */
-export function logRequest(log: Pick<RequestLog, 'answered'>): Middleware<State> {
+/**
+ * Gives each request its id, and logs it when the client has the whole answer or has disconnected.
+ *
+ * @param trustProxy whether a proxy in front of the service appends the client's address to `X-Forwarded-For`
+ */
+export function logRequest(log: Pick<RequestLog, 'answered'>, trustProxy: boolean): Middleware<State> {
   return (ctx, next) => {
     const started = performance.now();
     const { req, res, state } = ctx;
     state.requestId = requestIdOf(req);
     res.once('close', () => {
+      const status = res.headersSent ? res.statusCode : undefined;
       const record = {
         requestId: state.requestId,
         method: req.method,
         route: state.route,
-        status: res.headersSent ? res.statusCode : undefined,
+        status,
         durationMs: Math.round((performance.now() - started) * 1000) / 1000,
         keyId: state.caller?.id,
         keyLabel: state.caller?.label,
+        // The server has answered a request that did not end in time.
+        client: Number(status) >= 400 ? (state.client ?? clientAddress(req, trustProxy)) : undefined,
         aborted: res.writableFinished ? undefined : (true as const),
       };
       log.answered(record, req);

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
 import type { Context, Middleware } from 'koa';
 import { MAX_URL_BYTES } from '../wire/limits.ts';
 import * as refusals from '../wire/refusals.ts';
@@ -11,6 +12,9 @@ const AUTHORITY = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
  * fragment, read a backslash before it or in an absolute URL as a slash, and take the path out of URLs of any scheme.
  */
 const TARGET = /^(?:\/|https?:\/\/|\*$)[^#\\]*$/i;
+
+/** The longest address without a zone, in characters. Node also accepts a zone, of any length. */
+const MAX_ADDRESS_LENGTH = 45;
 
 /** Refuses a request with an invalid target or host, or with more than one Host or Authorization header. */
 export const checkTarget: Middleware = (ctx, next) => {
@@ -52,6 +56,15 @@ export function baseUrl(
     const { proto = scheme(request), host = authority(request) } = forwarded(request);
     return `${proto.toLowerCase()}://${host}`;
   };
+}
+
+/**
+ * The address of the client: what a trusted proxy forwards, if it is an address, otherwise that of the connection.
+ * `undefined` when the connection is closed.
+ */
+export function clientAddress({ headers, socket }: IncomingMessage, trustProxy: boolean): string | undefined {
+  const client = (trustProxy && last(headers['x-forwarded-for'])) || '';
+  return client.length <= MAX_ADDRESS_LENGTH && isIP(client) !== 0 ? client : socket.remoteAddress;
 }
 
 /** The values of the nearest proxy. Earlier values in a list may come from the client. */

@@ -1,5 +1,5 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
 import { acceptedRequestId, answerHeaders, requestIdOf } from '../wire/answer-headers.ts';
 import { type ErrorAnswer, errorAnswer, errorJson, type RequestRefused } from '../wire/errors.ts';
 import {
@@ -81,9 +81,10 @@ export function refuseAmbiguous(response: ServerResponse, log: RequestLog): void
   const id = requestIdOf(response.req);
   const answer = errorAnswer(NOT_HTTP);
   const { status } = answer;
-  response.once('close', () =>
-    log.answered({ ...UNSEEN, requestId: id, method: response.req.method, status }),
-  );
+  const { method, socket } = response.req;
+  // Not a forwarded address: the headers may be those of a request that a client has smuggled past its proxy.
+  const client = socket.remoteAddress;
+  response.once('close', () => log.answered({ ...UNSEEN, requestId: id, method, status, client }));
   answerWith(response, answer, id);
 }
 
@@ -94,12 +95,13 @@ function answerWith(response: ServerResponse, answer: ErrorAnswer, id: string): 
   response.end(body);
 }
 
-function writeToSocket(refused: RequestRefused, socket: Duplex, log: RequestLog): void {
+function writeToSocket(refused: RequestRefused, socket: Socket, log: RequestLog): void {
   // The client is gone, or the answer before it said `Connection: close`.
   if (!socket.writable) return;
   const id = acceptedRequestId(undefined);
   const answer = errorAnswer(refused);
-  log.answered({ ...UNSEEN, requestId: id, method: undefined, status: answer.status });
+  const { status } = answer;
+  log.answered({ ...UNSEEN, requestId: id, method: undefined, status, client: socket.remoteAddress });
   hangUp(socket, message(answer, id));
 }
 

@@ -19,6 +19,8 @@ export type RequestRecord = {
   readonly keyId: string | undefined;
   /** The label of the API key. `undefined` when no key was verified. */
   readonly keyLabel: string | undefined;
+  /** The address of the client. `undefined` unless the answer is an error. */
+  readonly client: string | undefined;
   /** The connection closed before the client had the whole answer. `undefined` otherwise. */
   readonly aborted: true | undefined;
 };

@@ -18,7 +18,7 @@ type Handler = Parameters<Router<State>['all']>[1];
 /** The answer to a GET of a route with this handler, and what is logged. */
 async function answerOf(handler: Handler) {
   const log = new RecordingLog();
-  const app = koaApp(log);
+  const app = koaApp(log, false);
   const router = new Router<State>();
   router.get('/route', handler);
   app.use(routes(router));
@@ -121,7 +121,7 @@ test.each([
 
 test('an answer that cannot be written ends the connection, and is logged', async () => {
   const log = new RecordingLog();
-  const app = koaApp(log);
+  const app = koaApp(log, false);
   app.use((ctx) => {
     ctx.state.headers['X-Line'] = 'a\nb';
     ctx.body = {};
@@ -133,6 +133,20 @@ test('an answer that cannot be written ends the connection, and is logged', asyn
   ).rejects.toThrow('fetch failed');
   const error = expect.objectContaining({ code: 'ERR_INVALID_CHAR' });
   expect(log.failures).toStrictEqual([{ error, requestId: ID }]);
+});
+
+test('an error answer to a client that has left is logged with its address', async () => {
+  const log = new RecordingLog();
+  const app = koaApp(log, false);
+  app.use(({ req }) => {
+    // After writeHead, and before the end of the answer.
+    setImmediate(() => req.socket.destroy());
+    throw new Error('a bug');
+  });
+  const server = await listen(listener(app, log), { host: '127.0.0.1', port: 0, log });
+  onTestFinished(async () => void (await server.drain(0)));
+  await expect(fetch(`http://127.0.0.1:${server.port}/`)).rejects.toThrow('fetch failed');
+  expect(await log.record(0)).toMatchObject({ status: 500, client: '127.0.0.1', aborted: true });
 });
 
 test('a handler that writes the answer itself is left alone', async () => {

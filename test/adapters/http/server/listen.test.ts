@@ -62,6 +62,8 @@ const record = (status: number, method?: string) => ({
   durationMs: undefined,
   keyId: undefined,
   keyLabel: undefined,
+  // The connections here are streams without an address.
+  client: undefined,
   aborted: undefined,
 });
 

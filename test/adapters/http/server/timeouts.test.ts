@@ -24,6 +24,7 @@ describe.concurrent('an incomplete request: 408, and the connection is closed', 
     context.expect(answers[0]?.headers['connection']).toBe('close');
     context.expect(await api.log.record(0)).toMatchObject({
       status: 408,
+      client: '127.0.0.1',
       requestId: answers[0]?.headers['x-request-id'],
     });
     context.expect([api.log.records.length, api.log.failures]).toStrictEqual([1, []]);
