@@ -14,7 +14,13 @@ describe('a start', () => {
     const url = await service.url();
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d+$/);
     expect(service.log).toStrictEqual([
-      { level: 30, time: expect.any(Number), url, ...readBuild(), msg: `listening on ${url}` },
+      {
+        level: 30,
+        time: expect.any(Number),
+        url,
+        ...readBuild(),
+        msg: `listening on ${url} (page at ${url}/docs)`,
+      },
     ]);
     expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200, body: '{"status":"ok"}' });
     expect(service.stderr).toBe('');

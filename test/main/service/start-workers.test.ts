@@ -86,7 +86,7 @@ describe.skipIf(mongo === undefined)(`a service of two workers${leftOut}`, () =>
     expect(messages(service).slice(0, 3)).toStrictEqual([
       [1, 'a worker listens'],
       [2, 'a worker listens'],
-      [undefined, `listening on ${url}`],
+      [undefined, `listening on ${url} (page at ${url}/docs)`],
     ]);
     const serving = messages(service).filter(([, msg]) => msg === 'request');
     expect(new Set(serving.map(([worker]) => worker))).toStrictEqual(new Set([1, 2]));
