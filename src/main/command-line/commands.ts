@@ -10,7 +10,7 @@ export type Definition = {
   readonly description?: string;
   /** What each argument means: `<REQUIRED>` or `[OPTIONAL]`. */
   readonly arguments?: Readonly<Record<string, string>>;
-  /** What each option means, besides `--env-file` and `--help`, which all have. `--name <VALUE>` takes a value. */
+  /** What each option means, besides `--env` and `--help`, which all have. `--name <VALUE>` takes a value. */
   readonly options?: Readonly<Record<string, string>>;
   /** Loads the command. Absent from a group of commands, and from the service. */
   readonly load?: () => Promise<Command>;

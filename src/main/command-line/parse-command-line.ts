@@ -10,10 +10,10 @@ export type Invocation =
   /** Without a command to load: the service. */
   { readonly load?: () => Promise<Command>; readonly given: Given } | { readonly text: string };
 
-const ENV_FILE = 'read variables from this file, such as .env; the variables of the environment win';
+const ENV = 'read variables from this file, such as .env; the variables of the environment win';
 
 const environment = () => `
-Variables and their defaults; an empty one counts as not set; --env-file FILE reads them from a file:
+Variables and their defaults; an empty one counts as not set; --env FILE reads them from a file:
 ${describeVariables()}
 
 In a clone, npx petstore runs this command. Exit codes: 0 done, 1 failed or refused, 2 wrong command line.
@@ -32,6 +32,7 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Invoca
     .description('A pet catalogue with a JSON HTTP API.')
     .version(packageJson.version, '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show this help')
+    .option('--env <FILE>', ENV)
     .helpCommand('help [COMMAND]', 'show the help of a command')
     .addHelpText('after', environment)
     .exitOverride()
@@ -72,7 +73,7 @@ function define(program: Program, onCommand: (invocation: Invocation) => void): 
     if (name === 'serve') command.addHelpText('after', environment);
     const { load } = definition;
     if (load === undefined && name !== 'serve') continue;
-    command.addOption(option('--env-file <FILE>', ENV_FILE)).action(() => {
+    command.addOption(option('--env <FILE>', ENV)).action(() => {
       const { json = false, ...options } = command.opts<Given['options'] & { json?: boolean }>();
       onCommand({ ...(load && { load }), given: { options, json, positionals: command.args } });
     });

@@ -1,7 +1,7 @@
 import { explain } from '../program/failures.ts';
 import { Interrupted, type Io } from '../program/process.ts';
 import { commandNameOf } from './commands.ts';
-import { refuseNpmOptions, withEnvFile } from './environment.ts';
+import { refuseNpmOptions, takeEnvFile, withEnvFile } from './environment.ts';
 import type { Invocation } from './parse-command-line.ts';
 import { Session } from './session.ts';
 
@@ -17,15 +17,17 @@ const UNWIND_MS = 1_000;
  */
 export async function run(argv: readonly string[], io: Io): Promise<number | undefined> {
   let session = new Session(io);
+  let words = argv;
   try {
     refuseNpmOptions(argv, io.env);
-    const invocation = await parse(argv, io.stdout.columns);
+    const taken = takeEnvFile(argv);
+    words = taken.words;
+    const invocation = await parse(words, io.stdout.columns);
     if ('text' in invocation) {
       await session.print(invocation.text);
       return 0;
     }
-    const { envFile } = invocation.given.options;
-    if (envFile !== undefined) session = new Session({ ...io, env: withEnvFile(io.env, envFile) });
+    if (taken.file !== undefined) session = new Session({ ...io, env: withEnvFile(io.env, taken.file) });
     const { load, given } = invocation;
     if (load === undefined) {
       await session.io.serve(session.io);
@@ -37,7 +39,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number | und
     return 0;
   } catch (error) {
     if (error instanceof Interrupted) return error.exitCode;
-    const help = ['petstore', commandNameOf(argv), '--help'].filter(Boolean).join(' ');
+    const help = ['petstore', commandNameOf(words), '--help'].filter(Boolean).join(' ');
     const { lines, exitCode } = explain(error, help);
     for (const line of lines) session.note(`petstore: ${line}`);
     return exitCode;

@@ -4,7 +4,7 @@ import type { Io } from '../program/process.ts';
 import { ProgressReport } from './progress-report.ts';
 
 /** An option with a value. */
-export type OptionName = 'from' | 'to' | 'label' | 'scopes' | 'expires' | 'rateLimit' | 'overlap' | 'envFile';
+export type OptionName = 'from' | 'to' | 'label' | 'scopes' | 'expires' | 'rateLimit' | 'overlap' | 'output';
 
 /** A command line, parsed. */
 export type Given = {

@@ -456,8 +456,8 @@ describe('petstore keys', () => {
   });
 
   it.each([
-    ['create', ['--label', '--scopes', '--expires', '--rate-limit', '--json', '--env-file']],
-    ['rotate', ['ID', '--overlap', '--expires', '--json', '--env-file']],
+    ['create', ['--label', '--scopes', '--expires', '--rate-limit', '--json', '--env']],
+    ['rotate', ['ID', '--overlap', '--expires', '--json', '--env']],
   ])('explains %s', async (name, words) => {
     const { stdout, stderr } = await keys({}, name, '--help');
     expect(stdout).toMatch(new RegExp(`^Usage: petstore keys ${name} `));

@@ -194,37 +194,54 @@ describe('the command line of a command', () => {
   });
 });
 
-describe('--env-file', () => {
+describe('--env', () => {
   async function envFile(text: string): Promise<string> {
     const path = join(await testDirectory(), '.env');
     await writeFile(path, text);
     return path;
   }
 
-  it('sets variables that the environment leaves out or leaves empty', async () => {
-    const { url } = await sqliteWith([]);
-    const path = await envFile(`# For development\nDATABASE_URL="${url}"\n`);
-    const { stdout } = await succeeds(['keys', 'list', '--json', '--env-file', path], { DATABASE_URL: '' });
-    expect(stdout).toBe('[]\n');
-  });
+  it.each([0, 1, 2, 3])(
+    'sets variables that the environment lacks or leaves empty: before word %i',
+    async (at) => {
+      const { url } = await sqliteWith([]);
+      const path = await envFile(`# For development\nDATABASE_URL="${url}"\n`);
+      const args = ['keys', 'list', '--json'].toSpliced(at, 0, '--env', path);
+      expect((await succeeds(args, { DATABASE_URL: '' })).stdout).toBe('[]\n');
+    },
+  );
 
   it('changes no variable of the environment', async () => {
     const { url: DATABASE_URL } = await sqliteWith([]);
     const path = await envFile('DATABASE_URL=sqlite:/nonexistent/petstore.db\n');
-    expect((await succeeds(['keys', 'list', '--json', `--env-file=${path}`], { DATABASE_URL })).stdout).toBe(
+    expect((await succeeds(['keys', 'list', '--json', `--env=${path}`], { DATABASE_URL })).stdout).toBe(
       '[]\n',
     );
   });
 
   it('configures the service', async () => {
     const path = await envFile('PORT=http\nHOST=127.0.0.1\n');
-    await refused(['--env-file', path], 'PORT must be an integer from 0 to 65535', { env: { PORT: '' } });
+    await refused(['--env', path], 'PORT must be an integer from 0 to 65535', { env: { PORT: '' } });
   });
 
-  it('must exist', async () => {
-    await refused(
-      ['export', '--env-file', '/nonexistent/.env'],
-      'the file of --env-file does not exist: /nonexistent/.env',
-    );
+  it('leaves what follows -- alone', async () => {
+    await refused(['import', '--', '--env'], '--env does not exist', {
+      env: { DATABASE_URL: (await sqliteWith([])).url },
+    });
+  });
+
+  it.each([
+    [['export', '--env', '/nonexistent/.env'], 'the file of --env does not exist: /nonexistent/.env'],
+    [
+      ['export', '--env=/'],
+      'the file of --env cannot be read: EISDIR: illegal operation on a directory, read: /',
+    ],
+    [['--env', 'a', 'export', '--env=b'], '--env is given more than once'],
+    [['export', '--env'], '--env lacks its value'],
+    [['export', '--env', '--json'], '--env lacks its value'],
+    [['export', '--env-fiel', 'x'], "unknown option '--env-fiel'"],
+  ])('refuses %j', async (args, message) => {
+    const command = args.includes('a') ? '' : 'export ';
+    await refused(args, `${message}; see petstore ${command}--help`, { code: USAGE });
   });
 });
