@@ -178,6 +178,13 @@ export const COMMANDS: Readonly<Record<string, Definition>> = {
 };
 
 /** The name of the command at the start of a command line; `undefined` when there is none. */
-export function commandNameOf([first = '', second = '']: readonly string[]): string | undefined {
+export function commandNameOf(argv: readonly string[]): string | undefined {
+  const [first = '', second = ''] = withoutEnv(argv);
   return [`${first} ${second}`, first].find((name) => Object.hasOwn(COMMANDS, name));
+}
+
+/** The command line without an `--env FILE` before the command. Node reads `--env-file` itself, wherever it is. */
+export function withoutEnv(argv: readonly string[]): readonly string[] {
+  if (argv[0]?.startsWith('--env=')) return argv.slice(1);
+  return argv.slice(argv[0] === '--env' ? 2 : 0);
 }

@@ -1,33 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { parseArgs, parseEnv } from 'node:util';
+import { parseEnv } from 'node:util';
 import { UsageError } from '../program/failures.ts';
 import type { Env } from '../program/process.ts';
-
-/**
- * Takes `--env FILE` out of a command line: before the command, after it, and for a service that starts without the
- * parser. Not `--env-file`, which Node reads itself wherever it is.
- *
- * @throws {UsageError}
- */
-export function takeEnvFile(argv: readonly string[]): {
-  readonly words: readonly string[];
-  readonly file?: string;
-} {
-  const { tokens } = parseArgs({
-    args: [...argv],
-    options: { env: { type: 'string' } },
-    strict: false,
-    tokens: true,
-  });
-  const [given, another] = tokens
-    .filter((token) => token.kind === 'option')
-    .filter(({ name }) => name === 'env');
-  if (given === undefined) return { words: argv };
-  if (another !== undefined) throw new UsageError('--env is given more than once');
-  const { index, value, inlineValue } = given;
-  if (!value || value.startsWith('--')) throw new UsageError('--env lacks its value');
-  return { words: argv.toSpliced(index, inlineValue ? 1 : 2), file: value };
-}
+import { COMMANDS } from './commands.ts';
 
 /**
  * The environment, and the variables of a file that it leaves out or leaves empty.
@@ -46,17 +21,9 @@ export function withEnvFile(env: Env, path: string): Env {
 }
 
 /** The options that npm does not have. It takes them for its own when `--` is missing before them. */
-const OPTIONS = [
-  'from',
-  'to',
-  'label',
-  'scopes',
-  'expires',
-  'rate-limit',
-  'overlap',
-  'env',
-  'output',
-] as const;
+const OPTIONS = Object.values(COMMANDS)
+  .flatMap(({ options = {} }) => ['--env <FILE>', ...Object.keys(options)])
+  .flatMap((flags) => /^--(\S+) </.exec(flags)?.[1] ?? []);
 
 /**
  * Refuses a command line from which npm has taken an option: `npm exec petstore import FILE --to URL` would otherwise

@@ -2,7 +2,7 @@ import { Command as Program, CommanderError, Option } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { describeVariables } from '../config/variables.ts';
 import { UsageError } from '../program/failures.ts';
-import { commandNameOf, COMMANDS } from './commands.ts';
+import { commandNameOf, COMMANDS, withoutEnv } from './commands.ts';
 import type { Command, Given } from './session.ts';
 
 /** What a command line asks for: a command, or a text such as the help. */
@@ -32,7 +32,8 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Invoca
     .description('A pet catalogue with a JSON HTTP API.')
     .version(packageJson.version, '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show this help')
-    .option('--env <FILE>', ENV)
+    // Before the command. It parses those after it, too.
+    .addOption(option('--env <FILE>', ENV))
     .helpCommand('help [COMMAND]', 'show the help of a command')
     .addHelpText('after', environment)
     .exitOverride()
@@ -45,8 +46,8 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Invoca
       getOutHasColors: () => false,
     });
   define(program, (command) => void invocations.push(command));
-  const isStart =
-    argv[0] === undefined || (argv[0].startsWith('-') && !/^(-h|--help|-V|--version)$/.test(argv[0]));
+  const [first = '-'] = withoutEnv(argv);
+  const isStart = first.startsWith('-') && !/^(-h|--help|-V|--version)$/.test(first);
   try {
     program.parse(isStart ? ['serve', ...argv] : argv, { from: 'user' });
   } catch (error) {
@@ -74,7 +75,7 @@ function define(program: Program, onCommand: (invocation: Invocation) => void): 
     const { load } = definition;
     if (load === undefined && name !== 'serve') continue;
     command.addOption(option('--env <FILE>', ENV)).action(() => {
-      const { json = false, ...options } = command.opts<Given['options'] & { json?: boolean }>();
+      const { json = false, ...options } = command.optsWithGlobals<Given['options'] & { json?: boolean }>();
       onCommand({ ...(load && { load }), given: { options, json, positionals: command.args } });
     });
   }

@@ -1,7 +1,7 @@
 import { explain } from '../program/failures.ts';
 import { Interrupted, type Io } from '../program/process.ts';
 import { commandNameOf } from './commands.ts';
-import { refuseNpmOptions, takeEnvFile, withEnvFile } from './environment.ts';
+import { refuseNpmOptions, withEnvFile } from './environment.ts';
 import type { Invocation } from './parse-command-line.ts';
 import { Session } from './session.ts';
 
@@ -17,17 +17,15 @@ const UNWIND_MS = 1_000;
  */
 export async function run(argv: readonly string[], io: Io): Promise<number | undefined> {
   let session = new Session(io);
-  let words = argv;
   try {
     refuseNpmOptions(argv, io.env);
-    const taken = takeEnvFile(argv);
-    words = taken.words;
-    const invocation = await parse(words, io.stdout.columns);
+    const invocation = await parse(argv, io.stdout.columns);
     if ('text' in invocation) {
       await session.print(invocation.text);
       return 0;
     }
-    if (taken.file !== undefined) session = new Session({ ...io, env: withEnvFile(io.env, taken.file) });
+    const { env: file } = invocation.given.options;
+    if (file !== undefined) session = new Session({ ...io, env: withEnvFile(io.env, file) });
     const { load, given } = invocation;
     if (load === undefined) {
       await session.io.serve(session.io);
@@ -39,9 +37,9 @@ export async function run(argv: readonly string[], io: Io): Promise<number | und
     return 0;
   } catch (error) {
     if (error instanceof Interrupted) return error.exitCode;
-    const help = ['petstore', commandNameOf(words), '--help'].filter(Boolean).join(' ');
+    const help = ['petstore', commandNameOf(argv), '--help'].filter(Boolean).join(' ');
     const { lines, exitCode } = explain(error, help);
-    for (const line of lines) session.note(`petstore: ${line}`);
+    for (const line of lines) session.note(line);
     return exitCode;
   }
 }
@@ -65,11 +63,12 @@ async function untilInterrupted(session: Session, work: () => Promise<void>): Pr
   const givenUp = Promise.withResolvers<void>();
   let timer: NodeJS.Timeout | undefined;
   const onAbort = () => {
-    session.note(`petstore: interrupted${session.hint === undefined ? '' : `; ${session.hint}`}`);
+    session.note(`interrupted${session.hint === undefined ? '' : `; ${session.hint}`}`);
     timer = setTimeout(givenUp.resolve, UNWIND_MS);
   };
   signal.addEventListener('abort', onAbort);
   try {
+    session.progress.start();
     if (signal.aborted) onAbort();
     else await Promise.race([work(), givenUp.promise]);
   } finally {

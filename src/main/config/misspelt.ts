@@ -10,10 +10,8 @@ const LONGEST_WORD = 4;
  *
  * @returns pairs of a name in the environment and the one that may be meant
  */
-export function misspelt(environment: Env): readonly (readonly [given: string, meant: string])[] {
-  const foreign = Object.keys(environment).filter(
-    (name) => environment[name] && !VARIABLE_NAMES.includes(name),
-  );
+export function misspelt(env: Env): readonly (readonly [given: string, meant: string])[] {
+  const foreign = Object.keys(env).filter((name) => env[name] && !VARIABLE_NAMES.includes(name));
   return foreign.flatMap((given) => {
     const meant = VARIABLE_NAMES.find((name) => isMisspelt(given, name));
     return meant === undefined ? [] : [[given, meant] as const];

@@ -155,7 +155,10 @@ describe('import from standard input', () => {
     const script = `set -o pipefail; "$0" bin/petstore.js export - --from "$1" | "$0" bin/petstore.js import - --to "$2"`;
     const program = run('bash', ['-c', script, process.execPath, source.url, target.url], { TMPDIR });
     expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
-    expect([program.stdout, program.stderr]).toStrictEqual(['imported 5200 pets\n', 'exported 5200 pets\n']);
+    expect([program.stdout, program.stderr]).toStrictEqual([
+      'imported 5200 pets\n',
+      'petstore: exported 5200 pets\n',
+    ]);
     expect(await everythingIn(target.url)).toStrictEqual(PETS);
     expect(await readdir(TMPDIR)).toStrictEqual([]);
   });
