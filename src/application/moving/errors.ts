@@ -5,7 +5,10 @@ export class PetIdTaken extends Error {
   readonly id: bigint;
 
   constructor(id: bigint) {
-    super(`another pet already has the id ${id}; it was not overwritten`);
+    super(
+      `another pet already has the id ${id}, and it was not overwritten: use an empty storage, or add the pets through ` +
+        'the API, which gives them new ids',
+    );
     this.name = 'PetIdTaken';
     this.id = id;
   }

@@ -12,10 +12,9 @@ const LONGEST_WORD = 4;
  */
 export function misspelt(env: Env): readonly (readonly [given: string, meant: string])[] {
   const foreign = Object.keys(env).filter((name) => env[name] && !VARIABLE_NAMES.includes(name));
-  return foreign.flatMap((given) => {
-    const meant = VARIABLE_NAMES.find((name) => isMisspelt(given, name));
-    return meant === undefined ? [] : [[given, meant] as const];
-  });
+  return VARIABLE_NAMES.flatMap((meant) =>
+    foreign.filter((given) => isMisspelt(given, meant)).map((given) => [given, meant] as const),
+  );
 }
 
 /** @param given another text than `meant` */

@@ -59,7 +59,7 @@ describe('import', () => {
     const { url } = await sqliteWith([stranger]);
     await refused(
       ['import', await fileWith(petLines(PETS)), '--to', url],
-      `another pet already has the id ${stranger.id}; it was not overwritten`,
+      `another pet already has the id ${stranger.id}, and it was not overwritten: use an empty storage, or add the pets through the API, which gives them new ids`,
     );
     expect(await everythingIn(url)).toStrictEqual([stranger]);
   });
@@ -174,8 +174,9 @@ describe('import from standard input', () => {
 describe('import for programs', () => {
   it('answers in JSON', async () => {
     const { url } = await sqliteWith([PETS[0]!, anArchivedPet({ id: 4n })]);
-    const { stdout } = await succeeds(['import', await fileWith(petLines(PETS)), '--to', url, '--json']);
-    expect(stdout).toBe('{"count":5200,"alreadyThere":1,"others":1}\n');
+    const file = await fileWith(petLines(PETS));
+    const { stdout } = await succeeds(['import', file, '--to', url, '--json']);
+    expect(stdout).toBe(`{"file":"${file}","pets":5200,"alreadyThere":1,"others":1}\n`);
   });
 });
 
