@@ -38,7 +38,7 @@ describe('every error', () => {
     [new InvalidPageSize({ min: 1, max: 100 }), 'limit must be an integer from 1 to 100'],
     [
       new PetIdTaken(7n),
-      'another pet already has the id 7, and it was not overwritten: use an empty storage, or add the pets through the API, which gives them new ids',
+      'another pet already has the id 7; use an empty storage, or the API, which gives new ids',
     ],
     [new PetIdsExhausted(), 'no pet id is left'],
     [new PetNotFound(7n), 'no pet has the id 7'],

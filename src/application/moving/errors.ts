@@ -5,10 +5,7 @@ export class PetIdTaken extends Error {
   readonly id: bigint;
 
   constructor(id: bigint) {
-    super(
-      `another pet already has the id ${id}, and it was not overwritten: use an empty storage, or add the pets through ` +
-        'the API, which gives them new ids',
-    );
+    super(`another pet already has the id ${id}; use an empty storage, or the API, which gives new ids`);
     this.name = 'PetIdTaken';
     this.id = id;
   }

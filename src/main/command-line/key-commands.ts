@@ -48,10 +48,9 @@ export async function revokeCommand(given: Given, session: Session): Promise<voi
   await withKeys(session, async ({ getKey, revokeKey }) => {
     const { revokedAt } = await getKey.execute(id);
     const key = await revokeKey.execute(id);
-    const told = revokedAt
-      ? `was revoked already, at ${revokedAt.toISOString()}`
-      : `is revoked; every service refuses it within 10 seconds`;
-    await session.answer(given, `the key ${id} ${told}\n`, keyJson(key, session.now));
+    const already = revokedAt ? ` already, since ${revokedAt.toISOString()}` : '';
+    const text = `the key ${id} is revoked${already}; every service refuses it within 10 seconds\n`;
+    await session.answer(given, text, keyJson(key, session.now));
   });
 }
 
@@ -61,15 +60,13 @@ export async function rotateCommand(given: Given, session: Session): Promise<voi
   await makeKey(given, session, ({ rotateKey }, handOver) => rotateKey.execute(id, rotation, handOver));
 }
 
+type Make = (useCases: UseCases, handOver: HandOver) => Promise<CreatedKey>;
+
 /**
  * Makes a key, and prints its token, which is stored nowhere, or writes it to a new file. The file comes before the key,
  * so no failure leaves a key that works and nobody has. An ID on the command line names the replaced key.
  */
-async function makeKey(
-  given: Given,
-  session: Session,
-  make: (useCases: UseCases, handOver: HandOver) => Promise<CreatedKey>,
-): Promise<void> {
+async function makeKey(given: Given, session: Session, make: Make): Promise<void> {
   const { output: file } = given.options;
   const [replaces] = given.positionals;
   const minted = mintKey();

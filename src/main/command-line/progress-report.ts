@@ -52,12 +52,10 @@ export class ProgressReport {
     const { isTTY, columns = 80 } = this.#output;
     if (atMs - this.#lastAtMs < (isTTY ? BAR_EVERY_MS : LINE_EVERY_MS)) return;
     this.#lastAtMs = atMs;
-    if (!isTTY) this.#output.write(`petstore: ${this.#text}\n`);
-    else {
-      this.#hasBar = true;
-      // 0 columns: the width is unknown.
-      this.#output.write(ERASE_LINE + this.#text.slice(0, columns === 0 ? undefined : columns - 1));
-    }
+    this.#hasBar = isTTY === true;
+    // 0 columns: the width is unknown.
+    const bar = this.#text.slice(0, columns === 0 ? undefined : columns - 1);
+    this.#output.write(isTTY ? ERASE_LINE + bar : `petstore: ${this.#text}\n`);
   }
 }
 

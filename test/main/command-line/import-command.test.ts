@@ -59,7 +59,7 @@ describe('import', () => {
     const { url } = await sqliteWith([stranger]);
     await refused(
       ['import', await fileWith(petLines(PETS)), '--to', url],
-      `another pet already has the id ${stranger.id}, and it was not overwritten: use an empty storage, or add the pets through the API, which gives them new ids`,
+      `another pet already has the id ${stranger.id}; use an empty storage, or the API, which gives new ids`,
     );
     expect(await everythingIn(url)).toStrictEqual([stranger]);
   });

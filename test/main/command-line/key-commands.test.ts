@@ -340,10 +340,8 @@ describe('petstore keys', () => {
     const first = JSON.parse((await keys(env, 'revoke', id, '--json')).stdout);
     expect(JSON.parse((await keys(env, 'revoke', id, '--json')).stdout)).toStrictEqual(first);
     const { stdout, stderr } = await keys(env, 'revoke', id);
-    expect([stdout, stderr]).toStrictEqual([
-      `the key ${id} was revoked already, at ${first.revokedAt}\n`,
-      '',
-    ]);
+    expect(stdout).toContain(`is revoked already, since ${first.revokedAt}; `);
+    expect(stderr).toBe('');
   });
 
   describe('with --output', () => {
