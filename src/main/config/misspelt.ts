@@ -1,5 +1,6 @@
-import type { Env } from '../program/process.ts';
 import { VARIABLE_NAMES } from './variables.ts';
+
+type Given = Readonly<Record<string, string | undefined>>;
 
 /** Names as short as HOST and PORT are words, and so are those beside them: POST, SORT, HOSTS. */
 const LONGEST_WORD = 4;
@@ -10,7 +11,7 @@ const LONGEST_WORD = 4;
  *
  * @returns pairs of a name in the environment and the one that may be meant
  */
-export function misspelt(env: Env): readonly (readonly [given: string, meant: string])[] {
+export function misspelt(env: Given): readonly (readonly [given: string, meant: string])[] {
   const foreign = Object.keys(env).filter((name) => env[name] && !VARIABLE_NAMES.includes(name));
   return VARIABLE_NAMES.flatMap((meant) =>
     foreign.filter((given) => isMisspelt(given, meant)).map((given) => [given, meant] as const),
