@@ -54,8 +54,8 @@ export class ProgressReport {
     this.#lastAtMs = atMs;
     this.#hasBar = isTTY === true;
     // 0 columns: the width is unknown.
-    const bar = this.#text.slice(0, columns === 0 ? undefined : columns - 1);
-    this.#output.write(isTTY ? ERASE_LINE + bar : `petstore: ${this.#text}\n`);
+    const shown = this.#text.slice(0, columns === 0 ? undefined : columns - 1);
+    this.#output.write(isTTY ? ERASE_LINE + shown : `petstore: ${this.#text}\n`);
   }
 }
 
