@@ -83,6 +83,19 @@ describe('README', () => {
     await takeTour(await startForTour({ DATABASE_URL }));
   });
 
+  it('adds animals with a program that says what it did, and where it stopped', async () => {
+    const env = await startForTour({ RATE_LIMIT: '450/1h' });
+    const add = async (more = {}) => {
+      const program = bash('bash examples/add-animals.sh', { ...env, ...more });
+      const { code } = await program.ended;
+      const [, id] = /^failed: \{"id":(\d+),"name":/m.exec(program.stderr) ?? [];
+      return [code, program.stdout, id];
+    };
+    expect(await add()).toStrictEqual([0, 'added 300 animals; 0 were there before\n', undefined]);
+    expect(await add()).toStrictEqual([22, 'added 0 animals; 150 were there before\n', '154']);
+    expect(await add({ KEY: 'wrong' })).toStrictEqual([22, 'added 0 animals; 0 were there before\n', '1']);
+  });
+
   it('creates, lists, rotates and revokes keys while the service runs', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'petstore-readme-'));
     onTestFinished(() => rm(directory, { recursive: true }));

@@ -36,7 +36,10 @@ describe('every error', () => {
       'the pet with the id 7 was not stored: another pet already has its idempotency key',
     ],
     [new InvalidPageSize({ min: 1, max: 100 }), 'limit must be an integer from 1 to 100'],
-    [new PetIdTaken(7n), 'another pet already has the id 7; it was not overwritten'],
+    [
+      new PetIdTaken(7n),
+      'another pet already has the id 7; use an empty storage, or the API, which gives new ids',
+    ],
     [new PetIdsExhausted(), 'no pet id is left'],
     [new PetNotFound(7n), 'no pet has the id 7'],
     [new StorageSetupError('the  file\n is locked'), 'the file is locked'],

@@ -223,7 +223,7 @@ export function petArchiveContract(name: string, open: () => Promise<ArchiveStor
           progress.push(done),
         );
 
-        expect(await copying).toStrictEqual({ count: 2501, before: 0, others: 0 });
+        expect(await copying).toStrictEqual({ pets: 2501, alreadyThere: 0, others: 0 });
         expect(await target.read(0n, 3000)).toStrictEqual(inOrder);
         expect(await target.lastId()).toBe(last + 2n);
       });

@@ -1,4 +1,4 @@
-import { copyFile, glob, writeFile } from 'node:fs/promises';
+import { copyFile, glob, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoStorage } from '../../src/adapters/mongodb/open.ts';
@@ -162,30 +162,44 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
   });
 });
 
-/** Runs here what it would run in a container. There is no cluster and no image in this test. */
+/** Run here what they would run in a container or as another user. There is no image and no systemd in this test. */
 const STAND_INS = {
-  docker: '#!/bin/sh\n[ "$1" = exec ] && shift 2 && exec "$@"\n',
-  kubectl: `#!/bin/sh
-[ "$1" = exec ] || exit 1
-while [ "$1" != -- ]; do shift; done; shift; exec "$@"
+  docker: `#!/bin/sh
+case "$1" in
+  exec) shift 2; exec "$@" ;;
+  run) while [ "$1" != petstore ]; do shift; done; exec "$@" ;;
+  *) exit 1 ;;
+esac
+`,
+  'systemd-run': `#!/bin/sh
+while [ "$1" != /usr/local/bin/petstore ]; do
+  [ "$1" = --setenv ] && export "$2"
+  shift
+done
+shift
+exec petstore "$@"
 `,
 };
 
-describe('the commands for containers', () => {
-  it('create keys in a container', async () => {
+describe('the commands that make the first key', () => {
+  it.each([
+    ['Keys in containers', 'docker', 'data/first-key', ['first', 'till-3']],
+    ['systemd', 'systemd-run', 'first-key', ['first']],
+  ] as const)('write it to a file, and into no log: %s', async (section, name, file, labels) => {
     const directory = await installation();
-    for (const [name, script] of Object.entries(STAND_INS)) {
-      await writeFile(join(directory, 'commands', name), script, { mode: 0o755 });
-    }
+    await writeFile(join(directory, 'commands', name), STAND_INS[name], { mode: 0o755 });
 
-    await succeed(blockOf('Keys in containers', 0), {}, directory);
-    const list = await succeed(blockOf('Keys in containers', 1), {}, directory);
+    const program = bash(blockOf(section), {}, directory);
+    expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
 
-    const lines = Array.from(
-      list.matchAll(/^[0-9a-f]{16} +(\w+) .* (\S+)$/gm),
-      ([, state, label]) => `${state} ${label}`,
-    );
-    expect(lines).toStrictEqual(['active till-3', 'active till-3']);
+    const key = (await readFile(join(directory, file), 'utf8')).trim();
+    expect(key).toMatch(/^pets_[0-9a-f]{16}_\w{49}$/);
+    expect(program.stderr).not.toContain(key);
+    const database = section === 'systemd' ? 'petstore.db' : 'data/petstore.db';
+    const list = await succeeds(['keys', 'list', '--json'], {
+      DATABASE_URL: `sqlite:${directory}/${database}`,
+    });
+    expect(JSON.parse(list.stdout).map(({ label }: { label: string }) => label)).toStrictEqual(labels);
   });
 });
 
@@ -199,6 +213,7 @@ const EXECUTED_BY = {
   Upgrade: 'test/operations/commands.test.ts',
   'Lose a member': 'test/operations/lose-a-member.test.ts',
   TLS: 'test/main/service/tls.test.ts',
+  systemd: 'test/operations/commands.test.ts',
 };
 
 describe('docs/operations.md', () => {

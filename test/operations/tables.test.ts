@@ -1,12 +1,19 @@
 import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import { type ClientError, errorAnswer } from '../../src/adapters/http/wire/errors.ts';
 import * as refusals from '../../src/adapters/http/wire/refusals.ts';
 import { DamagedPet, type PetError, PetIdsExhausted } from '../../src/application/pets/errors.ts';
 import { DamagedApiKey, StorageUnavailable } from '../../src/application/ports/storage-errors.ts';
+import { anArchivedPet } from '../support/archived-pets.ts';
+import { sqliteWith } from '../support/archives.ts';
+import { Command, succeeds } from '../support/command.ts';
 import { readDocument, tableOf } from '../support/document.ts';
+import { freshDatabase } from '../support/mongo-database.ts';
 import { ROOT } from '../support/process.ts';
+import { leftOut, mongo } from '../support/shared-mongo.ts';
+import { testDirectory } from '../support/test-directory.ts';
 
 const page = await readDocument('docs/operations.md');
 const sources = await readSources();
@@ -115,6 +122,51 @@ describe('what each 5xx means', () => {
     const forms = new Set(answers.map(({ code, status, message }) => `\`${code}\`, ${status}: ${message}`));
     const documented = tableOf(page, 'What each 5xx means').map(([code, message]) => `${code}: ${message}`);
     expect(documented.toSorted()).toStrictEqual([...forms].toSorted());
+  });
+});
+
+describe('answers in JSON', () => {
+  const documented = new Map(
+    tableOf(page, 'Answers in JSON').map(([commands = '', properties = '']) => [
+      commands.replaceAll('`', ''),
+      Array.from(properties.matchAll(/`(\w+)`/g), ([, name = '']) => name).toSorted(),
+    ]),
+  );
+
+  it.skipIf(mongo === undefined)(`have the properties that the commands give${leftOut}`, async () => {
+    const directory = await testDirectory();
+    const { url: DATABASE_URL } = await sqliteWith([anArchivedPet({ id: 1n })]);
+    const { url: MONGODB_URL } = await freshDatabase(mongo!, { migrated: false });
+    const seen = new Map<string, Set<string>>();
+    const note = async (row: string, ...args: readonly string[]): Promise<{ readonly id: string }> => {
+      const command = new Command([...args, '--json'], { DATABASE_URL });
+      await command.ended;
+      const answer = JSON.parse(command.stdout);
+      const names = [answer, ...(answer.findings ?? [])].flatMap(Object.keys);
+      seen.set(row, new Set([...(seen.get(row) ?? []), ...names]));
+      return answer;
+    };
+    const create = ['keys', 'create', '--label', 'x'];
+    const { id } = await note('keys …', ...create);
+    await note('keys …', ...create, '--output', `${directory}/key`);
+    await note('keys …', 'keys', 'rotate', id);
+    await note('keys …', 'keys', 'revoke', id);
+    const { stdout: shown } = await succeeds(['keys', 'show', id], { DATABASE_URL });
+    for (const [, name = ''] of shown.matchAll(/^(\w+):/gm)) seen.get('keys …')?.delete(name);
+    await note('migrate', 'migrate', MONGODB_URL);
+    await note('backup, restore', 'backup', `${directory}/backup`);
+    await note('backup, restore', 'restore', `${directory}/backup`, '--to', `sqlite:${directory}/a.db`);
+    await note('skip-ids', 'skip-ids');
+    const moving = 'export, import, copy';
+    await note(moving, 'export', `${directory}/pets`);
+    await note(moving, 'import', `${directory}/pets`, '--to', MONGODB_URL);
+    await note(moving, 'copy', '--from', DATABASE_URL, '--to', MONGODB_URL);
+    using db = new DatabaseSync(DATABASE_URL.replace('sqlite:', ''));
+    db.exec("UPDATE pets SET name = 'another'");
+    await note('check', 'check');
+
+    const given = Array.from(seen, ([row, names]) => [row, [...names].toSorted()] as const);
+    expect(new Map(given)).toStrictEqual(documented);
   });
 });
 

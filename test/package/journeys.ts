@@ -104,7 +104,7 @@ export function journeys(built: () => Built): void {
   test('creates a key that a running service accepts, with the variables of a file', async () => {
     const directory = await testDirectory();
     await writeFile(join(directory, '.env'), 'DATABASE_URL=sqlite:here.db\n');
-    const args = ['keys', 'create', '--label', 'till-3', '--env-file', '.env'];
+    const args = ['--env', '.env', 'keys', 'create', '--label', 'till-3'];
     const url = await service({ DATABASE_URL: 'sqlite:here.db' }, directory).url();
     const key = (await succeeds(args, {}, directory)).trimEnd();
     expect(await ask(`${url}/v1/pets`, { key })).toMatchObject({ status: 200, body: '[]' });

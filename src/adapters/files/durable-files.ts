@@ -1,8 +1,8 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, statSync } from 'node:fs';
 import { chmod, mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
-import { resolveLinks } from './database-files.ts';
+import { refuseDatabaseFile, resolveLinks } from './database-files.ts';
 
 /** Only the user of the service may read keys and pets. */
 export const FILE_MODE = 0o600;
@@ -98,4 +98,24 @@ export async function writeWholeFile(path: string, { write, check, ...rest }: Wh
         : `${path} cannot be written: ${error.message}`;
     throw new StorageSetupError(problem, { cause: error });
   }
+}
+
+/**
+ * Writes a whole file that does not exist yet, and only its owner can read.
+ *
+ * @param write as in {@link WholeFile}
+ * @throws {StorageSetupError} when the path exists or the file cannot be written
+ * @throws what `write` throws
+ */
+export async function writeNewFile(path: string, write: WholeFile['write']): Promise<void> {
+  const file = resolve(path);
+  await writeWholeFile(file, {
+    check(target) {
+      // Not existsSync, which reports a dangling symbolic link as absent.
+      const isThere = lstatSync(file, { throwIfNoEntry: false }) !== undefined;
+      if (isThere) throw new StorageSetupError(`${file} exists; choose another FILE`);
+      refuseDatabaseFile(target);
+    },
+    write,
+  });
 }

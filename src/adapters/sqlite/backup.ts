@@ -1,12 +1,12 @@
-import { existsSync, lstatSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { link, rm } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { dirname } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import type { OnProgress, Progress } from '../../application/ports/pet-archive.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { MAX_PET_ID, SKIPPED_PET_IDS } from '../../domain/pet.ts';
-import { fileFormatOf, refuseDatabaseFile, resolveLinks } from '../files/database-files.ts';
-import { createDirectory, sync, writeWholeFile } from '../files/durable-files.ts';
+import { fileFormatOf, resolveLinks } from '../files/database-files.ts';
+import { createDirectory, sync, writeNewFile, writeWholeFile } from '../files/durable-files.ts';
 import { connect, fileOf, refuseTruncated } from './connection.ts';
 import { isSound, schemaProblems } from './damage.ts';
 import { isDamage, retryWhileBusy } from './errors.ts';
@@ -32,19 +32,10 @@ const PAGES_PER_STEP = 1024;
  * @param onProgress may throw to stop the backup
  */
 export async function backUp(path: string, target: string, onProgress: OnProgress): Promise<void> {
-  const copy = resolve(target);
   using source = await openSnapshot(path);
-  await writeWholeFile(copy, {
-    check(file) {
-      // Not existsSync, which reports a dangling symbolic link as absent.
-      const isThere = lstatSync(copy, { throwIfNoEntry: false }) !== undefined;
-      if (isThere) throw new StorageSetupError(`${copy} exists; choose another FILE`);
-      refuseDatabaseFile(file);
-    },
-    async write(partial) {
-      await copySound(source, partial, 'backing up', onProgress);
-      completeCopy(partial);
-    },
+  await writeNewFile(target, async (partial) => {
+    await copySound(source, partial, 'backing up', onProgress);
+    completeCopy(partial);
   });
 }
 

@@ -79,7 +79,9 @@ export class RevokeKey {
    * @throws {StorageUnavailable}
    */
   async execute(id: string): Promise<ApiKey> {
-    const key = await this.#keys.revoke(id, this.#now());
+    const before = await this.#keys.findById(id);
+    // Not even to an earlier time: the clock of the host that revoked it may be ahead.
+    const key = before?.revokedAt === undefined ? await this.#keys.revoke(id, this.#now()) : before;
     if (key === undefined) throw new ApiKeyNotFound(id);
     return key;
   }

@@ -12,15 +12,15 @@ import {
 
 export type Copied = {
   /** How many pets of the source the target has now: all that existed at the start, and possibly later ones. */
-  readonly count: number;
+  readonly pets: number;
   /** How many of them the target already had. */
-  readonly before: number;
+  readonly alreadyThere: number;
   /** How many other pets the target has in the same range of ids. They are unchanged. */
   readonly others: number;
 };
 
 /** What the target has before the copy, up to the greatest id of the source. */
-type Standing = Pick<Copied, 'before' | 'others'> & {
+type Standing = Pick<Copied, 'alreadyThere' | 'others'> & {
   /** The target has every pet of the source up to this id. */
   readonly completeTo: bigint;
   /** The number of those pets. */
@@ -50,7 +50,7 @@ export class CopyPets {
    */
   async execute(onProgress: OnProgress): Promise<Copied> {
     const survey = await this.#source.survey(onProgress);
-    const { before, others, completeTo, complete } = await this.#compare(survey, onProgress);
+    const { alreadyThere, others, completeTo, complete } = await this.#compare(survey, onProgress);
     // Before the first write: from now on, a service on the target assigns none of these ids.
     await this.#target.reserve(survey.lastId);
     let count = complete;
@@ -61,14 +61,14 @@ export class CopyPets {
       onProgress({ doing: 'writing', done: count, total: Math.max(count, survey.count) });
     }
     await this.#verify(survey, count, others);
-    return { count, before, others };
+    return { pets: count, alreadyThere, others };
   }
 
   /** Walks through both sides in order of id, until the target has no more pets. */
   async #compare(survey: Survey, onProgress: OnProgress): Promise<Standing> {
     await using sourcePets = each(prefetch(this.#source.read(BEFORE_EVERY_ID, survey)));
     const nextOfSource = async () => (await sourcePets.next()).value;
-    const standing = { before: 0, others: 0, completeTo: 0n, complete: 0 };
+    const standing = { alreadyThere: 0, others: 0, completeTo: 0n, complete: 0 };
     let ours = await nextOfSource();
     let hasGap = false;
     const target = prefetch(new ArchiveSource(this.#target).read(BEFORE_EVERY_ID, survey));
@@ -79,13 +79,13 @@ export class CopyPets {
         continue;
       }
       if (!samePet(ours, theirs)) throw new PetIdTaken(theirs.id);
-      standing.before++;
+      standing.alreadyThere++;
       if (!hasGap) {
         standing.complete++;
         standing.completeTo = theirs.id;
       }
-      if (standing.before % BATCH_SIZE === 0) {
-        onProgress({ doing: 'comparing', done: standing.before, total: survey.count });
+      if (standing.alreadyThere % BATCH_SIZE === 0) {
+        onProgress({ doing: 'comparing', done: standing.alreadyThere, total: survey.count });
       }
       ours = await nextOfSource();
     }

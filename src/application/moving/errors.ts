@@ -5,7 +5,7 @@ export class PetIdTaken extends Error {
   readonly id: bigint;
 
   constructor(id: bigint) {
-    super(`another pet already has the id ${id}; it was not overwritten`);
+    super(`another pet already has the id ${id}; use an empty storage, or the API, which gives new ids`);
     this.name = 'PetIdTaken';
     this.id = id;
   }

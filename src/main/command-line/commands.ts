@@ -10,7 +10,7 @@ export type Definition = {
   readonly description?: string;
   /** What each argument means: `<REQUIRED>` or `[OPTIONAL]`. */
   readonly arguments?: Readonly<Record<string, string>>;
-  /** What each option means, besides `--env-file` and `--help`, which all have. `--name <VALUE>` takes a value. */
+  /** What each option means, besides `--env` and `--help`, which all have. `--name <VALUE>` takes a value. */
   readonly options?: Readonly<Record<string, string>>;
   /** Loads the command. Absent from a group of commands, and from the service. */
   readonly load?: () => Promise<Command>;
@@ -32,7 +32,11 @@ const BACKUP_URL = `${urlForms(BACKED_UP)} (default: DATABASE_URL)`;
 const OTHER_BACKUPS = STORAGES.map(({ name, tools }) =>
   tools ? ` For ${name} use ${tools.backUp}.` : '',
 ).join('');
-const EXPIRES = `how long the new key is valid: 365d, 12h or never (default: ${DEFAULT_EXPIRES})`;
+const NEW_KEY_OPTIONS = {
+  '--expires <DURATION>': `how long the new key is valid: 365d, 12h or never (default: ${DEFAULT_EXPIRES})`,
+  '--output <FILE>': 'write the new key to this new file, which only its owner can read, and do not print it',
+  '--json': 'write JSON; the new key itself is the property "key"',
+} as const;
 const KEY_ID = 'the part of a key between its underscores';
 
 /** By name. The name of a command in a group begins with the name of the group, which comes before it here. */
@@ -46,14 +50,13 @@ export const COMMANDS: Readonly<Record<string, Definition>> = {
   'keys create': {
     summary: 'create a key',
     description:
-      'Creates a key and writes it to standard output, once: only its SHA-256 is stored. ' +
+      'Creates a key and writes it to standard output or a file, once: only its SHA-256 is stored. ' +
       'Nothing else goes to standard output: KEY=$(petstore keys create --label NAME)',
     options: {
       '--label <LABEL>': 'what the key is for; required',
       '--scopes <SCOPES>': 'pets:read, pets:write or both, separated by a comma (default: both)',
-      '--expires <DURATION>': EXPIRES,
       '--rate-limit <LIMIT>': 'a limit for this key in place of RATE_LIMIT, such as 600/60s',
-      '--json': 'write JSON; the key itself is the property "key"',
+      ...NEW_KEY_OPTIONS,
     },
     load: async () => (await import('./key-commands.ts')).createCommand,
   },
@@ -79,8 +82,7 @@ export const COMMANDS: Readonly<Record<string, Definition>> = {
     arguments: { '<ID>': KEY_ID },
     options: {
       '--overlap <DURATION>': `how long the old key stays valid: 24h, 0s (default: ${DEFAULT_OVERLAP})`,
-      '--expires <DURATION>': EXPIRES,
-      '--json': 'write JSON; the new key itself is the property "key"',
+      ...NEW_KEY_OPTIONS,
     },
     load: async () => (await import('./key-commands.ts')).rotateCommand,
   },
@@ -178,6 +180,12 @@ export const COMMANDS: Readonly<Record<string, Definition>> = {
 };
 
 /** The name of the command at the start of a command line; `undefined` when there is none. */
-export function commandNameOf([first = '', second = '']: readonly string[]): string | undefined {
+export function commandNameOf(argv: readonly string[]): string | undefined {
+  const [first = '', second = ''] = withoutEnv(argv);
   return [`${first} ${second}`, first].find((name) => Object.hasOwn(COMMANDS, name));
+}
+
+/** The command line without `--env FILE`. Not `--env-file`: Node reads that itself, wherever it is. */
+export function withoutEnv(argv: readonly string[]): readonly string[] {
+  return argv.filter((word, at) => !word.startsWith('--env') && argv[at - 1] !== '--env');
 }

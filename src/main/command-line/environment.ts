@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { PROGRAM } from '../config/build.ts';
-import { StartError } from '../config/config.ts';
 import { UsageError } from '../program/failures.ts';
 import type { Env } from '../program/process.ts';
+import { COMMANDS } from './commands.ts';
 
 /**
  * The environment, and the variables of a file that it leaves out or leaves empty.
  *
- * @throws {StartError} when the file cannot be read
+ * @throws {UsageError} when the file cannot be read
  */
 export function withEnvFile(env: Env, path: string): Env {
   const given = Object.entries(env).filter(([, value]) => value !== undefined && value !== '');
@@ -17,12 +17,14 @@ export function withEnvFile(env: Env, path: string): Env {
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
     const problem = error.code === 'ENOENT' ? 'does not exist' : `cannot be read: ${error.message}`;
-    throw new StartError([`the file of --env-file ${problem}: ${path}`]);
+    throw new UsageError(`the file of --env ${problem}: ${path}`);
   }
 }
 
 /** The options that npm does not have. It takes them for its own when `--` is missing before them. */
-const OPTIONS = ['from', 'to', 'label', 'scopes', 'expires', 'rate-limit', 'overlap', 'env-file'] as const;
+const OPTIONS = Object.values(COMMANDS)
+  .flatMap(({ options = {} }) => ['--env <FILE>', ...Object.keys(options)])
+  .flatMap((flags) => /^--(\S+) </.exec(flags)?.[1] ?? []);
 
 /**
  * Refuses a command line from which npm has taken an option: `npm start import FILE --to URL` would otherwise

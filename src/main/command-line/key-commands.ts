@@ -1,5 +1,9 @@
-import type { HandOver } from '../../application/keys/create-key.ts';
+import { rm, writeFile } from 'node:fs/promises';
+import { writeNewFile } from '../../adapters/files/durable-files.ts';
+import { mintKey } from '../../adapters/tokens/token.ts';
+import type { CreatedKey, HandOver } from '../../application/keys/create-key.ts';
 import { throwIfDamaged } from '../../application/keys/stored-keys.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { newApiKey } from '../../domain/api-key.ts';
 import { auditedKeys } from '../log/audit.ts';
 import { openCommandLog } from '../log/open-log.ts';
@@ -18,8 +22,7 @@ export async function createCommand(given: Given, session: Session): Promise<voi
   };
   // Refuses an invalid draft before a SQLite file is created.
   newApiKey(draft, session.now);
-  const create = ({ createKey }: UseCases) => createKey.execute(draft, handOver(given, session));
-  await withKeys(session, create, { mayCreate: true });
+  await makeKey(given, session, ({ createKey }, handOver) => createKey.execute(draft, handOver));
 }
 
 export async function listCommand(given: Given, session: Session): Promise<void> {
@@ -42,9 +45,11 @@ export async function showCommand(given: Given, session: Session): Promise<void>
 
 export async function revokeCommand(given: Given, session: Session): Promise<void> {
   const id = idOf(given);
-  await withKeys(session, async ({ revokeKey }) => {
+  await withKeys(session, async ({ getKey, revokeKey }) => {
+    const { revokedAt } = await getKey.execute(id);
     const key = await revokeKey.execute(id);
-    const text = `the key ${id} is revoked; every service refuses it within 10 seconds\n`;
+    const already = revokedAt ? ` already, since ${revokedAt.toISOString()}` : '';
+    const text = `the key ${id} is revoked${already}; every service refuses it within 10 seconds\n`;
     await session.answer(given, text, keyJson(key, session.now));
   });
 }
@@ -52,15 +57,44 @@ export async function revokeCommand(given: Given, session: Session): Promise<voi
 export async function rotateCommand(given: Given, session: Session): Promise<void> {
   const id = idOf(given);
   const rotation = { overlapMs: overlapMsOf(given), expiresAt: expiryOf(given, session.now) };
-  await withKeys(session, ({ rotateKey }) => rotateKey.execute(id, rotation, handOver(given, session)));
+  await makeKey(given, session, ({ rotateKey }, handOver) => rotateKey.execute(id, rotation, handOver));
 }
 
-/** Prints the token of a new key, which is stored nowhere. An ID on the command line names the replaced key. */
-function handOver(given: Given, session: Session): HandOver {
-  const [id] = given.positionals;
-  const replaces = id === undefined ? {} : { replaces: id };
-  return ({ key, token }) =>
-    session.answer(given, `${token}\n`, { ...keyJson(key, session.now), key: token, ...replaces });
+type Make = (useCases: UseCases, handOver: HandOver) => Promise<CreatedKey>;
+
+/**
+ * Makes a key, and prints its token, which is stored nowhere, or writes it to a new file. The file comes before the key,
+ * so no failure leaves a key that works and nobody has. An ID on the command line names the replaced key.
+ */
+async function makeKey(given: Given, session: Session, make: Make): Promise<void> {
+  const { output: file } = given.options;
+  const [replaces] = given.positionals;
+  const minted = mintKey();
+  await using undo = new AsyncDisposableStack();
+  // Before a SQLite file is created.
+  if (file !== undefined) {
+    await writeNewFile(file, (partial) => writeFile(partial, `${minted.token}\n`));
+    undo.defer(() => rm(file, { force: true }));
+  }
+  const handOver: HandOver = async ({ key, token }) => {
+    const json = { ...keyJson(key, session.now), ...(replaces !== undefined && { replaces }) };
+    if (file === undefined) await session.answer(given, `${token}\n`, { ...json, key: token });
+    else await session.answer(given, `the key ${key.id} is in ${file}\n`, { ...json, file });
+    undo.move();
+  };
+  const work = async (useCases: UseCases) => {
+    try {
+      await make(useCases, handOver);
+    } catch (error) {
+      // A storage that has not answered may have the key.
+      if (error instanceof StorageUnavailable && file !== undefined && !undo.disposed) {
+        undo.move();
+        session.note(`${file} stays, because its key may be stored: try it, or remove the file`);
+      }
+      throw error;
+    }
+  };
+  await withKeys(session, work, { mayCreate: replaces === undefined, mint: () => minted });
 }
 
 type UseCases = Pick<Parts, 'createKey' | 'getKey' | 'listKeys' | 'revokeKey' | 'rotateKey'>;
@@ -69,10 +103,10 @@ type UseCases = Pick<Parts, 'createKey' | 'getKey' | 'listKeys' | 'revokeKey' | 
 async function withKeys(
   session: Session,
   work: (useCases: UseCases) => Promise<unknown>,
-  { mayCreate = false } = {},
+  { mayCreate = false, mint = mintKey } = {},
 ): Promise<void> {
   const storage = storageOf('URL', undefined, session, 'set API_KEYS for the service instead');
   await using opened = await open(storage, { for: 'keys', mayCreate });
   const keys = auditedKeys(opened.keys, await openCommandLog(session.io.stderr));
-  await work(compose({ keys, now: () => session.now }));
+  await work(compose({ keys, mint, now: () => session.now }));
 }

@@ -29,7 +29,7 @@ export async function copyCommand(given: Given, session: Session): Promise<void>
   const log = await openCommandLog(session.io.stderr);
   for (const key of keys) auditKey(log, 'key.copied', key);
   const text = `copied ${countText(keys.length, 'API key')}\n`;
-  await session.answer(given, text, { pets: copiedJson(copied), apiKeys: keys.length });
+  await session.answer(given, text, { ...copied, apiKeys: keys.length });
 }
 
 export async function exportCommand(given: Given, session: Session): Promise<void> {
@@ -66,17 +66,12 @@ export async function importCommand(given: Given, session: Session): Promise<voi
   await using target = await open(storage, { for: 'writing' });
   session.hint = 'run the same command again to continue; what is imported stays';
   const copied = await compose({ source, archive: target.archive }).copyPets.execute(session.onProgress);
-  await session.answer(given, copiedText('imported', copied), copiedJson(copied));
+  await session.answer(given, copiedText('imported', copied), { file: path, ...copied });
 }
 
 /** The answer of a command that copies pets. */
-function copiedText(done: 'copied' | 'imported', { count, before, others }: Copied): string {
-  const known = before > 0 ? `; ${before} of them were already there` : '';
+function copiedText(done: 'copied' | 'imported', { pets, alreadyThere, others }: Copied): string {
+  const known = alreadyThere > 0 ? `; ${alreadyThere} of them were already there` : '';
   const extra = others > 0 ? `; the target also has ${countText(others, 'other pet')}` : '';
-  return `${done} ${countText(count, 'pet')}${known}${extra}\n`;
-}
-
-/** {@link copiedText} for programs. */
-function copiedJson({ count, before, others }: Copied): Record<string, number> {
-  return { count, alreadyThere: before, others };
+  return `${done} ${countText(pets, 'pet')}${known}${extra}\n`;
 }

@@ -2,7 +2,7 @@ import { Command as Program, CommanderError, Option } from 'commander';
 import { PROGRAM, readBuild } from '../config/build.ts';
 import { describeVariables } from '../config/variables.ts';
 import { UsageError } from '../program/failures.ts';
-import { commandNameOf, COMMANDS } from './commands.ts';
+import { commandNameOf, COMMANDS, withoutEnv } from './commands.ts';
 import type { Command, Given } from './session.ts';
 
 /** What a command line asks for: a command, or a text such as the help. */
@@ -10,10 +10,10 @@ export type Invocation =
   /** Without a command to load: the service. */
   { readonly load?: () => Promise<Command>; readonly given: Given } | { readonly text: string };
 
-const ENV_FILE = 'read variables from this file, such as .env; the variables of the environment win';
+const ENV = 'read variables from this file, such as .env; the variables of the environment win';
 
 const environment = () => `
-Variables and their defaults; an empty one counts as not set; --env-file FILE reads them from a file:
+Variables and their defaults; an empty one counts as not set; --env FILE reads them from a file:
 ${describeVariables()}
 
 Exit codes: 0 done, 1 failed or refused, 2 wrong command line.
@@ -33,6 +33,8 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Invoca
     .description('A pet catalogue with a JSON HTTP API.')
     .version(`${version}+${commit}`, '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show this help')
+    // Before the command. It parses those after it, too.
+    .addOption(option('--env <FILE>', ENV))
     .helpCommand('help [COMMAND]', 'show the help of a command')
     .addHelpText('after', environment)
     .exitOverride()
@@ -45,8 +47,8 @@ export function parseCommandLine(argv: readonly string[], columns = 120): Invoca
       getOutHasColors: () => false,
     });
   define(program, (command) => void invocations.push(command));
-  const isStart =
-    argv[0] === undefined || (argv[0].startsWith('-') && !/^(-h|--help|-V|--version)$/.test(argv[0]));
+  const [first = '-'] = withoutEnv(argv);
+  const isStart = first.startsWith('-') && !/^(-h|--help|-V|--version)$/.test(first);
   try {
     program.parse(isStart ? ['serve', ...argv] : argv, { from: 'user' });
   } catch (error) {
@@ -73,8 +75,8 @@ function define(program: Program, onCommand: (invocation: Invocation) => void): 
     if (name === 'serve') command.addHelpText('after', environment);
     const { load } = definition;
     if (load === undefined && name !== 'serve') continue;
-    command.addOption(option('--env-file <FILE>', ENV_FILE)).action(() => {
-      const { json = false, ...options } = command.opts<Given['options'] & { json?: boolean }>();
+    command.addOption(option('--env <FILE>', ENV)).action(() => {
+      const { json = false, ...options } = command.optsWithGlobals<Given['options'] & { json?: boolean }>();
       onCommand({ ...(load && { load }), given: { options, json, positionals: command.args } });
     });
   }

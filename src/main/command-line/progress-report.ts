@@ -5,6 +5,8 @@ import type { Output } from '../program/process.ts';
 const BAR_EVERY_MS = 100;
 /** How often any other output gets a line. */
 const LINE_EVERY_MS = 5_000;
+/** How often that is checked while the work reports nothing. */
+const TICK_MS = 1_000;
 
 const BAR_WIDTH = 24;
 const ERASE_LINE = '\r\x1b[K';
@@ -14,8 +16,10 @@ export class ProgressReport {
   readonly #output: Output;
   readonly #nowMs: () => number;
   #first: (Progress & { readonly atMs: number }) | undefined;
+  #text = 'still working';
   #lastAtMs: number;
   #hasBar = false;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(output: Output, nowMs: () => number = () => performance.now()) {
     this.#output = output;
@@ -23,25 +27,35 @@ export class ProgressReport {
     this.#lastAtMs = nowMs();
   }
 
+  /** Until the first {@link clear}, lines appear even while the work reports nothing. */
+  start(): void {
+    if (!this.#output.isTTY) this.#timer = setInterval(() => this.#show(this.#nowMs()), TICK_MS).unref();
+  }
+
   readonly update = (progress: Progress): void => {
     const atMs = this.#nowMs();
     // Each kind of work has its own rate.
     if (this.#first?.doing !== progress.doing) this.#first = { ...progress, atMs };
-    if (atMs - this.#lastAtMs < (this.#output.isTTY ? BAR_EVERY_MS : LINE_EVERY_MS)) return;
-    this.#lastAtMs = atMs;
     const perSecond = (1000 * (progress.done - this.#first.done)) / (atMs - this.#first.atMs);
-    if (!this.#output.isTTY) this.#output.write(`${describe(progress, perSecond)}\n`);
-    else {
-      const text = `${bar(progress)}${describe(progress, perSecond)}`;
-      this.#hasBar = true;
-      this.#output.write(ERASE_LINE + text.slice(0, (this.#output.columns ?? 80) - 1));
-    }
+    this.#text = `${this.#output.isTTY ? bar(progress) : ''}${describe(progress, perSecond)}`;
+    this.#show(atMs);
   };
 
   /** Removes the bar, to make room for other output. */
   clear(): void {
+    clearInterval(this.#timer);
     if (this.#hasBar) this.#output.write(ERASE_LINE);
     this.#hasBar = false;
+  }
+
+  #show(atMs: number): void {
+    const { isTTY, columns = 80 } = this.#output;
+    if (atMs - this.#lastAtMs < (isTTY ? BAR_EVERY_MS : LINE_EVERY_MS)) return;
+    this.#lastAtMs = atMs;
+    this.#hasBar = isTTY === true;
+    // 0 columns: the width is unknown.
+    const shown = this.#text.slice(0, columns === 0 ? undefined : columns - 1);
+    this.#output.write(isTTY ? ERASE_LINE + shown : `petstore: ${this.#text}\n`);
   }
 }
 

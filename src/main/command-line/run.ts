@@ -25,8 +25,8 @@ export async function run(argv: readonly string[], io: Io): Promise<number | und
       await session.print(invocation.text);
       return 0;
     }
-    const { envFile } = invocation.given.options;
-    if (envFile !== undefined) session = new Session({ ...io, env: withEnvFile(io.env, envFile) });
+    const { env: file } = invocation.given.options;
+    if (file !== undefined) session = new Session({ ...io, env: withEnvFile(io.env, file) });
     const { load, given } = invocation;
     if (load === undefined) {
       await session.io.serve(session.io);
@@ -40,7 +40,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number | und
     if (error instanceof Interrupted) return error.exitCode;
     const help = [PROGRAM, commandNameOf(argv), '--help'].filter(Boolean).join(' ');
     const { lines, exitCode } = explain(error, help);
-    for (const line of lines) session.note(`petstore: ${line}`);
+    for (const line of lines) session.note(line);
     return exitCode;
   }
 }
@@ -64,11 +64,12 @@ async function untilInterrupted(session: Session, work: () => Promise<void>): Pr
   const givenUp = Promise.withResolvers<void>();
   let timer: NodeJS.Timeout | undefined;
   const onAbort = () => {
-    session.note(`petstore: interrupted${session.hint === undefined ? '' : `; ${session.hint}`}`);
+    session.note(`interrupted${session.hint === undefined ? '' : `; ${session.hint}`}`);
     timer = setTimeout(givenUp.resolve, UNWIND_MS);
   };
   signal.addEventListener('abort', onAbort);
   try {
+    session.progress.start();
     if (signal.aborted) onAbort();
     else await Promise.race([work(), givenUp.promise]);
   } finally {

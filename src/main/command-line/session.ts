@@ -3,8 +3,10 @@ import { OutputError } from '../program/failures.ts';
 import type { Io } from '../program/process.ts';
 import { ProgressReport } from './progress-report.ts';
 
+type KeyOption = 'label' | 'scopes' | 'expires' | 'rateLimit' | 'overlap' | 'output';
+
 /** An option with a value. */
-export type OptionName = 'from' | 'to' | 'label' | 'scopes' | 'expires' | 'rateLimit' | 'overlap' | 'envFile';
+export type OptionName = 'from' | 'to' | 'env' | KeyOption;
 
 /** A command line, parsed. */
 export type Given = {
@@ -75,9 +77,9 @@ export class Session {
     if (error) throw new OutputError(error);
   }
 
-  /** Writes a line to standard error. */
-  note(line: string): void {
+  /** Writes a text to standard error. No line of it looks like an audit line, which begins with `{`. */
+  note(text: string): void {
     this.progress.clear();
-    this.io.stderr.write(`${line}\n`);
+    this.io.stderr.write(`petstore: ${text.replaceAll(/\n(?! )/g, '\n  ')}\n`);
   }
 }

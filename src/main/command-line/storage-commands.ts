@@ -30,7 +30,7 @@ export async function restoreCommand(given: Given, session: Session): Promise<vo
   session.hint = 'run the same command again';
   const kept = await kind.restore(url, file, session.onProgress);
   const text = kept === undefined ? '' : `; what it replaced is kept as ${kept}`;
-  await session.answer(given, `restored ${file}${text}\n`, { file, kept });
+  await session.answer(given, `restored ${file}${text}\n`, { file, kept: kept ?? null });
 }
 
 /** Says which storages the command is for, and what takes its place for the others. */

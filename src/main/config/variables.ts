@@ -155,6 +155,8 @@ const HELP = {
   SHUTDOWN_TIMEOUT: 'how long requests in flight may take at shutdown: 500ms, 25s, 2m',
 } satisfies Record<keyof Variables, string>;
 
+export const VARIABLE_NAMES: readonly string[] = Object.keys(HELP);
+
 /** A line for each variable with its default. */
 export function describeVariables(): string {
   const lines = Object.entries(variables(STORAGES).entries).map(([name, schema]) => {

@@ -1,5 +1,6 @@
 import { readBuild } from '../config/build.ts';
 import { type Config, readConfig } from '../config/config.ts';
+import { misspelt } from '../config/misspelt.ts';
 import { isJournal, openServiceLog, openStandardError } from '../log/open-log.ts';
 import type { ServiceIo } from '../program/process.ts';
 import { certificateRenewal, expiryWarning, readCertificate } from './certificate.ts';
@@ -29,6 +30,9 @@ export async function serve(io: ServiceIo): Promise<void> {
 async function servePrimary(config: Config, { env, signal, onHangUp }: ServiceIo): Promise<void> {
   const standardError = openStandardError();
   const { log, output } = await openServiceLog(config, standardError);
+  for (const [given, meant] of misspelt(env)) {
+    log.warn(`the variable ${given} has no effect; is it a misspelt ${meant}?`);
+  }
   const { workers, tls: files } = config;
   const start = async () => {
     const tls = files && (await readCertificate(files));

@@ -57,7 +57,7 @@ export function openTracing(
   log: Logger,
 ) {
   const { sampler, samplerRatio, maxAttributeChars, batch } = config;
-  // The SDK reads the variables of the exporter and of the resource itself, but not from --env-file.
+  // The SDK reads the variables of the exporter and of the resource itself, but not from --env.
   Object.assign(process.env, config.variables);
   setSdkLog({ ...SILENT, warn: (message) => log.warn(message) });
   const exporter = new OTLPTraceExporter();

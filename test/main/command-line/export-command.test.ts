@@ -18,7 +18,7 @@ describe('export', () => {
     const program = await succeeds(['export', '--from', url]);
     await service.close();
     expect(program.stdout).toBe(petLines(PETS));
-    expect(program.stderr).toBe('exported 5200 pets\n');
+    expect(program.stderr).toBe('petstore: exported 5200 pets\n');
   });
 
   it('reads DATABASE_URL by default', async () => {
@@ -47,7 +47,10 @@ describe('export', () => {
   it('writes to standard output when the file is -', async () => {
     const { url } = await sqliteWith(PETS.slice(0, 3));
     const program = await succeeds(['export', '-', '--from', url]);
-    expect([program.stdout, program.stderr]).toStrictEqual([petLines(PETS.slice(0, 3)), 'exported 3 pets\n']);
+    expect([program.stdout, program.stderr]).toStrictEqual([
+      petLines(PETS.slice(0, 3)),
+      'petstore: exported 3 pets\n',
+    ]);
   });
 
   it('answers programs in JSON when it writes a file', async () => {

@@ -59,7 +59,7 @@ describe('import', () => {
     const { url } = await sqliteWith([stranger]);
     await refused(
       ['import', await fileWith(petLines(PETS)), '--to', url],
-      `another pet already has the id ${stranger.id}; it was not overwritten`,
+      `another pet already has the id ${stranger.id}; use an empty storage, or the API, which gives new ids`,
     );
     expect(await everythingIn(url)).toStrictEqual([stranger]);
   });
@@ -155,7 +155,10 @@ describe('import from standard input', () => {
     const script = `set -o pipefail; "$0" bin/petstore.js export - --from "$1" | "$0" bin/petstore.js import - --to "$2"`;
     const program = run('bash', ['-c', script, process.execPath, source.url, target.url], { TMPDIR });
     expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
-    expect([program.stdout, program.stderr]).toStrictEqual(['imported 5200 pets\n', 'exported 5200 pets\n']);
+    expect([program.stdout, program.stderr]).toStrictEqual([
+      'imported 5200 pets\n',
+      'petstore: exported 5200 pets\n',
+    ]);
     expect(await everythingIn(target.url)).toStrictEqual(PETS);
     expect(await readdir(TMPDIR)).toStrictEqual([]);
   });
@@ -171,8 +174,9 @@ describe('import from standard input', () => {
 describe('import for programs', () => {
   it('answers in JSON', async () => {
     const { url } = await sqliteWith([PETS[0]!, anArchivedPet({ id: 4n })]);
-    const { stdout } = await succeeds(['import', await fileWith(petLines(PETS)), '--to', url, '--json']);
-    expect(stdout).toBe('{"count":5200,"alreadyThere":1,"others":1}\n');
+    const file = await fileWith(petLines(PETS));
+    const { stdout } = await succeeds(['import', file, '--to', url, '--json']);
+    expect(stdout).toBe(`{"file":"${file}","pets":5200,"alreadyThere":1,"others":1}\n`);
   });
 });
 

@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs';
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { testDirectory } from '../../support/test-directory.ts';
@@ -7,6 +7,7 @@ import { ask, KEY } from '../../support/client.ts';
 import { Command, FAILED, succeeds, USAGE } from '../../support/command.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
+import { jsonFileStorage } from '../../support/json-file/storage.ts';
 import { mongo } from '../../support/shared-mongo.ts';
 import { runService } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
@@ -333,11 +334,76 @@ describe('petstore keys', () => {
     expect(command.stdout).toMatch(/^pets_\w+\n$/);
   });
 
-  it('changes nothing when a key is revoked again', async () => {
+  it('says when a key that is revoked again was revoked, and audits only the first time', async () => {
     const env = await sqlite();
     const { id } = await created(env, '--label', 'x');
     const first = JSON.parse((await keys(env, 'revoke', id, '--json')).stdout);
     expect(JSON.parse((await keys(env, 'revoke', id, '--json')).stdout)).toStrictEqual(first);
+    const { stdout, stderr } = await keys(env, 'revoke', id);
+    expect(stdout).toContain(`is revoked already, since ${first.revokedAt}; `);
+    expect(stderr).toBe('');
+  });
+
+  describe('with --output', () => {
+    const CREATE = ['create', '--label', 'x'];
+
+    it('write a key to a new file that only its owner can read, and print none', async () => {
+      const directory = await testDirectory();
+      const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
+      const file = join(directory, 'key');
+      const create = await keys(env, ...CREATE, '--output', file);
+      const [token = '', id = ''] = FORM.exec((await readFile(file, 'utf8')).replace(/\n$/, '')) ?? [];
+      expect((await stat(file)).mode & 0o777).toBe(0o600);
+      expect(create.stdout).toBe(`the key ${id} is in ${file}\n`);
+      const { url } = await startService(env);
+      expect(await statusOf(url, token)).toBe(200);
+
+      const rotate = await keys(env, 'rotate', id, '--output', `${file}-2`, '--json');
+      const [second = '', next] = FORM.exec((await readFile(`${file}-2`, 'utf8')).trim()) ?? [];
+      const { key, ...answer } = JSON.parse(rotate.stdout);
+      expect([key, answer]).toMatchObject([undefined, { id: next, replaces: id, file: `${file}-2` }]);
+      for (const printed of [create.stdout, create.stderr, rotate.stdout, rotate.stderr]) {
+        expect([printed.includes(token), printed.includes(second)]).toStrictEqual([false, false]);
+      }
+    });
+
+    it('refuse a file that exists, and create neither a key nor a database', async () => {
+      const directory = await testDirectory();
+      const file = join(directory, 'mine');
+      await writeFile(file, 'mine');
+      const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
+      const told = await refused(env, [...CREATE, '--output', file], FAILED);
+      expect(told).toBe(`petstore: ${file} exists; choose another FILE\n`);
+      expect([await readdir(directory), await readFile(file, 'utf8')]).toStrictEqual([['mine'], 'mine']);
+    });
+
+    it('leave no file when there is no key', async () => {
+      const directory = await testDirectory();
+      const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
+      const { id } = await created(env, '--label', 'x');
+      const before = await readdir(directory);
+      const file = ['--output', join(directory, 'key')];
+      await refused(env, ['rotate', '0123456789abcdef', ...file], FAILED);
+      expect(await new Command(['keys', ...CREATE, ...file], env, { stdout: full() }).ended).toBe(FAILED);
+      expect(await readdir(directory)).toStrictEqual(before);
+      const [first, second] = JSON.parse((await keys(env, 'list', '--json')).stdout);
+      expect([first, second.state]).toMatchObject([{ id, state: 'active' }, 'revoked']);
+    });
+
+    it('keep the file when the storage may have the key', async () => {
+      const directory = await testDirectory();
+      const file = join(directory, 'key');
+      const env = { DATABASE_URL: `json:${directory}/nonexistent/keys.json` };
+      const command = new Command(['keys', ...CREATE, '--output', file], env, {
+        storages: [jsonFileStorage],
+      });
+      expect(await command.ended).toBe(FAILED);
+      expect(command.stderr).toBe(
+        `petstore: ${file} stays, because its key may be stored: try it, or remove the file\n` +
+          'petstore: the JSON file cannot be written\n',
+      );
+      expect(await readFile(file, 'utf8')).toMatch(/^pets_\w+\n$/);
+    });
   });
 
   it.each([
@@ -456,8 +522,8 @@ describe('petstore keys', () => {
   });
 
   it.each([
-    ['create', ['--label', '--scopes', '--expires', '--rate-limit', '--json', '--env-file']],
-    ['rotate', ['ID', '--overlap', '--expires', '--json', '--env-file']],
+    ['create', ['--label', '--scopes', '--expires', '--rate-limit', '--output', '--json', '--env']],
+    ['rotate', ['ID', '--overlap', '--expires', '--output', '--json', '--env']],
   ])('explains %s', async (name, words) => {
     const { stdout, stderr } = await keys({}, name, '--help');
     expect(stdout).toMatch(new RegExp(`^Usage: bin/petstore keys ${name} `));

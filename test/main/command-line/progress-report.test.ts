@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { fakeClock } from '../../support/fake-clock.ts';
 import { ProgressReport } from '../../../src/main/command-line/progress-report.ts';
 
 function report(output: { isTTY?: boolean; columns?: number }) {
@@ -21,9 +22,24 @@ describe('progress on any output but a terminal', () => {
     for (let ms = 0; ms <= 11_000; ms += 500) at(ms, ms / 20);
     progress.clear();
     expect(shown).toStrictEqual([
-      'writing: 250 of 1000, 25 %, 50/s, 15 s left\n',
-      'writing: 500 of 1000, 50 %, 50/s, 10 s left\n',
+      'petstore: writing: 250 of 1000, 25 %, 50/s, 15 s left\n',
+      'petstore: writing: 500 of 1000, 50 %, 50/s, 10 s left\n',
     ]);
+  });
+
+  it('comes every few seconds while the work reports nothing, until other output comes', () => {
+    const clock = fakeClock('setInterval', 'clearInterval');
+    const shown: string[] = [];
+    const progress = new ProgressReport({ write: (text: string) => shown.push(text) });
+    progress.start();
+    clock.advance(9_999);
+    expect(shown).toStrictEqual(['petstore: still working\n']);
+    progress.update({ doing: 'backing up', done: 7, total: 7 });
+    clock.advance(10_001);
+    expect(shown.slice(1)).toStrictEqual(Array(3).fill('petstore: backing up: 7 of 7, 100 %\n'));
+    progress.clear();
+    clock.advance(60_000);
+    expect(shown).toHaveLength(4);
   });
 
   it('says nothing about short work', () => {
@@ -37,7 +53,7 @@ describe('progress on any output but a terminal', () => {
     const { shown, at } = report({});
     at(0, 0, null, 'checking');
     at(5000, 100, null, 'checking');
-    expect(shown).toStrictEqual(['checking: 100, 20/s\n']);
+    expect(shown).toStrictEqual(['petstore: checking: 100, 20/s\n']);
   });
 
   it('starts a new rate with new work', () => {
@@ -46,7 +62,7 @@ describe('progress on any output but a terminal', () => {
     at(1000, 1_000_000, null, 'checking');
     at(1000, 400);
     at(6000, 500);
-    expect(shown).toStrictEqual(['writing: 500 of 1000, 50 %, 20/s, 25 s left\n']);
+    expect(shown).toStrictEqual(['petstore: writing: 500 of 1000, 50 %, 20/s, 25 s left\n']);
   });
 });
 
@@ -76,11 +92,14 @@ describe('progress on a terminal', () => {
     expect(shown).toStrictEqual([expect.stringContaining('500 of 1000'), '\r\x1b[K']);
   });
 
-  it('stays on one line', () => {
-    const { shown, at } = report({ isTTY: true, columns: 30 });
+  it.each([
+    ['stays on one line', 30, 'writ'],
+    ['loses no character where the width is unknown', 0, 'writing: 500 of 1000, 50 %, 5000/s, 1 s left'],
+  ])('%s', (_what, columns, text) => {
+    const { shown, at } = report({ isTTY: true, columns });
     at(0, 0);
     at(100, 500);
-    expect(shown).toStrictEqual(['\r\x1b[K████████████░░░░░░░░░░░░ writ']);
+    expect(shown).toStrictEqual([`\r\x1b[K████████████░░░░░░░░░░░░ ${text}`]);
   });
 
   it('shows long times in hours and minutes', () => {

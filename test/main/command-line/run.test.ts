@@ -3,9 +3,11 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readBuild } from '../../../src/main/config/build.ts';
 import type { Io } from '../../../src/main/program/process.ts';
+import { memoryStorage } from '../../../src/adapters/memory/storage.ts';
 import { sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { Command, FAILED, refused, succeeds, USAGE } from '../../support/command.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
 
 describe('the general command line', () => {
   it.each([['--help'], ['-h'], ['help']])('explains itself: %s', async (...args) => {
@@ -114,7 +116,7 @@ describe('the general command line', () => {
   it('works when npm has left it its options', async () => {
     const { url } = await sqliteWith([]);
     const { stderr } = await succeeds(['export', `--from=${url}`], { npm_config_from: 'x' });
-    expect(stderr).toBe('exported 0 pets\n');
+    expect(stderr).toBe('petstore: exported 0 pets\n');
   });
 
   it('refuses to migrate a URL of another storage', async () => {
@@ -184,6 +186,27 @@ describe('the command line of a command', () => {
     expect(program.stderr).not.toContain('hunter2');
   });
 
+  it('says that a silent storage is still at work, and writes no prose that looks like an audit line', async () => {
+    const clock = fakeClock('setInterval', 'clearInterval');
+    let printed = '';
+    const open = async () => {
+      clock.advance(6_000);
+      throw Object.assign(new Error(), { stack: 'Error: boom\n{"audit":"key.created"}\n    at open' });
+    };
+    const command = new Command(
+      ['check'],
+      {},
+      {
+        storages: [{ ...memoryStorage, persistent: true, open }],
+        stderr: { write: (text) => (printed += text) },
+      },
+    );
+    expect(await command.ended).toBe(FAILED);
+    expect(printed).toBe(
+      'petstore: still working\npetstore: Error: boom\n  {"audit":"key.created"}\n    at open\n',
+    );
+  });
+
   it('does not create a file that it only reads', async () => {
     const directory = await testDirectory();
     await refused(
@@ -194,37 +217,53 @@ describe('the command line of a command', () => {
   });
 });
 
-describe('--env-file', () => {
+describe('--env', () => {
   async function envFile(text: string): Promise<string> {
     const path = join(await testDirectory(), '.env');
     await writeFile(path, text);
     return path;
   }
 
-  it('sets variables that the environment leaves out or leaves empty', async () => {
-    const { url } = await sqliteWith([]);
-    const path = await envFile(`# For development\nDATABASE_URL="${url}"\n`);
-    const { stdout } = await succeeds(['keys', 'list', '--json', '--env-file', path], { DATABASE_URL: '' });
-    expect(stdout).toBe('[]\n');
-  });
+  it.each([0, 1, 2, 3])(
+    'sets variables that the environment lacks or leaves empty: before word %i',
+    async (at) => {
+      const { url } = await sqliteWith([]);
+      const path = await envFile(`# For development\nDATABASE_URL="${url}"\n`);
+      const args = ['keys', 'list', '--json'].toSpliced(at, 0, '--env', path);
+      expect((await succeeds(args, { DATABASE_URL: '' })).stdout).toBe('[]\n');
+    },
+  );
 
   it('changes no variable of the environment', async () => {
     const { url: DATABASE_URL } = await sqliteWith([]);
     const path = await envFile('DATABASE_URL=sqlite:/nonexistent/petstore.db\n');
-    expect((await succeeds(['keys', 'list', '--json', `--env-file=${path}`], { DATABASE_URL })).stdout).toBe(
+    expect((await succeeds(['keys', 'list', '--json', `--env=${path}`], { DATABASE_URL })).stdout).toBe(
       '[]\n',
     );
   });
 
   it('configures the service', async () => {
     const path = await envFile('PORT=http\nHOST=127.0.0.1\n');
-    await refused(['--env-file', path], 'PORT must be an integer from 0 to 65535', { env: { PORT: '' } });
+    await refused(['--env', path], 'PORT must be an integer from 0 to 65535', { env: { PORT: '' } });
   });
 
-  it('must exist', async () => {
-    await refused(
-      ['export', '--env-file', '/nonexistent/.env'],
-      'the file of --env-file does not exist: /nonexistent/.env',
-    );
+  it('leaves what follows -- alone', async () => {
+    await refused(['import', '--', '--env'], '--env does not exist', {
+      env: { DATABASE_URL: (await sqliteWith([])).url },
+    });
+  });
+
+  it.each([
+    [['export', '--env', '/nonexistent/.env'], 'the file of --env does not exist: /nonexistent/.env'],
+    [
+      ['export', '--env=/'],
+      'the file of --env cannot be read: EISDIR: illegal operation on a directory, read: /',
+    ],
+    [['--env', 'a', 'export', '--env=b'], '--env is given more than once'],
+    [['export', '--env'], "option '--env <FILE>' argument missing"],
+    [['export', '--env', '--json'], '--env lacks its value'],
+    [['export', '--env-fiel', 'x'], "unknown option '--env-fiel'"],
+  ])('refuses %j', async (args, message) => {
+    await refused(args, `${message}; see petstore export --help`, { code: USAGE });
   });
 });

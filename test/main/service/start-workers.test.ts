@@ -230,7 +230,7 @@ describe.skipIf(mongo === undefined)(`a worker that ends${leftOut}`, () => {
       await writeFile(file, `PORT=0\nWORKERS=2\nAPI_KEYS=${key}\nDATABASE_URL=${url}\n`);
     };
     await write(KEY);
-    const service = run(process.execPath, [...SERVICE, '--env-file', file]);
+    const service = run(process.execPath, [...SERVICE, '--env', file]);
     const url = await service.url();
     const { body } = await ask(`${url}/v1/pets`, { body: '{"name":"Rex","categoryId":7}' });
     /** Both workers know the key, and the pet in the database. */

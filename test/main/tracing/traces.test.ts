@@ -296,12 +296,12 @@ it('the resource, the headers and the limits are those of the variables', async 
   expect(run.receiver.exports[0]?.headers).toMatchObject({ 'x-api-key': 'of-the-receiver' });
 });
 
-it('the variables may come from --env-file', async () => {
+it('the variables may come from --env', async () => {
   const receiver = await OtlpReceiver.start();
   const directory = await testDirectory();
   const file = `${directory}/.env`;
   await writeFile(file, `OTEL_EXPORTER_OTLP_ENDPOINT=${receiver.url}\nOTEL_BSP_SCHEDULE_DELAY=0\n`);
-  const service = runService({ API_KEYS: KEY }, ['serve', '--env-file', file]);
+  const service = runService({ API_KEYS: KEY }, ['serve', '--env', file]);
   await ask(`${await service.url()}/livez`);
   expect(await receiver.span('GET /livez')).toMatchObject({ kind: SERVER });
 });
