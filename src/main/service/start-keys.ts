@@ -63,7 +63,8 @@ export async function startKeys(
     ]);
   }
   if (isLogged) {
-    log.warn(`there is no API key yet; ${storage.kind.persistent ? `run: ${CREATE_KEY}` : 'set API_KEYS'}`);
+    const way = storage.kind.persistent ? `run: ${CREATE_KEY}` : 'set API_KEYS';
+    log.warn(`there is no API key yet; ${way}`);
     return { known: [] };
   }
   const { id, token } = mintKey();

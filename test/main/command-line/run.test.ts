@@ -264,6 +264,6 @@ describe('--env', () => {
     [['export', '--env', '--json'], '--env lacks its value'],
     [['export', '--env-fiel', 'x'], "unknown option '--env-fiel'"],
   ])('refuses %j', async (args, message) => {
-    await refused(args, `${message}; see petstore export --help`, { code: USAGE });
+    await refused(args, `${message}; see bin/petstore export --help`, { code: USAGE });
   });
 });
