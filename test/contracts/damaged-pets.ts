@@ -111,13 +111,6 @@ export function damagedPetsContract<Damage>(
   });
 }
 
-/** Declares that {@link damagedPetsContract} does not apply to an adapter. */
-export function cannotBeDamaged(name: string, why: string): void {
-  describe.skipIf(true)(`a damaged pet: ${name} (skipped: ${why})`, () => {
-    it('is not returned', () => expect.unreachable());
-  });
-}
-
 function aPet(n: number): NewPet {
   return newPet({ name: `pet ${n}`, categoryId: BigInt(n), status: 'sold' });
 }

@@ -1,8 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.ts';
-import { rateLimiterContract } from '../../contracts/rate-limiter.ts';
-
-rateLimiterContract('memory', async () => ({ limiter: new InMemoryRateLimiter() }));
 
 describe('a rate limiter in memory', () => {
   it('never announces more than the length of the window, at any fraction of a millisecond', async () => {

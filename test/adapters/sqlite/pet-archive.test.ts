@@ -1,19 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { openSqliteForReading } from '../../../src/adapters/sqlite/open.ts';
 import { PetIdTaken } from '../../../src/application/moving/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
-import { petArchiveContract } from '../../contracts/pet-archive.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
-import {
-  closedAfterTest,
-  commits,
-  newFile,
-  openService,
-  otherConnection,
-  silentLog,
-} from '../../support/sqlite.ts';
-
-petArchiveContract('sqlite', async () => openSqliteStorage(await newFile(), silentLog));
+import { closedAfterTest, commits, newFile, openService, otherConnection } from '../../support/sqlite.ts';
 
 describe('the archive of a SQLite file', () => {
   it('writes a batch in one transaction, all or nothing', async () => {

@@ -1,14 +1,8 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
-import { tokenVerifierContract } from '../../contracts/token-verifier.ts';
-
-tokenVerifierContract('memory', async (labels) => {
-  const keys = labels.map((label) => ({ label, token: `${label}-${randomUUID()}` }));
-  return { verifier: new InMemoryTokenVerifier(keys.map(knownKey)), tokens: keys.map(({ token }) => token) };
-});
 
 describe('the digest of a known key', () => {
   const digest = (token: string) => knownKey({ label: 'tom', token }).digest.toString('hex');

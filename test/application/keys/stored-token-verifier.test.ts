@@ -1,10 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
-import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { StoredTokenVerifier } from '../../../src/application/keys/token-verifiers.ts';
 import { idOf, mintKey, tokenForm } from '../../../src/adapters/tokens/token.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
@@ -12,25 +8,6 @@ import type { ApiKeyRepository } from '../../../src/application/ports/api-key-re
 import type { TokenRefusal } from '../../../src/application/ports/token-verifier.ts';
 import type { ApiKey } from '../../../src/domain/api-key.ts';
 import { aKey } from '../../support/api-keys.ts';
-import { tokenVerifierContract } from '../../contracts/token-verifier.ts';
-
-tokenVerifierContract('stored in memory', async (labels) => {
-  const keys = new InMemoryApiKeyRepository();
-  return { verifier: verifierOf(keys), tokens: await labelled(keys, labels) };
-});
-
-tokenVerifierContract('stored in SQLite', async (labels) => {
-  const directory = await mkdtemp(join(tmpdir(), 'petstore-sqlite-'));
-  const { keys, close } = await openSqliteKeys(join(directory, 'petstore.db'));
-  return {
-    verifier: verifierOf(keys),
-    tokens: await labelled(keys, labels),
-    async close() {
-      await close();
-      await rm(directory, { recursive: true });
-    },
-  };
-});
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const REMEMBERED_MS = 5_000;
@@ -526,10 +503,4 @@ function withSecret(token: string, secret: string): string {
     checksum = BASE62[rest % 62] + checksum;
   }
   return body + checksum;
-}
-
-async function labelled(keys: ApiKeyRepository, labels: readonly string[]): Promise<readonly string[]> {
-  const tokens: string[] = [];
-  for (const label of labels) tokens.push((await stored(keys, { label })).token);
-  return tokens;
 }
