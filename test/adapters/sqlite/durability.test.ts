@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
-import { IdempotencyKeyReused } from '../../../src/application/pets/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import {
@@ -15,23 +14,6 @@ import {
 const rex = newPet({ name: 'Rex', categoryId: -(2n ** 63n), status: 'pending' });
 
 describe('a restart', () => {
-  it('keeps the pets and the idempotency keys', async () => {
-    const file = await newFile();
-    const first = await openSqliteStorage(file, silentLog);
-    const pet = await first.pets.insert(rex);
-    const once = await first.pets.insertOnce(rex, idempotencyFor('a'));
-    await first.close();
-
-    const { pets } = await openService(file);
-    const list = await pets.list({ limit: 10 });
-    const replayed = await pets.insertOnce(rex, idempotencyFor('a'));
-    const reused = pets.insertOnce(rex, idempotencyFor('a', 'another body'));
-    await expect(reused).rejects.toThrow(IdempotencyKeyReused);
-
-    expect(list).toStrictEqual([pet, once.pet]);
-    expect(replayed).toStrictEqual({ pet: once.pet, replayed: true });
-  });
-
   it('never reuses an id, not even that of a deleted pet', async () => {
     const file = await newFile();
     const first = await openSqliteStorage(file, silentLog);
