@@ -9,6 +9,8 @@ it('the digest of a known key is SHA-256 of the token in UTF-8', () => {
   // FIPS 180-2, appendix B.1; and `printf 'ë' | sha256sum`.
   expect(digest('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
   expect(digest('ë')).toBe('b19cfb01639de63ec3d32df67b70cb7a56316f9ef5186fd290293abbcf0b8867');
+  // What only looks like it.
+  expect(digest('e\u0308')).not.toBe(digest('ë'));
 });
 
 describe('a verifier', () => {
