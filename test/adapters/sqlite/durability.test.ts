@@ -4,11 +4,11 @@ import { newPet } from '../../../src/domain/pet.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import {
   closedAfterTest,
-  killedWriter,
   newFile,
   openService,
   otherConnection,
   silentLog,
+  writer,
 } from '../../support/sqlite.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: -(2n ** 63n), status: 'pending' });
@@ -39,6 +39,17 @@ describe('a restart', () => {
     expect(second).toStrictEqual({ pet: { ...first.pet, id: 2n }, replayed: false });
   });
 });
+
+/** Runs a {@link writer} until it has acknowledged this many pets, and kills it with SIGKILL. */
+async function killedWriter(
+  file: string,
+  { callers, pets }: { readonly callers: number; readonly pets: number },
+) {
+  const program = writer(file, callers);
+  await program.printed(new RegExp(`^${pets} `, 'm'));
+  await program.kill();
+  return program;
+}
 
 describe('kill -9 under load', () => {
   it.each([1, 32])('loses no acknowledged pet: %i callers', async (callers) => {

@@ -289,31 +289,19 @@ describe('a current schema', () => {
 });
 
 describe('a start', () => {
-  it('fails without permission to write the file', async () => {
+  const PERMISSIONS = 'check (?:that it is a file, and )?the permissions of the file and of its directory';
+
+  it.each([
+    ['to write the file', 0o444, 0o777, `cannot be written; ${PERMISSIONS}`],
+    ['to read the file', 0, 0o777, `cannot be opened; ${PERMISSIONS}`],
+    ['to write the directory', 0o666, 0o555, `cannot be (?:opened|written); ${PERMISSIONS}`],
+  ])('fails without permission %s', async (_, fileMode, directoryMode, problem) => {
     const file = await withPets();
-    await chmod(file, 0o444);
+    await chmod(file, fileMode);
     await chmod(`${file}.lock`, 0o666);
 
-    expect(await asNobody(dirname(file), 0o777, () => refusal(file))).toBe(
-      `the SQLite file ${file} cannot be written; check the permissions of the file and of its directory`,
-    );
-  });
-
-  it('fails without permission to read the file', async () => {
-    const file = await withPets();
-    await chmod(file, 0);
-
-    expect(await asNobody(dirname(file), 0o777, () => refusal(file))).toMatch(
-      /cannot be opened; .*the permissions/,
-    );
-  });
-
-  it('fails without permission to write the directory', async () => {
-    const file = await withPets();
-    await chmod(file, 0o666);
-
-    expect(await asNobody(dirname(file), 0o555, () => refusal(file))).toMatch(
-      /cannot be (?:opened|written); .*the permissions of the file and of its directory/,
+    expect(await asNobody(dirname(file), directoryMode, () => refusal(file))).toMatch(
+      new RegExp(`^the SQLite file ${RegExp.escape(file)} ${problem}$`),
     );
   });
 
