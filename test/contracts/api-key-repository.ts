@@ -80,6 +80,9 @@ function oddKeys(): ApiKey[] {
     // An adapter that takes one of these for a number changes it.
     { id: '1234567890123456' },
     { id: '00000000000012e3' },
+    // Created at the same instant.
+    { id: 'e'.repeat(16), createdAt: at(2_000) },
+    { id: 'd'.repeat(16), createdAt: at(2_000) },
     ...Object.values(LABELS).map((label) => ({ label })),
     ...Object.values(INSTANTS).map((ms) => ({
       createdAt: new Date(ms),
@@ -99,7 +102,9 @@ export function apiKeyRepositoryContract(storage: TestedStorage): void {
       for (const key of oddKeys()) expect(await keys.insert(key)).toBeUndefined();
 
       for (const key of oddKeys()) expect(await keys.findById(key.id)).toStrictEqual(key);
-      const inOrder = oddKeys().toSorted((a, b) => Number(a.createdAt) - Number(b.createdAt));
+      const inOrder = oddKeys().toSorted(
+        (a, b) => Number(a.createdAt) - Number(b.createdAt) || (a.id < b.id ? -1 : 1),
+      );
       expect(await keys.list()).toStrictEqual(inOrder);
     });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { openSqliteForReading } from '../../../src/adapters/sqlite/open.ts';
 import { PetIdTaken } from '../../../src/application/moving/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
-import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
+import { anArchivedPet, archivedPets, idempotencyFor } from '../../support/archived-pets.ts';
 import { closedAfterTest, commits, newFile, openService, otherConnection } from '../../support/sqlite.ts';
 
 describe('the archive of a SQLite file', () => {
@@ -39,7 +39,10 @@ describe('the archive of a SQLite file', () => {
     const mine = archivedPets(3).map((pet) => ({ ...pet }));
     const writing = storage.archive.write(mine);
     // A change by the caller during the wait has no effect.
-    for (const pet of mine) pet.name = 'changed';
+    for (const pet of mine) {
+      pet.name = 'changed';
+      if (pet.idempotency !== undefined) Object.assign(pet.idempotency, idempotencyFor('b'));
+    }
     other.exec('COMMIT');
     await writing;
     expect(await storage.archive.read(0n, 10)).toStrictEqual(archivedPets(3));
