@@ -1,6 +1,6 @@
 /**
- * Mutation testing, a folder of src at a time. The tests of a folder are those of its mirror in test, and for an adapter
- * of a port with a contract, `test/contracts`.
+ * Mutation testing, a folder of src at a time. The tests of a folder are those of its mirror in test. For the storages
+ * and the tokens they include `test/contracts`.
  *
  *   npm run mutation -- domain adapters/json
  *   npm run mutation -- adapters/sqlite --mutate 'src/adapters/sqlite/*.ts'

@@ -95,7 +95,8 @@ describe('a new key', () => {
 
 describe('a draft that breaks the rules', () => {
   /** Each of these characters alone, at the end of a label, and inside of one. */
-  const around = (characters: string) => [...characters].flatMap((one) => [one, `a${one}`, `a${one}b`]);
+  const around = (characters: string) =>
+    Array.from(characters).flatMap((one) => [one, `a${one}`, `a${one}b`]);
 
   it.each([
     ['empty', ['']],
