@@ -7,6 +7,7 @@ const TOGETHER = [
   'application',
   'adapters/{files,http,json,memory,metrics,mongodb,ndjson,round-trips,sqlite,tokens}',
   'main/{command-line,config,log,service}',
+  'contracts',
   'damage',
   'failure',
   'fuzz',

@@ -1,5 +1,6 @@
 /**
- * Mutation testing, a folder of src at a time. The tests of a folder are those of its mirror in test.
+ * Mutation testing, a folder of src at a time. The tests of a folder are those of its mirror in test. For the storages
+ * and the tokens they include `test/contracts`.
  *
  *   npm run mutation -- domain adapters/json
  *   npm run mutation -- adapters/sqlite --mutate 'src/adapters/sqlite/*.ts'
@@ -28,7 +29,10 @@ if (positionals.length === 0)
   throw new Error('usage: npm run mutation -- FOLDER… [--mutate GLOB] [--tests GLOB]');
 
 for (const folder of positionals) {
-  process.env['MUTATION_TESTS'] = (values.tests ?? [`test/${folder}/**/*.test.ts`]).join(' ');
+  const ofPort = /^adapters\/(?:memory|mongodb|sqlite|tokens)/.test(folder)
+    ? ['test/contracts/*.test.ts']
+    : [];
+  process.env['MUTATION_TESTS'] = (values.tests ?? [`test/${folder}/**/*.test.ts`, ...ofPort]).join(' ');
   const part = values.mutate === undefined ? '' : `-${Date.now()}`;
   const report = `reports/mutation/${folder.replaceAll('/', '-')}${part}.json`;
   mkdirSync('reports/mutation', { recursive: true });

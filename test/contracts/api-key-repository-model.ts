@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ApiKeyIdTaken } from '../../src/application/keys/errors.ts';
-import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../src/application/ports/api-key-repository.ts';
+import { USE_INTERVAL_MS } from '../../src/application/ports/api-key-repository.ts';
 import {
   type ApiKey,
   type ApiKeyDraft,
@@ -14,10 +14,11 @@ import {
 import { text } from '../properties/arbitraries.ts';
 import { holds } from '../properties/holds.ts';
 import { aKey, at } from '../support/api-keys.ts';
-import { command, Opened, type Processes, processCommands, type Store } from './model.ts';
+import { command, Opened, processCommands } from './model.ts';
+import type { Keys as Port, TestedStorage } from './storages.ts';
 
 type Keys = Map<string, ApiKey>;
-type Real = Opened<{ readonly keys: ApiKeyRepository }>;
+type Real = Opened<Port>;
 const on = command<Keys, Real>;
 
 // Close to each other, so their order matters.
@@ -81,7 +82,7 @@ const insert = fc.tuple(who, key).map(([by, added]) =>
     const known = keys.get(added.id);
     const inserting = real.pick(by).keys.insert(structuredClone(added));
     if (known !== undefined && known.digest !== added.digest) {
-      await expect(inserting).rejects.toThrow(ApiKeyIdTaken);
+      await expect(inserting).rejects.toStrictEqual(new ApiKeyIdTaken(added.id));
     } else {
       expect(await inserting).toBeUndefined();
       if (known === undefined) keys.set(added.id, added);
@@ -133,36 +134,26 @@ const recordUse = fc.tuple(who, fc.array(fc.tuple(id, instant), { maxLength: 5 }
   }),
 );
 
-/**
- * Random calls of {@link ApiKeyRepository} agree with a map.
- *
- * @param create creates a new, empty store
- * @param runs how many sequences of up to 40 calls `npm test` tries
- */
-export function apiKeyRepositoryModel(
-  name: string,
-  create: () => Promise<Store<{ readonly keys: ApiKeyRepository }>>,
-  { runs, processes }: { readonly runs: number; readonly processes: Processes },
-): void {
-  describe(`ApiKeyRepository model: ${name}`, () => {
-    it('does what a map would do, whatever the calls', async () => {
-      const commands = [
-        insert,
-        insert,
-        find,
-        list,
-        end,
-        end,
-        recordUse,
-        ...processCommands<Keys, Real>(processes),
-      ];
-      await holds(
-        fc.asyncProperty(fc.commands(commands, { maxCommands: 40, size: 'max' }), async (calls) => {
-          await using real = await Opened.on(await create());
-          await fc.asyncModelRun(() => ({ model: new Map(), real }), calls);
-        }),
-        runs,
-      );
-    });
+/** Random calls of `ApiKeyRepository` agree with a map. */
+export function apiKeyRepositoryModel({ create, runs, keyHolders }: TestedStorage): void {
+  it('does what a map would do, whatever the calls', async () => {
+    const commands = [
+      insert,
+      insert,
+      find,
+      list,
+      end,
+      end,
+      recordUse,
+      ...processCommands<Keys, Real>(keyHolders),
+    ];
+    await holds(
+      fc.asyncProperty(fc.commands(commands, { maxCommands: 40, size: 'max' }), async (calls) => {
+        const { openKeys } = await create();
+        await using real = await Opened.on({ open: openKeys });
+        await fc.asyncModelRun(() => ({ model: new Map(), real }), calls);
+      }),
+      runs,
+    );
   });
 }

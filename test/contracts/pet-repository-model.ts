@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { IdempotencyKeyTaken, PetIdTaken } from '../../src/application/moving/errors.ts';
 import { IdempotencyKeyReused } from '../../src/application/pets/errors.ts';
 import { type ArchivedPet, type PetArchive, samePet } from '../../src/application/ports/pet-archive.ts';
-import type { Idempotency, PetRepository } from '../../src/application/ports/pet-repository.ts';
+import type { Idempotency } from '../../src/application/ports/pet-repository.ts';
 import {
   INT64_MAX,
   INT64_MIN,
@@ -16,9 +16,9 @@ import {
 import { aNewPet, petStatus } from '../properties/arbitraries.ts';
 import { holds } from '../properties/holds.ts';
 import { idempotencyFor, inOrderOfId } from '../support/archived-pets.ts';
-import { command as commandOf, Opened, type Processes, processCommands, type Store } from './model.ts';
+import { command as commandOf, Opened, processCommands } from './model.ts';
+import type { Ports, TestedStorage } from './storages.ts';
 
-type Ports = { readonly pets: PetRepository; readonly archive: PetArchive };
 type Real = Opened<Ports>;
 
 /** What the port promises, in an array. */
@@ -246,41 +246,30 @@ const survey = fc.tuple(who, place, limit).map(([by, at, most]) =>
   }),
 );
 
-/**
- * Random calls of {@link PetRepository} and {@link PetArchive} agree with a model of them.
- *
- * @param create creates a new, empty store
- * @param runs how many sequences of up to 40 calls `npm test` tries
- */
-export function petRepositoryModel(
-  name: string,
-  create: () => Promise<Store<Ports>>,
-  { runs, processes }: { readonly runs: number; readonly processes: Processes },
-): void {
-  describe(`PetRepository model: ${name}`, () => {
-    it('does what an array would do, whatever the calls', async () => {
-      const commands = [
-        insert,
-        insertOnce,
-        insertOnce,
-        together,
-        find,
-        list,
-        list,
-        walk,
-        write,
-        reserve,
-        survey,
-        ...processCommands<Model, Real>(processes),
-      ];
-      await holds(
-        fc.asyncProperty(fc.commands(commands, { maxCommands: 40, size: 'max' }), async (calls) => {
-          await using real = await Opened.on(await create());
-          await fc.asyncModelRun(() => ({ model: new Model(), real }), calls);
-        }),
-        runs,
-      );
-    });
+/** Random calls of `PetRepository` and {@link PetArchive} agree with a model of them. */
+export function petRepositoryModel({ create, runs, services }: TestedStorage): void {
+  it('does what an array would do, whatever the calls', async () => {
+    const commands = [
+      insert,
+      insertOnce,
+      insertOnce,
+      together,
+      find,
+      list,
+      list,
+      walk,
+      write,
+      reserve,
+      survey,
+      ...processCommands<Model, Real>(services),
+    ];
+    await holds(
+      fc.asyncProperty(fc.commands(commands, { maxCommands: 40, size: 'max' }), async (calls) => {
+        await using real = await Opened.on(await create());
+        await fc.asyncModelRun(() => ({ model: new Model(), real }), calls);
+      }),
+      runs,
+    );
   });
 }
 

@@ -7,7 +7,6 @@ import {
   InvalidApiKey,
   newApiKey,
   type RateLimit,
-  SCOPES,
   type Scope,
   storedApiKey,
 } from '../../src/domain/api-key.ts';
@@ -64,25 +63,17 @@ describe('a new key', () => {
   });
 
   it.each<readonly [readonly Scope[], readonly Scope[]]>([
-    [['pets:read'], ['pets:read']],
-    [['pets:write'], ['pets:write']],
-    [
-      ['pets:write', 'pets:read'],
-      ['pets:read', 'pets:write'],
-    ],
+    [['pets:write', 'pets:write'], ['pets:write']],
     [
       ['pets:write', 'pets:read', 'pets:write', 'pets:read'],
       ['pets:read', 'pets:write'],
     ],
-    [['pets:write', 'pets:write'], ['pets:write']],
   ])('has each scope once and in a fixed order: %j', (scopes, expected) => {
     expect(newApiKey({ ...draft, scopes }, NOW).scopes).toStrictEqual(expected);
-    expect(SCOPES).toStrictEqual(['pets:read', 'pets:write']);
   });
 
   it.each([
     ['one character', 'a'],
-    ['one character outside the basic plane', '🐈'],
     ['the most code points', '🐈'.repeat(64)],
     ['inner spaces', 'a  b c'],
     ['punctuation and symbols', `!"#$%&'()*+,-./:;<=>?@[\\]^_\`{|}~€±`],
@@ -93,60 +84,36 @@ describe('a new key', () => {
     expect(newApiKey({ ...draft, label }, NOW).label).toBe(label);
   });
 
-  it.each<RateLimit>([
-    { requests: 1, seconds: 1 },
-    { requests: 1_000_000_000, seconds: 86_400 },
-  ])('may have the rate limit %j', (rateLimit) => {
-    expect(newApiKey({ ...draft, rateLimit }, NOW).rateLimit).toStrictEqual(rateLimit);
-  });
-
-  it('may expire at the last instant', () => {
-    const expiresAt = new Date(8_640_000_000_000_000);
-    expect(newApiKey({ ...draft, expiresAt }, NOW).expiresAt).toStrictEqual(expiresAt);
+  it('may expire at the last instant, and have the greatest rate limit', () => {
+    const greatest = {
+      expiresAt: new Date(8_640_000_000_000_000),
+      rateLimit: { requests: 1_000_000_000, seconds: 86_400 },
+    };
+    expect(newApiKey({ ...draft, ...greatest }, NOW)).toMatchObject(greatest);
   });
 });
 
 describe('a draft that breaks the rules', () => {
+  /** Each of these characters alone, at the end of a label, and inside of one. */
+  const around = (characters: string) =>
+    Array.from(characters).flatMap((one) => [one, `a${one}`, `a${one}b`]);
+
   it.each([
-    ['empty', ''],
-    ['a space', ' '],
-    ['a space before', ' a'],
-    ['a space after', 'a '],
-    ['65 letters', 'a'.repeat(65)],
-    ['65 code points', '🐈'.repeat(65)],
-    ['a million letters', 'a'.repeat(1_000_000)],
-    ['NUL', 'a\0b'],
-    ['a tab', 'a\tb'],
-    ['a line feed', 'a\nb'],
-    ['a line feed after', 'a\n'],
-    ['a carriage return', 'a\rb'],
-    ['an escape', 'a\u001b[31mb'],
-    ['delete', 'a\u007fb'],
-    ['a C1 control', 'a\u009bb'],
-    ['a bidirectional override', 'a\u202eb'],
-    ['a bidirectional isolate', 'a\u2066b'],
-    ['a right-to-left mark', 'a\u200fb'],
-    ['a zero-width space', 'a\u200bb'],
-    ['a zero-width joiner', 'a\u200db'],
-    ['a byte order mark', 'a\ufeffb'],
-    ['a soft hyphen', 'a\u00adb'],
-    ['a tag', 'a\u{e0041}b'],
-    ['a no-break space', 'a\u00a0b'],
-    ['a wide space', 'a\u3000b'],
-    ['a line separator', 'a\u2028b'],
-    ['a paragraph separator', 'a\u2029b'],
-    ['an invisible letter', '\u3164'],
-    ['another invisible letter', 'a\uffa0b'],
-    ['an invisible mark', 'a\u034fb'],
-    ['a variation selector', 'a\ufe0fb'],
-    ['a blank symbol', '\u2800'],
-    ['a lone surrogate', 'a\ud800b'],
-    ['the other lone surrogate', 'a\udc00b'],
-    ['a private character', 'a\ue000b'],
-    ['a noncharacter', 'a\uffffb'],
-    ['an unassigned character', 'a\u0378b'],
-  ])('is rejected for its label: %s', (_, label) => {
-    expect(() => newApiKey({ ...draft, label }, NOW)).toThrow(new InvalidApiKey([`label ${LABEL}`]));
+    ['empty', ['']],
+    ['with a space at an end', [' ', ' a', 'a ']],
+    ['too long', ['a'.repeat(65), '🐈'.repeat(65), 'a'.repeat(1_000_000)]],
+    ['with a control character', around('\0\t\n\r\u001b\u007f\u009b')],
+    ['with a mark of direction', around('\u202e\u2066\u200f')],
+    ['with a character without width', around('\u200b\u200d\ufeff\u00ad\u{e0041}')],
+    ['with another space than that of ASCII', around('\u00a0\u3000\u2028\u2029')],
+    ['with an invisible letter, mark or symbol', around('\u3164\uffa0\u034f\ufe0f\u2800')],
+    ['with what is no character', [...around('\ue000\uffff\u0378'), 'a\ud800b', 'a\udc00b']],
+  ])('is rejected for a label %s', (_, labels) => {
+    for (const label of labels) {
+      expect(() => newApiKey({ ...draft, label }, NOW), JSON.stringify(label)).toThrow(
+        new InvalidApiKey([`label ${LABEL}`]),
+      );
+    }
   });
 
   it.each([[[]], [['pets:admin']], [['pets:read', 'pets:admin']], [['PETS:READ']], [['']], [['toString']]])(
@@ -161,7 +128,6 @@ describe('a draft that breaks the rules', () => {
 
   it.each([
     ['now', NOW],
-    ['a millisecond ago', new Date(NOW.getTime() - 1)],
     ['the epoch', new Date(0)],
     ['an invalid date', INVALID],
   ])('is rejected when it expires at: %s', (_, expiresAt) => {
@@ -176,10 +142,7 @@ describe('a draft that breaks the rules', () => {
     { requests: Number.NaN, seconds: 60 },
     { requests: Number.POSITIVE_INFINITY, seconds: 60 },
     { requests: 60, seconds: 0 },
-    { requests: 60, seconds: -1 },
-    { requests: 60, seconds: 0.5 },
     { requests: 60, seconds: 86_401 },
-    { requests: 60, seconds: Number.NaN },
   ])('is rejected for the rate limit $requests/$seconds', (rateLimit) => {
     expect(() => newApiKey({ ...draft, rateLimit }, NOW)).toThrow(new InvalidApiKey([`rateLimit ${LIMIT}`]));
   });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import {
-  DEFAULT_PET_STATUS,
   INT64_MAX,
   INT64_MIN,
   InvalidPet,
@@ -16,15 +15,10 @@ import {
 const draft = { name: 'Rex', categoryId: 7n, status: 'sold' } as const;
 
 describe('a new pet', () => {
-  it('has the fields of its draft', () => {
-    expect(newPet(draft)).toStrictEqual(draft);
-  });
-
   it('is available when the draft has no status', () => {
     const { status: _, ...without } = draft;
     expect(newPet(without).status).toBe('available');
     expect(newPet({ ...draft, status: undefined }).status).toBe('available');
-    expect(DEFAULT_PET_STATUS).toBe('available');
   });
 
   it('may be available, pending or sold', () => {
@@ -33,19 +27,13 @@ describe('a new pet', () => {
     expect(PET_STATUSES).toStrictEqual(made);
   });
 
-  it.each([
-    ['spaces at both ends', '  Rex '],
-    ['a letter and a combining mark', 'e\u0301'],
-    ['the same letter, composed', '\u00e9'],
-    ['a ligature', '\ufb01'],
-    ['characters outside the basic plane', '\u{1F415}'.repeat(255)],
-  ])('keeps its name verbatim: %s', (_what, name) => {
-    expect(newPet({ ...draft, name }).name).toBe(name);
-  });
-
-  it.each([INT64_MIN, -1n, 0n, 9007199254740993n, INT64_MAX])('keeps the category %d', (categoryId) => {
-    expect(newPet({ ...draft, categoryId }).categoryId).toBe(categoryId);
-  });
+  it.each([INT64_MIN, -1n, 0n, 9007199254740993n, INT64_MAX])(
+    'keeps its name and the category %d verbatim',
+    (categoryId) => {
+      const more = { ...draft, name: '  e\u0301 \u00e9\ufb01 ', categoryId };
+      expect(newPet(more)).toStrictEqual(more);
+    },
+  );
 
   it('ignores any other field of the draft', () => {
     const more = { ...draft, id: 1n, owner: 'me' };
@@ -61,13 +49,9 @@ describe('a draft that breaks the rules', () => {
   const CATEGORY = 'must be a signed 64-bit integer';
   const STATUS = 'must be one of available, pending, sold';
 
-  it.each([INT64_MIN - 1n, INT64_MAX + 1n])('is rejected for the category %d', (categoryId) => {
-    expect(() => newPet({ ...draft, categoryId })).toThrow(new InvalidPet([`categoryId ${CATEGORY}`]));
-  });
-
-  it('is rejected for its name, which the message does not repeat', () => {
-    expect(() => newPet({ ...draft, name: ' ' })).toThrow(
-      new InvalidPet(['name must contain a character that is not white space']),
+  it('is rejected for its category', () => {
+    expect(() => newPet({ ...draft, categoryId: INT64_MAX + 1n })).toThrow(
+      new InvalidPet([`categoryId ${CATEGORY}`]),
     );
   });
 
@@ -80,7 +64,11 @@ describe('a draft that breaks the rules', () => {
   it('is rejected with every problem in one message', () => {
     const invalid = { name: '', categoryId: 2n ** 63n, status: 'lost' } as unknown as PetDraft;
     expect(() => newPet(invalid)).toThrow(
-      new InvalidPet([`name must not be empty; categoryId ${CATEGORY}; status ${STATUS}`]),
+      expect.objectContaining({
+        name: 'InvalidPet',
+        kind: 'invalid-pet',
+        message: `name must not be empty; categoryId ${CATEGORY}; status ${STATUS}`,
+      }),
     );
   });
 });
@@ -91,7 +79,6 @@ describe('the fields of a stored record', () => {
 
   it.each([
     ['numbers', { name: 7, categoryId: 7 }, [NAME, CATEGORY]],
-    ['null', { name: null, categoryId: null }, [NAME, CATEGORY]],
     ['missing', {}, [NAME, CATEGORY]],
     ['lists of one valid value', { name: ['Rex'], categoryId: [7n] }, [NAME, CATEGORY]],
     ['digits', { name: '7', categoryId: '7' }, [CATEGORY]],
@@ -114,36 +101,8 @@ describe('a stored pet', () => {
   });
 });
 
-describe('int64', () => {
-  it('has the range of a signed 64-bit integer', () => {
-    expect({ INT64_MIN, INT64_MAX }).toStrictEqual({
-      INT64_MIN: -9223372036854775808n,
-      INT64_MAX: 9223372036854775807n,
-    });
-  });
-
-  it.each([
-    ['the least', -9223372036854775808n, true],
-    ['one below the least', -9223372036854775809n, false],
-    ['the greatest', 9223372036854775807n, true],
-    ['one above the greatest', 9223372036854775808n, false],
-    ['zero', 0n, true],
-    ['the first one that a double cannot represent', 9007199254740993n, true],
-    ['the greatest unsigned 64-bit integer', 18446744073709551615n, false],
-  ])('checks the range: %s', (_what, value, expected) => {
-    expect(isInt64(value)).toBe(expected);
-  });
-});
-
-describe('InvalidPet', () => {
-  it('names every problem in one message', () => {
-    const error = new InvalidPet(['name must not be empty', 'categoryId must be a signed 64-bit integer']);
-
-    expect(error).toBeInstanceOf(Error);
-    expect(error).toMatchObject({
-      name: 'InvalidPet',
-      kind: 'invalid-pet',
-      message: 'name must not be empty; categoryId must be a signed 64-bit integer',
-    });
-  });
+it('an int64 has the range of a signed 64-bit integer', () => {
+  expect([INT64_MIN, INT64_MAX]).toStrictEqual([-9223372036854775808n, 9223372036854775807n]);
+  const values = [INT64_MIN - 1n, INT64_MIN, 0n, INT64_MAX, INT64_MAX + 1n, 2n ** 64n - 1n];
+  expect(values.map(isInt64)).toStrictEqual([false, true, true, true, false, false]);
 });

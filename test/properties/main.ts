@@ -27,7 +27,7 @@ else process.exitCode = await run();
 async function run(): Promise<number> {
   const { seed, times } = values;
   console.log(`seed ${seed}, ${times} times the examples of npm test`);
-  const files = positionals.length > 0 ? positionals : ['.properties.test.ts'];
+  const files = positionals.length > 0 ? positionals : ['.properties.test.ts', 'test/contracts'];
   // Many examples take longer than a test may take.
   const vitest = spawn('node_modules/.bin/vitest', ['run', '--testTimeout=0', ...files], {
     cwd: ROOT,

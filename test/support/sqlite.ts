@@ -81,17 +81,6 @@ export function writer(file: string, callers: number): Program {
   return run(process.execPath, [WRITER, file, `${callers}`]);
 }
 
-/** Runs a {@link writer} until it has acknowledged this many pets, and kills it with SIGKILL. */
-export async function killedWriter(
-  file: string,
-  { callers, pets }: { readonly callers: number; readonly pets: number },
-): Promise<Program> {
-  const program = writer(file, callers);
-  await program.printed(new RegExp(`^${pets} `, 'm'));
-  await program.kill();
-  return program;
-}
-
 /** A command in another process that creates and revokes keys. */
 export function keyWriter(file: string): Program {
   return run(process.execPath, [KEY_WRITER, file]);

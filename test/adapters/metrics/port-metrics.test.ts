@@ -5,8 +5,6 @@ import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.t
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { createMetrics, type Metrics } from '../../../src/adapters/metrics/create-metrics.ts';
 import { exposeState } from '../../../src/adapters/metrics/port-metrics.ts';
-import { StorageMetrics } from '../../../src/adapters/metrics/storage-metrics.ts';
-import { around } from '../../../src/application/ports/around.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { StorageProbe } from '../../../src/application/ports/storage-health.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
@@ -108,23 +106,6 @@ describe('a measured probe', () => {
     const { probe, registry } = await scrape(async () => ({ lastId: MAX_PET_ID - 7n }));
     expect(await probe.check()).toStrictEqual({ lastId: MAX_PET_ID - 7n });
     expect(seriesOf(await registry.metrics()).get('petstore_pet_ids_left')).toBe(7);
-  });
-
-  it('measures each check, that of a scrape included', async () => {
-    const [storage, registry] = [new Registry(), new Registry()];
-    const metrics = new StorageMetrics(storage);
-    const away = { check: () => Promise.reject(AWAY) };
-    const probe = exposeState(
-      around(away, { check: 'check' }, (operation) => metrics.measure(operation)),
-      registry,
-    );
-    const failures = async () =>
-      nonZero(seriesOf(await storage.metrics()), 'petstore_storage_failures_total');
-    const name = 'petstore_storage_failures_total{operation="check",kind="unavailable"}';
-    await expect(probe.check()).rejects.toBe(AWAY);
-    expect(await failures()).toStrictEqual({ [name]: 1 });
-    await registry.metrics();
-    expect(await failures()).toStrictEqual({ [name]: 2 });
   });
 
   it('does not take a bug for an outage', async () => {

@@ -92,33 +92,17 @@ describe('the requests', () => {
     expect(nonZero(values, 'http_request_duration_seconds')).toStrictEqual({});
   });
 
-  it('have a label for each method of the API and of common tools', async () => {
+  it('have a label for each common method, and one for all others', async () => {
     const { answer, series } = measured();
-    const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-    for (const method of methods) answer({ method });
-    expect(nonZero(await series(), 'http_request_duration_seconds_count')).toStrictEqual(
-      Object.fromEntries(
-        methods.map((method) => [
-          `http_request_duration_seconds_count{method="${method}",route="/v1/pets",status_class="2xx"}`,
-          1,
-        ]),
-      ),
-    );
-  });
-
-  it('have one label for all methods that the API has no use for', async () => {
-    const { answer, series } = measured();
-    answer({});
-    const before = (await series()).size;
-    answer({ method: 'PROPFIND' });
-    const after = (await series()).size;
+    const common = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+    for (const method of common) answer({ method });
     for (let n = 0; n < 10_000; n++) answer({ method: `M${n}` });
     answer({ method: undefined });
-    const values = await series();
-    expect([values.size - after, after - before]).toStrictEqual([0, 17]);
-    expect(
-      values.get('http_request_duration_seconds_count{method="OTHER",route="/v1/pets",status_class="2xx"}'),
-    ).toBe(10_002);
+    const counts = Object.entries(nonZero(await series(), 'http_request_duration_seconds_count'));
+    expect(counts.map(([name, count]) => [/method="(\w+)"/.exec(name)?.[1], count])).toStrictEqual([
+      ...common.map((method) => [method, 1]),
+      ['OTHER', 10_001],
+    ]);
   });
 });
 

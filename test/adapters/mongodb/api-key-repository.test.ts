@@ -1,8 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
-import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
-import { apiKeyRepositoryContract } from '../../contracts/api-key-repository.ts';
 import { aKey } from '../../support/api-keys.ts';
 import {
   addressOf,
@@ -16,26 +14,6 @@ import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
-
-describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
-  apiKeyRepositoryContract('mongodb', async () => {
-    const { url } = await emptyDatabase();
-    const storage = await openMongoStorage(url, { autoMigrate: false });
-    const opened: { close(): Promise<void> }[] = [storage];
-    return {
-      keys: storage.keys,
-      // Opened like the command line opens it.
-      async another() {
-        const next = await openMongoArchive(url);
-        opened.push(next);
-        return next.keys;
-      },
-      async close() {
-        for (const { close } of opened) await close();
-      },
-    };
-  });
-});
 
 const at = new Date(1_797_000_000_001);
 const key = aKey(1, { rateLimit: { requests: 600, seconds: 60 } });

@@ -3,13 +3,12 @@ import { type BulkWriteResult, type Db, type Document, Double, MongoBulkWriteErr
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ConfirmedReads } from '../../../src/adapters/mongodb/confirmed-reads.ts';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
-import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { openMongoArchive } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
 import { toPetDocument } from '../../../src/adapters/mongodb/pet-document.ts';
 import { PetIdTaken } from '../../../src/application/moving/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import type { ArchivedPet } from '../../../src/application/ports/pet-archive.ts';
-import { petArchiveContract } from '../../contracts/pet-archive.ts';
 import { anArchivedPet, archivedPets, idempotencyFor } from '../../support/archived-pets.ts';
 import { failCommand } from '../../support/fail-point.ts';
 import {
@@ -29,20 +28,6 @@ const rex = newPet({ name: 'Rex', categoryId: 7n });
 const emptyDatabase = databasePool(() => mongo!);
 
 describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
-  petArchiveContract('mongodb', async () => {
-    const { url } = await emptyDatabase();
-    const storage = await openMongoStorage(url, { autoMigrate: false });
-    const { archive, close } = await openMongoArchive(url);
-    return {
-      archive,
-      pets: storage.pets,
-      async close() {
-        await close();
-        await storage.close();
-      },
-    };
-  });
-
   it('stores pets in the form of the repository', async () => {
     const { url, pets } = await emptyDatabase();
     await using target = await opened(url);

@@ -7,7 +7,6 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { MongoRateLimiter } from '../../../src/adapters/mongodb/rate-limiter.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { RateLimiter } from '../../../src/application/ports/rate-limiter.ts';
-import { rateLimiterContract } from '../../contracts/rate-limiter.ts';
 import { connect, KEY } from '../../support/client.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 import {
@@ -41,16 +40,6 @@ async function open(url: string) {
   const opened = await openClient(url);
   return { limiter: new MongoRateLimiter(opened.client.db()), ...opened };
 }
-
-describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
-  rateLimiterContract('mongodb', async () => {
-    const { url, db } = await emptyDatabase();
-    const { limiter } = await open(url);
-    const age = (ms: number) =>
-      db.collection('rate_limits').updateMany({}, [{ $set: { expire: { $subtract: ['$expire', ms] } } }]);
-    return { limiter, age };
-  });
-});
 
 describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () => {
   let clock: FakeClock;

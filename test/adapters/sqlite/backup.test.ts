@@ -162,38 +162,24 @@ describe('a backup is refused', () => {
     expect(await readdir(directory)).toStrictEqual(names);
   });
 
-  it('when the database is damaged', async () => {
-    const file = await newFile();
-    const { archive, close } = await openSqliteStorage(file, silentLog);
-    await archive.write(archivedPets(2000));
-    await close();
-    const bytes = await readFile(file);
-    // In the middle of the pets: the header and the schema stay as they are.
-    bytes.fill(0xff, 10 * 4096, 14 * 4096);
-    await writeFile(file, bytes);
-    const copy = join(dirname(file), 'backup.db');
-
-    await expectRefused(
-      backUp(file, copy, quietly),
-      `the SQLite file ${file} is damaged; nothing was written`,
+  it.each<readonly [string, (bytes: Buffer) => Buffer, string | RegExp, object]>([
+    [
+      'is damaged',
+      // In the middle of the pets: the header and the schema stay as they are.
+      (bytes) => bytes.fill(0xff, 10 * 4096, 14 * 4096),
+      /is damaged; nothing was written$/,
       { errcode: 11 },
-    );
-    expect((await readdir(dirname(file))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
-  });
-
-  it.each([
-    [5000, /is damaged or truncated; restore a backup$/],
-    [1, /is truncated; restore a backup$/],
-  ])('when the database is truncated by %i bytes', async (lost, message) => {
+    ],
+    ['lacks pages', (bytes) => bytes.subarray(0, -5000), /is damaged or truncated; restore a backup$/, {}],
+    ['lacks a byte', (bytes) => bytes.subarray(0, -1), /is truncated; restore a backup$/, {}],
+  ])('when the database %s', async (_, change, message, cause) => {
     const file = await newFile();
     const { archive, close } = await openSqliteStorage(file, silentLog);
     await archive.write(archivedPets(2000));
     await close();
-    const bytes = await readFile(file);
-    await writeFile(file, bytes.subarray(0, bytes.length - lost));
-    const copy = join(dirname(file), 'backup.db');
+    await writeFile(file, change(await readFile(file)));
 
-    await expectRefused(backUp(file, copy, quietly), message);
+    await expectRefused(backUp(file, join(dirname(file), 'backup.db'), quietly), message, cause);
     expect((await readdir(dirname(file))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
   });
 });

@@ -1,37 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
-import { IdempotencyKeyReused } from '../../../src/application/pets/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import {
   closedAfterTest,
-  killedWriter,
   newFile,
   openService,
   otherConnection,
   silentLog,
+  writer,
 } from '../../support/sqlite.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: -(2n ** 63n), status: 'pending' });
 
 describe('a restart', () => {
-  it('keeps the pets and the idempotency keys', async () => {
-    const file = await newFile();
-    const first = await openSqliteStorage(file, silentLog);
-    const pet = await first.pets.insert(rex);
-    const once = await first.pets.insertOnce(rex, idempotencyFor('a'));
-    await first.close();
-
-    const { pets } = await openService(file);
-    const list = await pets.list({ limit: 10 });
-    const replayed = await pets.insertOnce(rex, idempotencyFor('a'));
-    const reused = pets.insertOnce(rex, idempotencyFor('a', 'another body'));
-    await expect(reused).rejects.toThrow(IdempotencyKeyReused);
-
-    expect(list).toStrictEqual([pet, once.pet]);
-    expect(replayed).toStrictEqual({ pet: once.pet, replayed: true });
-  });
-
   it('never reuses an id, not even that of a deleted pet', async () => {
     const file = await newFile();
     const first = await openSqliteStorage(file, silentLog);
@@ -57,6 +39,17 @@ describe('a restart', () => {
     expect(second).toStrictEqual({ pet: { ...first.pet, id: 2n }, replayed: false });
   });
 });
+
+/** Runs a {@link writer} until it has acknowledged this many pets, and kills it with SIGKILL. */
+async function killedWriter(
+  file: string,
+  { callers, pets }: { readonly callers: number; readonly pets: number },
+) {
+  const program = writer(file, callers);
+  await program.printed(new RegExp(`^${pets} `, 'm'));
+  await program.kill();
+  return program;
+}
 
 describe('kill -9 under load', () => {
   it.each([1, 32])('loses no acknowledged pet: %i callers', async (callers) => {

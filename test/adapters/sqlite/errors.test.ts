@@ -9,79 +9,22 @@ import {
   translated,
 } from '../../../src/adapters/sqlite/errors.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import { numbers } from '../../support/numbers.ts';
 
-/** The codes of https://www.sqlite.org/rescode.html that mean a failure of the storage. */
-const UNAVAILABLE = {
-  SQLITE_PERM: 3,
-  SQLITE_BUSY: 5,
-  SQLITE_BUSY_RECOVERY: 261,
-  SQLITE_BUSY_SNAPSHOT: 517,
-  SQLITE_LOCKED: 6,
-  SQLITE_LOCKED_SHAREDCACHE: 262,
-  SQLITE_NOMEM: 7,
-  SQLITE_READONLY: 8,
-  SQLITE_READONLY_DBMOVED: 1032,
-  SQLITE_INTERRUPT: 9,
-  SQLITE_IOERR: 10,
-  SQLITE_IOERR_READ: 266,
-  SQLITE_IOERR_SHORT_READ: 522,
-  SQLITE_IOERR_WRITE: 778,
-  SQLITE_IOERR_FSYNC: 1034,
-  SQLITE_IOERR_NOMEM: 3082,
-  SQLITE_CORRUPT: 11,
-  SQLITE_CORRUPT_INDEX: 779,
-  SQLITE_FULL: 13,
-  SQLITE_CANTOPEN: 14,
-  SQLITE_CANTOPEN_DIRTYWAL: 1294,
-  SQLITE_PROTOCOL: 15,
-  SQLITE_NOLFS: 22,
-  SQLITE_NOTADB: 26,
-};
-
-/** The others, which mean a bug in this program. */
-const BUGS = {
-  SQLITE_OK: 0,
-  SQLITE_ERROR: 1,
-  SQLITE_INTERNAL: 2,
-  SQLITE_ABORT: 4,
-  SQLITE_ABORT_ROLLBACK: 516,
-  SQLITE_NOTFOUND: 12,
-  SQLITE_EMPTY: 16,
-  SQLITE_SCHEMA: 17,
-  SQLITE_TOOBIG: 18,
-  SQLITE_CONSTRAINT: 19,
-  SQLITE_CONSTRAINT_CHECK: 275,
-  SQLITE_CONSTRAINT_UNIQUE: 2067,
-  SQLITE_CONSTRAINT_DATATYPE: 3091,
-  SQLITE_MISMATCH: 20,
-  SQLITE_MISUSE: 21,
-  SQLITE_AUTH: 23,
-  SQLITE_FORMAT: 24,
-  SQLITE_RANGE: 25,
-  SQLITE_NOTICE: 27,
-  SQLITE_WARNING: 28,
-  SQLITE_ROW: 100,
-  SQLITE_DONE: 101,
-};
+/** The primary codes of https://www.sqlite.org/rescode.html that mean a failure of the storage. Others are bugs. */
+const FAILURES: readonly number[] = [3, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 22, 26];
+const PRIMARY_CODES = [...numbers(29), 100, 101];
+/** With two extended codes of each: the lowest byte is the primary one. */
+const CODES = PRIMARY_CODES.flatMap((code) => [code, code + (1 << 8), code + (12 << 8)]);
 
 describe('translated', () => {
-  it.each(Object.entries(UNAVAILABLE))(
-    'returns StorageUnavailable with the cause for %s (%i)',
-    (name, errcode) => {
-      const error = sqliteError(errcode, name);
-
-      const result = translated(error);
-
-      expect(result).toBeInstanceOf(StorageUnavailable);
-      expect(result).toHaveProperty('cause', error);
-      expect(result).toHaveProperty('message', `SQLite is unavailable: ${name}`);
-    },
-  );
-
-  it.each(Object.entries(BUGS))('returns the error itself for %s (%i)', (name, errcode) => {
-    const error = sqliteError(errcode, name);
-
-    expect(translated(error)).toBe(error);
+  it('returns StorageUnavailable with the cause for a failure, and the error itself for a bug', () => {
+    for (const errcode of CODES) {
+      const error = sqliteError(errcode, 'x');
+      const unavailable = new StorageUnavailable('SQLite is unavailable: x', { cause: error });
+      const expected = FAILURES.includes(errcode % 256) ? unavailable : error;
+      expect(translated(error), `${errcode}`).toStrictEqual(expected);
+    }
   });
 
   it.each(['EIO', 'ENOSPC', 'EROFS', 'EACCES', 'EMFILE', 'ENOTCONN', 'ESHUTDOWN'])(
@@ -160,31 +103,22 @@ describe('setupError', () => {
   });
 });
 
-describe('isDamage', () => {
-  it.each([
-    [11, true],
-    [267, true],
-    [26, true],
-    [10, false],
-    [14, false],
-  ])('recognizes %i', (errcode, damage) => {
-    expect(isDamage(sqliteError(errcode, 'x'))).toBe(damage);
-  });
-});
+it.each([
+  [11, { damage: true }],
+  [267, { damage: true }],
+  [26, { damage: true }],
+  [5, { busy: true }],
+  [517, { busy: true }],
+  [19, { constraint: true }],
+  [2067, { constraint: true }],
+  [6, {}],
+  [10, {}],
+  [14, {}],
+])('%i means %j', (errcode, meaning) => {
+  const error = sqliteError(errcode, 'x');
 
-describe('isBusy and isConstraint', () => {
-  it.each([
-    [5, true, false],
-    [517, true, false],
-    [6, false, false],
-    [10, false, false],
-    [19, false, true],
-    [2067, false, true],
-  ])('recognize %i', (errcode, busy, constraint) => {
-    const error = sqliteError(errcode, 'x');
-
-    expect([isBusy(error), isConstraint(error)]).toStrictEqual([busy, constraint]);
-  });
+  const found = { damage: isDamage(error), busy: isBusy(error), constraint: isConstraint(error) };
+  expect(found).toStrictEqual({ damage: false, busy: false, constraint: false, ...meaning });
 });
 
 function sqliteError(errcode: number, message: string): Error {

@@ -14,27 +14,18 @@ import { commits, count, newDatabase, otherConnection, unguardedWrite } from '..
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 
 describe('group commit', () => {
-  it('puts the inserts of one turn into one transaction', async () => {
+  it('puts the inserts of two turns into one transaction', async () => {
     const { file, queue } = await opened();
     const before = await commits(file);
 
-    await Promise.all(times(50, () => queue.add(rex)));
-
-    expect(await commits(file)).toBe(before + 1);
-  });
-
-  it('puts the inserts of the next turn into the same transaction', async () => {
-    const { file, queue } = await opened();
-    const before = await commits(file);
-
-    const first = queue.add(rex);
+    const first = times(50, () => queue.add(rex));
     await turn();
-    await Promise.all([first, queue.add(rex)]);
+    await Promise.all([...first, queue.add(rex)]);
 
     expect(await commits(file)).toBe(before + 1);
   });
 
-  it('puts the inserts of the next turn into another transaction', async () => {
+  it('puts the inserts after a commit into another transaction', async () => {
     const { file, queue } = await opened();
     const before = await commits(file);
 
@@ -87,15 +78,19 @@ describe('group commit', () => {
 });
 
 describe('an insert that the table refuses', () => {
-  it.each([
-    ['an unknown status', { ...rex, status: 'lost' as NewPet['status'] }, Error, 'constraint'],
-    ['an integer beyond int64', { ...rex, categoryId: 2n ** 63n }, TypeError, 'too large'],
-  ])('fails alone: %s', async (_, wrong, kind, message) => {
+  const idempotency = idempotencyFor('a');
+
+  it.each<readonly [string, Parameters<InsertQueue['add']>, string]>([
+    ['an unknown status', [{ ...rex, status: 'lost' as NewPet['status'] }], 'constraint'],
+    ['an integer beyond int64', [{ ...rex, categoryId: 2n ** 63n }], 'too large'],
+    ['a key that is not a SHA-256', [rex, { ...idempotency, key: 'no hash' }], 'constraint'],
+    ['a fingerprint that is not a SHA-256', [rex, { ...idempotency, fingerprint: '' }], 'constraint'],
+  ])('fails alone: %s', async (_, wrong, message) => {
     const { db, queue } = await opened();
 
     const [before, refused, after] = await Promise.allSettled([
       queue.add(rex),
-      queue.add(wrong),
+      queue.add(...wrong),
       queue.add(rex),
     ]);
 
@@ -109,25 +104,8 @@ describe('an insert that the table refuses', () => {
       reason: { message: expect.stringContaining(message) },
     });
     // A bug: neither the client nor the disk is at fault.
-    const reason: unknown = 'reason' in refused ? refused.reason : undefined;
-    expect(reason).toBeInstanceOf(kind);
-    expect(reason).not.toBeInstanceOf(StorageUnavailable);
+    expect(refused).not.toMatchObject({ reason: { kind: 'storage-unavailable' } });
     expect(count(db)).toBe(2n);
-  });
-
-  it.each([
-    ['key', { ...idempotencyFor('a'), key: 'no hash' }],
-    ['fingerprint', { ...idempotencyFor('a'), fingerprint: '' }],
-  ])('fails alone: a %s that is not a SHA-256', async (_, idempotency) => {
-    const { db, queue } = await opened();
-
-    const outcomes = await Promise.allSettled([
-      queue.add(rex, idempotency),
-      queue.add(rex, idempotencyFor('b')),
-    ]);
-
-    expect(outcomes.map(({ status }) => status)).toStrictEqual(['rejected', 'fulfilled']);
-    expect(count(db)).toBe(1n);
   });
 });
 

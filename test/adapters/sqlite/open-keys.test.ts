@@ -9,6 +9,7 @@ import { openSqliteKeys, openSqliteStorage } from '../../../src/adapters/sqlite/
 import { createSchema } from '../../../src/adapters/sqlite/schema.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
+import type { ApiKey } from '../../../src/domain/api-key.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import {
@@ -165,14 +166,23 @@ describe('keys beside a service that is starting', () => {
 });
 
 describe('a file that another program has locked', () => {
-  const writes: readonly [string, (keys: ApiKeyRepository) => Promise<unknown>][] = [
-    ['insert', async (keys) => keys.insert(aKey(2))],
-    ['revoke', async (keys) => keys.revoke(aKey(1).id, now)],
-    ['expire', async (keys) => keys.expire(aKey(1).id, now)],
-    ['recordUse', async (keys) => keys.recordUse(new Map([[aKey(1).id, now]]))],
+  const writes: readonly [string, (keys: ApiKeyRepository, at: Date) => Promise<unknown>, ...ApiKey[]][] = [
+    [
+      'insert',
+      async (keys, at) => keys.insert(aKey(2, { expiresAt: at })),
+      aKey(1),
+      aKey(2, { expiresAt: now }),
+    ],
+    ['revoke', async (keys, at) => keys.revoke(aKey(1).id, at), aKey(1, { revokedAt: now })],
+    ['expire', async (keys, at) => keys.expire(aKey(1).id, at), aKey(1, { expiresAt: now })],
+    [
+      'recordUse',
+      async (keys, at) => keys.recordUse(new Map([[aKey(1).id, at]])),
+      aKey(1, { lastUsedAt: now }),
+    ],
   ];
 
-  it.each(writes)('makes a write wait, but no read: %s', async (_, write) => {
+  it.each(writes)('makes a write wait, but no read: %s', async (_, write, ...expected) => {
     const file = await newFile();
     const { keys } = await openService(file);
     await keys.insert(aKey(1));
@@ -180,7 +190,10 @@ describe('a file that another program has locked', () => {
     other.exec('BEGIN IMMEDIATE');
 
     let written = false;
-    const writing = write(keys).finally(() => (written = true));
+    const at = new Date(now);
+    const writing = write(keys, at).finally(() => (written = true));
+    // A change by the caller during the wait has no effect.
+    at.setTime(0);
     for (let n = 0; n < 100; n++) {
       await new Promise(setImmediate);
       expect(await keys.findById(aKey(1).id)).toStrictEqual(aKey(1));
@@ -190,7 +203,7 @@ describe('a file that another program has locked', () => {
     other.exec('COMMIT');
     await writing;
 
-    expect(await keys.list()).not.toStrictEqual([aKey(1)]);
+    expect(await keys.list()).toStrictEqual(expected);
   });
 
   it.each(writes)('fails a write after its deadline, and changes nothing: %s', async (_, write) => {
@@ -200,7 +213,7 @@ describe('a file that another program has locked', () => {
     const other = otherConnection(file);
     other.exec('BEGIN IMMEDIATE');
 
-    await expect(write(keys)).rejects.toThrow(StorageUnavailable);
+    await expect(write(keys, now)).rejects.toThrow(StorageUnavailable);
 
     expect(await keys.findById(aKey(1).id)).toStrictEqual(aKey(1));
     other.exec('COMMIT');

@@ -1,19 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { openSqliteForReading } from '../../../src/adapters/sqlite/open.ts';
 import { PetIdTaken } from '../../../src/application/moving/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
-import { petArchiveContract } from '../../contracts/pet-archive.ts';
-import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
-import {
-  closedAfterTest,
-  commits,
-  newFile,
-  openService,
-  otherConnection,
-  silentLog,
-} from '../../support/sqlite.ts';
-
-petArchiveContract('sqlite', async () => openSqliteStorage(await newFile(), silentLog));
+import { anArchivedPet, archivedPets, idempotencyFor } from '../../support/archived-pets.ts';
+import { closedAfterTest, commits, newFile, openService, otherConnection } from '../../support/sqlite.ts';
 
 describe('the archive of a SQLite file', () => {
   it('writes a batch in one transaction, all or nothing', async () => {
@@ -49,7 +39,10 @@ describe('the archive of a SQLite file', () => {
     const mine = archivedPets(3).map((pet) => ({ ...pet }));
     const writing = storage.archive.write(mine);
     // A change by the caller during the wait has no effect.
-    for (const pet of mine) pet.name = 'changed';
+    for (const pet of mine) {
+      pet.name = 'changed';
+      if (pet.idempotency !== undefined) Object.assign(pet.idempotency, idempotencyFor('b'));
+    }
     other.exec('COMMIT');
     await writing;
     expect(await storage.archive.read(0n, 10)).toStrictEqual(archivedPets(3));

@@ -17,14 +17,16 @@ beforeEach(() => {
 });
 
 describe('the probe of a SQLite file', () => {
-  it('commits a transaction that changes neither the schema nor its version', async () => {
+  it('knows the last id, and commits a transaction that changes neither the schema nor its version', async () => {
     const { file, db, probe } = await opened();
     const before = await commits(file);
     const schema = db.prepare('SELECT * FROM sqlite_schema').all();
 
-    await probe.check();
+    db.exec("INSERT INTO sqlite_sequence (name, seq) VALUES ('pets', 40)");
 
-    expect(await commits(file)).toBe(before + 1);
+    expect(await probe.check()).toStrictEqual({ lastId: 40n });
+
+    expect(await commits(file)).toBe(before + 2);
     expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: BigInt(SCHEMA_VERSION) });
     expect(db.prepare('SELECT * FROM sqlite_schema').all()).toStrictEqual(schema);
   });

@@ -148,23 +148,6 @@ describe('createSchema', () => {
   });
 });
 
-describe('readVersion', () => {
-  it.each([
-    'CREATE TABLE pets (id INTEGER PRIMARY KEY)',
-    'PRAGMA application_id = 1',
-    'PRAGMA user_version = 1',
-  ])('refuses the file of another application: %s', async (sql) => {
-    const db = await newConnection();
-    db.exec(sql);
-
-    expect(() => readVersion(db)).toThrow(
-      new StorageSetupError(
-        `the SQLite file ${fileOf(db)} belongs to another application; choose another path`,
-      ),
-    );
-  });
-});
-
 async function newConnection() {
   const db = connect(await newFile(), { readOnly: false });
   onTestFinished(() => db.close());

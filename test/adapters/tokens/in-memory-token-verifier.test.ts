@@ -1,43 +1,19 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
-import { tokenVerifierContract } from '../../contracts/token-verifier.ts';
 
-tokenVerifierContract('memory', async (labels) => {
-  const keys = labels.map((label) => ({ label, token: `${label}-${randomUUID()}` }));
-  return { verifier: new InMemoryTokenVerifier(keys.map(knownKey)), tokens: keys.map(({ token }) => token) };
-});
-
-describe('the digest of a known key', () => {
+it('the digest of a known key is SHA-256 of the token in UTF-8', () => {
   const digest = (token: string) => knownKey({ label: 'tom', token }).digest.toString('hex');
-
-  it('is SHA-256 of the token in UTF-8', () => {
-    // FIPS 180-2, appendix B.1; and `printf 'ë' | sha256sum`.
-    expect(digest('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
-    expect(digest('ë')).toBe('b19cfb01639de63ec3d32df67b70cb7a56316f9ef5186fd290293abbcf0b8867');
-  });
+  // FIPS 180-2, appendix B.1; and `printf 'ë' | sha256sum`.
+  expect(digest('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+  expect(digest('ë')).toBe('b19cfb01639de63ec3d32df67b70cb7a56316f9ef5186fd290293abbcf0b8867');
+  // What only looks like it.
+  expect(digest('e\u0308')).not.toBe(digest('ë'));
 });
 
 describe('a verifier', () => {
-  it('accepts a token of any length', async () => {
-    const key = 'k'.repeat(10_000);
-    const verifier = new InMemoryTokenVerifier([knownKey({ label: 'long', token: key })]);
-
-    expect((await verifier.verify(key))?.label).toBe('long');
-    expect(await verifier.verify(`${key}k`)).toBeUndefined();
-    expect(await verifier.verify(key.slice(1))).toBeUndefined();
-  });
-
-  it('accepts a token beyond ASCII, but not one that only looks like it', async () => {
-    const key = 'zoë-0123456789abcdef'.normalize('NFC');
-    const verifier = new InMemoryTokenVerifier([knownKey({ label: 'zoë', token: key })]);
-
-    expect((await verifier.verify(key))?.label).toBe('zoë');
-    expect(await verifier.verify(key.normalize('NFD'))).toBeUndefined();
-  });
-
   it('keeps nothing of the tokens that it rejects', async () => {
     const verifier = new InMemoryTokenVerifier([knownKey({ label: 'tom', token: 'tom-0123456789abcdef' })]);
     const tokens = 2_000;

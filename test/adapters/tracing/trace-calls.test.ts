@@ -21,8 +21,10 @@ import {
 import { GetPet } from '../../../src/application/pets/get-pet.ts';
 import type { ServiceStorage } from '../../../src/application/ports/storage.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import type { ApiKey } from '../../../src/domain/api-key.ts';
 import { InvalidPet } from '../../../src/domain/pet.ts';
+import { aKey } from '../../support/api-keys.ts';
+import { idempotencyFor } from '../../support/archived-pets.ts';
+import { aPet } from '../../support/pets.ts';
 
 const exporter = new InMemorySpanExporter();
 const provider = new TracerProvider({
@@ -38,15 +40,7 @@ afterAll(() => context.disable());
 beforeEach(() => exporter.reset());
 
 const AT = new Date('2026-12-24T12:00:00Z');
-const PET = { name: 'Rex', categoryId: 7n, status: 'available' } as const;
-const ONCE = { key: '1'.repeat(64), fingerprint: '2'.repeat(64) };
-const API_KEY: ApiKey = {
-  id: '0123456789abcdef',
-  label: 'till',
-  digest: '3'.repeat(64),
-  scopes: ['pets:read'],
-  createdAt: AT,
-};
+const API_KEY = aKey();
 
 function memory(): Required<ServiceStorage> {
   return {
@@ -81,8 +75,8 @@ const CALLS: [
   collection: string | undefined,
   call: (storage: ServiceStorage) => Promise<unknown>,
 ][] = [
-  ['insert', 'pets', ({ pets }) => pets.insert(PET)],
-  ['insertOnce', 'pets', ({ pets }) => pets.insertOnce(PET, ONCE)],
+  ['insert', 'pets', ({ pets }) => pets.insert(aPet())],
+  ['insertOnce', 'pets', ({ pets }) => pets.insertOnce(aPet(), idempotencyFor('a'))],
   ['findById', 'pets', ({ pets }) => pets.findById(1n)],
   ['list', 'pets', ({ pets }) => pets.list({ status: 'available', limit: 1 })],
   ['insert', 'api_keys', ({ keys }) => keys.insert(API_KEY)],
@@ -138,16 +132,6 @@ describe('a call to the storage', () => {
     });
     expect(await context.with(unsampled, () => pets.list({ limit: 1 }))).toStrictEqual([]);
     expect(exporter.getFinishedSpans()).toStrictEqual([]);
-  });
-
-  it('to the probe asks the probe', async () => {
-    const away = new StorageUnavailable('no primary');
-    const { probe } = traceStorage(
-      { ...memory(), probe: { check: () => Promise.reject(away) } },
-      tracer,
-      'sqlite',
-    );
-    await expect(probe.check()).rejects.toBe(away);
   });
 
   it('has no limiter if the storage has none, and closes the storage', async () => {

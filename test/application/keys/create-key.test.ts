@@ -40,17 +40,6 @@ describe('CreateKey', () => {
     expect(await keys.list()).toStrictEqual([key]);
   });
 
-  it('creates two keys from two equal drafts: a label is not unique', async () => {
-    const keys = new InMemoryApiKeyRepository();
-    const createKey = new CreateKey(keys, mintKey, () => NOW);
-    const draft = { label: 'the shop', scopes: ['pets:read'] } as const;
-
-    const made = [await createKey.execute(draft), await createKey.execute(draft)];
-
-    expect(new Set(made.map(({ token }) => token)).size).toBe(2);
-    expect(await keys.list()).toHaveLength(2);
-  });
-
   it('revokes a key that cannot be handed over', async () => {
     const keys = new InMemoryApiKeyRepository();
     const full = new Error('full');

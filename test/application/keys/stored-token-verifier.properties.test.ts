@@ -1,4 +1,3 @@
-import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
@@ -13,6 +12,7 @@ import { keyDraft } from '../../contracts/api-key-repository-model.ts';
 import { command as commandOf } from '../../contracts/model.ts';
 import { text } from '../../properties/arbitraries.ts';
 import { holds } from '../../properties/holds.ts';
+import { forged } from '../../support/api-keys.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 
 /** "Running services refuse the key within ten seconds": `RevokeKey`. */
@@ -131,18 +131,6 @@ const verifyWrong = fc
       if (wrong !== token || token === '') expect(await real.services[0]!.verify(wrong)).toBeUndefined();
     }),
   );
-
-/** Well-formed, and not the token of the key: only its digest is wrong. */
-function forged(token: string): string {
-  const other = mintKey().token;
-  const body = token.slice(0, 'pets_0123456789abcdef_'.length) + other.slice(22, -6);
-  return body + base62(crc32(body));
-}
-
-function base62(value: number): string {
-  const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-  return Array.from({ length: 6 }, (_, place) => digits[Math.floor(value / 62 ** (5 - place)) % 62]).join('');
-}
 
 const verifyForged = which.map((n) =>
   command(`verify a forged token of ${n}`, async (model, real) => {

@@ -2,9 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { idempotencyKey } from '../../../src/adapters/http/wire/idempotency.ts';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { CreatePet } from '../../../src/application/pets/create-pet.ts';
-import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
-import { InvalidPet, MAX_PET_ID } from '../../../src/domain/pet.ts';
-import { petsAfter, sha256 } from '../../support/archived-pets.ts';
+import { InvalidPet } from '../../../src/domain/pet.ts';
+import { sha256 } from '../../support/archived-pets.ts';
 
 const draft = { name: 'Rex', categoryId: 7n, status: 'pending' } as const;
 
@@ -14,18 +13,6 @@ describe('CreatePet', () => {
     const created = await new CreatePet(pets, sha256).execute(draft);
     expect(created).toStrictEqual({ pet: { id: 1n, ...draft }, replayed: false });
     expect(await pets.findById(1n)).toStrictEqual(created.pet);
-  });
-
-  it('stores a pet without a status as available', async () => {
-    const pets = new InMemoryPetRepository();
-    await new CreatePet(pets, sha256).execute({ name: 'Rex', categoryId: 7n });
-    expect(await pets.findById(1n)).toStrictEqual({ id: 1n, ...draft, status: 'available' });
-  });
-
-  it('creates two pets from two equal drafts: a name is not unique', async () => {
-    const createPet = new CreatePet(new InMemoryPetRepository(), sha256);
-    const ids = [(await createPet.execute(draft)).pet.id, (await createPet.execute(draft)).pet.id];
-    expect(ids).toStrictEqual([1n, 2n]);
   });
 
   it('rejects an invalid draft, and neither stores it nor uses an id', async () => {
@@ -56,11 +43,5 @@ describe('CreatePet', () => {
       key: 'ad5aa89ade9660588fc57026e7b4e27f286d7a33a7b1e623514f6e32bb44a02a',
       fingerprint: 'ae9791c98586fe8f6e42e7d663537b0629e73d975919f1626b7fab7bbfe28ac6',
     });
-  });
-
-  it('rejects when no id is left', async () => {
-    const createPet = new CreatePet(await petsAfter(MAX_PET_ID - 1n), sha256);
-    expect((await createPet.execute(draft)).pet.id).toBe(MAX_PET_ID);
-    await expect(createPet.execute(draft)).rejects.toThrow(PetIdsExhausted);
   });
 });

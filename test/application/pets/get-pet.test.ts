@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { PetNotFound } from '../../../src/application/pets/errors.ts';
 import { GetPet } from '../../../src/application/pets/get-pet.ts';
-import { INT64_MAX, INT64_MIN, newPet } from '../../../src/domain/pet.ts';
+import { INT64_MIN, newPet } from '../../../src/domain/pet.ts';
 
 describe('GetPet', () => {
   it('returns the pet with the id', async () => {
@@ -12,11 +12,9 @@ describe('GetPet', () => {
     expect(pet).toStrictEqual({ id: 2n, name: 'Tom', categoryId: INT64_MIN, status: 'available' });
   });
 
-  it.each([2n, 0n, -1n, INT64_MIN, INT64_MAX])('rejects the unknown id %d', async (id) => {
+  it.each([2n, INT64_MIN])('rejects the unknown id %d', async (id) => {
     const pets = new InMemoryPetRepository();
     await pets.insert(newPet({ name: 'Rex', categoryId: 1n }));
-    const error: unknown = await new GetPet(pets).execute(id).catch((cause: unknown) => cause);
-    expect(error).toBeInstanceOf(PetNotFound);
-    expect(error).toMatchObject({ kind: 'pet-not-found', id, message: `no pet has the id ${id}` });
+    await expect(new GetPet(pets).execute(id)).rejects.toStrictEqual(new PetNotFound(id));
   });
 });

@@ -2,12 +2,14 @@ import { createWriteStream } from 'node:fs';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { memoryStorage } from '../../../src/adapters/memory/storage.ts';
+import type { StorageKind } from '../../../src/application/ports/storage.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { ask, KEY } from '../../support/client.ts';
 import { Command, FAILED, succeeds, USAGE } from '../../support/command.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
-import { jsonFileStorage } from '../../support/json-file/storage.ts';
 import { mongo } from '../../support/shared-mongo.ts';
 import { runService } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
@@ -393,14 +395,21 @@ describe('petstore keys', () => {
     it('keep the file when the storage may have the key', async () => {
       const directory = await testDirectory();
       const file = join(directory, 'key');
-      const env = { DATABASE_URL: `json:${directory}/nonexistent/keys.json` };
-      const command = new Command(['keys', ...CREATE, '--output', file], env, {
-        storages: [jsonFileStorage],
-      });
+      const away: StorageKind = {
+        ...memoryStorage,
+        persistent: true,
+        async open(url, how) {
+          const opened = await memoryStorage.open(url, how);
+          const insert = () => Promise.reject(new StorageUnavailable('the storage is away'));
+          return { ...opened, keys: Object.assign(opened.keys, { insert }) };
+        },
+      };
+      const env = { DATABASE_URL: 'memory:' };
+      const command = new Command(['keys', ...CREATE, '--output', file], env, { storages: [away] });
       expect(await command.ended).toBe(FAILED);
       expect(command.stderr).toBe(
         `petstore: ${file} stays, because its key may be stored: try it, or remove the file\n` +
-          'petstore: the JSON file cannot be written\n',
+          'petstore: the storage is away\n',
       );
       expect(await readFile(file, 'utf8')).toMatch(/^pets_\w+\n$/);
     });

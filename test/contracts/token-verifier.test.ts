@@ -1,0 +1,26 @@
+import { describe } from 'vitest';
+import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/tokens/in-memory-token-verifier.ts';
+import { mintKey, tokenForm } from '../../src/adapters/tokens/token.ts';
+import { StoredTokenVerifier } from '../../src/application/keys/token-verifiers.ts';
+import { aKey, keysWith } from '../support/api-keys.ts';
+import { tokenVerifierContract } from './token-verifier.ts';
+
+describe('TokenVerifier: known keys', () => {
+  tokenVerifierContract(async (labels) => {
+    const keys = labels.map((label) => ({ label, token: `${label}-${mintKey().token}` }));
+    return {
+      verifier: new InMemoryTokenVerifier(keys.map(knownKey)),
+      tokens: keys.map(({ token }) => token),
+    };
+  });
+});
+
+describe('TokenVerifier: stored keys', () => {
+  tokenVerifierContract(async (labels) => {
+    const minted = labels.map((label) => ({ label, ...mintKey() }));
+    // The store keeps the fields of a key only.
+    const keys = await keysWith(...minted.map((fields) => aKey(1, fields)));
+    const verifier = new StoredTokenVerifier(keys, tokenForm, () => aKey(1).createdAt);
+    return { verifier, tokens: minted.map(({ token }) => token) };
+  });
+});
