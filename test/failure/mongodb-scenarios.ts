@@ -4,6 +4,7 @@ import { killService } from './kill-service.ts';
 import type { Load } from './load.ts';
 import type { Member } from './member.ts';
 import { type MongoStore, servicesOn, serviceThroughProxy } from './mongodb-store.ts';
+import { expectOutageLines } from './expect-outage-lines.ts';
 import type { ReplicaSet } from './replica-set.ts';
 import type { Scenario } from './scenario.ts';
 import { RESUME_MS, type Stage } from './stage.ts';
@@ -111,18 +112,30 @@ async function endOfFreeze(stage: Stage, load: Load): Promise<void> {
   stage.notes.push(`frozen for ${ms / 1000} s`);
 }
 
-/** Kills a majority of the members, and starts them again under load. */
+/** The time of an election and of the deadline of a request, and an allowance for a busy machine. */
+const FIRST_REFUSAL_MS = 10_500;
+const LATER_REFUSAL_MS = 1_000;
+
+/** Kills a majority of the members, and starts them again under load, when requests were refused for some seconds. */
 async function loseMajority(stage: Stage, store: MongoStore, victims: readonly Member[]): Promise<void> {
   const load = await loadOn(stage, store);
   await stage.letRun(3);
   load.fault();
   await Promise.all(victims.map((member) => member.kill()));
+  await load.meets503();
+  const refused = performance.now();
   await stage.letRun(5);
   const restarted = performance.now();
   await Promise.all(victims.map((member) => member.start()));
   await store.set.primary();
   await stage.resumes(load, restarted);
-  await stage.letRun(3);
+  await stage.letRun(5);
+  const later = requestsOf(load.history).filter(({ status, begun: at }) => status === 503 && at > refused);
+  const slowest = Math.max(...later.map(({ begun: at, ended }) => ended - at));
+  stage.bar('first refusal', refused - load.history.fault!.from, FIRST_REFUSAL_MS);
+  stage.expect('later requests were refused, too', later.length > 0);
+  stage.bar(`slowest of ${later.length} later refusals`, slowest, LATER_REFUSAL_MS);
+  expectOutageLines(stage);
 }
 
 const killTwo: Scenario<MongoStore> = {

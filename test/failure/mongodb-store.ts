@@ -13,7 +13,7 @@ export type MongoScenario = Scenario<MongoStore> & {
 };
 
 export function serviceOn(stage: Stage, { set, database }: MongoStore): Promise<ServiceProcess> {
-  return stage.service({ DATABASE_URL: set.url(database), AUTO_MIGRATE: 'true' });
+  return stage.service({ DATABASE_URL: set.url(database), AUTO_MIGRATE: 'true', LOG_LEVEL: 'warn' });
 }
 
 /** Two services on one replica set. */

@@ -72,9 +72,19 @@ export class ServiceProcess implements AsyncDisposable {
 
   /** The lines of the log so far at the level `error` or above. */
   get errors(): string {
-    // Audit lines are logged at every level.
+    return this.#lines.filter((line) => !line.startsWith('{"level":40,')).join('\n');
+  }
+
+  /** The messages of its warnings so far. It has them with `LOG_LEVEL=warn`. */
+  get warnings(): readonly string[] {
+    const warnings = this.#lines.filter((line) => line.startsWith('{"level":40,'));
+    return warnings.map((line) => (JSON.parse(line) as { readonly msg: string }).msg);
+  }
+
+  /** Audit lines are logged at every level. */
+  get #lines(): readonly string[] {
     const lines = this.#program?.stdout.match(/^.+$/gm) ?? [];
-    return lines.filter((line) => !line.includes('"audit":')).join('\n');
+    return lines.filter((line) => !line.includes('"audit":'));
   }
 
   /** The times of its log lines so far, in milliseconds by its own clock. */

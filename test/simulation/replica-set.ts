@@ -10,8 +10,8 @@ export type Entry = {
   readonly document: Document | undefined;
 };
 
-/** The time in which every client learns that its primary is deposed: two heartbeats of 2 s each. */
-export const MAX_UNNOTICED_MS = 4_000;
+/** The time in which every client learns that its primary is deposed: a heartbeat and the timeout after it. */
+export const MAX_UNNOTICED_MS = 2_500;
 
 /**
  * A member of the replica set while it is the primary, or still believes to be it.

@@ -6,7 +6,7 @@ import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/
 import { type ApiKey, storedApiKey } from '../../domain/api-key.ts';
 import { Batcher } from '../round-trips/batcher.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
-import { duplicateField, retryUntilDeadline } from './connection/mongo-errors.ts';
+import { duplicateField } from './connection/mongo-errors.ts';
 import { isServerError } from './connection/server-error-codes.ts';
 import { type ApiKeyDocument, apiKeysOf } from './schema/collections.ts';
 
@@ -105,7 +105,7 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
   }
 
   #retry<T>(work: () => Promise<T>): Promise<T> {
-    return retryUntilDeadline(this.#timeoutMs, work);
+    return this.#reads.watch.withDeadline(this.#timeoutMs, (deadline) => deadline.retry(work));
   }
 }
 

@@ -1,7 +1,10 @@
 import type { Db, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import type { StorageLog } from '../../application/ports/storage-health.ts';
 import { Batcher } from '../round-trips/batcher.ts';
-import { retryUntilDeadline, withDeadline } from './connection/mongo-errors.ts';
+import type { Deadline } from '../round-trips/deadline.ts';
+import { withDeadline } from './connection/mongo-errors.ts';
+import { PrimaryWatch, primaryOf } from './connection/primary-watch.ts';
 import { isServerError } from './connection/server-error-codes.ts';
 import { versionsOf } from './schema/collections.ts';
 
@@ -56,20 +59,21 @@ const LINEARIZABLE = {
  * A standalone server needs no confirmation.
  */
 export class ConfirmedReads {
+  readonly watch: PrimaryWatch;
   readonly #versions: ReturnType<typeof versionsOf>;
   #primary: PrimaryTerm;
-  #hasPrimary = true;
-  #isInMinority = false;
 
-  constructor(db: Db) {
+  /** @param log learns when the primary is lost and found. Default: nobody does */
+  constructor(db: Db, log?: StorageLog) {
     this.#versions = versionsOf(db);
+    this.watch = new PrimaryWatch(db.client, log);
     this.#primary = this.#newTerm(undefined);
     db.client.on('topologyDescriptionChanged', (event) => this.#onTopologyChange(event));
   }
 
   /** The term of the primary to which the driver sends the next command. `undefined` while it knows no primary. */
   get term(): PrimaryTerm | undefined {
-    return this.#hasPrimary ? this.#primary : undefined;
+    return this.watch.hasPrimary ? this.#primary : undefined;
   }
 
   get isStandalone(): boolean {
@@ -85,12 +89,18 @@ export class ConfirmedReads {
    * @throws {StorageUnavailable} after `timeoutMs`, or at once if no retry can succeed
    */
   read<T>(timeoutMs: number, read: () => Promise<T>, isMiss?: (result: T) => boolean): Promise<T> {
-    return retryUntilDeadline(timeoutMs, () => this.#attempt(read, isMiss));
+    return this.watch.withDeadline(timeoutMs, (deadline) =>
+      deadline.retry(() => this.#attempt(deadline, read, isMiss)),
+    );
   }
 
-  async #attempt<T>(read: () => Promise<T>, isMiss?: (result: T) => boolean): Promise<T> {
+  async #attempt<T>(deadline: Deadline, read: () => Promise<T>, isMiss?: (result: T) => boolean): Promise<T> {
+    while (!this.watch.hasPrimary) {
+      if (deadline.hasPassed) throw new StorageUnavailable('no primary is known');
+      await this.watch.found();
+    }
     const primary = this.#primary;
-    const confirmsFirst = this.#isInMinority || !primary.isConfirmed;
+    const confirmsFirst = this.watch.isInMinority || !primary.isConfirmed;
     if (confirmsFirst) await primary.confirm();
     let result = await read();
     if (!confirmsFirst && !primary.isStandalone && isMiss?.(result) === true) {
@@ -106,12 +116,6 @@ export class ConfirmedReads {
     this.#primary.name ??= nameOfPrimary(previousDescription);
     const name = nameOfPrimary(newDescription);
     if (name !== undefined && name !== this.#primary.name) this.#primary = this.#newTerm(name);
-    const members = [...newDescription.servers.values()];
-    const visible = members.filter(({ type }) => type !== 'Unknown' && type !== 'PossiblePrimary');
-    const isReplicaSet = visible.some(({ setName }) => setName !== null);
-    // A standalone server counts as one. While no server is visible, the driver keeps commands for the next one.
-    this.#hasPrimary = name !== undefined || (visible.length > 0 && !isReplicaSet);
-    this.#isInMinority = isReplicaSet && (name === undefined || 2 * visible.length <= members.length);
   }
 
   #newTerm(name: string | undefined): PrimaryTerm {
@@ -131,11 +135,12 @@ export class ConfirmedReads {
       term.isStandalone = true;
     }
     term.isConfirmed = true;
+    this.watch.onProof();
   }
 }
 
 /** @returns a name that differs between primaries and between their terms: the election id contains the term */
-function nameOfPrimary({ servers }: TopologyDescription): string | undefined {
-  const primary = [...servers.values()].find(({ type }) => type === 'RSPrimary');
+function nameOfPrimary(description: TopologyDescription): string | undefined {
+  const primary = primaryOf(description);
   return primary && `${primary.address} ${primary.electionId?.toHexString()}`;
 }

@@ -1,10 +1,10 @@
 import type { Db, MongoClient } from 'mongodb';
 import type { Opened, ServiceOptions } from '../../application/ports/storage.ts';
-import type { StorageMeter, StorageState } from '../../application/ports/storage-health.ts';
+import type { StorageState } from '../../application/ports/storage-health.ts';
 import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MongoApiKeyRepository } from './api-key-repository.ts';
 import { ConfirmedReads } from './confirmed-reads.ts';
-import { connect, toSetupError } from './connection/connect.ts';
+import { connect, type Reports, toSetupError } from './connection/connect.ts';
 import { MongoInspector } from './inspector.ts';
 import { migrate } from './migrate.ts';
 import { MongoPetArchive } from './pet-archive.ts';
@@ -29,14 +29,14 @@ const PROBE_TIMEOUT_MS = 1_500;
  */
 export async function openMongoStorage(
   url: string,
-  { autoMigrate, meter }: Pick<ServiceOptions, 'autoMigrate' | 'meter'>,
+  { autoMigrate, ...reports }: Reports & Pick<ServiceOptions, 'autoMigrate'>,
   program = DEFAULT_PROGRAM,
 ): Promise<MongoStorage> {
-  const client = await connect(url, {}, meter);
+  const client = await connect(url, {}, reports);
   return setUp(client, async (db) => {
     if (autoMigrate && (await schemaProblem(db, program)) !== undefined) await migrate(url);
     refuse(await schemaProblem(db, program));
-    return storageIn(db, client, { program, meter });
+    return storageIn(db, client, { program, ...reports });
   });
 }
 
@@ -59,9 +59,9 @@ export async function openMongoArchive(url: string, program = DEFAULT_PROGRAM): 
 function storageIn(
   db: Db,
   client: MongoClient,
-  { program, meter }: { readonly program: string; readonly meter?: StorageMeter | undefined },
+  { program, log, meter }: Reports & { readonly program: string },
 ): MongoStorage {
-  const reads = new ConfirmedReads(db);
+  const reads = new ConfirmedReads(db, log);
   return {
     pets: new MongoPetRepository(db, reads, { meter }),
     archive: new MongoPetArchive(db, reads),

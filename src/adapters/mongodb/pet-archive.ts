@@ -4,7 +4,7 @@ import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import { type ArchivedPet, type PetArchive, samePet } from '../../application/ports/pet-archive.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
-import { retryUntilDeadline } from './connection/mongo-errors.ts';
+import { withDeadline } from './connection/mongo-errors.ts';
 import { DUPLICATE_KEY, isServerError } from './connection/server-error-codes.ts';
 import { greatestId, lastId, reserveIds } from './pet-ids.ts';
 import {
@@ -65,7 +65,7 @@ export class MongoPetArchive implements PetArchive {
   }
 
   async reserve(id: bigint): Promise<void> {
-    await retryUntilDeadline(CALL_TIMEOUT_MS, () => reserveIds(this.#db, id));
+    await withDeadline(CALL_TIMEOUT_MS, (deadline) => deadline.retry(() => reserveIds(this.#db, id)));
   }
 
   async count(upTo: bigint): Promise<number> {

@@ -12,7 +12,6 @@ import { type NewPet, type Pet, storedPet } from '../../domain/pet.ts';
 import type { Deadline } from '../round-trips/deadline.ts';
 import { SharedSearch } from '../round-trips/shared-search.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
-import { withDeadline } from './connection/mongo-errors.ts';
 import { PetClaims } from './pet-claims.ts';
 import { hasPetId, isWrittenBy, toArchivedPet } from './pet-document.ts';
 import { PetReader } from './pet-reader.ts';
@@ -84,7 +83,9 @@ export class MongoPetRepository implements PetRepository {
   #store(pet: NewPet, idempotency?: Idempotency): Promise<Inserted> {
     // A copy: the caller may change its object during the call.
     const copy = { ...pet };
-    return withDeadline(this.#timeoutMs, (deadline) => this.#insert(copy, idempotency, deadline));
+    return this.#reads.watch.withDeadline(this.#timeoutMs, (deadline) =>
+      this.#insert(copy, idempotency, deadline),
+    );
   }
 
   async #insert(pet: NewPet, idempotency: Idempotency | undefined, deadline: Deadline): Promise<Inserted> {

@@ -6,12 +6,14 @@ const MAX_PAUSE_MS = 500;
 
 /** How the calls to a storage fail. */
 export type Failures = {
-  /** What messages call the storage. */
-  readonly storage: string;
+  /** The message if a call takes too long. */
+  readonly late: (timeoutMs: number) => string;
   /** @returns a {@link StorageUnavailable} unless the error is a bug; a bug unchanged */
   readonly toStorageError: (error: unknown) => unknown;
   /** Whether a retry within the same call can succeed. */
   readonly isTransient: (error: unknown) => boolean;
+  /** The limit of a call that begins now and may take `timeoutMs`. By default that is the limit. */
+  readonly limitMs?: (timeoutMs: number) => number;
 };
 
 /** The time limit of one call to a storage, retries included. */
@@ -67,26 +69,15 @@ export class Deadline {
   }
 
   #timedOut(): StorageUnavailable {
-    const { storage } = this.#failures;
-    return new StorageUnavailable(`${storage} did not complete the call within ${this.#timeoutMs} ms`, {
-      cause: this.#lastFailure,
-    });
+    return new StorageUnavailable(this.#failures.late(this.#timeoutMs), { cause: this.#lastFailure });
   }
 }
 
-/** @returns the two ways to limit the calls to a storage that fails like this */
+/** @returns what limits the calls to a storage that fails like this */
 export function deadlinesFor(failures: Failures) {
   /** @throws {StorageUnavailable} after `timeoutMs` */
-  const withDeadline = <T>(timeoutMs: number, work: (deadline: Deadline) => Promise<T>): Promise<T> => {
-    const deadline = new Deadline(timeoutMs, failures);
+  return <T>(timeoutMs: number, work: (deadline: Deadline) => Promise<T>): Promise<T> => {
+    const deadline = new Deadline(failures.limitMs?.(timeoutMs) ?? timeoutMs, failures);
     return deadline.limit(work(deadline));
   };
-  /**
-   * For work that is safe to repeat.
-   *
-   * @throws {StorageUnavailable} after `timeoutMs`, or at once if no retry can succeed
-   */
-  const retryUntilDeadline = <T>(timeoutMs: number, work: () => Promise<T>): Promise<T> =>
-    withDeadline(timeoutMs, (deadline) => deadline.retry(work));
-  return { withDeadline, retryUntilDeadline };
 }

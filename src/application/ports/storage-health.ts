@@ -31,7 +31,7 @@ export interface StorageInspector {
   findings(): AsyncIterable<Finding>;
 }
 
-/** Takes reports for the operator from a storage whose calls succeed. */
+/** Takes reports for the operator that are not the failure of a call. */
 export interface StorageLog {
   /** @param message one line without secrets and without the contents of records */
   warn(message: string): void;

@@ -17,9 +17,9 @@ export function tracedRequestLog(log: Logger, spans: RequestSpans): RequestLog {
       spans.end(request, record);
       context.with(spans.contextOf(request), () => lines.answered(record));
     },
-    failed: (error, requestId) => {
+    failed: (error, requestId, request) => {
       if (requestId === undefined) withoutTrace(() => lines.failed(error, requestId));
-      else lines.failed(error, requestId);
+      else lines.failed(error, requestId, request);
     },
     connectionTrouble: (trouble) => withoutTrace(() => lines.connectionTrouble(trouble)),
   };

@@ -217,8 +217,6 @@ it.each<readonly [string, readonly Server[], boolean]>([
   ['two of three', members('a 1', 'RSSecondary', 'Unknown'), false],
   ['two of four', members('a 1', 'RSSecondary', 'Unknown', 'Unknown'), true],
   ['three of four', members('a 1', 'RSSecondary', 'RSSecondary', 'Unknown'), false],
-  ['all but the primary', members('a 1', ...WHOLE).slice(1), true],
-  ['no member', [{ address: 'a', type: 'Unknown', setName: null }], false],
 ])('confirms every read while it sees too few members: %s', async (_, servers, isConfirmed) => {
   driver.sees(members('a 1', ...WHOLE));
   await confirmed();

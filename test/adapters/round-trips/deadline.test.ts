@@ -1,10 +1,13 @@
 import { stat } from 'node:fs/promises';
 import { MongoNetworkError, MongoServerError } from 'mongodb';
 import { expect, it, vi } from 'vitest';
-import { retryUntilDeadline, withDeadline } from '../../../src/adapters/mongodb/connection/mongo-errors.ts';
+import { withDeadline } from '../../../src/adapters/mongodb/connection/mongo-errors.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { Simulation } from '../../simulation/simulation.ts';
 import { virtualTime } from '../../simulation/virtual-time.ts';
+
+const retryUntilDeadline = <T>(timeoutMs: number, work: () => Promise<T>) =>
+  withDeadline(timeoutMs, (deadline) => deadline.retry(work));
 
 /** How the work ends on a virtual clock, and when. Waits for every timer. */
 async function outcomeOf<T>(begin: (nowMs: () => number) => Promise<T>) {

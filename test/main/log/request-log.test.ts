@@ -1,6 +1,6 @@
 import { pino } from 'pino';
-import { describe, expect, it } from 'vitest';
-import type { RequestLog } from '../../../src/adapters/http/wire/request-log.ts';
+import { describe, expect, it, vi } from 'vitest';
+import type { RequestLog, RequestRecord } from '../../../src/adapters/http/wire/request-log.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { requestLog } from '../../../src/main/log/request-log.ts';
@@ -17,6 +17,7 @@ const REQUEST = {
   aborted: undefined,
 } as const;
 
+const DEBUG = 20;
 const INFO = 30;
 const WARN = 40;
 const ERROR = 50;
@@ -67,11 +68,14 @@ describe('the log line of a failure', () => {
     ]);
   });
 
-  it('is a warning if the storage is unavailable', () => {
+  it('is a warning if the storage is unavailable, and later ones are for debugging', () => {
     const away = new StorageUnavailable('no primary');
-    expect(logged((log) => log.failed(away, 'r'))).toMatchObject([
-      { level: WARN, msg: 'failure', requestId: 'r', err: { message: 'no primary' } },
-    ]);
+    const report = (log: RequestLog) => {
+      for (const requestId of ['a', 'b']) log.failed(away, requestId);
+    };
+    const line = { level: WARN, msg: 'requests fail because of the storage', requestId: 'a', err: away };
+    expect(logged(report)).toMatchObject([{ ...line, err: { message: 'no primary' } }]);
+    expect(logged(report, 'debug')[1]).toMatchObject({ level: DEBUG, msg: 'failure', requestId: 'b' });
   });
 
   it('holds a thrown value that is not an Error and belongs to no request', () => {
@@ -79,6 +83,63 @@ describe('the log line of a failure', () => {
       { level: ERROR, msg: 'failure', err: 'a thrown string' },
     ]);
   });
+});
+
+/** What a request does to the log. */
+const REPORTS: Readonly<Record<string, (log: RequestLog) => void>> = {
+  ...reportsOf('list', { method: 'GET', route: '/v1/pets' }, 200),
+  ...reportsOf('get', { method: 'GET', route: '/v1/pets/:petId' }, 404),
+  ...reportsOf('key', { method: 'GET', route: undefined }, 401),
+  ...reportsOf('add', { method: 'POST', route: '/v1/pets' }, 201),
+  ...reportsOf('ready', { method: 'GET', route: '/readyz' }, 200),
+  ...reportsOf('live', { method: 'GET', route: '/livez' }, 200),
+  ...reportsOf('lost', { method: 'GET', route: undefined }, 404),
+  added: (log) => log.petCreated({ requestId: 'r', petId: 1n, keyId: 'a', keyLabel: 'b', replayed: false }),
+  replayed: (log) => log.petCreated({ requestId: 'r', petId: 1n, keyId: 'a', keyLabel: 'b', replayed: true }),
+};
+
+function reportsOf(name: string, request: Pick<RequestRecord, 'method' | 'route'>, status: number) {
+  const fails = (log: RequestLog) => log.failed(new StorageUnavailable('no primary'), 'r', request);
+  return {
+    [`-${name}`]: fails,
+    [name]: (log: RequestLog) => log.answered({ ...REQUEST, ...request, status }),
+  };
+}
+
+it.each([
+  ['nothing, when nothing fails', '0 list, 1 added', []],
+  ['one failure', '0 -list, 9000 -get, 9500 -add', ['-']],
+  ['the end', '0 -list, 500 -get, 10000 -add, 12000 list, 12500 added', ['-', '12.5 s, 3']],
+  ['that reads succeed', '0 -list, 2000 get', ['-', '2 s, 1']],
+  ['that a key can be read', '0 -key, 2000 list', ['-', '2 s, 1']],
+  ['two outages', '0 -list, 2000 list, 4000 -list, 4001 -get, 7000 list', ['-', '2 s, 1', '-', '3 s, 2']],
+  ['nothing of successes between failures', '0 -list, 1000 list, 1900 -list, 2901 list', ['-', '2.901 s, 2']],
+  [
+    'nothing of reads while the disk is full',
+    '0 -add, 2000 list, 3000 replayed, 9000 added',
+    ['-', '9 s, 1'],
+  ],
+  ['nothing of requests without an index', '0 -ready, 2000 added, 3000 list, 6000 ready', ['-', '6 s, 1']],
+  ['nothing of what needs no storage', '0 -list, 2000 live, 3000 key, 4000 lost, 5000 add', ['-']],
+  [
+    'that reads succeed, a minute after the last write',
+    '0 -add, 60000 list, 60001 list',
+    ['-', '60.001 s, 1'],
+  ],
+])('tells %s of an outage of the storage', (_, reports, lines) => {
+  const told = logged((log) => {
+    const startMs = performance.now();
+    for (const [ms, name] of reports.split(', ').map((report) => report.split(' '))) {
+      vi.spyOn(performance, 'now').mockReturnValue(startMs + Number(ms));
+      REPORTS[name!]!(log);
+    }
+    vi.restoreAllMocks();
+  }, 'warn') as Record<string, unknown>[];
+  const inBrief = told.flatMap(({ msg, seconds, failedRequests }) => {
+    if (msg === 'requests fail because of the storage') return ['-'];
+    return msg === 'requests succeed again' ? [`${String(seconds)} s, ${String(failedRequests)}`] : [];
+  });
+  expect(inBrief).toStrictEqual(lines);
 });
 
 describe('the audit line of a pet', () => {
@@ -121,10 +182,12 @@ describe('the audit line of a pet', () => {
 });
 
 describe('the log line of a request that was not counted', () => {
-  it('is a warning that counts such requests', () => {
+  it('is a warning that counts such requests, but not in an outage', () => {
     const away = new StorageUnavailable('no primary');
     const report = (log: RequestLog) => {
-      for (const requestId of ['a', 'b', 'c']) log.notLimited(away, requestId);
+      for (const requestId of ['a', 'b']) log.notLimited(away, requestId);
+      log.failed(away, 'c');
+      log.notLimited(away, 'd');
     };
     const line = (requestId: string, notLimited: number) => ({
       level: WARN,
@@ -133,19 +196,8 @@ describe('the log line of a request that was not counted', () => {
       notLimited,
       err: { type: 'StorageUnavailable', message: 'no primary', stack: expect.any(String) },
     });
-    expect(logged(report)).toMatchObject([line('a', 1), line('b', 2), line('c', 3)]);
-  });
-
-  it('does not count other failures', () => {
-    const away = new StorageUnavailable('no primary');
-    const report = (log: RequestLog) => {
-      log.failed(away, 'a');
-      log.notLimited(away, 'b');
-    };
-    expect(logged(report)).toMatchObject([
-      { msg: 'failure' },
-      { msg: 'rate limit not enforced', notLimited: 1 },
-    ]);
+    const failure = { msg: 'requests fail because of the storage', requestId: 'c' };
+    expect(logged(report)).toMatchObject([line('a', 1), line('b', 2), failure]);
   });
 });
 

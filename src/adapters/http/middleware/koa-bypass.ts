@@ -69,7 +69,7 @@ function writeAnswer(log: Pick<RequestLog, 'failed'>, trustProxy: boolean): Midd
       const answer = errorAnswer(error);
       // A request that timed out has its answer already. That is why reading its body fails.
       if (answer.status >= 500 && !ctx.headerSent && !(error instanceof RequestRefused)) {
-        log.failed(error, ctx.state.requestId);
+        log.failed(error, ctx.state.requestId, { method: ctx.method, route: ctx.state.route });
       }
       ctx.status = answer.status;
       Object.assign(ctx.state.headers, answer.headers);

@@ -57,8 +57,12 @@ export type ConnectionTrouble =
 export interface RequestLog {
   /** @param request absent if the server answered before the application saw the request */
   answered(record: RequestRecord, request?: IncomingMessage): void;
-  /** A failure that is not the client's fault: a bug, or unavailable storage. */
-  failed(error: unknown, requestId: string | undefined): void;
+  /**
+   * A failure that is not the client's fault: a bug, or unavailable storage.
+   *
+   * @param request absent if the failure belongs to none
+   */
+  failed(error: unknown, requestId: string | undefined, request?: Partial<RequestRecord>): void;
   petCreated(created: PetCreated): void;
   /** A counted kind is reported at most once every ten seconds. The others are reported when they begin and end. */
   connectionTrouble(trouble: ConnectionTrouble): void;

@@ -8,11 +8,15 @@ import {
   MongoServerSelectionError,
 } from 'mongodb';
 import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
+import type { ServiceOptions } from '../../../application/ports/storage.ts';
 import type { ConnectionEvent, StorageMeter } from '../../../application/ports/storage-health.ts';
 import { createClient } from './create-client.ts';
 import { ServerDiscovery } from './server-discovery.ts';
 
 const PRIMARY_POLL_INTERVAL_MS = 200;
+
+/** After this time without a primary, the log learns what the start waits for. */
+const LATE_MS = 2_000;
 
 /** The driver's events of a pool: https://www.mongodb.com/docs/drivers/node/current/monitoring-and-logging/monitoring/ */
 const EVENTS = {
@@ -24,21 +28,25 @@ const EVENTS = {
   connectionCheckedIn: 'returned',
 } as const satisfies Partial<Record<keyof ConnectionPoolEvents, ConnectionEvent>>;
 
+/** Who learns what happens. `meter` learns of every connection in the pool. */
+export type Reports = Partial<Pick<ServiceOptions, 'log' | 'meter'>>;
+
 /**
  * Connects to a primary.
  *
  * @param overrides defaults for this client; the connection string overrides them too
- * @param meter learns of every connection in the pool. Absent when nothing is measured.
  * @throws {StorageSetupError} for an unusable connection string, and when no primary can be reached in time
  */
 export async function connect(
   url: string,
   overrides: MongoClientOptions = {},
-  meter?: StorageMeter,
+  { log, meter }: Reports = {},
 ): Promise<MongoClient> {
   const startedAtMs = performance.now();
   for (;;) {
     const client = createClient(url, overrides);
+    const warn = () => log?.warn(`MongoDB at ${locationOf(client)}: no primary yet; still trying`);
+    const late = setTimeout(warn, LATE_MS);
     if (meter !== undefined) reportConnections(client, meter);
     const discovery = new ServerDiscovery(client);
     try {
@@ -50,6 +58,7 @@ export async function connect(
       const isLate = performance.now() - startedAtMs > client.options.serverSelectionTimeoutMS;
       if (isLate || !isInterruption(error)) throw describe(client, discovery, error);
     } finally {
+      clearTimeout(late);
       discovery.stop();
     }
     await sleep(PRIMARY_POLL_INTERVAL_MS);

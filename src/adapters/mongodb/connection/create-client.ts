@@ -15,7 +15,8 @@ const DEFAULT_OPTIONS = {
   /** Longer than an election. */
   serverSelectionTimeoutMS: 15_000,
   connectTimeoutMS: 2_000,
-  heartbeatFrequencyMS: 2_000,
+  /** An outage that is over is noticed so late at most. */
+  heartbeatFrequencyMS: 500,
   socketTimeoutMS: 8_000,
   retryReads: true,
   retryWrites: true,

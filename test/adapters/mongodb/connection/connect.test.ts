@@ -54,6 +54,22 @@ it('to a mongos is refused', async () => {
   );
 });
 
+it('to a MongoDB that does not answer is told after two seconds, without the password', async () => {
+  // Accepts connections.
+  const server = createServer(() => {}).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const warnings: string[] = [];
+  const log = { warn: (line: string) => void warnings.push(line) };
+  const start = (name: string, timeoutMs: number) =>
+    connect(`mongodb://me:secret@${host}/${name}?serverSelectionTimeoutMS=${timeoutMs}`, {}, { log });
+  const starts = await Promise.allSettled([start('early', 500), start('late', 2_500)]);
+
+  expect(starts.map(({ status }) => status)).toStrictEqual(['rejected', 'rejected']);
+  expect(warnings).toStrictEqual([`MongoDB at ${host}, database "late": no primary yet; still trying`]);
+});
+
 /** The format: https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/ */
 function answerAsMongos(socket: Socket): void {
   const OPCODES = { query: 2004, reply: 1, msg: 2013 };
@@ -96,7 +112,7 @@ describe.skipIf(mongo === undefined)(`a connection that takes too long${leftOut}
       },
     };
     const options = { waitQueueTimeoutMS: 100, serverSelectionTimeoutMS: 2_000 };
-    const connecting = connect(withOptions(throughPort(url, proxy.port), options), {}, meter);
+    const connecting = connect(withOptions(throughPort(url, proxy.port), options), {}, { meter });
     return { connecting, timesRefused: () => refused };
   }
 

@@ -13,7 +13,7 @@ describe('the options of the MongoDB client', () => {
       waitQueueTimeoutMS: 2_000,
       serverSelectionTimeoutMS: 15_000,
       connectTimeoutMS: 2_000,
-      heartbeatFrequencyMS: 2_000,
+      heartbeatFrequencyMS: 500,
       socketTimeoutMS: 8_000,
       retryReads: true,
       retryWrites: true,

@@ -211,7 +211,7 @@ describe.skipIf(none)(`a MongoDB with several servers${none ? ' (left out: no mo
         if (event === 'returned' && ++answers === 3) void disable();
       },
     };
-    const connected = await connect(url, {}, meter);
+    const connected = await connect(url, {}, { meter });
     onTestFinished(() => connected.close());
 
     expect(await connected.db().command({ hello: 1 })).toMatchObject({ isWritablePrimary: true });

@@ -1,0 +1,90 @@
+import type { MongoClient, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
+import type { StorageLog } from '../../../application/ports/storage-health.ts';
+import { deadlinesFor } from '../../round-trips/deadline.ts';
+import { FAILURES } from './mongo-errors.ts';
+
+/** How long a call waits for an election. MongoDB's default for `electionTimeoutMillis`. */
+const ELECTION_MS = 10_000;
+
+/** How long a call waits when an election should be over. A request needs less than a second then. */
+const REFUSAL_MS = 500;
+
+/** Whoever waits for a primary looks at the time this often. */
+const WAIT_MS = 500;
+
+/**
+ * Knows whether the driver sees a primary, and tells the log when one is lost or found. Calls wait here rather than in
+ * the driver, which would keep them after their deadline, and send them all before the first new one.
+ */
+export class PrimaryWatch {
+  /** Whether the driver sees a primary, or a standalone server. */
+  hasPrimary = true;
+  /** Whether it sees a primary, but no majority: perhaps a deposed one. */
+  isInMinority = false;
+  /**
+   * Limits a call. While there has been no primary for longer than an election takes, it ends within a second.
+   *
+   * @throws {StorageUnavailable} after `timeoutMs` at the latest
+   */
+  readonly withDeadline = deadlinesFor({
+    ...FAILURES,
+    limitMs: (timeoutMs) => this.#limitMs(timeoutMs),
+    late: (timeoutMs) => (this.hasPrimary ? FAILURES.late(timeoutMs) : 'MongoDB has no primary'),
+  });
+  readonly #log: StorageLog | undefined;
+  /** Since when there has been no primary with a majority. */
+  #lostMs: number | undefined;
+  #waiting: PromiseWithResolvers<void> | undefined;
+
+  constructor(client: MongoClient, log?: StorageLog) {
+    this.#log = log;
+    client.on('topologyDescriptionChanged', (event) => this.#onChange(event));
+    // The driver then rejects every call at once.
+    client.on('topologyClosed', () => void (this.hasPrimary = true));
+  }
+
+  /** Resolves when there is a primary, and otherwise after half a second. */
+  found(): Promise<void> {
+    if (this.#waiting === undefined) setTimeout(() => this.#wake(), WAIT_MS);
+    return (this.#waiting ??= Promise.withResolvers<void>()).promise;
+  }
+
+  /** The primary has shown that it has a majority. */
+  onProof(): void {
+    if (this.isInMinority) this.#lostMs = performance.now();
+  }
+
+  /** What may take longer than an election, such as an export, waits as long as it may. */
+  #limitMs(timeoutMs: number): number {
+    if (this.#lostMs === undefined || timeoutMs > ELECTION_MS) return timeoutMs;
+    return Math.min(timeoutMs, Math.max(this.#lostMs + ELECTION_MS - performance.now(), REFUSAL_MS));
+  }
+
+  #onChange({ previousDescription: before, newDescription: now }: TopologyDescriptionChangedEvent): void {
+    const [known, primary] = [primaryOf(before), primaryOf(now)];
+    const members = [...now.servers.values()];
+    const visible = members.filter(({ type }) => type !== 'Unknown' && type !== 'PossiblePrimary');
+    this.hasPrimary = primary !== undefined;
+    this.isInMinority = primary?.type === 'RSPrimary' && 2 * visible.length <= members.length;
+    // The driver has a clock of its own.
+    const heardMs = (view: TopologyDescription) =>
+      view.servers.get(known?.address ?? '')?.lastUpdateTime ?? 0;
+    if (this.hasPrimary && !this.isInMinority) this.#lostMs = undefined;
+    else this.#lostMs ??= performance.now() - Math.max(heardMs(now) - heardMs(before), 0);
+    if (this.hasPrimary) this.#wake();
+    if (primary?.address === known?.address) return;
+    const states = members.map(({ address, type, error }) => `${address}: ${error?.message ?? type}`);
+    if (primary === undefined) this.#log?.warn(`MongoDB has no primary; members: ${states.join(', ')}`);
+    else this.#log?.warn(`MongoDB has a primary again: ${primary.address}`);
+  }
+
+  #wake(): void {
+    this.#waiting?.resolve();
+    this.#waiting = undefined;
+  }
+}
+
+/** A standalone server counts as one. */
+export function primaryOf({ servers }: TopologyDescription) {
+  return [...servers.values()].find(({ type }) => type === 'RSPrimary' || type === 'Standalone');
+}

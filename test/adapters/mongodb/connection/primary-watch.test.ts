@@ -1,0 +1,200 @@
+import { EventEmitter } from 'node:events';
+import type { Db } from 'mongodb';
+import { expect, it, vi } from 'vitest';
+import { ConfirmedReads } from '../../../../src/adapters/mongodb/confirmed-reads.ts';
+import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
+import { Simulation } from '../../../simulation/simulation.ts';
+import { virtualTime } from '../../../simulation/virtual-time.ts';
+
+type Server = {
+  readonly address: string;
+  readonly type: string;
+  readonly error?: Error;
+  readonly lastUpdateTime?: number;
+};
+
+const P = 'RSPrimary';
+const S = 'RSSecondary';
+const NONE = 'Unknown';
+const LOST = 'MongoDB has no primary; members: a: Unknown, b: RSSecondary, c: RSSecondary';
+const NO_PRIMARY = new StorageUnavailable('MongoDB has no primary', { cause: undefined });
+
+/** What the driver tells of the members a, b and c, on a virtual clock, and what calls and the log say. */
+class Night {
+  readonly client = new EventEmitter();
+  readonly simulation = new Simulation(1);
+  readonly warnings: string[] = [];
+  readonly reads = new ConfirmedReads(this as unknown as Db, {
+    warn: (line) => void this.warnings.push(line),
+  });
+  /** What the primary answers to a linearizable read. */
+  confirm = async () => {};
+  #servers: readonly Server[] = [{ address: 'a', type: P }];
+  #term = 0;
+
+  collection(): object {
+    return { findOne: () => this.confirm() };
+  }
+
+  sees(...servers: readonly (string | Server)[]): void {
+    const before = this.#servers;
+    this.#servers = servers.map((server, n) =>
+      typeof server === 'string' ? { address: 'abc'[n]!, type: server } : server,
+    );
+    const isElection = this.#servers.some(({ type }, n) => type === P && before[n]?.type !== P);
+    if (isElection) this.#term++;
+    const describe = (all: readonly Server[]) => ({
+      servers: new Map(
+        all.map((server) => [
+          server.address,
+          { ...server, electionId: { toHexString: () => `${this.#term}` } },
+        ]),
+      ),
+    });
+    const event = { previousDescription: describe(before), newDescription: describe(this.#servers) };
+    this.client.emit('topologyDescriptionChanged', event);
+  }
+
+  /** How a call that begins now ends, and after how many milliseconds. */
+  async call(timeoutMs = 10_000, read = async () => 'pets') {
+    const beganMs = this.simulation.nowMs;
+    const [outcome] = await Promise.allSettled([this.reads.read(timeoutMs, read)]);
+    const ms = Math.round(this.simulation.nowMs - beganMs);
+    return outcome.status === 'fulfilled' ? { ms, value: outcome.value } : { ms, reason: outcome.reason };
+  }
+
+  /** Plays what happens after so many milliseconds. */
+  async play(events: Readonly<Record<number, () => unknown>>): Promise<void> {
+    this.simulation.calm();
+    using _ = virtualTime(this.simulation, () => 1);
+    this.sees(P, S, S);
+    for (const [ms, run] of Object.entries(events)) {
+      this.simulation.later(`at ${ms}`, Number(ms), () => void run());
+    }
+    await this.simulation.run();
+  }
+}
+
+it('ends calls at the time of an election, and within a second after it, until there is a primary', async () => {
+  const night = new Night();
+  const calls: Promise<unknown>[] = [];
+  const call = (timeoutMs?: number) => void calls.push(night.call(timeoutMs));
+  const abandoned = vi.fn<() => Promise<string>>();
+  await night.play({
+    0: () => night.sees(NONE, S, S),
+    1: () => calls.push(night.call(10_000, abandoned)),
+    4_000: () => call(),
+    9_900: () => call(),
+    15_000: () => call(),
+    // Of a probe.
+    15_001: () => call(1_500),
+    // Of a command, which waits as long as it may.
+    15_002: () => call(90_000),
+    15_500: () => call(),
+    // Before the pauses of the calls end.
+    15_901: () => night.sees(NONE, P, S),
+    16_000: () => call(),
+  });
+
+  const refused = (ms: number) => ({ ms, reason: NO_PRIMARY });
+  const answered = (ms: number) => ({ ms, value: 'pets' });
+  expect(await Promise.all(calls)).toStrictEqual([
+    refused(9_999),
+    refused(6_000),
+    refused(500),
+    refused(500),
+    refused(500),
+    answered(899),
+    answered(401),
+    answered(0),
+  ]);
+  expect(abandoned).not.toHaveBeenCalled();
+  expect(night.warnings).toStrictEqual([LOST, 'MongoDB has a primary again: b']);
+});
+
+it('counts from the last answer of the primary, on the clock of the driver', async () => {
+  const night = new Night();
+  const calls: Promise<unknown>[] = [];
+  const a = { address: 'a', type: NONE, lastUpdateTime: 72_500 };
+  await night.play({
+    100: () => night.sees({ ...a, type: P, lastUpdateTime: 70_000 }, S, S),
+    2_600: () => night.sees(a, S, S),
+    3_000: () => calls.push(night.call()),
+  });
+
+  expect(await calls[0]).toStrictEqual({ ms: 7_100, reason: NO_PRIMARY });
+});
+
+it('limits calls in the same way while a primary shows no majority, unless it proves that it has one', async () => {
+  const night = new Night();
+  const calls: Promise<unknown>[] = [];
+  const call = () => void calls.push(night.call());
+  let isAlone = true;
+  night.confirm = () => (isAlone ? new Promise(() => {}) : Promise.resolve());
+  await night.play({
+    0: () => night.sees(P, NONE, NONE),
+    9_500: call,
+    // After the confirmation that is under way was abandoned.
+    14_000: () => void (isAlone = false),
+    15_000: call,
+    16_000: () => void (isAlone = true),
+    23_000: call,
+  });
+
+  const late = (ms: number) => new StorageUnavailable(`MongoDB did not complete the call within ${ms} ms`);
+  expect(await Promise.all(calls)).toStrictEqual([
+    { ms: 500, reason: late(500) },
+    { ms: 0, value: 'pets' },
+    { ms: 2_000, reason: late(2_000) },
+  ]);
+  expect(night.warnings).toStrictEqual([]);
+});
+
+it.each<readonly [string, readonly (readonly (string | Server)[])[], readonly string[]]>([
+  [
+    'of a loss, however often the members change',
+    [
+      [NONE, S, S],
+      [NONE, NONE, S],
+      [NONE, S, S],
+    ],
+    [LOST],
+  ],
+  [
+    'why a member is lost',
+    [[{ address: 'a', type: NONE, error: new Error('connect ECONNREFUSED') }, S, S]],
+    ['MongoDB has no primary; members: a: connect ECONNREFUSED, b: RSSecondary, c: RSSecondary'],
+  ],
+  ['of a successor that comes first', [[NONE, P, S]], ['MongoDB has a primary again: b']],
+  [
+    'of a server that is alone and back',
+    [['Standalone'], [NONE], ['Standalone']],
+    ['MongoDB has no primary; members: a: Unknown', 'MongoDB has a primary again: a'],
+  ],
+  [
+    'nothing of other members',
+    [
+      [P, NONE, S],
+      [P, S, S],
+    ],
+    [],
+  ],
+])('tells the log %s', (_, views, warnings) => {
+  const night = new Night();
+  night.sees(...(views[0]![0] === 'Standalone' ? ['Standalone'] : [P, S, S]));
+  for (const view of views) night.sees(...view);
+
+  expect(night.warnings).toStrictEqual(warnings);
+});
+
+it('lets a closed client reject calls before their deadline', async () => {
+  const night = new Night();
+  const calls: Promise<unknown>[] = [];
+  await night.play({
+    0: () => night.sees(NONE, S, S),
+    1: () => calls.push(night.call(10_000, () => Promise.reject(new TypeError('closed')))),
+    100: () => night.client.emit('topologyClosed'),
+  });
+
+  expect(await calls[0]).toStrictEqual({ ms: 500, reason: new TypeError('closed') });
+});
