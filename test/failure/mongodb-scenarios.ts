@@ -112,8 +112,8 @@ async function endOfFreeze(stage: Stage, load: Load): Promise<void> {
   stage.notes.push(`frozen for ${ms / 1000} s`);
 }
 
-/** The time of an election and of the deadline of a request, and an allowance for a busy machine. */
-const FIRST_REFUSAL_MS = 10_500;
+/** The deadline of a request. */
+const FIRST_REFUSAL_MS = 10_000;
 const LATER_REFUSAL_MS = 1_000;
 
 /** Kills a majority of the members, and starts them again under load, when requests were refused for some seconds. */

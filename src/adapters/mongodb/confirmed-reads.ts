@@ -63,7 +63,7 @@ export class ConfirmedReads {
   readonly #versions: ReturnType<typeof versionsOf>;
   #primary: PrimaryTerm;
 
-  /** @param log learns when the primary is lost and found. Default: nobody does */
+  /** @param log learns when the primary is lost and found */
   constructor(db: Db, log?: StorageLog) {
     this.#versions = versionsOf(db);
     this.watch = new PrimaryWatch(db.client, log);

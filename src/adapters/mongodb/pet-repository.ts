@@ -19,10 +19,11 @@ import { IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
 import { type PetDocument, petsOf, toBigInt } from './schema/collections.ts';
 import { unplanned } from './schema/indexes.ts';
 
-const CALL_TIMEOUT_MS = 10_000;
+/** A request is answered within ten seconds. */
+const CALL_TIMEOUT_MS = 9_500;
 
 export type MongoPetOptions = {
-  /** The limit of every call. Default: 10 s. */
+  /** The limit of every call. Default: 9.5 s. */
   readonly timeoutMs?: number | undefined;
   readonly meter?: StorageMeter | undefined;
 };

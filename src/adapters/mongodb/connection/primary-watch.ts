@@ -9,7 +9,7 @@ const ELECTION_MS = 10_000;
 /** How long a call waits when an election should be over. A request needs less than a second then. */
 const REFUSAL_MS = 500;
 
-/** Whoever waits for a primary looks at the time this often. */
+/** A call that waits for a primary checks its deadline this often. */
 const WAIT_MS = 500;
 
 /**
