@@ -8,11 +8,10 @@ import { CreateKey } from '../../../src/application/keys/create-key.ts';
 import { RotateKey } from '../../../src/application/keys/rotate-key.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { Inserted } from '../../../src/application/ports/pet-repository.ts';
-import { problem, success, whole } from '../../support/answer.ts';
+import { problem, REX, success, whole } from '../../support/answer.ts';
 import { KEY, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 
-const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
 const created = success(201, REX, { location: '/v1/pets/1' });
 const replayed = success(201, REX, { location: '/v1/pets/1', 'idempotent-replayed': 'true' });
 
@@ -38,31 +37,24 @@ describe('a request with an Idempotency-Key', () => {
     expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
   });
 
-  test.each([
-    ['the fields in another order', '{"categoryId":7,"name":"Rex"}'],
-    ['the default written out', petBody({ status: '"available"' })],
-    ['another notation of the number', petBody({ categoryId: '7.0' })],
-    ['a field that is not stored', petBody({ age: '3' })],
-  ])('is the same with %s', async (_, body) => {
+  test('is the same for the same pet, however it is written', async () => {
     await using api = await startApi();
     await api.post(petBody(), { 'idempotency-key': 'a' });
-    expect(whole(await api.post(body, { 'idempotency-key': 'a' }))).toStrictEqual(replayed);
+    const same = { status: '"available"', categoryId: '7.0', age: '3' };
+    for (const body of ['{"categoryId":7,"name":"Rex"}', petBody(same)]) {
+      expect(whole(await api.post(body, { 'idempotency-key': 'a' }))).toStrictEqual(replayed);
+    }
   });
 
-  test.each([
-    ['name', petBody({ name: '"Rexi"' })],
-    ['categoryId', petBody({ categoryId: '8' })],
-    ['status', petBody({ status: '"sold"' })],
-  ])('is refused with another %s, and nothing is added', async (_, body) => {
+  test('is refused with another pet, and nothing is added', async () => {
     await using api = await startApi();
     await api.post(petBody(), { 'idempotency-key': 'a' });
-    expect(whole(await api.post(body, { 'idempotency-key': 'a' }))).toStrictEqual(
-      problem(
-        422,
-        'IDEMPOTENCY_KEY_REUSED',
-        'the idempotency key has been used for something else; use a new one',
-      ),
-    );
+    const message = 'the idempotency key has been used for something else; use a new one';
+    for (const other of [{ name: '"Rexi"' }, { categoryId: '8' }, { status: '"sold"' }]) {
+      expect(whole(await api.post(petBody(other), { 'idempotency-key': 'a' }))).toStrictEqual(
+        problem(422, 'IDEMPOTENCY_KEY_REUSED', message),
+      );
+    }
     expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
   });
 
@@ -119,41 +111,19 @@ test('requests without the header are never deduplicated', async () => {
   expect(JSON.parse((await api.post(petBody())).body)).toMatchObject({ id: 2 });
 });
 
+// wire/idempotency.properties.test.ts has every form.
 describe('the header', () => {
-  test.each([
-    ['bare and quoted', 'a-b', '"a-b"'],
-    ['quoted with and without needless escapes', '"a\\\\b"', 'a\\b'],
-  ])('is the same key %s', async (_, one, other) => {
+  test('may be a quoted string, which is the same key without its quotes and escapes', async () => {
     await using api = await startApi();
-    await api.post(petBody(), { 'idempotency-key': one });
-    expect(whole(await api.post(petBody(), { 'idempotency-key': other }))).toStrictEqual(replayed);
-  });
-
-  test.each([
-    ['one character', 'a'],
-    ['a UUID', '8e03978e-40d5-43dd-bc93-6894a57f9324'],
-    ['255 characters', 'k'.repeat(255)],
-    ['255 characters, quoted', `"${'k'.repeat(255)}"`],
-    ['255 escaped characters', `"${'\\"'.repeat(255)}"`],
-    ['every visible character', "!#$%&'()*+,-./09:;<=>?@AZ[\\]^_`az{|}~"],
-    ['spaces and quotes, quoted', '"a \\"b\\" c"'],
-  ])('may be %s', async (_, key) => {
-    await using api = await startApi();
-    expect(whole(await api.post(petBody(), { 'idempotency-key': key }))).toStrictEqual(created);
-    expect(whole(await api.post(petBody(), { 'idempotency-key': key }))).toStrictEqual(replayed);
+    expect(whole(await api.post(petBody(), { 'idempotency-key': '"a\\\\b"' }))).toStrictEqual(created);
+    expect(whole(await api.post(petBody(), { 'idempotency-key': 'a\\b' }))).toStrictEqual(replayed);
   });
 
   test.each([
     ['empty', ''],
-    ['empty, quoted', '""'],
     ['256 characters', 'k'.repeat(256)],
-    ['256 characters, quoted', `"${'k'.repeat(256)}"`],
     ['a space', 'a b'],
-    ['no closing quote', '"a'],
-    ['no opening quote', 'a"'],
-    ['something after the quote', '"a";b'],
-    ['an unknown escape', '"a\\b"'],
-    ['not ASCII', 'ä'],
+    ['two keys', ['a', 'a']],
   ])('may not be %s', async (_, key) => {
     await using api = await startApi();
     expect(whole(await api.post(petBody(), { 'idempotency-key': key }))).toStrictEqual(
@@ -164,17 +134,5 @@ describe('the header', () => {
       ),
     );
     expect((await api.get('/v1/pets')).body).toBe('[]');
-  });
-
-  test('may occur only once', async () => {
-    await using api = await startApi();
-    const body = petBody();
-    const [answer] = await api.raw(
-      `POST /v1/pets HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${KEY}\r\n` +
-        `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
-        `Idempotency-Key: a\r\nIdempotency-Key: a\r\n\r\n${body}`,
-    );
-    expect(answer).toMatchObject({ status: 400 });
-    expect(answer?.body).toContain('INVALID_IDEMPOTENCY_KEY');
   });
 });
