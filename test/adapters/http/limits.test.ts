@@ -65,7 +65,6 @@ describe('the URL', () => {
 
 describe('the headers', () => {
   test.each([
-    ['one that is too long', `X-Long: ${'x'.repeat(16 * 1024)}\r\n`],
     ['a name that is too long', `${'x'.repeat(17 * 1024)}: x\r\n`],
     ['too many', 'X-Short: 12345678\r\n'.repeat(1500)],
   ])('%s', async (_, headers) => {
@@ -93,15 +92,12 @@ describe('after a body that was too long, the connection stays usable', () => {
     `Content-Type: application/json\r\n${headers}\r\n`;
   const chunk = `4000\r\n${'x'.repeat(16 * 1024)}\r\n`;
   const size = 1_000_000;
+  const CHUNKED = 'Transfer-Encoding: chunked\r\n';
 
   test.each([
     ['with a Content-Length', `Content-Length: ${size}\r\n`, 'x'.repeat(size)],
-    ['chunked', 'Transfer-Encoding: chunked\r\n', `${chunk.repeat(60)}0\r\n\r\n`],
-    [
-      'encoded and chunked',
-      'Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n',
-      `${chunk.repeat(60)}0\r\n\r\n`,
-    ],
+    ['chunked', CHUNKED, `${chunk.repeat(60)}0\r\n\r\n`],
+    ['encoded and chunked', `Content-Encoding: gzip\r\n${CHUNKED}`, `${chunk.repeat(60)}0\r\n\r\n`],
   ])('%s', async (_, headers, body) => {
     await using api = await startApi();
     const connection = await api.connect();
@@ -111,17 +107,4 @@ describe('after a body that was too long, the connection stays usable', () => {
     await connection.send(head(api, `Content-Length: ${good.length}\r\n`) + good);
     expect(await connection.answer()).toMatchObject({ status: 201 });
   });
-});
-
-test('Expect: 100-continue: the service asks for the body', async () => {
-  await using api = await startApi();
-  const connection = await api.connect();
-  await connection.send(
-    `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.key}\r\nContent-Type: application/json\r\n` +
-      `Expect: 100-continue\r\nContent-Length: ${petBody().length}\r\nConnection: close\r\n\r\n`,
-  );
-  expect(await connection.answer()).toMatchObject({ status: 100, rawHeaders: [], body: '' });
-  await connection.send(petBody());
-  expect(await connection.answer()).toMatchObject({ status: 201 });
-  await connection.closed();
 });

@@ -1,4 +1,4 @@
-import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { problem, REX, success, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
@@ -126,8 +126,6 @@ describe('Content-Encoding', () => {
     ['gzip', 'plain text', petBody()],
     ['gzip', 'with a wrong checksum', broken],
     ['deflate', 'gzip', gzipped],
-    ['deflate', 'without its zlib head', deflateRawSync(petBody())],
-    ['br', 'plain text', petBody()],
   ])('%s that is %s: 400', async (coding, _, body) => {
     await using api = await startApi();
     expect(whole(await api.post(body, { 'content-encoding': coding }))).toStrictEqual(CORRUPT);

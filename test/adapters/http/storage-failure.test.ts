@@ -49,15 +49,3 @@ test.each<readonly [string, unknown]>([
   expect(await api.log.record(0)).toMatchObject({ requestId: 'the-failing-one', status: 500 });
   expect((await api.get('/livez')).status).toBe(200);
 });
-
-test('a client error is not a failure', async () => {
-  await using api = await startApi();
-  const statuses = [
-    await api.post('{', ID),
-    await api.get('/v1/pets?limit=0', ID),
-    await api.get('/v1/pets', { authorization: undefined }),
-    await api.get('/v1/pets/1', ID),
-  ].map(({ status }) => status);
-  expect(statuses).toStrictEqual([400, 400, 401, 404]);
-  expect(api.log.failures).toStrictEqual([]);
-});

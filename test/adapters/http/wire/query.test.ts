@@ -23,10 +23,12 @@ test('many different query strings', () => {
 });
 
 test('every valid limit, and no other', () => {
-  for (let limit = -5; limit <= 1100; limit++) {
-    if (limit >= PAGE_SIZE_MIN && limit <= PAGE_SIZE_MAX) {
-      expect(parse(`limit=${limit}`)).toStrictEqual({ limit });
-    } else expect(() => parse(`limit=${limit}`)).toThrow('limit must be an integer from 1 to 100');
+  for (let limit = PAGE_SIZE_MIN; limit <= PAGE_SIZE_MAX; limit++) {
+    expect(parse(`limit=${limit}`)).toStrictEqual({ limit });
+  }
+  const others = Array.from({ length: 1000 }, (_, index) => PAGE_SIZE_MAX + 1 + index);
+  for (const limit of [-1, PAGE_SIZE_MIN - 1, ...others]) {
+    expect(() => parse(`limit=${limit}`)).toThrow('limit must be an integer from 1 to 100');
   }
 });
 
