@@ -24,6 +24,7 @@ test('a valid id that no pet has: 404', async () => {
       problem(404, 'PET_NOT_FOUND', `no pet has the id ${id}`, announced(api.url)),
     );
   }
+  expect(api.log.failures).toStrictEqual([]);
 });
 
 const PET_ID = 'petId must be an int64 in canonical decimal digits';
