@@ -15,8 +15,21 @@ const TOGETHER = [
   'support',
 ].map((folder) => `test/${folder}/**/*.test.ts`);
 
-/** What a client sends, and how: all of it over TLS again. */
-const OVER_TLS = ['test/adapters/http/{server,hardening}/**/*.test.ts', 'test/adapters/http/body.test.ts'];
+/** What a client does to a connection: over TLS again. */
+const OVER_TLS = [
+  'test/adapters/http/{server,hardening}/**/*.test.ts',
+  'test/adapters/http/unfinished-body.test.ts',
+];
+
+/** These cannot differ over TLS. */
+const SAME_OVER_TLS = [
+  // They have no server, or they say themselves whether it speaks TLS.
+  'server/{connection,connections,create-limited-server,handshakes,hang-up,listen,node-internals}',
+  'server/{round-robin,throttle-counts,tls,watch-descriptors}',
+  'hardening/tls-memory',
+  // Whole requests, which the application reads when they are decrypted.
+  'hardening/{compression-bombs,header-injection}',
+].map((files) => `test/adapters/http/${files}.test.ts`);
 
 export default defineConfig({
   test: {
@@ -29,7 +42,16 @@ export default defineConfig({
     // vitest begins them in the order of their names. The many short files come last: no core waits for a long one.
     projects: [
       { extends: true, test: { name: 'isolated', include: ['test/**/*.test.ts'], exclude: TOGETHER } },
-      { extends: true, test: { name: 'tls', include: OVER_TLS, isolate: false, env: { TEST_TLS: 'true' } } },
+      {
+        extends: true,
+        test: {
+          name: 'tls',
+          include: OVER_TLS,
+          exclude: SAME_OVER_TLS,
+          isolate: false,
+          env: { TEST_TLS: 'true' },
+        },
+      },
       { extends: true, test: { name: 'together', include: TOGETHER, isolate: false } },
     ],
     // A test without an assertion proves nothing.

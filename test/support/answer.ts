@@ -48,3 +48,15 @@ export function problem(
 ): Whole {
   return { status, headers, body: JSON.stringify({ code, message, status }) };
 }
+
+/** The JSON of the first pet, with the defaults of the tests. */
+export const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
+
+/** The headers of every answer on getPet's path. */
+export function announced(base: string): Record<string, string> {
+  return {
+    deprecation: '@1795132800',
+    sunset: 'Thu, 05 Dec 2030 00:00:00 GMT',
+    link: `<${base}/docs#getPet>; rel="deprecation"; type="text/html"`,
+  };
+}

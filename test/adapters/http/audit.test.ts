@@ -1,21 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import type { Scope } from '../../../src/domain/api-key.ts';
 import { KEY, startApi } from '../../support/http.ts';
 import { FailingPetRepository, HeldPetRepository, petBody } from '../../support/pets.ts';
 
 const WHO = { keyId: 'an-id', keyLabel: 'a label' };
 
-function tokens(scopes?: readonly Scope[]): InMemoryTokenVerifier {
-  const key = { id: WHO.keyId, label: WHO.keyLabel, token: KEY, ...(scopes !== undefined && { scopes }) };
-  return new InMemoryTokenVerifier([knownKey(key)]);
+function tokens(): InMemoryTokenVerifier {
+  return new InMemoryTokenVerifier([knownKey({ id: WHO.keyId, label: WHO.keyLabel, token: KEY })]);
 }
 
 const ID = (requestId: string) => ({ 'x-request-id': requestId });
 
 describe('the audit log records each created pet', () => {
-  test('with its id and the API key', async () => {
+  test('with its id and the API key, before the client has the answer', async () => {
     await using api = await startApi({ tokens: tokens() });
     await api.post(petBody(), ID('a'));
     await api.post(petBody(), ID('b'));
@@ -32,12 +30,6 @@ describe('the audit log records each created pet', () => {
       { requestId: 'a', petId: 1n, ...WHO, replayed: false },
       { requestId: 'b', petId: 1n, ...WHO, replayed: true },
     ]);
-  });
-
-  test('before the client gets the answer', async () => {
-    await using api = await startApi({ tokens: tokens() });
-    await api.post(petBody());
-    expect(api.log.created).toHaveLength(1);
   });
 
   test('also when the client has disconnected', async () => {
@@ -60,38 +52,15 @@ describe('the audit log records each created pet', () => {
   });
 });
 
-describe('a request that creates nothing has no audit record', () => {
-  test.each([
-    [200, 'GET', '/v1/pets', undefined, {}],
-    [400, 'POST', '/v1/pets', '{}', {}],
-    [401, 'POST', '/v1/pets', petBody(), { authorization: 'Bearer wrong' }],
-    [415, 'POST', '/v1/pets', petBody(), { 'content-type': 'text/plain' }],
-  ])('%i', async (status, method, path, body, more) => {
-    await using api = await startApi({ tokens: tokens() });
-    const headers = { 'content-type': 'application/json', ...more };
-    const answer = await api.request(method, path, { headers, ...(body !== undefined && { body }) });
-    expect(answer.status).toBe(status);
-    expect(api.log.created).toStrictEqual([]);
-  });
+test('a request that creates nothing has no audit record', async () => {
+  await using api = await startApi({ tokens: tokens() });
+  const key = { 'idempotency-key': 'k' };
+  await api.post(petBody(), { ...ID('a'), ...key });
+  expect((await api.post(petBody({ name: '"Mia"' }), { ...ID('b'), ...key })).status).toBe(422);
+  expect((await api.post('{}')).status).toBe(400);
+  expect(api.log.created).toStrictEqual([{ requestId: 'a', petId: 1n, ...WHO, replayed: false }]);
 
-  test('403', async () => {
-    await using api = await startApi({ tokens: tokens(['pets:read']) });
-    expect((await api.post(petBody())).status).toBe(403);
-    expect(api.log.created).toStrictEqual([]);
-  });
-
-  test('422', async () => {
-    await using api = await startApi({ tokens: tokens() });
-    const key = { 'idempotency-key': 'k' };
-    await api.post(petBody(), { ...ID('a'), ...key });
-    expect((await api.post(petBody({ name: '"Mia"' }), { ...ID('b'), ...key })).status).toBe(422);
-    expect(api.log.created).toStrictEqual([{ requestId: 'a', petId: 1n, ...WHO, replayed: false }]);
-  });
-
-  test('503', async () => {
-    const pets = new FailingPetRepository(new StorageUnavailable('away'));
-    await using api = await startApi({ pets, tokens: tokens() });
-    expect((await api.post(petBody())).status).toBe(503);
-    expect(api.log.created).toStrictEqual([]);
-  });
+  await using failing = await startApi({ pets: new FailingPetRepository(new StorageUnavailable('away')) });
+  expect((await failing.post(petBody())).status).toBe(503);
+  expect(failing.log.created).toStrictEqual([]);
 });

@@ -27,13 +27,9 @@ describe('the Authorization header', () => {
     ['of another scheme that ends alike', `XBearer ${KEY}`, MISSING],
     ['with the bare key', KEY, MISSING],
     ['with a wrong key', 'Bearer not-a-key-of-this-service', INVALID],
-    ['with a key that is nearly right', `Bearer ${KEY.slice(0, -1)}`, INVALID],
-    ['with a longer key', `Bearer ${KEY}x`, INVALID],
-    ['with the key in capitals', `Bearer ${KEY.toUpperCase()}`, INVALID],
     ['without a key', 'Bearer', INVALID],
     ['without a key, but with a space', 'Bearer ', INVALID],
     ['with two keys', `Bearer ${KEY} ${KEY}`, INVALID],
-    ['with the scheme and a key behind another', `Bearer x Bearer ${KEY}`, INVALID],
     ['with a key in quotes', `Bearer "${KEY}"`, INVALID],
     ['with characters that no key has', 'Bearer schlüssel', INVALID],
     ['with the key behind a tab', `Bearer\t${KEY}`, INVALID],
@@ -43,14 +39,11 @@ describe('the Authorization header', () => {
     expect(whole(answer)).toStrictEqual(expected);
   });
 
-  test.each([
-    ['Bearer', `Bearer ${KEY}`],
-    ['bearer', `bearer ${KEY}`],
-    ['BEARER', `BEARER ${KEY}`],
-    ['more than one space', `Bearer   ${KEY}`],
-  ])('%s: let in', async (_, authorization) => {
+  test('is read in any case, with any number of spaces', async () => {
     await using api = await startApi();
-    expect(whole(await api.get('/v1/pets', { authorization }))).toStrictEqual(success(200, '[]'));
+    for (const authorization of [`bearer ${KEY}`, `BEARER   ${KEY}`]) {
+      expect(whole(await api.get('/v1/pets', { authorization }))).toStrictEqual(success(200, '[]'));
+    }
   });
 });
 
@@ -60,12 +53,9 @@ describe('without a key, everything under /v1 looks the same', () => {
     ['GET', '/v1/'],
     ['GET', '/v1/pets'],
     ['HEAD', '/v1/pets'],
-    ['POST', '/v1/pets'],
-    ['DELETE', '/v1/pets'],
     ['OPTIONS', '/v1/pets'],
     ['TRACE', '/v1/pets'],
     ['GET', '/v1/pets/'],
-    ['GET', '/v1/pets?limit=0'],
     ['GET', '/v1/no/such/path'],
     ['GET', '/v1/../livez'],
   ])('%s %s', async (method, path) => {
@@ -73,24 +63,6 @@ describe('without a key, everything under /v1 looks the same', () => {
     const answer = await api.request(method, path, { headers: { authorization: undefined } });
     expect(whole(answer)).toStrictEqual(method === 'HEAD' ? { ...MISSING, body: '' } : MISSING);
   });
-
-  test('an unreadable body', async () => {
-    await using api = await startApi();
-    const answer = await api.post('{', { authorization: 'Bearer wrong', 'content-type': 'text/plain' });
-    expect(whole(answer)).toStrictEqual(INVALID);
-  });
-});
-
-test.each(['/livez', '/readyz'])('%s needs no key', async (path) => {
-  await using api = await startApi();
-  const answer = await api.get(path, { authorization: undefined });
-  expect(whole(answer)).toStrictEqual(success(200, '{"status":"ok"}'));
-});
-
-test('an answer never contains the key that was sent', async () => {
-  await using api = await startApi();
-  const answer = await api.get('/v1/pets', { authorization: 'Bearer secret-of-somebody' });
-  expect(JSON.stringify(answer)).not.toContain('secret-of-somebody');
 });
 
 test('keys cannot be verified: 503', async () => {
@@ -106,58 +78,50 @@ test('keys cannot be verified: 503', async () => {
   );
 });
 
-test('a key is revoked while the body arrives: 401, and nothing is added', async () => {
-  const known = new InMemoryTokenVerifier([knownKey({ label: 'tests', token: KEY })]);
-  let revoked = false;
-  const asked = Promise.withResolvers<void>();
-  const tokens: TokenVerifier = {
-    verify: async (token) => {
-      asked.resolve();
-      return revoked ? undefined : known.verify(token);
-    },
-  };
-  await using api = await startApi({ tokens });
-  const connection = await api.connect();
-  const body = petBody();
-  await connection.send(
-    `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
-      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`,
-  );
-  await asked.promise;
-  revoked = true;
-  await connection.send(body);
-  expect((await connection.answer()).status).toBe(401);
-  revoked = false;
-  expect((await api.get('/v1/pets')).body).toBe('[]');
-});
-
-test('a key is verified once when the body arrives with its head, and again when it arrives later', async () => {
-  const known = new InMemoryTokenVerifier([knownKey({ label: 'tests', token: KEY })]);
-  const verified = new EventEmitter();
-  let times = 0;
-  const tokens: TokenVerifier = {
-    verify: (token) => {
-      times++;
-      verified.emit('verified');
-      return known.verify(token);
-    },
-  };
-  await using api = await startApi({ tokens });
-  const connection = await api.connect();
+describe('a key of a request with a body', () => {
   const body = petBody();
   const head =
     `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
     `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
-  await connection.send(head + body);
-  expect((await connection.answer()).status).toBe(201);
-  expect(times).toBe(1);
 
-  const first = once(verified, 'verified');
-  await connection.send(head + body.slice(0, 1));
-  await first;
-  await connection.send(body.slice(1));
-  expect((await connection.answer()).status).toBe(201);
-  expect(times).toBe(3);
+  /** Keys that can be revoked. */
+  class Tokens extends EventEmitter implements TokenVerifier {
+    times = 0;
+    revoked = false;
+    readonly #known = new InMemoryTokenVerifier([knownKey({ label: 'tests', token: KEY })]);
+
+    async verify(token: string) {
+      this.times++;
+      this.emit('verified');
+      return this.revoked ? undefined : this.#known.verify(token);
+    }
+  }
+
+  test('is verified again when the body arrives later: it may be revoked meanwhile', async () => {
+    const tokens = new Tokens();
+    await using api = await startApi({ tokens });
+    const connection = await api.connect();
+    for (const revoked of [false, true]) {
+      const first = once(tokens, 'verified');
+      await connection.send(head + body.slice(0, 1));
+      await first;
+      tokens.revoked = revoked;
+      await connection.send(body.slice(1));
+      expect((await connection.answer()).status).toBe(revoked ? 401 : 201);
+    }
+    expect(tokens.times).toBe(4);
+    tokens.revoked = false;
+    expect(JSON.parse((await api.get('/v1/pets')).body)).toHaveLength(1);
+  });
+
+  test('is verified once when the body arrives with its head', async () => {
+    const tokens = new Tokens();
+    await using api = await startApi({ tokens });
+    const connection = await api.connect();
+    await connection.send(head + body);
+    expect((await connection.answer()).status).toBe(201);
+    expect(tokens.times).toBe(1);
+  });
 });
 
 test('two Authorization headers: 400, because a proxy may use the other one', async () => {

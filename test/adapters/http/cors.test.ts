@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { problem, success, whole } from '../../support/answer.ts';
+import { announced, problem, success, whole } from '../../support/answer.ts';
 import { type Api, KEY, startApi } from '../../support/http.ts';
-import { FailingPetRepository, petBody } from '../../support/pets.ts';
+import { FailingPetRepository } from '../../support/pets.ts';
 
 const SHOP = 'https://shop.example';
 const ADMIN = 'http://admin.example:8080';
@@ -43,145 +43,77 @@ function preflight(api: Api, path: string, headers: Record<string, string> = {})
 const MISSING_KEY = 'an API key is required, as "Authorization: Bearer <API_KEY>"';
 const CHALLENGE = { 'www-authenticate': 'Bearer realm="petstore"' };
 
-describe('a page of an allowed origin', () => {
-  test.each(ORIGINS)('of %s may read an answer', async (origin) => {
-    await using api = await startApi({ corsOrigins: ORIGINS });
-    expect(whole(await api.get('/v1/pets', { origin }))).toStrictEqual(success(200, '[]', readable(origin)));
-  });
-
-  test.each([
-    ['GET', 200, '/livez', {}],
-    ['GET', 200, '/openapi.json', {}],
-    ['HEAD', 200, '/v1/pets', {}],
-    ['POST', 201, '/v1/pets', { 'content-type': 'application/json' }],
-    ['OPTIONS', 204, '/v1/pets', {}],
-    ['GET', 400, '/v1/pets?x', {}],
-    ['GET', 400, '/v1/pets', { host: 'no host' }],
-    ['GET', 401, '/v1/pets', ANONYMOUS],
-    ['GET', 401, '/v1/pets', { authorization: 'Bearer wrong' }],
-    ['GET', 404, '/v1/pets/7', {}],
-    ['GET', 404, '/nothing', {}],
-    ['PUT', 405, '/v1/pets', {}],
-    ['GET', 414, `/v1/pets?${'x'.repeat(8192)}`, {}],
-    ['POST', 415, '/v1/pets', {}],
-  ])('may read what %s answers: %i', async (method, status, path, headers) => {
-    await using api = await startApi({ corsOrigins: ORIGINS });
-    const body = method === 'POST' ? { body: petBody() } : {};
-    const answer = await api.request(method, path, { headers: { origin: SHOP, ...headers }, ...body });
-    expect(answer.status).toBe(status);
-    expect(answer.headers).toMatchObject(readable(SHOP));
-  });
-
-  test('may read that it exceeds its rate limit', async () => {
-    const rateLimit = { requests: 1, seconds: 3600 };
-    await using api = await startApi({ corsOrigins: ORIGINS, rateLimit });
-    await api.get('/v1/pets');
-    const answer = await api.get('/v1/pets', { origin: SHOP });
-    expect(answer.status).toBe(429);
-    expect(answer.headers).toMatchObject({ ...readable(SHOP), 'retry-after': expect.any(String) });
-  });
-
-  test('may read an internal error', async () => {
-    await using api = await startApi({
-      corsOrigins: ORIGINS,
-      pets: new FailingPetRepository(new Error('bug')),
-    });
-    const answer = await api.get('/v1/pets', { origin: SHOP });
-    expect(answer.status).toBe(500);
-    expect(answer.headers).toMatchObject(readable(SHOP));
-  });
+test.each(ORIGINS)('a page of the allowed origin %s may read an answer', async (origin) => {
+  await using api = await startApi({ corsOrigins: ORIGINS });
+  expect(whole(await api.get('/v1/pets', { origin }))).toStrictEqual(success(200, '[]', readable(origin)));
 });
 
-describe('any other origin gets the same answer, which pages cannot read', () => {
-  test.each([
-    ['no origin', undefined],
-    ['an empty origin', ''],
-    ['another origin', 'https://evil.example'],
-    ['another scheme', 'http://shop.example'],
-    ['another port', 'https://shop.example:8443'],
-    ['the default port, spelled out', 'https://shop.example:443'],
-    ['no port', 'http://admin.example'],
-    ['a domain below', 'https://www.shop.example'],
-    ['a longer domain', 'https://shop.example.evil.example'],
-    ['a domain with that end', 'https://evilshop.example'],
-    ['a slash', 'https://shop.example/'],
-    ['capitals', 'https://SHOP.example'],
-    ['two origins', `${SHOP}, ${ADMIN}`],
-    ['a star', '*'],
-    ['null', 'null'],
-  ])('%s', async (_, origin) => {
-    await using api = await startApi({ corsOrigins: ORIGINS });
-    expect(whole(await api.get('/v1/pets', { origin }))).toStrictEqual(success(200, '[]', VARY));
+// The steps that answer, from the first to the last.
+test.each([
+  ['a wrong Host', 400, '/v1/pets', { host: 'no host' }],
+  ['a long URL', 414, `/v1/pets?${'x'.repeat(8192)}`, {}],
+  ['no key', 401, '/v1/pets', ANONYMOUS],
+  ['no route', 404, '/nothing', {}],
+  ['a bug', 500, '/v1/pets', {}],
+])('a page of an allowed origin may read a refusal: %s', async (_, status, path, headers) => {
+  await using api = await startApi({
+    corsOrigins: ORIGINS,
+    pets: new FailingPetRepository(new Error('bug')),
   });
+  const answer = await api.get(path, { origin: SHOP, ...headers });
+  expect(answer.status).toBe(status);
+  expect(answer.headers).toMatchObject(readable(SHOP));
+});
 
-  test('the same origin twice', async () => {
-    await using api = await startApi({ corsOrigins: ORIGINS });
-    const answer = await api.request('GET', '/livez', { headers: { origin: [SHOP, SHOP] } });
-    expect(whole(answer)).toStrictEqual(success(200, '{"status":"ok"}', VARY));
-  });
+test('any other origin gets the same answer, which pages cannot read', async () => {
+  await using api = await startApi({ corsOrigins: ORIGINS });
+  const alike = [
+    'http://shop.example',
+    `${SHOP}:8443`,
+    `${SHOP}/`,
+    `${SHOP}.evil.example`,
+    'https://SHOP.example',
+  ];
+  const others = [undefined, '', 'https://evil.example', 'http://admin.example', '*', 'null'];
+  for (const origin of [...others, ...alike, `${SHOP}, ${ADMIN}`, [SHOP, SHOP]]) {
+    expect(whole(await api.get('/v1/pets', { origin }))).toStrictEqual(success(200, '[]', VARY));
+  }
 });
 
 describe('a preflight', () => {
-  test.each(['/v1/pets', '/v1/nothing', '/v1', '/livez', '/nothing'])(
+  test.each(['/v1/pets', '/v1/pets/1', '/v1/nothing', '/v1', '/livez', '/nothing'])(
     'of %s needs no key, and tells nothing about what is there',
     async (path) => {
       await using api = await startApi({ corsOrigins: ORIGINS });
-      const expected = success(204, '', { ...readable(SHOP), ...ALLOWED });
+      const more = path === '/v1/pets/1' ? announced(api.url) : {};
+      const expected = success(204, '', { ...readable(SHOP), ...ALLOWED, ...more });
       expect(whole(await preflight(api, path))).toStrictEqual(expected);
     },
   );
 
-  test('of any method gets the same answer: the browser decides', async () => {
-    await using api = await startApi({ corsOrigins: ORIGINS });
-    const answer = await preflight(api, '/v1/pets', {
-      origin: ADMIN,
-      'access-control-request-method': 'DELETE',
-    });
-    expect(whole(answer)).toStrictEqual(success(204, '', { ...readable(ADMIN), ...ALLOWED }));
-  });
-
-  test('of the deprecated path also announces the deprecation', async () => {
-    await using api = await startApi({ corsOrigins: ORIGINS });
-    const { status, headers } = await preflight(api, '/v1/pets/1');
-    expect(status).toBe(204);
-    expect(headers).toMatchObject({ ...readable(SHOP), ...ALLOWED, deprecation: '@1795132800' });
-  });
-
-  test('does not count against a rate limit', async () => {
+  test('of any method gets the same answer, and does not count against a rate limit', async () => {
     await using api = await startApi({ corsOrigins: ORIGINS, rateLimit: { requests: 1, seconds: 3600 } });
-    await preflight(api, '/v1/pets', { authorization: `Bearer ${KEY}` });
+    const headers = { authorization: `Bearer ${KEY}`, 'access-control-request-method': 'DELETE' };
+    const answer = await preflight(api, '/v1/pets', { origin: ADMIN, ...headers });
+    expect(whole(answer)).toStrictEqual(success(204, '', { ...readable(ADMIN), ...ALLOWED }));
     expect((await api.get('/v1/pets', { origin: SHOP })).status).toBe(200);
   });
 
-  test('is logged like every other request', async () => {
-    await using api = await startApi({ corsOrigins: ORIGINS });
-    await preflight(api, '/v1/pets', { 'x-request-id': 'a' });
-    expect(await api.log.record(0)).toMatchObject({ requestId: 'a', method: 'OPTIONS', status: 204 });
-  });
-
-  test('of another origin is an ordinary request', async () => {
-    await using api = await startApi({ corsOrigins: ORIGINS });
-    const origin = 'https://evil.example';
-    expect(whole(await preflight(api, '/v1/pets', { origin }))).toStrictEqual(
-      problem(401, 'UNAUTHENTICATED', MISSING_KEY, { ...VARY, ...CHALLENGE }),
-    );
-    expect(whole(await preflight(api, '/livez', { origin }))).toStrictEqual(
-      success(204, '', { ...VARY, allow: 'GET, HEAD, OPTIONS' }),
-    );
-  });
-
-  test('is OPTIONS with Access-Control-Request-Method; any other OPTIONS is an ordinary request', async () => {
-    await using api = await startApi({ corsOrigins: ORIGINS });
-    const headers = { origin: SHOP, ...ANONYMOUS };
-    const refused = problem(401, 'UNAUTHENTICATED', MISSING_KEY, { ...readable(SHOP), ...CHALLENGE });
-    expect(whole(await api.request('OPTIONS', '/v1/pets', { headers }))).toStrictEqual(refused);
-    const asking = { ...headers, 'access-control-request-method': 'GET' };
-    expect(whole(await api.get('/v1/pets', asking))).toStrictEqual(refused);
-    const { origin: _, ...withoutOrigin } = asking;
-    expect(whole(await api.request('OPTIONS', '/v1/pets', { headers: withoutOrigin }))).toStrictEqual(
-      problem(401, 'UNAUTHENTICATED', MISSING_KEY, { ...VARY, ...CHALLENGE }),
-    );
-  });
+  test.each([
+    ['another origin', 'OPTIONS', { origin: 'https://evil.example' }, VARY],
+    ['no origin', 'OPTIONS', { origin: undefined }, VARY],
+    ['no method', 'OPTIONS', { 'access-control-request-method': undefined }, readable(SHOP)],
+    ['GET', 'GET', {}, readable(SHOP)],
+  ])(
+    'is from an allowed origin, has a method, and is OPTIONS: with %s it is refused',
+    async (_, method, other, cors) => {
+      await using api = await startApi({ corsOrigins: ORIGINS });
+      const headers = { ...ANONYMOUS, origin: SHOP, 'access-control-request-method': 'GET', ...other };
+      expect(whole(await api.request(method, '/v1/pets', { headers }))).toStrictEqual(
+        problem(401, 'UNAUTHENTICATED', MISSING_KEY, { ...cors, ...CHALLENGE }),
+      );
+    },
+  );
 
   test('that is malformed is refused', async () => {
     await using api = await startApi({ corsOrigins: ORIGINS });
@@ -190,16 +122,10 @@ describe('a preflight', () => {
   });
 });
 
-describe('without allowed origins, nothing changes on any answer', () => {
-  test('of a request', async () => {
-    await using api = await startApi();
-    expect(whole(await api.get('/v1/pets', { origin: SHOP }))).toStrictEqual(success(200, '[]'));
-  });
-
-  test('of a preflight', async () => {
-    await using api = await startApi();
-    expect(whole(await preflight(api, '/v1/pets'))).toStrictEqual(
-      problem(401, 'UNAUTHENTICATED', MISSING_KEY, CHALLENGE),
-    );
-  });
+test('without allowed origins, nothing changes on any answer', async () => {
+  await using api = await startApi();
+  expect(whole(await api.get('/v1/pets', { origin: SHOP }))).toStrictEqual(success(200, '[]'));
+  expect(whole(await preflight(api, '/v1/pets'))).toStrictEqual(
+    problem(401, 'UNAUTHENTICATED', MISSING_KEY, CHALLENGE),
+  );
 });

@@ -1,14 +1,12 @@
-import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { problem, success, whole } from '../../support/answer.ts';
+import { problem, REX, success, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 import { timeRatio } from '../../support/time-ratio.ts';
 
 const LIMIT = 64 * 1024;
-const REX = success(201, '{"id":1,"name":"Rex","categoryId":7,"status":"available"}', {
-  location: '/v1/pets/1',
-});
+const CREATED = success(201, REX, { location: '/v1/pets/1' });
 const WRONG_TYPE = problem(
   415,
   'UNSUPPORTED_MEDIA_TYPE',
@@ -28,49 +26,34 @@ const TOO_LARGE = problem(
 
 describe('Content-Type', () => {
   test.each([
-    'application/json',
     'Application/JSON',
-    'application/json;charset=utf-8',
-    'application/json; charset=UTF-8',
-    'application/json ; charset="utf-8"',
     'application/json;charset=utf-8 ; profile=pets',
-    'application/json; profile=pets; charset=utf-8',
+    'application/json; profile=pets; charset=UTF-8',
+    'application/json ; charset="utf-8"',
     'application/json; profile="a;charset=latin1"',
     'application/json;',
   ])('%s: taken', async (type) => {
     await using api = await startApi();
-    expect(whole(await api.post(petBody(), { 'content-type': type }))).toStrictEqual(REX);
+    expect(whole(await api.post(petBody(), { 'content-type': type }))).toStrictEqual(CREATED);
   });
 
-  test.each([
-    undefined,
-    '',
-    'text/plain',
-    'text/json',
-    'application/jsonx',
-    'application/json5',
-    'application/problem+json',
-    'application/merge-patch+json',
-    'application/x-www-form-urlencoded',
-    'multipart/form-data; boundary=x',
-    'application/json, text/plain',
-    'application/json; charset=iso-8859-1',
-    'application/json; charset=utf-16',
-    'application/json; charset=utf-8; charset=latin1',
-    'application/json;charset=utf-8;charset=latin1',
-    'application/json; charset=utf-8x',
-    'application/json; charset=',
-    'json',
-    'x; application/json',
-  ])('%s: 415, and nothing is created', async (type) => {
+  test('that is another: 415, and nothing is created', async () => {
     await using api = await startApi();
-    expect(whole(await api.post(petBody(), { 'content-type': type }))).toStrictEqual(WRONG_TYPE);
-    expect((await api.get('/v1/pets')).body).toBe('[]');
-  });
-
-  test('without a body: 415 all the same', async () => {
-    await using api = await startApi();
+    const types = [
+      'text/plain',
+      'text/json',
+      'application/jsonx',
+      'application/problem+json',
+      'json',
+      'x; application/json',
+    ];
+    const charsets = ['iso-8859-1', 'utf-16', 'utf-8; charset=latin1', 'utf-8;charset=latin1', 'utf-8x', ''];
+    const parameters = charsets.map((charset) => `application/json; charset=${charset}`);
+    for (const type of [undefined, '', ...types, 'application/json, text/plain', ...parameters]) {
+      expect(whole(await api.post(petBody(), { 'content-type': type })), type).toStrictEqual(WRONG_TYPE);
+    }
     expect(whole(await api.request('POST', '/v1/pets'))).toStrictEqual(WRONG_TYPE);
+    expect((await api.get('/v1/pets')).body).toBe('[]');
   });
 
   test('is checked in linear time', async () => {
@@ -87,16 +70,14 @@ describe('Content-Type', () => {
   });
 });
 
-describe('Accept is not negotiated', () => {
-  test.each(['text/html', 'application/xml;q=1, application/json;q=0', '*/*', 'rubbish'])(
-    '%s',
-    async (accept) => {
-      await using api = await startApi();
-      const headers = { accept, 'accept-encoding': 'gzip, br', 'accept-charset': 'utf-16' };
-      expect(whole(await api.get('/v1/pets', headers))).toStrictEqual(success(200, '[]'));
-    },
-  );
-});
+test.each(['text/html', 'application/xml;q=1, application/json;q=0'])(
+  'Accept is not negotiated: %s',
+  async (accept) => {
+    await using api = await startApi();
+    const headers = { accept, 'accept-encoding': 'gzip, br', 'accept-charset': 'utf-16' };
+    expect(whole(await api.get('/v1/pets', headers))).toStrictEqual(success(200, '[]'));
+  },
+);
 
 const gzipped = gzipSync(petBody());
 const broken = Buffer.from(gzipped);
@@ -113,13 +94,7 @@ describe('Content-Encoding', () => {
     ['br', brotliCompressSync(petBody())],
   ])('%s: taken', async (coding, body) => {
     await using api = await startApi();
-    expect(whole(await api.post(body, { 'content-encoding': coding }))).toStrictEqual(REX);
-  });
-
-  test('an inflated body has the same limit as any other', async () => {
-    await using api = await startApi();
-    const body = petBody().padEnd(LIMIT);
-    expect(whole(await api.post(gzipSync(body), { 'content-encoding': 'gzip' }))).toStrictEqual(REX);
+    expect(whole(await api.post(body, { 'content-encoding': coding }))).toStrictEqual(CREATED);
   });
 
   test('an encoded body has the limit as sent, too', async () => {
@@ -129,7 +104,7 @@ describe('Content-Encoding', () => {
       gzipSync(petBody().padEnd(size - 23), { level: 0 }),
     );
     for (const [body, length, expected] of [
-      [fits!, LIMIT, REX],
+      [fits!, LIMIT, CREATED],
       [tooLong!, LIMIT + 1, TOO_LARGE],
     ] as const) {
       expect(body).toHaveLength(length);
@@ -138,59 +113,46 @@ describe('Content-Encoding', () => {
     }
   });
 
-  test.each(['compress', 'zip', 'zstd', 'gzip, gzip', 'gzip;q=1', 'utf-8', '*', '__proto__'])(
-    '%s: 415',
-    async (coding) => {
-      await using api = await startApi();
-      const answer = await api.post(gzipped, { 'content-encoding': coding });
-      expect(whole(answer)).toStrictEqual(WRONG_CODING);
-    },
-  );
+  test('that is another: 415', async () => {
+    await using api = await startApi();
+    for (const coding of ['compress', 'zstd', 'gzip, gzip', 'gzip;q=1', '*', '__proto__']) {
+      expect(whole(await api.post(gzipped, { 'content-encoding': coding })), coding).toStrictEqual(
+        WRONG_CODING,
+      );
+    }
+  });
 
   test.each([
     ['gzip', 'plain text', petBody()],
     ['gzip', 'with a wrong checksum', broken],
-    ['gzip', 'deflate', deflateSync(petBody())],
     ['deflate', 'gzip', gzipped],
-    ['deflate', 'without its zlib head', deflateRawSync(petBody())],
-    ['br', 'plain text', petBody()],
-    ['br', 'gzip', gzipped],
   ])('%s that is %s: 400', async (coding, _, body) => {
     await using api = await startApi();
     expect(whole(await api.post(body, { 'content-encoding': coding }))).toStrictEqual(CORRUPT);
     expect(api.log.failures).toStrictEqual([]);
   });
-
-  test.each(['gzip', 'deflate', 'br'])('an empty body with the coding %s: 400', async (coding) => {
-    await using api = await startApi();
-    const answer = await api.post('', { 'content-encoding': coding });
-    expect(JSON.parse(answer.body)).toMatchObject({ code: 'MALFORMED_JSON', status: 400 });
-  });
 });
 
 describe('a small body that inflates to a large one', () => {
-  const large = Buffer.alloc(LIMIT + 1);
-
   test.each([
-    ['gzip', gzipSync(large)],
-    ['deflate', deflateSync(large)],
-    ['br', brotliCompressSync(large)],
-  ])('%s: 413', async (coding, body) => {
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+  ])('%s: 413', async (coding, encode) => {
     await using api = await startApi();
-    expect(whole(await api.post(body, { 'content-encoding': coding }))).toStrictEqual(TOO_LARGE);
-    expect((await api.get('/livez')).status).toBe(200);
+    const send = async (size: number) =>
+      whole(await api.post(encode(petBody().padEnd(size)), { 'content-encoding': coding }));
+    expect(await send(LIMIT + 1)).toStrictEqual(TOO_LARGE);
+    expect(await send(LIMIT)).toStrictEqual(CREATED);
   });
 
   // A stream abandoned at the limit has no error listener. Corrupt data after the limit would crash the process.
-  test.each([90_000, 100_000, 150_000, 1_000_000])(
-    'corrupt behind byte %i: 413, and no more',
-    async (size) => {
-      await using api = await startApi();
-      const body = gzipSync(Buffer.alloc(size));
-      body.writeUInt32LE(0xdeadbeef, body.length - 8);
-      const answer = await api.post(body, { 'content-encoding': 'gzip' });
-      expect(whole(answer)).toStrictEqual(TOO_LARGE);
-      expect((await api.get('/livez')).status).toBe(200);
-    },
-  );
+  test.each([90_000, 1_000_000])('corrupt behind byte %i: 413, and no more', async (size) => {
+    await using api = await startApi();
+    const body = gzipSync(Buffer.alloc(size));
+    body.writeUInt32LE(0xdeadbeef, body.length - 8);
+    const answer = await api.post(body, { 'content-encoding': 'gzip' });
+    expect(whole(answer)).toStrictEqual(TOO_LARGE);
+    expect((await api.get('/livez')).status).toBe(200);
+  });
 });

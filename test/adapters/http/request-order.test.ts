@@ -15,17 +15,12 @@ describe('the first problem in the order of evaluation decides the answer', () =
   test.each([
     ['PUT', 'URI_TOO_LONG', `/v1/nothing${LONG}`, { ...TEXT, ...ANONYMOUS }, HUGE],
     ['PUT', 'UNAUTHENTICATED', '/v1/nothing', { ...TEXT, ...ANONYMOUS }, HUGE],
-    ['PUT', 'UNAUTHENTICATED', '/v1/pets', { ...TEXT, ...ANONYMOUS }, HUGE],
     ['POST', 'UNAUTHENTICATED', '/v1/pets?x=1', { ...TEXT, ...ANONYMOUS }, HUGE],
     ['PUT', 'ROUTE_NOT_FOUND', '/v1/nothing', TEXT, HUGE],
-    ['POST', 'ROUTE_NOT_FOUND', '/v1/nothing', TEXT, '{'],
     ['PUT', 'METHOD_NOT_ALLOWED', '/v1/pets?x=1', TEXT, HUGE],
-    ['POST', 'METHOD_NOT_ALLOWED', '/v1/pets/x', TEXT, '{'],
     ['POST', 'UNSUPPORTED_MEDIA_TYPE', '/v1/pets?x=1', TEXT, HUGE],
-    ['POST', 'UNSUPPORTED_MEDIA_TYPE', '/v1/pets?x=1', TEXT, '{'],
     ['POST', 'UNSUPPORTED_MEDIA_TYPE', '/v1/pets?x=1', ZIP, HUGE],
     ['POST', 'INVALID_ARGUMENT', '/v1/pets?x=1', JSON_TYPE, HUGE],
-    ['POST', 'INVALID_ARGUMENT', '/v1/pets?x=1', JSON_TYPE, '{'],
     ['POST', 'PAYLOAD_TOO_LARGE', '/v1/pets', JSON_TYPE, HUGE],
     ['POST', 'MALFORMED_JSON', '/v1/pets', JSON_TYPE, '{'],
     ['GET', 'INVALID_ARGUMENT', '/v1/pets?cursor=x&limit=0', {}, undefined],
@@ -37,16 +32,13 @@ describe('the first problem in the order of evaluation decides the answer', () =
   });
 
   test.each([
-    ['PUT', 'UNAUTHENTICATED', '/v1/nothing', { ...TEXT, ...ANONYMOUS }, 0],
     ['PUT', 'RATE_LIMITED', '/v1/nothing', TEXT, 0],
-    ['PUT', 'RATE_LIMITED', '/v1/pets?x=1', TEXT, 0],
     ['POST', 'RATE_LIMITED', '/v1/pets?x=1', TEXT, 0],
     ['GET', 'RATE_LIMITED', '/v1/pets/x?y', {}, 0],
     ['PUT', 'ROUTE_NOT_FOUND', '/v1/nothing', TEXT, 1],
     ['PUT', 'METHOD_NOT_ALLOWED', '/v1/pets?x=1', TEXT, 1],
     ['POST', 'PERMISSION_DENIED', '/v1/pets?x=1', TEXT, 1],
     ['POST', 'PERMISSION_DENIED', '/v1/pets?x=1', ZIP, 1],
-    ['GET', 'PERMISSION_DENIED', '/v1/pets?x=1', {}, 1],
     ['GET', 'PERMISSION_DENIED', '/v1/pets/x?y', {}, 1],
   ])('with a key for nothing, and a limit: %s: %s of %s', async (method, code, path, headers, left) => {
     const limiter = { take: async () => ({ allowed: left > 0, remaining: 0, resetSeconds: 1 }) };
@@ -78,18 +70,14 @@ describe('the first problem in the order of evaluation decides the answer', () =
     ]);
   });
 
-  test('after the sunset', async () => {
+  test.each([
+    ['GET', 'UNAUTHENTICATED', ANONYMOUS],
+    ['POST', 'METHOD_NOT_ALLOWED', {}],
+    ['GET', 'GONE', {}],
+  ])('after the sunset: %s: %s', async (method, code, headers) => {
     await using api = await startApi({ now: () => new Date('2031-01-01T00:00:00Z') });
-    const codes = [];
-    for (const [method, path, headers] of [
-      ['GET', '/v1/pets/x?y', ANONYMOUS],
-      ['POST', '/v1/pets/x?y', {}],
-      ['GET', '/v1/pets/x?y', {}],
-    ] as const) {
-      const { body } = await api.request(method, path, { headers });
-      codes.push((JSON.parse(body) as { code: string }).code);
-    }
-    expect(codes).toStrictEqual(['UNAUTHENTICATED', 'METHOD_NOT_ALLOWED', 'GONE']);
+    const { body } = await api.request(method, '/v1/pets/x?y', { headers });
+    expect(JSON.parse(body)).toMatchObject({ code });
   });
 });
 

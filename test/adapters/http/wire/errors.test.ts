@@ -1,16 +1,7 @@
 import { expect, test } from 'vitest';
-import { errorAnswer, RequestRefused } from '../../../../src/adapters/http/wire/errors.ts';
+import { errorAnswer } from '../../../../src/adapters/http/wire/errors.ts';
 import { InvalidPageSize } from '../../../../src/application/pets/errors.ts';
 import { InvalidPet } from '../../../../src/domain/pet.ts';
-
-test('a refusal says what it is', () => {
-  expect(new RequestRefused('GONE', 'it is gone')).toMatchObject({
-    name: 'RequestRefused',
-    code: 'GONE',
-    message: 'it is gone',
-    headers: {},
-  });
-});
 
 // The schemas refuse such values before a use case sees them. If they did not, it would be no 500.
 test.each([

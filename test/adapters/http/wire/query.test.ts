@@ -1,25 +1,15 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { PageQuery } from '../../../../src/adapters/http/operations/list-pets.ts';
-import { decodeCursor, encodeCursor, queryParser } from '../../../../src/adapters/http/wire/query.ts';
-import { INT64_MAX, INT64_MIN } from '../../../../src/domain/pet.ts';
+import { encodeCursor, queryParser } from '../../../../src/adapters/http/wire/query.ts';
+import { INT64_MAX, INT64_MIN, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../../../src/domain/pet.ts';
 
 const parse = queryParser(PageQuery);
 
-test('no parameters: the defaults, every time', () => {
-  for (const _ of [1, 2]) expect(parse('')).toStrictEqual({ limit: 20 });
-});
-
-test('parameters in any order, as often as they come', () => {
-  for (const _ of [1, 2]) {
-    expect(parse('status=sold&limit=7')).toStrictEqual({ status: 'sold', limit: 7 });
-    expect(parse('limit=7&status=sold')).toStrictEqual({ status: 'sold', limit: 7 });
-  }
-});
-
-test('a query string is parsed once', () => {
+test('a query string is parsed once, and what is refused is refused every time', () => {
   const first = parse('status=sold&limit=8');
-  expect(parse('limit=8')).not.toBe(first);
+  expect(first).toStrictEqual({ status: 'sold', limit: 8 });
   expect(parse('status=sold&limit=8')).toBe(first);
+  for (const _ of [1, 2]) expect(() => parse('limit=0')).toThrow('limit must be an integer from 1 to 100');
 });
 
 test('many different query strings', () => {
@@ -32,8 +22,14 @@ test('many different query strings', () => {
   expect(parse('limit=1')).not.toBe(first);
 });
 
-test('what is refused is refused every time', () => {
-  for (const _ of [1, 2]) expect(() => parse('limit=0')).toThrow('limit must be an integer from 1 to 100');
+test('every valid limit, and no other', () => {
+  for (let limit = PAGE_SIZE_MIN; limit <= PAGE_SIZE_MAX; limit++) {
+    expect(parse(`limit=${limit}`)).toStrictEqual({ limit });
+  }
+  const others = Array.from({ length: 1000 }, (_, index) => PAGE_SIZE_MAX + 1 + index);
+  for (const limit of [-1, PAGE_SIZE_MIN - 1, ...others]) {
+    expect(() => parse(`limit=${limit}`)).toThrow('limit must be an integer from 1 to 100');
+  }
 });
 
 test.each([2, 3])('a parameter that comes %i times is refused, even with one value', (times) => {
@@ -44,16 +40,12 @@ test.each([2, 3])('a parameter that comes %i times is refused, even with one val
   expect(() => parse(again('page=2'))).toThrow('page is not a parameter of this operation');
 });
 
-test('parameters with the names of properties of every object', () => {
-  for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+test.each(['__proto__', 'constructor', 'hasOwnProperty', 'Limit', 'limit[]', '?limit', '?'])(
+  'a parameter %s is unknown',
+  (name) => {
     expect(() => parse(`${name}=1`)).toThrow(`${name} is not a parameter of this operation`);
-  }
-});
-
-test('a second question mark is part of a name', () => {
-  expect(() => parse('?limit=5')).toThrow('?limit is not a parameter of this operation');
-  expect(() => parse('?')).toThrow('? is not a parameter of this operation');
-});
+  },
+);
 
 test('the form of a cursor of version 1 stays as it is: a cursor never expires', () => {
   expect([20n, -1n, INT64_MAX, INT64_MIN].map(encodeCursor)).toStrictEqual([
@@ -62,22 +54,4 @@ test('the form of a cursor of version 1 stays as it is: a cursor never expires',
     'v1.7fffffffffffffff',
     'v1.8000000000000000',
   ]);
-});
-
-describe('text that encodeCursor never produces', () => {
-  const made = encodeCursor(20n);
-
-  test.each([
-    ['cut off', made.slice(0, -1)],
-    ['longer', `${made}0`],
-    ['with white space', ` ${made}`],
-    ['with a line end', `${made}\n`],
-    ['with another line', `${made}\n${made}`],
-    ['without version', made.slice(3)],
-    ['of version 2', made.replace('1', '2')],
-    ['twice versioned', `v1.${made}`],
-    ['hexadecimal as JavaScript has it', `v1.0x${made.slice(5)}`],
-  ])('%s', (_, cursor) => {
-    expect(decodeCursor(cursor)).toBeUndefined();
-  });
 });

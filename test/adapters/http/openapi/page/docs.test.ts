@@ -281,20 +281,28 @@ describe('the docs page in a browser', () => {
     expectQuiet(visited);
   });
 
-  test('opens at the operation that the Deprecation of an answer links to', async (context) => {
+  test('opens at the operation or the section that a link leads to, also on the page', async (context) => {
     const visited = await visit(context, { path: '/docs#getPet' });
     const { page } = visited;
+    const isInView = (element: string) => `Math.abs(${element}.getBoundingClientRect().top) < innerHeight`;
     await page.locator(`${block('getPet')} .execute`).waitFor();
     expect(await page.locator('.execute').count()).toBe(1);
-    await becomesTrue(
-      page,
-      `document.querySelector('${block('getPet')}').getBoundingClientRect().top < innerHeight`,
-    );
+    await becomesTrue(page, isInView(`document.querySelector('${block('getPet')}')`));
+    await page.evaluate("location.hash = 'createPet'");
+    await page.locator(`${block('createPet')} .execute`).waitFor();
     expectQuiet(visited);
+
+    const rules = await visit(context, { path: '/docs#errors' });
+    await becomesTrue(rules.page, isInView("document.getElementById('errors')"));
+    expect(await rules.page.locator('#errors h3').innerText()).toBe('Errors');
+    expectQuiet(rules);
   });
 
-  test('works below the path of PUBLIC_URL, behind a proxy', async (context) => {
-    const visited = await visit(context, { path: '/', service: startBelowPath });
+  test.for([
+    ['below the path of PUBLIC_URL, behind a proxy', startBelowPath],
+    ['that serves it, even if PUBLIC_URL is elsewhere', () => start('https://petstore.example')],
+  ] as const)('calls the service %s', async ([, service], context) => {
+    const visited = await visit(context, { path: '/', service });
     const { page, base } = visited;
     expect(page.url()).toBe(`${base}/docs`);
     await authorize(visited);
@@ -304,33 +312,6 @@ describe('the docs page in a browser', () => {
       status: 200,
       url: `${base}/v1/pets?limit=1&cursor=v1.0000000000000000`,
     });
-    expectQuiet(visited);
-  });
-
-  test('calls the service that serves it, even if PUBLIC_URL is elsewhere', async (context) => {
-    const visited = await visit(context, { service: () => start('https://petstore.example') });
-    const { page, base } = visited;
-    await authorize(visited);
-    await press(page, `${block('listPets')} .opblock-summary-control`);
-    await type(page, `${block('listPets')} [data-param-name="limit"] input`, '1');
-    expect((await execute(page, 'listPets')).url).toMatch(`${base}/v1/pets?limit=1`);
-    expectQuiet(visited);
-  });
-
-  test('opens the operation when the link is followed on the page', async (context) => {
-    const visited = await visit(context);
-    await visited.page.evaluate("location.hash = 'getPet'");
-    await visited.page.locator(`${block('getPet')} .execute`).waitFor();
-    expectQuiet(visited);
-  });
-
-  test('a link to a section of the rules leads there', async (context) => {
-    const visited = await visit(context, { path: '/docs#errors' });
-    await becomesTrue(
-      visited.page,
-      "Math.abs(document.getElementById('errors').getBoundingClientRect().top) < innerHeight",
-    );
-    expect(await visited.page.locator('#errors h3').innerText()).toBe('Errors');
     expectQuiet(visited);
   });
 
