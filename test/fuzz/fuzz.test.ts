@@ -8,9 +8,8 @@ import { newPet } from '../../src/domain/pet.ts';
 import { startApi } from '../support/http.ts';
 import { SPEAKS_TLS } from '../support/tls/pem-files.ts';
 import { campaign, playAlone } from './campaign.ts';
-import { FUZZ_KEY } from './expected-answer.ts';
 import type { FuzzCase } from './fuzz-case.ts';
-import { FUZZ_LIMITS } from './fuzz-limits.ts';
+import { FUZZ_KEY, FUZZ_LIMITS } from './fuzz-limits.ts';
 
 const CORPUS = join(import.meta.dirname, 'corpus');
 

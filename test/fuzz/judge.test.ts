@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { FUZZ_KEY } from './expected-answer.ts';
-import { FUZZ_LIMITS, LINGER_MS } from './fuzz-limits.ts';
+import { FUZZ_KEY, FUZZ_LIMITS, LINGER_MS } from './fuzz-limits.ts';
 import type { FuzzCase } from './fuzz-case.ts';
 import type { Seen } from './fuzz-client.ts';
 import { judge } from './judge.ts';

@@ -139,13 +139,14 @@ function isBrokenLine(line: string): boolean {
 
 type Headers = ReadRequest['headers'];
 
-function valuesOf(headers: Headers, name: string): readonly string[] {
+/** The values of a header, in the order in which they came. */
+export function valuesOf({ headers }: Pick<ReadRequest, 'headers'>, name: string): readonly string[] {
   return headers.filter(([each]) => each === name).map(([, value]) => value);
 }
 
 function framingOf(headers: Headers, version: string): Head['framing'] {
-  const lengths = valuesOf(headers, 'content-length');
-  const codings = valuesOf(headers, 'transfer-encoding');
+  const lengths = valuesOf({ headers }, 'content-length');
+  const codings = valuesOf({ headers }, 'transfer-encoding');
   if (codings.length > 0) {
     const isChunked = codings.length === 1 && codings[0]?.toLowerCase() === 'chunked';
     return isChunked && lengths.length === 0 && version === '1.1' ? 'chunked' : 'broken';
@@ -158,8 +159,8 @@ function framingOf(headers: Headers, version: string): Head['framing'] {
 function closes(method: string, version: string, headers: Headers): ReadRequest['closes'] {
   if (method === 'CONNECT') return 'must';
   // Old clients mean the same by it, and a server may always close a connection after an answer.
-  if (valuesOf(headers, 'proxy-connection').length > 0) return 'may';
-  const [option = '', ...more] = valuesOf(headers, 'connection').map((value) => value.toLowerCase());
+  if (valuesOf({ headers }, 'proxy-connection').length > 0) return 'may';
+  const [option = '', ...more] = valuesOf({ headers }, 'connection').map((value) => value.toLowerCase());
   if (more.length > 0 || !['', 'close', 'keep-alive'].includes(option)) return 'may';
   if (option === 'close' || (option === '' && version === '1.0')) return 'must';
   // A server need not honour the option of HTTP/1.0: RFC 9112, section 9.3. Node does not for an answer without a length.

@@ -3,13 +3,12 @@ import { Agent as TlsAgent, request as httpsRequest } from 'node:https';
 import type { Answer } from '../support/answer.ts';
 import { expectConforms } from '../support/conformance.ts';
 import { ROOT_CERT } from '../support/tls/pem-files.ts';
-import { FUZZ_KEY, type WantedPet } from './expected-answer.ts';
+import type { StoredPet } from './expected-answer.ts';
+import { FUZZ_KEY } from './fuzz-limits.ts';
 import type { Address } from './play.ts';
 
 /** The share of the requests that add a pet and read it again. */
 const CREATE_EVERY = 50;
-
-export type StoredPet = WantedPet & { readonly id: bigint };
 
 /** An ordinary client, which gets right answers the whole time. */
 export class SaneClient implements Disposable {
