@@ -1,4 +1,3 @@
-import { openMongoArchive } from '../../src/adapters/mongodb/open.ts';
 import { figures, longestGapMs, requestsOf } from './figures.ts';
 import { killService } from './kill-service.ts';
 import type { Load } from './load.ts';
@@ -111,36 +110,21 @@ async function endOfFreeze(stage: Stage, load: Load): Promise<void> {
   stage.notes.push(`frozen for ${ms / 1000} s`);
 }
 
-/** Kills a majority of the members, and starts them again under load. */
-async function loseMajority(stage: Stage, store: MongoStore, victims: readonly Member[]): Promise<void> {
-  const load = await loadOn(stage, store);
-  await stage.letRun(3);
-  load.fault();
-  await Promise.all(victims.map((member) => member.kill()));
-  await stage.letRun(5);
-  const restarted = performance.now();
-  await Promise.all(victims.map((member) => member.start()));
-  await store.set.primary();
-  await stage.resumes(load, restarted);
-  await stage.letRun(3);
-}
-
-const killTwo: Scenario<MongoStore> = {
-  name: 'MongoDB: kill -9 of two members of three, restarted later',
-  onlyInFull: true,
-  async play(stage, store) {
-    const [secondary] = await store.set.secondaries();
-    await loseMajority(
-      stage,
-      store,
-      [await store.set.primary(), secondary].filter((one) => one !== undefined),
-    );
-  },
-};
-
 const killAll: Scenario<MongoStore> = {
   name: 'MongoDB: kill -9 of all members, restarted later',
-  play: (stage, store) => loseMajority(stage, store, store.set.members),
+  async play(stage, store) {
+    const { members } = store.set;
+    const load = await loadOn(stage, store);
+    await stage.letRun(3);
+    load.fault();
+    await Promise.all(members.map((member) => member.kill()));
+    await stage.letRun(5);
+    const restarted = performance.now();
+    await Promise.all(members.map((member) => member.start()));
+    await store.set.primary();
+    await stage.resumes(load, restarted);
+    await stage.letRun(3);
+  },
 };
 
 const loseReplies: Scenario<MongoStore> = {
@@ -163,35 +147,6 @@ const loseReplies: Scenario<MongoStore> = {
     load.healed();
     await stage.letRun(2);
     stage.notes.push(`${lost} replies of MongoDB lost`);
-  },
-};
-
-/** More than the clients create meanwhile. */
-const RESERVED = 10_000n;
-
-const reserve: Scenario<MongoStore> = {
-  name: 'MongoDB: ids reserved under load, five times',
-  async play(stage, store) {
-    const load = await loadOn(stage, store);
-    await stage.letRun(2);
-    load.fault();
-    const { archive, close } = await openMongoArchive(store.set.url(store.database));
-    stage.owned.defer(close);
-    for (let round = 0; round < 5; round++) {
-      const last = (await archive.lastId()) + RESERVED;
-      await archive.reserve(last);
-      const reserved = performance.now();
-      await load.acknowledges(20);
-      const made = load.history.calls
-        .filter((call) => call.type === 'create')
-        .filter(
-          ({ begun, outcome, replayed }) => begun > reserved && outcome === 'acknowledged' && !replayed,
-        );
-      const isAbove = made.every(({ answer = '' }) => BigInt(/\d+/.exec(answer)![0]) > last);
-      stage.expect(`the ids after the reservation are above ${last}`, made.length > 0 && isAbove);
-    }
-    load.healed();
-    await stage.letRun(2);
   },
 };
 
@@ -228,10 +183,8 @@ export const MONGODB_SCENARIOS: readonly Scenario<MongoStore>[] = [
   stepDown,
   { ...freezePrimary('MongoDB: SIGSTOP of the primary', async () => {}), onlyInFull: true },
   freezePrimary('MongoDB: SIGSTOP of the primary, replication tuned for failover', tuneReplication),
-  killTwo,
   killAll,
   loseReplies,
-  reserve,
   kill,
   rollingRestart,
 ];

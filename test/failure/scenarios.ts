@@ -13,7 +13,6 @@ import { READS_SCENARIOS } from './mongodb-reads-scenario.ts';
 import { MONGODB_SCENARIOS } from './mongodb-scenarios.ts';
 import { type MongoScenario, surveyMembers } from './mongodb-store.ts';
 import { ReplicaSet } from './replica-set.ts';
-import { ROLLING_SCENARIOS } from './rolling-scenarios.ts';
 import { type How, perform, type Result, type Scenario } from './scenario.ts';
 import { SQLITE_FILE_SCENARIOS } from './sqlite-file-scenarios.ts';
 import { SQLITE_SCENARIOS } from './sqlite-scenarios.ts';
@@ -62,7 +61,6 @@ const MONGODB: readonly MongoScenario[] = [
   ...NETWORK_SCENARIOS,
   ...PARTITION_SCENARIOS,
   ...AWAY_SCENARIOS,
-  ...ROLLING_SCENARIOS,
 ];
 
 export const PLAYS: readonly Play[] = [
