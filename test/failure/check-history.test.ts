@@ -22,7 +22,7 @@ function get(id: number, begun: number, name?: string, rest: Partial<Get> = {}):
   return { type: 'get', ...sent(begun), id, ...found, ...rest };
 }
 function page(begun: number, pets: readonly string[], rest: Partial<Page> = {}): Page {
-  const whole = { status: 200, walk: 0, after: 0, limit: 100, more: false } as const;
+  const whole = { status: 200, after: 0, limit: 100, more: false } as const;
   return { type: 'page', ...sent(begun), ...whole, pets, ...rest };
 }
 const survey = (begun: number, ...pets: string[]): Survey => {

@@ -18,7 +18,6 @@ const acknowledged = (begun: number, ended: number): Create => {
 const get = (status: number): Get => ({ type: 'get', id: 1, ...sent(0, 1, { status }) });
 const page = (status: number): Page => ({
   type: 'page',
-  walk: 0,
   after: 0,
   limit: 1,
   ...sent(0, 1, { status }),

@@ -90,7 +90,7 @@ function resourceAt(path: string): Resource {
 }
 
 /** The JSON of a pet. */
-export function jsonOf({ id, name, categoryId, status }: StoredPet): string {
+function jsonOf({ id, name, categoryId, status }: StoredPet): string {
   return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`;
 }
 

@@ -3,8 +3,6 @@ import { SERVER_LIMITS } from '../../src/adapters/http/server/limits.ts';
 
 /** A request as a strict reader sees it. */
 export type ReadRequest = {
-  /** Where it begins in the bytes of its connection. */
-  readonly offset: number;
   readonly method: string;
   readonly target: string;
   readonly version: '1.0' | '1.1';
@@ -56,7 +54,6 @@ export function readRequests(all: Buffer): ReadStream {
     const body = framing === 'chunked' ? readChunks(text, end) : readLength(text, end, framing);
     requests.push({
       ...request,
-      offset: at,
       body: Buffer.from(body.text, 'latin1'),
       bodyState: body.is,
       isOdd: request.isOdd || body.isOdd || followsClose,
@@ -69,7 +66,7 @@ export function readRequests(all: Buffer): ReadStream {
 }
 
 type Head = {
-  readonly request: Omit<ReadRequest, 'offset' | 'body' | 'bodyState'>;
+  readonly request: Omit<ReadRequest, 'body' | 'bodyState'>;
   /** Where the body begins. */
   readonly end: number;
   /** The length of the body, in bytes. */

@@ -13,7 +13,7 @@ import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { chart } from './chart.ts';
 import { MixedLoad } from './mixed-load.ts';
 import { page } from './page.ts';
-import { rowsOf, type Sample } from './series.ts';
+import { ALL_SERIES, rowsOf, type Sample } from './series.ts';
 import { SoakKeys } from './soak-keys.ts';
 
 const USAGE = `The soak: a mixed load for a long time, and whether anything grows that should not.
@@ -96,7 +96,7 @@ async function main(): Promise<void> {
   const { requests, pets, wrong } = clients;
   const where =
     values.store === 'memory' ? 'in memory' : store.file === undefined ? 'elsewhere' : 'in a file';
-  const rows = rowsOf(samples, where);
+  const rows = rowsOf(ALL_SERIES, samples, where);
   const facts = {
     command: 'npm run soak',
     store: `store: ${values.store}`,
