@@ -2,7 +2,7 @@ import { figures, longestGapMs, requestsOf } from './figures.ts';
 import { killService } from './kill-service.ts';
 import type { Load } from './load.ts';
 import type { Member } from './member.ts';
-import { type MongoStore, servicesOn, serviceThroughProxy } from './mongodb-store.ts';
+import { type MongoStore, servicesOn } from './mongodb-store.ts';
 import type { ReplicaSet } from './replica-set.ts';
 import type { Scenario } from './scenario.ts';
 import { RESUME_MS, type Stage } from './stage.ts';
@@ -110,44 +110,36 @@ async function endOfFreeze(stage: Stage, load: Load): Promise<void> {
   stage.notes.push(`frozen for ${ms / 1000} s`);
 }
 
-const killAll: Scenario<MongoStore> = {
-  name: 'MongoDB: kill -9 of all members, restarted later',
+/** Kills a majority of the members, and starts them again under load. */
+async function loseMajority(stage: Stage, store: MongoStore, victims: readonly Member[]): Promise<void> {
+  const load = await loadOn(stage, store);
+  await stage.letRun(3);
+  load.fault();
+  await Promise.all(victims.map((member) => member.kill()));
+  await stage.letRun(5);
+  const restarted = performance.now();
+  await Promise.all(victims.map((member) => member.start()));
+  await store.set.primary();
+  await stage.resumes(load, restarted);
+  await stage.letRun(3);
+}
+
+const killTwo: Scenario<MongoStore> = {
+  name: 'MongoDB: kill -9 of two members of three, restarted later',
+  onlyInFull: true,
   async play(stage, store) {
-    const { members } = store.set;
-    const load = await loadOn(stage, store);
-    await stage.letRun(3);
-    load.fault();
-    await Promise.all(members.map((member) => member.kill()));
-    await stage.letRun(5);
-    const restarted = performance.now();
-    await Promise.all(members.map((member) => member.start()));
-    await store.set.primary();
-    await stage.resumes(load, restarted);
-    await stage.letRun(3);
+    const [secondary] = await store.set.secondaries();
+    await loseMajority(
+      stage,
+      store,
+      [await store.set.primary(), secondary].filter((one) => one !== undefined),
+    );
   },
 };
 
-const loseReplies: Scenario<MongoStore> = {
-  name: 'MongoDB: replies lost after the commit',
-  async play(stage, store) {
-    const { service, proxy } = await serviceThroughProxy(stage, store);
-    const load = await stage.load([service]);
-    await stage.letRun(2);
-    load.fault();
-    let lost = 0;
-    for (let round = 0; round < (stage.form === 'short' ? 3 : 8); round++) {
-      for (const command of ['insert', 'find']) {
-        // Also fails the first repetition. Inserts come one after the other.
-        proxy.loseReplies(command, 2);
-        await until('the loss of the replies', () => proxy.repliesToLose === 0);
-        lost += 2;
-        await stage.letRun(0.2);
-      }
-    }
-    load.healed();
-    await stage.letRun(2);
-    stage.notes.push(`${lost} replies of MongoDB lost`);
-  },
+const killAll: Scenario<MongoStore> = {
+  name: 'MongoDB: kill -9 of all members, restarted later',
+  play: (stage, store) => loseMajority(stage, store, store.set.members),
 };
 
 const kill: Scenario<MongoStore> = {
@@ -183,8 +175,8 @@ export const MONGODB_SCENARIOS: readonly Scenario<MongoStore>[] = [
   stepDown,
   { ...freezePrimary('MongoDB: SIGSTOP of the primary', async () => {}), onlyInFull: true },
   freezePrimary('MongoDB: SIGSTOP of the primary, replication tuned for failover', tuneReplication),
+  killTwo,
   killAll,
-  loseReplies,
   kill,
   rollingRestart,
 ];

@@ -1,4 +1,3 @@
-import { TcpProxy } from '../support/tcp-proxy.ts';
 import type { ReplicaSet, ReplicaSetOptions } from './replica-set.ts';
 import type { Scenario } from './scenario.ts';
 import type { ServiceProcess } from './service-process.ts';
@@ -22,20 +21,6 @@ export async function servicesOn(
   store: MongoStore,
 ): Promise<readonly [ServiceProcess, ServiceProcess]> {
   return Promise.all([serviceOn(stage, store), serviceOn(stage, store)]);
-}
-
-/** A service that reaches the primary through a proxy, and no other member: the driver cannot bypass the proxy. */
-export async function serviceThroughProxy(
-  stage: Stage,
-  { set, database }: MongoStore,
-): Promise<{ readonly service: ServiceProcess; readonly proxy: TcpProxy }> {
-  const proxy = await new TcpProxy({ host: '127.0.0.1', port: (await set.primary()).port }).listen();
-  stage.owned.defer(() => proxy.close());
-  const service = await stage.service({
-    DATABASE_URL: `mongodb://127.0.0.1:${proxy.port}/${database}?directConnection=true`,
-    AUTO_MIGRATE: 'true',
-  });
-  return { service, proxy };
 }
 
 /** The pets on each member, without reserved ids. None of them can still be rolled back. */

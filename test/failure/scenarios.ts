@@ -8,7 +8,6 @@ import {
 } from './clock-scenarios.ts';
 import { LOG_SCENARIOS } from './log-scenarios.ts';
 import { PARTITION_SCENARIOS } from './mongodb-partition-scenarios.ts';
-import { NETWORK_SCENARIOS } from './mongodb-network-scenarios.ts';
 import { READS_SCENARIOS } from './mongodb-reads-scenario.ts';
 import { MONGODB_SCENARIOS } from './mongodb-scenarios.ts';
 import { type MongoScenario, surveyMembers } from './mongodb-store.ts';
@@ -58,7 +57,6 @@ const MONGODB: readonly MongoScenario[] = [
   ...READS_SCENARIOS,
   MONGODB_CLOCK_SCENARIO,
   MONGODB_SERVER_CLOCK_SCENARIO,
-  ...NETWORK_SCENARIOS,
   ...PARTITION_SCENARIOS,
   ...AWAY_SCENARIOS,
 ];

@@ -11,78 +11,31 @@ import type { ServiceProcess } from './service-process.ts';
 import { serviceOn, type SqliteStore } from './sqlite-store.ts';
 import type { Stage } from './stage.ts';
 import { until } from './until.ts';
-import { countPets } from './walk.ts';
 
 const run = promisify(execFile);
 
-/** Moves the file or its log away under load and back. The service must recover by itself. */
-function renamed(part: '' | '-wal', what: string): Scenario<SqliteStore> {
-  return {
-    name: `SQLite: ${what} renamed under load, and renamed back`,
-    async play(stage, store) {
-      const service = await serviceOn(stage, store);
-      const load = await stage.load([service]);
-      await stage.letRun(2);
-      load.fault();
-      await rename(store.file + part, `${store.file}-away`);
-      await expectUnavailable(stage, service, load);
-      stage.expect('pets could be read meanwhile', (await countPets(service.url)) >= load.acknowledged);
-      await stage.letRun(2);
-      const back = performance.now();
-      await rename(`${store.file}-away`, store.file + part);
-      await stage.resumes(load, back);
-      await stage.letRun(2);
-    },
-  };
-}
-
-const logRemoved: Scenario<SqliteStore> = {
-  name: 'SQLite: its log removed under load, then kill -9 of the service',
+/** A file without a name is still open in the service, and can be saved from there. */
+const removed: Scenario<SqliteStore> = {
+  name: 'SQLite: the file removed under load, and saved from /proc',
   async play(stage, store) {
+    if (process.platform !== 'linux') {
+      stage.leftOut = 'only Linux gives access to an open file without a name';
+      return;
+    }
     const service = await serviceOn(stage, store);
     const load = await stage.load([service]);
     await stage.letRun(2);
     load.fault();
-    await rm(`${store.file}-wal`);
+    await rm(store.file);
     await expectUnavailable(stage, service, load);
-    await service.kill();
+    await copyFile(await openFile(service.pid, `${store.file} (deleted)`), `${store.file}-saved`);
+    await service.terminate();
+    await rename(`${store.file}-saved`, store.file);
     await service.start();
     load.healed();
     await stage.letRun(2);
   },
 };
-
-/** A file without a name is still open in the service, and can be saved from there. */
-function saved(what: string, act: (file: string) => Promise<void>): Scenario<SqliteStore> {
-  return {
-    name: `SQLite: the file ${what} under load, and saved from /proc`,
-    async play(stage, store) {
-      if (process.platform !== 'linux') {
-        stage.leftOut = 'only Linux gives access to an open file without a name';
-        return;
-      }
-      const service = await serviceOn(stage, store);
-      const load = await stage.load([service]);
-      await stage.letRun(2);
-      load.fault();
-      await act(store.file);
-      await expectUnavailable(stage, service, load);
-      await copyFile(await openFile(service.pid, `${store.file} (deleted)`), `${store.file}-saved`);
-      await service.terminate();
-      await rename(`${store.file}-saved`, store.file);
-      await service.start();
-      load.healed();
-      await stage.letRun(2);
-    },
-  };
-}
-
-const removed = saved('removed', async (file) => rm(file));
-
-const replaced = saved('replaced by an older copy', async (file) => {
-  await copyFile(file, `${file}-copy`);
-  await rename(`${file}-copy`, file);
-});
 
 async function openFile(pid: number, target: string): Promise<string> {
   const directory = `/proc/${pid}/fd`;
@@ -170,11 +123,4 @@ async function expectUnavailable(stage: Stage, service: ServiceProcess, load: Lo
   await stage.expectAlive(service);
 }
 
-export const SQLITE_FILE_SCENARIOS: readonly Scenario<SqliteStore>[] = [
-  renamed('', 'the file'),
-  renamed('-wal', 'its log'),
-  logRemoved,
-  removed,
-  replaced,
-  diskGone,
-];
+export const SQLITE_FILE_SCENARIOS: readonly Scenario<SqliteStore>[] = [removed, diskGone];

@@ -247,15 +247,15 @@ export class PetCallers {
     const mayMiss = this.#store.mayListMiss(process);
     const name = `list ${status} ${begin} ${limit}${isWalk ? ' and on' : ''}`;
     const listed: Pet[] = [];
-    let isWhole: boolean;
-    do {
-      const after = listed.at(-1)?.id ?? begin;
-      const { value: page } = await this.#make(name, [], () => repository.list({ status, after, limit }));
+    let last: bigint | undefined;
+    for (let isMore = true; isMore; ) {
+      const query = { status, after: last ?? begin, limit };
+      const { value: page } = await this.#make(name, [], () => repository.list(query));
       if (page === undefined) return;
       listed.push(...page);
-      isWhole = page.length < limit;
-    } while (isWalk && !isWhole);
-    const last = isWhole ? undefined : listed.at(-1)!.id;
+      last = page.length < limit ? undefined : page.at(-1)!.id;
+      isMore = isWalk && last !== undefined;
+    }
     const missed = expected.filter(
       (pet) =>
         pet.id > begin &&

@@ -134,105 +134,49 @@ it('a request is refused exactly if it breaks a constraint of the document', asy
   expect([...broken].toSorted()).toStrictEqual(CONSTRAINTS.toSorted());
 });
 
-const JSON_TYPE = { 'content-type': 'application/json' };
 const create =
   (headers: Record<string, string>, body: string | Uint8Array = petBody()) =>
   (api: Api) =>
-    api.request('POST', '/v1/pets', { headers: { ...JSON_TYPE, ...headers }, body });
-const get = (path: string) => (api: Api) => api.get(`/v1${path}`);
+    api.request('POST', '/v1/pets', { headers: { 'content-type': 'application/json', ...headers }, body });
+const send =
+  (path: string, method = 'GET') =>
+  (api: Api) =>
+    api.request(method, `/v1${path}`);
+const typed = (charset: string) => create({ 'content-type': `application/json; charset=${charset}` });
 
 /**
  * Where the service accepts or refuses more than the keywords of the document say. The words of the document or the page
  * of its rules state the rule.
  */
-const BEYOND: readonly (readonly [
-  what: string,
-  call: (api: Api) => Promise<Answer>,
-  status: number,
-  rule: string,
-])[] = [
+it.each<[rule: string, status: number, call: (api: Api) => Promise<Answer>]>([
   [
-    'an Idempotency-Key in double quotes',
-    create({ 'idempotency-key': '"a key"' }),
-    201,
     'bare or in double quotes. Double quotes also allow spaces',
-  ],
-  [
-    'a charset',
-    create({ 'content-type': 'application/json; charset=UTF-8' }),
     201,
-    'with no charset except utf-8',
+    create({ 'idempotency-key': '"a key"' }),
   ],
+  ['with no charset except utf-8', 201, typed('UTF-8')],
+  ['with no charset except utf-8', 415, typed('latin1')],
   [
-    'another charset',
-    create({ 'content-type': 'application/json; charset=latin1' }),
-    415,
-    'with no charset except utf-8',
-  ],
-  [
-    'a content coding',
-    create({ 'content-encoding': 'gzip' }, gzipSync(petBody())),
-    201,
     '`Content-Encoding` is gzip, deflate, br',
-  ],
-  ['a header that asks for another media type', create({ accept: 'text/html' }), 201, '`Accept` is ignored'],
-  [
-    'an unknown field, and an id',
-    create({}, petBody({ id: '"x"', statsu: '1' })),
     201,
-    'accepts other fields and does not store them',
+    create({ 'content-encoding': 'gzip' }, gzipSync(petBody())),
   ],
-  ['HEAD', (api) => api.request('HEAD', '/v1/pets'), 200, '`HEAD` works wherever `GET` does'],
-  ['OPTIONS', (api) => api.request('OPTIONS', '/v1/pets'), 204, '`OPTIONS` answers `204`'],
-  [
-    'a lone surrogate, which JSON can escape',
-    create({}, petBody({ name: '"\\ud800"' })),
-    400,
-    'well-formed, without lone surrogates',
-  ],
-  [
-    'a limit with a zero in front',
-    get('/pets?limit=05'),
-    400,
-    'in canonical decimal digits (`20`; not `020`',
-  ],
-  [
-    'a limit with a sign',
-    get('/pets?limit=%2B5'),
-    400,
-    'in canonical decimal digits (`20`; not `020`, `+20`',
-  ],
-  ['a limit with an exponent', get('/pets?limit=1e1'), 400, 'not `020`, `+20`, `2e1`'],
-  [
-    'a petId with a fraction',
-    get('/pets/42.0'),
-    400,
-    'in canonical decimal digits (`42`; not `042`, `+42`, `42.0`',
-  ],
-  ['a petId of minus zero', get('/pets/-0'), 400, 'canonical decimal digits'],
-  [
-    'an unknown parameter',
-    get('/pets?page=2'),
-    400,
-    'An undocumented or repeated query parameter answers `400`',
-  ],
-  [
-    'a repeated parameter',
-    get('/pets?limit=5&limit=5'),
-    400,
-    'An undocumented or repeated query parameter answers `400`',
-  ],
-  [
-    'a parameter of an operation without any',
-    get('/pets/1?limit=5'),
-    400,
-    'This operation has no query parameters',
-  ],
-  ['a slash at the end', get('/pets/'), 404, '`/v1/pets/` is not `/v1/pets`'],
-  ['no body', create({}, ''), 400, 'The body is empty'],
-];
-
-it.each(BEYOND)('beyond its keywords, the document says in words: %s', async (_what, call, status, rule) => {
+  ['`Accept` is ignored', 201, create({ accept: 'text/html' })],
+  ['accepts other fields and does not store them', 201, create({}, petBody({ id: '"x"', statsu: '1' }))],
+  ['well-formed, without lone surrogates', 400, create({}, petBody({ name: '"\\ud800"' }))],
+  ['The body is empty', 400, create({}, '')],
+  ['`HEAD` works wherever `GET` does', 200, send('/pets', 'HEAD')],
+  ['`OPTIONS` answers `204`', 204, send('/pets', 'OPTIONS')],
+  ['in canonical decimal digits (`20`; not `020`', 400, send('/pets?limit=05')],
+  ['in canonical decimal digits (`20`; not `020`, `+20`', 400, send('/pets?limit=%2B5')],
+  ['not `020`, `+20`, `2e1`', 400, send('/pets?limit=1e1')],
+  ['in canonical decimal digits (`42`; not `042`, `+42`, `42.0`', 400, send('/pets/42.0')],
+  ['canonical decimal digits', 400, send('/pets/-0')],
+  ['An undocumented or repeated query parameter answers `400`', 400, send('/pets?page=2')],
+  ['An undocumented or repeated query parameter answers `400`', 400, send('/pets?limit=5&limit=5')],
+  ['This operation has no query parameters', 400, send('/pets/1?limit=5')],
+  ['`/v1/pets/` is not `/v1/pets`', 404, send('/pets/')],
+])('the document says in words: %s, which is %i', async (rule, status, call) => {
   await using api = await startApi();
   const words = JSON.stringify(document) + (await rulesOfPage()).replaceAll(/<\/?code>/g, '`');
   expect(words).toContain(rule);
