@@ -26,9 +26,3 @@ export async function walk(url: string): Promise<readonly Page[]> {
   }
   return pages;
 }
-
-/** How many pets the service lists. */
-export async function countPets(url: string): Promise<number> {
-  const pages = await walk(url);
-  return pages.reduce((sum, { pets = [] }) => sum + pets.length, 0);
-}

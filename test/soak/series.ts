@@ -24,7 +24,7 @@ export type Sample = {
 export type SeriesName = Exclude<keyof Sample, 'atMs' | 'pets'>;
 
 /** The part of a run that fills caches and pools, and lets the compiler work. */
-export const WARM_UP = 0.3;
+const WARM_UP = 0.3;
 
 /** The fewest samples after the warm-up that say something. */
 const MIN_SAMPLES = 20;
