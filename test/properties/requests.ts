@@ -31,17 +31,15 @@ const cursor = fc
 
 const PARAMETERS = ['limit', 'status', 'cursor', 'Limit', 'page', '?limit', '__proto__', 'cursor[0]', ''];
 
+const LIMITS = ['1', '2', '3', '99', '100', '0', '101', '-1', '05', '+5', '1e1', '1.5', '5 ', ''];
+
 const parameter = fc
   .tuple(
     fc.oneof(
-      { weight: 6, arbitrary: fc.tuple(fc.constant('limit'), fc.integer({ min: -1, max: 102 }).map(String)) },
-      { weight: 3, arbitrary: fc.tuple(fc.constant('limit'), fc.integer({ min: 1, max: 3 }).map(String)) },
-      { weight: 6, arbitrary: fc.tuple(fc.constant('status'), fc.oneof(petStatus, nearStatus)) },
-      { weight: 6, arbitrary: fc.tuple(fc.constant('cursor'), cursor) },
-      fc.tuple(
-        fc.constantFrom(...PARAMETERS),
-        fc.oneof(fc.constantFrom('', '05', '+5', '1e1', '5 ', '1.5', 'sold\0'), text),
-      ),
+      { weight: 4, arbitrary: fc.tuple(fc.constant('limit'), fc.constantFrom(...LIMITS)) },
+      { weight: 3, arbitrary: fc.tuple(fc.constant('status'), fc.oneof(petStatus, petStatus, nearStatus)) },
+      { weight: 3, arbitrary: fc.tuple(fc.constant('cursor'), cursor) },
+      fc.tuple(fc.constantFrom(...PARAMETERS), fc.oneof(fc.constantFrom('', '5', 'sold\0'), text)),
     ),
     fc.nat(),
   )
@@ -56,7 +54,7 @@ const byte = fc
 const ODD_PARTS = ['', '&', 'limit', 'limit=5&', '#', '#x', '\\', 'limit=%3', '%', '+', '?', '='];
 
 const joined = (part: fc.Arbitrary<string>) =>
-  fc.array(part, { maxLength: 4 }).map((parts) => parts.join('&'));
+  fc.array(part, { maxLength: 3 }).map((parts) => parts.join('&'));
 
 const query = fc.oneof(
   { weight: 4, arbitrary: joined(parameter) },
@@ -152,7 +150,7 @@ const fewPets = fc.constantFrom(
 );
 
 const key = fc.oneof(
-  { weight: 5, arbitrary: fc.constantFrom('a', 'b', '"a"', '"b"') },
+  { weight: 5, arbitrary: fc.constantFrom('a', '"a"', '\\', '"\\\\"') },
   fc.string({ unit: fc.constantFrom('a', 'B', '~'), minLength: 254, maxLength: 257 }),
   fc
     .tuple(fc.string(), fc.constantFrom('', ' ', '"', '\\'), fc.string())
