@@ -3,15 +3,18 @@ import { ALL_SERIES, rowsOf, type Sample, type SeriesName } from './series.ts';
 
 const MIB = 2 ** 20;
 
-/** An hour of a healthy service: the heap is a saw, the machine stalls now and then, and pets are added to a file. */
+/**
+ * An hour of a healthy service: the heap is a saw with more and more garbage, memory is busy at the end, the machine
+ * stalls now and then, and pets are added to a file.
+ */
 function samples(spoil: (sample: Sample, hours: number) => Partial<Sample> = () => ({})): readonly Sample[] {
   return Array.from({ length: 240 }, (_, index) => {
     const hours = index / 240;
     const stalls = index % 31 === 0;
     const sample: Sample = {
       atMs: index * 15_000,
-      heapBytes: (30 + (index % 5) * 4) * MIB + (index < 40 ? -(40 - index) * MIB : 0),
-      rssBytes: (120 + (index % 3)) * MIB,
+      heapBytes: (30 + (index % 5) * (4 + 4 * hours)) * MIB + (index < 40 ? -(40 - index) * MIB : 0),
+      rssBytes: (120 + (index % 3) + (index > 230 ? 300 : 0)) * MIB,
       externalBytes: 8 * MIB,
       descriptors: 30 + (index % 4),
       resources: 14 + (index % 3),
