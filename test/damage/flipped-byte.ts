@@ -1,13 +1,14 @@
 import { writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
-import { isDeepStrictEqual } from 'node:util';
 import { openSqliteStorage, type SqliteStorage } from '../../src/adapters/sqlite/open.ts';
 import { DamagedApiKey, StorageSetupError } from '../../src/application/ports/storage-errors.ts';
 import { type ArchivedPet, BEFORE_EVERY_ID } from '../../src/application/ports/pet-archive.ts';
 import type { ApiKey } from '../../src/domain/api-key.ts';
-import { newPet, PET_STATUSES } from '../../src/domain/pet.ts';
+import { newPet, type Pet, PET_STATUSES } from '../../src/domain/pet.ts';
 import { aKey, at } from '../support/api-keys.ts';
 import { archivedPets } from '../support/archived-pets.ts';
+import { numbers } from '../support/numbers.ts';
+import { askAll, is, type Question } from './ask-all.ts';
 
 /** What the service makes of a file with a changed byte. */
 export type Verdict = {
@@ -15,14 +16,6 @@ export type Verdict = {
   /** What was wrong, or the first error. */
   readonly why: string;
 };
-
-/** Errors that become a 5xx. */
-const ERRORS = new Set<unknown>([
-  'damaged-pet',
-  'damaged-api-key',
-  'storage-unavailable',
-  'pet-ids-exhausted',
-]);
 
 export const PETS: readonly ArchivedPet[] = archivedPets(24);
 const LAST_PET_ID = PETS.at(-1)!.id;
@@ -67,81 +60,47 @@ export async function judgeFlip(sound: Buffer, file: string, offset: number, mas
 }
 
 async function judge({ pets, archive, keys }: SqliteStorage): Promise<Verdict> {
-  const answers = new Answers();
-  for (let id = 1n; id <= LAST_PET_ID + 2n; id++) {
-    await answers.compare(`pet ${id}`, pets.findById(id), petOf(id));
-  }
-  for (const status of [undefined, ...PET_STATUSES]) {
-    const expected = PETS.filter((pet) => status === undefined || pet.status === status).map(withoutKey);
-    await answers.compare(`list ${status}`, pets.list({ status, limit: 100 }), expected);
-    await answers.compare(`page ${status}`, pets.list({ status, limit: 4 }), expected.slice(0, 4));
-  }
-  await answers.compare('archive', archive.read(BEFORE_EVERY_ID, 100), PETS);
-  for (const { id, idempotency, ...pet } of PETS) {
-    if (idempotency === undefined) continue;
-    const expected = { pet: { id, ...pet }, replayed: true };
-    await answers.compare(`replay ${id}`, pets.insertOnce(newPet(pet), idempotency), expected);
-  }
-  const listed = await answers.compare('keys', keys.list(), KEYS);
-  const isReported = listed?.some((key) => key instanceof DamagedApiKey) ?? true;
-  for (const key of KEYS) {
-    const found = keys.findById(key.id);
-    // A key whose id is damaged is unknown. The list reports it.
-    await answers.compare(`key ${key.id}`, isReported ? found.then((k) => k ?? key) : found, key);
-  }
-  await answers.check('a new pet', pets.insert(newPet({ name: 'New', categoryId: 1n })), async (added) => {
-    const again = await pets.findById(added.id);
-    return added.id > RESERVED_ID && added.name === 'New' && isDeepStrictEqual(again, added);
-  });
-  return answers.verdict;
+  const hasDamaged = (given: unknown) =>
+    Array.isArray(given) && given.some((one) => one instanceof DamagedApiKey);
+  // A key whose id is damaged is unknown. The list reports it.
+  const isReported = await keys.list().then(hasDamaged, () => true);
+  const questions: Question[] = [
+    ...numbers(Number(LAST_PET_ID) + 3).map((number): Question => {
+      const pet = PETS.find(({ id }) => id === BigInt(number));
+      return [`pet ${number}`, () => pets.findById(BigInt(number)), is(pet && withoutKey(pet))];
+    }),
+    ...[undefined, ...PET_STATUSES].flatMap((status): Question[] => {
+      const expected = PETS.filter((pet) => status === undefined || pet.status === status).map(withoutKey);
+      return [
+        [`list ${status}`, () => pets.list({ status, limit: 100 }), is(expected)],
+        [`page ${status}`, () => pets.list({ status, limit: 4 }), is(expected.slice(0, 4))],
+      ];
+    }),
+    ['archive', () => archive.read(BEFORE_EVERY_ID, 100), is(PETS)],
+    ...PETS.flatMap(({ idempotency, ...pet }): Question[] => {
+      if (idempotency === undefined) return [];
+      const replay = () => pets.insertOnce(newPet(pet), idempotency);
+      return [[`replay ${pet.id}`, replay, is({ pet, replayed: true })]];
+    }),
+    ['keys', () => keys.list(), (given) => is(KEYS)(given) || hasDamaged(given)],
+    ...KEYS.map((key): Question => {
+      const find = async () => (await keys.findById(key.id)) ?? (isReported ? key : undefined);
+      return [`key ${key.id}`, find, is(key)];
+    }),
+    [
+      'a new pet',
+      () => pets.insert(newPet({ name: 'New', categoryId: 1n })),
+      async (added) => {
+        const { id, name } = added as Pet;
+        return id > RESERVED_ID && name === 'New' && is(added)(await pets.findById(id));
+      },
+    ],
+  ];
+  const { wrong, errors } = await askAll(questions);
+  const outcome = wrong.length > 0 ? 'wrong' : errors.length > 0 ? 'error' : 'right';
+  return { outcome, why: wrong[0] ?? errors[0] ?? '' };
 }
 
-/** Collects the worst of many answers. */
-class Answers {
-  verdict: Verdict = { outcome: 'right', why: '' };
-
-  compare<T>(what: string, answer: Promise<T>, expected: unknown): Promise<T | undefined> {
-    const isExpected = async (given: T) =>
-      isDeepStrictEqual(given, expected) ||
-      (Array.isArray(given) && given.some((one) => one instanceof DamagedApiKey));
-    return this.check(what, answer, isExpected);
-  }
-
-  async check<T>(
-    what: string,
-    answer: Promise<T>,
-    isRight: (given: T) => Promise<boolean>,
-  ): Promise<T | undefined> {
-    try {
-      const given = await answer;
-      if (!(await isRight(given))) this.#add('wrong', `${what}: ${show(given)}`);
-      return given;
-    } catch (error) {
-      const isKnown = error instanceof Error && 'kind' in error && ERRORS.has(error.kind);
-      this.#add(isKnown ? 'error' : 'wrong', `${what}: ${String(error)}`);
-      return undefined;
-    }
-  }
-
-  #add(outcome: 'error' | 'wrong', why: string): void {
-    if (this.verdict.outcome === 'right' || (outcome === 'wrong' && this.verdict.outcome === 'error')) {
-      this.verdict = { outcome, why };
-    }
-  }
-}
-
-function petOf(id: bigint): unknown {
-  const pet = PETS.find((one) => one.id === id);
-  return pet && withoutKey(pet);
-}
-
-function withoutKey({ id, name, categoryId, status }: ArchivedPet): unknown {
+function withoutKey({ id, name, categoryId, status }: ArchivedPet): Pet {
   return { id, name, categoryId, status };
-}
-
-function show(value: unknown): string {
-  return JSON.stringify(value, (_, part: unknown) => (typeof part === 'bigint' ? `${part}` : part))?.slice(
-    0,
-    300,
-  );
 }

@@ -1,4 +1,5 @@
 import { type Agent, type IncomingHttpHeaders, request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 
 export type Reply = {
   readonly status: number;
@@ -11,15 +12,17 @@ export type Question = {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly agent?: Agent;
-  /** 20,000 by default, which is longer than the service may take. */
-  readonly timeoutMs?: number;
 };
+
+/** Longer than the service may take. */
+const TIMEOUT_MS = 20_000;
 
 /** Sends one request, without retries. Rejects when no whole answer comes. */
 export function ask(url: string, question: Question = {}): Promise<Reply> {
-  const { method = 'GET', headers = {}, body, agent, timeoutMs = 20_000 } = question;
+  const { method = 'GET', headers = {}, body, agent } = question;
   return new Promise((resolve, reject) => {
-    const request = httpRequest(url, { method, headers, ...(agent && { agent }) }, (response) => {
+    const send = url.startsWith('https:') ? httpsRequest : httpRequest;
+    const request = send(url, { method, headers, ...(agent && { agent }) }, (response) => {
       let text = '';
       response.setEncoding('utf8');
       response.on('data', (chunk: string) => {
@@ -30,7 +33,7 @@ export function ask(url: string, question: Question = {}): Promise<Reply> {
         resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text }),
       );
     });
-    const timer = setTimeout(() => request.destroy(new Error('NO_ANSWER')), timeoutMs);
+    const timer = setTimeout(() => request.destroy(new Error('NO_ANSWER')), TIMEOUT_MS);
     request.on('error', reject);
     request.on('close', () => clearTimeout(timer));
     request.end(body);

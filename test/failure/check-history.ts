@@ -50,7 +50,7 @@ const MAX_EVIDENCE = 500;
  *
  * Porcupine and Elle are not used. Porcupine searches the orders of overlapping calls, and a call of unknown outcome
  * overlaps all later ones: an outage with a thousand of them would take it for ever. Elle infers orders from lists or
- * registers, and the catalogue is neither. A test compares this check with an exhaustive search of small histories.
+ * registers, and the catalogue is neither.
  */
 export function checkHistory({ calls }: { readonly calls: readonly Call[] }): Verdict {
   const violations: Violation[] = [];

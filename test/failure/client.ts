@@ -44,8 +44,7 @@ export class Client implements Disposable {
   readonly #shared: Shared;
   readonly #random: SeededRandom;
   #turn: number;
-  #walks = 0;
-  #position: { readonly path: string } & Pick<Page, 'walk' | 'after' | 'limit' | 'filter'>;
+  #position: { readonly path: string } & Pick<Page, 'after' | 'limit' | 'filter'>;
 
   /** @param index of this client. It decides where the client begins. */
   constructor(shared: Shared, random: SeededRandom, index: number) {
@@ -114,12 +113,11 @@ export class Client implements Disposable {
 
   /** Reads the next page of this client's walk. The last page is often read again, because it grows. */
   async #readPage(): Promise<void> {
-    const { path, walk, after, limit, filter } = this.#position;
+    const { path, after, limit, filter } = this.#position;
     const { sent, reply } = await this.#send(path, {}, this.#chooseKey());
     const request = {
       type: 'page',
       ...sent,
-      walk,
       after,
       limit,
       ...(filter !== undefined && { filter }),
@@ -142,7 +140,7 @@ export class Client implements Disposable {
     const limit = this.#random.pick(PAGE_SIZES);
     const filter = this.#random.chance(0.5) ? this.#random.pick(STATUSES) : undefined;
     const path = `/v1/pets?limit=${limit}${filter === undefined ? '' : `&status=${filter}`}`;
-    return { path, walk: this.#walks++, after: 0, limit, ...(filter !== undefined && { filter }) };
+    return { path, after: 0, limit, ...(filter !== undefined && { filter }) };
   }
 
   async #sendWrong(): Promise<void> {

@@ -73,7 +73,7 @@ export function requestsOf({ calls }: History): readonly Request[] {
 }
 
 /** Whether it is the answer that a client wants. What it may show is for {@link checkHistory} to decide. */
-export function isExpected(request: Request): boolean {
+function isExpected(request: Request): boolean {
   const { type, status, apiKey } = request;
   // Whether the key was valid is for that check, too.
   if (apiKey !== undefined && status === 401) return true;

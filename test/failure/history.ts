@@ -50,11 +50,9 @@ export type Get = Sent & {
   readonly answer?: string;
 };
 
-/** A request for one page. The pages of a walk are calls of their own. */
+/** A request for one page. The pages of a walk are calls of their own: each begins after the last id of the one before. */
 export type Page = Sent & {
   readonly type: 'page';
-  /** Counts walks. A walk continues with the last id of the page before. */
-  readonly walk: number;
   /** The last id that the walk has shown, 0 on its first page. */
   readonly after: number;
   readonly limit: number;

@@ -10,11 +10,12 @@ export type LoadOptions = {
   readonly pauseMs: number;
   /** How long a client tries to add the same pet. 0 means one attempt. */
   readonly patienceMs: number;
-  /** The largest number of requests to add a pet, retries included. */
-  readonly maxCreates: number;
 };
 
-const DEFAULTS: LoadOptions = { clients: 12, pauseMs: 20, patienceMs: 40_000, maxCreates: 50_000 };
+const DEFAULTS: LoadOptions = { clients: 12, pauseMs: 20, patienceMs: 40_000 };
+
+/** The largest number of requests to add a pet, retries included. */
+const MAX_CREATES = 50_000;
 
 /** Clients that start at once and record every answer. */
 export class Load {
@@ -35,13 +36,13 @@ export class Load {
     this.#options = { ...DEFAULTS, ...options };
     const begun = performance.now();
     this.history = { begun, ended: begun, fault: undefined, calls: [] };
-    const { clients, patienceMs, maxCreates } = this.#options;
+    const { clients, patienceMs } = this.#options;
     const shared = {
       urls,
       patienceMs,
       keys: this.keys,
       ids: this.#ids,
-      mayCreate: () => this.#creates < maxCreates,
+      mayCreate: () => this.#creates < MAX_CREATES,
       isAbandoned: () => this.#abandoned,
       record: (request: Request) => this.#record(request),
     };

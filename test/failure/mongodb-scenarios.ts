@@ -1,4 +1,3 @@
-import { openMongoArchive } from '../../src/adapters/mongodb/open.ts';
 import { figures, longestGapMs, requestsOf } from './figures.ts';
 import { killService } from './kill-service.ts';
 import type { Load } from './load.ts';
@@ -179,35 +178,6 @@ const loseReplies: Scenario<MongoStore> = {
   },
 };
 
-/** More than the clients create meanwhile. */
-const RESERVED = 10_000n;
-
-const reserve: Scenario<MongoStore> = {
-  name: 'MongoDB: ids reserved under load, five times',
-  async play(stage, store) {
-    const load = await loadOn(stage, store);
-    await stage.letRun(2);
-    load.fault();
-    const { archive, close } = await openMongoArchive(store.set.url(store.database));
-    stage.owned.defer(close);
-    for (let round = 0; round < 5; round++) {
-      const last = (await archive.lastId()) + RESERVED;
-      await archive.reserve(last);
-      const reserved = performance.now();
-      await load.acknowledges(20);
-      const made = load.history.calls
-        .filter((call) => call.type === 'create')
-        .filter(
-          ({ begun, outcome, replayed }) => begun > reserved && outcome === 'acknowledged' && !replayed,
-        );
-      const isAbove = made.every(({ answer = '' }) => BigInt(/\d+/.exec(answer)![0]) > last);
-      stage.expect(`the ids after the reservation are above ${last}`, made.length > 0 && isAbove);
-    }
-    load.healed();
-    await stage.letRun(2);
-  },
-};
-
 const kill: Scenario<MongoStore> = {
   name: 'MongoDB: kill -9 of the service, three times',
   play: async (stage, store) => killService(stage, await servicesOn(stage, store)),
@@ -244,7 +214,6 @@ export const MONGODB_SCENARIOS: readonly Scenario<MongoStore>[] = [
   killTwo,
   killAll,
   loseReplies,
-  reserve,
   kill,
   rollingRestart,
 ];

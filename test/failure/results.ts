@@ -20,19 +20,15 @@ export function totals(results: readonly Result[]): {
 
 type Column = readonly [title: string, cell: (runs: readonly Result[]) => string];
 
-const sum = (what: (figures: Figures) => number): Column[1] => {
+const added = (what: (result: Result) => number | undefined): Column[1] => {
   return (runs) => {
-    const measured = runs.flatMap(({ figures }) => (figures === undefined ? [] : [what(figures)]));
+    const measured = runs.flatMap((run) => what(run) ?? []);
     return measured.length === 0 ? 'not measured' : `${measured.reduce((a, b) => a + b, 0)}`;
   };
 };
 
-const decided = (what: (verdict: Verdict) => number): Column[1] => {
-  return (runs) => {
-    const checked = runs.flatMap(({ verdict }) => (verdict === undefined ? [] : [what(verdict)]));
-    return checked.length === 0 ? 'not measured' : `${checked.reduce((a, b) => a + b, 0)}`;
-  };
-};
+const sum = (what: (figures: Figures) => number) => added(({ figures }) => figures && what(figures));
+const decided = (what: (verdict: Verdict) => number) => added(({ verdict }) => verdict && what(verdict));
 
 const violations = (...rules: readonly Rule[]): Column[1] =>
   decided((verdict) => verdict.violations.filter(({ rule }) => rules.includes(rule)).length);

@@ -8,12 +8,10 @@ import {
 } from './clock-scenarios.ts';
 import { LOG_SCENARIOS } from './log-scenarios.ts';
 import { PARTITION_SCENARIOS } from './mongodb-partition-scenarios.ts';
-import { NETWORK_SCENARIOS } from './mongodb-network-scenarios.ts';
 import { READS_SCENARIOS } from './mongodb-reads-scenario.ts';
 import { MONGODB_SCENARIOS } from './mongodb-scenarios.ts';
 import { type MongoScenario, surveyMembers } from './mongodb-store.ts';
 import { ReplicaSet } from './replica-set.ts';
-import { ROLLING_SCENARIOS } from './rolling-scenarios.ts';
 import { type How, perform, type Result, type Scenario } from './scenario.ts';
 import { SQLITE_FILE_SCENARIOS } from './sqlite-file-scenarios.ts';
 import { SQLITE_SCENARIOS } from './sqlite-scenarios.ts';
@@ -59,10 +57,8 @@ const MONGODB: readonly MongoScenario[] = [
   ...READS_SCENARIOS,
   MONGODB_CLOCK_SCENARIO,
   MONGODB_SERVER_CLOCK_SCENARIO,
-  ...NETWORK_SCENARIOS,
   ...PARTITION_SCENARIOS,
   ...AWAY_SCENARIOS,
-  ...ROLLING_SCENARIOS,
 ];
 
 export const PLAYS: readonly Play[] = [

@@ -103,19 +103,6 @@ export class ServiceProcess implements AsyncDisposable {
     process.kill(this.pid, 'SIGUSR2');
   }
 
-  /** Does the work while the process is stopped, and no call of its threads to the system is in progress. Linux only. */
-  async whileStopped(work: () => Promise<void>): Promise<void> {
-    process.kill(this.pid, 'SIGSTOP');
-    try {
-      await until('a stopped service', async () =>
-        (await this.#threadStates()).every((state) => state === 'T'),
-      );
-      await work();
-    } finally {
-      process.kill(this.pid, 'SIGCONT');
-    }
-  }
-
   async kill(): Promise<void> {
     await this.#program?.kill();
     this.#cleanUp?.cancel();
@@ -142,13 +129,6 @@ export class ServiceProcess implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
-  }
-
-  /** Such as `T`, stopped, or `D`, waiting for a disk. */
-  async #threadStates(): Promise<readonly string[]> {
-    const tasks = `/proc/${this.pid}/task`;
-    const threads = (await readdir(tasks)).map((id) => readFile(`${tasks}/${id}/stat`, 'utf8'));
-    return (await Promise.all(threads)).map((stat) => /\) (\S)/.exec(stat)?.[1] ?? '');
   }
 
   #spawn(): Program {

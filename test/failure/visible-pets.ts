@@ -37,14 +37,12 @@ export class VisiblePets {
   /** The pets in the range that were shown before the read began, without those with these ids. */
   in({ after, upTo, filter, begun }: Range, except: ReadonlySet<number>): readonly Pet[] {
     const { pets, earliest } = filter === undefined ? this.#all : (this.#byStatus.get(filter) ?? NONE);
-    let last = after;
-    for (const id of except) last = Math.max(last, id);
     const found: Pet[] = [];
     for (let index = firstAbove(pets, after); index < pets.length; index++) {
       const pet = pets[index]!;
       if (pet.id > upTo) break;
-      // All that follow are too young for this read, and it shows none of them.
-      if (pet.id > last && earliest[index]! >= begun) break;
+      // All that follow are too young for this read.
+      if (earliest[index]! >= begun) break;
       if (pet.shown.ended < begun && !except.has(pet.id)) found.push(pet);
     }
     return found;

@@ -4,9 +4,6 @@ import { listPage } from './list-page.ts';
 
 const LIMIT = 100;
 
-/** Marks these walks among those of the clients. */
-const WALK = -1;
-
 /** The pages with all pets, as the service lists them. */
 export async function walk(url: string): Promise<readonly Page[]> {
   const pages: Page[] = [];
@@ -19,7 +16,6 @@ export async function walk(url: string): Promise<readonly Page[]> {
     pages.push({
       type: 'page',
       ...sent,
-      walk: WALK,
       after,
       limit: LIMIT,
       pets: page.pets,
@@ -29,10 +25,4 @@ export async function walk(url: string): Promise<readonly Page[]> {
     next = page.next;
   }
   return pages;
-}
-
-/** How many pets the service lists. */
-export async function countPets(url: string): Promise<number> {
-  const pages = await walk(url);
-  return pages.reduce((sum, { pets = [] }) => sum + pets.length, 0);
 }

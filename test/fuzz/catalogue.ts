@@ -1,5 +1,5 @@
-import type { WantedPet } from './expected-answer.ts';
 import { petText, type Verdict } from './judge.ts';
+import type { WantedPet } from './read-pet.ts';
 import type { SaneClient } from './sane-client.ts';
 
 /** Compares the pets that were stored with those that requests asked for and those that were acknowledged. */

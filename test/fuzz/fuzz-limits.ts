@@ -1,3 +1,6 @@
+/** The one API key of the service that is fuzzed. */
+export const FUZZ_KEY = 'the-key-of-the-fuzzer';
+
 /** Limits of the service that is fuzzed, in milliseconds: short, to see them at work, and longer than a busy machine stalls. */
 export const FUZZ_LIMITS = {
   handshakeTimeoutMs: 10_000,

@@ -6,8 +6,7 @@ import { pino } from 'pino';
 import { readConfig } from '../../src/main/config/config.ts';
 import { start } from '../../src/main/service/start.ts';
 import { PAIR } from '../support/tls/pem-files.ts';
-import { FUZZ_KEY } from './expected-answer.ts';
-import { FUZZ_LIMITS } from './fuzz-limits.ts';
+import { FUZZ_KEY, FUZZ_LIMITS } from './fuzz-limits.ts';
 
 /** What the service holds, as it tells its parent. */
 export type Held = {

@@ -1,12 +1,13 @@
 import type { Answer } from '../support/answer.ts';
 import { expectConforms } from '../support/conformance.ts';
 import { parseAnswer } from '../support/raw-connection.ts';
-import { expectedAnswer, type WantedPet } from './expected-answer.ts';
+import { cursorId, expectedAnswer, type StoredPet } from './expected-answer.ts';
 import { bytesOf, connectionsOf, type FuzzCase } from './fuzz-case.ts';
-import { FUZZ_LIMITS, LINGER_MS } from './fuzz-limits.ts';
+import { FUZZ_KEY, FUZZ_LIMITS, LINGER_MS } from './fuzz-limits.ts';
 import type { Seen } from './fuzz-client.ts';
+import type { WantedPet } from './read-pet.ts';
 import { type ReadRequest, readRequests, type ReadStream } from './read-requests.ts';
-import { parsePets, type StoredPet } from './sane-client.ts';
+import { parsePets } from './sane-client.ts';
 
 export type Verdict = {
   /** What is wrong, one line each. */
@@ -35,10 +36,16 @@ export function judge(fuzzCase: FuzzCase, seen: ReadonlyMap<number, Seen>): Verd
     verdict.problems.push(...connection.problems.map((problem) => `connection ${on}: ${problem}`));
     verdict.acknowledged.push(...connection.acknowledged);
     verdict.answers += connection.answers;
-    verdict.wanted.push(...stream.requests.flatMap((request) => expectedAnswer(request).pet ?? []));
+    verdict.wanted.push(...stream.requests.flatMap((request) => expectedAnswer(request, STATE).pet ?? []));
   }
   return verdict;
 }
+
+/** The fuzzer does not know what is stored: its requests overtake each other. */
+const STATE = { key: FUZZ_KEY } as const;
+
+/** As many wrong parameters an error names. */
+const MAX_NAMED = 10;
 
 /** The statuses of requests that Node's parser or timers refuse. */
 const REFUSED = [400, 408, 413, 414, 431];
@@ -161,6 +168,7 @@ class JudgedConnection {
 
   #checkAnswer(request: ReadRequest, answer: Answer, complain: (text: string) => void): void {
     const { status } = answer;
+    const { method } = request;
     const isLate = status === 408;
     if (request.bodyState !== 'whole') {
       if (status === 201) complain(`the body is ${request.bodyState}`);
@@ -171,9 +179,11 @@ class JudgedConnection {
     if (this.#saidClose ? request.closes === 'never' : request.closes === 'must') {
       complain(this.#saidClose ? 'the connection ends' : 'the connection stays open');
     }
-    const { statuses, pet } = expectedAnswer(request);
+    const { statuses, code = '', names = [], pet } = expectedAnswer(request, STATE);
     if (statuses?.includes(status) === false) complain(`expected ${statuses.join(' or ')}`);
-    else this.#checkPets(request, answer, pet, complain);
+    else if (status < 400) this.#checkPets(request, answer, pet, complain);
+    else if (method !== 'HEAD' && !saysWhy(answer.body, code, names))
+      complain(`expected ${code} ${names.join()}`);
   }
 
   #checkPets(
@@ -192,8 +202,7 @@ class JudgedConnection {
       return;
     }
     const query = new URLSearchParams(target.split('?')[1]);
-    const cursor = query.get('cursor')?.slice('v1.'.length);
-    let last = cursor === undefined ? 0n : BigInt.asIntN(64, BigInt(`0x${cursor}`));
+    let last = cursorId(query.get('cursor'));
     const limit = target.startsWith('/v1/pets/') ? 1 : Number(query.get('limit') ?? 20);
     const filter = query.get('status');
     if (pets.length > limit) complain('the page is too long');
@@ -220,6 +229,15 @@ class JudgedConnection {
       `${this.answers} of ${due} answers: none to ${named(requests[this.answers])} (then: ${rest})`,
     );
   }
+}
+
+/** Whether an error has the code, where one is due, and names what is wrong. */
+function saysWhy(body: string, due: string, names: readonly string[]): boolean {
+  const { code, message } = JSON.parse(body) as { readonly code: string; readonly message: string };
+  return (
+    (due === '' || code === due) &&
+    (names.length > MAX_NAMED || names.every((name) => message.includes(name)))
+  );
 }
 
 /** What tells two pets with different content apart. */

@@ -1,5 +1,5 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { FUZZ_KEY } from './expected-answer.ts';
+import { FUZZ_KEY } from './fuzz-limits.ts';
 import type { SeededRandom } from '../support/seeded-random.ts';
 
 const NAMES = [

@@ -3,8 +3,6 @@ import { SERVER_LIMITS } from '../../src/adapters/http/server/limits.ts';
 
 /** A request as a strict reader sees it. */
 export type ReadRequest = {
-  /** Where it begins in the bytes of its connection. */
-  readonly offset: number;
   readonly method: string;
   readonly target: string;
   readonly version: '1.0' | '1.1';
@@ -56,7 +54,6 @@ export function readRequests(all: Buffer): ReadStream {
     const body = framing === 'chunked' ? readChunks(text, end) : readLength(text, end, framing);
     requests.push({
       ...request,
-      offset: at,
       body: Buffer.from(body.text, 'latin1'),
       bodyState: body.is,
       isOdd: request.isOdd || body.isOdd || followsClose,
@@ -69,7 +66,7 @@ export function readRequests(all: Buffer): ReadStream {
 }
 
 type Head = {
-  readonly request: Omit<ReadRequest, 'offset' | 'body' | 'bodyState'>;
+  readonly request: Omit<ReadRequest, 'body' | 'bodyState'>;
   /** Where the body begins. */
   readonly end: number;
   /** The length of the body, in bytes. */
@@ -139,13 +136,14 @@ function isBrokenLine(line: string): boolean {
 
 type Headers = ReadRequest['headers'];
 
-function valuesOf(headers: Headers, name: string): readonly string[] {
+/** The values of a header, in the order in which they came. */
+export function valuesOf({ headers }: Pick<ReadRequest, 'headers'>, name: string): readonly string[] {
   return headers.filter(([each]) => each === name).map(([, value]) => value);
 }
 
 function framingOf(headers: Headers, version: string): Head['framing'] {
-  const lengths = valuesOf(headers, 'content-length');
-  const codings = valuesOf(headers, 'transfer-encoding');
+  const lengths = valuesOf({ headers }, 'content-length');
+  const codings = valuesOf({ headers }, 'transfer-encoding');
   if (codings.length > 0) {
     const isChunked = codings.length === 1 && codings[0]?.toLowerCase() === 'chunked';
     return isChunked && lengths.length === 0 && version === '1.1' ? 'chunked' : 'broken';
@@ -158,8 +156,8 @@ function framingOf(headers: Headers, version: string): Head['framing'] {
 function closes(method: string, version: string, headers: Headers): ReadRequest['closes'] {
   if (method === 'CONNECT') return 'must';
   // Old clients mean the same by it, and a server may always close a connection after an answer.
-  if (valuesOf(headers, 'proxy-connection').length > 0) return 'may';
-  const [option = '', ...more] = valuesOf(headers, 'connection').map((value) => value.toLowerCase());
+  if (valuesOf({ headers }, 'proxy-connection').length > 0) return 'may';
+  const [option = '', ...more] = valuesOf({ headers }, 'connection').map((value) => value.toLowerCase());
   if (more.length > 0 || !['', 'close', 'keep-alive'].includes(option)) return 'may';
   if (option === 'close' || (option === '' && version === '1.0')) return 'must';
   // A server need not honour the option of HTTP/1.0: RFC 9112, section 9.3. Node does not for an answer without a length.

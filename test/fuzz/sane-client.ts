@@ -1,15 +1,14 @@
-import { Agent, request as httpRequest } from 'node:http';
-import { Agent as TlsAgent, request as httpsRequest } from 'node:https';
-import type { Answer } from '../support/answer.ts';
+import { Agent } from 'node:http';
+import { Agent as TlsAgent } from 'node:https';
+import { ask, type Reply } from '../failure/ask.ts';
 import { expectConforms } from '../support/conformance.ts';
 import { ROOT_CERT } from '../support/tls/pem-files.ts';
-import { FUZZ_KEY, type WantedPet } from './expected-answer.ts';
+import type { StoredPet } from './expected-answer.ts';
+import { FUZZ_KEY } from './fuzz-limits.ts';
 import type { Address } from './play.ts';
 
 /** The share of the requests that add a pet and read it again. */
 const CREATE_EVERY = 50;
-
-export type StoredPet = WantedPet & { readonly id: bigint };
 
 /** An ordinary client, which gets right answers the whole time. */
 export class SaneClient implements Disposable {
@@ -22,7 +21,7 @@ export class SaneClient implements Disposable {
   constructor(address: Address) {
     this.#address = address;
     // A new connection for each request: an idle one can end at the moment of its use.
-    this.#agent = address.tls ? new TlsAgent({ ca: ROOT_CERT }) : new Agent();
+    this.#agent = address.tls ? new TlsAgent({ ca: ROOT_CERT, servername: 'localhost' }) : new Agent();
   }
 
   /** Sends an ordinary request. @throws {Error} if the answer is wrong */
@@ -50,37 +49,21 @@ export class SaneClient implements Disposable {
   async petsAfter(id: bigint): Promise<readonly StoredPet[]> {
     const pets: StoredPet[] = [];
     for (let cursor: string | undefined = `v1.${id.toString(16).padStart(16, '0')}`; cursor !== undefined; ) {
-      const answer: Answer = await this.request('GET', `/v1/pets?limit=100&cursor=${cursor}`);
+      const answer: Reply = await this.request('GET', `/v1/pets?limit=100&cursor=${cursor}`);
       pets.push(...parsePets(answer.body));
       cursor = answer.headers['next-cursor'] as string | undefined;
     }
     return pets;
   }
 
-  async request(method: string, path: string, body?: string): Promise<Answer> {
-    const answer = await new Promise<Answer>((resolve, reject) => {
-      const request = (this.#address.tls ? httpsRequest : httpRequest)(
-        {
-          host: '127.0.0.1',
-          port: this.#address.port,
-          servername: 'localhost',
-          method,
-          path,
-          agent: this.#agent,
-          headers: { authorization: `Bearer ${FUZZ_KEY}`, 'content-type': 'application/json' },
-        },
-        (response) => {
-          const chunks: Buffer[] = [];
-          response.on('data', (chunk: Buffer) => chunks.push(chunk));
-          response.on('error', reject);
-          response.on('end', () => {
-            const { statusCode: status = 0, headers, rawHeaders } = response;
-            resolve({ status, headers, rawHeaders, body: Buffer.concat(chunks).toString() });
-          });
-        },
-      );
-      request.on('error', reject);
-      request.end(body);
+  async request(method: string, path: string, body?: string): Promise<Reply> {
+    const { tls, port } = this.#address;
+    const headers = { authorization: `Bearer ${FUZZ_KEY}`, 'content-type': 'application/json' };
+    const answer = await ask(`${tls ? 'https' : 'http'}://127.0.0.1:${port}${path}`, {
+      method,
+      headers,
+      agent: this.#agent,
+      ...(body !== undefined && { body }),
     });
     expectConforms({ method, path, ...answer });
     expectEqual(String(answer.status), method === 'POST' ? '201' : '200');

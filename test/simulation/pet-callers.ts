@@ -153,8 +153,8 @@ export class PetCallers {
       () => this.#insertOnce(repository),
       () => this.#find(repository),
       () => this.#find(repository),
-      () => this.#list(repository, process),
-      () => this.#walk(repository, process),
+      () => this.#list(repository, process, false),
+      () => this.#list(repository, process, true),
       async () => {
         await Promise.all(numbers(random.integer(2, 12)).map(() => this.#insert(repository)));
       },
@@ -235,54 +235,37 @@ export class PetCallers {
     this.#simulation.check(value === undefined || value.id === id, () => `${name}: found another pet`);
   }
 
-  async #list(repository: PetRepository, process: number): Promise<void> {
+  /** Reads a page, or walks through all that follow. */
+  async #list(repository: PetRepository, process: number, isWalk: boolean): Promise<void> {
     const { random } = this.#simulation;
     const expected = [...this.#acknowledged];
     // Some queries come again: an adapter may keep their results.
-    const isCommon = random.chance(0.4);
-    const query = {
-      status: isCommon ? undefined : random.pick([undefined, undefined, ...PET_STATUSES]),
-      after: isCommon ? 0n : BigInt(random.pick([0, 0, random.integer(1, 10)])),
-      limit: isCommon ? 10 : random.integer(1, 10),
-    };
+    const isCommon = !isWalk && random.chance(0.4);
+    const status = isCommon ? undefined : random.pick([undefined, undefined, ...PET_STATUSES]);
+    const begin = isCommon ? 0n : BigInt(random.pick([0, 0, random.integer(1, 10)]));
+    const limit = isCommon ? 10 : random.integer(1, 10);
     const mayMiss = this.#store.mayListMiss(process);
-    const { name, value: page } = await this.#make(`list ${describe(query)}`, [], () =>
-      repository.list(query),
-    );
-    if (page === undefined) return;
-    const last = page.length === query.limit ? page.at(-1)!.id : undefined;
-    const missed = expected.filter(
-      ({ id, status }) =>
-        id > query.after &&
-        (last === undefined || id <= last) &&
-        (query.status === undefined || query.status === status) &&
-        !page.some((pet) => pet.id === id),
-    );
-    this.#checkOrder(name, page);
-    this.#simulation.check(missed.length === 0 || mayMiss(), () => `${name}: misses ${ids(missed)}`);
-  }
-
-  async #walk(repository: PetRepository, process: number): Promise<void> {
-    const expected = [...this.#acknowledged];
-    const limit = this.#simulation.random.integer(1, 5);
-    const mayMiss = this.#store.mayListMiss(process);
-    const walked: Pet[] = [];
-    for (let after = 0n; ; after = walked.at(-1)!.id) {
-      const { value: page } = await this.#make(`walk after ${after}`, [], () =>
-        repository.list({ after, limit }),
-      );
+    const name = `list ${status} ${begin} ${limit}${isWalk ? ' and on' : ''}`;
+    const listed: Pet[] = [];
+    let last: bigint | undefined;
+    for (let isMore = true; isMore; ) {
+      const query = { status, after: last ?? begin, limit };
+      const { value: page } = await this.#make(name, [], () => repository.list(query));
       if (page === undefined) return;
-      walked.push(...page);
-      if (page.length < limit) break;
+      listed.push(...page);
+      last = page.length < limit ? undefined : page.at(-1)!.id;
+      isMore = isWalk && last !== undefined;
     }
-    const missed = expected.filter(({ id }) => !walked.some((pet) => pet.id === id));
-    this.#checkOrder('walk', walked);
-    this.#simulation.check(missed.length === 0 || mayMiss(), () => `the walk misses ${ids(missed)}`);
-  }
-
-  #checkOrder(name: string, pets: readonly Pet[]): void {
-    const isAscending = pets.every((pet, index) => index === 0 || pet.id > pets[index - 1]!.id);
-    this.#simulation.check(isAscending, () => `${name}: not in ascending order: ${ids(pets)}`);
+    const missed = expected.filter(
+      (pet) =>
+        pet.id > begin &&
+        (last === undefined || pet.id <= last) &&
+        (status === undefined || status === pet.status) &&
+        !listed.some(({ id }) => id === pet.id),
+    );
+    const isAscending = listed.every((pet, index) => index === 0 || pet.id > listed[index - 1]!.id);
+    this.#simulation.check(isAscending, () => `${name}: not in ascending order: ${ids(listed)}`);
+    this.#simulation.check(missed.length === 0 || mayMiss(), () => `${name}: misses ${ids(missed)}`);
   }
 
   #make<T>(
@@ -320,8 +303,4 @@ function isSame(one: Pet, other: Pet): boolean {
 
 function ids(pets: readonly Pet[]): string {
   return pets.map(({ id }) => id).join(', ');
-}
-
-function describe(query: object): string {
-  return Object.values(query).join(' ');
 }

@@ -112,12 +112,6 @@ export class ReplicaSet {
     return this.primary.placeOf(collection, id) <= this.#committed;
   }
 
-  /** A write outside the schedule: what is there when it begins, or what an operator does. */
-  write(entry: Entry): void {
-    this.primary.append(entry);
-    this.commit(this.primary, this.primary.log.length);
-  }
-
   /** @returns whether a majority has this many entries of the member's log now */
   commit(member: Member, upTo: number): boolean {
     if (member !== this.primary || this.simulation.nowMs < member.isAloneUntilMs) return false;

@@ -1,4 +1,3 @@
-import { drain } from './drain.ts';
 import { keysOnMongodb } from './keys-on-mongodb.ts';
 import { keysOnSqlite } from './keys-on-sqlite.ts';
 import { petsOnMongodb } from './pets-on-mongodb.ts';
@@ -6,10 +5,4 @@ import { petsOnSqlite } from './pets-on-sqlite.ts';
 import type { Scenario } from './run-schedule.ts';
 
 /** What is ours and concurrent. */
-export const SCENARIOS: readonly Scenario[] = [
-  petsOnSqlite,
-  petsOnMongodb,
-  keysOnSqlite,
-  keysOnMongodb,
-  drain,
-];
+export const SCENARIOS: readonly Scenario[] = [petsOnSqlite, petsOnMongodb, keysOnSqlite, keysOnMongodb];

@@ -17,17 +17,12 @@ describe.each(SCENARIOS)('the simulation of $name', (scenario) => {
     expect(await firstViolation(scenario, { from: 1, seeds: SEEDS })).toBeUndefined();
   });
 
-  it('repeats a schedule, event by event', async () => {
+  it('repeats a schedule, event by event, and differs from seed to seed', async () => {
     for (const seed of [1, 2, 3, 4, 5]) {
       const { trace } = await runSchedule(scenario, seed);
-      expect(trace.length).toBeGreaterThan(0);
       expect((await runSchedule(scenario, seed)).trace).toStrictEqual(trace);
+      expect((await runSchedule(scenario, seed + 1)).trace).not.toStrictEqual(trace);
     }
-  });
-
-  it('differs from seed to seed', async () => {
-    const { trace } = await runSchedule(scenario, 1);
-    expect((await runSchedule(scenario, 2)).trace).not.toStrictEqual(trace);
   });
 
   it.each(scenario.flaws)('finds the flaw %s', { timeout: TIMEOUT_MS }, async (flaw) => {

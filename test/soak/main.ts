@@ -10,15 +10,14 @@ import { API_KEY, ServiceProcess } from '../failure/service-process.ts';
 import { scrape } from '../support/metrics.ts';
 import { ROOT } from '../support/process.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
-import { chart } from './chart.ts';
 import { MixedLoad } from './mixed-load.ts';
 import { page } from './page.ts';
-import { rowsOf, type Sample } from './series.ts';
+import { ALL_SERIES, rowsOf, type Sample } from './series.ts';
 import { SoakKeys } from './soak-keys.ts';
 
 const USAGE = `The soak: a mixed load for a long time, and whether anything grows that should not.
 
-  npm run soak                     20 minutes on SQLite; writes docs/soak.md and docs/soak.svg
+  npm run soak                     20 minutes on SQLite; writes docs/soak.md
   npm run soak -- --minutes 3
               --store mongodb      or memory; writes nothing
               --leak               with a leak in the service, which must be found; writes nothing
@@ -96,7 +95,7 @@ async function main(): Promise<void> {
   const { requests, pets, wrong } = clients;
   const where =
     values.store === 'memory' ? 'in memory' : store.file === undefined ? 'elsewhere' : 'in a file';
-  const rows = rowsOf(samples, where);
+  const rows = rowsOf(ALL_SERIES, samples, where);
   const facts = {
     command: 'npm run soak',
     store: `store: ${values.store}`,
@@ -114,11 +113,7 @@ async function main(): Promise<void> {
   console.log(text);
   for (const line of [...new Set(wrong)].slice(0, 20)) console.log(`WRONG: ${line}`);
   if (service.errors !== '') console.log(`THE SERVICE LOGGED: ${service.errors.slice(0, 2_000)}`);
-  if (values.store === 'sqlite' && !values.leak) {
-    const title = `Soak: ${minutes} minutes on SQLite`;
-    await writeFile(join(ROOT, 'docs/soak.md'), text);
-    await writeFile(join(ROOT, 'docs/soak.svg'), chart(title, samples, rows));
-  }
+  if (values.store === 'sqlite' && !values.leak) await writeFile(join(ROOT, 'docs/soak.md'), text);
   const grew = rows.filter(({ holds }) => !holds).map(({ name }) => name);
   console.log(grew.length === 0 ? 'nothing grew' : `GREW: ${grew.join(', ')}`);
   if (grew.length > 0 || wrong.length > 0 || service.errors !== '') process.exitCode = 1;

@@ -32,13 +32,11 @@ revoked while they are in use.
 - ${store}, ${minutes} minutes, ${requests} requests, ${pets} pets added, ${wrong} wrong or missing answers
 - ${keys}
 
-A series grows if its Theil-Sen slope after the warm-up (grey in the chart), times the length of that part, is above
-its bound. The service collects its garbage every 3 seconds. The heap counts as the least of five samples in a row.
+A series grows if its Theil-Sen slope after the warm-up, times the length of that part, is above its bound. The
+service collects its garbage every 3 seconds. The heap counts as the least of five samples in a row.
 
 | series | median | growth | at most | what the bound leaves room for | holds |
 |---|---|---|---|---|---|
 ${lines.join('\n')}
-
-![The series over time](soak.svg)
 `;
 }

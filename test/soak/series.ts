@@ -1,5 +1,3 @@
-import { median, slope } from './slope.ts';
-
 /** One look at the service. Times are in milliseconds. */
 export type Sample = {
   /** Since the beginning of the load. */
@@ -26,7 +24,7 @@ export type Sample = {
 export type SeriesName = Exclude<keyof Sample, 'atMs' | 'pets'>;
 
 /** The part of a run that fills caches and pools, and lets the compiler work. */
-export const WARM_UP = 0.3;
+const WARM_UP = 0.3;
 
 /** The fewest samples after the warm-up that say something. */
 const MIN_SAMPLES = 20;
@@ -127,6 +125,8 @@ export const BOUNDS = {
   },
 } as const satisfies Record<SeriesName, Bound>;
 
+export const ALL_SERIES = Object.keys(BOUNDS) as SeriesName[];
+
 export type Row = {
   readonly name: SeriesName;
   /** The median after the warm-up. */
@@ -137,21 +137,27 @@ export type Row = {
   readonly holds: boolean;
 };
 
+/** Where a service keeps its pets. */
+export type Place = 'in memory' | 'in a file' | 'elsewhere';
+
+/** Some of the series at one time. */
+export type SampleOf<Name extends SeriesName> = Pick<Sample, Name | 'atMs' | 'pets'>;
+
 /**
  * Decides whether a series grew after the warm-up: its Theil-Sen slope, times the length of that part.
  *
- * @param pets where the service keeps its pets
  * @throws {Error} when the run was too short to decide
  */
-export function rowsOf(
-  samples: readonly Sample[],
-  pets: 'in memory' | 'in a file' | 'elsewhere',
+export function rowsOf<Name extends SeriesName>(
+  names: readonly Name[],
+  samples: readonly SampleOf<Name>[],
+  pets: Place,
 ): readonly Row[] {
   const end = samples.at(-1)?.atMs ?? 0;
   const warm = samples.filter(({ atMs }) => atMs >= end * WARM_UP);
   if (warm.length < MIN_SAMPLES) throw new Error(`only ${warm.length} samples after the warm-up`);
   const lengthMs = end - warm[0]!.atMs;
-  return (Object.keys(BOUNDS) as SeriesName[]).map((name) => {
+  return names.map((name) => {
     const values = pointsOf(name, warm, pets);
     const level = median(warm.map((sample) => sample[name]));
     const growth = slope(values) * lengthMs;
@@ -160,11 +166,11 @@ export function rowsOf(
   });
 }
 
-function pointsOf(
-  name: SeriesName,
-  samples: readonly Sample[],
-  pets: string,
-): readonly { x: number; y: number }[] {
+function pointsOf<Name extends SeriesName>(
+  name: Name,
+  samples: readonly SampleOf<Name>[],
+  pets: Place,
+): readonly Point[] {
   const isFile = name === 'databaseBytes' && pets === 'in a file';
   const isMemory = (name === 'heapBytes' || name === 'rssBytes') && pets === 'in memory';
   const aPet = isFile ? BYTES_A_PET_ON_DISK : isMemory ? BYTES_A_PET_IN_MEMORY : 0;
@@ -176,4 +182,21 @@ function pointsOf(
       const window = points.slice(index * HEAP_WINDOW, (index + 1) * HEAP_WINDOW);
       return { x, y: Math.min(...window.map(({ y }) => y)) };
     });
+}
+
+type Point = { readonly x: number; readonly y: number };
+
+/**
+ * The Theil-Sen slope: the median of the slopes between any two points. Single outliers do not move it, as a garbage
+ * collection or a busy machine causes them.
+ */
+function slope(points: readonly Point[]): number {
+  return median(
+    points.flatMap((from, index) => points.slice(index + 1).map((to) => (to.y - from.y) / (to.x - from.x))),
+  );
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
 }

@@ -1,4 +1,4 @@
-import { Ajv, type ValidateFunction } from 'ajv';
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { ERROR_STATUS } from '../../src/adapters/http/wire/errors.ts';
 import { openApiDocument } from '../../src/adapters/http/operations/document.ts';
 
@@ -34,8 +34,9 @@ const DOCUMENT_ID = 'openapi.json';
 
 const document = openApiDocument('') as Document;
 
-// `parseExactly` checks int64 before a number becomes a double.
-const ajv = new Ajv({ strict: false, allErrors: true, formats: { int64: true, 'uri-reference': true } });
+// As far as a double can tell: `parseExactly` checks every digit.
+const int64 = { type: 'number', validate: (value: number) => Math.abs(value) <= 2 ** 63 } as const;
+const ajv = new Ajv({ strict: false, allErrors: true, formats: { int64, 'uri-reference': true } });
 ajv.addSchema(document, DOCUMENT_ID);
 
 const routes = Object.entries(document.paths).map(([template, item]) => {
@@ -262,18 +263,22 @@ function headerProblems(name: string, value: string, schema: Schema): string[] {
     : [`${name} is not an integer: ${value}`];
 }
 
-const validators = new Map<Schema, ValidateFunction>();
+const validators = new Map<object, ValidateFunction>();
 
-/** How a value violates a schema of the document, one line each. */
-export function schemaProblems(what: string, schema: Schema, value: unknown): string[] {
+/** How a value violates a schema of the document. */
+export function violations(schema: object, value: unknown): readonly ErrorObject[] {
   let validate = validators.get(schema);
   if (validate === undefined) {
     const absolute: unknown = JSON.parse(JSON.stringify(schema).replaceAll('"#/', `"${DOCUMENT_ID}#/`));
     validate = ajv.compile(absolute as Schema);
     validators.set(schema, validate);
   }
-  if (validate(value)) return [];
-  return (validate.errors ?? []).map(({ instancePath, message }) => `${what}${instancePath} ${message}`);
+  return validate(value) ? [] : (validate.errors ?? []);
+}
+
+/** The same, one line each. */
+export function schemaProblems(what: string, schema: object, value: unknown): string[] {
+  return violations(schema, value).map(({ instancePath, message }) => `${what}${instancePath} ${message}`);
 }
 
 /** Parses JSON, and checks that every number is an int64: the service writes no others. */

@@ -1,12 +1,11 @@
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { createConnection, Server } from 'node:net';
-import { duplexPair } from 'node:stream';
+import { type Duplex, duplexPair } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type ListenOptions, listen } from '../../../../src/adapters/http/server/listen.ts';
-import { ListeningModel } from '../../../simulation/listening-model.ts';
-import type { SocketModel } from '../../../simulation/socket-model.ts';
+import { ListeningModel } from '../../../support/listening-model.ts';
 import { MemoryClient, settled } from '../../../support/memory-client.ts';
 import { RecordingLog } from '../../../support/recording-log.ts';
 import { PAIR, RENEWED_PAIR, ROOT_CERT } from '../../../support/tls/pem-files.ts';
@@ -27,9 +26,9 @@ async function start(limits: ListenOptions['limits'] = {}) {
     handled.push(`${request.method} ${request.url}`);
     responses.push(response);
   };
-  const system = new ListeningModel(undefined);
+  const system = new ListeningModel();
   const server = await system.listening(() => listen(handle, { host: 'localhost', port: 7, log, limits }));
-  const sockets: SocketModel[] = [];
+  const sockets: Duplex[] = [];
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
     // Ends its timers. There is nothing to wait for.
@@ -41,8 +40,7 @@ async function start(limits: ListenOptions['limits'] = {}) {
     handled,
     responses,
     connect: () => {
-      const [near, far] = duplexPair();
-      const socket = near as SocketModel;
+      const [socket, far] = duplexPair();
       sockets.push(socket);
       system.accept(socket);
       return Object.assign(new MemoryClient(far), { server: socket });

@@ -1,5 +1,5 @@
 import { Server } from 'node:net';
-import type { SocketModel } from './socket-model.ts';
+import type { Duplex } from 'node:stream';
 
 /** The fields of a `net.Server` that its own sockets use: https://github.com/nodejs/node/blob/v26.0.0/lib/net.js */
 type Internals = {
@@ -11,16 +11,9 @@ type Internals = {
 /**
  * The operating system below a server of Node: it listens without a port, and hands over connections that are made
  * here. Node's server counts them and waits for them as for real ones.
- *
- * Its flaw `never-closes` forgets to report one closed connection.
  */
 export class ListeningModel {
-  readonly #flaw: string | undefined;
   #server: (Server & Internals) | undefined;
-
-  constructor(flaw: string | undefined) {
-    this.#flaw = flaw;
-  }
 
   /** Runs `listen`, whose server then listens here. */
   async listening<T>(listen: () => Promise<T>): Promise<T> {
@@ -29,9 +22,6 @@ export class ListeningModel {
       this.#server = server;
       // Node frees the address here.
       Object.assign(server, { _handle: { close: () => undefined } });
-      if (this.#flaw === 'drops-requests' && 'closeAllConnections' in server) {
-        Object.assign(server, { closeIdleConnections: server.closeAllConnections });
-      }
       process.nextTick(() => server.emit('listening'));
     };
     Server.prototype.listen = function listenHere(this: Server) {
@@ -45,16 +35,11 @@ export class ListeningModel {
     }
   }
 
-  get isListening(): boolean {
-    return this.#server?._handle != null;
-  }
-
   /** A client has connected. */
-  accept(socket: SocketModel): void {
+  accept(socket: Duplex): void {
     const server = this.#server!;
     server._connections++;
     socket.once('close', () => {
-      if (this.#flaw === 'never-closes') return;
       server._connections--;
       server._emitCloseIfDrained();
     });
