@@ -86,11 +86,11 @@ const petId = fc.oneof(
   text.filter((id) => id !== ''),
 );
 
-const get = fc
-  .tuple(petId, fc.nat(), fc.constantFrom('', '', '', '', '', '', 'limit=5', 'page=2', '&', '='))
-  .map(([id, bits, extra]): Sent => {
-    return { method: 'GET', target: `/v1/pets/${encode(id, bits)}${extra === '' ? '' : `?${extra}`}` };
-  });
+const noParameter = fc.oneof({ weight: 6, arbitrary: fc.constant('') }, fc.constantFrom('&', '='), parameter);
+
+const get = fc.tuple(petId, fc.nat(), noParameter).map(([id, bits, extra]): Sent => {
+  return { method: 'GET', target: `/v1/pets/${encode(id, bits)}${extra === '' ? '' : `?${extra}`}` };
+});
 
 type Field = readonly [key: Spelled, value: string];
 

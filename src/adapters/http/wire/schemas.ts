@@ -144,6 +144,7 @@ export function parse<S extends v.GenericSchema>(schema: S, input: unknown, whol
   if (success) return output;
   const fields = issues.map((issue) => v.getDotPath(issue) ?? whole);
   const problems = issues.map(({ message }, index) => `${fields[index]} ${message}`);
-  const code = fields.every((field) => field === 'cursor') ? 'INVALID_CURSOR' : 'INVALID_ARGUMENT';
-  throw invalidValues(code, problems);
+  // A strict object reports a parameter that the operation does not have.
+  const isCursor = issues.every(({ type }, index) => fields[index] === 'cursor' && type !== 'strict_object');
+  throw invalidValues(isCursor ? 'INVALID_CURSOR' : 'INVALID_ARGUMENT', problems);
 }
