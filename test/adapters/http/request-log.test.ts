@@ -51,12 +51,7 @@ test('bytes that are not HTTP also have a record', async () => {
     {
       requestId: answer?.headers['x-request-id'],
       method: undefined,
-      route: undefined,
       status: 400,
-      durationMs: undefined,
-      keyId: undefined,
-      keyLabel: undefined,
-      aborted: undefined,
     },
   ]);
 });
