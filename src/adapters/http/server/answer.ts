@@ -1,4 +1,4 @@
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import { ServerResponse } from 'node:http';
 import { setLast } from './node-internals.ts';
 
 /** How much is encrypted at a time, in bytes: what fits into one TLS record (RFC 8446, section 5.1). */
@@ -22,7 +22,8 @@ export class Answer extends ServerResponse {
    */
   override end(body?: unknown): this {
     this.waitingBytes = 0;
-    if (!Buffer.isBuffer(body) || body.length <= PORTION_BYTES || !isTls(this.req)) return super.end(body);
+    const isLong = Buffer.isBuffer(body) && body.length > PORTION_BYTES;
+    if (!isLong || !('encrypted' in this.req.socket)) return super.end(body);
     const rest = body.subarray(PORTION_BYTES);
     this.waitingBytes = rest.length;
     this.write(body.subarray(0, PORTION_BYTES), (error) => {
@@ -30,8 +31,4 @@ export class Answer extends ServerResponse {
     });
     return this;
   }
-}
-
-function isTls({ socket }: IncomingMessage): boolean {
-  return 'encrypted' in socket;
 }

@@ -52,7 +52,8 @@ export class Connection {
     this.socket = socket;
     this.#options = options;
     // Node's parser gets what is read here: https://nodejs.org/api/stream.html#event-data
-    socket.on('readable', this.#read);
+    // Over TLS, each record is announced. Those that came together are read together, such as those of a long URL.
+    socket.on('readable', 'encrypted' in socket ? () => setImmediate(this.#read) : this.#read);
     // Node wants to read a body.
     socket.on('resume', this.#read);
     // The client has read.
@@ -171,7 +172,8 @@ export class Connection {
 
   /** @returns whether there was any input */
   #readPiece(): boolean {
-    const bytes = this.socket.read() as Buffer | null;
+    // Without a length, it would be one TLS record.
+    const bytes = this.socket.read(this.socket.readableLength) as Buffer | null;
     if (bytes === null) return false;
     const { latest } = this;
     const isInDroppedBody = latest?.req.complete === false && latest.writableFinished;

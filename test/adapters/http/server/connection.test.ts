@@ -413,6 +413,7 @@ describe('the memory that a connection takes', () => {
     const write = vi.spyOn(connection.socket, 'write');
     client.socket.pause();
     await client.send(get('/'));
+    connection.latest!.setHeader('Content-Length', LARGE.length);
     service.answer(LARGE);
     await settled();
     const unread = connection.socket.writableLength + (connection.latest?.waitingBytes ?? 0);
