@@ -416,6 +416,14 @@ describe('CONNECT', () => {
     expect(handled).toStrictEqual(['GET /1']);
   });
 
+  test('of a client that does not read meets the idle timeout', async () => {
+    const { connect } = await start();
+    const client = connect();
+    await client.send(CONNECT);
+    client.server.emit('timeout');
+    expect(client.server.destroyed).toBe(true);
+  });
+
   test('of a client that leaves in the middle ends its response', async () => {
     const { connect, responses } = await start();
     const client = connect();
