@@ -141,8 +141,7 @@ export class Connection {
     this.socket.once('close', () => clearTimeout(timer));
   }
 
-  readonly #becomesLast = (answer: Answer) =>
-    this.#options.isDraining && answer === this.latest && this.socket.readableLength === 0;
+  readonly #becomesLast = (answer: Answer) => this.#options.isDraining && answer === this.latest;
 
   readonly #read = () => {
     try {
@@ -187,7 +186,10 @@ export class Connection {
   }
 
   readonly #takeUp = () => {
-    if (this.#waiting.length > 0) this.#options.takeTurn(this.#handleNext);
+    const [next] = this.#waiting;
+    // The answer to a broken request is on its way.
+    if (next?.headersSent === true) this.#handleNext();
+    else if (next !== undefined) this.#options.takeTurn(this.#handleNext);
   };
 
   readonly #handleNext = () => {

@@ -171,6 +171,16 @@ describe('input that is not a request', () => {
     expect(log.records).toStrictEqual([{ ...record(400, 'POST'), requestId: 'an-id' }]);
   });
 
+  test('in the body of a request that waits is answered after those before it', async () => {
+    const { connect, answer, handled, log } = await start();
+    const client = connect();
+    await client.send(`${get('/1')}${post(CHUNKED)}xyz\r\n`);
+    await client.send('more');
+    await answer();
+    expect([client.statuses, client.hasEnded, handled]).toStrictEqual([[200, 400], true, ['GET /1']]);
+    expect(log.records).toStrictEqual([record(400, 'POST')]);
+  });
+
   test('in the extensions of a chunk', async () => {
     const { connect } = await start();
     const client = connect();
