@@ -20,21 +20,21 @@ const LONG_URL = new RegExp(String.raw`(?:^|\n)[A-Z-]+ [^ \r\n]{${MAX_URL_BYTES 
 export function answerBrokenRequest(refused: RequestRefused, connection: Connection): void {
   const { latest } = connection;
   connection.isStopped = true;
-  // Otherwise, there is no answer yet to the input.
-  const isInBody = latest?.req.complete === false;
-  if (isInBody && latest.headersSent) {
+  // Otherwise, the input has no answer object yet.
+  const isOfLatest = latest !== undefined && (!latest.req.complete || isAmbiguous(latest.req));
+  if (isOfLatest && latest.headersSent) {
     // The request is answered without its body. The answer may lack its own body yet.
     if (latest.writableFinished) connection.hangUp();
     else latest.once('finish', () => connection.hangUp());
     return;
   }
-  const answer = isInBody ? latest : new Answer(new IncomingMessage(connection.socket));
+  const answer = isOfLatest ? latest : new Answer(new IncomingMessage(connection.socket));
   const error = errorAnswer(refused);
   const body = errorJson(error);
   setLast(answer);
   answer.setHeaders(new Map(Object.entries(answerHeaders(requestIdOf(answer.req), body))));
   answer.writeHead(error.status).end(body);
-  if (!isInBody) connection.append(answer);
+  if (!isOfLatest) connection.append(answer);
 }
 
 /**

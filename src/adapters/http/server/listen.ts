@@ -136,7 +136,7 @@ function dispatch(server: LimitedServer, connections: Connections, log: RequestL
       log.connectionTrouble({ kind: 'tls' });
     }
     if (connection.isStopped) return;
-    // A request is not late while the server does not read it.
+    // A request is not late while it waits, or while its client does not read.
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection.isBacklogged) return;
     answerBrokenRequest(refusalOf(error), connection);
   });

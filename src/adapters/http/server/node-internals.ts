@@ -47,17 +47,19 @@ export function stopAccepting(server: TcpServer, onClosed: () => void): void {
 }
 
 /**
- * Ends Node's parser, for a listener of `request` that is called while the connection is read with `read()`, to which the
- * error returns. Otherwise the parser goes on to the end of a piece of input, and keeps 3 KiB for each request in it: up
- * to 11 MB. It answers further input with an error. Test: "beyond eight" in connection.test.ts.
+ * Ends Node's parser: an error of a listener of `request` passes through it to the caller of `socket.read()`. Further
+ * input only repeats an error of the parser. Otherwise it would go on to the end of a piece of input, and keep all
+ * requests in it: 7.5 MB for 64 KiB of the shortest.
+ * https://github.com/nodejs/node/pull/31801. Test: "beyond eight are not parsed" in connection.test.ts.
  */
 export function endParsing(): never {
   throw new Error('nothing after the last request is parsed');
 }
 
 /**
- * Gives the socket to an answer that Node has not made: to a CONNECT request, after which Node detaches its parser, or to
- * input that is no request. Its end is that of the connection. Test: "CONNECT" in listen.test.ts.
+ * Gives the socket to an answer that Node has not made: to a CONNECT request, for which Node offers the bare socket
+ * (https://nodejs.org/api/http.html#event-connect), or to input that is no request. It ends the connection.
+ * Tests: "CONNECT" and "input that is not a request" in listen.test.ts.
  */
 export function attach(answer: ServerResponse): void {
   const { socket } = answer.req;

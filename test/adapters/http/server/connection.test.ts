@@ -113,6 +113,19 @@ describe('requests on a connection', () => {
     expect(service.handled).toStrictEqual(['/', 'another turn']);
   });
 
+  test('may have a long body, which is read as the application reads it', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(post('/', 'Content-Length: 300000\r\n'));
+    for (let i = 0; i < 3; i++) await client.send('x'.repeat(100_000));
+    const { req } = connection.latest!;
+    expect(req.readableLength).toBeLessThan(200_000);
+    let received = 0;
+    req.on('data', (bytes: Buffer) => (received += bytes.length));
+    await settled();
+    expect([received, req.complete]).toStrictEqual([300_000, true]);
+  });
+
   test('wait in the socket while their client does not read', async () => {
     const service = await Service.start();
     const { client, connection } = service.connect();
