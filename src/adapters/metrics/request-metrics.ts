@@ -7,13 +7,13 @@ export type AnsweredRequest = {
   /** `undefined` when the bytes were not HTTP. */
   readonly method: string | undefined;
   /** A pattern out of a fixed set, never a path. `undefined` when no route matched. */
-  readonly route: string | undefined;
+  readonly route?: string | undefined;
   /** `undefined` when there was no answer. */
   readonly status: number | undefined;
   /** `undefined` when the application did not see the request. */
-  readonly durationMs: number | undefined;
+  readonly durationMs?: number | undefined;
   /** The public id of a verified API key. */
-  readonly keyId: string | undefined;
+  readonly keyId?: string | undefined;
 };
 
 /** What the labels of requests are made of. */

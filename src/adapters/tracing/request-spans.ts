@@ -17,11 +17,11 @@ import {
 export type RequestOutcome = {
   readonly requestId: string;
   /** The pattern of the route. `undefined` when no route matched. */
-  readonly route: string | undefined;
+  readonly route?: string | undefined;
   /** `undefined` when there was no answer. */
   readonly status: number | undefined;
   /** The public id of the API key. `undefined` when no key was verified. */
-  readonly keyId: string | undefined;
+  readonly keyId?: string | undefined;
 };
 
 /** RFC 9110, section 9, RFC 5789 and QUERY. The conventions call every other method `_OTHER`. */

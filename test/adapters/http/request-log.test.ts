@@ -52,13 +52,8 @@ test('bytes that are not HTTP also have a record', async () => {
     {
       requestId: answer?.headers['x-request-id'],
       method: undefined,
-      route: undefined,
       status: 400,
-      durationMs: undefined,
-      keyId: undefined,
-      keyLabel: undefined,
       client: '127.0.0.1',
-      aborted: undefined,
     },
   ]);
 });

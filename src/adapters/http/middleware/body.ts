@@ -8,6 +8,7 @@ import { jsonErrorPlace } from '../../json/json-error-place.ts';
 import { parseJson } from '../../json/exact-json.ts';
 import { MAX_BODY_BYTES } from '../wire/limits.ts';
 import * as refusals from '../wire/refusals.ts';
+import { hideContentCoding } from './koa-bypass.ts';
 
 type Context = ParameterizedContext;
 
@@ -60,11 +61,10 @@ function arrivedBytes(request: IncomingMessage): Buffer {
 
 /**
  * Waits for a body. koa-bodyparser reads it as bytes: its JSON parser would lose digits of an int64, and replace invalid
- * UTF-8. It must not see a content coding: it would inflate with a stream that it abandons at the limit without an error
- * listener, and corrupt data after the limit would then end the process.
+ * UTF-8.
  */
 async function receivedBytes(ctx: Context): Promise<Buffer> {
-  delete ctx.req.headers['content-encoding'];
+  hideContentCoding(ctx.req);
   await receive(ctx, async () => {});
   const { body } = ctx.request;
   // `{}` when there is none.

@@ -1,5 +1,5 @@
-import type { Server } from 'node:http';
 import type { Connections } from './connections.ts';
+import type { LimitedServer } from './create-limited-server.ts';
 import type { Handshakes } from './handshakes.ts';
 import { stopAccepting } from './node-internals.ts';
 
@@ -20,7 +20,7 @@ const SWEEP_INTERVAL_MS = 50;
  * @returns how many connections were cut off
  */
 export async function closeServer(
-  server: Server,
+  server: LimitedServer,
   connections: Connections,
   handshakes: Handshakes | undefined,
   timeoutMs: number,

@@ -1,9 +1,10 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import { MAX_BODY_BYTES } from '../wire/limits.ts';
-import { hangUp, hangUpUnread } from './hang-up.ts';
-import { isLast, replaceClose, setLast } from './node-internals.ts';
-import type { RoundRobin } from './round-robin.ts';
+import { NOT_HTTP } from '../wire/refusals.ts';
+import type { Answer } from './answer.ts';
+import { answerBrokenRequest, isAmbiguous } from './broken-request.ts';
+import { attach, endParsing, isLast, replaceClose, setLast } from './node-internals.ts';
 
 /** How many requests of a connection may be without an answer, the one in progress included. */
 const MAX_UNANSWERED = 8;
@@ -11,202 +12,193 @@ const MAX_UNANSWERED = 8;
 /** The memory that a parsed request or its unread answer takes, in bytes. A short request was measured at 3 KiB. */
 const REQUEST_BYTES = 4 * 1024;
 
-/** Input that is longer than this, in bytes, waits for the turn of its connection: it may hold many requests. */
-const BULK_BYTES = 4 * 1024;
+/** How much of a body is read and dropped after the answer, to keep the connection usable. */
+const MAX_DROPPED_BODY_BYTES = 1024 * 1024;
 
-/** How much is parsed at a time, in bytes. Most requests without a body are shorter. */
-const PORTION_BYTES = 512;
+/** How much is read and dropped after the last answer, in bytes. A longer URL is not answered. */
+const MAX_DROPPED_BYTES = 16 * 1024 * 1024;
 
-/** The same within a body. */
-const BODY_PORTION_BYTES = 4 * 1024;
-
-/** How much of a body is read and discarded after the answer, to keep the connection usable. */
-const MAX_DISCARDED_BYTES = 1024 * 1024;
+/** How long a client may keep sending after its last answer before the connection is destroyed, in milliseconds. */
+const LINGER_MS = 1_000;
 
 /** What the connections of a server share. */
 export type ConnectionOptions = {
-  readonly roundRobin: RoundRobin;
   readonly handle: RequestListener;
+  /** Makes the last answer on each connection, from now on, say that it is the last. */
   readonly isDraining: boolean;
+  /** Runs one task in each iteration of the event loop. All other events are served in between. */
+  readonly takeTurn: (task: () => void) => void;
 };
 
 /**
  * A client's connection, which works on one request at a time. A few more may wait. When there is one too many, the last
- * that waits is answered with `Connection: close`, and nothing after it is executed. The same goes for a request that
- * offers another protocol: Node drops what arrives together with it.
- *
- * Nothing is parsed while the client does not read its answers, or after the last request. It stays in the socket, whose
- * buffer is limited. A client that pipelines and reads nothing therefore costs one answer and a few requests.
+ * that waits is answered with `Connection: close`, and nothing after it is parsed. The same goes for what follows a
+ * request whose end is in doubt, or that offers another protocol: Node drops what arrives together with it.
  */
 export class Connection {
   readonly socket: Socket;
   readonly #options: ConnectionOptions;
-  /** The response in progress, or the last one. */
-  #current: ServerResponse | undefined;
-  /** Responses to the requests that wait for it, oldest first. */
-  readonly #waiting: ServerResponse[] = [];
-  /** How many requests were parsed in one portion with the last one. Node keeps them until the connection closes. */
-  #droppedRequests = 0;
-  /** How much came of a body whose request was answered without it. */
-  #discardedBytes = 0;
-  /** The portions before the current one, of a request whose headers are not complete. */
-  #headPortions: Buffer[] | undefined;
-  #isStopped = false;
-  /** The response that says `Connection: close` only because of the drain. */
-  #lastByDrain: ServerResponse | undefined;
+  /** The answer in progress, or the last one. */
+  #current: Answer | undefined;
+  /** Answers to the requests that wait for it, oldest first. */
+  readonly #waiting: Answer[] = [];
+  /** How much has arrived in a row that nothing needs, in bytes. */
+  #droppedBytes = 0;
+  /** Nothing more is parsed. Requests that were parsed are still answered. */
+  isStopped = false;
 
   /** @param socket from the `connection` event of an HTTP server */
   constructor(socket: Socket, options: ConnectionOptions) {
     this.socket = socket;
     this.#options = options;
     // Node's parser gets what is read here: https://nodejs.org/api/stream.html#event-data
-    socket.on('readable', this.#receive);
+    // Over TLS, each record is announced. Those that came together are read together, such as those of a long URL.
+    socket.on('readable', 'encrypted' in socket ? () => setImmediate(this.#read) : this.#read);
     // Node wants to read a body.
-    socket.on('resume', () => {
-      if (socket.readableLength > 0) this.#receive();
-    });
+    socket.on('resume', this.#read);
     // The client has read.
-    socket.on('drain', this.#receive);
-    replaceClose(socket, () => hangUp(socket));
+    socket.on('drain', this.#read);
+    replaceClose(socket, () => {
+      // The client has ended its side. Something else may wait for its answer.
+      if (this.#waiting.length === 0 || isLast(this.#current!)) this.hangUp();
+    });
   }
 
-  /** The response to the last request that was parsed. */
-  get latest(): ServerResponse | undefined {
+  /** The answer to the last request that was parsed. */
+  get latest(): Answer | undefined {
     return this.#waiting.at(-1) ?? this.#current;
-  }
-
-  /** Something has arrived that waits for the answer before it. */
-  get hasPendingInput(): boolean {
-    return this.#waiting.length > 0 || this.socket.readableLength > 0;
   }
 
   /** The client has not read everything that was written, or has sent something that waits. */
   get isBacklogged(): boolean {
-    return !this.socket.destroyed && (this.hasPendingInput || this.socket.writableLength > 0);
+    const { destroyed, readableLength, writableLength } = this.socket;
+    return !destroyed && this.#waiting.length + readableLength + writableLength > 0;
   }
 
   get isAnswering(): boolean {
-    return this.#current !== undefined && !this.#current.writableFinished && !this.socket.destroyed;
+    // At the end, Node takes the socket away.
+    return this.#current !== undefined && this.#current.socket !== null && !this.socket.destroyed;
   }
 
   /** How much memory the client's requests and unread answers take, in bytes. */
   get heldBytes(): number {
     const { socket } = this;
     if (socket.destroyed) return 0;
-    const unread = socket.writableLength > 0 ? socket.writableLength + REQUEST_BYTES : 0;
-    const parsed = (this.#waiting.length + this.#droppedRequests) * REQUEST_BYTES;
+    const unreadBytes = socket.writableLength + (this.#current?.waitingBytes ?? 0);
+    const requests = this.#waiting.length + Number(unreadBytes > 0);
     const bodies = this.#waiting.reduce((sum, each) => sum + bodyBytes(each), bodyBytes(this.#current));
-    return socket.readableLength + unread + parsed + bodies;
+    return socket.readableLength + unreadBytes + requests * REQUEST_BYTES + bodies;
   }
 
-  /** The last piece that has arrived of a request, up to the portion that is being parsed. */
-  pieceUntil(portion: Buffer): Buffer {
-    return Buffer.concat([...(this.#headPortions ?? []), portion]);
-  }
-
-  /** Receives a request that was just parsed. */
-  accept(request: IncomingMessage, response: ServerResponse): void {
-    this.#headPortions = undefined;
+  /**
+   * Receives a request that was just parsed.
+   *
+   * @throws {Error} after the last one, to end Node's parser
+   */
+  accept(answer: Answer): void {
     const { latest } = this;
     const unanswered = this.#waiting.length + Number(this.isAnswering);
-    if (latest !== undefined && unanswered === MAX_UNANSWERED) {
-      setLast(latest, true);
-      this.#lastByDrain = undefined;
+    if (latest !== undefined && unanswered === MAX_UNANSWERED) setLast(latest);
+    // After `Connection: close`, a server ignores requests: RFC 9112, section 9.6.
+    if (latest !== undefined && isLast(latest)) this.isStopped = true;
+    if (!this.isStopped) {
+      this.#push(answer);
+      if (offersUpgrade(answer.req)) setLast(answer);
+      if (isAmbiguous(answer.req)) answerBrokenRequest(NOT_HTTP, this);
     }
-    if (this.#isEnding || this.socket.destroyed) {
-      this.#droppedRequests++;
-      return;
-    }
-    if (latest !== undefined && latest === this.#lastByDrain) setLast(latest, false);
-    if (offersUpgrade(request)) setLast(response, true);
-    if (latest === undefined || latest.writableFinished) this.#handle(response);
-    else if (this.#waiting.push(response) === 1) this.#handleNextAfter(latest);
+    if (this.isStopped) endParsing();
   }
 
-  /** Makes the latest answer announce the end of the connection, unless more input is waiting. */
-  closeAfterLatest(): void {
-    const { latest } = this;
-    if (this.socket.readableLength > 0 || latest === undefined || latest.headersSent || isLast(latest))
-      return;
-    setLast(latest, true);
-    this.#lastByDrain = latest;
+  /** Sends an answer after those before it. */
+  append(answer: Answer): void {
+    this.#push(answer);
+    this.#takeUp();
   }
 
-  /** Parses nothing more. Requests that were parsed are still answered. */
-  stop(): void {
-    this.#isStopped = true;
+  #push(answer: Answer): void {
+    answer.becomesLast = this.#becomesLast;
+    answer.once('finish', this.#takeUp);
+    this.#waiting.push(answer);
   }
 
-  /** The latest answer is the last: after `Connection: close`, a server ignores requests (RFC 9112, section 9.6). */
-  get #isEnding(): boolean {
-    const { latest } = this;
-    return latest !== undefined && isLast(latest) && (latest.headersSent || latest !== this.#lastByDrain);
-  }
-
-  get #isInBody(): boolean {
-    return this.latest?.req.complete === false;
-  }
-
-  readonly #receive = () => {
-    const isBulk = this.socket.readableLength > BULK_BYTES && !this.#isInBody;
-    if (!isBulk) this.#parse();
-    else if (this.#mayParse()) this.#options.roundRobin.add(this.#parse);
-  };
-
-  readonly #parse = () => {
+  /**
+   * Closes our side of the connection when everything is written, and all of it a second later: RFC 9112, section 9.6.
+   * Closing all of it while bytes of the client are unread resets the connection, and a reset can destroy the answer
+   * before the client reads it. What arrives meanwhile is dropped.
+   */
+  hangUp(): void {
     const { socket } = this;
-    while (this.#mayParse()) {
-      const portionBytes = this.#isInBody ? BODY_PORTION_BYTES : PORTION_BYTES;
-      const isLong = socket.readableLength > portionBytes;
-      const bytes = (isLong ? socket.read(portionBytes) : socket.read()) as Buffer | null;
-      if (bytes === null) break;
-      this.#limitDiscarded(bytes.length);
-      if (socket.readableLength === 0) break;
-      (this.#headPortions ??= []).push(bytes);
+    if (socket.writableEnded) return;
+    this.isStopped = true;
+    socket.end();
+    // Not before: a slow client still reads. One that never reads meets the idle timeout.
+    socket.once('finish', () => this.#destroyLater());
+    this.#read();
+  }
+
+  #destroyLater(): void {
+    const timer = setTimeout(() => this.socket.destroy(), LINGER_MS);
+    this.socket.once('close', () => clearTimeout(timer));
+  }
+
+  readonly #becomesLast = (answer: Answer) => this.#options.isDraining && answer === this.latest;
+
+  readonly #read = () => {
+    try {
+      while (this.#mayRead() && this.#readPiece());
+    } catch (error) {
+      // Thrown by `accept`.
+      if (!this.isStopped) throw error;
     }
-    this.#headPortions = undefined;
-    // Not in `accept`, where more requests may follow in the same portion.
-    if (this.#options.isDraining) this.closeAfterLatest();
+    // A request that is alone waits for no turn.
+    if (this.#waiting.length === 1) this.#handleNext();
+    else this.#takeUp();
   };
 
-  #mayParse(): boolean {
+  /**
+   * A TLS socket must not be paused once its own side has ended: it reads on and keeps everything in memory. That was
+   * 400 MB within a second in Node 26.10.
+   */
+  #mayRead(): boolean {
     const { socket, latest } = this;
-    if (this.#isStopped || socket.destroyed || socket.writableNeedDrain) return false;
-    if (latest === undefined) return true;
-    const { req: request } = latest;
-    return request.complete ? !this.#isEnding : request.readableLength < request.readableHighWaterMark;
+    const isPaused = this.#droppedBytes > MAX_DROPPED_BYTES && !('encrypted' in socket);
+    if (this.isStopped) return socket.writableEnded && !isPaused;
+    // Node parses nothing either while the client does not read, or the application does not read a body.
+    if (latest?.req.complete === false && latest.req.readableLength >= latest.req.readableHighWaterMark)
+      return false;
+    return !socket.writableNeedDrain;
   }
 
-  /** Hangs up on a client that keeps sending a body after its request was answered without it. Node has no limit. */
-  #limitDiscarded(bytes: number): void {
-    const isDiscarded = this.#isInBody && this.latest!.writableFinished;
-    this.#discardedBytes = isDiscarded ? this.#discardedBytes + bytes : 0;
-    if (this.#discardedBytes <= MAX_DISCARDED_BYTES) return;
-    this.stop();
-    hangUpUnread(this.socket);
+  /** @returns whether there was any input */
+  #readPiece(): boolean {
+    // Without a length, it would be one TLS record.
+    const bytes = this.socket.read(this.socket.readableLength) as Buffer | null;
+    if (bytes === null) return false;
+    const { latest } = this;
+    const isInDroppedBody = latest?.req.complete === false && latest.writableFinished;
+    this.#droppedBytes = this.isStopped || isInDroppedBody ? this.#droppedBytes + bytes.length : 0;
+    // Cuts off a client that keeps sending a body after its request was answered without it. Node has no limit.
+    if (!this.isStopped && this.#droppedBytes > MAX_DROPPED_BODY_BYTES) {
+      this.isStopped = true;
+      this.#destroyLater();
+    }
+    return true;
   }
 
-  #handle(response: ServerResponse): void {
-    this.#current = response;
-    // A request with a broken body is answered before its turn.
-    if (!response.headersSent) this.#options.handle(response.req, response);
-  }
+  readonly #takeUp = () => {
+    const [next] = this.#waiting;
+    // The answer to a broken request is on its way.
+    if (next?.headersSent === true) this.#handleNext();
+    else if (next !== undefined) this.#options.takeTurn(this.#handleNext);
+  };
 
-  #handleNextAfter(response: ServerResponse): void {
-    const handleNext = () => {
-      // Nothing waits any more after the last answer.
-      if (isLast(response)) this.#waiting.length = 0;
-      else this.#options.roundRobin.add(this.#takeTurn);
-    };
-    if (response.writableFinished) handleNext();
-    else response.once('finish', handleNext);
-  }
-
-  readonly #takeTurn = () => {
-    const response = this.#waiting.shift();
-    if (response === undefined || this.socket.destroyed) return;
-    this.#handle(response);
-    if (this.#waiting.length > 0) this.#handleNextAfter(response);
+  readonly #handleNext = () => {
+    if (this.isAnswering || !this.socket.writable) return;
+    const answer = this.#waiting.shift();
+    if (answer === undefined) return;
+    this.#current = answer;
+    if (answer.socket === null) attach(answer);
+    this.#options.handle(answer.req, answer);
   };
 }
 
@@ -216,9 +208,9 @@ function offersUpgrade({ headers }: IncomingMessage): boolean {
 }
 
 /** The most of the request's body that can be in memory, in bytes. */
-function bodyBytes(response: ServerResponse | undefined): number {
-  if (response === undefined || response.headersSent) return 0;
-  const { headers } = response.req;
+function bodyBytes(answer: Answer | undefined): number {
+  if (answer === undefined || answer.headersSent) return 0;
+  const { headers } = answer.req;
   if (headers['transfer-encoding'] !== undefined) return MAX_BODY_BYTES;
   return Math.min(Number(headers['content-length'] ?? 0), MAX_BODY_BYTES);
 }

@@ -1,7 +1,6 @@
 import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import { Connection, type ConnectionOptions } from './connection.ts';
-import { RoundRobin } from './round-robin.ts';
 
 /** The share of the limit in use after a cut. A greater share would cause another cut after a few requests. */
 const SHARE_AFTER_CUT = 0.75;
@@ -19,18 +18,14 @@ export type ConnectionsOptions = {
 
 /** The open connections of a server. */
 export class Connections implements ConnectionOptions {
-  readonly roundRobin = new RoundRobin();
   readonly #bySocket = new Map<unknown, Connection>();
   readonly #options: ConnectionsOptions;
-  #isDraining = false;
+  readonly #turns = new Set<() => void>();
+  isDraining = false;
   #isMeasuring = false;
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
-  }
-
-  get isDraining(): boolean {
-    return this.#isDraining;
   }
 
   readonly handle: RequestListener = (request, response) => {
@@ -44,7 +39,6 @@ export class Connections implements ConnectionOptions {
 
   add(socket: Socket): void {
     this.#bySocket.set(socket, new Connection(socket, this));
-    this.roundRobin.onNewConnection();
     socket.once('close', () => this.#bySocket.delete(socket));
   }
 
@@ -53,11 +47,17 @@ export class Connections implements ConnectionOptions {
     return this.#bySocket.get(socket);
   }
 
-  /** Makes the last answer on each connection, from now on, say that it is the last. */
-  drain(): void {
-    this.#isDraining = true;
-    for (const connection of this.all()) connection.closeAfterLatest();
-  }
+  readonly takeTurn = (task: () => void) => {
+    if (this.#turns.size === 0) setImmediate(this.#runNext);
+    this.#turns.add(task);
+  };
+
+  readonly #runNext = () => {
+    const [task] = this.#turns;
+    this.#turns.delete(task!);
+    if (this.#turns.size > 0) setImmediate(this.#runNext);
+    task!();
+  };
 
   #measureLater(): void {
     if (this.#isMeasuring) return;

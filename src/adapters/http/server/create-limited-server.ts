@@ -1,14 +1,19 @@
-import { createServer, type Server, type ServerOptions } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerOptions } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { TLSSocket } from 'node:tls';
+import { Answer } from './answer.ts';
 import type { ServerLimits } from './limits.ts';
-import { allowHalfOpen, writeInPortions } from './node-internals.ts';
+import { allowHalfOpen } from './node-internals.ts';
 
 /** How often Node checks for late requests, in milliseconds. A timeout may come this much after its limit. */
 const TIMEOUT_CHECK_MS = 500;
 
 /** A certificate with its chain, the server's own first, and its private key. Both are in PEM form. */
 export type TlsPair = { readonly cert: string; readonly key: string };
+
+type Request = typeof IncomingMessage;
+
+export type LimitedServer = Server<Request, typeof Answer>;
 
 /**
  * Node's HTTP server, with its limits set and the answers that it would write itself turned off.
@@ -19,8 +24,9 @@ export type TlsPair = { readonly cert: string; readonly key: string };
 export async function createLimitedServer(
   limits: ServerLimits,
   tls: TlsPair | undefined,
-): Promise<Server | TlsServer> {
-  const options: ServerOptions = {
+): Promise<LimitedServer | TlsServer<Request, typeof Answer>> {
+  const options: ServerOptions<Request, typeof Answer> = {
+    ServerResponse: Answer,
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
@@ -50,9 +56,6 @@ export async function createLimitedServer(
   Object.assign(server, { dropMaxConnection: true });
   allowHalfOpen(server);
   // The same over TLS. Not before, because a client that closes its side in the handshake has left.
-  server.on('secureConnection', (socket: TLSSocket) => {
-    socket.allowHalfOpen = true;
-    writeInPortions(socket);
-  });
+  server.on('secureConnection', (socket: TLSSocket) => (socket.allowHalfOpen = true));
   return server;
 }

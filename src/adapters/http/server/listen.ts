@@ -1,21 +1,14 @@
 import { once } from 'node:events';
-import type { RequestListener, Server } from 'node:http';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import type { RequestLog } from '../wire/request-log.ts';
 import { SERVER_LIMITS, type ServerLimits } from './limits.ts';
-import {
-  answerBrokenRequest,
-  type ClientError,
-  isAmbiguous,
-  isTls,
-  refuseAmbiguous,
-} from './broken-request.ts';
+import { Answer } from './answer.ts';
+import { answerBrokenRequest, type ClientError, refusalOf } from './broken-request.ts';
 import { closeServer } from './close-server.ts';
 import { Connections } from './connections.ts';
-import { createLimitedServer, type TlsPair } from './create-limited-server.ts';
+import { createLimitedServer, type LimitedServer, type TlsPair } from './create-limited-server.ts';
 import { Handshakes } from './handshakes.ts';
-import { hangUp } from './hang-up.ts';
-import { responseAfter } from './node-internals.ts';
 import { throttleCounts } from './throttle-counts.ts';
 import { watchDescriptors } from './watch-descriptors.ts';
 
@@ -24,6 +17,9 @@ import { watchDescriptors } from './watch-descriptors.ts';
  * second. Node's default is 511.
  */
 const BACKLOG_CONNECTIONS = 4096;
+
+/** The first byte of a TLS handshake: RFC 8446, section 5.1. */
+const TLS_HANDSHAKE = 0x16;
 
 export type HttpServer = {
   /** The port in use. For port 0 the system has chosen it. */
@@ -70,9 +66,13 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
   const limits = { ...SERVER_LIMITS, ...options.limits };
   const server = await createLimitedServer(limits, tls);
   const connections = new Connections({
-    handle: (request, response) => {
-      if (isAmbiguous(request)) refuseAmbiguous(response, log);
-      else handle(request, response);
+    handle: (request, answer) => {
+      if (!answer.headersSent) return handle(request, answer);
+      // A broken request is answered before its turn.
+      const requestId = String(answer.getHeader('X-Request-Id'));
+      // Not a forwarded address: the headers may be those of a request that a client has smuggled past its proxy.
+      const client = request.socket.remoteAddress;
+      log.answered({ requestId, method: request.method ?? undefined, status: answer.statusCode, client });
     },
     maxHeldBytes: limits.maxHeldBytes,
     onCutOff: throttleCounts((count) => log.connectionTrouble({ kind: 'cut-off', connections: count })),
@@ -95,7 +95,7 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
       return connections.isDraining;
     },
     drain: async (timeoutMs, acceptForMs = 0) => {
-      connections.drain();
+      connections.isDraining = true;
       if (acceptForMs > 0) await new Promise((resolve) => setTimeout(resolve, acceptForMs));
       stopWatching();
       return closeServer(server, connections, handshakes, timeoutMs);
@@ -105,9 +105,9 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
 }
 
 /** Hands each event of Node's server to the connection that it belongs to. */
-function dispatch(server: Server, connections: Connections, log: RequestLog): void {
-  const onRequest: RequestListener = (request, response) =>
-    connections.of(request.socket)?.accept(request, response);
+function dispatch(server: LimitedServer, connections: Connections, log: RequestLog): void {
+  const onRequest = (request: IncomingMessage, answer: Answer) =>
+    connections.of(request.socket)?.accept(answer);
   // Without TLS, Node's HTTP server takes over a socket at once, otherwise after the handshake.
   const begin = 'setSecureContext' in server ? 'secureConnection' : 'connection';
   server.on(begin, (socket: Socket) => connections.add(socket));
@@ -115,15 +115,15 @@ function dispatch(server: Server, connections: Connections, log: RequestLog): vo
   // Node would answer 417 without a body. RFC 9110, section 10.1.1, allows a server to ignore unknown expectations.
   server.on('checkExpectation', onRequest);
   // Node would hang up. The service is not a proxy: CONNECT is a method like any other.
-  server.on('connect', (request, socket) => {
-    // Node no longer handles errors of this socket. Destroying it closes the response, which reaches the log.
-    socket.on('error', () => request.socket.destroy());
-    const connection = connections.of(request.socket);
-    connection?.stop();
-    onRequest(
-      request,
-      responseAfter(connection?.latest, request, socket, () => hangUp(socket)),
-    );
+  server.on('connect', (request, stream) => {
+    const { socket } = request;
+    // Node no longer handles these events of the socket. Destroying it closes the answer, which reaches the log.
+    stream.on('error', () => socket.destroy());
+    socket.on('timeout', () => socket.destroy());
+    // A body would wait in it.
+    stream.resume();
+    onRequest(request, new Answer(request));
+    connections.of(socket)!.isStopped = true;
   });
   let hasSeenTls = false;
   server.on('clientError', (error: ClientError, socket) => {
@@ -133,14 +133,14 @@ function dispatch(server: Server, connections: Connections, log: RequestLog): vo
       socket.destroy();
       return;
     }
-    if (!hasSeenTls && connection.latest === undefined && isTls(error)) {
+    if (!hasSeenTls && connection.latest === undefined && error.rawPacket?.[0] === TLS_HANDSHAKE) {
       hasSeenTls = true;
       log.connectionTrouble({ kind: 'tls' });
     }
-    // A request is not late while the server does not read it.
-    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection.hasPendingInput) return;
-    connection.stop();
-    answerBrokenRequest(error, connection, log);
+    if (connection.isStopped) return;
+    // A request is not late while it waits, or while its client does not read.
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection.isBacklogged) return;
+    answerBrokenRequest(refusalOf(error), connection);
   });
   // Beyond `maxConnections`.
   const onRefused = throttleCounts((count) => log.connectionTrouble({ kind: 'refused', connections: count }));

@@ -1,7 +1,5 @@
-import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { type Socket, Server as TcpServer } from 'node:net';
-import type { Duplex } from 'node:stream';
-import type { TLSSocket } from 'node:tls';
 
 /*
  * All that the HTTP server needs of Node beyond its documentation, as tried on Node 26.10. The tests that are named here
@@ -18,8 +16,8 @@ export function isLast(response: ServerResponse): boolean {
 }
 
 /** Before the headers of the response are sent. */
-export function setLast(response: ServerResponse, isTheLast: boolean): void {
-  response.shouldKeepAlive = !isTheLast;
+export function setLast(response: ServerResponse): void {
+  response.shouldKeepAlive = false;
 }
 
 /**
@@ -32,18 +30,10 @@ export function replaceClose(socket: Socket, close: () => void): void {
 }
 
 /**
- * Takes the input away from Node's parser. It would parse requests after the last one, and keep 3 KiB for each of them.
- * Test: "after the last answer is not parsed" in hang-up.test.ts.
- */
-export function stopParsing(socket: Duplex): void {
-  socket.removeAllListeners('readable').removeAllListeners('data');
-}
-
-/**
  * A client may close its side once it has sent its request. Node would then hang up without an answer.
  * https://github.com/nodejs/node/pull/36819. Test: "a client that has ended its side gets its answer".
  */
-export function allowHalfOpen(server: Server): void {
+export function allowHalfOpen(server: TcpServer): void {
   Object.assign(server, { httpAllowHalfOpen: true });
 }
 
@@ -52,65 +42,32 @@ export function allowHalfOpen(server: Server): void {
  * also close idle connections at once, and stop checking for late requests.
  * https://github.com/nodejs/node/issues/60617. Test: "leaves idle connections open for half a second".
  */
-export function stopAccepting(server: Server, onClosed: () => void): void {
+export function stopAccepting(server: TcpServer, onClosed: () => void): void {
   TcpServer.prototype.close.call(server, onClosed);
 }
 
 /**
- * Makes the response to a CONNECT request, which ends the connection. Node has detached its parser from the socket and
- * makes none. What the response is given waits for the answer before it, as Node's own responses do: a socket takes one
- * response at a time. Test: "CONNECT" in listen.test.ts.
- *
- * @param earlier the response before it on the connection
+ * Ends Node's parser: an error of a listener of `request` passes through it to the caller of `socket.read()`. Further
+ * input only repeats an error of the parser. Otherwise it would go on to the end of a piece of input, and keep all
+ * requests in it: 7.5 MB for 64 KiB of the shortest.
+ * https://github.com/nodejs/node/pull/31801. Test: "beyond eight are not parsed" in connection.test.ts.
  */
-export function responseAfter(
-  earlier: ServerResponse | undefined,
-  request: IncomingMessage,
-  socket: Duplex,
-  onFinish: () => void,
-): ServerResponse {
-  const response = new ServerResponse(request);
-  setLast(response, true);
-  response.once('finish', () => {
-    response.detachSocket(socket as Socket);
-    response.emit('close');
-    onFinish();
-  });
-  const begin = () => {
-    if (socket.writable) response.assignSocket(socket as Socket);
-  };
-  if (earlier === undefined || earlier.closed) begin();
-  else earlier.once('close', begin);
-  return response;
+export function endParsing(): never {
+  throw new Error('nothing after the last request is parsed');
 }
-
-/** How much is encrypted at a time, in bytes: what fits into one TLS record (RFC 8446, section 5.1). */
-const PORTION_BYTES = 16 * 1024;
-
-type Callback = (error?: Error | null) => void;
-type Chunk = Buffer | string;
-type Encoded = { readonly chunk: Chunk; readonly encoding: BufferEncoding };
 
 /**
- * Makes a TLS socket write in small portions, each when the operating system has the one before. A TLS socket keeps the
- * memory that its largest portion took until it closes: 1.8 MB for the script of the page at `/docs`.
- * https://github.com/nodejs/node/pull/31499. Test: tls-memory.test.ts.
+ * Gives the socket to an answer that Node has not made: to a CONNECT request, for which Node offers the bare socket
+ * (https://nodejs.org/api/http.html#event-connect), or to input that is no request. It ends the connection.
+ * Tests: "CONNECT" and "input that is not a request" in listen.test.ts.
  */
-export function writeInPortions(socket: TLSSocket): void {
-  const write = socket._write.bind(socket);
-  const writePortions = (bytes: Buffer, callback: Callback) => {
-    const rest = bytes.subarray(PORTION_BYTES);
-    write(bytes.subarray(0, PORTION_BYTES), 'buffer' as BufferEncoding, (error) => {
-      if (error != null || rest.length === 0) callback(error);
-      else writePortions(rest, callback);
-    });
-  };
-  socket._write = (chunk: Chunk, encoding, callback) => writePortions(bytesOf({ chunk, encoding }), callback);
-  // A header and its body leave together.
-  socket._writev = (chunks: Encoded[], callback) =>
-    writePortions(Buffer.concat(chunks.map((each) => bytesOf(each))), callback);
-}
-
-function bytesOf({ chunk, encoding }: Encoded): Buffer {
-  return typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk;
+export function attach(answer: ServerResponse): void {
+  const { socket } = answer.req;
+  setLast(answer);
+  answer.once('finish', () => {
+    answer.detachSocket(socket);
+    answer.emit('close');
+    socket.destroySoon();
+  });
+  answer.assignSocket(socket);
 }

@@ -46,7 +46,7 @@ export function requestIdOf(request: IncomingMessage & { [ID]?: string }): strin
 }
 
 /** The id that the client sent if it is safe to log, otherwise a new one. */
-export function acceptedRequestId(header: string | string[] | undefined): string {
+function acceptedRequestId(header: string | string[] | undefined): string {
   return typeof header === 'string' && ACCEPTED.test(header) ? header : randomUUID();
 }
 

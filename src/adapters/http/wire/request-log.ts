@@ -7,22 +7,22 @@ export type RequestRecord = {
   /** `undefined` when the bytes were not HTTP. */
   readonly method: string | undefined;
   /** The pattern of the route. Not the path, which may contain anything. `undefined` when no route matched. */
-  readonly route: string | undefined;
+  readonly route?: string | undefined;
   /** `undefined` when there was no answer. */
   readonly status: number | undefined;
   /**
    * From the parsed request headers to the last byte of the answer, in milliseconds. `undefined` when the server
    * answered before the application saw the request.
    */
-  readonly durationMs: number | undefined;
+  readonly durationMs?: number | undefined;
   /** The public id of the API key. `undefined` when no key was verified. */
-  readonly keyId: string | undefined;
+  readonly keyId?: string | undefined;
   /** The label of the API key. `undefined` when no key was verified. */
-  readonly keyLabel: string | undefined;
+  readonly keyLabel?: string | undefined;
   /** The address of the client. `undefined` unless the answer is an error. */
-  readonly client: string | undefined;
+  readonly client?: string | undefined;
   /** The connection closed before the client had the whole answer. `undefined` otherwise. */
-  readonly aborted: true | undefined;
+  readonly aborted?: true | undefined;
 };
 
 /** A pet that a request added. For the audit log. */

@@ -1,10 +1,14 @@
-import type { RequestListener, Server, ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import type { RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { duplexPair } from 'node:stream';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { Connection } from '../../../../src/adapters/http/server/connection.ts';
-import { createLimitedServer } from '../../../../src/adapters/http/server/create-limited-server.ts';
-import { RoundRobin } from '../../../../src/adapters/http/server/round-robin.ts';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Connections } from '../../../../src/adapters/http/server/connections.ts';
+import type { Connection } from '../../../../src/adapters/http/server/connection.ts';
+import {
+  createLimitedServer,
+  type LimitedServer,
+} from '../../../../src/adapters/http/server/create-limited-server.ts';
 import { SERVER_LIMITS } from '../../../../src/adapters/http/server/limits.ts';
 import { MAX_BODY_BYTES } from '../../../../src/adapters/http/wire/limits.ts';
 import { MemoryClient, settled } from '../../../support/memory-client.ts';
@@ -12,22 +16,30 @@ import { MemoryClient, settled } from '../../../support/memory-client.ts';
 /** What a request takes besides its bytes. */
 const REQUEST_BYTES = 4096;
 
+const MIB = 1024 * 1024;
+
+const LARGE = Buffer.alloc(100_000, 'x');
+
 const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
 const post = (path: string, headers: string) => `POST ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
 const OFFER = 'Connection: Upgrade\r\nUpgrade: h2c\r\n';
 
 /** Connections in memory to Node's HTTP server. What the handler gets waits for the test to answer it. */
 class Service {
-  readonly roundRobin = new RoundRobin();
   /** The targets of the requests, in the order in which they were handled. */
   readonly handled: string[] = [];
-  isDraining = false;
+  parsed = 0;
   answersAtOnce = false;
   onHandled: (response: ServerResponse) => void = () => {};
-  readonly #server: Server;
+  readonly connections = new Connections({
+    handle: (request, response) => this.#handle(request, response),
+    maxHeldBytes: Infinity,
+    onCutOff: () => {},
+  });
+  readonly #server: LimitedServer;
   readonly #responses: ServerResponse[] = [];
 
-  readonly handle: RequestListener = (request, response) => {
+  readonly #handle: RequestListener = (request, response) => {
     this.handled.push(request.url ?? '');
     this.#responses.push(response);
     this.onHandled(response);
@@ -35,34 +47,30 @@ class Service {
     if (this.answersAtOnce) queueMicrotask(() => this.answer());
   };
 
-  constructor(server: Server) {
+  constructor(server: LimitedServer) {
     this.#server = server;
-    server.on('request', (request, response) => this.#of(request.socket).accept(request, response));
-    server.on('clientError', (_, socket) => this.#of(socket).stop());
+    server.on('request', ({ socket }, answer) => {
+      this.parsed++;
+      this.connections.of(socket)!.accept(answer);
+    });
+    server.on('clientError', (_, socket) => (this.connections.of(socket)!.isStopped = true));
   }
 
   static async start(): Promise<Service> {
-    return new Service((await createLimitedServer(SERVER_LIMITS, undefined)) as Server);
-  }
-
-  readonly #connections = new Map<unknown, Connection>();
-
-  #of(socket: unknown): Connection {
-    return this.#connections.get(socket)!;
+    return new Service(await createLimitedServer(SERVER_LIMITS, undefined));
   }
 
   connect(fields: object = {}): { readonly client: MemoryClient; readonly connection: Connection } {
     const [near, far] = duplexPair();
     const socket = Object.assign(near as Socket, fields);
     this.#server.emit('connection', socket);
-    const connection = new Connection(socket, this);
-    this.#connections.set(socket, connection);
+    this.connections.add(socket);
     onTestFinished(() => void socket.destroy());
-    return { client: new MemoryClient(far), connection };
+    return { client: new MemoryClient(far), connection: this.connections.of(socket)! };
   }
 
   /** Answers the oldest request without an answer. */
-  answer(body = 'x'): void {
+  answer(body: string | Buffer = 'x'): void {
     this.#responses.shift()!.end(body);
   }
 }
@@ -71,21 +79,17 @@ describe('requests on a connection', () => {
   test('are handled one at a time, in their order', async () => {
     const service = await Service.start();
     const { client, connection } = service.connect();
-    expect([connection.hasPendingInput, connection.isAnswering, connection.latest]).toStrictEqual([
-      false,
-      false,
-      undefined,
-    ]);
+    expect([connection.isAnswering, connection.latest]).toStrictEqual([false, undefined]);
     const paths = ['/1', '/2', '/3', '/4', '/5'];
     await client.send(paths.map((path) => get(path)).join(''));
     expect(service.handled).toStrictEqual(['/1']);
-    expect([connection.hasPendingInput, connection.isBacklogged]).toStrictEqual([true, true]);
+    expect(connection.isBacklogged).toBe(true);
     for (let answered = 1; answered < paths.length; answered++) {
       service.answer();
       await settled();
       expect(service.handled).toStrictEqual(paths.slice(0, answered + 1));
     }
-    expect([connection.hasPendingInput, connection.isBacklogged]).toStrictEqual([false, false]);
+    expect(connection.isBacklogged).toBe(false);
     expect([connection.isAnswering, connection.latest?.req.url]).toStrictEqual([true, '/5']);
     service.answer();
     await settled();
@@ -101,27 +105,25 @@ describe('requests on a connection', () => {
     expect(service.handled).toStrictEqual(['/a1', '/b1', '/a2', '/b2', '/a3', '/b3']);
   });
 
-  test.each([
-    [4096, ['/', 'another turn']],
-    [4097, ['another turn', '/']],
-  ])('of %i bytes, and their turn', async (length, order) => {
+  test('that are alone wait for no turn', async () => {
     const service = await Service.start();
     const { client } = service.connect();
-    service.roundRobin.add(() => void service.handled.push('another turn'));
-    await client.send(get('/', `X-Long: ${'x'.repeat(length - get('/').length - 10)}\r\n`));
-    expect(service.handled).toStrictEqual(order);
+    service.connections.takeTurn(() => void service.handled.push('another turn'));
+    await client.send(get('/'));
+    expect(service.handled).toStrictEqual(['/', 'another turn']);
   });
 
-  test('may have a long body, which waits for no turn', async () => {
+  test('may have a long body, which is read as the application reads it', async () => {
     const service = await Service.start();
     const { client, connection } = service.connect();
-    await client.send(post('/', 'Content-Length: 20000\r\n'));
-    const received: number[] = [];
-    connection.latest!.req.on('data', (bytes: Buffer) => void received.push(bytes.length));
-    service.roundRobin.add(() => void received.push(Infinity));
-    await client.send('x'.repeat(20_000));
-    expect(received.at(-1)).toBe(Infinity);
-    expect(received.slice(0, -1).reduce((sum, bytes) => sum + bytes)).toBe(20_000);
+    await client.send(post('/', 'Content-Length: 300000\r\n'));
+    for (let i = 0; i < 3; i++) await client.send('x'.repeat(100_000));
+    const { req } = connection.latest!;
+    expect(req.readableLength).toBeLessThan(200_000);
+    let received = 0;
+    req.on('data', (bytes: Buffer) => (received += bytes.length));
+    await settled();
+    expect([received, req.complete]).toStrictEqual([300_000, true]);
   });
 
   test('wait in the socket while their client does not read', async () => {
@@ -131,10 +133,10 @@ describe('requests on a connection', () => {
     await client.send(get('/1'));
     service.answer('x'.repeat(200_000));
     await client.send(get('/2'));
-    expect([connection.hasPendingInput, service.handled]).toStrictEqual([true, ['/1']]);
+    expect([connection.isBacklogged, service.handled]).toStrictEqual([true, ['/1']]);
     client.socket.resume();
     await settled();
-    expect([connection.hasPendingInput, service.handled]).toStrictEqual([false, ['/1', '/2']]);
+    expect([connection.isBacklogged, service.handled]).toStrictEqual([false, ['/1', '/2']]);
   });
 
   test('are not handled once their client is gone', async () => {
@@ -157,7 +159,7 @@ describe('requests on a connection', () => {
     await settled();
     await client.send(get('/4'));
     expect([service.handled, client.announced, client.hasEnded]).toStrictEqual([['/1'], ['close'], true]);
-    expect([connection.hasPendingInput, connection.socket.destroyed]).toStrictEqual([false, false]);
+    expect([connection.isBacklogged, connection.socket.destroyed]).toStrictEqual([false, false]);
   });
 
   test('may come in pieces', async () => {
@@ -191,18 +193,6 @@ describe('requests on a connection', () => {
     expect(service.handled).toStrictEqual(['/1']);
   });
 
-  test('are dropped when the answer before them is the last', async () => {
-    const service = await Service.start();
-    const { client, connection } = service.connect();
-    await client.send(get('/1'));
-    const { latest } = connection;
-    await client.send(get('/2') + get('/3'));
-    latest!.shouldKeepAlive = false;
-    service.answer();
-    await settled();
-    expect([service.handled, connection.hasPendingInput]).toStrictEqual([['/1'], false]);
-  });
-
   test.each([
     ['one piece', 1],
     ['two', 8],
@@ -229,18 +219,21 @@ describe('requests on a connection', () => {
     expect(client.announced).toStrictEqual(Array(24).fill('keep-alive'));
   });
 
-  test('beyond eight wait in the socket until they are dropped', async () => {
+  // Node's parser would keep each of them, and answers with an error to what follows.
+  test('beyond eight are not parsed, however many come at once', async () => {
     const service = await Service.start();
     const { client, connection } = service.connect();
-    await client.send(get('/').repeat(140));
-    const { readableLength } = connection.socket;
-    const dropped = (140 * get('/').length - readableLength) / get('/').length - 8;
-    expect(readableLength).toBeGreaterThan(3_000);
-    expect(connection.heldBytes).toBe(readableLength + Math.floor(7 + dropped) * REQUEST_BYTES);
+    await client.send(get('/').repeat(3000));
+    const latest = connection.latest;
+    await client.send(get('/'));
+    expect(service.parsed).toBe(9);
+    expect([connection.latest, connection.isStopped]).toStrictEqual([latest, true]);
     service.answersAtOnce = true;
     service.answer();
     await settled();
-    expect([service.handled.length, connection.socket.readableLength]).toStrictEqual([8, 0]);
+    await client.send(get('/').repeat(3000));
+    expect([service.parsed, service.handled.length, client.hasEnded]).toStrictEqual([9, 8, true]);
+    expect(connection.socket.readableLength).toBe(0);
   });
 });
 
@@ -252,8 +245,7 @@ describe('a drain', () => {
     await waiting!.client.send(get('/waiting'));
     await waiting!.client.send(get('/waiting'));
     await late!.client.send(get('/late'));
-    service.isDraining = true;
-    for (const { connection } of [idle!, alone!, waiting!, late!]) connection.closeAfterLatest();
+    service.connections.isDraining = true;
     await late!.client.send(get('/late'));
     service.answersAtOnce = true;
     for (let i = 0; i < 3; i++) service.answer();
@@ -268,7 +260,7 @@ describe('a drain', () => {
   test('makes the last of the requests in one piece the last', async () => {
     const service = await Service.start();
     const { client } = service.connect();
-    service.isDraining = true;
+    service.connections.isDraining = true;
     service.answersAtOnce = true;
     await client.send(get('/1') + get('/2') + get('/3'));
     expect(client.announced).toStrictEqual(['keep-alive', 'keep-alive', 'close']);
@@ -276,10 +268,9 @@ describe('a drain', () => {
 
   test('leaves room for a request behind the body that was missing', async () => {
     const service = await Service.start();
-    const { client, connection } = service.connect();
+    const { client } = service.connect();
     await client.send(post('/1', 'Content-Length: 5\r\n'));
-    service.isDraining = true;
-    connection.closeAfterLatest();
+    service.connections.isDraining = true;
     await client.send(`12345${get('/2')}`);
     service.answersAtOnce = true;
     service.answer();
@@ -290,23 +281,11 @@ describe('a drain', () => {
     ]);
   });
 
-  test('makes an answer the last one once the body before it was parsed', async () => {
-    const service = await Service.start();
-    const { client } = service.connect();
-    service.isDraining = true;
-    const body = 'x\r\n\r\n'.repeat(1000);
-    await client.send(post('/', `Content-Length: ${body.length}\r\n`) + body);
-    service.answer();
-    await settled();
-    expect(client.announced).toStrictEqual(['close']);
-  });
-
   test('leaves the end that the client has announced', async () => {
     const service = await Service.start();
-    const { client, connection } = service.connect();
+    const { client } = service.connect();
     await client.send(get('/1'));
-    service.isDraining = true;
-    connection.closeAfterLatest();
+    service.connections.isDraining = true;
     await client.send(get('/2', 'Connection: close\r\n'));
     service.answer();
     await settled();
@@ -323,8 +302,7 @@ describe('a drain', () => {
     await client.send(get('/1'));
     const { latest } = connection;
     latest!.flushHeaders();
-    service.isDraining = true;
-    connection.closeAfterLatest();
+    service.connections.isDraining = true;
     await client.send(get('/2'));
     expect(latest!.shouldKeepAlive).toBe(true);
     service.answersAtOnce = true;
@@ -438,6 +416,42 @@ describe('the memory that a connection takes', () => {
     expect([connection.heldBytes, connection.isBacklogged]).toStrictEqual([0, false]);
   });
 
+  // A TLS socket keeps the memory that its largest write took.
+  test.each([
+    ['plain HTTP', {}, [100_000]],
+    ['TLS', { encrypted: true }, [...Array<number>(6).fill(16_384), 1696]],
+  ])('while a long body is written over %s', async (_, fields, lengths) => {
+    const service = await Service.start();
+    const { client, connection } = service.connect(fields);
+    const write = vi.spyOn(connection.socket, 'write');
+    client.socket.pause();
+    await client.send(get('/'));
+    connection.latest!.setHeader('Content-Length', LARGE.length);
+    service.answer(LARGE);
+    await settled();
+    const unread = connection.socket.writableLength + (connection.latest?.waitingBytes ?? 0);
+    expect(connection.heldBytes).toBe(unread + REQUEST_BYTES);
+    expect(unread).toBeGreaterThan(LARGE.length - 70_000);
+    client.socket.resume();
+    await settled();
+    expect([connection.heldBytes, connection.isAnswering]).toStrictEqual([0, false]);
+    expect(client.text.endsWith(String(LARGE))).toBe(true);
+    const bodies = write.mock.calls.map(([chunk]) => chunk).filter((chunk) => Buffer.isBuffer(chunk));
+    expect(bodies.map(({ length }) => length)).toStrictEqual(lengths);
+  });
+
+  test('while a long body is written over TLS to a client that leaves', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect({ encrypted: true });
+    client.socket.pause();
+    await client.send(get('/'));
+    const closed = once(connection.latest!, 'close');
+    service.answer(Buffer.alloc(MIB));
+    connection.socket.destroy();
+    await closed;
+    expect([connection.heldBytes, connection.latest?.writableEnded]).toStrictEqual([0, false]);
+  });
+
   test('while requests wait for the answer before them', async () => {
     const service = await Service.start();
     const { client, connection } = service.connect();
@@ -456,42 +470,68 @@ describe('the memory that a connection takes', () => {
 });
 
 describe('a client that keeps sending after the last answer', () => {
-  test('has a second to read it, and what it sends is dropped', async () => {
+  beforeEach(() => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
+  });
+
+  test('has a second once it has read it', async () => {
     const service = await Service.start();
     const { client, connection } = service.connect();
-    await client.send(get('/', 'Connection: close\r\n'));
-    service.answer();
+    client.socket.pause();
+    connection.socket.write(LARGE);
+    for (let i = 0; i < 2; i++) connection.hangUp();
     await settled();
-    await client.send(get('/2'));
-    expect([connection.hasPendingInput, connection.socket.destroyed]).toStrictEqual([false, false]);
-    vi.advanceTimersByTime(1_000);
+    expect(vi.getTimerCount()).toBe(0);
+    client.socket.resume();
+    await settled();
+    expect([vi.getTimerCount(), client.text]).toStrictEqual([1, String(LARGE)]);
+    vi.advanceTimersByTime(999);
+    expect(connection.socket.destroyed).toBe(false);
+    vi.advanceTimersByTime(1);
     expect(connection.socket.destroyed).toBe(true);
   });
 
-  test('may send a MiB of a body that was not read', async () => {
+  test('and leaves: leaves no timer', async () => {
     const service = await Service.start();
-    const { client, connection } = service.connect();
-    await client.send(post('/', 'Content-Length: 10000000\r\n'));
-    service.answer();
+    const { connection } = service.connect();
+    connection.hangUp();
     await settled();
-    await client.send('x'.repeat(1024 * 1024));
-    expect(client.hasEnded).toBe(false);
-    await client.send('x');
-    expect([client.hasEnded, connection.socket.isPaused()]).toStrictEqual([true, true]);
+    expect(vi.getTimerCount()).toBe(1);
+    connection.socket.destroy();
+    await settled();
+    expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('over TLS: the same, but its connection stays paused, and is destroyed a second later', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
+  test.each([
+    ['plain HTTP: up to 16 MiB are dropped', {}, 16 * MIB - 4, 0],
+    ['plain HTTP: the rest is not read', {}, 16 * MIB + 1, 4],
+    ['TLS, which would read it anyway', { encrypted: true }, 16 * MIB + 1, 0],
+  ])('over %s', async (_, fields, bytes, left) => {
     const service = await Service.start();
-    const { client, connection } = service.connect({ encrypted: true });
+    const { client, connection } = service.connect(fields);
+    await client.send(get('/', 'Connection: close\r\n'));
+    service.answer();
+    await settled();
+    await client.send(get('/').padEnd(bytes));
+    await client.send('more');
+    expect([service.parsed, connection.socket.readableLength]).toStrictEqual([1, left]);
+  });
+
+  test.each([
+    ['plain HTTP', {}],
+    ['TLS', { encrypted: true }],
+  ])('over %s, may send a MiB of a body that was not read, and has a second', async (_, fields) => {
+    const service = await Service.start();
+    const { client, connection } = service.connect(fields);
     await client.send(post('/', 'Content-Length: 10000000\r\n'));
     service.answer();
     await settled();
-    await client.send('x'.repeat(1024 * 1024 + 1));
-    expect([client.hasEnded, connection.socket.isPaused()]).toStrictEqual([false, true]);
+    await client.send('x'.repeat(MIB));
+    expect(connection.isStopped).toBe(false);
+    await client.send('x');
+    await client.send('not read');
+    expect([client.hasEnded, connection.socket.readableLength]).toStrictEqual([false, 8]);
     vi.advanceTimersByTime(1_000);
     expect(connection.socket.destroyed).toBe(true);
   });
