@@ -117,7 +117,7 @@ export class Connection {
 
   #push(answer: Answer): void {
     answer.becomesLast = this.#becomesLast;
-    answer.once('finish', this.#takeUp);
+    answer.on('finish', this.#takeUp);
     this.#waiting.push(answer);
   }
 
