@@ -57,16 +57,6 @@ it('a receiver that is down costs one warning', async () => {
   expect(service.stderr).toBe('');
 });
 
-it('a receiver that refuses is named with its status', async () => {
-  const receiver = await OtlpReceiver.start({
-    answer: (response: ServerResponse) => response.writeHead(401).end('the answer of the receiver'),
-  });
-  const service = start({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url });
-  await ask(`${await service.url()}/livez`);
-  expect(await service.logged(LOST)).toMatchObject({ reason: 'Unauthorized, 401' });
-  expect(service.stdout).not.toContain('the answer of the receiver');
-});
-
 it('a receiver that hangs delays no request, and the stop by a second at most', async () => {
   const receiver = await OtlpReceiver.start({ answer: () => {} });
   // The process would end with 1 after this time and three seconds.
