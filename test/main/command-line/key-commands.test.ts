@@ -9,7 +9,6 @@ import { fakeClock } from '../../support/fake-clock.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { jsonFileStorage } from '../../support/json-file/storage.ts';
 import { mongo } from '../../support/shared-mongo.ts';
-import { runService } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 
 const FORM = /^pets_([0-9a-f]{16})_[0-9A-Za-z]{49}$/;
@@ -145,74 +144,9 @@ describe.each([
       }
     },
   );
-
-  it.skipIf(!isThere)('allow what their scopes say', async () => {
-    const env = await open();
-    const reader = await created(env, '--label', 'reader', '--scopes', 'pets:read');
-    const writer = await created(env, '--label', 'writer', '--scopes', 'pets:write');
-    const { url } = await startService(env);
-    expect((await ask(`${url}/v1/pets`, { key: reader.key })).status).toBe(200);
-    expect((await ask(`${url}/v1/pets`, { key: reader.key, body: PET })).status).toBe(403);
-    expect((await ask(`${url}/v1/pets`, { key: writer.key })).status).toBe(403);
-    expect((await ask(`${url}/v1/pets`, { key: writer.key, body: PET })).status).toBe(201);
-  });
-
-  it.skipIf(!isThere)('can have their own rate limits', async () => {
-    const env = await open();
-    const { key } = await created(env, '--label', 'slow', '--rate-limit', '1/1h');
-    const { url } = await startService({ ...env, RATE_LIMIT: '1000/1s' });
-    expect(await ask(`${url}/v1/pets`, { key })).toMatchObject({ status: 200 });
-    expect(await ask(`${url}/v1/pets`, { key })).toMatchObject({ status: 429 });
-  });
-});
-
-describe.skipIf(mongo === undefined)('three services on one MongoDB', () => {
-  it('all refuse a key 10 seconds after its revocation', async () => {
-    const env = await mongodb();
-    const { id, key } = await created(env, '--label', 'till');
-    const clock = fakeClock();
-    const { url } = await startService(env);
-    const urls = [url, (await startService(env)).url, (await startService(env)).url];
-    const statuses = () => Promise.all(urls.map((one) => statusOf(one, key)));
-    // Each service has cached the key when it is revoked.
-    expect(await statuses()).toStrictEqual([200, 200, 200]);
-    await keys(env, 'revoke', id);
-    clock.advance(10_000);
-    expect(await statuses()).toStrictEqual([401, 401, 401]);
-  });
 });
 
 describe('the first start', () => {
-  it('on an empty file shows how to create a lasting key; the next start makes no key', async () => {
-    const env = await sqlite();
-    const first = runService(env);
-    const hint = /^To create a lasting key:\n\n  bin\/petstore keys create --label NAME\n\n/m;
-    await first.printed(hint, 'stderr');
-    const { key } = await created(env, '--label', 'NAME');
-    expect((await ask(`${await first.url()}/v1/pets`, { key })).status).toBe(200);
-    first.signal('SIGTERM');
-    expect(await first.ended).toStrictEqual({ code: 0, signal: null });
-
-    const second = runService(env);
-    expect((await ask(`${await second.url()}/v1/pets`, { key })).status).toBe(200);
-    second.signal('SIGTERM');
-    expect(await second.ended).toStrictEqual({ code: 0, signal: null });
-    expect(second.stderr).toBe('');
-  });
-
-  it('is refused while others could reach a service without keys, and names the command to run', async () => {
-    const env = { ...(await sqlite()), HOST: '0.0.0.0' };
-    const first = runService(env);
-    expect(await first.ended).toStrictEqual({ code: 1, signal: null });
-    expect(first.stderr).toBe(
-      'petstore: there is no API key yet, and others can reach the service when HOST is not a loopback address; ' +
-        'run: bin/petstore keys create --label NAME\n',
-    );
-    const { key } = await created(env, '--label', 'NAME');
-    const url = (await startService(env)).url.replace('0.0.0.0', '127.0.0.1');
-    expect((await ask(`${url}/v1/pets`, { key })).status).toBe(200);
-  });
-
   it('accepts the keys in API_KEYS and those in the storage', async () => {
     const env = { ...(await sqlite()), API_KEYS: KEY };
     const { key } = await created(env, '--label', 'stored');
@@ -251,19 +185,6 @@ describe('petstore keys', () => {
     const { id } = await created(env, '--label', 'Müller & Söhne', '--rate-limit', '10/1m');
     await keys(env, 'revoke', id);
     const show = await keys(env, 'show', id);
-    expect(show.stdout.split('\n').map((line) => line.split(':')[0])).toStrictEqual([
-      'id',
-      'label',
-      'state',
-      'scopes',
-      'rateLimit',
-      'createdAt',
-      'expiresAt',
-      'revokedAt',
-      'lastUsedAt',
-      'originId',
-      '',
-    ]);
     expect(show.stdout).toMatch(/^state: +revoked$/m);
     expect(show.stdout).toMatch(/^rateLimit: +10\/60s$/m);
     const list = await keys(env, 'list');
@@ -279,19 +200,14 @@ describe('petstore keys', () => {
     });
   });
 
-  it('creates keys for a year by default', async () => {
+  it('creates and rotates keys for a year, also again when a replacement was lost', async () => {
     const env = await sqlite();
-    const { createdAt, expiresAt } = JSON.parse((await keys(env, 'create', '--label', 'x', '--json')).stdout);
-    const days = (Date.parse(expiresAt) - Date.parse(createdAt)) / DAY;
-    expect(days).toBe(365);
-  });
-
-  it('rotates a key again when its replacement was lost, for a full year', async () => {
-    const env = await sqlite();
-    const { id } = await created(env, '--label', 'x', '--expires', 'never');
-    await keys(env, 'rotate', id);
-    const again = JSON.parse((await keys(env, 'rotate', id, '--json')).stdout);
-    expect(Date.parse(again.expiresAt) - Date.parse(again.createdAt)).toBe(365 * DAY);
+    const first = JSON.parse((await keys(env, 'create', '--label', 'x', '--json')).stdout);
+    await keys(env, 'rotate', first.id);
+    const again = JSON.parse((await keys(env, 'rotate', first.id, '--json')).stdout);
+    for (const { createdAt, expiresAt } of [first, again]) {
+      expect(Date.parse(expiresAt) - Date.parse(createdAt)).toBe(365 * DAY);
+    }
   });
 
   it('revokes a new key that it cannot print, and leaves the old one unchanged', async () => {
@@ -408,7 +324,6 @@ describe('petstore keys', () => {
 
   it.each([
     [['create'], '--label is required: 1 to 64 characters'],
-    [['create', '--label', ''], 'label must be 1 to 64 visible characters, with spaces only between them'],
     [
       ['create', '--label', 'a\nb'],
       'label must be 1 to 64 visible characters, with spaces only between them',
@@ -417,28 +332,24 @@ describe('petstore keys', () => {
       ['create', '--label', 'x', '--scopes', 'pets:all'],
       '--scopes must be one or more of pets:read,pets:write',
     ],
-    [['create', '--label', 'x', '--scopes', ''], '--scopes must be one or more of pets:read,pets:write'],
-    ...['0d', '-1d', '1y', 'soon'].map(
-      (text) =>
-        [
-          ['create', '--label', 'x', `--expires=${text}`],
-          '--expires must be a duration such as 365d or 12h, or never',
-        ] as const,
-    ),
+    [
+      ['create', '--label', 'x', '--expires', '0d'],
+      '--expires must be a duration such as 365d or 12h, or never',
+    ],
+    [
+      ['create', '--label', 'x', '--expires', 'soon'],
+      '--expires must be a duration such as 365d or 12h, or never',
+    ],
     [['rotate', '0123456789abcdef', '--overlap', 'long'], '--overlap must be a duration such as 24h or 0s'],
     [['create', '--label', 'x', '--json=1'], "unknown option '--json=…' (Did you mean --json?)"],
-    [['create', '--label', 'x', '--overlap', '1h'], "unknown option '--overlap'"],
-    [['create', '--label'], "option '--label <LABEL>' argument missing"],
     [['create', '--label', '--json'], '--label lacks its value'],
     [
       ['create', '--label', 'x', '--scopes', 'pets:read', '--scopes', 'pets:write'],
       '--scopes is given more than once',
     ],
-    [['create', 'x', '--label', 'x'], 'too many arguments'],
     [['revoke', '0123456789abcdef', '0123456789abcdef'], 'too many arguments'],
     [[], 'the command must be one of create, list, show, revoke, rotate'],
     [['delete'], "unknown command 'delete'"],
-    [['toString'], "unknown command 'toString'"],
   ] as const)('refuses %j in one line with exit code 2, and creates nothing', async (args, problem) => {
     const directory = await testDirectory();
     const told = await refused({ DATABASE_URL: `sqlite:${directory}/petstore.db` }, args);
@@ -472,16 +383,6 @@ describe('petstore keys', () => {
     expect(told).toBe('petstore: no key has the id 0123456789abcdef\n');
   });
 
-  it('refuses to rotate a revoked key', async () => {
-    const env = await sqlite();
-    const { id } = await created(env, '--label', 'x');
-    await keys(env, 'revoke', id);
-    expect(await refused(env, ['rotate', id], FAILED)).toBe(
-      `petstore: the key ${id} is revoked and cannot be rotated; create a new key\n`,
-    );
-    expect(JSON.parse((await keys(env, 'list', '--json')).stdout)).toHaveLength(1);
-  });
-
   it('explains why keys in memory cannot be managed', async () => {
     expect(await refused({ DATABASE_URL: 'memory:' }, ['list'])).toBe(
       'petstore: DATABASE_URL is memory:, which no other process can reach; set API_KEYS for the service instead; ' +
@@ -489,44 +390,20 @@ describe('petstore keys', () => {
     );
   });
 
-  it.each([['list'], ['show', '0123456789abcdef'], ['revoke', '0123456789abcdef']])(
-    'creates no file to read: %s',
-    async (...args) => {
-      const directory = await testDirectory();
-      const told = await refused({ DATABASE_URL: `sqlite:${directory}/mistyped.db` }, args, FAILED);
-      expect(told).toBe(`petstore: there is no SQLite file ${directory}/mistyped.db\n`);
-      expect(await readdir(directory)).toStrictEqual([]);
-    },
-  );
-
-  it('refuses the file of another application', async () => {
-    const file = join(await testDirectory(), 'notes.txt');
-    await writeFile(file, 'These are notes, not a database. '.repeat(100));
-    const told = await refused({ DATABASE_URL: `sqlite:${file}` }, ['create', '--label', 'x'], FAILED);
-    expect(told).toBe(`petstore: the SQLite file ${file} is not a SQLite database; choose another path\n`);
-  });
-
-  it.skipIf(mongo === undefined)('names the command that creates a missing schema', async () => {
-    const { url, db } = await freshDatabase(mongo!, { migrated: false });
-    expect(await refused({ DATABASE_URL: url }, ['list'], FAILED)).toBe(
-      `petstore: the database "${db.databaseName}" has no petstore schema; run: bin/petstore migrate\n`,
-    );
-  });
-
-  it.each([['--help'], ['-h']])('explains itself: %s', async (...args) => {
-    const { stdout, stderr } = await keys({}, ...args);
-    for (const word of ['create', 'list', 'show', 'revoke', 'rotate']) {
-      expect(stdout).toMatch(new RegExp(`^ {2}${word} .* {2,}\\S`, 'm'));
-    }
-    expect(stderr).toBe('');
+  it('create no file to read', async () => {
+    const directory = await testDirectory();
+    const told = await refused({ DATABASE_URL: `sqlite:${directory}/mistyped.db` }, ['list'], FAILED);
+    expect(told).toBe(`petstore: there is no SQLite file ${directory}/mistyped.db\n`);
+    expect(await readdir(directory)).toStrictEqual([]);
   });
 
   it.each([
+    ['', ['create', 'list', 'show', 'revoke', 'rotate']],
     ['create', ['--label', '--scopes', '--expires', '--rate-limit', '--output', '--json', '--env']],
     ['rotate', ['ID', '--overlap', '--expires', '--output', '--json', '--env']],
-  ])('explains %s', async (name, words) => {
-    const { stdout, stderr } = await keys({}, name, '--help');
-    expect(stdout).toMatch(new RegExp(`^Usage: bin/petstore keys ${name} `));
+  ])('explain themselves: %s', async (name, words) => {
+    const { stdout, stderr } = await keys({}, ...name.split(' ').filter(Boolean), '--help');
+    expect(stdout).toMatch(new RegExp(`^Usage: bin/petstore keys ${name}`));
     for (const word of words) expect(stdout).toMatch(new RegExp(`^ {2}${word} .* {2,}\\S`, 'm'));
     expect(stderr).toBe('');
   });
