@@ -79,17 +79,6 @@ describe('import of a file that is refused', () => {
 });
 
 describe('import from standard input', () => {
-  it('reads pets to the end', async () => {
-    const { url } = await sqliteWith([]);
-    const program = await succeeds(
-      ['import', '-', '--to', url],
-      {},
-      { stdin: () => inputOf(petLines(PETS)) },
-    );
-    expect([program.stdout, program.stderr]).toStrictEqual(['imported 5200 pets\n', '']);
-    expect(await everythingIn(url)).toStrictEqual(PETS);
-  });
-
   it('names the wrong line, and leaves no database behind', async () => {
     const directory = await testDirectory();
     const command = new Command(

@@ -31,12 +31,8 @@ function logged(report: (log: RequestLog) => void, level = 'info'): unknown[] {
 
 describe('the log line of a request', () => {
   it('has the fields of the record', () => {
-    const { aborted: _, ...fields } = REQUEST;
-    expect(logged((log) => log.answered(REQUEST))).toStrictEqual([{ level: 30, msg: 'request', ...fields }]);
-  });
-
-  it('says that the client hung up', () => {
-    expect(logged((log) => log.answered({ ...REQUEST, aborted: true }))).toMatchObject([{ aborted: true }]);
+    const record = { ...REQUEST, aborted: true } as const;
+    expect(logged((log) => log.answered(record))).toStrictEqual([{ level: 30, msg: 'request', ...record }]);
   });
 
   it('leaves out what is unknown because the input was not HTTP', () => {
@@ -90,15 +86,9 @@ describe('the audit line of a pet', () => {
     expect(logged((log) => log.petCreated(CREATED))).toStrictEqual([LINE]);
   });
 
-  it('says who was given an existing pet again', () => {
-    expect(logged((log) => log.petCreated({ ...CREATED, replayed: true }))).toStrictEqual([
-      { ...LINE, audit: 'pet.replayed' },
-    ]);
-  });
-
-  it('has the last id to the last digit', () => {
-    expect(logged((log) => log.petCreated({ ...CREATED, petId: MAX_PET_ID }))).toStrictEqual([
-      { ...LINE, petId: 9_007_199_254_740_991 },
+  it('says who was given an existing pet again, with the last id to the last digit', () => {
+    expect(logged((log) => log.petCreated({ ...CREATED, replayed: true, petId: MAX_PET_ID }))).toStrictEqual([
+      { ...LINE, audit: 'pet.replayed', petId: 9_007_199_254_740_991 },
     ]);
   });
 
@@ -121,9 +111,10 @@ describe('the audit line of a pet', () => {
 });
 
 describe('the log line of a request that was not counted', () => {
-  it('is a warning that counts such requests', () => {
+  it('is a warning that counts such requests, and no other failures', () => {
     const away = new StorageUnavailable('no primary');
     const report = (log: RequestLog) => {
+      log.failed(away, 'a');
       for (const requestId of ['a', 'b', 'c']) log.notLimited(away, requestId);
     };
     const line = (requestId: string, notLimited: number) => ({
@@ -133,19 +124,7 @@ describe('the log line of a request that was not counted', () => {
       notLimited,
       err: { type: 'StorageUnavailable', message: 'no primary', stack: expect.any(String) },
     });
-    expect(logged(report)).toMatchObject([line('a', 1), line('b', 2), line('c', 3)]);
-  });
-
-  it('does not count other failures', () => {
-    const away = new StorageUnavailable('no primary');
-    const report = (log: RequestLog) => {
-      log.failed(away, 'a');
-      log.notLimited(away, 'b');
-    };
-    expect(logged(report)).toMatchObject([
-      { msg: 'failure' },
-      { msg: 'rate limit not enforced', notLimited: 1 },
-    ]);
+    expect(logged(report).slice(1)).toMatchObject([line('a', 1), line('b', 2), line('c', 3)]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { StartError } from '../../../src/main/config/config.ts';
@@ -82,17 +82,6 @@ describe('the certificate and its key', () => {
   it('may be expired', async () => {
     const { validTo } = await readCertificate({ certFile: expiredCert, keyFile: key });
     expect(validTo.getTime()).toBeLessThan(Date.now());
-  });
-
-  it('are read again from the same files', async () => {
-    const directory = await testDirectory();
-    const files = { certFile: join(directory, 'cert.pem'), keyFile: join(directory, 'key.pem') };
-    await copyFile(cert, files.certFile);
-    await copyFile(key, files.keyFile);
-    expect(await readCertificate(files)).toMatchObject(PAIR);
-    await copyFile(PEM_FILES.renewedCert, files.certFile);
-    await copyFile(renewedKey, files.keyFile);
-    expect((await readCertificate(files)).cert).toBe(await readFile(PEM_FILES.renewedCert, 'utf8'));
   });
 });
 

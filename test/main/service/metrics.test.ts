@@ -1,5 +1,3 @@
-import { createConnection } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
@@ -123,61 +121,6 @@ describe('the metrics of a service', () => {
     const series = await scrape(metricsUrl);
     expect(series.get('petstore_storage_commit_inserts_sum')).toBe(20);
     expect(series.get('petstore_storage_commit_inserts_count')).toBeLessThanOrEqual(20);
-  });
-
-  it('do not grow with what clients send', async () => {
-    const { url, metricsUrl } = await startService({ ...ON, LOG_LEVEL: 'silent' });
-    const send = async (bytes: string) => {
-      const socket = createConnection(Number(new URL(url).port), '127.0.0.1');
-      socket.write(bytes);
-      return text(socket);
-    };
-    const last = (n: number) => `Host: x\r\nConnection: close\r\nX-Request-Id: ${n}\r\n\r\n`;
-    const visit = async (n: number) => {
-      const method = ['GET', 'PROPFIND', 'QUERY', 'M-SEARCH', 'DELETE', 'NONSENSE'][n % 6]!;
-      const path = `/v1/pets${n % 2 === 0 ? '' : `/${n}`}/${n}`;
-      const key = `Authorization: Bearer key-number-${n}-of-many\r\n`;
-      expect(await send(`${method} ${path} HTTP/1.1\r\n${key}${last(n)}`)).toMatch(/^HTTP\/1.1 40[01] /);
-    };
-    const pipelines = async (n: number) => {
-      const line = (i: number) => `${['GET', 'PROPFIND', 'PURGE', 'DELETE'][i % 4]} /${n}/${i}?${i} HTTP/1.1`;
-      for (let first = 0; first < 1_000; first += 8) {
-        const lines = Array.from({ length: 7 }, (_, i) => `${line(first + i)}\r\nHost: x\r\n\r\n`);
-        const answers = await send(`${lines.join('')}GET /last HTTP/1.1\r\n${last(n)}`);
-        expect(answers.match(/HTTP\/1.1 404 /g)).toHaveLength(8);
-      }
-    };
-    for (let n = 0; n < 12; n++) await visit(n);
-    await pipelines(0);
-    const before = await scrape(metricsUrl);
-    await Promise.all(Array.from({ length: 88 }, (_, i) => visit(i + 12)));
-    await Promise.all(Array.from({ length: 9 }, (_, i) => pipelines(i + 1)));
-    const after = await scrape(metricsUrl);
-    const names = (series: typeof after) =>
-      [...series.keys()].filter((name) => /^(?:http|petstore)_/.test(name));
-    expect(names(after)).toStrictEqual(names(before));
-    expect(after.get(requests('OTHER', 'none', '4xx'))).toBeGreaterThan(4_000);
-    expect(after.get('http_requests_in_flight')).toBe(0);
-  });
-
-  it('have requests in flight while they are', async () => {
-    const { url, metricsUrl, stop } = await startService(ON);
-    const inFlight = async () => (await scrape(metricsUrl)).get('http_requests_in_flight');
-    const { complete } = await stalledCreate(url);
-    expect(await inFlight()).toBe(1);
-    const aborted = await connect(url);
-    const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nExpect: 100-continue\r\n`;
-    await aborted.send(`${head}Content-Type: application/json\r\nContent-Length: 30\r\n\r\n`);
-    expect((await aborted.answer()).status).toBe(100);
-    expect(await inFlight()).toBe(2);
-
-    aborted.abort();
-    await expect.poll(inFlight).toBe(1);
-    expect(nonZero(await scrape(metricsUrl), 'http_request_duration_seconds_count')).toStrictEqual({
-      [requests('POST', '/v1/pets', '4xx')]: 1,
-    });
-    void stop();
-    expect((await complete()).status).toBe(201);
   });
 });
 
