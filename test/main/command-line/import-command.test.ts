@@ -67,15 +67,6 @@ describe('import of a file that is refused', () => {
     await refused(['import', path, '--to', `sqlite:${directory}/petstore.db`], `${path}${problem}`);
     expect(await readdir(directory)).toStrictEqual(text === undefined ? [] : [name]);
   });
-
-  it('makes no catalogue in a directory that does not exist', async () => {
-    const directory = await testDirectory();
-    await refused(
-      ['import', 'examples/pets.ndjson', '--to', `sqlite:${directory}/dta/petstore.db`],
-      `there is no directory ${directory}/dta for the SQLite file; correct the path or create the directory`,
-    );
-    expect(await readdir(directory)).toStrictEqual([]);
-  });
 });
 
 describe('import from standard input', () => {

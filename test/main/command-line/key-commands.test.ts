@@ -13,7 +13,6 @@ import { startService } from '../../support/service.ts';
 
 const FORM = /^pets_([0-9a-f]{16})_[0-9A-Za-z]{49}$/;
 const DAY = 86_400_000;
-const PET = '{"name":"Rex","categoryId":7}';
 
 type Env = Record<string, string>;
 
@@ -100,30 +99,6 @@ describe.each([
     expect([await statusOf(url, old.key), await statusOf(url, key)]).toStrictEqual([401, 401]);
     expect(await statusOf(url, next.trim())).toBe(200);
   });
-
-  it.skipIf(!isThere)(
-    'are one key for a request that is repeated after rotations, also in a copy',
-    async () => {
-      const env = await open();
-      const copy =
-        mongo === undefined || env['DATABASE_URL']!.startsWith('mongodb') ? await sqlite() : await mongodb();
-      const old = await created(env, '--label', 'till');
-      const { url } = await startService(env);
-      const request = { body: PET, headers: { 'idempotency-key': 'once' } };
-      const made = await ask(`${url}/v1/pets`, { ...request, key: old.key });
-
-      const { id, originId } = JSON.parse((await keys(env, 'rotate', old.id, '--json')).stdout);
-      const key = (await keys(env, 'rotate', id)).stdout.trim();
-      await succeeds(['copy', '--from', env['DATABASE_URL']!, '--to', copy['DATABASE_URL']!]);
-
-      expect([made.status, originId]).toStrictEqual([201, old.id]);
-      for (const each of [url, (await startService(copy)).url]) {
-        const again = await ask(`${each}/v1/pets`, { ...request, key });
-        expect([again.headers['idempotent-replayed'], again.body]).toStrictEqual(['true', made.body]);
-        expect((await ask(`${each}/v1/pets`, { key })).body).toBe(`[${made.body}]`);
-      }
-    },
-  );
 });
 
 describe('the first start', () => {

@@ -132,11 +132,6 @@ describe('the log line of trouble with connections', () => {
   it('is a warning that says what happened to how many', () => {
     const report = (log: RequestLog) => {
       log.connectionTrouble({ kind: 'cut-off', connections: 20 });
-      log.connectionTrouble({ kind: 'refused', connections: 1 });
-      log.connectionTrouble({ kind: 'no-descriptors' });
-      log.connectionTrouble({ kind: 'descriptors-again' });
-      log.connectionTrouble({ kind: 'tls' });
-      log.connectionTrouble({ kind: 'not-tls' });
       log.connectionTrouble({ kind: 'handshake', connections: 2, reason: 'ERR_SSL_UNSUPPORTED_PROTOCOL' });
     };
     expect(logged(report)).toStrictEqual([
@@ -144,21 +139,6 @@ describe('the log line of trouble with connections', () => {
         level: WARN,
         msg: 'connections cut off: clients that do not read their answers held too much memory',
         connections: 20,
-      },
-      {
-        level: WARN,
-        msg: 'connections refused: as many as MAX_CONNECTIONS are open',
-        connections: 1,
-      },
-      { level: WARN, msg: 'out of file descriptors: new connections are closed without an answer' },
-      { level: WARN, msg: 'file descriptors are available again' },
-      {
-        level: WARN,
-        msg: 'a client speaks TLS, but this port speaks plain HTTP: use http:// in its URL, or set TLS_CERT and TLS_KEY',
-      },
-      {
-        level: WARN,
-        msg: 'a client speaks plain HTTP, but this port speaks TLS: use https:// in its URL',
       },
       {
         level: WARN,

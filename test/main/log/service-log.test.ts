@@ -45,25 +45,6 @@ describe('the log', () => {
     ]);
   });
 
-  it('obeys LOG_LEVEL, except for the audit trail', async () => {
-    const service = runService({ LOG_LEVEL: 'warn' });
-    const [, key = '', url = ''] = await service.printed(/Bearer (\S+)' '(http:\S+)\/v1\/pets'/, 'stderr');
-    expect((await ask(`${url}/livez`)).status).toBe(200);
-    const headers = { 'x-request-id': 'my-request' };
-    await ask(`${url}/v1/pets`, { key, headers, body: '{"name":"Rex","categoryId":1}' });
-    const audit = {
-      level: 30,
-      time: expect.any(Number),
-      msg: 'audit',
-      keyId: key.split('_')[1],
-      keyLabel: 'start',
-    };
-    expect((await stopped(service)).log).toStrictEqual([
-      { ...audit, audit: 'key.made' },
-      { ...audit, audit: 'pet.created', requestId: 'my-request', petId: 1 },
-    ]);
-  });
-
   it.runIf(hasScript)(
     'is text on a terminal: Ctrl-S stops no request, and Ctrl-C ends with exit code 0 (needs script of util-linux)',
     async () => {

@@ -112,12 +112,4 @@ describe('a damaged API key', () => {
     const program = await fails(['keys', command, bad.id], { DATABASE_URL });
     expect([program.stdout, program.stderr]).toStrictEqual(['', lineOf(bad.id)]);
   });
-
-  it('is not copied', async () => {
-    const { DATABASE_URL, bad } = await withKeys();
-    const target = await newFile();
-    const program = await fails(['copy', '--from', DATABASE_URL, '--to', `sqlite:${target}`]);
-    expect([program.stdout, program.stderr]).toStrictEqual(['', lineOf(bad.id)]);
-    expect(await readdir(dirname(target))).toStrictEqual([]);
-  });
 });

@@ -58,14 +58,6 @@ describe('the metrics of a service', () => {
       [requests('GET', '/readyz', '2xx')]: 1,
     });
     const { version, commit } = readBuild();
-    await ask(`${url}/`, { method: 'OPTIONS' });
-    expect(nonZero(await scrape(metricsUrl), 'http_responses_total')).toStrictEqual({
-      'http_responses_total{status="200"}': 3,
-      'http_responses_total{status="201"}': 2,
-      'http_responses_total{status="204"}': 1,
-      'http_responses_total{status="401"}': 2,
-      'http_responses_total{status="404"}': 2,
-    });
     expect(nonZero(series, 'petstore_')).toMatchObject({
       [`petstore_build_info{version="${version}",commit="${commit}"}`]: 1,
       'petstore_storage_operation_duration_seconds_count{operation="insert_pet"}': 1,
@@ -80,13 +72,6 @@ describe('the metrics of a service', () => {
     });
     expect(nonZero(series, 'petstore_storage_failures_total')).toStrictEqual({});
     expect(series.get('http_requests_in_flight')).toBe(0);
-    for (const name of [
-      'process_cpu_seconds_total',
-      'process_resident_memory_bytes',
-      'nodejs_heap_size_used_bytes',
-    ]) {
-      expect(series.get(name), name).toBeGreaterThan(0);
-    }
     expect(series.get('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThanOrEqual(0);
   });
 

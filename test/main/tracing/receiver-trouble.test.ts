@@ -15,21 +15,6 @@ function messages(service: Program): unknown[] {
   return service.log.map(({ msg }) => msg).filter((msg) => msg !== 'request');
 }
 
-it('the last spans are sent when the service stops', async () => {
-  const receiver = await OtlpReceiver.start();
-  const service = start({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_BSP_SCHEDULE_DELAY: '600000' });
-  await ask(`${await service.url()}/livez`);
-  expect(receiver.spans).toStrictEqual([]);
-  service.signal('SIGTERM');
-  expect(await service.ended).toStrictEqual({ code: 0, signal: null });
-  expect(receiver.spans.map(({ name }) => name)).toStrictEqual(['GET /livez']);
-  expect(messages(service)).toStrictEqual([
-    expect.stringMatching(/^listening on /),
-    'shutting down',
-    'stopped',
-  ]);
-});
-
 it('a receiver that is down costs one warning', async () => {
   const port = await freePort();
   const service = start({
