@@ -55,10 +55,9 @@ describe('petstore check', () => {
     expect(JSON.parse(json.stdout)).toStrictEqual({ pets: 3, apiKeys: 1, findings: [], more: 0 });
   });
 
-  it('finds nothing in an empty file, and nothing after a reservation of ids', async () => {
+  it('finds nothing in an empty file after a reservation of ids', async () => {
     const file = await newFile();
     const { archive, close } = await openSqliteStorage(file);
-    await succeeds(['check'], { DATABASE_URL: `sqlite:${file}` });
     await archive.reserve(70n);
     await close();
     await succeeds(['check'], { DATABASE_URL: `sqlite:${file}` });

@@ -2,13 +2,11 @@ import { readdir, readFile, watch, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
-import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { everythingIn, fileWith, sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { Command, inputOf, refused, succeeds } from '../../support/command.ts';
 import { ROOT, run, runService, SERVICE } from '../../support/process.ts';
-import { silentLog } from '../../support/sqlite.ts';
 
 const PETS = archivedPets(5200);
 
@@ -28,17 +26,6 @@ describe('import', () => {
     const again = await succeeds(['import', 'examples/pets.ndjson', '--to', url]);
     expect(again.stdout).toBe('imported 300 pets; 300 of them were already there\n');
     expect(petLines(await everythingIn(url))).toBe(text);
-  });
-
-  it('requires the service to be stopped', async () => {
-    const { url, path } = await sqliteWith([]);
-    const service = await openSqliteStorage(path, silentLog);
-    await refused(
-      ['import', await fileWith(petLines(PETS)), '--to', url],
-      /^petstore: the SQLite file \S+ is in use by another petstore service; stop that service first\n$/,
-    );
-    expect(await service.archive.lastId()).toBe(0n);
-    await service.close();
   });
 
   it('continues after kill -9 at any time', async () => {

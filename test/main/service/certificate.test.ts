@@ -57,13 +57,6 @@ describe('the certificate and its key', () => {
     expect(await problemsOf(cert, file)).toStrictEqual([problem]);
   });
 
-  it('are refused with a line for each file', async () => {
-    expect(await problemsOf('no/such.pem', 'package.json')).toStrictEqual([
-      'TLS_CERT cannot be read: no such file or directory',
-      'TLS_KEY has no private key in PEM form: unsupported',
-    ]);
-  });
-
   it('are refused when the second certificate of the chain is broken', async () => {
     const chain = await readFile(cert, 'utf8');
     const file = await fileWith(chain.trimEnd().slice(0, -40));

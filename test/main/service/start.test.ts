@@ -1,25 +1,17 @@
 import { rename } from 'node:fs/promises';
-import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
-import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import { SCOPES } from '../../../src/domain/api-key.ts';
 import { ask, KEY, silentServer } from '../../support/client.ts';
 import { runService } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 import { newFile } from '../../support/sqlite.ts';
-import { testDirectory } from '../../support/test-directory.ts';
 
 const PET = '{"name":"Rex","categoryId":-9223372036854775808,"status":"sold"}';
 const STORED = `{"id":1,${PET.slice(1)}`;
 const ONCE = { body: PET, headers: { 'idempotency-key': 'a' } };
-
-/** Stores a new key, which has every scope. */
-function createKey(keys: ApiKeyRepository, now = () => new Date()) {
-  return new CreateKey(keys, mintKey, now).execute({ label: 'x', scopes: SCOPES });
-}
 
 describe('a service', () => {
   it('builds absolute URLs from PUBLIC_URL', async () => {
@@ -51,22 +43,19 @@ describe('a service', () => {
 });
 
 describe('a service with its keys in the storage', () => {
-  async function newKeys() {
-    const file = join(await testDirectory(), 'petstore.db');
-    const { keys, close } = await openSqliteKeys(file);
-    onTestFinished(close);
-    return { keys, DATABASE_URL: `sqlite:${file}` };
-  }
-
   it.each([
     ['after the request', 10],
     ['at the latest when it stops', 3_600_000],
   ])('records the last use of a key %s', async (_, recordUsesEveryMs) => {
-    const { keys, DATABASE_URL } = await newKeys();
+    const file = await newFile();
+    const { keys, close } = await openSqliteKeys(file);
+    onTestFinished(close);
     const now = () => new Date('2026-12-24T12:00:00Z');
-    const { token, key } = await createKey(keys, now);
+    const create = new CreateKey(keys, mintKey, now);
+    const { token, key } = await create.execute({ label: 'x', scopes: SCOPES });
 
-    const { url, stop } = await startService({ API_KEYS: '', DATABASE_URL }, { now, recordUsesEveryMs });
+    const env = { API_KEYS: '', DATABASE_URL: `sqlite:${file}` };
+    const { url, stop } = await startService(env, { now, recordUsesEveryMs });
     expect((await ask(`${url}/v1/pets`, { key: token })).status).toBe(200);
     if (recordUsesEveryMs > 10) await stop();
     await expect.poll(async () => (await keys.findById(key.id))?.lastUsedAt).toStrictEqual(now());
