@@ -102,17 +102,15 @@ describe.each([
   });
 });
 
-describe('the first start', () => {
-  it('accepts the keys in API_KEYS and those in the storage', async () => {
+describe('petstore keys', () => {
+  it('makes keys that a service accepts beside those in API_KEYS', async () => {
     const env = { ...(await sqlite()), API_KEYS: KEY };
     const { key } = await created(env, '--label', 'stored');
     const { url } = await startService(env);
     expect(await statusOf(url, key)).toBe(200);
     expect((await ask(`${url}/v1/pets`)).status).toBe(200);
   });
-});
 
-describe('petstore keys', () => {
   it('writes an audit line for each change to standard error', async () => {
     const env = await sqlite();
     const create = await keys(env, 'create', '--label', 'till', '--expires', '2d');
@@ -336,13 +334,6 @@ describe('petstore keys', () => {
       'petstore: DATABASE_URL is memory:, which no other process can reach; set API_KEYS for the service instead; ' +
         'see bin/petstore keys list --help\n',
     );
-  });
-
-  it('create no file to read', async () => {
-    const directory = await testDirectory();
-    const told = await refused({ DATABASE_URL: `sqlite:${directory}/mistyped.db` }, ['list'], FAILED);
-    expect(told).toBe(`petstore: there is no SQLite file ${directory}/mistyped.db\n`);
-    expect(await readdir(directory)).toStrictEqual([]);
   });
 
   it.each([

@@ -10,6 +10,8 @@ import { testDirectory } from '../../support/test-directory.ts';
 import { Command, FAILED, refused, succeeds, USAGE } from '../../support/command.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 
+const ID = '0123456789abcdef';
+
 const COMMANDS = 'serve, keys, migrate, backup, restore, skip-ids, check, export, import, copy'.split(', ');
 
 describe('the general command line', () => {
@@ -171,6 +173,16 @@ describe('the command line of a command', () => {
       'petstore: still working\npetstore: Error: boom\n  {"audit":"key.created"}\n    at open\n',
     );
   });
+
+  it.each([['export'], ['check'], ['skip-ids'], ['backup', 'x'], ['keys', 'list'], ['keys', 'rotate', ID]])(
+    'creates no database where there is none: %s %s',
+    async (...args) => {
+      const directory = await testDirectory();
+      const file = `${directory}/petstore.db`;
+      await refused(args, `there is no SQLite file ${file}`, { env: { DATABASE_URL: `sqlite:${file}` } });
+      expect(await readdir(directory)).toStrictEqual([]);
+    },
+  );
 });
 
 describe('--env', () => {

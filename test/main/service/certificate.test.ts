@@ -39,7 +39,6 @@ describe('the certificate and its key', () => {
     ['a file that does not exist', 'no/such.pem', 'TLS_CERT cannot be read: no such file or directory'],
     ['a directory', 'test', 'TLS_CERT cannot be read: illegal operation on a directory'],
     ['another file', 'package.json', 'TLS_CERT has no certificate in PEM form: no start line'],
-    ['a key', key, 'TLS_CERT has no certificate in PEM form: no start line'],
   ])('are refused when TLS_CERT is %s', async (_, file, problem) => {
     expect(await problemsOf(file, key)).toStrictEqual([problem]);
   });
