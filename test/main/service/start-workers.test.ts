@@ -112,7 +112,7 @@ describe.skipIf(mongo === undefined)(`a service of two workers${leftOut}`, () =>
   });
 
   it('writes each line of its log whole, even to a slow reader', async () => {
-    const REQUESTS = 4_000;
+    const REQUESTS = 2_000;
     const fifo = await Fifo.make();
     onTestFinished(() => fifo[Symbol.asyncDispose]());
     const { url: DATABASE_URL } = await freshDatabase(mongo!);
