@@ -1,5 +1,4 @@
-import { glob, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { describeVariables } from '../src/main/config/variables.ts';
@@ -7,6 +6,7 @@ import { type Block, blocksOf, readDocument } from './support/document.ts';
 import { freshDatabase } from './support/mongo-database.ts';
 import { mongo } from './support/shared-mongo.ts';
 import { type Program, ROOT, run } from './support/process.ts';
+import { testDirectory } from './support/test-directory.ts';
 
 const readme = await readDocument('README.md');
 const blocks = blocksOf(readme);
@@ -25,9 +25,7 @@ function bash(command: string, env: Record<string, string> = {}): Program {
 
 /** Runs the service on a free port with a new SQLite file. npm forwards the signal that ends it. */
 async function startWith(command: string, env: Record<string, string> = {}): Promise<Program> {
-  const directory = await mkdtemp(join(tmpdir(), 'petstore-readme-'));
-  onTestFinished(() => rm(directory, { recursive: true }));
-  const DATABASE_URL = `sqlite:${directory}/petstore.db`;
+  const DATABASE_URL = `sqlite:${await testDirectory()}/petstore.db`;
   const program = bash(`exec ${command.trim()}`, { PORT: '0', DATABASE_URL, ...env });
   onTestFinished(async () => {
     program.signal('SIGTERM');
@@ -97,9 +95,7 @@ describe('README', () => {
   });
 
   it('creates, lists, rotates and revokes keys while the service runs', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'petstore-readme-'));
-    onTestFinished(() => rm(directory, { recursive: true }));
-    const DATABASE_URL = `sqlite:${directory}/petstore.db`;
+    const DATABASE_URL = `sqlite:${await testDirectory()}/petstore.db`;
     const service = await startWith(PETSTORE, { DATABASE_URL });
     const [, url = ''] = await service.printed(/Bearer \S+' '(\S+)'/, 'stderr');
     const steps = commands('Keys').map(({ text }) => text);
@@ -124,8 +120,7 @@ describe('README', () => {
   it('moves and backs up pets', async ({ skip }) => {
     skip(mongo === undefined, 'no MongoDB');
     const { url } = await freshDatabase(mongo!, { migrated: false });
-    const directory = await mkdtemp(join(tmpdir(), 'petstore-readme-'));
-    onTestFinished(() => rm(directory, { recursive: true }));
+    const directory = await testDirectory();
     const DATABASE_URL = `sqlite:${directory}/petstore.db`;
     const moves = commands('Moving pets and backups')
       .map(({ text }) => text)

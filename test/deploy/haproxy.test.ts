@@ -74,10 +74,11 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
   it('fails no request when an instance stops', async () => {
     const [one, other] = [await service(), await service()];
     const { url, proxy } = await start(one.address, other.address);
-    const { signal, stop } = stopper();
+    const over = new AbortController();
+    onTestFinished(() => over.abort());
     const statuses = new Map<number, number>();
     const clients = Array.from({ length: 4 }, async () => {
-      while (!signal.aborted) {
+      while (!over.signal.aborted) {
         const { status } = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: PET });
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
       }
@@ -90,7 +91,7 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
     await one.program.ended;
     const before = statuses.get(201) ?? 0;
     await expect.poll(() => statuses.get(201) ?? 0).toBeGreaterThan(before + 50);
-    stop();
+    over.abort();
     await Promise.all(clients);
     expect([...statuses.keys()]).toStrictEqual([201]);
   });
@@ -126,12 +127,6 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
     });
   });
 });
-
-function stopper(): { readonly signal: AbortSignal; readonly stop: () => void } {
-  const controller = new AbortController();
-  onTestFinished(() => controller.abort());
-  return { signal: controller.signal, stop: () => controller.abort() };
-}
 
 /** An instance that is ready, and hangs up on every POST after it has read it. */
 async function hangingUp(): Promise<{ server: Server; address: string; posts: () => number }> {

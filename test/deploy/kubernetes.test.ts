@@ -83,18 +83,6 @@ describe.skipIf(build === undefined)(
       ]);
     });
 
-    it('contain what each overlay is for', () => {
-      const kinds = (overlay: string) =>
-        manifests(overlay)
-          .map(({ kind }) => kind)
-          .toSorted();
-      const base = ['Deployment', 'Namespace', 'NetworkPolicy', 'Service', 'ServiceAccount'];
-      expect(kinds('development')).toStrictEqual([...base, 'PersistentVolumeClaim', 'Secret'].toSorted());
-      expect(kinds('production')).toStrictEqual(
-        [...base, 'HorizontalPodAutoscaler', 'Job', 'PodDisruptionBudget', 'ServiceMonitor'].toSorted(),
-      );
-    });
-
     it.each(OVERLAYS)('select the pods and ports that exist: %s', (overlay) => {
       const { spec } = one(overlay, 'Deployment');
       const { labels } = spec.template.metadata;

@@ -25,35 +25,13 @@ describe('a start', () => {
     expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200, body: '{"status":"ok"}' });
     expect(service.stderr).toBe('');
   });
-
-  it('listens on HOST', async () => {
-    const url = await runService({ API_KEYS: KEY, HOST: '127.0.0.2' }).url();
-    expect(url).toMatch(/^http:\/\/127\.0\.0\.2:\d+$/);
-    expect((await ask(`${url}/livez`)).status).toBe(200);
-  });
-
-  it('puts an IPv6 address in brackets', async () => {
-    const url = await runService({ API_KEYS: KEY, HOST: '::1' }).url();
-    expect(url).toMatch(/^http:\/\/\[::1\]:\d+$/);
-    expect((await ask(`${url}/livez`)).status).toBe(200);
-  });
-
-  it('listens on every address when it has keys', async () => {
-    const url = await runService({ API_KEYS: KEY, HOST: '0.0.0.0' }).url();
-    expect((await ask(`${url.replace('0.0.0.0', '127.0.0.1')}/livez`)).status).toBe(200);
-  });
-
-  it('also has a command', async () => {
-    const url = await runService({ API_KEYS: KEY }, ['serve']).url();
-    expect((await ask(`${url}/livez`)).status).toBe(200);
-  });
 });
 
 describe('the key made at start', () => {
   const HINT = /^ +(curl -H 'Authorization: Bearer (pets_\w{66})' '(http:\S+)\/v1\/pets')$/m;
 
-  it.each(['127.0.0.1', '::1', 'localhost'])('works in the printed curl line: HOST=%s', async (HOST) => {
-    const service = runService({ HOST });
+  it('works in the printed curl line, also with an IPv6 address', async () => {
+    const service = runService({ HOST: '::1' });
     const [, line = '', , url] = await service.printed(HINT, 'stderr');
     expect(url).toBe(await service.url());
     const curl = run('bash', ['-c', `${line} --silent --show-error --include`]);
@@ -116,10 +94,10 @@ describe('a signal before the commands are loaded', () => {
         return next(url, context);
       } });`);
 
-  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'])('ends the start: %s', async (signal) => {
-    const service = runService({ API_KEYS: KEY, NODE_OPTIONS: early(signal) });
+  it('ends the start', async () => {
+    const service = runService({ API_KEYS: KEY, NODE_OPTIONS: early('SIGTERM') });
     expect(await service.ended).toStrictEqual(DONE);
-    expect(service.log.map(({ msg, reason }) => [msg, reason])).toContainEqual(['shutting down', signal]);
+    expect(service.log.map(({ msg, reason }) => [msg, reason])).toContainEqual(['shutting down', 'SIGTERM']);
   });
 
   it('reads the certificate again after the start: SIGHUP with TLS', async () => {
@@ -143,15 +121,6 @@ describe('a start that fails', () => {
     expect(service.stdout).toBe('');
   });
 
-  it('requires API_KEYS when others can reach it and no key can be created', async () => {
-    const service = runService({ HOST: '0.0.0.0' });
-    expect(await service.ended).toStrictEqual(FAILED);
-    expect(service.stderr).toBe(
-      'petstore: API_KEYS must be set when HOST is not a loopback address, because others can reach the service then\n',
-    );
-    expect(service.stdout).toBe('');
-  });
-
   it('reports a port in use', async () => {
     const { port: PORT } = await silentServer();
     const service = runService({ PORT });
@@ -163,29 +132,12 @@ describe('a start that fails', () => {
   });
 
   // The resolver refuses a name with an empty label without asking a server.
-  it.each([
-    [
-      'is not an address of this machine',
-      '192.0.2.1',
-      /listen EADDRNOTAVAIL: address not available 192\.0\.2\.1/,
-    ],
-    ['does not resolve', 'no..name', /getaddrinfo ENOTFOUND no\.\.name/],
-    ['contains a line break', 'no..na\nme', /getaddrinfo ENOTFOUND no\.\.na me/],
-  ])('reports that HOST %s', async (_what, HOST, reason) => {
-    const service = runService({ HOST, API_KEYS: KEY });
+  it('reports in one line that HOST does not resolve', async () => {
+    const service = runService({ HOST: 'no..na\nme', API_KEYS: KEY });
     expect(await service.ended).toStrictEqual(FAILED);
-    expect(service.stderr).toMatch(
-      new RegExp(`^petstore: cannot listen on HOST and PORT: ${reason.source}\\n$`),
+    expect(service.stderr).toBe(
+      'petstore: cannot listen on HOST and PORT: getaddrinfo ENOTFOUND no..na me\n',
     );
-    expect(service.stdout).toBe('');
-  });
-
-  it('reports an unreachable MongoDB without its credentials', async () => {
-    const DATABASE_URL = 'mongodb://me:hunter2@127.0.0.1:1/petstore?serverSelectionTimeoutMS=1';
-    const service = runService({ DATABASE_URL });
-    expect(await service.ended).toStrictEqual(FAILED);
-    expect(service.stderr).toMatch(/^petstore: MongoDB at 127\.0\.0\.1:1, database "petstore": .+\n$/);
-    expect(service.stderr).not.toMatch(/hunter2|me:/);
     expect(service.stdout).toBe('');
   });
 

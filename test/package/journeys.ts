@@ -1,6 +1,6 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { loadDocsPage } from '../../src/adapters/http/openapi/docs-page.ts';
 import { ask, KEY } from '../support/client.ts';
@@ -8,7 +8,7 @@ import { freshDatabase } from '../support/mongo-database.ts';
 import { mongo } from '../support/shared-mongo.ts';
 import { OtlpReceiver } from '../support/otlp-receiver.ts';
 import { type Program, ROOT, run, SERVICE } from '../support/process.ts';
-import { fileWith, otherConnection } from '../support/sqlite.ts';
+import { otherConnection } from '../support/sqlite.ts';
 import { testDirectory } from '../support/test-directory.ts';
 import { PEM_FILES } from '../support/tls/pem-files.ts';
 
@@ -101,15 +101,6 @@ export function journeys(built: () => Built): void {
     expect(await succeeds(['--version'], {}, ROOT)).toBe(`${packageJson.version}+0123456789ab\n`);
   });
 
-  test('creates a key that a running service accepts, with the variables of a file', async () => {
-    const directory = await testDirectory();
-    await writeFile(join(directory, '.env'), 'DATABASE_URL=sqlite:here.db\n');
-    const args = ['--env', '.env', 'keys', 'create', '--label', 'till-3'];
-    const url = await service({ DATABASE_URL: 'sqlite:here.db' }, directory).url();
-    const key = (await succeeds(args, {}, directory)).trimEnd();
-    expect(await ask(`${url}/v1/pets`, { key })).toMatchObject({ status: 200, body: '[]' });
-  });
-
   test('imports and exports pets', async () => {
     const directory = await testDirectory();
     const example = join(ROOT, 'examples/pets.ndjson');
@@ -136,48 +127,28 @@ export function journeys(built: () => Built): void {
     expect(await terminal.ended).toStrictEqual(DONE);
   });
 
-  describe('a database file', () => {
-    const rex = { id: 7n, name: 'Rex', categoryId: 7n, status: 'sold' } as const;
-    const LISTED = '[{"id":7,"name":"Rex","categoryId":7,"status":"sold"}]';
+  test('checkpoints a large write-ahead log in a thread', async () => {
+    const directory = await testDirectory();
+    const file = join(directory, 'petstore.db');
+    const program = service({ DATABASE_URL: `sqlite:${file}` }, directory);
+    const url = await program.url();
+    const reader = otherConnection(file, { readOnly: true });
+    reader.exec('BEGIN; SELECT count(*) FROM pets');
+    const blob = `CREATE TABLE other (b BLOB); INSERT INTO other VALUES (zeroblob(${70 * MIB}))`;
+    otherConnection(file).exec(blob);
+    reader.exec('COMMIT');
 
-    test('of a clone is used as it is, and a clone uses that of the package', async () => {
-      const DATABASE_URL = `sqlite:${await fileWith([rex])}`;
-      const program = service({ DATABASE_URL }, ROOT);
-      const created = await ask(`${await program.url()}/v1/pets`, { body: PET });
-      expect(created).toMatchObject({ status: 201 });
-      program.signal('SIGTERM');
-      await program.ended;
-
-      const clone = run(process.execPath, SERVICE, { PORT: '0', API_KEYS: KEY, DATABASE_URL });
-      expect(await ask(`${await clone.url()}/v1/pets`)).toMatchObject({
-        status: 200,
-        body: `${LISTED.slice(0, -1)},${created.body}]`,
-      });
-    });
-
-    test('gets its large write-ahead log checkpointed by a thread', async () => {
-      const directory = await testDirectory();
-      const file = join(directory, 'petstore.db');
-      const program = service({ DATABASE_URL: `sqlite:${file}` }, directory);
-      const url = await program.url();
-      const reader = otherConnection(file, { readOnly: true });
-      reader.exec('BEGIN; SELECT count(*) FROM pets');
-      const blob = `CREATE TABLE other (b BLOB); INSERT INTO other VALUES (zeroblob(${70 * MIB}))`;
-      otherConnection(file).exec(blob);
-      reader.exec('COMMIT');
-
-      // The service looks at the log once a second, before a commit.
-      const commit = async () => {
-        await ask(`${url}/v1/pets`, { body: PET });
-        return program.stdout;
-      };
-      await expect.poll(commit).toContain('is small again');
-      const warnings = program.log.filter(({ level }) => level === 40).map(({ msg }) => msg);
-      expect(warnings.slice(-2)).toStrictEqual([
-        expect.stringContaining(`the write-ahead log ${file}-wal has grown to 7`),
-        expect.stringContaining(`the write-ahead log ${file}-wal is small again: `),
-      ]);
-    });
+    // The service looks at the log once a second, before a commit.
+    const commit = async () => {
+      await ask(`${url}/v1/pets`, { body: PET });
+      return program.stdout;
+    };
+    await expect.poll(commit).toContain('is small again');
+    const warnings = program.log.filter(({ level }) => level === 40).map(({ msg }) => msg);
+    expect(warnings.slice(-2)).toStrictEqual([
+      expect.stringContaining(`the write-ahead log ${file}-wal has grown to 7`),
+      expect.stringContaining(`the write-ahead log ${file}-wal is small again: `),
+    ]);
   });
 
   test.skipIf(mongo === undefined)('migrates a MongoDB database and uses it', async () => {

@@ -6,7 +6,7 @@ import { openSqliteStorage } from '../../src/adapters/sqlite/open.ts';
 import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-archive.ts';
 import { addressOf, freshDatabase, throughPort } from './mongo-database.ts';
 import type { sharedMongo } from './mongodb.ts';
-import { silentLog } from './sqlite.ts';
+import { fileWith as databaseWith, silentLog } from './sqlite.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 import { testDirectory } from './test-directory.ts';
 
@@ -20,10 +20,7 @@ export async function fileWith(text: string): Promise<string> {
 
 /** A SQLite file with these pets. */
 export async function sqliteWith(pets: readonly ArchivedPet[]): Promise<{ url: string; path: string }> {
-  const path = join(await testDirectory(), 'petstore.db');
-  const { archive, close } = await openSqliteStorage(path, silentLog);
-  await archive.write(pets);
-  await close();
+  const path = await databaseWith(pets);
   return { url: `sqlite:${path}`, path };
 }
 
@@ -35,7 +32,7 @@ export async function mongoWith(mongo: Mongo, pets: readonly ArchivedPet[]): Pro
   return url;
 }
 
-export async function opened(url: string): Promise<{ archive: PetArchive } & AsyncDisposable> {
+async function opened(url: string): Promise<{ archive: PetArchive } & AsyncDisposable> {
   const path = /^sqlite:(.*)/.exec(url)?.[1];
   const { archive, close } =
     path === undefined ? await openMongoArchive(url) : await openSqliteStorage(path, silentLog);

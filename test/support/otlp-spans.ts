@@ -14,126 +14,83 @@ export type ReceivedSpan = {
   readonly resource: Readonly<Record<string, unknown>>;
 };
 
-type Value = {
-  readonly stringValue?: string;
-  readonly boolValue?: number;
-  readonly intValue?: number;
-  readonly arrayValue?: { readonly values: readonly Value[] };
-};
-
-type Attributes = readonly { readonly key: string; readonly value: Value }[];
-
-type Resource = { readonly attributes?: Attributes };
-
-type Span = Omit<ReceivedSpan, 'attributes' | 'status' | 'resource'> & {
-  readonly attributes?: Attributes;
-  readonly status?: { readonly code?: number; readonly message?: string };
-};
-
-type ResourceSpans = {
-  readonly resource: Resource;
-  readonly scopeSpans: readonly { readonly spans: readonly Span[] }[];
-};
-
-/** The spans of an ExportTraceServiceRequest: https://github.com/open-telemetry/opentelemetry-proto */
+/**
+ * The spans of an ExportTraceServiceRequest. The numbers of the fields are those of
+ * https://github.com/open-telemetry/opentelemetry-proto
+ */
 export function decodeSpans(body: Buffer): ReceivedSpan[] {
-  // The decoder follows the table of fields below.
-  const { resourceSpans } = decode(body, EXPORT_TRACE_SERVICE_REQUEST) as unknown as {
-    readonly resourceSpans: readonly ResourceSpans[];
-  };
-  return resourceSpans.flatMap(({ resource, scopeSpans }) =>
-    scopeSpans.flatMap(({ spans }) => spans.map((span) => toReceived(span, resource))),
-  );
+  return new Message(body).messages(1).flatMap((resourceSpans) => {
+    const resource = attributesOf(resourceSpans.messages(1)[0], 1);
+    const spans = resourceSpans.messages(2).flatMap((scopeSpans) => scopeSpans.messages(2));
+    return spans.map((span) => {
+      const [status] = span.messages(15);
+      return {
+        traceId: span.text(1, 'hex') ?? '',
+        spanId: span.text(2, 'hex') ?? '',
+        traceState: span.text(3),
+        parentSpanId: span.text(4, 'hex'),
+        name: span.text(5) ?? '',
+        kind: span.number(6) ?? 0,
+        attributes: attributesOf(span, 9),
+        status: { code: status?.number(3) ?? 0, message: status?.text(2) },
+        resource,
+      };
+    });
+  });
 }
 
-function toReceived(span: Span, { attributes }: Resource): ReceivedSpan {
-  const { name, kind, traceId, spanId, parentSpanId, traceState, status } = span;
-  return {
-    name,
-    kind,
-    traceId,
-    spanId,
-    parentSpanId,
-    traceState,
-    attributes: toRecord(span.attributes),
-    status: { code: status?.code ?? 0, message: status?.message },
-    resource: toRecord(attributes),
-  };
+function attributesOf(message: Message | undefined, field: number): Record<string, unknown> {
+  const attributes = message?.messages(field) ?? [];
+  return Object.fromEntries(attributes.map((one) => [one.text(1), valueOf(one.messages(2)[0])]));
 }
 
-function toRecord(attributes: Attributes = []): Record<string, unknown> {
-  return Object.fromEntries(attributes.map(({ key, value }) => [key, toValue(value)]));
+/** A text, a number or a list. The service has no other attributes. */
+function valueOf(value: Message | undefined): unknown {
+  const [list] = value?.messages(5) ?? [];
+  return value?.text(1) ?? value?.number(3) ?? list?.messages(1).map(valueOf);
 }
 
-function toValue({ stringValue, intValue, boolValue, arrayValue }: Value): unknown {
-  return (
-    stringValue ?? intValue ?? (boolValue === undefined ? arrayValue?.values.map(toValue) : boolValue === 1)
-  );
-}
+/** A message by the numbers of its fields: https://protobuf.dev/programming-guides/encoding/ */
+class Message {
+  readonly #bytes: Buffer;
+  readonly #fields = new Map<number, (number | Buffer)[]>();
+  #at = 0;
 
-/** The fields of a protobuf message by number. What a test does not look at is left out. */
-type Message = Readonly<
-  Record<number, readonly [name: string, type: 'text' | 'hex' | 'number' | Message, 'list'?]>
->;
-
-const ANY_VALUE = {
-  1: ['stringValue', 'text'],
-  2: ['boolValue', 'number'],
-  3: ['intValue', 'number'],
-  5: ['arrayValue', { 1: ['values', { 1: ['stringValue', 'text'] }, 'list'] }],
-} as const satisfies Message;
-
-const KEY_VALUE = { 1: ['key', 'text'], 2: ['value', ANY_VALUE] } as const satisfies Message;
-
-const SPAN = {
-  1: ['traceId', 'hex'],
-  2: ['spanId', 'hex'],
-  3: ['traceState', 'text'],
-  4: ['parentSpanId', 'hex'],
-  5: ['name', 'text'],
-  6: ['kind', 'number'],
-  9: ['attributes', KEY_VALUE, 'list'],
-  15: ['status', { 2: ['message', 'text'], 3: ['code', 'number'] }],
-} as const satisfies Message;
-
-const EXPORT_TRACE_SERVICE_REQUEST: Message = {
-  1: [
-    'resourceSpans',
-    {
-      1: ['resource', { 1: ['attributes', KEY_VALUE, 'list'] }],
-      2: ['scopeSpans', { 2: ['spans', SPAN, 'list'] }, 'list'],
-    },
-    'list',
-  ],
-};
-
-/** https://protobuf.dev/programming-guides/encoding/ */
-function decode(bytes: Buffer, message: Message): Record<string, unknown> {
-  const decoded: Record<string, unknown> = {};
-  let at = 0;
-  const varint = () => {
-    let value = 0n;
-    for (let shift = 0n; ; shift += 7n) {
-      const byte = BigInt(bytes.readUInt8(at++));
-      value |= (byte & 0x7fn) << shift;
-      if (byte < 0x80n) return Number(value);
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+    while (this.#at < bytes.length) {
+      const tag = this.#varint();
+      const values = this.#fields.getOrInsert(tag >>> 3, []);
+      const lengthOf = { 1: () => 8, 2: () => this.#varint(), 5: () => 4 }[tag & 7];
+      if (lengthOf === undefined) values.push(this.#varint());
+      else {
+        const length = lengthOf();
+        values.push(bytes.subarray(this.#at, (this.#at += length)));
+      }
     }
-  };
-  while (at < bytes.length) {
-    const tag = varint();
-    const wireType = tag & 7;
-    const length = wireType === 2 ? varint() : ({ 1: 8, 5: 4 }[wireType] ?? 0);
-    const number = wireType === 0 ? varint() : undefined;
-    const content = bytes.subarray(at, (at += length));
-    const [name, type, list] = message[tag >>> 3] ?? [];
-    if (name === undefined || type === undefined) continue;
-    const value = number ?? (typeof type === 'object' ? decode(content, type) : textOf(content, type));
-    if (list === undefined) decoded[name] = value;
-    else ((decoded[name] ??= []) as unknown[]).push(value);
   }
-  return decoded;
-}
 
-function textOf(bytes: Buffer, type: 'text' | 'hex' | 'number'): string {
-  return bytes.toString(type === 'hex' ? 'hex' : 'utf8');
+  messages(field: number): readonly Message[] {
+    const contents = this.#fields.get(field) ?? [];
+    return contents.filter((content) => typeof content === 'object').map((bytes) => new Message(bytes));
+  }
+
+  text(field: number, encoding: BufferEncoding = 'utf8'): string | undefined {
+    const [content] = this.#fields.get(field) ?? [];
+    return typeof content === 'object' ? content.toString(encoding) : undefined;
+  }
+
+  number(field: number): number | undefined {
+    const [content] = this.#fields.get(field) ?? [];
+    return typeof content === 'number' ? content : undefined;
+  }
+
+  #varint(): number {
+    let value = 0;
+    for (let factor = 1; ; factor *= 128) {
+      const byte = this.#bytes.readUInt8(this.#at++);
+      value += (byte % 128) * factor;
+      if (byte < 128) return value;
+    }
+  }
 }

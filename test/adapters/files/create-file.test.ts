@@ -33,6 +33,11 @@ describe('a new file', () => {
     expect(await mode(file)).toBe(0o600);
   });
 
+  it('is refused where no directory can be created', async ({ skip }) => {
+    if (process.platform !== 'linux') skip('only Linux has /proc');
+    await expect(createFile('/proc/nothing/deep/pets.db')).rejects.toThrow('ENOENT');
+  });
+
   it('is not created below a dangling symbolic link', async () => {
     const file = await newFile();
     const link = join(dirname(file), 'link');

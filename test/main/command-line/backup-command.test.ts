@@ -53,6 +53,8 @@ describe('a backup', () => {
     expect(next).toMatchObject({ status: 201, headers: { location: '/v1/pets/1000000000002' } });
     const { stdout } = await succeeds(['keys', 'list', '--json'], { DATABASE_URL: `sqlite:${backup}` });
     expect(JSON.parse(stdout)).toMatchObject([{ label: 'till', state: 'active' }]);
+    const again = await succeeds(['backup', `${backup}-2`, '--json'], { DATABASE_URL });
+    expect(JSON.parse(again.stdout)).toStrictEqual({ file: `${backup}-2` });
   });
 
   it('leaves no file when it is interrupted', async () => {
@@ -72,12 +74,6 @@ describe('a backup', () => {
     const line = 'petstore: interrupted; no backup was written; run the same command again\n';
     expect([command.stdout, command.stderr]).toStrictEqual(['', line]);
     expect((await readdir(dirname(path))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
-  });
-
-  it('answers programs in JSON', async () => {
-    const { DATABASE_URL, backup } = await setUp();
-    const { stdout } = await succeeds(['backup', backup, '--json'], { DATABASE_URL });
-    expect(JSON.parse(stdout)).toStrictEqual({ file: backup });
   });
 
   it.each([

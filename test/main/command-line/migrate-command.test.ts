@@ -13,14 +13,4 @@ describe.skipIf(mongo === undefined)('migrate', () => {
     const again = await succeeds(['migrate'], { DATABASE_URL });
     expect(again.stdout).toBe(first.stdout.replace('before: none', 'as before'));
   });
-
-  it('migrates another database by its URL, and answers programs in JSON', async () => {
-    const { url, db } = await freshDatabase(mongo!, { migrated: false });
-    const { stdout } = await succeeds(['migrate', url, '--json']);
-    expect(JSON.parse(stdout)).toStrictEqual({
-      database: db.databaseName,
-      from: null,
-      to: expect.any(Number),
-    });
-  });
 });

@@ -1,16 +1,13 @@
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
+import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
-import { MAX_PET_ID, newPet } from '../../../src/domain/pet.ts';
+import { newPet } from '../../../src/domain/pet.ts';
 import { anArchivedPet } from '../../support/archived-pets.ts';
 import { sqliteWith } from '../../support/archives.ts';
-import { refused, succeeds } from '../../support/command.ts';
+import { succeeds } from '../../support/command.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { closedAfterTest, silentLog } from '../../support/sqlite.ts';
-import { testDirectory } from '../../support/test-directory.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 
@@ -24,13 +21,6 @@ describe('skip-ids of a SQLite file', () => {
 
     const { pets } = await closedAfterTest(openSqliteStorage(path, silentLog));
     expect((await pets.insert(rex)).id).toBe(BigInt(2e12 + 8));
-  });
-
-  it('makes no file', async () => {
-    const directory = await testDirectory();
-    const file = join(directory, 'petstore.db');
-    await refused(['skip-ids', `sqlite:${file}`], `there is no SQLite file ${file}`);
-    expect(await readdir(directory)).toStrictEqual([]);
   });
 });
 
@@ -57,15 +47,5 @@ describe.skipIf(mongo === undefined)(`skip-ids of MongoDB${leftOut}`, () => {
     expect((await succeeds(['check'], { DATABASE_URL: copy.url })).stdout).toBe(
       'checked 3 pets and 0 API keys\n',
     );
-  });
-
-  it('is refused when fewer ids are left', async () => {
-    const { url } = await freshDatabase(mongo!);
-    const { archive, close } = await openMongoArchive(url);
-    onTestFinished(close);
-    await archive.reserve(MAX_PET_ID - BigInt(1e12) + 1n);
-    const few = 'fewer than 1000000000000 ids are left for new pets; none was skipped';
-    await refused(['skip-ids', url], few);
-    expect(await archive.lastId()).toBe(MAX_PET_ID - BigInt(1e12) + 1n);
   });
 });

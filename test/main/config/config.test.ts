@@ -94,10 +94,8 @@ describe('the configuration', () => {
   });
 
   it.each([
-    ['HOST', 'localhost', 'localhost'],
     ['HOST', '::1', '::1'],
     ['PORT', '0', 0],
-    ['PORT', '1', 1],
     ['PORT', '65535', 65_535],
     ['DATABASE_URL', 'memory:', false],
     ['DATABASE_URL', 'sqlite:/var/lib/pets.db', true],
@@ -120,24 +118,15 @@ describe('the configuration', () => {
     ['RATE_LIMIT', '600/60s', { requests: 600, seconds: 60 }],
     ['RATE_LIMIT', '1/1s', { requests: 1, seconds: 1 }],
     ['RATE_LIMIT', '1000000000/24h', { requests: 1_000_000_000, seconds: 86_400 }],
-    ['RATE_LIMIT', '50/5m', { requests: 50, seconds: 300 }],
     ['MAX_CONNECTIONS', '1', 1],
     ['MAX_CONNECTIONS', '1000000', 1_000_000],
     ['METRICS_HOST', '0.0.0.0', '0.0.0.0'],
     ['METRICS_PORT', '0', 0],
-    ['METRICS_PORT', '9464', 9464],
     ['WORKERS', '1', 1],
-    ['LOG_LEVEL', 'trace', 'trace'],
     ['LOG_LEVEL', 'silent', 'silent'],
-    ['SHUTDOWN_DELAY', '0s', 0],
     ['SHUTDOWN_DELAY', '10s', 10_000],
     ['SHUTDOWN_TIMEOUT', '0s', 0],
-    ['SHUTDOWN_TIMEOUT', '500ms', 500],
-    ['SHUTDOWN_TIMEOUT', '25s', 25_000],
-    ['SHUTDOWN_TIMEOUT', '2m', 120_000],
-    ['SHUTDOWN_TIMEOUT', '60m', 3_600_000],
     ['SHUTDOWN_TIMEOUT', '1h', 3_600_000],
-    ['SHUTDOWN_TIMEOUT', '3600000ms', 3_600_000],
   ] as const)('takes %s=%s', (variable, text, value) => {
     const name = FIELDS[variable];
     expect(read({ [variable]: text })).toStrictEqual({ ...DEFAULTS, [name]: value });
@@ -175,7 +164,6 @@ describe('the configuration', () => {
   );
 
   it.each([
-    ['one key', KEY, [{ label: 'key-1', token: KEY }]],
     ['a key with a label', `ci.bot-2=${KEY}`, [{ label: 'ci.bot-2', token: KEY }]],
     [
       'several, with white space between them',
@@ -187,7 +175,6 @@ describe('the configuration', () => {
       ],
     ],
     ['every character of a b64token', 'AZaz09-._~+/AZaz', [{ label: 'key-1', token: 'AZaz09-._~+/AZaz' }]],
-    ['padding, which is no label', `${KEY}==`, [{ label: 'key-1', token: `${KEY}==` }]],
     ['a label and padding', `ci=${KEY}=`, [{ label: 'ci', token: `${KEY}=` }]],
   ])('takes API_KEYS: %s', (_what, text, keys) => {
     expect(readConfig({ API_KEYS: text }).apiKeys).toStrictEqual(keys);
@@ -206,13 +193,8 @@ describe('the configuration', () => {
     ...[
       'memory',
       'memory:x',
-      'Memory:',
       'redis://localhost/0',
-      'petstore.db',
       'sqlite:',
-      'mongodb://',
-      'mongodb://localhost',
-      'mongodb://localhost/',
       'mongodb://localhost/?w=1',
       'mongodb:///petstore',
       ' mongodb://localhost/petstore',
@@ -235,8 +217,6 @@ describe('the configuration', () => {
     ].map((text) => ['API_KEYS', text] as const),
     ...[
       'petstore.example',
-      '//petstore.example',
-      'ftp://petstore.example',
       'https://',
       'https://petstore.example/?a=b',
       'https://petstore.example/#top',
@@ -246,14 +226,11 @@ describe('the configuration', () => {
     ...['TRUE', 'loopback', '1', '10.0.0.0/8'].map((text) => ['TRUST_PROXY', text] as const),
     ...[
       '*',
-      'null',
       'shop.example',
       'https://shop.example/',
-      'https://shop.example/path',
       'https://Shop.example',
       'https://shop.example:443',
       'https://*.shop.example',
-      'https://user@shop.example',
       'https://shop.example,',
       'ftp://shop.example',
       'https://shop.example https://other.example',
@@ -264,117 +241,46 @@ describe('the configuration', () => {
       '0/60s',
       '600/0s',
       '600/25h',
-      '600/86401s',
-      '600/1d',
       '600/500ms',
       '1000000001/1s',
-      '06/1s',
       '6/01s',
-      '-1/1s',
       '1.5/1s',
       '600/60s ',
-      '600 / 60s',
-      '600/60s/60s',
     ].map((text) => ['RATE_LIMIT', text] as const),
-    ...['0', '-1', '+1', '01', '1.0', '1e3', '1000001', '9999999', '10000000', ' 1', 'none'].map(
-      (text) => ['MAX_CONNECTIONS', text] as const,
-    ),
-    ...['on', '-1', '080', '65536', ' 80'].map((text) => ['METRICS_PORT', text] as const),
-    ...['0', '-1', '+2', '02', '2.0', '257', '1000', ' 2', 'Auto', 'all'].map(
-      (text) => ['WORKERS', text] as const,
-    ),
+    ...['0', '1000001', '10000000'].map((text) => ['MAX_CONNECTIONS', text] as const),
+    ...['on', '65536'].map((text) => ['METRICS_PORT', text] as const),
+    ...['0', '257', '1000', 'Auto'].map((text) => ['WORKERS', text] as const),
     ...['Info', 'warning', 'none', '30'].map((text) => ['LOG_LEVEL', text] as const),
-    ...[
-      '25',
-      '0',
-      '-1s',
-      '1.5s',
-      '2h',
-      '1d',
-      '61m',
-      '3601s',
-      '3600001ms',
-      '025s',
-      's',
-      '1 s',
-      '1s ',
-      '1e2s',
-    ].flatMap((text) => [['SHUTDOWN_DELAY', text] as const, ['SHUTDOWN_TIMEOUT', text] as const]),
+    ...['25', '61m', '3601s', '3600001ms'].flatMap((text) => [
+      ['SHUTDOWN_DELAY', text] as const,
+      ['SHUTDOWN_TIMEOUT', text] as const,
+    ]),
   ] as const)('refuses %s=%j in a line that says what it may be', (name, text) => {
     expect(problemsOf({ [name]: text })).toStrictEqual([`${name} ${ALLOWED[name]}`]);
   });
 
-  it('names every invalid variable at once, each on one line', () => {
+  it('names every invalid variable at once, each on one line, and repeats no value: it may be a secret', () => {
+    const secret = 'hunter2';
     const everything = {
-      HOST: '0.0.0.0',
-      PORT: 'http',
-      DATABASE_URL: 'redis:',
-      AUTO_MIGRATE: 'maybe',
-      API_KEYS: 'a,b,c',
-      PUBLIC_URL: 'here',
-      TRUST_PROXY: 'perhaps',
-      CORS_ORIGINS: 'anybody',
-      RATE_LIMIT: 'many',
-      MAX_CONNECTIONS: 'enough',
-      METRICS_PORT: 'grafana',
-      WORKERS: 'some',
-      LOG_LEVEL: 'loud',
-      SHUTDOWN_DELAY: 'later',
-      SHUTDOWN_TIMEOUT: 'soon',
+      ...Object.fromEntries(Object.keys(ALLOWED).map((name) => [name, secret])),
+      HOST: `${secret}.example`,
+      DATABASE_URL: `postgres://me:${secret}@localhost/db`,
+      API_KEYS: `${secret}=${secret}`,
+      PUBLIC_URL: `https://${secret}@petstore.example`,
     };
     const lines = Object.entries(ALLOWED).map(([name, allowed]) => `${name} ${allowed}`);
     expect(problemsOf(everything)).toStrictEqual(lines);
     expect(() => readConfig(everything)).toThrow(lines.join('\n'));
-  });
-
-  it('never repeats a value, which may be a secret', () => {
-    const secret = 'hunter2';
-    const problems = problemsOf({
-      HOST: `${secret}.example`,
-      PORT: secret,
-      DATABASE_URL: `postgres://me:${secret}@localhost/db`,
-      AUTO_MIGRATE: secret,
-      API_KEYS: `${secret}=${secret}`,
-      PUBLIC_URL: `https://${secret}@petstore.example`,
-      TRUST_PROXY: secret,
-      CORS_ORIGINS: secret,
-      RATE_LIMIT: secret,
-      MAX_CONNECTIONS: secret,
-      METRICS_PORT: secret,
-      WORKERS: secret,
-      LOG_LEVEL: secret,
-      SHUTDOWN_DELAY: secret,
-      SHUTDOWN_TIMEOUT: secret,
-    });
-    expect(problems).toHaveLength(Object.keys(ALLOWED).length);
-    expect(problems.join('\n')).not.toContain(secret);
   });
 });
 
 describe('the description of the variables', () => {
   it('has one line for each, with its default and its meaning', () => {
     const lines = describeVariables().split('\n');
-    const columns = lines.map((line) => /^ {2}(\w+) +(\S+) +(\S.*)$/.exec(line)?.slice(1));
-    expect(columns.map((column) => column?.slice(0, 2))).toStrictEqual([
-      ['HOST', '127.0.0.1'],
-      ['PORT', '3000'],
-      ['DATABASE_URL', 'sqlite:./data/petstore.db'],
-      ['AUTO_MIGRATE', 'false'],
-      ['API_KEYS', 'none'],
-      ['PUBLIC_URL', 'none'],
-      ['TRUST_PROXY', 'false'],
-      ['CORS_ORIGINS', 'none'],
-      ['RATE_LIMIT', 'none'],
-      ['MAX_CONNECTIONS', '10000'],
-      ['METRICS_HOST', '127.0.0.1'],
-      ['METRICS_PORT', 'none'],
-      ['WORKERS', '1'],
-      ['TLS_CERT', 'none'],
-      ['TLS_KEY', 'none'],
-      ['LOG_LEVEL', 'info'],
-      ['SHUTDOWN_DELAY', '0s'],
-      ['SHUTDOWN_TIMEOUT', '25s'],
-    ]);
+    const names = lines.map((line) => /^ {2}(\w+) +\S+ +\S.*$/.exec(line)?.[1]);
+    const all = [...Object.keys(ALLOWED), 'HOST', 'METRICS_HOST', 'TLS_CERT', 'TLS_KEY'];
+    expect(new Set(names)).toStrictEqual(new Set(all));
+    expect(names).toHaveLength(all.length);
   });
 
   it('gives the defaults that are used', () => {

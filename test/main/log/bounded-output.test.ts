@@ -65,14 +65,6 @@ describe('an output with a reader', () => {
     output.write('three\n');
     expect((await fifo.read(/three\n/)).input).toBe('one\ntwo\nthree\n');
   });
-
-  it('gets the lines as formatted', async () => {
-    const { fifo } = await unread();
-    const output = new BoundedOutput(opened(fifo.path, 'r+'), { format: (line) => `<${line.trim()}>\n` });
-    output.write('one\n');
-    output.flush();
-    expect((await fifo.read(/\n/)).input).toBe('<one>\n');
-  });
 });
 
 describe('an output without a reader', () => {

@@ -32,12 +32,8 @@ function logged(report: (log: RequestLog) => void, level = 'info'): unknown[] {
 
 describe('the log line of a request', () => {
   it('has the fields of the record', () => {
-    const { aborted: _, ...fields } = REQUEST;
-    expect(logged((log) => log.answered(REQUEST))).toStrictEqual([{ level: 30, msg: 'request', ...fields }]);
-  });
-
-  it('says that the client hung up', () => {
-    expect(logged((log) => log.answered({ ...REQUEST, aborted: true }))).toMatchObject([{ aborted: true }]);
+    const record = { ...REQUEST, aborted: true } as const;
+    expect(logged((log) => log.answered(record))).toStrictEqual([{ level: 30, msg: 'request', ...record }]);
   });
 
   it('leaves out what is unknown because the input was not HTTP', () => {
@@ -128,7 +124,8 @@ it.each([
   ],
 ])('tells %s of an outage of the storage', (_, reports, lines) => {
   const told = logged((log) => {
-    const startMs = performance.now();
+    // Of a whole number, the differences are exact.
+    const startMs = Math.ceil(performance.now());
     for (const [ms, name] of reports.split(', ').map((report) => report.split(' '))) {
       vi.spyOn(performance, 'now').mockReturnValue(startMs + Number(ms));
       REPORTS[name!]!(log);
@@ -151,15 +148,9 @@ describe('the audit line of a pet', () => {
     expect(logged((log) => log.petCreated(CREATED))).toStrictEqual([LINE]);
   });
 
-  it('says who was given an existing pet again', () => {
-    expect(logged((log) => log.petCreated({ ...CREATED, replayed: true }))).toStrictEqual([
-      { ...LINE, audit: 'pet.replayed' },
-    ]);
-  });
-
-  it('has the last id to the last digit', () => {
-    expect(logged((log) => log.petCreated({ ...CREATED, petId: MAX_PET_ID }))).toStrictEqual([
-      { ...LINE, petId: 9_007_199_254_740_991 },
+  it('says who was given an existing pet again, with the last id to the last digit', () => {
+    expect(logged((log) => log.petCreated({ ...CREATED, replayed: true, petId: MAX_PET_ID }))).toStrictEqual([
+      { ...LINE, audit: 'pet.replayed', petId: 9_007_199_254_740_991 },
     ]);
   });
 
@@ -205,11 +196,6 @@ describe('the log line of trouble with connections', () => {
   it('is a warning that says what happened to how many', () => {
     const report = (log: RequestLog) => {
       log.connectionTrouble({ kind: 'cut-off', connections: 20 });
-      log.connectionTrouble({ kind: 'refused', connections: 1 });
-      log.connectionTrouble({ kind: 'no-descriptors' });
-      log.connectionTrouble({ kind: 'descriptors-again' });
-      log.connectionTrouble({ kind: 'tls' });
-      log.connectionTrouble({ kind: 'not-tls' });
       log.connectionTrouble({ kind: 'handshake', connections: 2, reason: 'ERR_SSL_UNSUPPORTED_PROTOCOL' });
     };
     expect(logged(report)).toStrictEqual([
@@ -217,21 +203,6 @@ describe('the log line of trouble with connections', () => {
         level: WARN,
         msg: 'connections cut off: clients that do not read their answers held too much memory',
         connections: 20,
-      },
-      {
-        level: WARN,
-        msg: 'connections refused: as many as MAX_CONNECTIONS are open',
-        connections: 1,
-      },
-      { level: WARN, msg: 'out of file descriptors: new connections are closed without an answer' },
-      { level: WARN, msg: 'file descriptors are available again' },
-      {
-        level: WARN,
-        msg: 'a client speaks TLS, but this port speaks plain HTTP: use http:// in its URL, or set TLS_CERT and TLS_KEY',
-      },
-      {
-        level: WARN,
-        msg: 'a client speaks plain HTTP, but this port speaks TLS: use https:// in its URL',
       },
       {
         level: WARN,

@@ -1,4 +1,4 @@
-import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { StartError } from '../../../src/main/config/config.ts';
@@ -39,7 +39,6 @@ describe('the certificate and its key', () => {
     ['a file that does not exist', 'no/such.pem', 'TLS_CERT cannot be read: no such file or directory'],
     ['a directory', 'test', 'TLS_CERT cannot be read: illegal operation on a directory'],
     ['another file', 'package.json', 'TLS_CERT has no certificate in PEM form: no start line'],
-    ['a key', key, 'TLS_CERT has no certificate in PEM form: no start line'],
   ])('are refused when TLS_CERT is %s', async (_, file, problem) => {
     expect(await problemsOf(file, key)).toStrictEqual([problem]);
   });
@@ -55,13 +54,6 @@ describe('the certificate and its key', () => {
     ],
   ])('are refused when TLS_KEY is %s', async (_, file, problem) => {
     expect(await problemsOf(cert, file)).toStrictEqual([problem]);
-  });
-
-  it('are refused with a line for each file', async () => {
-    expect(await problemsOf('no/such.pem', 'package.json')).toStrictEqual([
-      'TLS_CERT cannot be read: no such file or directory',
-      'TLS_KEY has no private key in PEM form: unsupported',
-    ]);
   });
 
   it('are refused when the second certificate of the chain is broken', async () => {
@@ -82,17 +74,6 @@ describe('the certificate and its key', () => {
   it('may be expired', async () => {
     const { validTo } = await readCertificate({ certFile: expiredCert, keyFile: key });
     expect(validTo.getTime()).toBeLessThan(Date.now());
-  });
-
-  it('are read again from the same files', async () => {
-    const directory = await testDirectory();
-    const files = { certFile: join(directory, 'cert.pem'), keyFile: join(directory, 'key.pem') };
-    await copyFile(cert, files.certFile);
-    await copyFile(key, files.keyFile);
-    expect(await readCertificate(files)).toMatchObject(PAIR);
-    await copyFile(PEM_FILES.renewedCert, files.certFile);
-    await copyFile(renewedKey, files.keyFile);
-    expect((await readCertificate(files)).cert).toBe(await readFile(PEM_FILES.renewedCert, 'utf8'));
   });
 });
 

@@ -1,5 +1,3 @@
-import { createConnection } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
@@ -8,13 +6,12 @@ import { SCOPES } from '../../../src/domain/api-key.ts';
 import { readBuild } from '../../../src/main/config/build.ts';
 import { StartError } from '../../../src/main/config/config.ts';
 import { ask, connect, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
-import { addressOf, freshDatabase, throughPort } from '../../support/mongo-database.ts';
+import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { nonZero, scrape } from '../../support/metrics.ts';
 import { preload, run, runService, SERVICE, SERVICE_ENV } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 import { newFile } from '../../support/sqlite.ts';
-import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const ON = { METRICS_PORT: '0' };
 const PET = '{"name":"Rex","categoryId":7}';
@@ -40,11 +37,6 @@ const TICKS = `
   }`;
 
 describe('the metrics of a service', () => {
-  it('are off by default', async () => {
-    const { metricsUrl } = await startService();
-    expect(metricsUrl).toBeUndefined();
-  });
-
   it('count what requests and storage did', async () => {
     const { url, metricsUrl } = await startService({ ...ON, API_KEYS: `tom=${KEY}` });
     await ask(`${url}/v1/pets`, { body: PET });
@@ -66,14 +58,6 @@ describe('the metrics of a service', () => {
       [requests('GET', '/readyz', '2xx')]: 1,
     });
     const { version, commit } = readBuild();
-    await ask(`${url}/`, { method: 'OPTIONS' });
-    expect(nonZero(await scrape(metricsUrl), 'http_responses_total')).toStrictEqual({
-      'http_responses_total{status="200"}': 3,
-      'http_responses_total{status="201"}': 2,
-      'http_responses_total{status="204"}': 1,
-      'http_responses_total{status="401"}': 2,
-      'http_responses_total{status="404"}': 2,
-    });
     expect(nonZero(series, 'petstore_')).toMatchObject({
       [`petstore_build_info{version="${version}",commit="${commit}"}`]: 1,
       'petstore_storage_operation_duration_seconds_count{operation="insert_pet"}': 1,
@@ -88,13 +72,6 @@ describe('the metrics of a service', () => {
     });
     expect(nonZero(series, 'petstore_storage_failures_total')).toStrictEqual({});
     expect(series.get('http_requests_in_flight')).toBe(0);
-    for (const name of [
-      'process_cpu_seconds_total',
-      'process_resident_memory_bytes',
-      'nodejs_heap_size_used_bytes',
-    ]) {
-      expect(series.get(name), name).toBeGreaterThan(0);
-    }
     expect(series.get('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThanOrEqual(0);
   });
 
@@ -103,27 +80,18 @@ describe('the metrics of a service', () => {
     const { keys, close } = await openSqliteKeys(DATABASE_URL.slice('sqlite:'.length));
     onTestFinished(close);
     const create = new CreateKey(keys, mintKey, () => new Date());
-    const soon = new Date(Date.now() + 3_600_000);
     const limited = await create.execute({
       label: 'limited',
       scopes: SCOPES,
       rateLimit: { requests: 1, seconds: 60 },
     });
-    const expired = await create.execute({ label: 'expired', scopes: SCOPES, expiresAt: soon });
     const revoked = await create.execute({ label: 'revoked', scopes: SCOPES });
-    await keys.expire(expired.key.id, new Date(0));
     await keys.revoke(revoked.key.id, new Date(0));
     const { url, metricsUrl } = await startService({ ...ON, API_KEYS: '', DATABASE_URL });
-    const statuses: number[] = [];
-    for (const { token: key } of [limited, limited, expired, revoked]) {
-      const { status } = await ask(`${url}/v1/pets`, { key });
-      statuses.push(status);
-    }
-    expect(statuses).toStrictEqual([200, 429, 401, 401]);
+    for (const { token: key } of [limited, limited, revoked]) await ask(`${url}/v1/pets`, { key });
     const series = await scrape(metricsUrl);
     expect(nonZero(series, 'petstore_key_verifications_total')).toStrictEqual({
       'petstore_key_verifications_total{outcome="accepted"}': 2,
-      'petstore_key_verifications_total{outcome="expired"}': 1,
       'petstore_key_verifications_total{outcome="revoked"}': 1,
     });
     expect(nonZero(series, 'petstore_rate_limit_decisions_total')).toStrictEqual({
@@ -138,61 +106,6 @@ describe('the metrics of a service', () => {
     const series = await scrape(metricsUrl);
     expect(series.get('petstore_storage_commit_inserts_sum')).toBe(20);
     expect(series.get('petstore_storage_commit_inserts_count')).toBeLessThanOrEqual(20);
-  });
-
-  it('do not grow with what clients send', async () => {
-    const { url, metricsUrl } = await startService({ ...ON, LOG_LEVEL: 'silent' });
-    const send = async (bytes: string) => {
-      const socket = createConnection(Number(new URL(url).port), '127.0.0.1');
-      socket.write(bytes);
-      return text(socket);
-    };
-    const last = (n: number) => `Host: x\r\nConnection: close\r\nX-Request-Id: ${n}\r\n\r\n`;
-    const visit = async (n: number) => {
-      const method = ['GET', 'PROPFIND', 'QUERY', 'M-SEARCH', 'DELETE', 'NONSENSE'][n % 6]!;
-      const path = `/v1/pets${n % 2 === 0 ? '' : `/${n}`}/${n}`;
-      const key = `Authorization: Bearer key-number-${n}-of-many\r\n`;
-      expect(await send(`${method} ${path} HTTP/1.1\r\n${key}${last(n)}`)).toMatch(/^HTTP\/1.1 40[01] /);
-    };
-    const pipelines = async (n: number) => {
-      const line = (i: number) => `${['GET', 'PROPFIND', 'PURGE', 'DELETE'][i % 4]} /${n}/${i}?${i} HTTP/1.1`;
-      for (let first = 0; first < 1_000; first += 8) {
-        const lines = Array.from({ length: 7 }, (_, i) => `${line(first + i)}\r\nHost: x\r\n\r\n`);
-        const answers = await send(`${lines.join('')}GET /last HTTP/1.1\r\n${last(n)}`);
-        expect(answers.match(/HTTP\/1.1 404 /g)).toHaveLength(8);
-      }
-    };
-    for (let n = 0; n < 12; n++) await visit(n);
-    await pipelines(0);
-    const before = await scrape(metricsUrl);
-    await Promise.all(Array.from({ length: 88 }, (_, i) => visit(i + 12)));
-    await Promise.all(Array.from({ length: 9 }, (_, i) => pipelines(i + 1)));
-    const after = await scrape(metricsUrl);
-    const names = (series: typeof after) =>
-      [...series.keys()].filter((name) => /^(?:http|petstore)_/.test(name));
-    expect(names(after)).toStrictEqual(names(before));
-    expect(after.get(requests('OTHER', 'none', '4xx'))).toBeGreaterThan(4_000);
-    expect(after.get('http_requests_in_flight')).toBe(0);
-  });
-
-  it('have requests in flight while they are', async () => {
-    const { url, metricsUrl, stop } = await startService(ON);
-    const inFlight = async () => (await scrape(metricsUrl)).get('http_requests_in_flight');
-    const { complete } = await stalledCreate(url);
-    expect(await inFlight()).toBe(1);
-    const aborted = await connect(url);
-    const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nExpect: 100-continue\r\n`;
-    await aborted.send(`${head}Content-Type: application/json\r\nContent-Length: 30\r\n\r\n`);
-    expect((await aborted.answer()).status).toBe(100);
-    expect(await inFlight()).toBe(2);
-
-    aborted.abort();
-    await expect.poll(inFlight).toBe(1);
-    expect(nonZero(await scrape(metricsUrl), 'http_request_duration_seconds_count')).toStrictEqual({
-      [requests('POST', '/v1/pets', '4xx')]: 1,
-    });
-    void stop();
-    expect((await complete()).status).toBe(201);
   });
 });
 
@@ -212,16 +125,6 @@ describe('the port of the metrics', () => {
     expect(await service.ended).toStrictEqual({ code: 0, signal: null });
     await expect(fetch(String(metricsUrl))).rejects.toThrow('fetch failed');
     expect(service.stderr).toBe('');
-  });
-
-  it('answers nothing of the API, and the API has no metrics', async () => {
-    const { url, metricsUrl = '' } = await startService(ON);
-    const [api, metrics] = await Promise.all([
-      fetch(`${url}/metrics`),
-      fetch(metricsUrl.replace('/metrics', '/livez')),
-    ]);
-    expect([api.status, metrics.status]).toStrictEqual([404, 404]);
-    expect(await metrics.json()).toMatchObject({ code: 'ROUTE_NOT_FOUND', status: 404 });
   });
 
   it('answers bytes that are not HTTP, and counts none of its own requests', async () => {
@@ -263,13 +166,10 @@ describe('the port of the metrics', () => {
 
   it('that another program has stops the start with one line', async () => {
     const { port: METRICS_PORT } = await silentServer();
-    await expect(startService({ METRICS_PORT })).rejects.toThrow(StartError);
-    const service = runService({ API_KEYS: KEY, METRICS_PORT });
-    expect(await service.ended).toStrictEqual({ code: 1, signal: null });
-    expect(service.stderr).toBe(
-      `petstore: cannot listen on METRICS_HOST and METRICS_PORT: listen EADDRINUSE: address already in use 127.0.0.1:${METRICS_PORT}\n`,
+    const reason = `listen EADDRINUSE: address already in use 127.0.0.1:${METRICS_PORT}`;
+    await expect(startService({ METRICS_PORT })).rejects.toThrow(
+      new StartError([`cannot listen on METRICS_HOST and METRICS_PORT: ${reason}`]),
     );
-    expect(service.stdout).toBe('');
   });
 
   it('is free again when the start fails later', async () => {
@@ -281,50 +181,17 @@ describe('the port of the metrics', () => {
     const { metricsUrl } = await startService({ METRICS_PORT: free });
     expect(new URL(metricsUrl ?? '').port).toBe(free);
   });
-
-  it('loads prom-client only when it is on', async () => {
-    const hook = `
-      import { registerHooks } from 'node:module';
-      registerHooks({ load(url, context, next) {
-        if (url.includes('/node_modules/prom-client/')) process.stderr.write('loaded ' + url + '\\n');
-        return next(url, context);
-      } });`;
-    const loaded = async (env: Record<string, string>) => {
-      const service = runService({ API_KEYS: KEY, NODE_OPTIONS: preload(hook), ...env });
-      await ask(`${await service.url()}/v1/pets`);
-      await service.kill();
-      return service.stderr;
-    };
-    expect(await loaded({})).toBe('');
-    expect(await loaded(ON)).toContain('loaded ');
-  });
 });
 
 describe.skipIf(mongo === undefined)(`the metrics of a service with MongoDB${leftOut}`, () => {
-  it('have its connections, its commits and its failures', async () => {
-    const { url: databaseUrl } = await freshDatabase(mongo!);
-    const proxy = await new TcpProxy(addressOf(databaseUrl)).listen();
-    onTestFinished(() => proxy.close());
-    const DATABASE_URL = `${throughPort(databaseUrl, proxy.port)}&serverSelectionTimeoutMS=100`;
+  it('have its connections and its commits', async () => {
+    const { url: DATABASE_URL } = await freshDatabase(mongo!);
     const { url, metricsUrl } = await startService({ ...ON, DATABASE_URL });
     expect((await ask(`${url}/v1/pets`, { body: PET })).status).toBe(201);
     const series = await scrape(metricsUrl);
     expect(series.get('petstore_storage_connections')).toBeGreaterThan(0);
     expect(series.get('petstore_storage_connection_waiters')).toBe(0);
-    expect(nonZero(series, 'petstore_')).toMatchObject({
-      petstore_storage_commit_inserts_sum: 1,
-      petstore_storage_ready: 1,
-    });
-
-    await proxy.close();
-    // An outcome is shared for a second.
-    await expect.poll(async () => (await ask(`${url}/readyz`)).status).toBe(503);
-    const away = await scrape(metricsUrl);
-    expect(away.get('petstore_storage_ready')).toBe(0);
-    expect(away.get('petstore_storage_failures_total{operation="check",kind="unavailable"}')).toBeGreaterThan(
-      0,
-    );
-    expect(away.get(requests('GET', '/readyz', '5xx'))).toBe(1);
+    expect(series.get('petstore_storage_commit_inserts_sum')).toBe(1);
   });
 
   it('are those of all workers that answer, and a worker that hangs is replaced', async () => {

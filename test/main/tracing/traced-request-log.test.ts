@@ -18,18 +18,6 @@ const SPAN = 'b7ad6b7169203331';
 const IDS = { trace_id: TRACE, span_id: SPAN, trace_flags: '01' };
 const AWAY = new StorageUnavailable('no primary');
 
-const BROKEN = {
-  requestId: 'r1',
-  method: undefined,
-  route: undefined,
-  status: 400,
-  durationMs: undefined,
-  keyId: undefined,
-  keyLabel: undefined,
-  client: '192.0.2.1',
-  aborted: undefined,
-} as const;
-
 /** The ids in the line of a report that comes while a request is worked on. */
 function idsOf(report: (log: RequestLog) => void): unknown {
   const lines: Record<string, unknown>[] = [];
@@ -44,10 +32,6 @@ function idsOf(report: (log: RequestLog) => void): unknown {
 
 it.each<[string, (log: RequestLog) => void]>([
   ['failure', (log) => log.failed(AWAY, 'r1')],
-  [
-    'created pet',
-    (log) => log.petCreated({ requestId: 'r1', petId: 1n, keyId: 'a', keyLabel: 'b', replayed: false }),
-  ],
   ['missing count', (log) => log.notLimited(AWAY, 'r1')],
 ])("the line of a request's %s has the ids of its span", (_, report) => {
   expect(idsOf(report)).toStrictEqual(IDS);
@@ -56,7 +40,6 @@ it.each<[string, (log: RequestLog) => void]>([
 it.each<[string, (log: RequestLog) => void]>([
   ['a failure without a request', (log) => log.failed(AWAY, undefined)],
   ['connections', (log) => log.connectionTrouble({ kind: 'refused', connections: 3 })],
-  ['input that is no request', (log) => log.answered(BROKEN)],
 ])('the line of %s has no ids', (_, report) => {
   expect(idsOf(report)).toStrictEqual({ trace_id: undefined, span_id: undefined, trace_flags: undefined });
 });

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { ask, connect, KEY } from '../../support/client.ts';
 import { OtlpReceiver } from '../../support/otlp-receiver.ts';
@@ -12,7 +12,6 @@ const SAMPLED = { traceparent: `00-${TRACE}-${CALLER}-01` };
 const UNSAMPLED = { traceparent: `00-${TRACE}-${CALLER}-00` };
 
 const ID = /^[0-9a-f]{16}$/;
-const TRACE_ID = /^[0-9a-f]{32}$/;
 
 const INTERNAL = 1;
 const SERVER = 2;
@@ -116,21 +115,6 @@ it('a request is a span, with its use case and its call to the storage below it'
   ]);
 });
 
-it('a request without a caller begins a trace of its own', async () => {
-  const run = await traced();
-  await ask(`${run.url}/v1/pets`);
-  await ask(`${run.url}/v1/pets`, { headers: { traceparent: 'not a traceparent' } });
-  const spans = await run.receiver.count(6);
-  const names = ['list pets', 'ListPets', 'GET /v1/pets'];
-  expect(spans.map(({ name }) => name)).toStrictEqual([...names, ...names]);
-  const requests = spans.filter(({ kind }) => kind === SERVER);
-  expect(requests).toMatchObject([
-    { parentSpanId: undefined, traceId: expect.stringMatching(TRACE_ID) },
-    { parentSpanId: undefined, traceId: expect.stringMatching(TRACE_ID) },
-  ]);
-  expect(requests[0]?.traceId).not.toBe(requests[1]?.traceId);
-});
-
 it('requests at once have their own trees, even if the storage answers them with one operation', async () => {
   const directory = await testDirectory();
   const run = await traced({ DATABASE_URL: `sqlite:${directory}/pets.db` });
@@ -152,10 +136,11 @@ it('requests at once have their own trees, even if the storage answers them with
   }
 });
 
-it('pipelined requests have traces of their own', async () => {
+it('pipelined requests without a caller have traces of their own', async () => {
   const run = await traced();
   const client = await connect(run.url);
-  const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: petstore.example\r\n\r\n`;
+  const get = (path: string) =>
+    `GET ${path} HTTP/1.1\r\nHost: petstore.example\r\nTraceparent: not a traceparent\r\n\r\n`;
   await client.send(get('/livez') + get('/livez') + 'not HTTP\r\n\r\n');
   const statuses = [await client.answer(), await client.answer(), await client.answer()].map(
     ({ status }) => status,
@@ -183,7 +168,8 @@ it('pipelined requests have traces of their own', async () => {
 });
 
 it("a client's mistake is no error, and a span has no query, key or body", async () => {
-  const run = await traced();
+  // The stop sends them.
+  const run = await traced({ OTEL_BSP_SCHEDULE_DELAY: '600000' });
   const { url, receiver } = run;
   const { token } = mintKey();
   await ask(`${url}/v1/pets/7`);
@@ -192,6 +178,7 @@ it("a client's mistake is no error, and a span has no query, key or body", async
   await ask(`${url}/v1/pets`, { key: token });
   await ask(`${url}/nowhere`);
   await ask(`${url}/v1/pets`, { method: 'LINK' });
+  expect(receiver.spans).toStrictEqual([]);
   await stopped(run);
   const requests = receiver.spans.filter(({ kind }) => kind === SERVER);
   const seen = requests.map(({ name, attributes }) => [
@@ -217,22 +204,19 @@ it("a client's mistake is no error, and a span has no query, key or body", async
   expect(JSON.stringify(receiver.spans)).not.toMatch(new RegExp(`secret|${KEY}|${token}`));
 });
 
-describe('a trace that the caller does not sample', () => {
-  it('is not sent, and is in the log', async () => {
-    const run = await traced();
-    await ask(`${run.url}/v1/pets`, { headers: UNSAMPLED });
-    await stopped(run);
-    expect(run.receiver.spans).toStrictEqual([]);
-    expect(linesOf(run)).toMatchObject([
-      { trace_id: TRACE, span_id: expect.stringMatching(ID), trace_flags: '00' },
-    ]);
-  });
-
-  it('is sent if OTEL_TRACES_SAMPLER says so', async () => {
-    const run = await traced({ OTEL_TRACES_SAMPLER: 'always_on' });
-    await ask(`${run.url}/livez`, { headers: UNSAMPLED });
-    expect(await run.receiver.span('GET /livez')).toMatchObject({ traceId: TRACE, parentSpanId: CALLER });
-  });
+it.each([
+  [UNSAMPLED, {}, 0],
+  [UNSAMPLED, { OTEL_TRACES_SAMPLER: 'always_on' }, 1],
+  [SAMPLED, { OTEL_TRACES_SAMPLER: 'always_off' }, 0],
+  [SAMPLED, { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' }, 0],
+])('the trace of %j with %j has %i sent spans, and is in the log', async (headers, env, spans) => {
+  const run = await traced(env);
+  await ask(`${run.url}/livez`, { headers });
+  await stopped(run);
+  expect(run.receiver.spans).toHaveLength(spans);
+  for (const span of run.receiver.spans) expect(span).toMatchObject({ traceId: TRACE, parentSpanId: CALLER });
+  const trace_flags = `0${spans}`;
+  expect(linesOf(run)).toMatchObject([{ trace_id: TRACE, span_id: expect.stringMatching(ID), trace_flags }]);
 });
 
 it('an answer of 5xx is an error', async () => {
@@ -256,35 +240,26 @@ it('an answer of 5xx is an error', async () => {
   ]);
 });
 
-it.each([
-  { OTEL_TRACES_SAMPLER: 'always_off' },
-  { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' },
-])('%j sends no trace', async (env) => {
-  const run = await traced(env);
-  await ask(`${run.url}/v1/pets`, { headers: SAMPLED });
-  await stopped(run);
-  expect(run.receiver.exports).toStrictEqual([]);
-});
-
-it('OTEL_PROPAGATORS=none ignores the caller', async () => {
-  const run = await traced({ OTEL_PROPAGATORS: 'none' });
-  await ask(`${run.url}/livez`, { headers: SAMPLED });
-  const { traceId, parentSpanId } = await run.receiver.span('GET /livez');
-  expect(traceId).not.toBe(TRACE);
-  expect(parentSpanId).toBeUndefined();
-});
-
-it('the resource, the headers and the limits are those of the variables', async () => {
-  const run = await traced({
-    OTEL_SERVICE_NAME: 'shop',
-    OTEL_RESOURCE_ATTRIBUTES: 'service.version=7,deployment.environment.name=test',
-    OTEL_EXPORTER_OTLP_HEADERS: 'x-api-key=of-the-receiver',
-    OTEL_EXPORTER_OTLP_COMPRESSION: 'none',
-    OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT: '8',
-    PUBLIC_URL: 'https://petstore.example/api',
-  });
-  await ask(`${run.url}/nowhere`);
-  expect(await run.receiver.span('GET')).toMatchObject({
+it('the variables may come from --env', async () => {
+  const receiver = await OtlpReceiver.start();
+  const file = `${await testDirectory()}/.env`;
+  await writeFile(
+    file,
+    `OTEL_EXPORTER_OTLP_ENDPOINT=${receiver.url}
+    OTEL_BSP_SCHEDULE_DELAY=0
+    OTEL_PROPAGATORS=none
+    OTEL_SERVICE_NAME=shop
+    OTEL_RESOURCE_ATTRIBUTES=service.version=7,deployment.environment.name=test
+    OTEL_EXPORTER_OTLP_HEADERS=x-api-key=of-the-receiver
+    OTEL_EXPORTER_OTLP_COMPRESSION=none
+    OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT=8
+    PUBLIC_URL=https://petstore.example/api`,
+  );
+  const service = runService({ API_KEYS: KEY }, ['serve', '--env', file]);
+  await ask(`${await service.url()}/nowhere`, { headers: SAMPLED });
+  const span = await receiver.span('GET');
+  expect(span).toMatchObject({
+    parentSpanId: undefined,
     resource: { 'service.name': 'shop', 'service.version': '7', 'deployment.environment.name': 'test' },
     attributes: {
       'url.path': '/nowhere',
@@ -293,15 +268,6 @@ it('the resource, the headers and the limits are those of the variables', async 
       'server.port': 443,
     },
   });
-  expect(run.receiver.exports[0]?.headers).toMatchObject({ 'x-api-key': 'of-the-receiver' });
-});
-
-it('the variables may come from --env', async () => {
-  const receiver = await OtlpReceiver.start();
-  const directory = await testDirectory();
-  const file = `${directory}/.env`;
-  await writeFile(file, `OTEL_EXPORTER_OTLP_ENDPOINT=${receiver.url}\nOTEL_BSP_SCHEDULE_DELAY=0\n`);
-  const service = runService({ API_KEYS: KEY }, ['serve', '--env', file]);
-  await ask(`${await service.url()}/livez`);
-  expect(await receiver.span('GET /livez')).toMatchObject({ kind: SERVER });
+  expect(span.traceId).not.toBe(TRACE);
+  expect(receiver.exports[0]?.headers).toMatchObject({ 'x-api-key': 'of-the-receiver' });
 });

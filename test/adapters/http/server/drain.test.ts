@@ -44,6 +44,21 @@ describe('a drain', () => {
     expect(await drained).toBe(0);
   });
 
+  test('closes idle connections, used or not, while a request is in progress', async () => {
+    const pets = new HeldPetRepository();
+    await using api = await startApi({ pets });
+    const [busy, idle, unused] = [await api.connect(), await api.connect(), await api.connect()];
+    await idle.send(LIVEZ);
+    await idle.answer();
+    await busy.send(LIST);
+    await pets.calls(1);
+    const { drained } = await longDrain(api);
+    await Promise.all([idle.closed(), unused.closed()]);
+    pets.release();
+    expect(whole(await busy.answer())).toStrictEqual(EMPTY);
+    expect(await drained).toBe(0);
+  });
+
   test('answers every request on a connection', async () => {
     const pets = new HeldPetRepository();
     await using api = await startApi({ pets });
