@@ -367,22 +367,3 @@ describe.skipIf(mongo === undefined)(`two concurrent migrations${leftOut}`, () =
     expect(await schemaOf(database)).toStrictEqual(SCHEMA);
   });
 });
-
-describe.skipIf(mongo === undefined)(`a standalone MongoDB${leftOut}`, () => {
-  it('can be migrated and used', async () => {
-    const standalone = await startMongo({ setParameters: {}, replicaSet: false });
-    try {
-      const url = standalone.url('petstore');
-      await migrate(url);
-      await migrate(url);
-      const { pets, probe, close } = await openMongoStorage(url, { autoMigrate: false });
-      const stored = await pets.insert(newPet({ name: 'Rex', categoryId: 7n, status: 'sold' }));
-
-      expect(await pets.list({ limit: 10, status: 'sold' })).toStrictEqual([stored]);
-      await expect(probe.check()).resolves.toStrictEqual({ lastId: 1n });
-      await close();
-    } finally {
-      await standalone.stop();
-    }
-  });
-});
