@@ -2,7 +2,13 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import { aKey } from '../../support/api-keys.ts';
-import { addressOf, databasePool, openClient, throughPort, withOptions } from '../../support/mongo-database.ts';
+import {
+  addressOf,
+  databasePool,
+  openClient,
+  throughPort,
+  withOptions,
+} from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
