@@ -216,13 +216,13 @@ it('to a MongoDB that does not answer is told after two seconds, without the pas
   const warnings: string[] = [];
   const log = { warn: (line: string) => void warnings.push(line) };
   const connecting = connect(`mongodb://me:secret@${host}/shop?serverSelectionTimeoutMS=100`, {}, { log });
-  const refused = expect(connecting).rejects.toThrow(StorageSetupError);
+  const settled = Promise.allSettled([connecting]);
   vi.advanceTimersByTime(1_999);
   expect(warnings).toStrictEqual([]);
   vi.advanceTimersByTime(1);
 
   expect(warnings).toStrictEqual([`MongoDB at ${host}, database "shop": no primary yet; still trying`]);
-  await refused;
+  expect(await settled).toMatchObject([{ status: 'rejected', reason: expect.any(StorageSetupError) }]);
   expect(vi.getTimerCount()).toBe(0);
 });
 
