@@ -1,11 +1,19 @@
-import { type CreateIndexesOptions, type Db, type IndexSpecification, MongoServerError } from 'mongodb';
+import {
+  type CreateIndexesOptions,
+  type Db,
+  type Document,
+  type IndexSpecification,
+  MongoServerError,
+} from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
 import { COLLECTIONS } from '../../../../src/adapters/mongodb/schema/collection-plans.ts';
 import { createIndexes } from '../../../../src/adapters/mongodb/schema/indexes.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
-import { freshDatabase } from '../../../support/mongo-database.ts';
+import { idempotencyFor } from '../../../support/archived-pets.ts';
+import { freshDatabase, openRepository } from '../../../support/mongo-database.ts';
+import { aPet } from '../../../support/pets.ts';
 import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 
 const MIGRATE = 'run: petstore migrate';
@@ -112,8 +120,15 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
 
   it('is reported together with all other missing ones, and created with autoMigrate', async () => {
     const { url, db } = await freshDatabase(mongo!);
+    const { repository, sent } = await openRepository(url, 60_000);
     for (const name of ['pets', 'rate_limits']) await db.collection(name).dropIndexes();
+    const before = sent('find');
 
+    // At once: no retry can succeed.
+    await expect(repository.list({ limit: 10, status: 'sold' })).rejects.toThrow(StorageUnavailable);
+    expect(sent('find')).toBe(before + 1);
+    expect(await repository.list({ limit: 10 })).toStrictEqual([]);
+    await expect(repository.insertOnce(aPet(), idempotencyFor('a'))).rejects.toThrow('lacks the index');
     expect(await refusal(openMongoStorage(url, { autoMigrate: false }))).toBe(
       `in the database "${db.databaseName}" the collection "pets" lacks the index "status_1__id_1", ` +
         'the collection "pets" lacks the index "idem.k_1", ' +
@@ -197,29 +212,43 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
 describe('an index that is being created', () => {
   const [PETS] = COLLECTIONS;
 
-  /** Creates the indexes of pets on a server that has none of them. @returns how many builds fail with the code */
-  async function builds(code: number, failures: number): Promise<number> {
+  /** Creates the indexes of pets. @returns the names of the builds that succeed, and how many fail with the code */
+  async function builds(code: number, failures: number, existing: readonly Document[] = []) {
+    const built: string[] = [];
     let failed = 0;
-    const createIndex = async () => {
-      if (failed === failures) return;
+    const createIndex = async (_key: Document, { name }: CreateIndexesOptions) => {
+      if (failed === failures) return void built.push(name!);
       failed++;
       throw new MongoServerError({ message: 'index build failed', code });
     };
     const db = {
       databaseName: 'petstore',
       collection: () => ({ createIndex }),
-      command: async () => ({ setName: 'rs', cursor: { firstBatch: [] } }),
+      command: async () => ({ setName: 'rs', cursor: { firstBatch: existing } }),
     } as unknown as Db;
     await createIndexes(db, PETS!);
-    return failed;
+    return { built, failed };
   }
+
+  it('is asked for, and so waited for, while another migration builds it', async () => {
+    const spec = {
+      v: 2,
+      name: IDEM.index,
+      key: { 'idem.k': 1 },
+      unique: true,
+      partialFilterExpression: PARTIAL,
+    };
+    const { built } = await builds(0, 0, [{ spec, buildUUID: 'one' }]);
+
+    expect(built).toStrictEqual([STATUS.index, IDEM.index]);
+  });
 
   it.each([
     ['IndexNotFound', 27],
     ['IndexBuildAborted', 276],
     ['Interrupted', 11_601],
   ])('is built again when another migration ends the build: %s', async (_, code) => {
-    expect(await builds(code, 9)).toBe(9);
+    expect(await builds(code, 9)).toMatchObject({ failed: 9 });
     await expect(builds(code, 10)).rejects.toThrow(
       new StorageSetupError('other migrations keep interrupting this one; migrate again'),
     );
