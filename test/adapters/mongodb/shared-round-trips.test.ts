@@ -1,13 +1,21 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { BSON, Long } from 'mongodb';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
-import type { PetQuery } from '../../../src/application/ports/pet-repository.ts';
+import type { PetQuery, PetRepository } from '../../../src/application/ports/pet-repository.ts';
 import { newPet, type Pet } from '../../../src/domain/pet.ts';
-import { addressOf, databasePool, openRepository, type TestDatabase } from '../../support/mongo-database.ts';
+import {
+  addressOf,
+  databasePool,
+  openRepository,
+  type TestDatabase,
+  throughPort,
+  withOptions,
+} from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
+import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 
@@ -128,5 +136,27 @@ describe.skipIf(mongo === undefined)(`lists that are asked for at once in MongoD
       { status: 'rejected', reason },
       { status: 'fulfilled', value: stored.slice(3) },
     ]);
+  });
+});
+
+describe.skipIf(mongo === undefined)(`reads in MongoDB${leftOut}`, () => {
+  it.each<readonly [string, (pets: PetRepository) => Promise<unknown>]>([
+    ['a pet', (pets) => pets.findById(1n)],
+    ['a list', (pets) => pets.list({ limit: 10 })],
+  ])('return although the same read before them does not: %s', async (_, read) => {
+    const database = await emptyDatabase();
+    await fill(database, 1);
+    const proxy = await new TcpProxy(addressOf(database.url)).listen();
+    onTestFinished(() => proxy.close());
+    // Otherwise the early one is sent again after eight seconds.
+    const url = withOptions(throughPort(database.url, proxy.port), { socketTimeoutMS: 0 });
+    const { repository } = await openRepository(url, 100_000_000);
+    const held = proxy.hold('find');
+    const early = read(repository);
+    const release = await held;
+
+    const later = await read(repository);
+    release();
+    expect(later).toStrictEqual(await early);
   });
 });
