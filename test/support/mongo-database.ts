@@ -95,6 +95,10 @@ export const WEAK: MongoClientOptions = {
   readPreference: 'nearest',
 };
 
+/** Asks the primary whether it still is the primary. */
+export const isConfirmation = ({ command }: CommandStartedEvent) =>
+  command['readConcern']?.level === 'linearizable';
+
 /** A client of the adapter that records its commands, closed when the test is finished. */
 export async function openClient(url: string, overrides: MongoClientOptions = {}) {
   const client = await connect(url, { monitorCommands: true, ...overrides });
@@ -113,11 +117,11 @@ export async function openClient(url: string, overrides: MongoClientOptions = {}
 }
 
 /** A repository with its own client, after its first read: the primary is confirmed. */
-export async function openRepository(url: string, timeoutMs?: number, overrides: MongoClientOptions = {}) {
-  const { client, db, reads, commands, sent } = await openClient(url, overrides);
+export async function openRepository(url: string, timeoutMs?: number) {
+  const { client, db, reads, commands, sent } = await openClient(url);
   await new MongoPetRepository(db, reads).list({ limit: 1 });
   commands.length = 0;
-  return { repository: new MongoPetRepository(db, reads, { timeoutMs }), client, reads, sent };
+  return { repository: new MongoPetRepository(db, reads, { timeoutMs }), client, commands, sent };
 }
 
 /** The same connection string with these options added. */

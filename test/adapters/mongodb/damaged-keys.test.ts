@@ -9,7 +9,6 @@ import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 const SCOPES = 'scopes must be one or more of pets:read, pets:write';
-const LABEL = 'label must be 1 to 64 visible characters, with spaces only between them';
 const LIMIT = 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds';
 
 async function open() {
@@ -21,22 +20,11 @@ async function open() {
 
 describe.skipIf(mongo === undefined)(`a damaged API key in MongoDB${leftOut}`, () => {
   it.each<readonly [object, string]>([
-    [{ digest: 'a' }, 'digest must be 64 lower-case hex digits'],
     [{ digest: null }, 'digest must be 64 lower-case hex digits'],
-    [{ label: 'a\u202eb' }, LABEL],
-    [{ label: { a: 1 } }, LABEL],
-    [{ scopes: [] }, SCOPES],
-    [{ scopes: ['pets:admin'] }, SCOPES],
     [{ scopes: 'pets:read' }, SCOPES],
-    [{ createdAt: 7 }, 'createdAt must be an instant'],
     [{ expiresAt: null }, 'expiresAt must be an instant'],
-    [{ expiresAt: '2099-01-01' }, 'expiresAt must be an instant'],
     [{ revokedAt: Long.ONE }, 'revokedAt must be an instant'],
-    [{ originId: null }, 'originId must be 16 lower-case hex digits'],
-    [{ lastUsedAt: new ObjectId() }, 'lastUsedAt must be an instant'],
     [{ rateLimit: { requests: 5 } }, LIMIT],
-    [{ rateLimit: { requests: 1.5, seconds: 1 } }, LIMIT],
-    [{ rateLimit: null }, LIMIT],
   ])('is never returned: %o', async (fields, problem) => {
     const { keys, documents } = await open();
     await keys.insert(aKey(1));

@@ -1,78 +1,91 @@
 import { once } from 'node:events';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetRepository } from '../../../src/adapters/mongodb/pet-repository.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import type { PetRepository } from '../../../src/application/ports/pet-repository.ts';
 import { newPet } from '../../../src/domain/pet.ts';
-import {
-  addressOf,
-  freshDatabase,
-  openRepository,
-  throughPort,
-  withOptions,
-} from '../../support/mongo-database.ts';
+import { aKey, at } from '../../support/api-keys.ts';
+import { addressOf, freshDatabase, openClient, throughPort } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 const long = newPet({ name: 'Rex'.repeat(80), categoryId: 7n });
-const calls = {
-  insert: (pets: PetRepository) => pets.insert(rex),
-  findById: (pets: PetRepository) => pets.findById(1n),
-  list: (pets: PetRepository) => pets.list({ limit: 10, status: 'available' }),
+const key = aKey();
+
+type Ports = { readonly pets: MongoPetRepository; readonly keys: MongoApiKeyRepository };
+const CALLS: Readonly<Record<string, (ports: Ports) => Promise<unknown>>> = {
+  'insert of a pet': ({ pets }) => pets.insert(rex),
+  'findById of a pet': ({ pets }) => pets.findById(1n),
+  'list of pets': ({ pets }) => pets.list({ limit: 10, status: 'available' }),
+  'insert of a key': ({ keys }) => keys.insert(key),
+  'findById of a key': ({ keys }) => keys.findById(key.id),
+  'list of keys': ({ keys }) => keys.list(),
+  revoke: ({ keys }) => keys.revoke(key.id, at(1)),
+  expire: ({ keys }) => keys.expire(key.id, at(1)),
+  recordUse: ({ keys }) => keys.recordUse(new Map([[key.id, at(1)]])),
 };
-const methods = ['insert', 'findById', 'list'] as const;
+const callAll = (ports: Ports) => Promise.all(Object.values(CALLS).map(async (call) => call(ports)));
 
 const TIMEOUT_MS = 500;
+const PATIENT_MS = 60_000;
 const UNAVAILABLE = { kind: 'storage-unavailable' };
 const LATE = { ...UNAVAILABLE, message: `MongoDB did not complete the call within ${TIMEOUT_MS} ms` };
 
 describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`, () => {
-  async function proxied(options: { timeoutMs?: number } = {}) {
-    const { url, pets } = await freshDatabase(mongo!);
+  async function proxied(timeoutMs = TIMEOUT_MS) {
+    const { url, pets: documents } = await freshDatabase(mongo!);
     const proxy = await new TcpProxy(addressOf(url)).listen();
     onTestFinished(() => proxy.close());
     const throughProxy = throughPort(url, proxy.port);
-    const { repository, client } = await openRepository(throughProxy, options.timeoutMs ?? TIMEOUT_MS);
-    return { repository, client, proxy, pets, url: throughProxy };
+    const { db, reads, client } = await openClient(throughProxy);
+    const ports = {
+      pets: new MongoPetRepository(db, reads, { timeoutMs }),
+      keys: new MongoApiKeyRepository(db, reads, timeoutMs),
+    };
+    await ports.pets.insert(rex);
+    await ports.keys.insert(key);
+    return { ports, client, proxy, documents, url: throughProxy };
   }
 
   it('every call rejects within its deadline: the server is gone', async () => {
-    const { repository, proxy } = await proxied();
-    await repository.insert(rex);
+    const { ports, proxy } = await proxied();
     await proxy.close();
 
-    await expectRejections(repository, { ...UNAVAILABLE, message: 'MongoDB has no primary' });
+    await expectRejections(ports, { ...UNAVAILABLE, message: 'MongoDB has no primary' });
   });
 
   it('every call rejects within its deadline, and works again later: the server is frozen', async () => {
-    const { repository, proxy } = await proxied();
-    await repository.insert(rex);
+    const { ports, proxy } = await proxied();
     proxy.stall();
 
-    await expectRejections(repository, LATE);
+    await expectRejections(ports, LATE);
     proxy.resume();
-    for (const method of methods) {
-      await expect.poll(() => calls[method](repository)).toBeTruthy();
-    }
+    await expect
+      .poll(async () =>
+        callAll(ports).then(
+          () => 'done',
+          () => 'late',
+        ),
+      )
+      .toBe('done');
   });
 
   it('every call waits for a server that recovers in time', async () => {
-    const { repository, client, proxy } = await proxied({ timeoutMs: 60_000 });
-    await repository.insert(rex);
+    const { ports, client, proxy } = await proxied(PATIENT_MS);
     proxy.stall();
     const sent = once(client, 'commandStarted');
-    const calling = Promise.all(methods.map((method) => calls[method](repository)));
+    const calling = callAll(ports);
     await sent;
     proxy.resume();
 
-    expect(await calling).toStrictEqual(methods.map(() => expect.anything()));
+    await expect(calling).resolves.toHaveLength(Object.keys(CALLS).length);
   });
 
   it('calls are unavailable at worst, and lose nothing, when connections keep being reset', async () => {
-    const { repository, proxy, pets } = await proxied({ timeoutMs: 60_000 });
+    const { ports, proxy, documents } = await proxied(PATIENT_MS);
     const stored: bigint[] = [];
     const failures: unknown[] = [];
     const wanted = 500;
@@ -86,8 +99,8 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
           else proxy.end(0.5);
         }
         try {
-          if (asked % 2 === 0) stored.push((await repository.insert(long)).id);
-          else await repository.list({ limit: 100 });
+          if (asked % 2 === 0) stored.push((await ports.pets.insert(long)).id);
+          else await ports.pets.list({ limit: 100 });
         } catch (error) {
           failures.push(error);
         }
@@ -97,17 +110,15 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
 
     expect(failures.filter((error) => !(error instanceof StorageUnavailable))).toStrictEqual([]);
     expect(new Set(stored).size).toBe(stored.length);
-    const there = new Set((await pets.find().toArray()).map(({ _id }) => _id));
+    const there = new Set((await documents.find().toArray()).map(({ _id }) => _id));
     expect(stored.filter((id) => !there.has(id))).toStrictEqual([]);
   });
 
   it('the probe reports an outage within its own deadline, and the recovery', async () => {
-    const { url } = await freshDatabase(mongo!);
-    const proxy = await new TcpProxy(addressOf(url)).listen();
-    onTestFinished(() => proxy.close());
-    const { probe, close } = await openMongoStorage(throughPort(url, proxy.port), { autoMigrate: false });
+    const { proxy, url } = await proxied();
+    const { probe, close } = await openMongoStorage(url, { autoMigrate: false });
     onTestFinished(close);
-    await expect(probe.check()).resolves.toStrictEqual({ lastId: 0n });
+    await expect(probe.check()).resolves.toStrictEqual({ lastId: 1n });
 
     proxy.stall();
     await expect(probe.check()).rejects.toThrow('MongoDB did not complete the call within 1500 ms');
@@ -116,44 +127,17 @@ describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`,
     await expect.poll(() => probe.check().then(() => 'ready')).toBe('ready');
   });
 
-  it('every call rejects at once when the storage is closed', async () => {
-    const { repository, client } = await proxied({ timeoutMs: 100_000_000 });
-    await client.close();
-
-    await expectRejections(repository, UNAVAILABLE);
-  });
-
-  it('calls in flight reject when the storage is closed', async () => {
-    const { repository, client, proxy } = await proxied({ timeoutMs: 60_000 });
+  it('calls reject when the storage is closed: those in flight, and later ones at once', async () => {
+    const { ports, client, proxy } = await proxied(100_000_000);
     proxy.stall();
-    const failing = expectRejections(repository, UNAVAILABLE);
+    const failing = expectRejections(ports, UNAVAILABLE);
     const closing = client.close();
 
     await failing;
+    await expectRejections(ports, UNAVAILABLE);
     // Otherwise the driver waits for the reply to its `endSessions`.
     proxy.resume();
     await closing;
-  });
-
-  it('a call without a connection from the pool rejects at its deadline', async () => {
-    const { url } = await freshDatabase(mongo!);
-    const proxy = await new TcpProxy(addressOf(url)).listen();
-    onTestFinished(() => proxy.close());
-    const { repository, client, reads } = await openRepository(
-      withOptions(throughPort(url, proxy.port), { maxPoolSize: 1, waitQueueTimeoutMS: 50 }),
-    );
-    await repository.insert(rex);
-    const holding = proxy.hold('find');
-    const first = repository.findById(1n);
-    const release = await holding;
-
-    const impatient = new MongoPetRepository(client.db(), reads, { timeoutMs: TIMEOUT_MS });
-    await expect(impatient.findById(1n)).rejects.toMatchObject({
-      ...UNAVAILABLE,
-      cause: { message: expect.stringContaining('checking out a connection') },
-    });
-    release();
-    expect(await first).toMatchObject({ id: 1n });
   });
 });
 
@@ -173,8 +157,9 @@ describe.skipIf(mongo === undefined)(`the probe${leftOut}`, () => {
 });
 
 /** All calls are made at once. */
-async function expectRejections(repository: PetRepository, error: object): Promise<void> {
-  await Promise.all(
-    methods.map((method) => expect(calls[method](repository), method).rejects.toMatchObject(error)),
+async function expectRejections(ports: Ports, error: object): Promise<void> {
+  const rejections = Object.entries(CALLS).map(([name, call]) =>
+    expect(call(ports), name).rejects.toMatchObject(error),
   );
+  await Promise.all(rejections);
 }

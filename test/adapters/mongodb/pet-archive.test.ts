@@ -2,7 +2,6 @@ import { EventEmitter } from 'node:events';
 import { type BulkWriteResult, type Db, type Document, Double, MongoBulkWriteError } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ConfirmedReads } from '../../../src/adapters/mongodb/confirmed-reads.ts';
-import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
 import { toPetDocument } from '../../../src/adapters/mongodb/pet-document.ts';
@@ -10,7 +9,6 @@ import { PetIdTaken } from '../../../src/application/moving/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import type { ArchivedPet } from '../../../src/application/ports/pet-archive.ts';
 import { anArchivedPet, archivedPets, idempotencyFor } from '../../support/archived-pets.ts';
-import { failCommand } from '../../support/fail-point.ts';
 import {
   addressOf,
   databasePool,
@@ -20,7 +18,6 @@ import {
   throughPort,
   withOptions,
 } from '../../support/mongo-database.ts';
-import { startMongo } from '../../support/mongodb.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
@@ -53,15 +50,6 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
     expect(proxy.repliesToLose).toBe(0);
     expect(await target.archive.read(0n, 200)).toStrictEqual(archivedPets(100));
     await proxy.close();
-  });
-
-  it.skipIf(mongo?.testCommands === false)('survives a failover during a write', async () => {
-    const { url, db } = await freshDatabase(mongo!);
-    await using target = await opened(withOptions(url, { retryWrites: false }));
-    const NOT_PRIMARY = 10_107;
-    await failCommand(db, 'insert', { times: 3 }, { errorCode: NOT_PRIMARY });
-    await target.archive.write(archivedPets(100));
-    expect(await target.archive.count(1000n)).toBe(100);
   });
 
   it('rejects with an error that is not an outage', async () => {
@@ -135,14 +123,6 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
       expect((await another.insert(rex)).id).toBe(first + 1n);
     });
 
-    it('reserve the greatest of several ids that are reserved at once', async () => {
-      const { archive, next, fences } = await besideService();
-      await Promise.all([70n, 500n, 300n].map((id) => archive.reserve(id)));
-
-      expect((await fences()).at(-1)).toStrictEqual(fence(500, 500n));
-      expect(await next()).toBe(501n);
-    });
-
     it('give way to pets with their ids', async () => {
       const { archive, next, fences } = await besideService();
       await archive.reserve(4n);
@@ -183,17 +163,6 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
 
       expect(await writing).toMatchObject([outcome]);
       expect(await fast.archive.read(0n, 10)).toStrictEqual([anArchivedPet({ id: 4n })]);
-    });
-
-    it('give way to pets on a standalone server', async () => {
-      const { url, stop } = await startMongo({ replicaSet: false });
-      onTestFinished(stop);
-      await migrate(url('test'));
-      await using target = await opened(url('test'));
-      await target.archive.reserve(3n);
-      await target.archive.write(archivedPets(3));
-
-      expect(await target.archive.read(0n, 10)).toStrictEqual(archivedPets(3));
     });
   });
 });

@@ -1,7 +1,7 @@
 import { Decimal128, type Document, Double, Int32, UUID } from 'mongodb';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { MAX_PET_ID, newPet } from '../../../src/domain/pet.ts';
+import { newPet } from '../../../src/domain/pet.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import {
   addressOf,
@@ -159,20 +159,6 @@ describe.skipIf(mongo === undefined)(`the ids of new pets in MongoDB${leftOut}`,
 
     expect(await insertMany(service, 1)).toStrictEqual([3]);
     expect(await pets.countDocuments()).toBe(3);
-  });
-
-  it('end at the last one', async () => {
-    const { url, pets } = await emptyDatabase();
-    const service = await opened(url);
-    await pets.insertOne({ _id: MAX_PET_ID - 1n, ...stranger });
-    await pets.insertOne({ _id: 2n, ...stranger });
-
-    const outcomes = await Promise.allSettled([insertMany(service, 1), insertMany(service, 1)]);
-
-    expect(outcomes).toMatchObject([
-      { status: 'fulfilled', value: [Number(MAX_PET_ID)] },
-      { status: 'rejected', reason: { kind: 'pet-ids-exhausted' } },
-    ]);
   });
 });
 

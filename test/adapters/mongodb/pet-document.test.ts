@@ -10,7 +10,7 @@ import {
   toPet,
   toPetDocument,
 } from '../../../src/adapters/mongodb/pet-document.ts';
-import { MAX_PET_ID } from '../../../src/domain/pet.ts';
+import { MAX_PET_ID, type Pet } from '../../../src/domain/pet.ts';
 import { anArchivedPet, idempotencyFor } from '../../support/archived-pets.ts';
 
 const rex = anArchivedPet({ id: 3n });
@@ -25,15 +25,19 @@ const document: StoredPetDocument = {
 
 const STATUS = 'status must be one of available, pending, sold';
 const INT64 = 'categoryId must be a signed 64-bit integer';
-const TEXT = 'name must be a string';
 const KEY = 'idempotency key must be 64 lower-case hex digits';
 const FINGERPRINT = 'fingerprint must be 64 lower-case hex digits';
 
 describe('the document of a pet', () => {
   it('has the fields of the pet only, and what a retry needs', () => {
     const op = new UUID();
-    expect(toPetDocument(rex, undefined)).toStrictEqual(document);
+    expect(toPetDocument({ ...rex, owner: 'Tom' } as Pet, undefined)).toStrictEqual(document);
     expect(toPetDocument(rex, idempotency, op)).toStrictEqual({ ...document, op, idem });
+  });
+
+  it('has no integer outside int64, which BSON would wrap', () => {
+    expect(() => toPetDocument({ ...rex, categoryId: 2n ** 63n }, undefined)).toThrow(RangeError);
+    expect(() => petIds({ after: -(2n ** 63n) - 1n })).toThrow(RangeError);
   });
 
   it('becomes the same pet again', () => {
@@ -44,15 +48,7 @@ describe('the document of a pet', () => {
 
   it.each<readonly [string, StoredPetDocument, string]>([
     ['an unknown status', { status: 'sole' }, STATUS],
-    ['a status with a quotation mark', { status: 'sold"' }, STATUS],
-    ['no status', { status: undefined }, STATUS],
-    ['a status of another type', { status: ['sold'] }, STATUS],
-    ['no name', { name: undefined }, TEXT],
-    ['null for a name', { name: null }, TEXT],
-    ['an empty name', { name: '' }, 'name must not be empty'],
-    ['a long name', { name: 'x'.repeat(256) }, 'name must be at most 255 characters long'],
-    ['an object for a name', { name: { toString: 'Rex' } }, TEXT],
-    ['a NUL', { name: 'R\0x' }, 'name must not contain control characters (U+0000 to U+001F, U+007F)'],
+    ['no name', { name: undefined }, 'name must be a string'],
     ['no category', { categoryId: undefined }, INT64],
     ['a category that is an int32', { categoryId: new Int32(7) }, INT64],
     ['a category that is a double', { categoryId: new Double(7) }, INT64],

@@ -1,13 +1,10 @@
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { type Db, type Document, Long, MongoNetworkError, MongoServerError } from 'mongodb';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { MongoRateLimiter } from '../../../src/adapters/mongodb/rate-limiter.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { RateLimiter } from '../../../src/application/ports/rate-limiter.ts';
-import { connect, KEY } from '../../support/client.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 import {
   addressOf,
@@ -19,11 +16,7 @@ import {
 } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
-import { ROOT } from '../../support/process.ts';
-import { startService } from '../../support/service.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
-
-const run = promisify(execFile);
 
 const TIMEOUT_MS = 250;
 const UNAVAILABLE = { kind: 'storage-unavailable' };
@@ -46,42 +39,6 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
   // No command is late and no window ends, however slow the machine.
   beforeEach(() => {
     clock = fakeClock('setTimeout', 'clearTimeout');
-  });
-
-  it('shares its counts with other limiters on the database, in a burst too', async () => {
-    const { url } = await emptyDatabase();
-    const limiters = [(await open(url)).limiter, (await open(url)).limiter];
-
-    const takers = Array.from({ length: 750 }, () => limiters).flat();
-    const taken = await Promise.all(takers.map(async (limiter) => limiter.take('tom', TEN)));
-
-    const remaining = taken.filter(({ allowed }) => allowed).map((allowance) => allowance.remaining);
-    expect(remaining.toSorted((a, b) => a - b)).toStrictEqual(numbers(10));
-    expect(await (await open(url)).limiter.take('tom', TEN)).toStrictEqual(REFUSED);
-  });
-
-  it.each([
-    ['at once', () => {}],
-    ['while MongoDB does not answer', (proxy: TcpProxy) => proxy.stall()],
-  ])('lets 10 of 1,500 requests of a client through the service %s', async (_, disturb) => {
-    vi.useRealTimers();
-    const { url } = await freshDatabase(mongo!);
-    const proxy = await new TcpProxy(addressOf(url)).listen();
-    onTestFinished(() => proxy.close());
-    const DATABASE_URL = throughPort(url, proxy.port);
-    const service = await startService({ DATABASE_URL, RATE_LIMIT: '10/1h' });
-    const clients = await Promise.all(numbers(1_500).map(() => connect(service.url)));
-    onTestFinished(() => clients.forEach((client) => client.close()));
-
-    disturb(proxy);
-    const list = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
-    await Promise.all(clients.map((client) => client.send(list)));
-    const answers = clients.map((client) => client.answer());
-    await Promise.race(answers);
-    proxy.resume();
-
-    const statuses = (await Promise.all(answers)).map(({ status }) => status).toSorted((a, b) => a - b);
-    expect(statuses).toStrictEqual(numbers(1_500).map((n) => (n < 10 ? 200 : 429)));
   });
 
   it('sends one command per request, and none in an exhausted window', async () => {
@@ -246,24 +203,6 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       expect(await limiter.take('ann', TEN)).toMatchObject({ allowed: true });
     });
 
-    it('is unavailable at worst when connections keep being reset', async () => {
-      const { limiter, proxy } = await proxied();
-      // The driver waits before it asks a server again.
-      vi.useRealTimers();
-      const reasons: unknown[] = [];
-      let taken = 0;
-      const take = async () => {
-        for (let n = 0; n < 12; n++) {
-          if (++taken % 10 === 0) proxy.reset();
-          await limiter.take(`${n}`, TEN).catch((error) => reasons.push(error));
-        }
-      };
-      await Promise.all(Array.from({ length: 40 }, take));
-
-      expect(reasons.length).toBeGreaterThan(0);
-      expect(reasons.filter((error) => !(error instanceof StorageUnavailable))).toStrictEqual([]);
-    });
-
     it('causes no unhandled rejection when a command fails after the deadline', async () => {
       const { limiter, client, proxy } = await proxied();
       // A closed proxy would make the driver retry and wait for a server.
@@ -316,25 +255,6 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       expect(await burst(limiter, 1_500, TEN, key)).toStrictEqual([left, 0, 1_500 - left]);
     },
   );
-
-  it('does not keep the process alive', async () => {
-    const { url } = await emptyDatabase();
-    const program = `
-      import { openMongoStorage } from './src/adapters/mongodb/open.ts';
-      const { limiter, close } = await openMongoStorage(process.argv[1], { autoMigrate: false });
-      // On a slow machine it is late, and this process counts.
-      await limiter.take('tom', { requests: 1, seconds: 86_400 }).catch(() => {});
-      await close();
-      console.log('closed');`;
-
-    const { stdout } = await run(
-      process.execPath,
-      ['--input-type=module-typescript', '--eval', program, url],
-      { cwd: ROOT },
-    );
-
-    expect(stdout).toBe('closed\n');
-  });
 });
 
 describe('a rate limiter', () => {

@@ -1,10 +1,13 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { BSON, type MongoClient, MongoError } from 'mongodb';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { BSON, type Document, type MongoClient, MongoError } from 'mongodb';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { connect, toSetupError } from '../../../../src/adapters/mongodb/connection/connect.ts';
+import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
+import { openMongoArchive, openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
 import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
 import type { ConnectionEvent } from '../../../../src/application/ports/storage-health.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
 import { addressOf, throughPort, withOptions } from '../../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 import { TcpProxy } from '../../../support/tcp-proxy.ts';
@@ -41,63 +44,224 @@ it.each([new TypeError('a bug'), { code: 7 }, undefined])('passes on what is no 
   expect(toSetupError(client, error)).toBe(error);
 });
 
-it('to a mongos is refused', async () => {
-  const server = createServer(answerAsMongos).listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
-  await once(server, 'listening');
-  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+/** What is refused at once does not wait for it. */
+const FOREVER = 'serverSelectionTimeoutMS=100000000';
 
-  await expect(connect(`mongodb://${address}/shop`)).rejects.toThrow(
-    new StorageSetupError(
-      `MongoDB at ${address}, database "shop" is a mongos; petstore needs a replica set without sharding`,
-    ),
-  );
+async function listening(serve: (socket: Socket) => unknown): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    // The client may close the connection at any time.
+    socket.on('error', () => {});
+    serve(socket);
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  await once(server, 'listening');
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/**
+ * A server that answers every command with its state. The format:
+ * https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/
+ */
+function answering(state: () => Document) {
+  const OPCODES = { query: 2004, reply: 1, msg: 2013 };
+  return (socket: Socket) => {
+    let received = Buffer.alloc(0);
+    socket.on('data', (bytes: Buffer) => {
+      received = Buffer.concat([received, bytes]);
+      while (received.length >= 4 && received.length >= received.readInt32LE()) {
+        const hello = BSON.serialize({ ok: 1, minWireVersion: 0, maxWireVersion: 21, ...state() });
+        // The first message of a connection is a query, which older servers understand too.
+        const isQuery = received.readInt32LE(12) === OPCODES.query;
+        const header = Buffer.alloc(isQuery ? 36 : 21);
+        header.writeInt32LE(header.length + hello.length);
+        header.writeInt32LE(received.readInt32LE(4), 8);
+        header.writeInt32LE(isQuery ? OPCODES.reply : OPCODES.msg, 12);
+        // The number of documents.
+        if (isQuery) header.writeInt32LE(1, 32);
+        socket.write(Buffer.concat([header, hello]));
+        received = received.subarray(received.readInt32LE());
+      }
+    });
+  };
+}
+
+const MEMBER = { setName: 'pair', me: 'one:1' };
+
+describe('a server that is not a primary is refused at once', () => {
+  it.each<readonly [Document, string, string]>([
+    [
+      { isWritablePrimary: true, msg: 'isdbgrid' },
+      '',
+      ' is a mongos; petstore needs a replica set without sharding',
+    ],
+    [
+      { ...MEMBER, secondary: true, primary: 'two:2' },
+      'directConnection=true',
+      ': directConnection=true, but it is not the primary of the replica set "pair" (that is two:2); ' +
+        'use replicaSet=pair instead',
+    ],
+    [
+      { isWritablePrimary: true },
+      'replicaSet=pair',
+      ': no suitable server: ADDRESS is a standalone server, but the connection string asks for replicaSet=pair',
+    ],
+    [
+      { ...MEMBER, isWritablePrimary: true },
+      'replicaSet=rs0&directConnection=true',
+      ': no suitable server: ADDRESS is the primary of the replica set "pair", ' +
+        'but the connection string asks for replicaSet=rs0',
+    ],
+  ])('%o with %s', async (state, query, problem) => {
+    const address = await listening(answering(() => state));
+
+    await expect(connect(`mongodb://${address}/shop?${FOREVER}&${query}`)).rejects.toThrow(
+      new StorageSetupError(`MongoDB at ${address}, database "shop"${problem.replace('ADDRESS', address)}`),
+    );
+  });
+});
+
+describe('a direct connection waits for a member', () => {
+  it.each<readonly [string, Document]>([
+    ['of a set without a primary', { ...MEMBER, secondary: true }],
+    ['that is elected, but takes no writes yet', { ...MEMBER, secondary: true, primary: 'one:1' }],
+  ])('%s', async (_, before) => {
+    let answers = 0;
+    const after = { ...MEMBER, isWritablePrimary: true, primary: 'one:1' };
+    const address = await listening(answering(() => (++answers < 6 ? before : after)));
+    const connected = await connect(`mongodb://${address}/shop?directConnection=true&${FOREVER}`);
+    onTestFinished(() => connected.close());
+
+    expect(answers).toBeGreaterThanOrEqual(6);
+  });
+
+  it('until the time to select a server is over', async () => {
+    const { advance } = fakeClock();
+    const state = () => {
+      advance(600);
+      return { ...MEMBER, secondary: true };
+    };
+    const address = await listening(answering(state));
+    const url = `mongodb://${address}/shop?directConnection=true&serverSelectionTimeoutMS=1000`;
+
+    await expect(connect(url)).rejects.toThrow('of the replica set "pair" (there is none)');
+  });
+});
+
+describe('what is no MongoDB', () => {
+  const badRequest = (socket: Socket) => {
+    socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+  };
+
+  it.each<readonly [string, string, (socket: Socket) => unknown, string]>([
+    [
+      'a silent server',
+      'connectTimeoutMS=300',
+      () => {},
+      'it does not answer within 300 ms; is it a MongoDB server?',
+    ],
+    [
+      'a web server',
+      '',
+      badRequest,
+      'it closes the connection without an answer; is it a MongoDB server without TLS?',
+    ],
+    [
+      'a server of another protocol that speaks first',
+      '',
+      (socket) => socket.end(Buffer.from([21, 0, 0, 0, ...Array.from({ length: 17 }, () => 10)])),
+      'it does not speak the MongoDB protocol',
+    ],
+    [
+      'a web server instead of TLS',
+      'tls=true',
+      badRequest,
+      'it does not speak TLS, which the connection string asks for',
+    ],
+  ])('is described without the password, to each that opens it: %s', async (_, query, serve, reason) => {
+    const address = await listening(serve);
+    const url = `mongodb://tom:secret@${address}/shop?serverSelectionTimeoutMS=1000&${query}`;
+
+    const line = `MongoDB at ${address}, database "shop": no primary: ${address} cannot be used: ${reason}`;
+    await Promise.all(
+      [openMongoStorage(url, { autoMigrate: false }), migrate(url), openMongoArchive(url)].map((opening) =>
+        expect(opening).rejects.toThrow(new StorageSetupError(line)),
+      ),
+    );
+  });
+
+  it('is described by all its hosts if none of them resolves', async () => {
+    const url = 'mongodb://one.invalid,two.invalid/shop?replicaSet=rs0&serverSelectionTimeoutMS=1000';
+
+    const connecting = connect(url);
+
+    for (const host of ['one.invalid', 'two.invalid']) {
+      await expect(connecting).rejects.toThrow(`${host}:27017 cannot be used: getaddrinfo `);
+    }
+    await expect(connecting).rejects.toThrow(
+      /^MongoDB at one\.invalid:27017, two\.invalid:27017, database "shop"/,
+    );
+  });
 });
 
 it('to a MongoDB that does not answer is told after two seconds, without the password', async () => {
-  // Accepts connections.
-  const server = createServer(() => {}).listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
-  await once(server, 'listening');
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  // The timers of the driver are real.
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const host = await listening(() => {});
   const warnings: string[] = [];
   const log = { warn: (line: string) => void warnings.push(line) };
-  const start = (name: string, timeoutMs: number) =>
-    connect(`mongodb://me:secret@${host}/${name}?serverSelectionTimeoutMS=${timeoutMs}`, {}, { log });
-  const starts = await Promise.allSettled([start('early', 500), start('late', 2_500)]);
+  const start = () =>
+    Promise.allSettled([
+      connect(`mongodb://me:secret@${host}/shop?serverSelectionTimeoutMS=100`, {}, { log }),
+    ]);
+  const refused = [{ status: 'rejected', reason: expect.any(StorageSetupError) }];
+  expect(await start()).toMatchObject(refused);
+  expect(vi.getTimerCount()).toBe(0);
+  const late = start();
+  vi.advanceTimersByTime(1_999);
+  expect(warnings).toStrictEqual([]);
+  vi.advanceTimersByTime(1);
 
-  expect(starts.map(({ status }) => status)).toStrictEqual(['rejected', 'rejected']);
-  expect(warnings).toStrictEqual([`MongoDB at ${host}, database "late": no primary yet; still trying`]);
+  expect(warnings).toStrictEqual([`MongoDB at ${host}, database "shop": no primary yet; still trying`]);
+  expect(await late).toMatchObject(refused);
 });
 
-/** The format: https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/ */
-function answerAsMongos(socket: Socket): void {
-  const OPCODES = { query: 2004, reply: 1, msg: 2013 };
-  const role = { isWritablePrimary: true, msg: 'isdbgrid' };
-  const hello = BSON.serialize({ ok: 1, ...role, minWireVersion: 0, maxWireVersion: 21 });
-  // The client may close the connection at any time.
-  socket.on('error', () => {});
-  let received = Buffer.alloc(0);
-  socket.on('data', (bytes: Buffer) => {
-    received = Buffer.concat([received, bytes]);
-    while (received.length >= 4 && received.length >= received.readInt32LE()) {
-      // The first message of a connection is a query, which older servers understand too.
-      const isQuery = received.readInt32LE(12) === OPCODES.query;
-      const header = Buffer.alloc(isQuery ? 36 : 21);
-      header.writeInt32LE(header.length + hello.length);
-      header.writeInt32LE(received.readInt32LE(4), 8);
-      header.writeInt32LE(isQuery ? OPCODES.reply : OPCODES.msg, 12);
-      // The number of documents.
-      if (isQuery) header.writeInt32LE(1, 32);
-      socket.write(Buffer.concat([header, hello]));
-      received = received.subarray(received.readInt32LE());
-    }
+describe.skipIf(mongo === undefined)(`a real MongoDB${leftOut}`, () => {
+  const url = (query: string) => `${mongo!.url('petstore')}&${query}`;
+
+  it('is refused at once for the name of its replica set', async () => {
+    const { host, port } = addressOf(mongo!.url('petstore'));
+    const connecting = connect(`mongodb://${host}:${port}/petstore?replicaSet=rs0&${FOREVER}`);
+
+    await expect(connecting).rejects.toThrow(
+      /no suitable server: \S+ is the primary of the replica set "\w+", but the connection string asks for/,
+    );
   });
-}
+
+  it('is refused when it does not speak TLS', async () => {
+    await expect(connect(url('tls=true&serverSelectionTimeoutMS=1000'))).rejects.toThrow(
+      /no primary: \S+ cannot be used: it does not speak TLS, which the connection string asks for$/,
+    );
+  });
+
+  it('is refused when it does not know the user', async () => {
+    const withUser = url(FOREVER).replace('://', '://tom:secret@');
+    const error = await openMongoStorage(withUser, { autoMigrate: false }).catch((reason: unknown) => reason);
+
+    expect(error).toBeInstanceOf(StorageSetupError);
+    expect((error as Error).message).toMatch(/^MongoDB at \S+, database "petstore": Authentication failed/);
+    expect((error as Error).message).not.toMatch(/secret|tom|\n/);
+  });
+});
 
 describe.skipIf(mongo === undefined)(`a connection that takes too long${leftOut}`, () => {
   /** @param attempts how many attempts to connect it takes too long in */
-  async function slowIn(attempts: number) {
+  async function slowIn(attempts: number, onRefused = () => {}) {
     const url = mongo!.url('petstore');
     const proxy = await new TcpProxy(addressOf(url)).listen();
     onTestFinished(() => proxy.close());
@@ -108,6 +272,7 @@ describe.skipIf(mongo === undefined)(`a connection that takes too long${leftOut}
         if (event === 'requested' && refused < attempts) proxy.stall();
         if (event !== 'refused') return;
         refused++;
+        onRefused();
         proxy.resume();
       },
     };
@@ -126,9 +291,10 @@ describe.skipIf(mongo === undefined)(`a connection that takes too long${leftOut}
   });
 
   it('is asked for again until the time to select a server is over', async () => {
-    const { connecting, timesRefused } = await slowIn(Infinity);
+    const { advance } = fakeClock();
+    const { connecting, timesRefused } = await slowIn(Infinity, () => advance(1_500));
 
     await expect(connecting).rejects.toThrow(StorageSetupError);
-    expect(timesRefused()).toBeGreaterThan(1);
+    expect(timesRefused()).toBe(2);
   });
 });

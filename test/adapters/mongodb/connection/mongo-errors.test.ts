@@ -16,83 +16,14 @@ import {
   MongoTopologyClosedError,
   MongoWriteConcernError,
 } from 'mongodb';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   duplicateField,
   isTransient,
   toStorageError,
 } from '../../../../src/adapters/mongodb/connection/mongo-errors.ts';
 import { isServerError } from '../../../../src/adapters/mongodb/connection/server-error-codes.ts';
-import { openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
 import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
-import { failCommand } from '../../../support/fail-point.ts';
-import { freshDatabase, openRepository } from '../../../support/mongo-database.ts';
-import { startMongo } from '../../../support/mongodb.ts';
-import { leftOut, mongo as shared } from '../../../support/shared-mongo.ts';
-
-// A separate server: it has one fail point for commands. insert-outcomes.test.ts tests the errors of writes.
-describe.skipIf(shared === undefined)(`an error of MongoDB${leftOut}`, () => {
-  let mongo: Awaited<ReturnType<typeof startMongo>>;
-  beforeAll(async () => {
-    mongo = await startMongo({ setParameters: { enableTestCommands: 1 } });
-  });
-  afterAll(() => mongo?.stop());
-
-  it.each([
-    ['ExceededTimeLimit', 262],
-    ['NotWritablePrimary', 10_107],
-    ['an unknown code', 987_654],
-  ])('is retried, and means unavailable when it persists: %s', async (_, errorCode) => {
-    const { url, db } = await freshDatabase(mongo, { migrated: false });
-
-    const patient = await openRepository(url);
-    await failCommand(db, 'find', { times: 3 }, { errorCode });
-    await expect(patient.repository.list({ limit: 1 })).resolves.toStrictEqual([]);
-    expect(patient.sent('find')).toBe(4);
-
-    const impatient = await openRepository(url, 100);
-    await failCommand(db, 'find', 'alwaysOn', { errorCode });
-    await expect(impatient.repository.findById(1n)).rejects.toThrow(StorageUnavailable);
-  });
-
-  it.each([
-    ['Unauthorized', 13],
-    ['AuthenticationFailed', 18],
-  ])('that only an operator can resolve means unavailable at once: %s', async (_, errorCode) => {
-    const { url, db } = await freshDatabase(mongo);
-    const { repository, sent } = await openRepository(url, 60_000);
-    const { probe, close } = await openMongoStorage(url, { autoMigrate: false });
-    onTestFinished(close);
-    await failCommand(db, 'find', 'alwaysOn', { errorCode });
-
-    await expect(repository.findById(1n)).rejects.toThrow(StorageUnavailable);
-    expect(sent('find')).toBe(1);
-    await expect(probe.check()).rejects.toThrow(StorageUnavailable);
-  });
-
-  it('that rejects the request itself is a bug: it stays unchanged, and is not retried', async () => {
-    const { url, db } = await freshDatabase(mongo, { migrated: false });
-    const { repository, sent } = await openRepository(url);
-    await failCommand(db, 'find', 'alwaysOn', { errorCode: 9 });
-
-    for (const call of [() => repository.findById(1n), () => repository.list({ limit: 1 })]) {
-      const error = await call().catch((reason: unknown) => reason);
-      expect(error).toBeInstanceOf(MongoServerError);
-      expect(error).toMatchObject({ code: 9 });
-    }
-    expect(sent('find')).toBe(2);
-  });
-
-  it('keeps its cause, for the log', async () => {
-    const { url, db } = await freshDatabase(mongo, { migrated: false });
-    const { repository } = await openRepository(url, 500);
-    await failCommand(db, 'find', 'alwaysOn', { errorCode: 262 });
-
-    const error = await repository.findById(1n).catch((reason: unknown) => reason);
-
-    expect(causes(error)).toContainEqual(expect.objectContaining({ code: 262 }));
-  });
-});
 
 /** What an error means to the caller: unavailable or a bug, and whether a retry can succeed. */
 function meaningOf(error: unknown): string {
@@ -114,14 +45,13 @@ describe('the code of a server', () => {
     expect(meaningOf(reply(code))).toBe('unavailable, retried');
   });
 
-  // The table again.
-  it.each([
-    2, 4, 9, 10, 12, 14, 15, 16, 20, 21, 22, 28, 29, 30, 34, 40, 48, 52, 53, 54, 55, 56, 57, 59, 61, 66, 67,
-    68, 72, 73, 85, 86, 97, 111, 115, 121, 151, 159, 160, 168, 171, 181, 183, 184, 185, 186, 197, 201, 207,
-    224, 238, 241, 263, 322, 323, 324, 347, 357, 378, 10_334, 11_000, 40_413, 40_414, 40_415, 50_768,
-  ])('%i rejects the request itself: a bug', (code) => {
-    expect(meaningOf(reply(code))).toBe('a bug, not retried');
-  });
+  // A selection of the table.
+  it.each([2, 9, 14, 20, 22, 48, 59, 66, 72, 115, 121, 168, 197, 224, 323, 10_334, 11_000, 40_415])(
+    '%i rejects the request itself: a bug',
+    (code) => {
+      expect(meaningOf(reply(code))).toBe('a bug, not retried');
+    },
+  );
 
   it.each([13, 18])('%i needs an operator', (code) => {
     expect(meaningOf(reply(code))).toBe('unavailable, not retried');
@@ -253,8 +183,4 @@ function hidden(reason: Error): MongoBulkWriteError {
 function partly(...codes: readonly number[]): MongoBulkWriteError {
   const error = new MongoBulkWriteError({ message: 'x', code: codes[0]! }, {} as BulkWriteResult);
   return Object.assign(error, { writeErrors: codes.map((code, index) => ({ code, index })) });
-}
-
-function causes(error: unknown): unknown[] {
-  return error instanceof Error ? [error, ...causes(error.cause)] : [];
 }
