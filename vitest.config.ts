@@ -24,8 +24,8 @@ const OVER_TLS = [
 /** These cannot differ over TLS. */
 const SAME_OVER_TLS = [
   // They have no server, or they say themselves whether it speaks TLS.
-  'server/{connection,connections,create-limited-server,handshakes,hang-up,listen,node-internals}',
-  'server/{round-robin,throttle-counts,tls,watch-descriptors}',
+  'server/{connection,connections,create-limited-server,handshakes,listen}',
+  'server/{throttle-counts,tls,watch-descriptors}',
   'hardening/tls-memory',
   // Whole requests, which the application reads when they are decrypted.
   'hardening/{compression-bombs,header-injection}',

@@ -19,7 +19,7 @@ const kindOf = ({ method, route }: Partial<RequestRecord>) => (route === READINE
 /** A success so soon after a failure may be one of several that take turns. */
 const QUIET_MS = 1_000;
 
-/** A kind of request that nobody has sent for this long does not keep an outage open. */
+/** A kind of request that has not failed for this long does not keep an outage open. */
 const FORGOTTEN_MS = 60_000;
 
 /** Writes the HTTP adapter's reports as log lines. The only text from a client in them is the request id. */
