@@ -43,7 +43,7 @@ WORKDIR /petstore
 # Belongs to root: the service cannot change its own code.
 COPY --from=compiled --chown=0:0 /petstore ./
 COPY --from=compiled --chown=1000:1000 /tmp/data ./data
-RUN ln -s /petstore/bin/petstore.js /usr/local/bin/petstore
+RUN ln -s /petstore/bin/petstore /usr/local/bin/petstore
 ENV NODE_ENV=production HOST=0.0.0.0
 # The numbers, because Kubernetes cannot tell whether a name is root.
 USER 1000:1000
@@ -53,5 +53,5 @@ EXPOSE 3000
 STOPSIGNAL SIGTERM
 # Not /readyz: an orchestrator that restarts what is unhealthy would not repair the storage.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD ["node", "is-alive.js"]
-ENTRYPOINT ["node", "bin/petstore.js"]
+ENTRYPOINT ["bin/petstore"]
 CMD ["serve"]

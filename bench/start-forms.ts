@@ -20,9 +20,9 @@ execFileSync(process.execPath, ['scripts/build.ts', built], { cwd: ROOT });
 execFileSync(process.execPath, ['scripts/build-sea.ts', sea], { cwd: ROOT });
 
 const FORMS: readonly Contestant[] = [
-  { name: 'clone', program: 'bin/petstore.js', paging: 'cursor' },
-  { name: 'npm package', program: join(built, 'bin/petstore.js'), paging: 'cursor' },
-  { name: 'executable', program: join(sea, 'petstore'), isExecutable: true, paging: 'cursor' },
+  { name: 'clone', program: 'bin/petstore', isCommand: true, paging: 'cursor' },
+  { name: 'npm package', program: join(built, 'bin/petstore'), isCommand: true, paging: 'cursor' },
+  { name: 'executable', program: join(sea, 'petstore'), isCommand: true, paging: 'cursor' },
 ];
 const figures = FORMS.map((form) => ({
   form,

@@ -1,5 +1,4 @@
-#!/usr/bin/env node
-// The petstore command of the npm package. Plain JavaScript that an old Node can read, to say which Node is needed.
+// Plain JavaScript that an old Node can read, to say which Node is needed.
 import { existsSync } from 'node:fs';
 import module from 'node:module';
 import { fileURLToPath } from 'node:url';

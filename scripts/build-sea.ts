@@ -8,6 +8,7 @@ import { bundle, PAGE_FILES, ROOT } from './bundle.ts';
 // https://nodejs.org/docs/latest-v26.x/api/single-executable-applications.html
 const directory = resolve(process.argv[2] ?? join(ROOT, 'dist-sea'));
 const run = promisify(execFile);
+const YOUNG_OBJECTS = '--max-semi-space-size=8';
 
 // One file: an executable loads no modules but those of Node.
 const licenses = await bundle(directory, { split: false });
@@ -17,11 +18,14 @@ const config = {
   output: executable,
   useCodeCache: true,
   disableExperimentalSEAWarning: true,
+  // As in bin/petstore.
+  execArgv: [YOUNG_OBJECTS],
   assets: PAGE_FILES,
 };
 const configFile = join(directory, 'sea-config.json');
 await writeFile(configFile, JSON.stringify(config));
-await run(process.execPath, ['--build-sea', configFile]);
+// With the same option, or the executable could not use its compiled code.
+await run(process.execPath, [YOUNG_OBJECTS, '--build-sea', configFile]);
 // macOS runs signed programs only, and the build has changed one.
 if (process.platform === 'darwin') await run('codesign', ['--sign', '-', '--force', executable]);
 

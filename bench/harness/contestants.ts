@@ -13,8 +13,8 @@ const START_MS = 20_000;
 export type Contestant = {
   readonly name: string;
   readonly program: string;
-  /** Whether the program runs without Node. */
-  readonly isExecutable?: boolean;
+  /** Whether the program is started by its own name, not as an argument of Node. */
+  readonly isCommand?: boolean;
   readonly paging: Paging;
   /** Only on this storage. On all when absent. */
   readonly only?: string;
@@ -25,7 +25,7 @@ export const RAW = 'raw node:http';
 export const SAME_FEATURES = 'Fastify, same features';
 
 const CONTESTANTS: readonly Contestant[] = [
-  { name: OURS, program: 'bin/petstore.js', paging: 'cursor' },
+  { name: OURS, program: 'bin/petstore', isCommand: true, paging: 'cursor' },
   { name: RAW, program: 'bench/peers/raw.js', paging: 'after' },
   { name: 'Fastify, bare', program: 'bench/peers/fastify-bare.js', paging: 'after' },
   { name: SAME_FEATURES, program: 'bench/peers/fastify-features.js', paging: 'cursor' },
@@ -72,16 +72,16 @@ export async function start(
   { watchLoop = false }: { readonly watchLoop?: boolean } = {},
 ): Promise<Running> {
   const port = await freePort();
-  const preload = watchLoop ? ['--import', './bench/harness/watch-loop.ts'] : [];
   const started = performance.now();
   // taskset becomes the program, so its process id and its channel are the program's.
-  const node = contestant.isExecutable ? [] : [process.execPath, ...preload];
+  const node = contestant.isCommand ? [] : [process.execPath];
   const child = spawn('taskset', ['-c', '0', ...node, contestant.program], {
     cwd: ROOT,
     env: {
       PATH: process.env['PATH'],
       HOME: process.env['HOME'],
       NODE_ENV: 'production',
+      NODE_OPTIONS: watchLoop ? '--import ./bench/harness/watch-loop.ts' : '',
       PORT: String(port),
       DATABASE_URL: url,
       AUTO_MIGRATE: 'true',

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -23,9 +24,13 @@ export async function startService(
   env: Readonly<Record<string, string>>,
   { checkout = ROOT, core, logFile }: Options = {},
 ): Promise<RunningService> {
-  const node = join(checkout, 'node_modules/.bin/node');
+  const ofUsers = join(checkout, 'bin/petstore');
+  // Builds from before 2026-11-23 do not have it.
+  const program = existsSync(ofUsers)
+    ? [ofUsers]
+    : [join(checkout, 'node_modules/.bin/node'), 'bin/petstore.js'];
   const pinned = core === undefined ? [] : ['taskset', '-c', `${core}`];
-  const [command, ...args] = [...pinned, node, 'src/main/main.ts'];
+  const [command = '', ...args] = [...pinned, ...program];
   const log = logFile === undefined ? undefined : await open(logFile, 'w');
   const child = spawn(command, args, {
     cwd: checkout,

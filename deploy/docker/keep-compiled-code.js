@@ -18,7 +18,7 @@ for (const { url, exitCode } of STARTS) {
     DATABASE_URL: url,
     API_KEYS: 'a-key-for-this-start-only',
   };
-  const service = spawn(process.execPath, ['bin/petstore.js', 'serve'], {
+  const service = spawn('bin/petstore', ['serve'], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -39,16 +39,17 @@ describe('the command of a clone', () => {
     return run('petstore', args, { ...SERVICE_ENV, PATH }, directory);
   }
 
-  test.each([
-    ["the clone's own Node", { own: THIS_NODE, onPath: 'exit 99' }],
-    ['the Node of the PATH if the clone has none', { onPath: THIS_NODE }],
-  ])('runs on %s, which gets every option', async (_, nodes) => {
-    const petstore = await runWith(nodes, ['export', '--from', 'sqlite:/nonexistent/petstore.db']);
+  test('runs on the Node of the PATH if the clone has none, which gets every option', async () => {
+    const petstore = await runWith({ onPath: THIS_NODE }, [
+      'export',
+      '--from',
+      'sqlite:/nonexistent/petstore.db',
+    ]);
     expect(await petstore.ended).toStrictEqual({ code: 1, signal: null });
     expect(petstore.stderr).toBe('petstore: there is no SQLite file /nonexistent/petstore.db\n');
   });
 
-  test('becomes the service, which gets signals', async () => {
+  test("becomes the service on the clone's own Node, which gets signals", async () => {
     const petstore = await runWith({ own: THIS_NODE, onPath: 'exit 99' }, []);
     await petstore.url();
     petstore.signal('SIGTERM');

@@ -75,7 +75,9 @@ class WorkerPool {
     this.#writeLine = writeLine;
     cluster.schedulingPolicy = cluster.SCHED_RR;
     // A single executable takes all arguments for its own: it is not given a script.
-    const program = isSea() ? { exec: 'serve', args: [] } : { exec: process.argv[1]!, args: ['serve'] };
+    const program = isSea()
+      ? { exec: 'serve', args: [], execArgv: [] }
+      : { exec: process.argv[1]!, args: ['serve'] };
     cluster.setupPrimary({ ...program, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
     process.once('exit', () => this.signal('SIGKILL'));
     // Also keeps this process alive while no worker runs.
