@@ -1,19 +1,11 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
-/** Files whose tests leave no state in their process. They share processes, which saves starts and imports. */
-const TOGETHER = [
-  'domain',
-  'application',
-  'adapters/{files,http,json,memory,metrics,mongodb,ndjson,round-trips,sqlite,tokens}',
-  'main/{command-line,config,log,service}',
-  'contracts',
-  'damage',
-  'failure',
-  'fuzz',
-  'soak',
-  'support',
-].map((folder) => `test/${folder}/**/*.test.ts`);
+/** OpenTelemetry has one tracer provider a process. All other files share processes, which saves starts and imports. */
+const ISOLATED = ['test/{adapters,main}/tracing/**/*.test.ts'];
+
+/** They mostly wait for programs. At the end of a run, a core would wait for them. */
+const FIRST = ['test/{bin,deploy,operations,package}/**/*.test.ts', 'test/readme.test.ts'];
 
 /** What a client does to a connection: over TLS again. */
 const OVER_TLS = [
@@ -24,12 +16,17 @@ const OVER_TLS = [
 /** These cannot differ over TLS. */
 const SAME_OVER_TLS = [
   // They have no server, or they say themselves whether it speaks TLS.
-  'server/{connection,connections,create-limited-server,handshakes,listen}',
-  'server/{throttle-counts,tls,watch-descriptors}',
-  'hardening/tls-memory',
+  'server/{close-server,connection,connections,create-limited-server,handshakes,listen}',
+  'server/{slow-connections,throttle-counts,tls,upgrade-offers,watch-descriptors}',
+  'hardening/memory-over-tls',
+  // The timers are Node's own. hardening/many-connections.test.ts tries them over TLS.
+  'server/timeouts',
   // Whole requests, which the application reads when they are decrypted.
-  'hardening/{compression-bombs,header-injection}',
+  'hardening/{ambiguous-requests,compression-bombs,expensive-requests,header-injection,smuggling}',
 ].map((files) => `test/adapters/http/${files}.test.ts`);
+
+/** `npm test` leaves them out: `npm run test:browser`. */
+const IN_A_BROWSER = ['test/adapters/http/openapi/page/docs.test.ts'];
 
 export default defineConfig({
   test: {
@@ -37,11 +34,12 @@ export default defineConfig({
     setupFiles: ['test/support/shared-state.ts'],
     reporters: ['default', './test/support/skipped-reporter.ts'],
     // Many tests wait for processes and sockets, not for a core.
-    maxWorkers: Math.max(3, availableParallelism()),
+    maxWorkers: Math.max(4, availableParallelism()),
     coverage: { provider: 'v8', include: ['src/**'] },
-    // vitest begins them in the order of their names. The many short files come last: no core waits for a long one.
+    // Projects begin in the order of their names.
     projects: [
-      { extends: true, test: { name: 'isolated', include: ['test/**/*.test.ts'], exclude: TOGETHER } },
+      { extends: true, test: { name: 'first', include: FIRST, isolate: false } },
+      { extends: true, test: { name: 'isolated', include: ISOLATED } },
       {
         extends: true,
         test: {
@@ -52,7 +50,16 @@ export default defineConfig({
           env: { TEST_TLS: 'true' },
         },
       },
-      { extends: true, test: { name: 'together', include: TOGETHER, isolate: false } },
+      {
+        extends: true,
+        test: {
+          name: 'together',
+          include: ['test/**/*.test.ts'],
+          exclude: [...FIRST, ...ISOLATED, ...IN_A_BROWSER],
+          isolate: false,
+        },
+      },
+      { extends: true, test: { name: 'browser', include: IN_A_BROWSER } },
     ],
     // A test without an assertion proves nothing.
     expect: { requireAssertions: true, poll: { timeout: 120_000 } },

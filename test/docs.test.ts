@@ -5,22 +5,8 @@ import { ROOT } from './support/process.ts';
 
 const MAX_LINE_LENGTH = 120;
 
-const paths = await Array.fromAsync(
-  glob(
-    [
-      'README.md',
-      'CHANGELOG.md',
-      'CONTRIBUTING.md',
-      'SECURITY.md',
-      'docs/*.md',
-      'deploy/README.md',
-      '.github/*.md',
-    ],
-    {
-      cwd: ROOT,
-    },
-  ),
-);
+const patterns = ['*.md', 'docs/*.md', 'deploy/README.md', '.github/*.md'];
+const paths = await Array.fromAsync(glob(patterns, { cwd: ROOT }));
 const documents = new Map(
   await Promise.all(
     paths.toSorted().map(async (path) => [path, await readFile(join(ROOT, path), 'utf8')] as const),

@@ -1,7 +1,7 @@
 import { glob, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { describeVariables } from '../src/main/config/variables.ts';
+import { succeeds } from './support/command.ts';
 import { type Block, blocksOf, readDocument } from './support/document.ts';
 import { freshDatabase } from './support/mongo-database.ts';
 import { mongo } from './support/shared-mongo.ts';
@@ -15,29 +15,28 @@ function commands(section: string): readonly Block[] {
   return blocks.filter((block) => block.section === section && block.language === 'sh');
 }
 
-/** What `npm start` runs, without npm. */
-const PETSTORE = 'bin/petstore';
-
 /** Runs a command from the README unchanged, in the root of the project. */
 function bash(command: string, env: Record<string, string> = {}): Program {
   return run('bash', ['-euo', 'pipefail', '-c', command], env);
 }
 
-/** Runs the service on a free port with a new SQLite file. npm forwards the signal that ends it. */
-async function startWith(command: string, env: Record<string, string> = {}): Promise<Program> {
-  const DATABASE_URL = `sqlite:${await testDirectory()}/petstore.db`;
-  const program = bash(`exec ${command.trim()}`, { PORT: '0', DATABASE_URL, ...env });
+/** Runs the service on a free port. npm forwards the signal that ends it. */
+async function startWith(command: string, env: Record<string, string>) {
+  const program = bash(`exec ${command.trim()}`, { PORT: '0', ...env });
   onTestFinished(async () => {
     program.signal('SIGTERM');
     await program.ended;
   });
-  return program;
+  const [line] = await program.printed(/^ {2}curl .*$/m, 'stderr');
+  const [, KEY = '', URL = ''] = /Bearer (\S+)' '(\S+)\/pets'/.exec(line) ?? [];
+  return { line, env: { KEY, URL } };
 }
 
-async function startForTour(env: Record<string, string>): Promise<Record<string, string>> {
-  const program = await startWith(PETSTORE, env);
-  const [, KEY = '', URL = ''] = await program.printed(/Bearer (\S+)' '(\S+)\/pets'/, 'stderr');
-  return { KEY, URL };
+/** Runs commands that must succeed. Resolves with what they printed. */
+async function printedBy(lines: string, env: Record<string, string> = {}): Promise<string> {
+  const program = bash(lines, env);
+  expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
+  return program.stdout;
 }
 
 /** Takes the tour and compares its output with the README. */
@@ -45,9 +44,39 @@ async function takeTour(env: Record<string, string>): Promise<void> {
   const tour = blocks.filter(({ section }) => section === 'A tour');
   const steps = tour.filter(({ language, text }) => language === 'sh' && !text.startsWith('export '));
   const expected = tour.filter(({ language }) => language !== 'sh').map(({ text }) => text);
-  const program = bash(steps.map(({ text }) => text).join('\n'), env);
-  expect(await program.ended).toStrictEqual({ code: 0, signal: null });
-  expect(program.stdout).toBe(expected.join(''));
+  expect(await printedBy(steps.map(({ text }) => text).join('\n'), env)).toBe(expected.join(''));
+}
+
+/** Adds the animals again: until the rate limit ends it, and with a wrong key. */
+async function addAnimalsAgain(env: Record<string, string>): Promise<void> {
+  const animals = (await readDocument('examples/pets.ndjson')).split('\n');
+  for (const KEY of [env['KEY']!, 'wrong']) {
+    const program = bash('bash examples/add-animals.sh', { ...env, KEY });
+    expect(await program.ended).toStrictEqual({ code: 22, signal: null });
+    const [, before] = /^added 0 animals; (\d+) were there before\n$/.exec(program.stdout) ?? [];
+    expect(Number(before) > 0).toBe(KEY !== 'wrong');
+    expect(program.stderr).toContain(`failed: ${animals[Number(before)]}\n`);
+  }
+}
+
+/** Creates, lists, rotates and revokes keys while the service runs. */
+async function manageKeys(url: string, DATABASE_URL: string): Promise<void> {
+  const steps = commands('Keys').map(({ text }) => text);
+  const printed = await printedBy([...steps, 'echo "$key $new_key"'].join('\n'), { DATABASE_URL });
+  const operations = await readDocument('docs/operations.md');
+  const form = new RegExp(/`\\b(pets_.*)\\b`/.exec(operations)![1]!, 'g');
+  const [key, newKey] = printed.match(form) ?? [];
+  expect(printed).toMatch(
+    new RegExp(
+      `^ID .*\n${key!.split('_')[1]}  active  pets:read,pets:write .* till-3\n` +
+        `the key ${key!.split('_')[1]} is revoked; .*\n${key} ${newKey}\n$`,
+    ),
+  );
+  const statuses = [key, newKey].map(async (one) => {
+    const { status } = await fetch(`${url}/pets`, { headers: { authorization: `Bearer ${one}` } });
+    return status;
+  });
+  expect(await Promise.all(statuses)).toStrictEqual([401, 200]);
 }
 
 describe('README', () => {
@@ -57,64 +86,26 @@ describe('README', () => {
     expect([start!.text, tests!.text]).toStrictEqual(['npm ci && npm start\n', 'npm ci && npm test\n']);
   });
 
-  it('starts the service with the first one, which prints a request that can be pasted', async () => {
+  it('starts a service with the first one, and uses it: a request that can be pasted, the tour, keys', async () => {
+    const DATABASE_URL = `sqlite:${await testDirectory()}/petstore.db`;
     // `npm ci` would remove the packages that this test runs on.
-    const program = await startWith(commands('Petstore')[0]!.text.replace('npm ci && ', ''));
-    const [line] = await program.printed(/^ {2}curl .*$/m, 'stderr');
-    const curl = bash(line);
-    await curl.ended;
-    expect(curl.stdout).toBe('[]');
+    const start = commands('Petstore')[0]!.text.replace('npm ci && ', '');
+    // Enough for the tour, and not for all animals a second time.
+    const { line, env } = await startWith(start, { DATABASE_URL, RATE_LIMIT: '400/1h' });
+    expect(await printedBy(line)).toBe('[]');
+    await takeTour(env);
+    await addAnimalsAgain(env);
+    await manageKeys(env.URL, DATABASE_URL);
   });
 
-  it('takes its tour', async () => {
-    await takeTour(await startForTour({}));
-  });
-
-  it('takes its tour with MongoDB', async ({ skip }) => {
+  it('starts a service with MongoDB', async ({ skip }) => {
     skip(mongo === undefined, 'no MongoDB');
     const [setup] = commands('Storage');
     const [, migrate = '', start = ''] = setup!.text.trim().split('\n');
     const { url: DATABASE_URL } = await freshDatabase(mongo!, { migrated: false });
-    const migration = bash(migrate, { DATABASE_URL });
-    expect(await migration.ended).toStrictEqual({ code: 0, signal: null });
-    expect(start).toBe('npm start');
-    await takeTour(await startForTour({ DATABASE_URL }));
-  });
-
-  it('adds animals with a program that says what it did, and where it stopped', async () => {
-    const env = await startForTour({ RATE_LIMIT: '450/1h' });
-    const add = async (more = {}) => {
-      const program = bash('bash examples/add-animals.sh', { ...env, ...more });
-      const { code } = await program.ended;
-      const [, id] = /^failed: \{"id":(\d+),"name":/m.exec(program.stderr) ?? [];
-      return [code, program.stdout, id];
-    };
-    expect(await add()).toStrictEqual([0, 'added 300 animals; 0 were there before\n', undefined]);
-    expect(await add()).toStrictEqual([22, 'added 0 animals; 150 were there before\n', '154']);
-    expect(await add({ KEY: 'wrong' })).toStrictEqual([22, 'added 0 animals; 0 were there before\n', '1']);
-  });
-
-  it('creates, lists, rotates and revokes keys while the service runs', async () => {
-    const DATABASE_URL = `sqlite:${await testDirectory()}/petstore.db`;
-    const service = await startWith(PETSTORE, { DATABASE_URL });
-    const [, url = ''] = await service.printed(/Bearer \S+' '(\S+)'/, 'stderr');
-    const steps = commands('Keys').map(({ text }) => text);
-    const program = bash([...steps, 'echo "$key $new_key"'].join('\n'), { DATABASE_URL });
-    expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
-    const operations = await readDocument('docs/operations.md');
-    const form = new RegExp(/`\\b(pets_.*)\\b`/.exec(operations)![1]!, 'g');
-    const [key, newKey] = program.stdout.match(form) ?? [];
-    expect(program.stdout).toMatch(
-      new RegExp(
-        `^ID .*\n${key!.split('_')[1]}  active  pets:read,pets:write .* till-3\n` +
-          `the key ${key!.split('_')[1]} is revoked; .*\n${key} ${newKey}\n$`,
-      ),
-    );
-    const statuses = [key, newKey].map(async (one) => {
-      const { status } = await fetch(url, { headers: { authorization: `Bearer ${one}` } });
-      return status;
-    });
-    expect(await Promise.all(statuses)).toStrictEqual([401, 200]);
+    await printedBy(migrate, { DATABASE_URL });
+    const { line } = await startWith(start, { DATABASE_URL });
+    expect(await printedBy(line)).toBe('[]');
   });
 
   it('moves and backs up pets', async ({ skip }) => {
@@ -128,15 +119,13 @@ describe('README', () => {
       .replaceAll('sqlite:./data/petstore.db', DATABASE_URL)
       .replaceAll('mongodb://127.0.0.1:27017/petstore', `'${url}'`)
       .replaceAll(/ (pets\.ndjson|petstore-backup\.db)$/gm, ` ${directory}/$1`);
-    const program = bash(moves, { DATABASE_URL });
-    expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
-    expect(program.stdout).toContain('imported 300 pets\n');
-    expect(program.stdout).toContain('copied 300 pets\n');
-    const examples = await readFile(join(ROOT, 'examples/pets.ndjson'), 'utf8');
+    const printed = await printedBy(moves, { DATABASE_URL });
+    expect(printed).toContain('imported 300 pets\n');
+    expect(printed).toContain('copied 300 pets\n');
+    const examples = await readDocument('examples/pets.ndjson');
     expect(await readFile(`${directory}/pets.ndjson`, 'utf8')).toBe(examples);
-    const restored = bash(`${PETSTORE} export --from sqlite:${directory}/petstore-backup.db`);
-    expect(await restored.ended, restored.stderr).toStrictEqual({ code: 0, signal: null });
-    expect(restored.stdout).toBe(examples);
+    const { stdout } = await succeeds(['export', '--from', `sqlite:${directory}/petstore-backup.db`]);
+    expect(stdout).toBe(examples);
   });
 
   it('has the variables of --help, with the same defaults', () => {

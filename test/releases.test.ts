@@ -13,11 +13,12 @@ import { testDirectory } from './support/test-directory.ts';
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.7';
 
 const changelog = await readDocument('CHANGELOG.md');
-const workflows = await Promise.all(
-  (await Array.fromAsync(glob('.github/workflows/*.yaml', { cwd: ROOT }))).map(
-    async (path) => [path, await readFile(join(ROOT, path), 'utf8')] as const,
-  ),
-);
+const paths = await Array.fromAsync(glob('.github/workflows/*.yaml', { cwd: ROOT }));
+const workflows = await Promise.all(paths.map((path) => readFile(join(ROOT, path), 'utf8')));
+/** Every match of the first group of a pattern in the workflows. */
+const inWorkflows = (pattern: RegExp) => {
+  return workflows.flatMap((text) => Array.from(text.matchAll(pattern), ([, part = '']) => part));
+};
 
 /** The sections of the releases, the newest first. */
 const releases = Array.from(
@@ -68,26 +69,17 @@ describe('the changelog', () => {
 
 describe('the workflows', () => {
   it('pin every action by the hash of a commit, with its version beside it', () => {
-    const uses = workflows.flatMap(([, text]) =>
-      Array.from(text.matchAll(/uses: (.*)$/gm), ([, used]) => used),
-    );
-    expect(uses.filter((used) => !/^(\.\/\S+|\S+@[0-9a-f]{40} # v\d+\.\d+\.\d+)$/.test(used!))).toStrictEqual(
-      [],
-    );
+    const pinned = /^(\.\/\S+|\S+@[0-9a-f]{40} # v\d+\.\d+\.\d+)$/;
+    expect(inWorkflows(/uses: (.*)$/gm).filter((used) => !pinned.test(used))).toStrictEqual([]);
   });
 
   it('call scripts of the package that exist', () => {
-    const scripts = workflows.flatMap(([, text]) =>
-      Array.from(text.matchAll(/npm run (?:--silent )?([\w:-]+)/g), ([, script = '']) => script),
-    );
+    const scripts = inWorkflows(/npm run (?:--silent )?([\w:-]+)/g);
     expect(scripts.filter((script) => !Object.hasOwn(packageJson.scripts, script))).toStrictEqual([]);
   });
 
   it('make the notes of a release of its section in the changelog', async () => {
-    const [, command = ''] =
-      /run: (sed .*CHANGELOG\.md) > notes\.md/.exec(
-        new Map(workflows).get('.github/workflows/release.yaml')!,
-      ) ?? [];
+    const [command = ''] = inWorkflows(/run: (sed .*CHANGELOG\.md) > notes\.md/g);
     const directory = await testDirectory();
     const released = changelog.replace('[Unreleased]', '[1.2.0] - 2027-01-01\n\n- x\n\n## [1.1.0]');
     await writeFile(join(directory, 'CHANGELOG.md'), released);
@@ -102,7 +94,7 @@ describe('the workflows', () => {
     if ((await onPath(command)) === undefined) skip('neither actionlint nor go on PATH: install one');
     const found = run(command, [...args, '-version']);
     if ((await found.ended).code !== 0) skip(`actionlint cannot be fetched: ${found.stderr}`);
-    const program = run(command, [...args, ...workflows.map(([path]) => path)]);
+    const program = run(command, [...args, ...paths]);
     expect(await program.ended, program.stdout).toStrictEqual({ code: 0, signal: null });
   });
 });

@@ -52,8 +52,4 @@ describe('every error', () => {
       .toLowerCase();
     expect(error).toMatchObject({ name, kind, message });
   });
-
-  it('of a damaged pet has no pets before it unless it is told some', () => {
-    expect(new DamagedPet(7n, 'name is bad').before).toStrictEqual([]);
-  });
 });

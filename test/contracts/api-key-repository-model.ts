@@ -34,7 +34,7 @@ const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: 
 const id = fc.oneof({ weight: 6, arbitrary: fc.nat(7).map((n) => aKey(n).id) }, text);
 const who = fc.nat(3);
 
-export const keyDraft: fc.Arbitrary<Omit<ApiKeyDraft, 'expiresAt' | 'originId'>> = fc
+const keyDraft: fc.Arbitrary<Omit<ApiKeyDraft, 'expiresAt' | 'originId'>> = fc
   .record({
     label: fc.oneof(text, fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 })),
     scopes: fc.subarray([...SCOPES], { minLength: 1 }),

@@ -14,7 +14,7 @@ describe('RateLimiter: memory', () => {
       const limiters = [new InMemoryRateLimiter(() => nowMs)];
       return { limiters, advance: (ms) => void (nowMs += ms) };
     },
-    runs: 80,
+    runs: 40,
     hasClock: true,
   });
 });
@@ -35,7 +35,7 @@ describe.skipIf(mongo === undefined)(`RateLimiter: MongoDB${leftOut}`, () => {
       const clients = [await openClient(url), await openClient(url)];
       return { limiters: clients.map(({ client }) => new MongoRateLimiter(client.db())) };
     },
-    runs: 8,
+    runs: 5,
     hasClock: false,
   });
 });

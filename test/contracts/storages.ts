@@ -33,7 +33,7 @@ function testedStorages(): readonly TestedStorage[] {
   return [
     {
       name: 'memory',
-      runs: 150,
+      runs: 70,
       services: 'one',
       keyHolders: 'one',
       async create() {
@@ -44,7 +44,7 @@ function testedStorages(): readonly TestedStorage[] {
     },
     {
       name: 'SQLite',
-      runs: 30,
+      runs: 16,
       services: 'one after another',
       keyHolders: 'many',
       async create() {
@@ -55,7 +55,7 @@ function testedStorages(): readonly TestedStorage[] {
     {
       name: `MongoDB${leftOut}`,
       isLeftOut: mongo === undefined,
-      runs: 16,
+      runs: 9,
       services: 'many',
       keyHolders: 'many',
       async create() {

@@ -7,7 +7,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../failure/free-port.ts';
 import { KEY } from '../support/client.ts';
 import { onPath } from '../support/mongod-binary.ts';
-import { LONG_DELAY, type Program, ROOT, run, runService } from '../support/process.ts';
+import { LONG_DELAY, ROOT, run, runService } from '../support/process.ts';
+import { startService } from '../support/service.ts';
 import { testDirectory } from '../support/test-directory.ts';
 
 const haproxy = await onPath('haproxy');
@@ -40,11 +41,6 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
     return { url, proxy };
   }
 
-  async function service(): Promise<{ readonly program: Program; readonly address: string }> {
-    const program = runService({ API_KEYS: KEY, TRUST_PROXY: 'true', ...LONG_DELAY });
-    return { program, address: new URL(await program.url()).host };
-  }
-
   const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
 
   it('accepts the configuration without a warning', async () => {
@@ -55,8 +51,9 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
   });
 
   it('replaces the headers that the service believes', async () => {
-    const { program, address } = await service();
-    const { url } = await start(address, address);
+    const service = await startService({ TRUST_PROXY: 'true' });
+    const { host } = new URL(service.url);
+    const { url } = await start(host, host);
     const forwarded = { 'x-forwarded-host': 'evil.example', 'x-forwarded-for': '192.0.2.66' };
     const spoofed = { ...headers, ...forwarded, 'x-forwarded-proto': 'https' };
     for (let pet = 0; pet < 2; pet++) {
@@ -67,13 +64,15 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
     // HAProxy connects to the service from another address.
     const asking = get(`${url}/nothing`, { headers: spoofed, localAddress: '127.0.0.2' });
     onTestFinished(() => void asking.destroy());
-    const [, client] = await program.printed(/"status":404,.*"client":"([^"]*)"/);
-    expect(client).toBe('127.0.0.2');
+    await expect
+      .poll(() => service.log.find(({ status }) => status === 404))
+      .toMatchObject({ client: '127.0.0.2' });
   });
 
   it('fails no request when an instance stops', async () => {
-    const [one, other] = [await service(), await service()];
-    const { url, proxy } = await start(one.address, other.address);
+    const stopping = runService({ API_KEYS: KEY, ...LONG_DELAY });
+    const other = await startService();
+    const { url, proxy } = await start(new URL(await stopping.url()).host, new URL(other.url).host);
     const over = new AbortController();
     onTestFinished(() => over.abort());
     const statuses = new Map<number, number>();
@@ -84,11 +83,11 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
       }
     });
     await expect.poll(() => statuses.get(201) ?? 0).toBeGreaterThan(50);
-    one.program.signal('SIGTERM');
+    stopping.signal('SIGTERM');
     // As in compose.yaml, the delay is longer than the checks take.
     await proxy.printed(/Server petstore\/petstore-1 is DOWN/);
-    one.program.signal('SIGUSR2');
-    await one.program.ended;
+    stopping.signal('SIGUSR2');
+    await stopping.ended;
     const before = statuses.get(201) ?? 0;
     await expect.poll(() => statuses.get(201) ?? 0).toBeGreaterThan(before + 50);
     over.abort();
@@ -100,15 +99,10 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
     const [one, other] = [await hangingUp(), await hangingUp()];
     const { url } = await start(one.address, other.address);
     const answer = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: PET });
-    expect({
-      status: answer.status,
-      type: answer.headers.get('content-type'),
-      body: await answer.json(),
-    }).toStrictEqual({
-      status: 502,
-      type: 'application/json',
-      body: { code: 'UNAVAILABLE', message: 'the connection to the service was lost', status: 502 },
-    });
+    expect(answer).toMatchObject({ status: 502 });
+    expect(answer.headers.get('content-type')).toBe('application/json');
+    const message = 'the connection to the service was lost';
+    expect(await answer.json()).toStrictEqual({ code: 'UNAVAILABLE', message, status: 502 });
     expect(one.posts() + other.posts()).toBe(1);
   });
 
@@ -120,11 +114,8 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
     await expect.poll(async () => (await ask()).status).toBe(503);
     const answer = await ask();
     expect(answer.headers.get('retry-after')).toBe('1');
-    expect(await answer.json()).toStrictEqual({
-      code: 'UNAVAILABLE',
-      message: 'no instance of the service is ready',
-      status: 503,
-    });
+    const message = 'no instance of the service is ready';
+    expect(await answer.json()).toStrictEqual({ code: 'UNAVAILABLE', message, status: 503 });
   });
 });
 

@@ -53,7 +53,7 @@ describe.skipIf(problem !== undefined)(
       expect(config).toMatchObject({
         User: '1000:1000',
         WorkingDir: '/petstore',
-        Entrypoint: ['node', 'bin/petstore.js'],
+        Entrypoint: ['bin/petstore'],
         Cmd: ['serve'],
         StopSignal: 'SIGTERM',
         Volumes: { '/petstore/data': {} },

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
@@ -7,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { DURATION_BUCKETS } from '../../src/adapters/metrics/request-metrics.ts';
 import { ask } from '../support/client.ts';
 import { scrape } from '../support/metrics.ts';
+import { onPath } from '../support/mongod-binary.ts';
 import { ROOT, run } from '../support/process.ts';
 import { startService } from '../support/service.ts';
 import { testDirectory } from '../support/test-directory.ts';
@@ -87,23 +87,8 @@ function expectToExist(uses: readonly Use[], metrics: Metrics): void {
   }
 }
 
-const NO_PROMTOOL = 'no promtool on PATH: install prometheus';
-
-async function expectToPass(command: string, file: string): Promise<void> {
-  const promtool = run('promtool', [...command.split(' '), file]);
-  expect(await promtool.ended, `${promtool.stdout}${promtool.stderr}`).toStrictEqual({
-    code: 0,
-    signal: null,
-  });
-}
-
-function hasPromtool(): boolean {
-  const { error } = spawnSync('promtool', ['--version']);
-  return error === undefined;
-}
-
-describe('the dashboard', () => {
-  it('asks for metrics that exist, and shows labels that they have', async () => {
+describe('the dashboard and the alert rules', () => {
+  it('ask for metrics that exist, and show labels that they have', async () => {
     const metrics = await existing();
     for (const { expr, legendFormat } of panels.flatMap(({ targets }) => targets)) {
       const uses = usesOf(expr.replaceAll('$__rate_interval', '5m'));
@@ -114,19 +99,12 @@ describe('the dashboard', () => {
         metrics,
       );
     }
+    expect(ruleExpressions).toHaveLength(alerts.split('expr:').length - 1);
+    for (const expression of ruleExpressions) expectToExist(usesOf(expression), metrics);
   });
 
-  it('has a different id for each panel, and variables that exist', () => {
-    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
-    const variables = templating.list.map(({ name }) => name);
-    const used = JSON.stringify(panels).matchAll(/\$\{?(\w+)/g);
-    for (const [, name = ''] of used) expect([...variables, '__rate_interval']).toContain(name);
-    const queries = templating.list.map(({ query }) => /^label_values\((\w+)/.exec(query)?.[1]);
-    expect(queries).toStrictEqual([undefined, 'petstore_storage_ready', 'petstore_storage_ready']);
-  });
-
-  it('has expressions that pass promtool', async ({ skip }) => {
-    if (!hasPromtool()) skip(NO_PROMTOOL);
+  it('pass promtool', async ({ skip }) => {
+    if ((await onPath('promtool')) === undefined) skip('no promtool on PATH: install prometheus');
     const expressions = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
     const rules = expressions.map((expr, index) => ({
       record: `dashboard:${index}`,
@@ -135,28 +113,28 @@ describe('the dashboard', () => {
     // JSON is YAML.
     const file = join(await testDirectory(), 'rules.yaml');
     await writeFile(file, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }));
-    await expectToPass('check rules', file);
+    for (const args of [
+      ['check', 'rules', file, ALERTS],
+      ['test', 'rules', ALERT_TESTS],
+    ]) {
+      const promtool = run('promtool', args);
+      const { code } = await promtool.ended;
+      expect(code, `${promtool.stdout}${promtool.stderr}`).toBe(0);
+    }
   });
 });
 
-describe('the alert rules', () => {
-  it('ask for metrics that exist', async () => {
-    const metrics = await existing();
-    expect(ruleExpressions).toHaveLength(alerts.split('expr:').length - 1);
-    for (const expression of ruleExpressions) expectToExist(usesOf(expression), metrics);
-  });
+it('the dashboard has a different id for each panel, and variables that exist', () => {
+  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+  const variables = templating.list.map(({ name }) => name);
+  const used = JSON.stringify(panels).matchAll(/\$\{?(\w+)/g);
+  for (const [, name = ''] of used) expect([...variables, '__rate_interval']).toContain(name);
+  const queries = templating.list.map(({ query }) => /^label_values\((\w+)/.exec(query)?.[1]);
+  expect(queries).toStrictEqual([undefined, 'petstore_storage_ready', 'petstore_storage_ready']);
+});
 
-  it('have a bucket at the objective of the latency', () => {
-    const bounds = new Set(Array.from(alerts.matchAll(/le="([^"]*)"/g), ([, le]) => Number(le)));
-    expect(bounds).toStrictEqual(new Set([0.25]));
-    expect(DURATION_BUCKETS).toContain(0.25);
-  });
-
-  it.for([
-    ['check rules', ALERTS],
-    ['test rules', ALERT_TESTS],
-  ] as const)('pass promtool: %s', async ([command, file], { skip }) => {
-    if (!hasPromtool()) skip(NO_PROMTOOL);
-    await expectToPass(command, file);
-  });
+it('the alert rules have a bucket at the objective of the latency', () => {
+  const bounds = new Set(Array.from(alerts.matchAll(/le="([^"]*)"/g), ([, le]) => Number(le)));
+  expect(bounds).toStrictEqual(new Set([0.25]));
+  expect(DURATION_BUCKETS).toContain(0.25);
 });

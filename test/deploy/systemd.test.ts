@@ -1,10 +1,10 @@
-import { execFile, spawnSync } from 'node:child_process';
-import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { freePort } from '../failure/free-port.ts';
 import { ask, KEY } from '../support/client.ts';
+import { HAS_IPV6, NO_IPV6 } from '../support/ipv6.ts';
 import { type Program, ROOT, run, runService } from '../support/process.ts';
 import { testDirectory } from '../support/test-directory.ts';
 import { PEM_FILES } from '../support/tls/pem-files.ts';
@@ -25,8 +25,7 @@ const hasCurl = spawnSync('curl', ['--version']).status === 0;
 async function installed(): Promise<string> {
   const directory = await testDirectory();
   const executable = join(directory, 'petstore');
-  await writeFile(executable, '#!/bin/sh\n');
-  await chmod(executable, 0o755);
+  await writeFile(executable, '#!/bin/sh\n', { mode: 0o755 });
   const path = join(directory, 'petstore.service');
   await writeFile(path, unit.replaceAll(EXECUTABLE, executable));
   return path;
@@ -39,19 +38,20 @@ function execute(setting: string, env: Readonly<Record<string, string>>): Progra
 }
 
 async function analyze(...args: readonly string[]): Promise<string> {
-  const { stdout, stderr } = await promisify(execFile)('systemd-analyze', args);
-  return stdout + stderr;
+  const program = run('systemd-analyze', [...args, await installed()]);
+  expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
+  return program.stdout + program.stderr;
 }
 
 describe.skipIf(!hasAnalyze)(
   `the systemd unit${hasAnalyze ? '' : ' (left out: no systemd-analyze: install systemd)'}`,
   () => {
     it('is valid', async () => {
-      expect(await analyze('verify', '--man=no', await installed())).toBe('');
+      expect(await analyze('verify', '--man=no')).toBe('');
     });
 
     it('is hardened', async () => {
-      const report = await analyze('security', '--offline=true', await installed());
+      const report = await analyze('security', '--offline=true');
       const exposure = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(report)?.[1]);
       expect(exposure, report).toBeLessThanOrEqual(MAX_EXPOSURE);
     });
@@ -59,42 +59,38 @@ describe.skipIf(!hasAnalyze)(
 );
 
 describe.skipIf(!hasCurl)(
-  `the start of the systemd unit${hasCurl ? '' : ' (left out: no curl: install it)'}`,
+  `the commands of the systemd unit${hasCurl ? '' : ' (left out: no curl: install it)'}`,
   () => {
-    it.each([
-      ['127.0.0.1', {}],
-      ['::1', {}],
-      ['127.0.0.1', TLS],
-    ])('is complete when /readyz answers 200: %s, %j', async (HOST, tls) => {
-      const env = { HOST, PORT: `${await freePort()}`, ...tls };
-      const waiting = execute('ExecStartPost', env);
-      const service = runService({ API_KEYS: KEY, ...env });
-      await service.url();
+    /** Runs a service and the command that waits for it. */
+    async function started(env: Readonly<Record<string, string>>): Promise<Program> {
+      const address = { PORT: `${await freePort()}`, ...env };
+      const waiting = execute('ExecStartPost', address);
+      const service = runService({ API_KEYS: KEY, ...address });
       expect(await waiting.ended).toStrictEqual({ code: 0, signal: null });
       expect(waiting.stdout).toBe('');
       expect(await service.logged('request')).toMatchObject({ route: '/readyz', status: 200 });
+      return service;
+    }
+
+    it('wait for /readyz over IPv6 and TLS, and make the service read its certificate again', async ({
+      skip,
+    }) => {
+      if (!HAS_IPV6) skip(NO_IPV6);
+      const service = await started({ HOST: '::1', ...TLS });
+      const reload = execute('ExecReload', { ...TLS, MAINPID: `${service.pid}` });
+      expect(await reload.ended).toStrictEqual({ code: 0, signal: null });
+      await service.logged('TLS_CERT and TLS_KEY were read again, for new connections');
+    });
+
+    it('wait for /readyz over IPv4, and refuse a reload without a certificate', async () => {
+      const service = await started({ HOST: '127.0.0.1' });
+      const reload = execute('ExecReload', { MAINPID: `${service.pid}` });
+      expect(await reload.ended).toStrictEqual({ code: 1, signal: null });
+      expect((await ask(`${await service.url()}/livez`)).status).toBe(200);
+      expect(service.log.map(({ msg }) => msg)).not.toContain('shutting down');
     });
   },
 );
-
-describe('a reload of the systemd unit', () => {
-  it('makes the service read its certificate again', async () => {
-    const service = runService({ API_KEYS: KEY, ...TLS });
-    await service.url();
-    const reload = execute('ExecReload', { ...TLS, MAINPID: `${service.pid}` });
-    expect(await reload.ended).toStrictEqual({ code: 0, signal: null });
-    await service.logged('TLS_CERT and TLS_KEY were read again, for new connections');
-  });
-
-  it('fails without a certificate, and leaves the service alone', async () => {
-    const service = runService({ API_KEYS: KEY });
-    const url = await service.url();
-    const reload = execute('ExecReload', { MAINPID: `${service.pid}` });
-    expect(await reload.ended).toStrictEqual({ code: 1, signal: null });
-    expect((await ask(`${url}/livez`)).status).toBe(200);
-    expect(service.log.map(({ msg }) => msg)).not.toContain('shutting down');
-  });
-});
 
 it('gives the service the time for its drain that it takes by default', () => {
   const seconds = Number(/^TimeoutStopSec=(\d+)s$/m.exec(unit)?.[1]);

@@ -6,7 +6,6 @@ import {
   apiKeyState,
   InvalidApiKey,
   newApiKey,
-  type RateLimit,
   type Scope,
   storedApiKey,
 } from '../../src/domain/api-key.ts';
@@ -94,6 +93,12 @@ describe('a new key', () => {
 });
 
 describe('a draft that breaks the rules', () => {
+  function expectRefused(fields: Partial<ApiKeyDraft>, problem: string): void {
+    expect(() => newApiKey({ ...draft, ...fields }, NOW), JSON.stringify(fields)).toThrow(
+      new InvalidApiKey([problem]),
+    );
+  }
+
   /** Each of these characters alone, at the end of a label, and inside of one. */
   const around = (characters: string) =>
     Array.from(characters).flatMap((one) => [one, `a${one}`, `a${one}b`]);
@@ -109,42 +114,24 @@ describe('a draft that breaks the rules', () => {
     ['with an invisible letter, mark or symbol', around('\u3164\uffa0\u034f\ufe0f\u2800')],
     ['with what is no character', [...around('\ue000\uffff\u0378'), 'a\ud800b', 'a\udc00b']],
   ])('is rejected for a label %s', (_, labels) => {
-    for (const label of labels) {
-      expect(() => newApiKey({ ...draft, label }, NOW), JSON.stringify(label)).toThrow(
-        new InvalidApiKey([`label ${LABEL}`]),
-      );
-    }
+    for (const label of labels) expectRefused({ label }, `label ${LABEL}`);
   });
 
-  it.each([[[]], [['pets:admin']], [['pets:read', 'pets:admin']], [['PETS:READ']], [['']], [['toString']]])(
-    'is rejected for the scopes %j',
-    (scopes) => {
-      // Types do not protect against values from outside.
-      expect(() => newApiKey({ ...draft, scopes: scopes as Scope[] }, NOW)).toThrow(
-        new InvalidApiKey([`scopes ${SCOPE}`]),
-      );
-    },
-  );
-
-  it.each([
-    ['now', NOW],
-    ['the epoch', new Date(0)],
-    ['an invalid date', INVALID],
-  ])('is rejected when it expires at: %s', (_, expiresAt) => {
-    expect(() => newApiKey({ ...draft, expiresAt }, NOW)).toThrow(new InvalidApiKey([`expiresAt ${EXPIRY}`]));
+  it('is rejected for its scopes', () => {
+    const wrong = [[], ['pets:admin'], ['pets:read', 'pets:admin'], ['PETS:READ'], [''], ['toString']];
+    // Types do not protect against values from outside.
+    for (const scopes of wrong as Scope[][]) expectRefused({ scopes }, `scopes ${SCOPE}`);
   });
 
-  it.each<RateLimit>([
-    { requests: 0, seconds: 60 },
-    { requests: -1, seconds: 60 },
-    { requests: 1.5, seconds: 60 },
-    { requests: 1_000_000_001, seconds: 60 },
-    { requests: Number.NaN, seconds: 60 },
-    { requests: Number.POSITIVE_INFINITY, seconds: 60 },
-    { requests: 60, seconds: 0 },
-    { requests: 60, seconds: 86_401 },
-  ])('is rejected for the rate limit $requests/$seconds', (rateLimit) => {
-    expect(() => newApiKey({ ...draft, rateLimit }, NOW)).toThrow(new InvalidApiKey([`rateLimit ${LIMIT}`]));
+  it('is rejected when it expires now, before, or at an invalid date', () => {
+    for (const expiresAt of [NOW, new Date(0), INVALID]) expectRefused({ expiresAt }, `expiresAt ${EXPIRY}`);
+  });
+
+  it('is rejected for its rate limit', () => {
+    for (const requests of [0, -1, 1.5, 1_000_000_001, Number.NaN, Number.POSITIVE_INFINITY])
+      expectRefused({ rateLimit: { requests, seconds: 60 } }, `rateLimit ${LIMIT}`);
+    for (const seconds of [0, 86_401])
+      expectRefused({ rateLimit: { requests: 60, seconds } }, `rateLimit ${LIMIT}`);
   });
 
   it('is rejected with every problem in one message', () => {

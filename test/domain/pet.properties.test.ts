@@ -3,25 +3,7 @@ import { expect, it } from 'vitest';
 import { type NewPet, PET_NAME_PATTERN, petNameProblem, petTexts } from '../../src/domain/pet.ts';
 import { aNewPet, text } from '../properties/arbitraries.ts';
 import { holds } from '../properties/holds.ts';
-
-/** The rules of the contract, character by character. */
-function isName(name: string): boolean {
-  const codes: number[] = [];
-  for (let at = 0; at < name.length; at++) {
-    const [unit, next] = [name.charCodeAt(at), name.charCodeAt(at + 1)];
-    const isPair = unit >= 0xd800 && unit <= 0xdbff && next >= 0xdc00 && next <= 0xdfff;
-    if (!isPair && unit >= 0xd800 && unit <= 0xdfff) return false;
-    codes.push(isPair ? 0x10000 + (unit - 0xd800) * 0x400 + (next - 0xdc00) : unit);
-    if (isPair) at++;
-  }
-  const isBlank = (code: number) => String.fromCodePoint(code).trim() === '';
-  return (
-    codes.length >= 1 &&
-    codes.length <= 255 &&
-    codes.every((code) => code > 0x1f && code !== 0x7f) &&
-    !codes.every(isBlank)
-  );
-}
+import { isName } from '../properties/is-name.ts';
 
 const blank = fc.constantFrom(...' \u00a0\u1680\u2003\u2028\u202f\u205f\u3000\ufeff\t\n'.split(''));
 const near = fc.constantFrom(

@@ -13,8 +13,6 @@ export const AUTHORIZATION = { authorization: `Bearer ${API_KEY}` };
 export type Env = Readonly<Record<string, string>>;
 
 export type ServiceOptions = {
-  /** The id of the user who runs it, which only root can choose. */
-  readonly uid?: number | undefined;
   /** A file or a pipe for its standard output. This process then does not read it. */
   readonly logPath?: string;
 };
@@ -40,15 +38,6 @@ export class ServiceProcess implements AsyncDisposable {
     const service = new ServiceProcess(await freePort(), env, options);
     await service.start();
     return service;
-  }
-
-  /** Starts a service that must refuse to start. Resolves with its end and its message. */
-  static async refused(env: Env, options: ServiceOptions): Promise<Ended & { readonly stderr: string }> {
-    const service = new ServiceProcess(await freePort(), env, options);
-    await using _ = service;
-    const program = service.#spawn();
-    await until('the end of a service that cannot start', () => program.hasEnded);
-    return { ...(await program.ended), stderr: program.stderr };
   }
 
   /** Resolves when the service is ready. */
@@ -132,13 +121,12 @@ export class ServiceProcess implements AsyncDisposable {
   }
 
   #spawn(): Program {
-    const { uid, logPath } = this.#options;
+    const { logPath } = this.#options;
     const log = logPath === undefined ? undefined : openSync(logPath, 'a');
     const child = spawn(process.execPath, [...SERVICE], {
       cwd: ROOT,
       detached: true,
       stdio: ['pipe', log ?? 'pipe', 'pipe'],
-      ...(uid !== undefined && { uid, gid: uid }),
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...this.#env },
     });
     if (log !== undefined) closeSync(log);

@@ -14,16 +14,20 @@ const LIFE_MS = 1_000;
 /** The clients go on with this many keys, most of them revoked for longer than a service may accept them. */
 const KEYS_IN_USE = 8;
 
+/** The command `keys` on this database, with further arguments. */
+export function keysCommand(databaseUrl: string, options: { readonly signal?: AbortSignal } = {}) {
+  const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], DATABASE_URL: databaseUrl };
+  return (...args: readonly string[]) =>
+    run(process.execPath, [...SERVICE, 'keys', ...args], { cwd: ROOT, env, ...options });
+}
+
 /**
  * Creates one API key after the other as an operator does, gives it to the clients, and revokes it. A command that
  * fails is repeated with the next key or, for a revocation, with the same one. Resolves when `signal` aborts.
  */
 export async function turnOverKeys(load: Load, databaseUrl: string, signal: AbortSignal): Promise<void> {
   const { calls } = load.history;
-  const keys = (...args: readonly string[]) => {
-    const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], DATABASE_URL: databaseUrl };
-    return run(process.execPath, [...SERVICE, 'keys', ...args], { cwd: ROOT, env, signal });
-  };
+  const keys = keysCommand(databaseUrl, { signal });
   const revoke = async (apiKey: string) => {
     const begun = performance.now();
     const revoked = await keys('revoke', apiKey).catch(() => undefined);

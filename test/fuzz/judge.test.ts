@@ -12,6 +12,7 @@ const livezB = request('b', 'GET /livez');
 const closing = request('a', 'GET /livez', 'Connection: close\r\n');
 const all = request('a', 'GET /v1/pets');
 const list = request('a', 'GET /v1/pets?limit=1&status=sold');
+const otherPet = request('a', 'GET /v1/pets/4');
 const wrongList = request('a', 'GET /v1/pets?limit=0');
 const smuggling = request('a', 'GET /livez', 'Content-Length: 5\r\nTransfer-Encoding: chunked\r\n') + livez;
 const pet = '{"name":"Rex","categoryId":7}';
@@ -48,6 +49,9 @@ function error(line: string, code: string, more: Parameters<typeof answer>[2] = 
   return answer(line, JSON.stringify({ code, message, status: Number(line.slice(0, 3)) }), more);
 }
 
+const refusal = (code: string, message?: string) => error('400 Bad Request', code, {}, message);
+const failure = (code: string) => error('500 Internal Server Error', code);
+
 function problemsOf(sent: string, received: string, seen: Partial<Seen> = {}): readonly string[] {
   const fuzzCase: FuzzCase = { steps: [{ on: 0, send: sent }] };
   const bytes = Buffer.from(received);
@@ -61,7 +65,7 @@ test.each<[fault: string, problem: RegExp, sent: string, received: string, seen?
   ['two answers to one request', /there was no further request/, livez, ok().repeat(2)],
   ['a connection that stays open', /does not close it/, livez, ok(), { end: 'hangs' }],
   ['half an answer', /half an answer/, livez, ok().slice(0, -1)],
-  ['500', /blames itself/, list, error('500 Internal Server Error', 'INTERNAL')],
+  ['500', /blames itself/, list, failure('INTERNAL')],
   ['a status line of its own', /not a status line/, livez, ok().replace('1.1', '1.0')],
   ['a header twice', /sent twice/, livez, ok({ more: 'X-Request-Id: a\r\n' })],
   ['a folded header', /not a header/, livez, ok({ more: ' folded\r\n' })],
@@ -69,33 +73,18 @@ test.each<[fault: string, problem: RegExp, sent: string, received: string, seen?
   ['a body that is too long', /not a status line|bytes after|half/, livez, ok({ length: 5 })],
   ['a body that is not JSON', /not JSON/, list, page('x')],
   ['a body that is not that of the operation', /id/, list, page('{"name":"Rex"}')],
-  [
-    'a code with another status',
-    /goes with 400/,
-    list,
-    error('500 Internal Server Error', 'INVALID_ARGUMENT'),
-  ],
-  [
-    'another code of this status',
-    /INVALID_ARG/,
-    wrongList,
-    error('400 Bad Request', 'INVALID_CURSOR', {}, 'limit'),
-  ],
-  ['an error that does not name it', /limit/, wrongList, error('400 Bad Request', 'INVALID_ARGUMENT')],
+  ['a code with another status', /goes with 400/, list, failure('INVALID_ARGUMENT')],
+  ['another code of this status', /INVALID_ARG/, wrongList, refusal('INVALID_CURSOR', 'limit')],
+  ['an error that does not name it', /limit/, wrongList, refusal('INVALID_ARGUMENT')],
   ['the answer to another request', /the answer to b/, livez, ok({ id: 'b' })],
   ['answers in the wrong order', /the answer to b/, livez + livezB, ok({ id: 'b' }) + ok()],
   ['a made id for a good one', /the answer to 6f/, livez, ok({ id: MADE })],
   ['200 to a wrong query', /expected 400/, wrongList, page()],
-  ['400 to a good query', /expected 200/, list, error('400 Bad Request', 'INVALID_ARGUMENT')],
+  ['400 to a good query', /expected 200/, list, refusal('INVALID_ARGUMENT')],
   ['a page that is too long', /too long/, list, page(rex(), rex().replace('3', '4'))],
   ['a page with another status', /another status/, list, page(rex())],
   ['a page in disorder', /do not increase/, all, page(rex(), rex())],
-  [
-    'another pet',
-    /another pet/,
-    request('a', 'GET /v1/pets/4'),
-    answer('200 OK', rex(), { more: DEPRECATED }),
-  ],
+  ['another pet', /another pet/, otherPet, answer('200 OK', rex(), { more: DEPRECATED })],
   ['a pet with other content', /expected the pet/, create, created('"categoryId":8,"status":"available"')],
   ['201 to half a body', /body is incomplete/, create.slice(0, -1), created()],
   ['a request in an answered "close"', /after "Connection: close"/, livez, ok({ more: CLOSE }).repeat(2)],

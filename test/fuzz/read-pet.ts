@@ -1,5 +1,6 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import { MAX_BODY_BYTES } from '../../src/adapters/http/wire/limits.ts';
+import { isName } from '../properties/is-name.ts';
 import { exactValue } from '../properties/json-arbitraries.ts';
 import { type ReadRequest, valuesOf } from './read-requests.ts';
 
@@ -58,13 +59,6 @@ export function petIn(request: ReadRequest): ReadPet {
 /** Whether it is in the range of int64. */
 export function isInt64(value: bigint): boolean {
   return BigInt.asIntN(64, value) === value;
-}
-
-function isName(name: string): boolean {
-  const characters = Array.from(name);
-  const { length } = characters;
-  const hasControl = characters.some((each) => each < ' ' || each === '\x7f');
-  return length >= 1 && length <= 255 && name.isWellFormed() && !hasControl && name.trim() !== '';
 }
 
 type Decode = (

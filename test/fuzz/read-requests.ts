@@ -29,6 +29,8 @@ export type ReadStream = {
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** Optional whitespace, which Node refuses here. */
+const ODD_CODING = /^transfer-encoding:.*\t$/i;
 const OWS = /^[\t ]+|[\t ]+$/g;
 const METHOD_NAMES = new Set(METHODS);
 const LONGEST_METHOD = Math.max(...METHODS.map((method) => method.length));
@@ -94,14 +96,14 @@ function readHead(text: string, at: number): Head | 'incomplete' | 'broken' {
     return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).replaceAll(OWS, '')] as const;
   });
   const isLarge = end - at > SERVER_LIMITS.maxHeadersBytes - HEADER_SLACK_BYTES;
+  const isOddTarget = !/^(?:\/|\*|https?:\/\/[\w.-]+(?::\d+)?(?![^/?]))/i.test(target);
   const request = {
     method,
     target,
     version: version as '1.0' | '1.1',
     headers,
     closes: closes(method, version, headers),
-    isOdd:
-      isLarge || !/^(?:\/|\*|https?:\/\/[\w.-]+(?::\d+)?(?![^/?]))/i.test(target) || method === 'CONNECT',
+    isOdd: isLarge || isOddTarget || method === 'CONNECT' || lines.some((line) => ODD_CODING.test(line)),
   };
   return { request, end, framing: method === 'CONNECT' ? 0 : framingOf(headers, version) };
 }

@@ -1,8 +1,7 @@
 import { keysOnMongodb } from './keys-on-mongodb.ts';
-import { keysOnSqlite } from './keys-on-sqlite.ts';
 import { petsOnMongodb } from './pets-on-mongodb.ts';
 import { petsOnSqlite } from './pets-on-sqlite.ts';
 import type { Scenario } from './run-schedule.ts';
 
 /** What is ours and concurrent. */
-export const SCENARIOS: readonly Scenario[] = [petsOnSqlite, petsOnMongodb, keysOnSqlite, keysOnMongodb];
+export const SCENARIOS: readonly Scenario[] = [petsOnSqlite, petsOnMongodb, keysOnMongodb];

@@ -1,9 +1,5 @@
-import { execFile } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
-import { ROOT, SERVICE } from '../support/process.ts';
-
-const run = promisify(execFile);
+import { keysCommand } from '../failure/turn-over-keys.ts';
 
 /** How long a made key is used before it is revoked, in milliseconds. */
 const KEY_AGE_MS = 10_000;
@@ -14,7 +10,7 @@ type Key = { readonly id: string; readonly token: string };
 export class SoakKeys {
   made = 0;
   revoked = 0;
-  readonly #env: NodeJS.ProcessEnv;
+  readonly #keys: ReturnType<typeof keysCommand>;
   readonly #first: string;
   readonly #done: Promise<void>;
   #current: Key | undefined;
@@ -22,7 +18,7 @@ export class SoakKeys {
 
   /** @param first a key that is always valid */
   constructor(databaseUrl: string, first: string) {
-    this.#env = { PATH: process.env['PATH'], HOME: process.env['HOME'], DATABASE_URL: databaseUrl };
+    this.#keys = keysCommand(databaseUrl);
     this.#first = first;
     this.#done = this.#churn();
   }
@@ -51,9 +47,5 @@ export class SoakKeys {
       await this.#keys('revoke', key.id);
       this.revoked++;
     }
-  }
-
-  #keys(...args: readonly string[]) {
-    return run(process.execPath, [...SERVICE, 'keys', ...args], { cwd: ROOT, env: this.#env });
   }
 }

@@ -47,7 +47,10 @@ const PET = '{"name":"Rex","categoryId":9223372036854775807}';
 const HALF = PET.length / 2;
 
 /** Starts a createPet request, and holds back the second half of its body. */
-export async function stalledCreate(url: string): Promise<{
+export async function stalledCreate(
+  url: string,
+  key = KEY,
+): Promise<{
   /** Resolves when the service closes the connection. Rejects when it has answered. */
   readonly cutOff: () => Promise<void>;
   /** Sends the rest. Resolves with the answer when the service has closed the connection. */
@@ -57,7 +60,7 @@ export async function stalledCreate(url: string): Promise<{
   const head = [
     'POST /v1/pets HTTP/1.1',
     'Host: petstore.example',
-    `Authorization: Bearer ${KEY}`,
+    `Authorization: Bearer ${key}`,
     'Content-Type: application/json',
     `Content-Length: ${PET.length}`,
     // The service answers 100 when it has the head.

@@ -35,8 +35,11 @@ const CORS = {
   'access-control-expose-headers': 'Link',
 };
 const HTML = { 'content-type': 'text/html; charset=utf-8' };
+const SAFE_HTML = { ...HTML, 'content-security-policy': 'x' };
 const BEARER = { 'www-authenticate': 'Bearer realm="petstore"' };
-const OTHER_SCOPE = 'Bearer realm="petstore", error="insufficient_scope", scope="pets:write"';
+const OTHER_SCOPE = {
+  'www-authenticate': 'Bearer realm="petstore", error="insufficient_scope", scope="pets:write"',
+};
 const WAY = '{"api":"http://a/v1","docs":"http://a/docs","openapi":"http://a/openapi.json"}';
 
 function error(status: number, code: string, headers?: Headers, path = '/v1/pets'): SeenResponse {
@@ -47,11 +50,15 @@ function error(status: number, code: string, headers?: Headers, path = '/v1/pets
 const elsewhere = (headers: Headers) => error(404, 'ROUTE_NOT_FOUND', headers, '/x');
 
 /** The answer to a request for a pet, with a part of its JSON replaced. */
-function rex(part: string, other: string): SeenResponse {
-  return answer({ path: '/v1/pets/1', body: REX.replace(part, other) }, DEPRECATED);
-}
+const rex = (part: string, other: string) =>
+  answer({ path: '/v1/pets/1', body: REX.replace(part, other) }, DEPRECATED);
 
+const limited = (headers: Headers) => error(429, 'RATE_LIMITED', headers, '/x');
+const cors = (change: Headers) => elsewhere({ ...CORS, ...change });
+const deprecated = (change: Headers) =>
+  answer({ path: '/v1/pets/1', body: REX }, { ...DEPRECATED, ...change });
 const failed = (body: string, path = '/v1/pets') => answer({ path, status: 500, body });
+const options = (headers: Headers) => answer({ method: 'OPTIONS', status: 204 }, headers);
 const page = (path: string, headers: Headers) => answer({ path, body: '<!doctype html>' }, headers);
 
 // What conforms is in every HTTP test.
@@ -63,10 +70,7 @@ it.each<[problem: string, response: SeenResponse]>([
   ['content-type is text/html', elsewhere({ 'content-type': 'text/html' })],
   ['content-length is 3', elsewhere({ 'content-length': '3' })],
   ['transfer-encoding is present', elsewhere({ 'transfer-encoding': 'chunked' })],
-  [
-    'content-type is present',
-    answer({ method: 'OPTIONS', status: 204 }, { allow: 'GET', 'content-type': 'text/plain' }),
-  ],
+  ['content-type is present', options({ allow: 'GET', 'content-type': 'text/plain' })],
   ['the body is present', { ...answer({ method: 'HEAD' }), body: '[]' }],
   ['the body is missing', answer({ body: '' })],
   ['listPets does not answer 202', answer({ status: 202 })],
@@ -75,10 +79,7 @@ it.each<[problem: string, response: SeenResponse]>([
   ['200 is not documented', answer({ path: '/v1/cats' })],
   ['content-type is application/json; charset=utf-8', answer({ path: '/docs/docs.js', body: '{}' })],
   ['Content-Security-Policy is missing', page('/docs', HTML)],
-  [
-    'cache-control is public',
-    page('/docs?x', { ...HTML, 'content-security-policy': 'x', 'cache-control': 'public' }),
-  ],
+  ['cache-control is public', page('/docs?x', { ...SAFE_HTML, 'cache-control': 'public' })],
   ['content-type is text/html; charset=utf-8', error(500, 'INTERNAL', HTML, '/docs')],
   ['Location is wrong', answer({ path: '/', status: 302, body: WAY })],
   ['302 is not documented', answer({ path: '/livez', status: 302, body: WAY }, { location: '/docs' })],
@@ -89,81 +90,38 @@ it.each<[problem: string, response: SeenResponse]>([
   ['Retry-After is missing', error(503, 'UNAVAILABLE', {}, '/readyz')],
   ['201 is not documented', answer({ path: '/livez', status: 201, body: '{"status":"ok"}' })],
   ['Allow is missing', { ...error(405, 'METHOD_NOT_ALLOWED'), method: 'PUT' }],
-  ['Allow is missing', answer({ method: 'OPTIONS', status: 204 }, CORS)],
+  ['Allow is missing', options(CORS)],
   ['WWW-Authenticate is missing', error(401, 'UNAUTHENTICATED', {}, '/v1')],
   ['WWW-Authenticate is missing', error(401, 'UNAUTHENTICATED')],
   ['WWW-Authenticate must match pattern', error(401, 'UNAUTHENTICATED', { 'www-authenticate': 'Basic' })],
   ['WWW-Authenticate is missing', error(403, 'PERMISSION_DENIED')],
-  [
-    'WWW-Authenticate must be equal to one of the allowed values',
-    error(403, 'PERMISSION_DENIED', { 'www-authenticate': OTHER_SCOPE }),
-  ],
+  ['WWW-Authenticate must be equal to one of', error(403, 'PERMISSION_DENIED', OTHER_SCOPE)],
   ['Retry-After is missing', error(503, 'UNAVAILABLE')],
   ['Retry-After is not an integer: soon', error(503, 'UNAVAILABLE', { 'retry-after': 'soon' })],
-  [
-    'Deprecation is missing',
-    answer({ path: '/v1/pets/1', body: REX }, { ...DEPRECATED, deprecation: undefined }),
-  ],
-  [
-    'Sunset must be equal to one of the allowed values',
-    answer({ path: '/v1/pets/1', body: REX }, { ...DEPRECATED, sunset: 'Fri, 06 Dec 2030 00:00:00 GMT' }),
-  ],
+  ['Deprecation is missing', deprecated({ deprecation: undefined })],
   ['Link must match pattern', answer({}, { link: '</v1/pets?cursor=v1.MQ>; rel="next"' })],
-  [
-    'Location must match pattern',
-    answer({ method: 'POST', status: 201, body: REX }, { location: '/pets/1' }),
-  ],
-  [
-    'ratelimit is "key";r=0;t=30, with retry-after undefined',
-    error(429, 'RATE_LIMITED', { ...USED_UP, 'retry-after': undefined }, '/x'),
-  ],
-  [
-    'ratelimit is "key";r=0;t=30, with retry-after 31',
-    error(429, 'RATE_LIMITED', { ...USED_UP, 'retry-after': '31' }),
-  ],
-  [
-    'ratelimit is "key";r=599;t=60, with retry-after 60',
-    error(429, 'RATE_LIMITED', { ...LIMIT, 'retry-after': '60' }),
-  ],
-  ['ratelimit is undefined, with retry-after 30', error(429, 'RATE_LIMITED', { 'retry-after': '30' })],
+  ['ratelimit is "key";r=0;t=30, with retry-after 31', limited({ ...USED_UP, 'retry-after': '31' })],
+  ['ratelimit is "key";r=599;t=60, with retry-after 60', limited({ ...LIMIT, 'retry-after': '60' })],
+  ['ratelimit is undefined, with retry-after 30', limited({ 'retry-after': '30' })],
   ['ratelimit-policy is missing', answer({}, { ...LIMIT, 'ratelimit-policy': undefined })],
-  [
-    'ratelimit is "key";r=600;t=60, beyond "key";q=600;w=60',
-    answer({}, { ...LIMIT, ratelimit: '"key";r=600;t=60' }),
-  ],
-  [
-    'ratelimit is "key";r=599;t=61, beyond "key";q=600;w=60',
-    answer({}, { ...LIMIT, ratelimit: '"key";r=599;t=61' }),
-  ],
+  ['ratelimit is "key";r=600;t=60, beyond', answer({}, { ...LIMIT, ratelimit: '"key";r=600;t=60' })],
+  ['ratelimit is "key";r=599;t=61, beyond', answer({}, { ...LIMIT, ratelimit: '"key";r=599;t=61' })],
   ['ratelimit-policy is 600;w=60', elsewhere({ 'ratelimit-policy': '600;w=60' })],
   ['ratelimit is key;r=599;t=60', elsewhere({ ...LIMIT, ratelimit: 'key;r=599;t=60' })],
   ['a rate limit without a key', error(401, 'UNAUTHENTICATED', { ...LIMIT, ...BEARER })],
-  ['access-control-allow-origin is *', elsewhere({ ...CORS, 'access-control-allow-origin': '*' })],
-  [
-    'access-control-allow-origin is undefined',
-    elsewhere({ ...CORS, 'access-control-allow-origin': undefined }),
-  ],
-  ['vary is undefined', elsewhere({ ...CORS, vary: undefined })],
-  [
-    'access-control-expose-headers is missing',
-    elsewhere({ ...CORS, 'access-control-expose-headers': undefined }),
-  ],
-  [
-    'access-control-allow-credentials is present',
-    elsewhere({ ...CORS, 'access-control-allow-credentials': 'true' }),
-  ],
+  ['access-control-allow-origin is *', cors({ 'access-control-allow-origin': '*' })],
+  ['access-control-allow-origin is undefined', cors({ 'access-control-allow-origin': undefined })],
+  ['vary is undefined', cors({ vary: undefined })],
+  ['access-control-expose-headers is missing', cors({ 'access-control-expose-headers': undefined })],
+  ['access-control-allow-credentials is present', cors({ 'access-control-allow-credentials': 'true' })],
   ['the body is not JSON', answer({ body: '[' })],
-  ["the body/0 must have required property 'id'", answer({ body: `[${REX.replace('"id":1,', '')}]` })],
   ['the body/status must be equal to one of the allowed values', rex('available', 'Available')],
-  ['the body/id must be integer', rex('1', '"1"')],
-  ['the body/name must NOT have more than 255 characters', rex('Rex', 'x'.repeat(256))],
   ['the number 9223372036854775808 is not an int64', rex('-9223372036854775808', '9223372036854775808')],
   ['the number -9.223372036854776e18 is not an int64', rex('-9223372036854775808', '-9.223372036854776e18')],
   [
-    'the fields of the error are code, message, stack, status',
-    failed('{"code":"INTERNAL","message":"m","status":500,"stack":"at"}'),
+    'the fields of the error are code, stack, status',
+    failed('{"code":"INTERNAL","status":500,"stack":"at"}', '/x'),
   ],
-  ['the fields of the error are code, status', failed('{"code":"INTERNAL","status":500}', '/x')],
   ['the body is not an Error', failed('"INTERNAL"', '/x')],
   ['the status in the body is 503', failed('{"code":"INTERNAL","message":"m","status":503}')],
   ['the code OOPS is unknown', error(500, 'OOPS', {}, '/x')],

@@ -69,20 +69,22 @@ const page = (type: string, body: RegExp): SystemPath => ({
 });
 
 /** The paths outside `/v1`, which the document leaves out. */
-const SYSTEM: Readonly<Record<string, SystemPath>> = {
-  '/': { body: /^\{"api":"[^"]+\/v1","docs":"[^"]+\/docs","openapi":"[^"]+"\}$/, codes: EARLY_CODES },
-  '/docs': page('html', /^<!doctype html>/),
-  '/docs/swagger-ui.css': page('css', /./),
-  '/docs/swagger-ui-bundle.js': page('javascript', /./),
-  '/docs/docs.css': page('css', /./),
-  '/docs/docs.js': page('javascript', /./),
-  '/livez': { body: /^\{"status":"ok"\}$/, codes: EARLY_CODES },
-  '/readyz': {
-    body: /^\{"status":"ok"(?:,"warnings":\["[^"]+"\])?\}$/,
-    codes: [...EARLY_CODES, 'UNAVAILABLE'],
-  },
-  '/openapi.json': { body: /^\{"openapi":"3\.0\.3",/, codes: EARLY_CODES },
-};
+const SYSTEM = new Map<string, SystemPath>(
+  Object.entries({
+    '/': { body: /^\{"api":"[^"]+\/v1","docs":"[^"]+\/docs","openapi":"[^"]+"\}$/, codes: EARLY_CODES },
+    '/docs': page('html', /^<!doctype html>/),
+    '/docs/swagger-ui.css': page('css', /./),
+    '/docs/swagger-ui-bundle.js': page('javascript', /./),
+    '/docs/docs.css': page('css', /./),
+    '/docs/docs.js': page('javascript', /./),
+    '/livez': { body: /^\{"status":"ok"\}$/, codes: EARLY_CODES },
+    '/readyz': {
+      body: /^\{"status":"ok"(?:,"warnings":\["[^"]+"\])?\}$/,
+      codes: [...EARLY_CODES, 'UNAVAILABLE'],
+    },
+    '/openapi.json': { body: /^\{"openapi":"3\.0\.3",/, codes: EARLY_CODES },
+  }),
+);
 
 /**
  * Checks a response against the OpenAPI document and against the rules for every response.
@@ -101,7 +103,7 @@ function nonconformities(response: SeenResponse): string[] {
   const { status, headers, body } = response;
   const problems = framing(response);
   problems.push(...rateLimitProblems(response), ...corsProblems(response));
-  const isPage = response.status === 200 && SYSTEM[pathOf(response.path)]?.type !== undefined;
+  const isPage = response.status === 200 && SYSTEM.get(pathOf(response.path))?.type !== undefined;
   const json = body === '' || isPage ? undefined : parseExactly(body, problems);
   const operation = operationOf(response);
   const documented = operation === undefined ? undefined : resolve(operation.responses[status]);
@@ -132,7 +134,7 @@ function framing({ method, path, status, headers, body }: SeenResponse): string[
   };
   must('x-request-id', /^[\w.-]{1,64}$/);
   must('x-content-type-options', /^nosniff$/);
-  const pageType = status === 200 ? SYSTEM[pathOf(path)]?.type : undefined;
+  const pageType = status === 200 ? SYSTEM.get(pathOf(path))?.type : undefined;
   const isImmutable = pageType !== undefined && pathOf(path) !== '/docs' && path.includes('?');
   must('cache-control', isImmutable ? /^(no-store|public, max-age=31536000, immutable)$/ : /^no-store$/);
   if (headers['transfer-encoding'] !== undefined) problems.push('transfer-encoding is present');
@@ -194,7 +196,7 @@ function corsProblems({ headers }: SeenResponse): string[] {
 /** A path outside `/v1`, an unknown path, or a method that a path does not support. */
 function outsideOfTheDocument(response: SeenResponse): string[] {
   const { method, path, status, headers, body } = response;
-  const system = method === 'GET' || method === 'HEAD' ? SYSTEM[pathOf(path)] : undefined;
+  const system = method === 'GET' || method === 'HEAD' ? SYSTEM.get(pathOf(path)) : undefined;
   const problems: string[] = [];
   if (system !== undefined && status >= 400) {
     const { code } = JSON.parse(body || '{}') as { readonly code?: string };

@@ -19,78 +19,70 @@ export type ReceivedSpan = {
  * https://github.com/open-telemetry/opentelemetry-proto
  */
 export function decodeSpans(body: Buffer): ReceivedSpan[] {
-  return new Message(body).messages(1).flatMap((resourceSpans) => {
-    const resource = attributesOf(resourceSpans.messages(1)[0], 1);
-    const spans = resourceSpans.messages(2).flatMap((scopeSpans) => scopeSpans.messages(2));
+  return messages(fieldsOf(body), 1).flatMap((resourceSpans) => {
+    const resource = attributesOf(messages(resourceSpans, 1)[0], 1);
+    const spans = messages(resourceSpans, 2).flatMap((scopeSpans) => messages(scopeSpans, 2));
     return spans.map((span) => {
-      const [status] = span.messages(15);
+      const [status] = messages(span, 15);
       return {
-        traceId: span.text(1, 'hex') ?? '',
-        spanId: span.text(2, 'hex') ?? '',
-        traceState: span.text(3),
-        parentSpanId: span.text(4, 'hex'),
-        name: span.text(5) ?? '',
-        kind: span.number(6) ?? 0,
+        traceId: text(span, 1, 'hex') ?? '',
+        spanId: text(span, 2, 'hex') ?? '',
+        traceState: text(span, 3),
+        parentSpanId: text(span, 4, 'hex'),
+        name: text(span, 5) ?? '',
+        kind: number(span, 6) ?? 0,
         attributes: attributesOf(span, 9),
-        status: { code: status?.number(3) ?? 0, message: status?.text(2) },
+        status: { code: number(status, 3) ?? 0, message: text(status, 2) },
         resource,
       };
     });
   });
 }
 
-function attributesOf(message: Message | undefined, field: number): Record<string, unknown> {
-  const attributes = message?.messages(field) ?? [];
-  return Object.fromEntries(attributes.map((one) => [one.text(1), valueOf(one.messages(2)[0])]));
+function attributesOf(message: Fields | undefined, field: number): Record<string, unknown> {
+  return Object.fromEntries(messages(message, field).map((one) => [text(one, 1), valueOf(one)]));
 }
 
 /** A text, a number or a list. The service has no other attributes. */
-function valueOf(value: Message | undefined): unknown {
-  const [list] = value?.messages(5) ?? [];
-  return value?.text(1) ?? value?.number(3) ?? list?.messages(1).map(valueOf);
+function valueOf(attribute: Fields): unknown {
+  const [value] = messages(attribute, 2);
+  const [list] = messages(value, 5);
+  return text(value, 1) ?? number(value, 3) ?? messages(list, 1).map((each) => text(each, 1));
 }
 
-/** A message by the numbers of its fields: https://protobuf.dev/programming-guides/encoding/ */
-class Message {
-  readonly #bytes: Buffer;
-  readonly #fields = new Map<number, (number | Buffer)[]>();
-  #at = 0;
+/** What a message holds, by the numbers of its fields. Bytes are a text or another message. */
+type Fields = ReadonlyMap<number, readonly (number | Buffer)[]>;
 
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes;
-    while (this.#at < bytes.length) {
-      const tag = this.#varint();
-      const values = this.#fields.getOrInsert(tag >>> 3, []);
-      const lengthOf = { 1: () => 8, 2: () => this.#varint(), 5: () => 4 }[tag & 7];
-      if (lengthOf === undefined) values.push(this.#varint());
-      else {
-        const length = lengthOf();
-        values.push(bytes.subarray(this.#at, (this.#at += length)));
-      }
-    }
-  }
-
-  messages(field: number): readonly Message[] {
-    const contents = this.#fields.get(field) ?? [];
-    return contents.filter((content) => typeof content === 'object').map((bytes) => new Message(bytes));
-  }
-
-  text(field: number, encoding: BufferEncoding = 'utf8'): string | undefined {
-    const [content] = this.#fields.get(field) ?? [];
-    return typeof content === 'object' ? content.toString(encoding) : undefined;
-  }
-
-  number(field: number): number | undefined {
-    const [content] = this.#fields.get(field) ?? [];
-    return typeof content === 'number' ? content : undefined;
-  }
-
-  #varint(): number {
+/** https://protobuf.dev/programming-guides/encoding/ */
+function fieldsOf(bytes: Buffer): Fields {
+  const fields = new Map<number, (number | Buffer)[]>();
+  let at = 0;
+  const take = (length: number) => bytes.subarray(at, (at += length));
+  const varint = () => {
     let value = 0;
     for (let factor = 1; ; factor *= 128) {
-      const byte = this.#bytes.readUInt8(this.#at++);
+      const byte = bytes.readUInt8(at++);
       value += (byte % 128) * factor;
       if (byte < 128) return value;
     }
+  };
+  while (at < bytes.length) {
+    const tag = varint();
+    const read = { 1: () => take(8), 2: () => take(varint()), 5: () => take(4) }[tag & 7] ?? varint;
+    fields.getOrInsert(tag >>> 3, []).push(read());
   }
+  return fields;
+}
+
+function messages(fields: Fields | undefined, field: number): readonly Fields[] {
+  return (fields?.get(field) ?? []).map((bytes) => fieldsOf(bytes as Buffer));
+}
+
+function text(fields: Fields | undefined, field: number, encoding?: BufferEncoding): string | undefined {
+  const bytes = fields?.get(field)?.[0] as Buffer | undefined;
+  return bytes?.toString(encoding);
+}
+
+function number(fields: Fields | undefined, field: number): number | undefined {
+  return fields?.get(field)?.[0] as number | undefined;
 }

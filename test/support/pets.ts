@@ -14,6 +14,8 @@ export function aPet(fields: Partial<PetDraft> = {}): NewPet {
   return newPet({ name: 'Rex', categoryId: 7n, ...fields });
 }
 
+export const rex = aPet();
+
 /** Inserts a pet for each set of fields. */
 export async function stored(
   pets: PetRepository,
@@ -32,26 +34,16 @@ export function petBody(fields: Readonly<Record<string, string>> = {}): string {
 
 /** A repository whose every call rejects with this error. */
 export class FailingPetRepository implements PetRepository {
-  readonly #error: unknown;
+  readonly insert: () => Promise<never>;
+  readonly insertOnce: () => Promise<never>;
+  readonly findById: () => Promise<never>;
+  readonly list: () => Promise<never>;
 
   constructor(error: unknown) {
-    this.#error = error;
-  }
-
-  async insert(): Promise<Pet> {
-    throw this.#error;
-  }
-
-  async insertOnce(): Promise<Inserted> {
-    throw this.#error;
-  }
-
-  async findById(): Promise<Pet | undefined> {
-    throw this.#error;
-  }
-
-  async list(): Promise<readonly Pet[]> {
-    throw this.#error;
+    const fail = async () => {
+      throw error;
+    };
+    this.insert = this.insertOnce = this.findById = this.list = fail;
   }
 }
 

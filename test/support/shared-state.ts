@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, expect } from 'vitest';
 
 /** What all files of a process share. */
@@ -27,6 +28,9 @@ const before = Object.entries(sharedState());
 afterAll(expectUnchanged);
 
 function expectUnchanged(): void {
-  const after = new Map<string, unknown>(Object.entries(sharedState()));
-  for (const [what, value] of before) expect(after.get(what), `left changed: ${what}`).toStrictEqual(value);
+  const after = Object.entries(sharedState());
+  const changed = after.filter(([, value], index) => !isDeepStrictEqual(value, before[index]?.[1]));
+  const names = changed.map(([what]) => what);
+  const expected = before.filter(([what]) => names.includes(what));
+  expect(changed, `left changed: ${names.join(', ')}`).toStrictEqual(expected);
 }

@@ -64,11 +64,9 @@ describe('the URL', () => {
 });
 
 describe('the headers', () => {
-  test.each([
-    ['a name that is too long', `${'x'.repeat(17 * 1024)}: x\r\n`],
-    ['too many', 'X-Short: 12345678\r\n'.repeat(1500)],
-  ])('%s', async (_, headers) => {
+  test('with a name that is too long', async () => {
     await using api = await startApi();
+    const headers = `${'x'.repeat(17 * 1024)}: x\r\n`;
     expect((await api.raw(get('/v1/pets', headers))).map(whole)).toStrictEqual([HEADERS_TOO_LARGE]);
   });
 

@@ -45,14 +45,15 @@ describe('a request has one record, after its answer', () => {
   });
 });
 
-test('bytes that are not HTTP also have a record', async () => {
-  await using api = await startApi();
-  const [answer] = await api.raw('rubbish\r\n\r\n');
+test('a request that is not valid HTTP/1.1 also has a record', async () => {
+  await using api = await startApi({ trustProxy: true });
+  const [answer] = await api.raw('GET / HTTP/2.0\r\nX-Forwarded-For: 192.0.2.66\r\n\r\n');
   expect(api.log.records).toStrictEqual([
     {
       requestId: answer?.headers['x-request-id'],
-      method: undefined,
+      method: 'GET',
       status: 400,
+      // Never the forwarded one: a client may have smuggled the headers.
       client: '127.0.0.1',
     },
   ]);

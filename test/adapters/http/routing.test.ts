@@ -168,29 +168,4 @@ describe('targets that are not a path', () => {
     const answers = await send(api, `${method} /v1/pets`);
     expect(answers.map(whole)).toStrictEqual([bad('the request has no HTTP method that this service knows')]);
   });
-
-  test('CONNECT with a body that does not arrive', async () => {
-    await using api = await startApi();
-    const connection = await api.connect();
-    await connection.send('CONNECT /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n');
-    expect((await connection.answer()).status).toBe(405);
-    await connection.closed();
-    expect(await api.log.record(0)).toMatchObject({ method: 'CONNECT', status: 405, aborted: undefined });
-  });
-
-  test('a client that asks for CONNECT and disconnects', async () => {
-    await using api = await startApi();
-    for (const _ of Array.from({ length: 10 })) {
-      const connection = await api.connect();
-      await connection.send('CONNECT /livez HTTP/1.1\r\nHost: x\r\n\r\n');
-      connection.abort();
-    }
-    expect((await api.get('/livez')).status).toBe(200);
-  });
-
-  test('an offer to upgrade is ignored', async () => {
-    await using api = await startApi();
-    const headers = { connection: 'Upgrade, close', upgrade: 'websocket' };
-    expect(whole(await api.get('/v1/pets', headers))).toStrictEqual(success(200, '[]'));
-  });
 });

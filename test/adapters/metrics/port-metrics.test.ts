@@ -27,8 +27,8 @@ function once(...operations: readonly string[]): Record<string, number> {
   return Object.fromEntries(operations.map((operation) => [`${COUNT}{operation="${operation}"}`, 1]));
 }
 
-describe('a measured repository of pets', () => {
-  it('answers as the other repository does, and counts each operation under its name', async () => {
+describe('a measured repository answers as the other one does, and counts each operation under its name', () => {
+  it('of pets', async () => {
     const metrics = createMetrics(API, BUILD);
     const pets = metrics.pets(await petsAfter());
     const rex = { name: 'Rex', categoryId: 7n, status: 'available' } as const;
@@ -41,10 +41,8 @@ describe('a measured repository of pets', () => {
       once('insert_pet', 'insert_pet_once', 'find_pet', 'list_pets'),
     );
   });
-});
 
-describe('a measured repository of keys', () => {
-  it('answers as the other repository does, and counts each operation under its name', async () => {
+  it('of keys', async () => {
     const metrics = createMetrics(API, BUILD);
     const other = new InMemoryApiKeyRepository();
     const keys = metrics.keys(other);

@@ -9,6 +9,7 @@ import { failCommand, failPoint } from '../../support/fail-point.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import {
   addressOf,
+  databasePool,
   freshDatabase,
   isConfirmation,
   openRepository,
@@ -38,14 +39,16 @@ describe.skipIf(shared === undefined)(`an insert into MongoDB${leftOut}`, () => 
     mongo = await startMongo({ setParameters: { enableTestCommands: 1 } });
   });
   afterAll(() => mongo?.stop());
+  // Its databases are dropped before the server stops.
+  const emptyDatabase = databasePool(() => mongo);
 
-  async function opened(timeoutMs?: number) {
-    const database = await freshDatabase(mongo);
-    return { ...database, ...(await openRepository(database.url, timeoutMs)) };
+  async function opened() {
+    const database = await emptyDatabase();
+    return { ...database, ...(await openRepository(database.url)) };
   }
 
   async function proxied(options: Record<string, number> = {}) {
-    const database = await freshDatabase(mongo);
+    const database = await emptyDatabase();
     const proxy = await new TcpProxy(addressOf(database.url)).listen();
     onTestFinished(() => proxy.close());
     const throughProxy = withOptions(throughPort(database.url, proxy.port), options);
@@ -165,7 +168,8 @@ describe.skipIf(shared === undefined)(`an insert into MongoDB${leftOut}`, () => 
 
   describe('is rejected', () => {
     it('alone, if only this one is invalid or breaks a unique index of the operator', async () => {
-      const { pets, repository } = await opened();
+      const { url, pets } = await freshDatabase(mongo);
+      const { repository } = await openRepository(url);
       await pets.createIndex({ name: 1 }, { unique: true }, {});
 
       const names = ['first', 'a', '', 'b', 'a', 'c'];
@@ -195,7 +199,8 @@ describe.skipIf(shared === undefined)(`an insert into MongoDB${leftOut}`, () => 
     });
 
     it('with the cause when the failure persists', async () => {
-      const { db, repository } = await opened(500);
+      const { url, db } = await freshDatabase(mongo);
+      const { repository } = await openRepository(url, 500);
       await failCommand(db, 'insert', 'alwaysOn', { errorCode: NOT_WRITABLE_PRIMARY });
 
       const error = await repository.insert(rex).catch((reason: unknown) => reason);

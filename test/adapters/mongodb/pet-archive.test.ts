@@ -6,7 +6,6 @@ import { openMongoArchive } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
 import { toPetDocument } from '../../../src/adapters/mongodb/pet-document.ts';
 import { PetIdTaken } from '../../../src/application/moving/errors.ts';
-import { newPet } from '../../../src/domain/pet.ts';
 import type { ArchivedPet } from '../../../src/application/ports/pet-archive.ts';
 import { anArchivedPet, archivedPets, idempotencyFor } from '../../support/archived-pets.ts';
 import {
@@ -20,8 +19,8 @@ import {
 } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
+import { rex } from '../../support/pets.ts';
 
-const rex = newPet({ name: 'Rex', categoryId: 7n });
 const emptyDatabase = databasePool(() => mongo!);
 
 describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {

@@ -1,7 +1,6 @@
 import { Decimal128, type Document, Double, Int32, UUID } from 'mongodb';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { newPet } from '../../../src/domain/pet.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import {
   addressOf,
@@ -14,8 +13,8 @@ import {
 import { numbers } from '../../support/numbers.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
+import { rex } from '../../support/pets.ts';
 
-const rex = newPet({ name: 'Rex', categoryId: 7n });
 const stranger = { name: 'Tom', categoryId: 8n, status: 'sold' } as const;
 const emptyDatabase = databasePool(() => mongo!);
 

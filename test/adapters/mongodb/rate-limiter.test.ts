@@ -41,9 +41,9 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     clock = fakeClock('setTimeout', 'clearTimeout');
   });
 
-  it('sends one command per request, and none in an exhausted window', async () => {
+  it('sends one command per request, which waits for no other member, and none in an exhausted window', async () => {
     const { url } = await emptyDatabase();
-    const [one, other] = [await open(url), await open(url)];
+    const [one, other] = [await open(withOptions(url, { w: 'majority', journal: true })), await open(url)];
     const limit = { requests: 2, seconds: HOUR };
 
     await one.limiter.take('tom', limit);
@@ -57,6 +57,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       'findAndModify',
     ]);
     expect(other.commands.map(({ commandName }) => commandName)).toStrictEqual(['findAndModify']);
+    for (const { command } of one.commands) expect(command['writeConcern']).toStrictEqual({ w: 1, j: false });
   });
 
   it('stores a count as this document, which expires with its window', async () => {
@@ -114,24 +115,10 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     });
   });
 
-  it('counts every request when many begin a window at once', async () => {
-    const { url } = await emptyDatabase();
-    const limiters = await Promise.all(Array.from({ length: 8 }, () => open(url)));
-    const limit = { requests: 100, seconds: HOUR };
-
-    for (let round = 0; round < 10; round++) {
-      const taken = await Promise.all(
-        limiters.map(async ({ limiter }) => limiter.take(`key ${round}`, limit)),
-      );
-      const remaining = taken.map((allowance) => allowance.remaining);
-      expect(remaining.toSorted((a, b) => a - b)).toStrictEqual([92, 93, 94, 95, 96, 97, 98, 99]);
-    }
-  });
-
   it('finds a count through its index', async () => {
     const { url, db } = await emptyDatabase();
     const { limiter, commands } = await open(url);
-    for (let n = 0; n < 50; n++) await limiter.take(`key-${n}`, { requests: 5, seconds: HOUR });
+    for (let n = 0; n < 5; n++) await limiter.take(`key-${n}`, { requests: 5, seconds: HOUR });
 
     const { query, update } = commands.at(-1)!.command;
     const { executionStats, queryPlanner } = await db.command({
@@ -140,15 +127,6 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     });
     expect(executionStats).toMatchObject({ totalDocsExamined: 1, totalKeysExamined: 1 });
     expect(JSON.stringify(queryPlanner.winningPlan)).toMatch(/"indexName":"key_1"/);
-  });
-
-  it('waits for neither a majority nor the journal, whatever the connection string', async () => {
-    const { url } = await emptyDatabase();
-    const { limiter, commands } = await open(withOptions(url, { w: 'majority', journal: true }));
-
-    await limiter.take('tom', { requests: 5, seconds: HOUR });
-
-    expect(commands.map(({ command }) => command['writeConcern'])).toStrictEqual([{ w: 1, j: false }]);
   });
 
   describe('when MongoDB cannot be reached', () => {
@@ -219,16 +197,6 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
       await failed;
       // Before the next turn of the event loop, Node reports a rejection that nothing handles, and vitest fails.
       await new Promise(setImmediate);
-    });
-
-    it('rejects at once when the storage is closed', async () => {
-      const { limiter, client } = await proxied();
-      await client.close();
-
-      await expect(limiter.take('tom', TEN)).rejects.toMatchObject({
-        ...UNAVAILABLE,
-        message: expect.not.stringContaining('did not complete'),
-      });
     });
   });
 

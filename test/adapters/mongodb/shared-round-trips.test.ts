@@ -4,7 +4,7 @@ import { BSON, Long } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import type { PetQuery, PetRepository } from '../../../src/application/ports/pet-repository.ts';
-import { newPet, type Pet } from '../../../src/domain/pet.ts';
+import { type Pet } from '../../../src/domain/pet.ts';
 import {
   addressOf,
   databasePool,
@@ -16,8 +16,7 @@ import {
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
-
-const rex = newPet({ name: 'Rex', categoryId: 7n });
+import { rex } from '../../support/pets.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 

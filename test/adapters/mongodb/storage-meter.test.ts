@@ -2,13 +2,11 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ConnectionEvent, StorageMeter } from '../../../src/application/ports/storage-health.ts';
-import { newPet } from '../../../src/domain/pet.ts';
 import { addressOf, freshDatabase, throughPort } from '../../support/mongo-database.ts';
 import { numbers } from '../../support/numbers.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
-
-const rex = newPet({ name: 'Rex', categoryId: 7n });
+import { rex } from '../../support/pets.ts';
 
 class RecordingMeter implements StorageMeter {
   readonly inserts: number[] = [];

@@ -9,14 +9,7 @@ const CHECKSUM = 'its fields must match its checksum';
 describe('a damaged API key in SQLite', () => {
   it.each([
     ["digest = x'00'", 'digest must be 64 lower-case hex digits'],
-    ["digest = 'text'", 'digest must be 64 lower-case hex digits'],
-    ["label = ''", 'label must be 1 to 64 visible characters, with spaces only between them'],
-    [
-      "label = 'a' || char(27) || 'b'",
-      'label must be 1 to 64 visible characters, with spaces only between them',
-    ],
     ['label = NULL', 'label must be 1 to 64 visible characters, with spaces only between them'],
-    ["scopes = ''", 'scopes must be one or more of pets:read, pets:write'],
     ["scopes = 'pets:admin'", 'scopes must be one or more of pets:read, pets:write'],
     ["scopes = x'00'", 'scopes must be one or more of pets:read, pets:write'],
     ['created_at = NULL', 'createdAt must be an instant'],
@@ -36,7 +29,6 @@ describe('a damaged API key in SQLite', () => {
     ['requests = 5', 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
     ['seconds = 5', 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
     ["requests = x'35', seconds = 5", 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
-    ['requests = 0, seconds = 1', 'rateLimit must be 1 to 1000000000 requests in 1 to 86400 seconds'],
   ])('is not returned: %s', async (change, problem) => {
     const file = await newFile();
     const { keys } = await openService(file);

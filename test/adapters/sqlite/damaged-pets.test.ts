@@ -1,4 +1,3 @@
-import { readFile, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, it } from 'vitest';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
@@ -19,14 +18,10 @@ damagedPetsContract(
   open,
   [
     ['an unknown status', "status = 'sole'", STATUS],
-    ['a status with a quotation mark', "status = 'sol\"'", STATUS],
     ['no status', 'status = NULL', STATUS],
     ['a status of another type', "status = x'736f6c64'", STATUS],
     ['no name', 'name = NULL', TEXT],
-    ['an empty name', "name = ''", 'name must not be empty'],
-    ['a long name', "name = printf('%.256c', 'x')", 'name must be at most 255 characters long'],
     ['a name with a NUL', "name = 'R' || char(0) || 'x'", CONTROL],
-    ['a name with a line feed', "name = 'R' || char(10) || 'x'", CONTROL],
     ['a name that is not UTF-8', "name = CAST(x'52ff78' AS TEXT)", 'name must be UTF-8'],
     ['a name of another type', "name = x'526578'", TEXT],
     ['no category', 'category_id = NULL', INT64],
@@ -61,41 +56,6 @@ async function open() {
     close,
   };
 }
-
-it('detects one flipped byte in the file', async () => {
-  const file = await newFile();
-  const before = await openSqliteStorage(file, silentLog);
-  const rex = await before.pets.insert(newPet({ name: 'Rex', categoryId: 77n }));
-  await before.pets.insert(newPet({ name: 'Tom', categoryId: 77n }));
-  await before.close();
-  const bytes = await readFile(file);
-  bytes.write('"', bytes.indexOf('TomMavailable') + 'TomM'.length);
-  await writeFile(file, bytes);
-
-  const { pets } = await openService(file);
-
-  await expect(pets.findById(2n)).rejects.toMatchObject({ kind: 'damaged-pet', id: 2n, problem: STATUS });
-  await expect(pets.list({ limit: 10 })).rejects.toMatchObject({ id: 2n, before: [rex] });
-});
-
-it('accepts a name that contains the replacement character', async () => {
-  const { pets, archive } = await openService(await newFile());
-
-  const pet = await pets.insert(newPet({ name: 'R\ufffdx', categoryId: 7n }));
-
-  expect(await pets.findById(1n)).toStrictEqual(pet);
-  expect(await archive.read(0n, 1)).toStrictEqual([pet]);
-});
-
-it('does not check a row that an operator has changed', async () => {
-  const file = await newFile();
-  const { pets } = await openService(file);
-  const pet = await pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
-
-  damage(file, "UPDATE pets SET name = 'Tom', checksum = -1");
-
-  expect(await pets.findById(1n)).toStrictEqual({ ...pet, name: 'Tom' });
-});
 
 it('does not skip a pet whose id was changed to 0', async () => {
   const file = await newFile();

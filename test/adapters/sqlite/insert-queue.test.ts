@@ -6,12 +6,11 @@ import { SqlitePetRepository } from '../../../src/adapters/sqlite/pet-repository
 import { ReadCache } from '../../../src/adapters/sqlite/read-cache.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../../src/application/ports/storage-health.ts';
-import { type NewPet, newPet } from '../../../src/domain/pet.ts';
+import { type NewPet } from '../../../src/domain/pet.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { commits, count, newDatabase, otherConnection, unguardedWrite } from '../../support/sqlite.ts';
-
-const rex = newPet({ name: 'Rex', categoryId: 7n });
+import { rex } from '../../support/pets.ts';
 
 describe('group commit', () => {
   it('puts the inserts of two turns into one transaction', async () => {
@@ -23,17 +22,6 @@ describe('group commit', () => {
     await Promise.all([...first, queue.add(rex)]);
 
     expect(await commits(file)).toBe(before + 1);
-  });
-
-  it('puts the inserts after a commit into another transaction', async () => {
-    const { file, queue } = await opened();
-    const before = await commits(file);
-
-    const first = times(10, () => queue.add(rex));
-    await Promise.all(first);
-    await Promise.all(times(10, () => queue.add(rex)));
-
-    expect(await commits(file)).toBe(before + 2);
   });
 
   it('reports how many inserts shared a commit, before any of them resolves', async () => {
@@ -151,18 +139,6 @@ describe('a full disk', () => {
     expect(new Set(next.map(({ pet }) => pet.id)).size).toBe(1000);
     for (const { pet } of next) expect(pet.id).toBeGreaterThan(first.pet.id);
     expect(count(db)).toBe(1001n);
-  });
-
-  it('does not affect reads', async () => {
-    const { db, queue } = await opened();
-    const pets = new SqlitePetRepository(db, queue, new ReadCache(db));
-    const pet = await pets.insert(rex);
-    db.exec('PRAGMA max_page_count = 1');
-
-    await Promise.allSettled(times(1000, () => pets.insert(rex)));
-
-    expect(await pets.findById(pet.id)).toStrictEqual(pet);
-    expect(await pets.list({ limit: 2 })).toStrictEqual([pet]);
   });
 });
 

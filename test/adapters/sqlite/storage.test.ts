@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_SQLITE_PATH, sqliteStorage } from '../../../src/adapters/sqlite/storage.ts';
-import { ROOT, run, SERVICE } from '../../support/process.ts';
+import { run } from '../../support/process.ts';
 import { silentLog } from '../../support/sqlite.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
@@ -51,15 +52,18 @@ describe.each(CREATING)('the URL of a database that %s may create', (_, open) =>
   });
 });
 
-it.each([
-  ['a service', []],
-  ['a command that writes pets', ['import', join(ROOT, 'examples/pets.ndjson')]],
-  ['a command that creates a key', ['keys', 'create', '--label', 'tom']],
-])('the default is created with its directory by %s', async (_, args) => {
+it('the default is created with its directory, and a relative path is always the name of a file', async () => {
+  const names = [DEFAULT_SQLITE_PATH, 'file:pets.db?mode=memory', 'a b#c%d?.db'];
   const directory = await testDirectory();
-  const program = run(process.execPath, [join(ROOT, ...SERVICE), ...args], { PORT: '0' }, directory);
-  await (args.length === 0 ? program.url() : program.ended);
-  expect(existsSync(join(directory, DEFAULT_SQLITE_PATH)), program.stderr).toBe(true);
+  const opener = fileURLToPath(new URL('./opener.ts', import.meta.url));
+
+  const program = run(process.execPath, [opener, ...names.map((name) => `sqlite:${name}`)], {}, directory);
+  await program.ended;
+
+  expect([program.stdout, program.stderr]).toStrictEqual(['', '']);
+  for (const way of ['service', 'writing', 'keys']) {
+    for (const name of names) expect(existsSync(join(directory, way, name)), `${way}: ${name}`).toBe(true);
+  }
 });
 
 describe.each(READING)('the URL of a database for %s', (_, open) => {

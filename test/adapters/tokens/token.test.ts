@@ -22,18 +22,18 @@ const KNOWN = [
     token: 'pets_0123456789abcdef_yhjskwdA6OZ1AL1YmHWZWm8LLG7HjnuCA2j5rOw8Xp14XKBQh',
     digest: 'ba151221620097785557dc5874fe977e4699a14eee6f47b57a968aacb380a4b8',
   },
+  {
+    // Its checksum has a leading zero.
+    id: '0123456789abcdef',
+    token: 'pets_0123456789abcdef_00000000000000000000000000000000000000006ZK000OSW',
+    digest: '6fa5a94254d2e0703e47e124dfdc8ee57f4e8be86640a7a9a146073fe60f47ee',
+  },
 ] as const;
 
 describe('a token', () => {
   it.each(KNOWN)('has an id and a digest: $token', ({ id, token, digest }) => {
     expect(idOf(token)).toBe(id);
     expect(digestOf(token)).toBe(digest);
-  });
-
-  it('may have a checksum with leading zeros', () => {
-    expect(idOf('pets_0123456789abcdef_00000000000000000000000000000000000000006ZK000OSW')).toBe(
-      '0123456789abcdef',
-    );
   });
 
   it.each([
@@ -46,14 +46,7 @@ describe('a token', () => {
     ['the checksum of another token', KNOWN[1].token.slice(0, -6) + KNOWN[0].token.slice(-6)],
     ['without a prefix', KNOWN[1].token.slice('pets_'.length)],
     ['very long', KNOWN[1].token.repeat(10_000)],
-  ])('is invalid: %s', (_, token) => {
-    expect(idOf(token)).toBeUndefined();
-  });
-});
-
-describe('a text of another form with a valid checksum', () => {
-  // Computed with Python's zlib.
-  it.each([
+    // These have valid checksums, computed with Python's zlib.
     ['an id in upper case', 'pets_0123456789ABCDEF_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg0n2DUo'],
     ['an id that is too short', 'pets_0123456789abcde_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg0VuoqK'],
     ['a secret that is too long', 'pets_0123456789abcdef_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg019lSwu'],
@@ -61,8 +54,8 @@ describe('a text of another form with a valid checksum', () => {
     ['another character', 'pets_0123456789abcdef_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef-0Rszkc'],
     ['another prefix', 'cats_0123456789abcdef_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg4DF61p'],
     ['something before it', 'xpets_0123456789abcdef_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg3CK7Y2'],
-  ])('is invalid: %s', (_, text) => {
-    expect(idOf(text)).toBeUndefined();
+  ])('is invalid: %s', (_, token) => {
+    expect(idOf(token)).toBeUndefined();
   });
 });
 

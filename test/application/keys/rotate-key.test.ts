@@ -48,26 +48,20 @@ describe('RotateKey', () => {
   });
 
   it.each([undefined, days(1), days(400)])('sets the expiry of the new key: %s', async (expiresAt) => {
-    const keys = await keysWith({ ...old, expiresAt: days(20) });
-
-    const { key, old: replaced } = await rotate(keys, { overlapMs: DAY_MS, expiresAt });
+    const { key } = await rotate(await keysWith(old), { overlapMs: DAY_MS, expiresAt });
 
     expect(key.expiresAt).toStrictEqual(expiresAt);
-    expect(replaced.expiresAt).toStrictEqual(days(1));
   });
 
-  it('lets the old key expire now without an overlap', async () => {
-    const keys = await keysWith(old);
+  it.each([
+    ['now without an overlap', undefined, 0, NOW],
+    ['before it would have', days(20), DAY_MS, days(1)],
+    ['never later than it would have', days(2), 7 * DAY_MS, days(2)],
+  ])('lets the old key expire: %s', async (_, expiresAt, overlapMs, expected) => {
+    const keys = await keysWith({ ...old, ...(expiresAt && { expiresAt }) });
 
-    expect((await rotate(keys, { overlapMs: 0 })).old).toStrictEqual({ ...old, expiresAt: NOW });
-  });
-
-  it('never extends the life of the old key', async () => {
-    const before = { ...old, expiresAt: days(2) };
-    const keys = await keysWith(before);
-
-    expect((await rotate(keys, { overlapMs: 7 * DAY_MS })).old).toStrictEqual(before);
-    expect(await keys.findById(old.id)).toStrictEqual(before);
+    expect((await rotate(keys, { overlapMs })).old).toStrictEqual({ ...old, expiresAt: expected });
+    expect(await keys.findById(old.id)).toStrictEqual({ ...old, expiresAt: expected });
   });
 
   it('leaves the old key unchanged when the new one cannot be handed over', async () => {
@@ -85,32 +79,20 @@ describe('RotateKey', () => {
   });
 
   it.each([
-    ['revoked', { revokedAt: days(-1), expiresAt: days(-2) }],
-    ['expired', { expiresAt: NOW }],
-  ] as const)('rejects a key that is %s: %j', async (state, fields) => {
+    [
+      'a revoked key',
+      { revokedAt: days(-1), expiresAt: days(-2) },
+      {},
+      new ApiKeyNotActive(old.id, 'revoked'),
+    ],
+    ['an expired key', { expiresAt: NOW }, {}, new ApiKeyNotActive(old.id, 'expired')],
+    ['an unknown id', { id: aKey(2).id }, {}, new ApiKeyNotFound(old.id)],
+    ['an expiry in the past', {}, { expiresAt: NOW }, new InvalidApiKey(['expiresAt must be in the future'])],
+  ])('rejects %s, and changes nothing', async (_, fields, rotation, error) => {
     const keys = await keysWith({ ...old, ...fields });
 
-    const refused = rotate(keys, { overlapMs: DAY_MS });
-
-    await expect(refused).rejects.toStrictEqual(new ApiKeyNotActive(old.id, state));
+    await expect(rotate(keys, { overlapMs: DAY_MS, ...rotation })).rejects.toStrictEqual(error);
     expect(await keys.list()).toStrictEqual([{ ...old, ...fields }]);
-  });
-
-  it('rejects an unknown id', async () => {
-    const keys = await keysWith(aKey(2));
-
-    const refused = rotate(keys, { overlapMs: DAY_MS });
-
-    await expect(refused).rejects.toStrictEqual(new ApiKeyNotFound(old.id));
-    expect(await keys.list()).toStrictEqual([aKey(2)]);
-  });
-
-  it('rejects an expiry in the past, and changes nothing', async () => {
-    const keys = await keysWith(old);
-
-    await expect(rotate(keys, { overlapMs: DAY_MS, expiresAt: NOW })).rejects.toThrow(InvalidApiKey);
-
-    expect(await keys.list()).toStrictEqual([old]);
   });
 
   it('leaves the old key unchanged when the new one cannot be stored', async () => {

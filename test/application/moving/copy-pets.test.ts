@@ -98,30 +98,24 @@ describe('CopyPets', () => {
     expect(ahead.map((count) => count - ahead[0]!)).toStrictEqual([0, 1, 1]);
   });
 
-  it.each([0, 1, 999, 1000, 1001, 1700, 2499, 2500])('continues after %i pets', async (there) => {
-    const target = await storeWith(SOME.slice(0, there));
-    const written: bigint[] = [];
-    const watching = watched(target, { before: (pets) => written.push(...pets.map(({ id }) => id)) });
+  it.each<readonly [what: string, there: readonly ArchivedPet[]]>([
+    ...[1, 999, 1000, 1001, 1700, 2499, 2500].map((n) => [`the first ${n}`, SOME.slice(0, n)] as const),
+    ['all but some in between', SOME.filter((_, index) => index % 7 !== 3)],
+    ['others, between and after those of the source', [4n, 8n, LAST + 1n].map((id) => anArchivedPet({ id }))],
+  ])('begins to write where a pet is missing, and leaves what is there: %s', async (_, there) => {
+    const target = await storeWith(there);
+    const written: ArchivedPet[] = [];
+    const watching = watched(target, { before: (pets) => written.push(...pets) });
+    const ids = new Set(there.map(({ id }) => id));
+    const missing = SOME.filter(({ id }) => !ids.has(id));
+    const others = there.filter((pet) => !SOME.includes(pet));
 
-    expect(await copy(await storeWith(SOME), watching)).toStrictEqual(result(2500, there));
+    expect(await copy(await storeWith(SOME), watching)).toStrictEqual(
+      result(2500, 2500 - missing.length, others.filter(({ id }) => id < LAST).length),
+    );
 
-    expect(await everything(target)).toStrictEqual(SOME);
-    expect(written).toStrictEqual(SOME.slice(there).map(({ id }) => id));
-  });
-
-  it('fills gaps in the target', async () => {
-    const target = await storeWith(SOME.filter((_, index) => index % 7 !== 3));
-    const { alreadyThere } = await copy(await storeWith(SOME), target);
-    expect(alreadyThere).toBe(SOME.filter((_, index) => index % 7 !== 3).length);
-    expect(await everything(target)).toStrictEqual(SOME);
-  });
-
-  it('leaves other pets unchanged, between and after those of the source', async () => {
-    const others = [anArchivedPet({ id: 4n }), anArchivedPet({ id: 8n }), anArchivedPet({ id: LAST + 1n })];
-    const target = await storeWith(others);
-    expect(await copy(await storeWith(SOME), target)).toStrictEqual(result(2500, 0, 2));
-    const all = inOrderOfId([...SOME, ...others]);
-    expect(await everything(target)).toStrictEqual(all);
+    expect(written).toStrictEqual(SOME.filter(({ id }) => id >= (missing[0]?.id ?? Infinity)));
+    expect(await everything(target)).toStrictEqual(inOrderOfId([...there, ...missing]));
   });
 
   it.each([0, 1500, 2499])('changes nothing when another pet has the id of pet %i', async (index) => {

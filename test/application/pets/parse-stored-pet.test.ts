@@ -42,6 +42,7 @@ describe('a stored pet', () => {
     expect(failure(() => parseStoredPet(id, fields))).toMatchObject({
       id,
       problem,
+      before: [],
       message: `the pet with the id ${id} is damaged in the storage: ${problem}`,
     });
   });

@@ -29,15 +29,6 @@ describe('export', () => {
     expect([program.stdout, program.stderr]).toStrictEqual([petLines(PETS.slice(0, 1)), '']);
   });
 
-  it('writes what DATABASE_URL has to standard output when the file is -', async () => {
-    const { url: DATABASE_URL } = await sqliteWith(PETS.slice(0, 3));
-    const program = await succeeds(['export', '-'], { DATABASE_URL });
-    expect([program.stdout, program.stderr]).toStrictEqual([
-      petLines(PETS.slice(0, 3)),
-      'petstore: exported 3 pets\n',
-    ]);
-  });
-
   it('answers programs in JSON when it writes a file', async () => {
     const { url } = await sqliteWith(PETS.slice(0, 3));
     const file = join(await testDirectory(), 'pets.ndjson');

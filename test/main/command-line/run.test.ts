@@ -1,6 +1,7 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { COMMANDS as DEFINITIONS } from '../../../src/main/command-line/commands.ts';
 import { readBuild } from '../../../src/main/config/build.ts';
 import { describeVariables } from '../../../src/main/config/variables.ts';
 import type { Io } from '../../../src/main/program/process.ts';
@@ -11,26 +12,35 @@ import { Command, FAILED, refused, succeeds, USAGE } from '../../support/command
 import { fakeClock } from '../../support/fake-clock.ts';
 
 const ID = '0123456789abcdef';
-
-const COMMANDS = 'serve, keys, migrate, backup, restore, skip-ids, check, export, import, copy'.split(', ');
+const COMMANDS = 'serve, keys, migrate, backup, restore, skip-ids, check, export, import, copy';
+const URLS = 'sqlite:PATH or mongodb://HOST/DATABASE';
 
 describe('the general command line', () => {
-  it.each([['--help'], ['-h'], ['help']])('explains itself: %s', async (...args) => {
-    const help = await succeeds(args, { PORT: 'wrong' });
-    expect(help.stderr).toBe('');
-    expect(help.stdout).toMatch(/^Usage: bin\/petstore /);
-    for (const command of [...COMMANDS, 'help']) {
-      expect(help.stdout).toMatch(new RegExp(`^ {2}${command}\\b.* {2,}\\S`, 'm'));
-    }
-  });
-
-  it.each([['--help'], ['serve', '--help'], ['help', 'serve']])(
-    'lists the variables: %s',
+  it.each([['--help'], ['-h'], ['help'], ['serve', '--help'], ['help', 'serve']])(
+    'explains itself: %s %s',
     async (...args) => {
-      const { stdout } = await succeeds(args);
+      const { stdout, stderr } = await succeeds(args, { PORT: 'wrong' });
+      expect([stdout.slice(0, 20), stderr]).toStrictEqual(['Usage: bin/petstore ', '']);
       expect(stdout).toContain(describeVariables());
     },
   );
+
+  it('explains each command, with what each argument and option means', async () => {
+    const { stdout: all } = await succeeds(['--help']);
+    expect(all).toMatch(/^ {2}help\b.* {2,}\S/m);
+    for (const [name, { summary, arguments: given, options }] of Object.entries(DEFINITIONS)) {
+      const [last = '', ...group] = name.split(' ').toReversed();
+      const { stdout: list } = await succeeds([...group, '--help']);
+      expect(list).toMatch(new RegExp(`^ {2}${last}\\b.* {2,}${RegExp.escape(summary)}$`, 'm'));
+      expect(summary).not.toBe('');
+      const { stdout } = await succeeds([...name.split(' '), '--help']);
+      expect(stdout).toMatch(new RegExp(`^Usage: bin/petstore ${name}\\b`));
+      for (const form of [...Object.keys({ ...given, ...options }), '--help']) {
+        const [word = ''] = form.split(' ');
+        expect(stdout).toMatch(new RegExp(`^ .*${word.replaceAll(/[<>[\]]/g, '')}\\b.* {2,}\\S`, 'm'));
+      }
+    }
+  });
 
   it('wraps its help to the width of the terminal', async () => {
     let help = '';
@@ -53,36 +63,40 @@ describe('the general command line', () => {
   });
 
   it.each([
-    ['an unknown command', ['hunter2'], "unknown command 'hunter2'; see bin/petstore --help"],
+    ['hunter2', "unknown command 'hunter2'", ''],
+    ['exprot', "unknown command 'exprot' (Did you mean export?)", ''],
+    ['keys lsit', "unknown command 'lsit' (Did you mean list?)", 'keys '],
+    ['toString', "unknown command 'toString'", ''],
+    ['--port=hunter2', "unknown option '--port=…'", ''],
+    ['export --form sqlite:a.db', "unknown option '--form' (Did you mean --from?)", 'export '],
+    ['--help=hunter2', "unknown option '--help=…'", ''],
+    ['help hunter2', `the command must be one of ${COMMANDS}`, ''],
+    ['import', "missing required argument 'FILE'", 'import '],
+    ['migrate a b', 'too many arguments', 'migrate '],
+    ['migrate sqlite:a.db', 'URL must be mongodb://HOST/DATABASE to migrate', 'migrate '],
+    ['copy --from sqlite:a.db', '--from and --to are both required', 'copy '],
+    ['export --to sqlite:a.db', "unknown option '--to'", 'export '],
+    ['export --from', "option '--from <URL>' argument missing", 'export '],
+    ['export --from postgres://me:secret@x/y', `--from must be ${URLS}`, 'export '],
     [
-      'a misspelt command',
-      ['exprot'],
-      "unknown command 'exprot' (Did you mean export?); see bin/petstore --help",
+      'export --from memory:',
+      '--from is memory:, which no other process can reach; use a persistent storage',
+      'export ',
     ],
+    ['export', `DATABASE_URL must be ${URLS}`, 'export '],
+    ['export --env /nonexistent/.env', 'the file of --env does not exist: /nonexistent/.env', 'export '],
     [
-      'a misspelt command of a group',
-      ['keys', 'lsit'],
-      "unknown command 'lsit' (Did you mean list?); see bin/petstore keys --help",
+      'export --env=/',
+      'the file of --env cannot be read: EISDIR: illegal operation on a directory, read: /',
+      'export ',
     ],
-    ['the name of an object property', ['toString'], "unknown command 'toString'; see bin/petstore --help"],
-    ['an unknown option', ['--port=hunter2'], "unknown option '--port=…'; see bin/petstore --help"],
-    [
-      'a misspelt option',
-      ['export', '--form', 'sqlite:a.db'],
-      "unknown option '--form' (Did you mean --from?); see bin/petstore export --help",
-    ],
-    [
-      'a value for an option that takes none',
-      ['--help=hunter2'],
-      "unknown option '--help=…'; see bin/petstore --help",
-    ],
-    [
-      'help for an unknown command',
-      ['help', 'hunter2'],
-      `the command must be one of ${COMMANDS.join(', ')}; see bin/petstore --help`,
-    ],
-  ])('refuses %s in one line', async (_what, args, message) => {
-    await refused(args, message, { code: USAGE });
+    ['--env a export --env=b', '--env is given more than once', 'export '],
+    ['export --env', "option '--env <FILE>' argument missing", 'export '],
+    ['export --env --json', '--env lacks its value', 'export '],
+    ['export --env-fiel x', "unknown option '--env-fiel'", 'export '],
+  ])('refuses %j in one line', async (line, problem, command) => {
+    const message = `${problem}; see bin/petstore ${command}--help`;
+    await refused(line.split(' '), message, { env: { DATABASE_URL: 'hunter2' }, code: USAGE });
   });
 
   it.each([
@@ -119,40 +133,6 @@ describe('the general command line', () => {
 });
 
 describe('the command line of a command', () => {
-  it.each([
-    [['import'], "missing required argument 'FILE'; see bin/petstore import --help"],
-    [['migrate', 'a', 'b'], 'too many arguments; see bin/petstore migrate --help'],
-    [
-      ['migrate', 'sqlite:a.db'],
-      'URL must be mongodb://HOST/DATABASE to migrate; see bin/petstore migrate --help',
-    ],
-    [['copy', '--from', 'sqlite:a.db'], '--from and --to are both required; see bin/petstore copy --help'],
-    [['export', '--to', 'sqlite:a.db'], "unknown option '--to'; see bin/petstore export --help"],
-    [['export', '--from'], "option '--from <URL>' argument missing; see bin/petstore export --help"],
-    [
-      ['export', '--from', 'postgres://me:secret@x/y'],
-      '--from must be sqlite:PATH or mongodb://HOST/DATABASE; see bin/petstore export --help',
-    ],
-    [
-      ['export', '--from', 'memory:'],
-      '--from is memory:, which no other process can reach; use a persistent storage; ' +
-        'see bin/petstore export --help',
-    ],
-  ])('refuses %s', async (args, message) => {
-    await refused(args, message, { code: USAGE });
-  });
-
-  it('names DATABASE_URL when it refuses its value', async () => {
-    await refused(
-      ['export'],
-      'DATABASE_URL must be sqlite:PATH or mongodb://HOST/DATABASE; see bin/petstore export --help',
-      {
-        env: { DATABASE_URL: 'hunter2' },
-        code: USAGE,
-      },
-    );
-  });
-
   it('says that a silent storage is still at work, and writes no prose that looks like an audit line', async () => {
     const clock = fakeClock('setInterval', 'clearInterval');
     let printed = '';
@@ -214,19 +194,5 @@ describe('--env', () => {
     await refused(['import', '--', '--env'], '--env does not exist', {
       env: { DATABASE_URL: (await sqliteWith([])).url },
     });
-  });
-
-  it.each([
-    [['export', '--env', '/nonexistent/.env'], 'the file of --env does not exist: /nonexistent/.env'],
-    [
-      ['export', '--env=/'],
-      'the file of --env cannot be read: EISDIR: illegal operation on a directory, read: /',
-    ],
-    [['--env', 'a', 'export', '--env=b'], '--env is given more than once'],
-    [['export', '--env'], "option '--env <FILE>' argument missing"],
-    [['export', '--env', '--json'], '--env lacks its value'],
-    [['export', '--env-fiel', 'x'], "unknown option '--env-fiel'"],
-  ])('refuses %j', async (args, message) => {
-    await refused(args, `${message}; see bin/petstore export --help`, { code: USAGE });
   });
 });

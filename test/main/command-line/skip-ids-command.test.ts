@@ -1,15 +1,13 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
-import { newPet } from '../../../src/domain/pet.ts';
 import { anArchivedPet } from '../../support/archived-pets.ts';
 import { sqliteWith } from '../../support/archives.ts';
 import { succeeds } from '../../support/command.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { closedAfterTest, silentLog } from '../../support/sqlite.ts';
-
-const rex = newPet({ name: 'Rex', categoryId: 7n });
+import { rex } from '../../support/pets.ts';
 
 describe('skip-ids of a SQLite file', () => {
   it('says which ids new pets get, and skips further ones when it is repeated', async () => {

@@ -48,7 +48,7 @@ describe('what has been acknowledged is on the disk', () => {
     expect(all.slice(started)).toStrictEqual([...pet, ...pet, ...pet]);
   });
 
-  it.each(['pets.ndjson', 'pets.ndjson.gz', 'pets.ndjson.zst'])('an export: %s', async (name) => {
+  it.each(['pets.ndjson', 'pets.ndjson.zst'])('an export: %s', async (name) => {
     const { url, path } = await sqliteWith(PETS);
     const calls = await callsOf(['export', '--from', url, join(dirname(path), name)], dirname(path));
     expect(calls.slice(-4)).toStrictEqual([

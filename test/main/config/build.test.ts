@@ -4,16 +4,7 @@ import { expect, it } from 'vitest';
 import { readCommit } from '../../../src/main/config/build.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 
-const COMMIT = [
-  '-c',
-  'user.name=x',
-  '-c',
-  'user.email=x',
-  'commit',
-  '--quiet',
-  '--allow-empty',
-  '--message=x',
-];
+const COMMIT = '-c user.name=x -c user.email=x commit --quiet --allow-empty --message=x'.split(' ');
 
 it.each([
   ['a branch', []],

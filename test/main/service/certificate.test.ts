@@ -6,7 +6,7 @@ import { type Certificate, expiryWarning, readCertificate } from '../../../src/m
 import { testDirectory } from '../../support/test-directory.ts';
 import { PAIR, PEM_FILES } from '../../support/tls/pem-files.ts';
 
-const { cert, key, encryptedKey, renewedKey, expiredCert } = PEM_FILES;
+const { cert, key, encryptedKey, renewedKey } = PEM_FILES;
 
 async function problemsOf(certFile: string, keyFile: string): Promise<readonly string[]> {
   const error: unknown = await readCertificate({ certFile, keyFile }).catch((reason: unknown) => reason);
@@ -69,11 +69,6 @@ describe('the certificate and its key', () => {
       expect(problems).toHaveLength(2);
       expect(problems.join('\n')).not.toMatch(/hunter2|file\.pem/);
     }
-  });
-
-  it('may be expired', async () => {
-    const { validTo } = await readCertificate({ certFile: expiredCert, keyFile: key });
-    expect(validTo.getTime()).toBeLessThan(Date.now());
   });
 });
 

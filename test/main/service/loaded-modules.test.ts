@@ -29,9 +29,7 @@ function loadedBy({ stderr }: Program): readonly string[] {
 }
 
 it.each<readonly [readonly string[], Record<string, string>]>([
-  [[], { WORKERS: '1', OTEL_SERVICE_NAME: 'shop', OTEL_TRACES_SAMPLER: 'always_on' }],
-  [[], { ...ENDPOINT, OTEL_SDK_DISABLED: 'true' }],
-  [[], { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'none' }],
+  [[], { WORKERS: '1', ...ENDPOINT, OTEL_SDK_DISABLED: 'true' }],
   [['metrics', 'traces'], { METRICS_PORT: '0', ...ENDPOINT }],
 ])('a service loads %j with %j', async (parts, env) => {
   const service = run(env);

@@ -55,44 +55,30 @@ const NEW = await subjectOf(PEM_FILES.renewedCert);
 
 const messages = ({ log }: Program) => log.map(({ msg }) => msg);
 
-describe('a service with a certificate', () => {
-  it('says https in the line of its start, and answers there', async () => {
-    const service = runService({ API_KEYS: KEY, ...TLS });
-    const url = await service.url();
-    expect(url).toMatch(/^https:\/\/127\.0\.0\.1:[1-9]\d+$/);
-    expect(messages(service)).toStrictEqual([`listening on ${url} (page at ${url}/docs)`]);
-    const curl = run('curl', ['--silent', '--show-error', '--cacert', PEM_FILES.root, `${url}/readyz`]);
-    expect(await curl.ended, curl.stderr).toStrictEqual(DONE);
-    expect(curl.stdout).toBe('{"status":"ok"}');
-    expect(service.stderr).toBe('');
-  });
-
-  it('prints a first request that works whatever the certificate, and warns if that has expired', async () => {
-    const service = runService({ ...TLS, TLS_CERT: PEM_FILES.expiredCert });
-    const [line] = await service.printed(/curl --insecure -H .*$/m, 'stderr');
-    const curl = run('bash', ['-c', `${line} --silent --show-error`]);
-    expect(await curl.ended, curl.stderr).toStrictEqual(DONE);
-    expect(curl.stdout).toBe('[]');
-    const msg = expect.stringMatching(/^the certificate in TLS_CERT expired on \d{4}-\d\d-\d\dT/);
-    expect(service.log[0]).toMatchObject({ level: 40, msg });
-  });
-
-  it('does not start with a pair that it cannot use, and says what is wrong with each file', async () => {
-    const service = runService({ API_KEYS: KEY, TLS_CERT: '/no/cert', TLS_KEY: PEM_FILES.encryptedKey });
-    expect(await service.ended).toStrictEqual({ code: 1, signal: null });
-    expect(service.stderr).toBe(
-      'petstore: TLS_CERT cannot be read: no such file or directory\n' +
-        'petstore: TLS_KEY is encrypted; the service needs the key without a passphrase\n',
-    );
-    expect(service.stdout).toBe('');
-  });
+it('a first request that works whatever the certificate is printed, and a warning if that has expired', async () => {
+  const service = runService({ ...TLS, TLS_CERT: PEM_FILES.expiredCert });
+  const [line] = await service.printed(/curl --insecure -H .*$/m, 'stderr');
+  const curl = run('bash', ['-c', `${line} --silent --show-error`]);
+  expect(await curl.ended, curl.stderr).toStrictEqual(DONE);
+  expect(curl.stdout).toBe('[]');
+  const msg = expect.stringMatching(/^the certificate in TLS_CERT expired on \d{4}-\d\d-\d\dT/);
+  expect(service.log[0]).toMatchObject({ level: 40, msg });
 });
 
 describe('SIGHUP, with a certificate', () => {
-  it('reads it again for new connections, and lets a request in flight finish', async () => {
+  it('reads it again for new connections, refuses a broken pair, and lets a request in flight finish', async () => {
     const { service, url, replace } = await started();
+    expect(messages(service)).toStrictEqual([`listening on ${url} (page at ${url}/docs)`]);
     expect(await certificate(url)).toBe(OLD);
     const { complete } = await stalledCreate(url);
+
+    await replace(PEM_FILES.renewedCert, PEM_FILES.key);
+    service.signal('SIGHUP');
+    expect(await service.logged(REFUSED)).toMatchObject({
+      level: 50,
+      problems: ['TLS_KEY is not the key of the first certificate in TLS_CERT'],
+    });
+    expect(await certificate(url)).toBe(OLD);
 
     await replace(PEM_FILES.renewedCert, PEM_FILES.renewedKey);
     expect(await certificate(url)).toBe(OLD);
@@ -100,12 +86,17 @@ describe('SIGHUP, with a certificate', () => {
     expect(await service.logged(READ_AGAIN)).toMatchObject({ level: 30, validTo: expect.any(String) });
     expect(await certificate(url)).toBe(NEW);
 
+    await replace(PEM_FILES.expiredCert, PEM_FILES.key);
+    service.signal('SIGHUP');
+    expect(await service.logged(/the certificate in TLS_CERT expired on [^"]*/)).toMatchObject({ level: 40 });
+
     // Its connection says `Connection: close` in a drain only.
     service.signal('SIGTERM');
     await service.logged('shutting down');
     expect(await complete()).toStrictEqual(CREATED);
     expect(await service.ended).toStrictEqual(DONE);
     expect(service.log.find(({ msg }) => msg === 'shutting down')).toMatchObject({ reason: 'SIGTERM' });
+    expect(service.stderr).toBe('');
   });
 
   it('reads it again for every worker, and replacements get the pair in use', async ({ skip }) => {
@@ -137,48 +128,26 @@ describe('SIGHUP, with a certificate', () => {
     expect(await service.ended).toStrictEqual(DONE);
   });
 
-  it('refuses a broken pair, and the service goes on with the old one', async () => {
-    const { service, url, replace } = await started();
-    await replace(PEM_FILES.renewedCert, PEM_FILES.key);
-    service.signal('SIGHUP');
-    expect(await service.logged(REFUSED)).toMatchObject({
-      level: 50,
-      problems: ['TLS_KEY is not the key of the first certificate in TLS_CERT'],
-    });
-    expect(await certificate(url)).toBe(OLD);
-
-    await replace(PEM_FILES.renewedCert, PEM_FILES.renewedKey);
-    service.signal('SIGHUP');
-    await service.logged(READ_AGAIN);
-    expect(await certificate(url)).toBe(NEW);
-    expect(service.hasEnded).toBe(false);
-  });
-
-  it('warns when the new certificate has expired', async () => {
-    const { service, replace } = await started();
-    await replace(PEM_FILES.expiredCert, PEM_FILES.key);
-    service.signal('SIGHUP');
-    expect(await service.logged(/the certificate in TLS_CERT expired on [^"]*/)).toMatchObject({ level: 40 });
-  });
-
-  it('does not end a start that is waiting for the storage', async () => {
+  it('does not end a start of workers that wait for the storage; SIGTERM does', async () => {
     const { port, asked } = await silentServer();
-    const service = runService({ DATABASE_URL: `mongodb://127.0.0.1:${port}/petstore`, ...TLS });
+    const service = runService({
+      DATABASE_URL: `mongodb://127.0.0.1:${port}/petstore`,
+      WORKERS: '2',
+      ...TLS,
+    });
     await asked;
     service.signal('SIGHUP');
     service.signal('SIGTERM');
     expect(await service.ended).toStrictEqual(DONE);
     expect(service.log).toMatchObject([{ msg: 'shutting down', reason: 'SIGTERM' }]);
+    expect(service.stderr).toBe('');
   });
 });
 
 it('is made and used by the commands of docs/operations.md', async ({ skip }) => {
   const openssl = run('openssl', ['version']);
   const found = await openssl.ended.catch(() => undefined);
-  if (found?.code !== 0) {
-    skip('there is no openssl');
-    return;
-  }
+  if (found?.code !== 0) skip('no openssl on PATH: install it');
   const document = await readFile(join(ROOT, 'docs/operations.md'), 'utf8');
   const directory = await testDirectory();
   const [, text = ''] = /^```sh\n(openssl .*?)^```$/ms.exec(document) ?? [];

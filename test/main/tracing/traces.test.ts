@@ -115,56 +115,48 @@ it('a request is a span, with its use case and its call to the storage below it'
   ]);
 });
 
-it('requests at once have their own trees, even if the storage answers them with one operation', async () => {
-  const directory = await testDirectory();
-  const run = await traced({ DATABASE_URL: `sqlite:${directory}/pets.db` });
-  const clients = 20;
-  const body = '{"name":"Rex","categoryId":7}';
-  await Promise.all(Array.from({ length: clients }, () => ask(`${run.url}/v1/pets`, { body })));
-  const spans = await run.receiver.count(3 * clients);
-  const requests = spans.filter(({ parentSpanId }) => parentSpanId === undefined);
-  expect(requests).toHaveLength(clients);
-  for (const { traceId, spanId, name } of requests) {
-    const [insert, create] = spans.filter((span) => span.traceId === traceId);
-    expect(name).toBe('POST /v1/pets');
-    expect(create).toMatchObject({ name: 'CreatePet', parentSpanId: spanId });
-    expect(insert).toMatchObject({
-      name: 'insert pets',
-      parentSpanId: create?.spanId,
-      attributes: { 'db.system.name': 'sqlite' },
-    });
-  }
-});
-
-it('pipelined requests without a caller have traces of their own', async () => {
+it('pipelined requests without a caller have traces of their own, and an answer of 5xx is an error', async () => {
   const run = await traced();
   const client = await connect(run.url);
   const get = (path: string) =>
     `GET ${path} HTTP/1.1\r\nHost: petstore.example\r\nTraceparent: not a traceparent\r\n\r\n`;
   await client.send(get('/livez') + get('/livez') + 'not HTTP\r\n\r\n');
-  const statuses = [await client.answer(), await client.answer(), await client.answer()].map(
-    ({ status }) => status,
-  );
-  expect(statuses).toStrictEqual([200, 200, 400]);
-  await run.receiver.count(2);
+  for (const status of [200, 200, 400]) expect((await client.answer()).status).toBe(status);
+  await ask(`${run.url}/livez`, { headers: UNSAMPLED });
+  // The service has the beginning of the second request when it answers the first one.
+  const draining = await connect(run.url);
+  await draining.send(`${get('/livez')}GET /readyz HTTP/1.1\r\n`);
+  expect(await draining.answer()).toMatchObject({ status: 200 });
+  run.service.signal('SIGTERM');
+  await run.service.logged('shutting down');
+  await draining.send('Host: petstore.example\r\n\r\n');
+  expect(await draining.answer()).toMatchObject({ status: 503 });
   await stopped(run);
-  const [first, second, ...rest] = run.receiver.spans;
-  expect(rest).toStrictEqual([]);
   const attributes = { 'server.address': 'petstore.example', 'server.port': 80 };
-  expect([first, second]).toMatchObject([
-    { parentSpanId: undefined, attributes },
-    { parentSpanId: undefined, attributes },
+  const live = { name: 'GET /livez', parentSpanId: undefined, status: UNSET, attributes };
+  expect(run.receiver.spans).toMatchObject([
+    live,
+    live,
+    live,
+    {
+      name: 'GET /readyz',
+      status: { code: 2, message: undefined },
+      attributes: { 'http.response.status_code': 503, 'error.type': '503' },
+    },
   ]);
-  expect(first?.traceId).not.toBe(second?.traceId);
-  const traces = linesOf(run).map(({ status, trace_id }) => [status, trace_id]);
+  const ids = run.receiver.spans.map(({ traceId }) => traceId);
+  expect(new Set(ids)).toHaveProperty('size', 4);
+  const lines = linesOf(run).map(({ status, trace_id, trace_flags }) => [status, trace_id, trace_flags]);
   // What is not HTTP is no request: its line names no trace.
-  expect(new Set(traces)).toStrictEqual(
-    new Set([
-      [200, first?.traceId],
-      [200, second?.traceId],
-      [400, undefined],
-    ]),
-  );
+  const expected = [
+    [200, ids[0], '01'],
+    [200, ids[1], '01'],
+    [400, undefined, undefined],
+    [200, TRACE, '00'],
+    [200, ids[2], '01'],
+    [503, ids[3], '01'],
+  ];
+  expect(new Set(lines)).toStrictEqual(new Set(expected));
 });
 
 it("a client's mistake is no error, and a span has no query, key or body", async () => {
@@ -204,39 +196,41 @@ it("a client's mistake is no error, and a span has no query, key or body", async
   expect(JSON.stringify(receiver.spans)).not.toMatch(new RegExp(`secret|${KEY}|${token}`));
 });
 
-it.each([
-  [UNSAMPLED, {}, 0],
-  [UNSAMPLED, { OTEL_TRACES_SAMPLER: 'always_on' }, 1],
-  [SAMPLED, { OTEL_TRACES_SAMPLER: 'always_off' }, 0],
-  [SAMPLED, { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' }, 0],
-])('the trace of %j with %j has %i sent spans, and is in the log', async (headers, env, spans) => {
-  const run = await traced(env);
-  await ask(`${run.url}/livez`, { headers });
-  await stopped(run);
-  expect(run.receiver.spans).toHaveLength(spans);
-  for (const span of run.receiver.spans) expect(span).toMatchObject({ traceId: TRACE, parentSpanId: CALLER });
-  const trace_flags = `0${spans}`;
-  expect(linesOf(run)).toMatchObject([{ trace_id: TRACE, span_id: expect.stringMatching(ID), trace_flags }]);
+it('requests at once have their own trees, even if the storage answers them with one operation', async () => {
+  const directory = await testDirectory();
+  const sampler = { OTEL_TRACES_SAMPLER: 'always_on' };
+  const run = await traced({ DATABASE_URL: `sqlite:${directory}/pets.db`, ...sampler });
+  const clients = 20;
+  const body = '{"name":"Rex","categoryId":7}';
+  await Promise.all(Array.from({ length: clients }, () => ask(`${run.url}/v1/pets`, { body })));
+  const spans = await run.receiver.count(3 * clients);
+  const requests = spans.filter(({ parentSpanId }) => parentSpanId === undefined);
+  expect(requests).toHaveLength(clients);
+  for (const { traceId, spanId, name } of requests) {
+    const [insert, create] = spans.filter((span) => span.traceId === traceId);
+    expect(name).toBe('POST /v1/pets');
+    expect(create).toMatchObject({ name: 'CreatePet', parentSpanId: spanId });
+    expect(insert).toMatchObject({
+      name: 'insert pets',
+      parentSpanId: create?.spanId,
+      attributes: { 'db.system.name': 'sqlite' },
+    });
+  }
+  await ask(`${run.url}/livez`, { headers: UNSAMPLED });
+  const last = (await run.receiver.count(3 * clients + 1)).at(-1);
+  expect(last).toMatchObject({ name: 'GET /livez', traceId: TRACE, parentSpanId: CALLER });
 });
 
-it('an answer of 5xx is an error', async () => {
-  const run = await traced();
-  const client = await connect(run.url);
-  const host = 'Host: petstore.example\r\n\r\n';
-  await client.send(`GET /livez HTTP/1.1\r\n${host}GET /readyz HTTP/1.1\r\n`);
-  expect(await client.answer()).toMatchObject({ status: 200 });
-  run.service.signal('SIGTERM');
-  await run.service.logged('shutting down');
-  await client.send(host);
-  expect(await client.answer()).toMatchObject({ status: 503 });
+it.each([
+  { OTEL_TRACES_SAMPLER: 'always_off' },
+  { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' },
+])('with %j, no span of a sampled trace is sent, and its ids are in the log', async (env) => {
+  const run = await traced(env);
+  await ask(`${run.url}/livez`, { headers: SAMPLED });
   await stopped(run);
-  expect(run.receiver.spans).toMatchObject([
-    { name: 'GET /livez', status: UNSET },
-    {
-      name: 'GET /readyz',
-      status: { code: 2, message: undefined },
-      attributes: { 'http.response.status_code': 503, 'error.type': '503' },
-    },
+  expect(run.receiver.spans).toStrictEqual([]);
+  expect(linesOf(run)).toMatchObject([
+    { trace_id: TRACE, span_id: expect.stringMatching(ID), trace_flags: '00' },
   ]);
 });
 

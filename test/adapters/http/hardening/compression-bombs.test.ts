@@ -27,21 +27,18 @@ const CODINGS: readonly [string, (bytes: Uint8Array | string) => Buffer][] = [
   ['br', brotli],
 ];
 
-// The largest that each coding fits into 64 KiB.
-const BOMBS: readonly [string, Buffer, number][] = [
-  ['gzip', gzipSync(Buffer.alloc(60 * MIB)), 60],
-  ['deflate', deflateSync(Buffer.alloc(60 * MIB)), 60],
-  ['br', brotli(Buffer.alloc(300 * MIB)), 300],
-];
+/** As many as gzip fits into 64 KiB. */
+const BOMB_BYTES = 60 * MIB;
 
-describe('fifty bombs of the largest size at once', () => {
+describe('fifty bombs at once', () => {
   // Inflated in full they would take 3 GB or more. A Brotli decoder has a window of up to 16 MiB, and 4 MiB each were
   // measured; everything else takes kilobytes.
   const MAX_GROWTH_BYTES = 500 * MIB;
 
-  test.each(BOMBS)('%s: 413, and the memory stays bounded', async (coding, bomb, size) => {
+  test.each(CODINGS)('%s: 413, and the memory stays bounded', async (coding, encode) => {
+    const bomb = encode(Buffer.alloc(BOMB_BYTES));
     expect(bomb.length).toBeLessThan(64 * 1024);
-    expect(50 * size * MIB).toBeGreaterThan(4 * MAX_GROWTH_BYTES);
+    expect(50 * BOMB_BYTES).toBeGreaterThan(4 * MAX_GROWTH_BYTES);
     await using api = await startApi();
     const before = process.resourceUsage().maxRSS;
     const headers = { 'content-encoding': coding };

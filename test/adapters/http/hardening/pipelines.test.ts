@@ -3,8 +3,6 @@ import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repos
 import { success, whole } from '../../../support/answer.ts';
 import { type Api, KEY, startApi } from '../../../support/http.ts';
 import { HeldPetRepository, petBody, stored } from '../../../support/pets.ts';
-import { runService } from '../../../support/process.ts';
-import { RawConnection } from '../../../support/raw-connection.ts';
 
 const OK = success(200, '{"status":"ok"}');
 const EMPTY = success(200, '[]');
@@ -126,31 +124,6 @@ describe('requests that arrive at once', () => {
     }
     expect(await pets.list({ limit: 1, after: 100n })).toStrictEqual([]);
   });
-
-  test('do not hold up other clients', async () => {
-    await using api = await startApi({ pets: await longNames() });
-    const greedy = await api.connect();
-    await api.get('/livez');
-    await greedy.send(LIST.repeat(400));
-    await api.get('/livez');
-    expect(api.log.records.length).toBeLessThan(100);
-  });
-});
-
-describe('a connection that is reset', () => {
-  test('while a pet is created: one line in the log, and at most one pet', async () => {
-    const pets = new HeldPetRepository();
-    await using api = await startApi({ pets });
-    const connection = await api.connect();
-    await connection.send(create(petBody()).repeat(100));
-    await pets.calls(1);
-    connection.abort();
-    expect(await api.log.record(0)).toMatchObject({ method: 'POST', route: '/v1/pets', aborted: true });
-    pets.release();
-    expect((await api.get('/v1/pets')).body).toMatch(/^\[\{"id":1,[^{]*\]$/);
-    expect(api.log.records.filter(({ method }) => method === 'POST')).toHaveLength(1);
-    expect(api.log.failures).toStrictEqual([]);
-  });
 });
 
 describe('when connections hold more memory than the limit', () => {
@@ -171,25 +144,4 @@ describe('when connections hold more memory than the limit', () => {
     for (let i = 0; i < 8; i++) expect((await slow.answer()).status).toBe(200);
     expect(api.log.failures).toStrictEqual([]);
   });
-});
-
-test('a service with a small heap survives 60 clients that pipeline and never read', async () => {
-  const NODE_OPTIONS = '--max-old-space-size=256';
-  const service = runService({ NODE_OPTIONS, API_KEYS: KEY, LOG_LEVEL: 'info' });
-  const port = Number(new URL(await service.url()).port);
-  const other = await RawConnection.open(port);
-  for (let i = 0; i < 100; i++) {
-    await other.send(create(petBody({ name: `"${LONG}"` })));
-    expect((await other.answer()).status).toBe(201);
-  }
-  const greedy = await Promise.all(Array.from({ length: 60 }, () => RawConnection.open(port)));
-  for (const connection of greedy) connection.pause();
-  await Promise.all(greedy.map((connection) => connection.send(LIST.repeat(199))));
-  for (let i = 0; i < 300; i++) {
-    await other.send(LIVEZ);
-    expect(whole(await other.answer())).toStrictEqual(OK);
-  }
-  for (const connection of [other, ...greedy]) connection.close();
-  service.signal('SIGTERM');
-  expect(await service.ended).toStrictEqual({ code: 0, signal: null });
 });

@@ -24,4 +24,6 @@ test.each([
   const request = new IncomingMessage(socket);
   Object.assign(request, { url, headers: { host: 'petstore.example' } });
   expect(baseUrl(undefined, false)(request)).toBe(base);
+  // No proxy says how it was asked.
+  expect(baseUrl(undefined, true)(request)).toBe(base);
 });

@@ -129,7 +129,7 @@ it('a request is refused exactly if it breaks a constraint of the document', asy
       if (new Set(errors.map(({ place }) => place)).size > 1) return;
       for (const { constraint } of errors) broken.add(constraint);
     }),
-    6_000,
+    2_000,
   );
   expect([...broken].toSorted()).toStrictEqual(CONSTRAINTS.toSorted());
 });

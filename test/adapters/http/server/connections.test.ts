@@ -1,10 +1,11 @@
 import type { Socket } from 'node:net';
 import { duplexPair } from 'node:stream';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Connections } from '../../../../src/adapters/http/server/connections.ts';
 import { createLimitedServer } from '../../../../src/adapters/http/server/create-limited-server.ts';
 import { SERVER_LIMITS } from '../../../../src/adapters/http/server/limits.ts';
 import { settled } from '../../../support/memory-client.ts';
+import { get, post, start } from './in-memory-server.ts';
 
 test('a connection is forgotten once it is closed', async () => {
   const server = await createLimitedServer(SERVER_LIMITS, undefined);
@@ -37,4 +38,50 @@ test('one task runs in each iteration of the event loop, in turn', () => {
   vi.advanceTimersToNextTimer();
   // Without a task, the event loop may sleep.
   expect([done, vi.getTimerCount()]).toStrictEqual([['a', 'b', 'a'], 0]);
+});
+
+describe('memory', () => {
+  test('beyond the limit costs those that hold the most their connections', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { connect, log } = await start({ maxHeldBytes: 10_000 });
+    const lengths = [1_000, 2_500, 2_000, 3_000, 1_500];
+    const clients = lengths.map(() => connect());
+    const open = () => clients.map(({ server }) => !server.destroyed);
+    for (const [index, length] of lengths.entries()) {
+      await clients[index]!.send(post(`Content-Length: ${length}\r\n`));
+    }
+    vi.advanceTimersByTime(50);
+    // Exactly the limit.
+    expect(open()).toStrictEqual([true, true, true, true, true]);
+    const another = connect();
+    await another.send(post('Content-Length: 500\r\n'));
+    vi.advanceTimersByTime(49);
+    expect(open()).toStrictEqual([true, true, true, true, true]);
+    vi.advanceTimersByTime(1);
+    // Three quarters of the limit are left.
+    expect(open()).toStrictEqual([true, true, true, false, true]);
+    expect(log.troubles).toStrictEqual([{ kind: 'cut-off', connections: 1 }]);
+    expect(another.server.destroyed).toBe(false);
+  });
+
+  test('is measured until nothing is in progress', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { connect, log, answer } = await start({ maxHeldBytes: 10_000 });
+    const [client, other] = [connect(), connect()];
+    await client.send(get('/1'));
+    await other.send(get('/2'));
+    expect(vi.getTimerCount()).toBe(1);
+    vi.advanceTimersByTime(5_000);
+    expect(vi.getTimerCount()).toBe(1);
+    await answer();
+    await answer();
+    vi.advanceTimersByTime(50);
+    expect(vi.getTimerCount()).toBe(0);
+    await client.send(post('Content-Length: 20000\r\n'));
+    vi.advanceTimersByTime(50);
+    expect(log.troubles).toStrictEqual([{ kind: 'cut-off', connections: 1 }]);
+    expect([client.server.destroyed, other.server.destroyed]).toStrictEqual([true, false]);
+  });
 });

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { problem, whole } from '../../../support/answer.ts';
 import { KEY, startApi } from '../../../support/http.ts';
 import { HeldPetRepository } from '../../../support/pets.ts';
+import type { RawConnection } from '../../../support/raw-connection.ts';
 
 const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200, keepAliveTimeoutMs: 100 };
 const TIMEOUT = problem(408, 'REQUEST_TIMEOUT', 'the request did not end in time');
@@ -38,15 +39,51 @@ describe.concurrent('an incomplete request: 408, and the connection is closed', 
     context.expect(whole(await connection.answer())).toStrictEqual(TIMEOUT);
     await connection.closed();
   });
+});
 
-  test('headers that keep arriving', async (context) => {
+/**
+ * Sends a byte every 2 ms at most, until everything is sent or the connection is closed. On every machine, 5,000 bytes
+ * take far longer than the limits.
+ */
+async function drip(connection: RawConnection, bytes: string): Promise<void> {
+  for (const byte of Buffer.from(bytes)) {
+    await connection.send(Buffer.of(byte));
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+describe.concurrent('a request that keeps arriving, too late: 408, and the connection is closed', () => {
+  const long = 'x'.repeat(5000);
+  const CHUNKED = `${POST}Transfer-Encoding: chunked\r\n\r\n`;
+
+  test.for([
+    ['a request line', '', `GET /livez?${long}`],
+    ['a header', '', `GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ${long}`],
+    ['empty lines before the request', '', '\r\n'.repeat(2500)],
+    ['a body', `${POST}Content-Length: 5000\r\n\r\n`, long],
+    ['chunks', CHUNKED, '1\r\nx\r\n'.repeat(1000)],
+    ['a chunk extension', CHUNKED, `1;${long}`],
+    ['a trailer', CHUNKED, `2\r\n{}\r\n0\r\nX-Slow: ${long}`],
+  ])('%s', async ([, head = '', bytes = ''], context) => {
     await using api = await startApi({ limits });
     const connection = await api.connect();
-    await connection.send('GET /livez HTTP/1.1\r\n');
-    const now = setInterval(() => void connection.send('X-Slow: x\r\n').catch(() => {}), 10);
-    const answer = await connection.answer();
-    clearInterval(now);
-    context.expect(whole(answer)).toStrictEqual(TIMEOUT);
+    await connection.send(head);
+    const refused = context.expect(drip(connection, bytes)).rejects.toBeInstanceOf(Error);
+    context.expect(whole(await connection.answer())).toStrictEqual(TIMEOUT);
+    await connection.closed();
+    await refused;
+    context.expect((await api.get('/v1/pets')).body).toBe('[]');
+  });
+
+  test('a small body with endless extensions', async (context) => {
+    await using api = await startApi({ limits });
+    const connection = await api.connect();
+    await connection.send(CHUNKED);
+    const extended = `1;${'x'.repeat(10_000)}\r\n \r\n`;
+    const timer = setInterval(() => void connection.send(extended).catch(() => {}), 5);
+    context.expect(whole(await connection.answer())).toStrictEqual(TIMEOUT);
+    clearInterval(timer);
+    await connection.closed();
   });
 });
 

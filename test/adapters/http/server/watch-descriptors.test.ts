@@ -3,7 +3,11 @@ import { syncBuiltinESMExports } from 'node:module';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { listen } from '../../../../src/adapters/http/server/listen.ts';
 import { watchDescriptors } from '../../../../src/adapters/http/server/watch-descriptors.ts';
+import { run, SERVICE, SERVICE_ENV } from '../../../support/process.ts';
+import { RawConnection } from '../../../support/raw-connection.ts';
 import { RecordingLog } from '../../../support/recording-log.ts';
+
+const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
 
 /** Makes the operating system refuse to open files with this error, or open them again. */
 function openFails(code: string | undefined): void {
@@ -56,4 +60,37 @@ test('reports once a second that there is no descriptor, and that there is one a
   expect(after(1_000)).toStrictEqual([true, false, true, false]);
   stop();
   expect(vi.getTimerCount()).toBe(0);
+});
+
+// libuv accepts a connection beyond the limit and closes it at once, without telling Node.
+test('more connections than descriptors: the service logs it once, and accepts again once others close', async () => {
+  const args = ['-c', 'ulimit -n 60; exec "$0" "$@"', process.execPath, ...SERVICE];
+  const service = run('sh', args, { ...SERVICE_ENV, API_KEYS: 'a-key-of-the-tests' });
+  const port = Number(new URL(await service.url()).port);
+  const first = await RawConnection.open(port);
+  await first.send(LIVEZ);
+  expect((await first.answer()).status).toBe(200);
+
+  const others: RawConnection[] = [];
+  for (let i = 0; i < 60; i++) others.push(await RawConnection.open(port));
+  await others.at(-1)?.closed();
+  await first.send(LIVEZ);
+  expect((await first.answer()).status).toBe(200);
+  // Building the document on its first request needs no descriptor.
+  await first.send(LIVEZ.replace('/livez', '/openapi.json'));
+  expect((await first.answer()).status).toBe(200);
+  const exhausted = 'out of file descriptors: new connections are closed without an answer';
+  expect(await service.logged(exhausted)).toMatchObject({ level: 40 });
+
+  for (const connection of others) connection.close();
+  await service.logged('file descriptors are available again');
+  expect(service.log.filter(({ msg }) => msg === exhausted)).toHaveLength(1);
+  await first.send(LIVEZ);
+  expect((await first.answer()).status).toBe(200);
+  const late = await RawConnection.open(port);
+  await late.send(LIVEZ);
+  expect((await late.answer()).status).toBe(200);
+  for (const connection of [first, late]) connection.close();
+  service.signal('SIGTERM');
+  expect(await service.ended).toStrictEqual({ code: 0, signal: null });
 });

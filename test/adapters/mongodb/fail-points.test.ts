@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
+import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
 import { ApiKeyIdTaken } from '../../../src/application/keys/errors.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { failCommand, failPoint } from '../../support/fail-point.ts';
-import { freshDatabase, openClient } from '../../support/mongo-database.ts';
+import { databasePool, freshDatabase, openClient } from '../../support/mongo-database.ts';
 import { startMongo } from '../../support/mongodb.ts';
 import { leftOut, mongo as shared } from '../../support/shared-mongo.ts';
 
@@ -12,20 +14,22 @@ const TIMED_OUT = { code: 64, errmsg: 'waiting for replication timed out' };
 const NOT_WRITABLE_PRIMARY = 10_107;
 
 // A separate server: some fail points affect all its clients.
-describe.skipIf(shared === undefined)(`a key in MongoDB${leftOut}`, () => {
+describe.skipIf(shared === undefined)(`MongoDB with fail points${leftOut}`, () => {
   let mongo: Awaited<ReturnType<typeof startMongo>>;
   beforeAll(async () => {
     mongo = await startMongo({ setParameters: { enableTestCommands: 1 } });
   });
   afterAll(() => mongo?.stop());
+  // Its databases are dropped before the server stops.
+  const emptyDatabase = databasePool(() => mongo);
 
   async function open() {
-    const { url, db } = await freshDatabase(mongo);
+    const { url, db } = await emptyDatabase();
     const { db: ours, reads, sent } = await openClient(url);
     return { keys: new MongoApiKeyRepository(ours, reads), db, sent };
   }
 
-  it('is stored once when the write concern times out, the second time with a duplicate key', async () => {
+  it('a key is stored once when the write concern times out, the second time with a duplicate key', async () => {
     const { keys, db, sent } = await open();
     await failCommand(db, 'insert', { times: 2 }, { writeConcernError: TIMED_OUT });
 
@@ -35,7 +39,7 @@ describe.skipIf(shared === undefined)(`a key in MongoDB${leftOut}`, () => {
     expect(sent('insert')).toBeGreaterThanOrEqual(2);
   });
 
-  it('is not overwritten when a duplicate key and a write concern timeout come in one reply', async () => {
+  it('a key is not overwritten when a duplicate key and a write concern timeout come in one reply', async () => {
     const { keys, db } = await open();
     await keys.insert(aKey());
     await failCommand(db, 'insert', { times: 1 }, { writeConcernError: TIMED_OUT });
@@ -46,7 +50,7 @@ describe.skipIf(shared === undefined)(`a key in MongoDB${leftOut}`, () => {
   });
 
   it.each(['insert', 'find', 'findAndModify', 'update'])(
-    'keeps every change as it was asked for while the server is not primary: %s',
+    'a key keeps every change as it was asked for while the server is not primary: %s',
     async (command) => {
       const { keys, db, sent } = await open();
       // More failures than the driver itself retries.
@@ -65,7 +69,7 @@ describe.skipIf(shared === undefined)(`a key in MongoDB${leftOut}`, () => {
     },
   );
 
-  it('is not acknowledged before a majority has it, even if a retry finds it', async () => {
+  it('a key is not acknowledged before a majority has it, even if a retry finds it', async () => {
     const { keys, db, sent } = await open();
     // Freezes the majority commit point: new writes could still be rolled back.
     const moveOn = await failPoint(db, 'disableSnapshotting', 'alwaysOn');
@@ -85,5 +89,29 @@ describe.skipIf(shared === undefined)(`a key in MongoDB${leftOut}`, () => {
 
     await inserting;
     expect(await keys.list()).toStrictEqual([aKey()]);
+  });
+
+  it('refuses a service while a migration builds an index, and another migration waits', async () => {
+    const INDEX_BUILD = 'hangAfterStartingIndexBuild';
+    const { url, db, pets } = await freshDatabase(mongo);
+    const before = await pets.indexes();
+    await pets.insertOne({ _id: 1n, name: 'Rex', categoryId: 8n, status: 'sold' });
+    await pets.dropIndex('idem.k_1');
+    const disable = await failPoint(db, INDEX_BUILD, 'alwaysOn');
+    const failed = async () => (await db.command({ serverStatus: 1 }))['metrics'].commands.collMod.failed;
+    const failures = await failed();
+
+    const first = migrate(url);
+    const wait = { waitForFailPoint: INDEX_BUILD, timesEntered: 1, maxTimeMS: 10_000 };
+    await db.client.db('admin').command(wait);
+    await expect(openMongoStorage(url, { autoMigrate: false })).rejects.toThrow(
+      'the collection "pets" is still building the index "idem.k_1"',
+    );
+    const second = migrate(url);
+    await expect.poll(failed).toBeGreaterThan(failures);
+    await disable();
+
+    for (const { to } of await Promise.all([first, second])) expect(to).toBe(4);
+    expect(await pets.indexes()).toStrictEqual(before);
   });
 });

@@ -1,0 +1,68 @@
+import { readFile } from 'node:fs/promises';
+import { connect } from 'node:tls';
+import { expect, onTestFinished, test } from 'vitest';
+import { KEY } from '../../../support/client.ts';
+import { petBody } from '../../../support/pets.ts';
+import { runService } from '../../../support/process.ts';
+import { RawConnection } from '../../../support/raw-connection.ts';
+import { PEM_FILES, ROOT_CERT } from '../../../support/tls/pem-files.ts';
+
+const LIST = `GET /v1/pets?limit=100 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
+
+/** What the process has in memory, in MiB. */
+async function residentMib(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
+}
+
+/** Fetches the script of the page, and leaves the connection open. */
+async function fetchScript(port: number): Promise<void> {
+  const socket = connect({ host: '127.0.0.1', port, ca: ROOT_CERT });
+  onTestFinished(() => void socket.destroy());
+  socket.write('GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n');
+  let left = 1_000_000;
+  for await (const bytes of socket.iterator({ destroyOnReturn: false })) {
+    left -= (bytes as Buffer).length;
+    if (left <= 0) break;
+  }
+  socket.resume();
+}
+
+test('idle connections do not keep the memory of a long answer, nor do clients that never read fill a small heap', async ({
+  skip,
+}) => {
+  if (process.platform !== 'linux') skip('only Linux has /proc');
+  const NODE_OPTIONS = '--max-old-space-size=256';
+  const service = runService({
+    NODE_OPTIONS,
+    API_KEYS: KEY,
+    TLS_CERT: PEM_FILES.cert,
+    TLS_KEY: PEM_FILES.key,
+  });
+  const port = Number(new URL(await service.url()).port);
+  for (let i = 0; i < 10; i++) await fetchScript(port);
+  const before = await residentMib(service.pid);
+  for (let i = 0; i < 40; i++) await fetchScript(port);
+  // Without portions, each keeps 1.8 MB.
+  expect((await residentMib(service.pid)) - before).toBeLessThan(40);
+
+  const other = await RawConnection.open(port, { tls: true });
+  const body = petBody({ name: `"${'🐕'.repeat(255)}"` });
+  const create =
+    `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n` +
+    `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+  for (let i = 0; i < 100; i++) {
+    await other.send(create);
+    expect((await other.answer()).status).toBe(201);
+  }
+  const greedy = await Promise.all(Array.from({ length: 60 }, () => RawConnection.open(port, { tls: true })));
+  for (const connection of greedy) connection.pause();
+  await Promise.all(greedy.map((connection) => connection.send(LIST.repeat(199))));
+  for (let i = 0; i < 30; i++) {
+    await other.send('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+    expect((await other.answer()).status).toBe(200);
+  }
+  for (const connection of [other, ...greedy]) connection.close();
+  service.signal('SIGTERM');
+  expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+});

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
+import { problem, whole } from '../../support/answer.ts';
+import { type Api, KEY, startApi } from '../../support/http.ts';
+import { stored } from '../../support/pets.ts';
+
+const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
+const BAD_HOST = bad('the request must have one valid Host header');
+
+/** The answers to a request for the first of two pages. The lines are encoded as Latin-1. */
+async function listWith(api: Api, hosts: readonly string[], target = '/v1/pets?limit=1') {
+  const lines = hosts.map((host) => `Host: ${host}\r\n`).join('');
+  const rest = `Authorization: Bearer ${KEY}\r\nConnection: close\r\n\r\n`;
+  return api.raw(Buffer.from(`GET ${target} HTTP/1.1\r\n${lines}${rest}`, 'latin1'));
+}
+
+async function apiWithTwoPets(): Promise<Api> {
+  const pets = new InMemoryPetRepository();
+  await stored(pets, {}, {});
+  return startApi({ pets });
+}
+
+test('a request has one Host', async () => {
+  await using api = await apiWithTwoPets();
+  for (const hosts of [[], [''], ['x', 'y'], ['x', 'x'], ['x, y']]) {
+    expect((await listWith(api, hosts)).map(whole), String(hosts)).toStrictEqual([BAD_HOST]);
+  }
+  expect((await listWith(api, [], 'http://x/livez')).map(whole)).toStrictEqual([BAD_HOST]);
+});
+
+test('a Host is a name or an address, with or without a port: anything else is refused', async () => {
+  await using api = await apiWithTwoPets();
+  const signs = ['x"', 'x><y', 'x>; rel="next"', 'x y', 'x\ty', 'x;rel=next', 'x?y', 'x#y', 'x\\y', 'x/y'];
+  const users = ['a@b', 'a:b@c'];
+  const escapes = ['x%0d%0aX-Evil:%20b', 'x%2f'];
+  const beyondAscii = ['zo\xe9.example', 'zo\xc3\xa9.example', 'x\xef\xbc\x8eexample'];
+  const ports = ['x:100000', 'x:-1', 'x:1:2', 'x:y', 'x:'];
+  const addresses = ['::1', '[fe80::1%25eth0]', '[::1', '[x"]'];
+  for (const host of [...signs, ...users, ...escapes, ...beyondAscii, ...ports, ...addresses]) {
+    expect((await listWith(api, [host])).map(whole), host).toStrictEqual([BAD_HOST]);
+  }
+  for (const host of ['x\ry', 'x\0', 'x\r\n y']) {
+    expect((await listWith(api, [host])).map(whole), host).toStrictEqual([
+      bad('the request is not valid HTTP/1.1'),
+    ]);
+  }
+});
+
+test('a valid Host gets into the link to the next page, once', async () => {
+  await using api = await apiWithTwoPets();
+  const names = ['x', 'petstore.example', 'under_score', 'xn--zo-bja.example', 'x'.repeat(15_000)];
+  for (const host of [...names, 'x:1', '127.0.0.1:80', '[::1]:80']) {
+    const answers = await listWith(api, [host]);
+    expect(answers.map(({ status, headers }) => [status, headers['link']])).toStrictEqual([
+      [200, `<http://${host}/v1/pets?limit=1&cursor=v1.0000000000000001>; rel="next"`],
+    ]);
+  }
+});

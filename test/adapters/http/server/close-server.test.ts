@@ -1,0 +1,121 @@
+import { expect, describe, onTestFinished, test, vi } from 'vitest';
+import { settled } from '../../../support/memory-client.ts';
+import { CONNECT, get, start } from './in-memory-server.ts';
+
+/** Longer than any drain here takes. */
+const TIMEOUT_MS = 10_000;
+
+describe('a drain', () => {
+  /** Lets time pass, and everything happen that follows. */
+  const pass = async (ms: number) => {
+    vi.advanceTimersByTime(ms);
+    await settled();
+  };
+  const fakeTime = () => {
+    vi.useFakeTimers({
+      toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'],
+    });
+    onTestFinished(() => void vi.useRealTimers());
+  };
+
+  test('leaves idle connections open for half a second', async () => {
+    fakeTime();
+    const { connect, server, answer } = await start();
+    const [fresh, used, busy] = [connect(), connect(), connect()];
+    for (const client of [used, busy]) {
+      await client.send(get('/'));
+      await answer();
+    }
+    const ended = vi.fn<(cutOff: number) => void>();
+    expect(server.isDraining).toBe(false);
+    void server.drain(TIMEOUT_MS).then(ended);
+    expect(server.isDraining).toBe(true);
+    await busy.send(get('/'));
+    await answer();
+    expect(busy.announced).toStrictEqual(['keep-alive', 'close']);
+    busy.socket.end();
+    await pass(499);
+    expect([fresh.hasEnded, used.hasEnded, busy.server.destroyed]).toStrictEqual([false, false, true]);
+    await pass(1);
+    expect([fresh.server.destroyed, used.server.destroyed]).toStrictEqual([true, true]);
+    expect(ended).toHaveBeenCalledExactlyOnceWith(0);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('waits for answers, and for clients that still read', async () => {
+    fakeTime();
+    const { connect, server, responses } = await start();
+    const [slow, idle, begun] = [connect(), connect(), connect()];
+    slow.socket.pause();
+    await slow.send(get('/'));
+    await begun.send('GET / HTTP');
+    const ended = vi.fn<(cutOff: number) => void>();
+    void server.drain(TIMEOUT_MS).then(ended);
+    await pass(5_000);
+    expect(ended).not.toHaveBeenCalled();
+    expect(idle.server.destroyed).toBe(true);
+    await begun.send('/1.1\r\nHost: x\r\n\r\n');
+    for (const response of responses) response.end('x'.repeat(200_000));
+    await pass(1_000);
+    const late = connect();
+    await pass(1_000);
+    // Node takes the slow one for idle.
+    expect([late.server.destroyed, slow.server.destroyed]).toStrictEqual([false, false]);
+    slow.socket.resume();
+    await settled();
+    expect([slow.announced, slow.text.length > 200_000]).toStrictEqual([['close'], true]);
+    expect([begun.announced, begun.hasEnded]).toStrictEqual([['close'], true]);
+    await pass(1_050);
+    expect(ended).toHaveBeenCalledExactlyOnceWith(0);
+  });
+
+  test('does not wait for a client that left without its answer, or whose CONNECT was answered', async () => {
+    fakeTime();
+    const { connect, server, answer } = await start();
+    const [gone, tunnel, idle] = [connect(), connect(), connect()];
+    gone.socket.pause();
+    await gone.send(get('/'));
+    await answer('x'.repeat(200_000));
+    gone.server.destroy();
+    await tunnel.send(CONNECT);
+    await answer();
+    const ended = vi.fn<(cutOff: number) => void>();
+    void server.drain(TIMEOUT_MS).then(ended);
+    await pass(500);
+    expect(idle.server.destroyed).toBe(true);
+    await pass(500);
+    expect(ended).toHaveBeenCalledExactlyOnceWith(0);
+  });
+
+  test('cuts off what is left at its timeout, and counts only what was in use', async () => {
+    fakeTime();
+    const { connect, server, responses } = await start();
+    const [idle, waiting, slow, halfway, tunnel] = [connect(), connect(), connect(), connect(), connect()];
+    slow.socket.pause();
+    await slow.send(get('/slow'));
+    await waiting.send(get('/waiting'));
+    await halfway.send('GET /');
+    await tunnel.send(CONNECT);
+    responses[0]!.end('x'.repeat(200_000));
+    await settled();
+    const ended = vi.fn<(cutOff: number) => void>();
+    void server.drain(400).then(ended);
+    await pass(399);
+    expect(ended).not.toHaveBeenCalled();
+    await pass(1);
+    expect(ended).toHaveBeenCalledExactlyOnceWith(4);
+    for (const { server: socket } of [idle, waiting, slow, halfway, tunnel])
+      expect(socket.destroyed).toBe(true);
+  });
+
+  test('begins to close after the time in which it still accepts', async () => {
+    fakeTime();
+    const { server } = await start();
+    const ended = vi.fn<(cutOff: number) => void>();
+    void server.drain(TIMEOUT_MS, 2_000).then(ended);
+    await pass(1_999);
+    expect(ended).not.toHaveBeenCalled();
+    await pass(1);
+    expect(ended).toHaveBeenCalledExactlyOnceWith(0);
+  });
+});

@@ -1,0 +1,177 @@
+import { once } from 'node:events';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { MAX_BODY_BYTES } from '../../../../src/adapters/http/wire/limits.ts';
+import { settled } from '../../../support/memory-client.ts';
+import { get, post, Service } from './in-memory-connections.ts';
+
+/** What a request takes besides its bytes. */
+const REQUEST_BYTES = 4096;
+
+const MIB = 1024 * 1024;
+
+const LARGE = Buffer.alloc(100_000, 'x');
+
+describe('the memory that a connection takes', () => {
+  test.each([
+    ['a body of that length', 'Content-Length: 100\r\n', 100],
+    ['a body that is too long', 'Content-Length: 1000000\r\n', MAX_BODY_BYTES],
+    ['chunks', 'Transfer-Encoding: chunked\r\n', MAX_BODY_BYTES],
+    ['no body', '', 0],
+  ])('while it waits for %s', async (_, headers, bytes) => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    expect(connection.heldBytes).toBe(0);
+    await client.send(post('/', headers));
+    expect(connection.heldBytes).toBe(bytes);
+    connection.latest!.flushHeaders();
+    await settled();
+    expect(connection.heldBytes).toBe(0);
+  });
+
+  test('while its client does not read', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    client.socket.pause();
+    await client.send(get('/'));
+    service.answer('x'.repeat(100_000));
+    await settled();
+    const unread = connection.socket.writableLength;
+    expect(unread).toBeGreaterThan(0);
+    expect([connection.heldBytes, connection.isBacklogged]).toStrictEqual([unread + REQUEST_BYTES, true]);
+    client.socket.resume();
+    await settled();
+    expect([connection.heldBytes, connection.isBacklogged]).toStrictEqual([0, false]);
+  });
+
+  // A TLS socket keeps the memory that its largest write took.
+  test.each([
+    ['plain HTTP', {}, [100_000]],
+    ['TLS', { encrypted: true }, [...Array<number>(6).fill(16_384), 1696]],
+  ])('while a long body is written over %s', async (_, fields, lengths) => {
+    const service = await Service.start();
+    const { client, connection } = service.connect(fields);
+    const write = vi.spyOn(connection.socket, 'write');
+    client.socket.pause();
+    await client.send(get('/'));
+    connection.latest!.setHeader('Content-Length', LARGE.length);
+    service.answer(LARGE);
+    await settled();
+    const unread = connection.socket.writableLength + (connection.latest?.waitingBytes ?? 0);
+    expect(connection.heldBytes).toBe(unread + REQUEST_BYTES);
+    expect(unread).toBeGreaterThan(LARGE.length - 70_000);
+    client.socket.resume();
+    await settled();
+    expect([connection.heldBytes, connection.isAnswering]).toStrictEqual([0, false]);
+    expect(client.text.endsWith(String(LARGE))).toBe(true);
+    const bodies = write.mock.calls.map(([chunk]) => chunk).filter((chunk) => Buffer.isBuffer(chunk));
+    expect(bodies.map(({ length }) => length)).toStrictEqual(lengths);
+  });
+
+  test('while a long body is written over TLS to a client that leaves', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect({ encrypted: true });
+    client.socket.pause();
+    await client.send(get('/'));
+    const closed = once(connection.latest!, 'close');
+    service.answer(Buffer.alloc(MIB));
+    connection.socket.destroy();
+    await closed;
+    expect([connection.heldBytes, connection.latest?.writableEnded]).toStrictEqual([0, false]);
+  });
+
+  test('while requests wait for the answer before them', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(get('/1') + get('/2') + get('/3'));
+    await client.send(get('/4'));
+    expect(connection.heldBytes).toBe(3 * REQUEST_BYTES);
+  });
+
+  test('while a body waits for the answer before its request', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    await client.send(get('/1') + post('/2', 'Content-Length: 1000\r\n'));
+    await client.send('x'.repeat(600));
+    expect(connection.heldBytes).toBe(REQUEST_BYTES + 1000);
+  });
+});
+
+describe('a client that keeps sending after the last answer', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+  });
+
+  test('has a second once it has read it', async () => {
+    const service = await Service.start();
+    const { client, connection } = service.connect();
+    client.socket.pause();
+    connection.socket.write(LARGE);
+    for (let i = 0; i < 2; i++) connection.hangUp();
+    await settled();
+    expect(vi.getTimerCount()).toBe(0);
+    client.socket.resume();
+    await settled();
+    expect([vi.getTimerCount(), client.text]).toStrictEqual([1, String(LARGE)]);
+    vi.advanceTimersByTime(999);
+    expect(connection.socket.destroyed).toBe(false);
+    vi.advanceTimersByTime(1);
+    expect(connection.socket.destroyed).toBe(true);
+  });
+
+  test('and leaves: leaves no timer', async () => {
+    const service = await Service.start();
+    const { connection } = service.connect();
+    connection.hangUp();
+    await settled();
+    expect(vi.getTimerCount()).toBe(1);
+    connection.socket.destroy();
+    await settled();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test.each([
+    ['plain HTTP: up to 16 MiB are dropped', {}, 16 * MIB - 4, 0],
+    ['plain HTTP: the rest is not read', {}, 16 * MIB + 1, 4],
+    ['TLS, which would read it anyway', { encrypted: true }, 16 * MIB + 1, 0],
+  ])('over %s', async (_, fields, bytes, left) => {
+    const service = await Service.start();
+    const { client, connection } = service.connect(fields);
+    await client.send(get('/', 'Connection: close\r\n'));
+    service.answer();
+    await settled();
+    await client.send(get('/').padEnd(bytes));
+    await client.send('more');
+    expect([service.parsed, connection.socket.readableLength]).toStrictEqual([1, left]);
+  });
+
+  test.each([
+    ['plain HTTP', {}],
+    ['TLS', { encrypted: true }],
+  ])('over %s, may send a MiB of a body that was not read, and has a second', async (_, fields) => {
+    const service = await Service.start();
+    const { client, connection } = service.connect(fields);
+    await client.send(post('/', 'Content-Length: 10000000\r\n'));
+    service.answer();
+    await settled();
+    await client.send('x'.repeat(MIB));
+    expect(connection.isStopped).toBe(false);
+    await client.send('x');
+    await client.send('not read');
+    expect([client.hasEnded, connection.socket.readableLength]).toStrictEqual([false, 8]);
+    vi.advanceTimersByTime(1_000);
+    expect(connection.socket.destroyed).toBe(true);
+  });
+
+  test('may send all of a short body that was not read, and another request', async () => {
+    const service = await Service.start();
+    const { client } = service.connect();
+    service.answersAtOnce = true;
+    for (const path of ['/1', '/2']) {
+      await client.send(post(path, 'Content-Length: 600000\r\n'));
+      await client.send('x'.repeat(600_000));
+    }
+    await client.send(get('/3'));
+    expect([service.handled, client.hasEnded]).toStrictEqual([['/1', '/2', '/3'], false]);
+  });
+});
