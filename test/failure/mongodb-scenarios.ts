@@ -134,7 +134,7 @@ async function loseMajority(stage: Stage, store: MongoStore, victims: readonly M
   stage.bar('first refusal', refused - load.history.fault!.from, FIRST_REFUSAL_MS);
   stage.expect('later requests were refused, too', later.length > 0);
   stage.bar(`slowest of ${later.length} later refusals`, slowest, LATER_REFUSAL_MS);
-  expectOutageLines(stage);
+  await expectOutageLines(stage);
 }
 
 const killTwo: Scenario<MongoStore> = {
