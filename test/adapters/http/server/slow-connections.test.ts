@@ -46,7 +46,7 @@ describe('the memory that a connection takes', () => {
   // A TLS socket keeps the memory that its largest write took.
   test.each([
     ['plain HTTP', {}, [100_000]],
-    ['TLS', { encrypted: true }, [...Array<number>(6).fill(16_384), 1696]],
+    ['TLS', { encrypted: true }, [...Array<number>(6).fill(14_336), 13_984]],
   ])('while a long body is written over %s', async (_, fields, lengths) => {
     const service = await Service.start();
     const { client, connection } = service.connect(fields);
