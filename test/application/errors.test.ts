@@ -5,6 +5,7 @@ import {
   StorageSetupError,
   StorageUnavailable,
 } from '../../src/application/ports/storage-errors.ts';
+import { TooFewPetIds } from '../../src/application/moving/skip-ids.ts';
 import { CountsDiffer, IdempotencyKeyTaken, PetIdTaken } from '../../src/application/moving/errors.ts';
 import {
   DamagedPet,
@@ -14,42 +15,53 @@ import {
   PetNotFound,
 } from '../../src/application/pets/errors.ts';
 
-const KEY = '0123456789abcdef';
-
 describe('every error', () => {
   it.each([
-    [new ApiKeyIdTaken(KEY), `another key already has the id ${KEY}; it was not overwritten`],
+    ['client', new ApiKeyIdTaken('a'), 'another key already has the id a; it was not overwritten'],
     [
-      new ApiKeyNotActive(KEY, 'expired'),
-      `the key ${KEY} is expired and cannot be rotated; create a new key`,
+      'client',
+      new ApiKeyNotActive('a', 'expired'),
+      'the key a is expired and cannot be rotated; create a new key',
     ],
-    [new ApiKeyNotFound(KEY), `no key has the id ${KEY}`],
+    ['client', new ApiKeyNotFound('a'), 'no key has the id a'],
     [
+      'operator',
       new CountsDiffer('target', { expected: 2, found: 1 }),
       'the target should have 2 pets, but it has 1: did something remove pets? Run the command again',
     ],
-    [new DamagedApiKey(KEY, 'label is bad'), `the API key ${KEY} is damaged in the storage: label is bad`],
-    [new DamagedPet(7n, 'name is bad'), 'the pet with the id 7 is damaged in the storage: name is bad'],
-    [new IdempotencyKeyReused(), 'the idempotency key has been used for something else; use a new one'],
     [
+      'operator',
+      new DamagedApiKey('a', 'label is bad'),
+      'the API key a is damaged in the storage: label is bad',
+    ],
+    ['operator', new DamagedPet(7n, 'torn'), 'the pet with the id 7 is damaged in the storage: torn'],
+    [
+      'client',
+      new IdempotencyKeyReused(),
+      'the idempotency key has been used for something else; use a new one',
+    ],
+    [
+      'client',
       new IdempotencyKeyTaken(7n),
       'the pet with the id 7 was not stored: another pet already has its idempotency key',
     ],
-    [new InvalidPageSize({ min: 1, max: 100 }), 'limit must be an integer from 1 to 100'],
+    ['client', new InvalidPageSize({ min: 1, max: 100 }), 'limit must be an integer from 1 to 100'],
     [
+      'client',
       new PetIdTaken(7n),
       'another pet already has the id 7; use an empty storage, or the API, which gives new ids',
     ],
-    [new PetIdsExhausted(), 'no pet id is left'],
-    [new PetNotFound(7n), 'no pet has the id 7'],
-    [new StorageSetupError('the  file\n is locked'), 'the file is locked'],
-    [new StorageUnavailable('the disk is full'), 'the disk is full'],
-  ])('has the name of its class, that name as its kind, and one line for people: %s', (error, message) => {
+    ['operator', new PetIdsExhausted(), 'no pet id is left'],
+    ['client', new PetNotFound(7n), 'no pet has the id 7'],
+    ['operator', new StorageSetupError('the  file\n is locked'), 'the file is locked'],
+    ['operator', new TooFewPetIds(), 'fewer than 1000000000000 ids are left for new pets; none was skipped'],
+    ['storage', new StorageUnavailable('the disk is full'), 'the disk is full'],
+  ])('has a fault, its class as name and kind, and one line for people: %s, %s', (fault, error, message) => {
     const { name } = error.constructor;
     const kind = name
       .replace(/Error$/, '')
       .replaceAll(/(?<!^)[A-Z]/g, '-$&')
       .toLowerCase();
-    expect(error).toMatchObject({ name, kind, message });
+    expect(error).toMatchObject({ name, kind, message, fault });
   });
 });

@@ -4,6 +4,7 @@ import {
   type ApiKeyDraft,
   apiKeyProblems,
   apiKeyState,
+  endedKey,
   InvalidApiKey,
   newApiKey,
   type Scope,
@@ -223,4 +224,14 @@ describe('the state of a key', () => {
   ] as const)('is %s %s', (state, _, key) => {
     expect(apiKeyState(key, NOW)).toBe(state);
   });
+});
+
+it('a key ends at the earlier instant', () => {
+  const key = { ...newApiKey(draft, NOW), id: 'a', digest: 'b' };
+  const later = endedKey(key, 'expiresAt', LATER);
+  expect(later).toStrictEqual({ ...key, expiresAt: LATER });
+  expect(endedKey(later, 'expiresAt', NOW)).toStrictEqual({ ...key, expiresAt: NOW });
+  const again = new Date(LATER);
+  expect(endedKey(later, 'expiresAt', again)).toBe(later);
+  expect(endedKey(later, 'revokedAt', again)).toStrictEqual({ ...later, revokedAt: LATER });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  broughtIdProblem,
   INT64_MAX,
   INT64_MIN,
   InvalidPet,
@@ -8,6 +9,8 @@ import {
   newPet,
   PET_STATUSES,
   type PetDraft,
+  petIdsLeft,
+  petIdsWarning,
   petProblems,
   storedPet,
 } from '../../src/domain/pet.ts';
@@ -98,6 +101,24 @@ describe('a stored pet', () => {
   it('ignores any other field of its record', () => {
     const document = { ...draft, op: 'a token', id: 2n };
     expect(storedPet(1n, document)).toStrictEqual({ id: 1n, ...draft });
+  });
+});
+
+describe('the ids', () => {
+  it.each([
+    [0n, MAX_PET_ID, undefined],
+    [MAX_PET_ID - 10n ** 12n, 10n ** 12n, undefined],
+    [MAX_PET_ID - 10n ** 12n + 1n, 10n ** 12n - 1n, 'fewer than 1000000000000 ids are left for new pets'],
+    [MAX_PET_ID, 0n, 'fewer than 1000000000000 ids are left for new pets'],
+    [MAX_PET_ID + 1n, 0n, 'fewer than 1000000000000 ids are left for new pets'],
+  ])('after %d: %d are left', (lastId, left, warning) => {
+    expect([petIdsLeft(lastId), petIdsWarning(lastId)]).toStrictEqual([left, warning]);
+  });
+
+  it('that pets bring along leave 10^15 for new pets', () => {
+    const problem =
+      'the id 8007199254740992 is greater than 8007199254740991, which would leave too few ids for new pets';
+    expect([8007199254740991n, 8007199254740992n].map(broughtIdProblem)).toStrictEqual([undefined, problem]);
   });
 });
 

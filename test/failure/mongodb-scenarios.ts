@@ -3,7 +3,6 @@ import { killService } from './kill-service.ts';
 import type { Load } from './load.ts';
 import type { Member } from './member.ts';
 import { type MongoStore, servicesOn, serviceThroughProxy } from './mongodb-store.ts';
-import { expectOutageLines } from './expect-outage-lines.ts';
 import type { ReplicaSet } from './replica-set.ts';
 import type { Scenario } from './scenario.ts';
 import { RESUME_MS, type Stage } from './stage.ts';
@@ -109,6 +108,21 @@ async function endOfFreeze(stage: Stage, load: Load): Promise<void> {
   const ms = FREEZE_MS[stage.form];
   await until('the end of the freeze', () => performance.now() - from > ms);
   stage.notes.push(`frozen for ${ms / 1000} s`);
+}
+
+const OUTAGE_LINES = [/has no primary/, /^requests fail/, /has a primary again/, /^requests succeed again/];
+
+/** Each service must tell of one outage of MongoDB. Keys that are in use bring another warning. */
+async function expectOutageLines(stage: Stage): Promise<void> {
+  for (const service of stage.services) {
+    const told = await until('the end of the outage in the log', () => {
+      const lines = service.warnings.filter((line) => line !== 'the use of keys was not recorded');
+      return lines.some((line) => OUTAGE_LINES.at(-1)!.test(line)) && lines;
+    });
+    const isWhole =
+      told.length === OUTAGE_LINES.length && OUTAGE_LINES.every((line, n) => line.test(told[n]!));
+    stage.expect(`four lines tell of the outage: ${told.join('; ')}`, isWhole);
+  }
 }
 
 /** The deadline of a request. */

@@ -49,6 +49,25 @@ export function problem(
   return { status, headers, body: JSON.stringify({ code, message, status }) };
 }
 
+export const UNAUTHENTICATED = problem(
+  401,
+  'UNAUTHENTICATED',
+  'an API key is required, as "Authorization: Bearer <API_KEY>"',
+  { 'www-authenticate': 'Bearer realm="petstore"' },
+);
+
+export const TOO_LARGE = problem(
+  413,
+  'PAYLOAD_TOO_LARGE',
+  'the body must be at most 65536 bytes, also when inflated',
+);
+
+export const HEADERS_TOO_LARGE = problem(
+  431,
+  'HEADERS_TOO_LARGE',
+  'the request line and headers must be at most 16384 bytes',
+);
+
 /** The JSON of the first pet, with the defaults of the tests. */
 export const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
 

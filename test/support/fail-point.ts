@@ -1,5 +1,7 @@
 import type { Db, Document } from 'mongodb';
-import { onTestFinished } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { databasePool } from './mongo-database.ts';
+import { startMongo } from './mongodb.ts';
 
 type Mode = 'alwaysOn' | { readonly times: number };
 
@@ -20,6 +22,17 @@ export async function failPoint(
   await admin.command({ configureFailPoint: name, mode, data });
   onTestFinished(off);
   return off;
+}
+
+/** A server that only these tests use: some fail points affect all clients of a server. */
+export function separateMongo() {
+  let mongo: Awaited<ReturnType<typeof startMongo>>;
+  beforeAll(async () => {
+    mongo = await startMongo({ setParameters: { enableTestCommands: 1 } });
+  });
+  afterAll(() => mongo?.stop());
+  // Its databases are dropped before the server stops.
+  return { server: () => mongo, emptyDatabase: databasePool(() => mongo) };
 }
 
 /** Makes a command fail for clients of the adapter. Clients of the tests are not affected. */

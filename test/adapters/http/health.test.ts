@@ -30,12 +30,10 @@ describe('/livez', () => {
 });
 
 describe('/readyz', () => {
-  test.each([
-    [10n ** 12n, 'ok"}'],
-    [10n ** 12n - 1n, 'ok","warnings":["fewer than 1000000000000 ids are left for new pets"]}'],
-  ])('is 200 with %s ids left, and warns below 10^12', async (left, end) => {
-    await using api = await startApi({ probe: { check: async () => ({ lastId: MAX_PET_ID - left }) } });
-    expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(success(200, `{"status":"${end}`));
+  test('is 200 and warns when few ids are left', async () => {
+    await using api = await startApi({ probe: { check: async () => ({ lastId: MAX_PET_ID }) } });
+    const body = '{"status":"ok","warnings":["fewer than 1000000000000 ids are left for new pets"]}';
+    expect(whole(await api.get('/readyz', ANONYMOUS))).toStrictEqual(success(200, body));
   });
 
   test('is 503 while the storage is out of reach, and 200 within a second afterwards, at one probe a second', async () => {

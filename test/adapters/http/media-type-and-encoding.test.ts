@@ -1,6 +1,6 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { problem, REX, success, whole } from '../../support/answer.ts';
+import { problem, REX, success, TOO_LARGE, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 import { timeRatio } from '../../support/time-ratio.ts';
@@ -18,11 +18,6 @@ const WRONG_CODING = problem(
   'Content-Encoding must be gzip, deflate, br or identity',
 );
 const CORRUPT = problem(400, 'MALFORMED_JSON', 'the body does not match its Content-Encoding');
-const TOO_LARGE = problem(
-  413,
-  'PAYLOAD_TOO_LARGE',
-  'the body must be at most 65536 bytes, also when inflated',
-);
 
 describe('Content-Type', () => {
   test.each([

@@ -1,27 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
 import { ApiKeyIdTaken } from '../../../src/application/keys/errors.ts';
 import { aKey } from '../../support/api-keys.ts';
-import { failCommand, failPoint } from '../../support/fail-point.ts';
-import { databasePool, freshDatabase, openClient } from '../../support/mongo-database.ts';
-import { startMongo } from '../../support/mongodb.ts';
-import { leftOut, mongo as shared } from '../../support/shared-mongo.ts';
+import { failCommand, failPoint, separateMongo } from '../../support/fail-point.ts';
+import { freshDatabase, openClient } from '../../support/mongo-database.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
 const at = new Date(1_797_000_000_001);
 const TIMED_OUT = { code: 64, errmsg: 'waiting for replication timed out' };
 const NOT_WRITABLE_PRIMARY = 10_107;
 
-// A separate server: some fail points affect all its clients.
-describe.skipIf(shared === undefined)(`MongoDB with fail points${leftOut}`, () => {
-  let mongo: Awaited<ReturnType<typeof startMongo>>;
-  beforeAll(async () => {
-    mongo = await startMongo({ setParameters: { enableTestCommands: 1 } });
-  });
-  afterAll(() => mongo?.stop());
-  // Its databases are dropped before the server stops.
-  const emptyDatabase = databasePool(() => mongo);
+describe.skipIf(mongo === undefined)(`MongoDB with fail points${leftOut}`, () => {
+  const { server, emptyDatabase } = separateMongo();
 
   async function open() {
     const { url, db } = await emptyDatabase();
@@ -93,7 +85,7 @@ describe.skipIf(shared === undefined)(`MongoDB with fail points${leftOut}`, () =
 
   it('refuses a service while a migration builds an index, and another migration waits', async () => {
     const INDEX_BUILD = 'hangAfterStartingIndexBuild';
-    const { url, db, pets } = await freshDatabase(mongo);
+    const { url, db, pets } = await freshDatabase(server());
     const before = await pets.indexes();
     await pets.insertOne({ _id: 1n, name: 'Rex', categoryId: 8n, status: 'sold' });
     await pets.dropIndex('idem.k_1');

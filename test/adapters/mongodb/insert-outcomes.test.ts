@@ -1,15 +1,14 @@
 import { MongoServerError } from 'mongodb';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import type { PetRepository } from '../../../src/application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { MAX_PET_ID, newPet, type Pet } from '../../../src/domain/pet.ts';
 import { idempotencyFor, inOrderOfId } from '../../support/archived-pets.ts';
-import { failCommand, failPoint } from '../../support/fail-point.ts';
+import { failCommand, failPoint, separateMongo } from '../../support/fail-point.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import {
   addressOf,
-  databasePool,
   freshDatabase,
   isConfirmation,
   openRepository,
@@ -18,8 +17,7 @@ import {
   throughPort,
   withOptions,
 } from '../../support/mongo-database.ts';
-import { startMongo } from '../../support/mongodb.ts';
-import { leftOut, mongo as shared } from '../../support/shared-mongo.ts';
+import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
@@ -32,15 +30,8 @@ const BAD_VALUE = 2;
 const COUNT = 20;
 const IDS = numbers(COUNT).map((n) => BigInt(n + 1));
 
-// A separate server: some fail points affect all its clients.
-describe.skipIf(shared === undefined)(`an insert into MongoDB${leftOut}`, () => {
-  let mongo: Awaited<ReturnType<typeof startMongo>>;
-  beforeAll(async () => {
-    mongo = await startMongo({ setParameters: { enableTestCommands: 1 } });
-  });
-  afterAll(() => mongo?.stop());
-  // Its databases are dropped before the server stops.
-  const emptyDatabase = databasePool(() => mongo);
+describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
+  const { server, emptyDatabase } = separateMongo();
 
   async function opened() {
     const database = await emptyDatabase();
@@ -168,7 +159,7 @@ describe.skipIf(shared === undefined)(`an insert into MongoDB${leftOut}`, () => 
 
   describe('is rejected', () => {
     it('alone, if only this one is invalid or breaks a unique index of the operator', async () => {
-      const { url, pets } = await freshDatabase(mongo);
+      const { url, pets } = await freshDatabase(server());
       const { repository } = await openRepository(url);
       await pets.createIndex({ name: 1 }, { unique: true }, {});
 
@@ -199,7 +190,7 @@ describe.skipIf(shared === undefined)(`an insert into MongoDB${leftOut}`, () => 
     });
 
     it('with the cause when the failure persists', async () => {
-      const { url, db } = await freshDatabase(mongo);
+      const { url, db } = await freshDatabase(server());
       const { repository } = await openRepository(url, 500);
       await failCommand(db, 'insert', 'alwaysOn', { errorCode: NOT_WRITABLE_PRIMARY });
 

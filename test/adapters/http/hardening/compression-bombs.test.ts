@@ -1,6 +1,6 @@
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { problem, success, whole } from '../../../support/answer.ts';
+import { problem, success, TOO_LARGE, whole } from '../../../support/answer.ts';
 import { startApi } from '../../../support/http.ts';
 import { petBody } from '../../../support/pets.ts';
 
@@ -8,11 +8,6 @@ const REX = success(201, '{"id":1,"name":"Rex","categoryId":7,"status":"availabl
   location: '/v1/pets/1',
 });
 const CORRUPT = problem(400, 'MALFORMED_JSON', 'the body does not match its Content-Encoding');
-const TOO_LARGE = problem(
-  413,
-  'PAYLOAD_TOO_LARGE',
-  'the body must be at most 65536 bytes, also when inflated',
-);
 const malformed = (message: string) => problem(400, 'MALFORMED_JSON', message);
 
 const MIB = 1024 * 1024;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { problem, success, whole } from '../../../support/answer.ts';
+import { HEADERS_TOO_LARGE, problem, success, whole } from '../../../support/answer.ts';
 import { KEY, startApi } from '../../../support/http.ts';
 import { petBody } from '../../../support/pets.ts';
 import { timeRatio } from '../../../support/time-ratio.ts';
@@ -9,11 +9,6 @@ const created = (categoryId = '7') =>
     location: '/v1/pets/1',
   });
 const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
-const HEADERS_TOO_LARGE = problem(
-  431,
-  'HEADERS_TOO_LARGE',
-  'the request line and headers must be at most 16384 bytes',
-);
 
 const CHUNKED_POST =
   `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +

@@ -1,19 +1,8 @@
 import { describe, test } from 'vitest';
-import { problem, success, whole } from '../../../support/answer.ts';
+import { success, TOO_LARGE, UNAUTHENTICATED, whole } from '../../../support/answer.ts';
 import { KEY, startApi } from '../../../support/http.ts';
 
 const OK = success(200, '{"status":"ok"}');
-const TOO_LARGE = problem(
-  413,
-  'PAYLOAD_TOO_LARGE',
-  'the body must be at most 65536 bytes, also when inflated',
-);
-const UNAUTHENTICATED = problem(
-  401,
-  'UNAUTHENTICATED',
-  'an API key is required, as "Authorization: Bearer <API_KEY>"',
-  { 'www-authenticate': 'Bearer realm="petstore"' },
-);
 
 const MIB = 1024 * 1024;
 

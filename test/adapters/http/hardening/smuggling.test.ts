@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
-import { problem, success, whole } from '../../../support/answer.ts';
+import { problem, success, UNAUTHENTICATED, whole } from '../../../support/answer.ts';
 import { type Api, KEY, startApi } from '../../../support/http.ts';
 import { runService } from '../../../support/process.ts';
 import { RawConnection } from '../../../support/raw-connection.ts';
@@ -11,12 +11,6 @@ const NO_METHOD = bad('the request has no HTTP method that this service knows');
 const NOT_ALLOWED = problem(405, 'METHOD_NOT_ALLOWED', 'this path allows GET, HEAD, OPTIONS', {
   allow: 'GET, HEAD, OPTIONS',
 });
-const UNAUTHENTICATED = problem(
-  401,
-  'UNAUTHENTICATED',
-  'an API key is required, as "Authorization: Bearer <API_KEY>"',
-  { 'www-authenticate': 'Bearer realm="petstore"' },
-);
 const OK = success(200, '{"status":"ok"}');
 const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
 const CREATED = success(201, REX, { location: '/v1/pets/1' });
