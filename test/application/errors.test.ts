@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { faultOf } from '../../src/application/ports/fault.ts';
 import { ApiKeyIdTaken, ApiKeyNotActive, ApiKeyNotFound } from '../../src/application/keys/errors.ts';
 import {
   DamagedApiKey,
@@ -62,6 +63,12 @@ describe('every error', () => {
       .replace(/Error$/, '')
       .replaceAll(/(?<!^)[A-Z]/g, '-$&')
       .toLowerCase();
-    expect(error).toMatchObject({ name, kind, message, fault });
+    expect(error).toMatchObject({ name, kind, message });
+    expect(faultOf(error)).toBe(fault);
+  });
+
+  it('is a bug when this program does not define it', () => {
+    const foreign = [new Error('away'), { fault: 'client' }, null];
+    expect(foreign.map(faultOf)).toStrictEqual(['bug', 'bug', 'bug']);
   });
 });

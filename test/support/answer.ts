@@ -62,6 +62,8 @@ export const TOO_LARGE = problem(
   'the body must be at most 65536 bytes, also when inflated',
 );
 
+export const CORRUPT = problem(400, 'MALFORMED_JSON', 'the body does not match its Content-Encoding');
+
 export const HEADERS_TOO_LARGE = problem(
   431,
   'HEADERS_TOO_LARGE',
@@ -70,6 +72,8 @@ export const HEADERS_TOO_LARGE = problem(
 
 /** The JSON of the first pet, with the defaults of the tests. */
 export const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
+
+export const CREATED = success(201, REX, { location: '/v1/pets/1' });
 
 /** The headers of every answer on getPet's path. */
 export function announced(base: string): Record<string, string> {

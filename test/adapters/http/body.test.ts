@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { problem, REX, success, TOO_LARGE, whole } from '../../support/answer.ts';
+import { CREATED, problem, REX, TOO_LARGE, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 
 const LIMIT = 64 * 1024;
-const CREATED = success(201, REX, { location: '/v1/pets/1' });
 const NOT_UTF_8 = 'the body is not UTF-8';
 const TOO_DEEP = 'the body is nested too deeply';
 const notJson = (line: number, column: number) => `the body is not JSON: see line ${line}, column ${column}`;

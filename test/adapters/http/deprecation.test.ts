@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { getPet } from '../../../src/adapters/http/operations/get-pet.ts';
 import { listPets } from '../../../src/adapters/http/operations/list-pets.ts';
 import { announceDeprecations } from '../../../src/adapters/http/operations/operations.ts';
-import { announced, problem, REX, success, whole } from '../../support/answer.ts';
+import { announced, CREATED, problem, REX, success, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { FailingPetRepository, petBody } from '../../support/pets.ts';
 
@@ -57,7 +57,7 @@ test.each([
 ])('the sunset removes getPet, and what points to it: %s', async (_, after) => {
   let now = '2030-12-04T23:59:59.999Z';
   await using api = await startApi({ now: () => new Date(now) });
-  expect(whole(await api.post(petBody()))).toStrictEqual(success(201, REX, { location: '/v1/pets/1' }));
+  expect(whole(await api.post(petBody()))).toStrictEqual(CREATED);
   expect(whole(await api.get('/v1/pets/1'))).toStrictEqual(success(200, REX, announced(api.url)));
   now = after;
   expect(whole(await api.post(petBody()))).toStrictEqual(success(201, REX.replace('1', '2')));

@@ -4,18 +4,17 @@ import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { Idempotency, Inserted } from '../../../src/application/ports/pet-repository.ts';
 import type { NewPet } from '../../../src/domain/pet.ts';
-import { problem, REX, success, whole } from '../../support/answer.ts';
+import { CREATED, problem, REX, success, whole } from '../../support/answer.ts';
 import { KEY, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 
-const created = success(201, REX, { location: '/v1/pets/1' });
 const replayed = success(201, REX, { location: '/v1/pets/1', 'idempotent-replayed': 'true' });
 
 describe('a request with an Idempotency-Key', () => {
   test('adds one pet, however often it is repeated, and marks every repetition', async () => {
     await using api = await startApi();
     const post = () => api.post(petBody(), { 'idempotency-key': 'a' });
-    expect(whole(await post())).toStrictEqual(created);
+    expect(whole(await post())).toStrictEqual(CREATED);
     expect(whole(await post())).toStrictEqual(replayed);
     expect(whole(await post())).toStrictEqual(replayed);
     expect((await api.get('/v1/pets')).body).toBe(`[${REX}]`);
@@ -51,7 +50,7 @@ describe('a request with an Idempotency-Key', () => {
     await using api = await startApi({ tokens });
     const postAs = async (token: string) =>
       whole(await api.post(petBody(), { 'idempotency-key': 'a', authorization: `Bearer ${token}` }));
-    expect(await postAs(KEY)).toStrictEqual(created);
+    expect(await postAs(KEY)).toStrictEqual(CREATED);
     expect(JSON.parse((await postAs('another-key')).body)).toMatchObject({ id: 2 });
     expect(await postAs('a-new-key')).toStrictEqual(replayed);
   });
@@ -59,7 +58,7 @@ describe('a request with an Idempotency-Key', () => {
   test('that is refused leaves nothing behind', async () => {
     await using api = await startApi();
     expect((await api.post(petBody({ name: '""' }), { 'idempotency-key': 'a' })).status).toBe(400);
-    expect(whole(await api.post(petBody(), { 'idempotency-key': 'a' }))).toStrictEqual(created);
+    expect(whole(await api.post(petBody(), { 'idempotency-key': 'a' }))).toStrictEqual(CREATED);
   });
 
   test('can be sent again after a 503, whether or not the pet was stored', async () => {
@@ -80,7 +79,7 @@ describe('a request with an Idempotency-Key', () => {
 describe('the header', () => {
   test('may be a quoted string, which is the same key without its quotes and escapes', async () => {
     await using api = await startApi();
-    expect(whole(await api.post(petBody(), { 'idempotency-key': '"a\\\\b"' }))).toStrictEqual(created);
+    expect(whole(await api.post(petBody(), { 'idempotency-key': '"a\\\\b"' }))).toStrictEqual(CREATED);
     expect(whole(await api.post(petBody(), { 'idempotency-key': 'a\\b' }))).toStrictEqual(replayed);
   });
 

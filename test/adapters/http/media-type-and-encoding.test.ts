@@ -1,12 +1,11 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { problem, REX, success, TOO_LARGE, whole } from '../../support/answer.ts';
+import { CORRUPT, CREATED, problem, success, TOO_LARGE, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 import { timeRatio } from '../../support/time-ratio.ts';
 
 const LIMIT = 64 * 1024;
-const CREATED = success(201, REX, { location: '/v1/pets/1' });
 const WRONG_TYPE = problem(
   415,
   'UNSUPPORTED_MEDIA_TYPE',
@@ -17,7 +16,6 @@ const WRONG_CODING = problem(
   'UNSUPPORTED_MEDIA_TYPE',
   'Content-Encoding must be gzip, deflate, br or identity',
 );
-const CORRUPT = problem(400, 'MALFORMED_JSON', 'the body does not match its Content-Encoding');
 
 describe('Content-Type', () => {
   test.each([

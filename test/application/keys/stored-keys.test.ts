@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { ApiKeyNotFound } from '../../../src/application/keys/errors.ts';
 import { DamagedApiKey } from '../../../src/application/ports/storage-errors.ts';
-import { parseStoredApiKey, RevokeKey, throwIfDamaged } from '../../../src/application/keys/stored-keys.ts';
+import {
+  GetKey,
+  ListKeys,
+  parseStoredApiKey,
+  RevokeKey,
+  throwIfDamaged,
+} from '../../../src/application/keys/stored-keys.ts';
 import { aKey, keysWith } from '../../support/api-keys.ts';
 
 const NOW = new Date('2027-11-20T12:00:00.000Z');
@@ -60,4 +66,12 @@ describe('RevokeKey', () => {
     await expect(refused).rejects.toStrictEqual(new ApiKeyNotFound(aKey(2).id));
     expect(await keys.list()).toStrictEqual([aKey(1)]);
   });
+});
+
+it('ListKeys and GetKey find keys in any state', async () => {
+  const revoked = aKey(2, { revokedAt: NOW });
+  const keys = await keysWith(aKey(1), revoked);
+  expect(await new ListKeys(keys).execute()).toStrictEqual([aKey(1), revoked]);
+  expect(await new GetKey(keys).execute(revoked.id)).toStrictEqual(revoked);
+  await expect(new GetKey(keys).execute(aKey(3).id)).rejects.toStrictEqual(new ApiKeyNotFound(aKey(3).id));
 });

@@ -5,6 +5,7 @@ import { CheckSource } from '../../../src/application/moving/check-source.ts';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import type { PetArchive, Progress } from '../../../src/application/ports/pet-archive.ts';
 import type { ApiKey } from '../../../src/domain/api-key.ts';
+import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { archivedPets, archiveWith, storeWith } from '../../support/archived-pets.ts';
 
@@ -45,5 +46,10 @@ describe('CheckSource', () => {
       },
     });
     await expect(check(archive)).rejects.toBe(damaged);
+  });
+
+  it('refuses ids that leave too few for new pets', async () => {
+    const archive = archiveWith(await storeWith([]), { lastId: async () => MAX_PET_ID });
+    await expect(check(archive)).rejects.toThrow('which would leave too few ids for new pets');
   });
 });

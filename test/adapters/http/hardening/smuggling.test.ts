@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
-import { problem, success, UNAUTHENTICATED, whole } from '../../../support/answer.ts';
+import { CREATED, problem, REX, success, UNAUTHENTICATED, whole } from '../../../support/answer.ts';
 import { type Api, KEY, startApi } from '../../../support/http.ts';
 import { runService } from '../../../support/process.ts';
 import { RawConnection } from '../../../support/raw-connection.ts';
@@ -12,8 +12,6 @@ const NOT_ALLOWED = problem(405, 'METHOD_NOT_ALLOWED', 'this path allows GET, HE
   allow: 'GET, HEAD, OPTIONS',
 });
 const OK = success(200, '{"status":"ok"}');
-const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
-const CREATED = success(201, REX, { location: '/v1/pets/1' });
 
 const LAST = 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 
