@@ -17,10 +17,12 @@ it.each([
   expect(labelled.toArray()).toHaveLength(worker === undefined ? 0 : series.size);
 });
 
-it('the series of a process have each check of its storage, that of the scrape included', async () => {
+it('the series of a process have its build and each check of its storage, that of the scrape included', async () => {
   const metrics = createMetrics(API, BUILD);
   await metrics.probe({ check: async () => ({ lastId: 0n }) }).check();
-  expect(seriesOf(await metrics.text()).get('petstore_storage_ready')).toBe(1);
+  const series = seriesOf(await metrics.text());
+  expect(series.get('petstore_build_info{version="1.2.3",commit="0123456789ab"}')).toBe(1);
+  expect(series.get('petstore_storage_ready')).toBe(1);
   const checks = 'petstore_storage_operation_duration_seconds_count{operation="check"}';
   expect(seriesOf(await metrics.text()).get(checks)).toBeGreaterThanOrEqual(2);
 });
