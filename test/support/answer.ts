@@ -70,6 +70,9 @@ export const HEADERS_TOO_LARGE = problem(
   'the request line and headers must be at most 16384 bytes',
 );
 
+/** The answer to `/livez`. */
+export const OK = success(200, '{"status":"ok"}');
+
 /** The JSON of the first pet, with the defaults of the tests. */
 export const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
 

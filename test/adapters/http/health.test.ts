@@ -2,12 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { StorageProbe } from '../../../src/application/ports/storage-health.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
-import { problem, success, whole } from '../../support/answer.ts';
+import { OK, problem, success, whole } from '../../support/answer.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { KEY, startApi } from '../../support/http.ts';
 import { numbers } from '../../support/numbers.ts';
 
-const OK = success(200, '{"status":"ok"}');
 const ANONYMOUS = { authorization: undefined };
 const UNAVAILABLE = problem(503, 'UNAVAILABLE', 'the storage cannot be reached now; try again later', {
   'retry-after': '2',

@@ -8,22 +8,23 @@ const SECRET = 'mongodb://root:hunter2@db.internal';
 
 const ID = { 'x-request-id': 'the-failing-one' };
 
-const OPERATIONS: readonly (readonly [string, (api: Api) => ReturnType<Api['get']>])[] = [
-  ['listPets', (api) => api.get('/v1/pets', ID)],
-  ['createPet', (api) => api.post(petBody(), ID)],
-  ['getPet', (api) => api.get('/v1/pets/1', ID)],
+const OPERATIONS: readonly (readonly [string, string, (api: Api) => ReturnType<Api['get']>])[] = [
+  ['GET', '/v1/pets', (api) => api.get('/v1/pets', ID)],
+  ['POST', '/v1/pets', (api) => api.post(petBody(), ID)],
+  ['GET', '/v1/pets/:petId', (api) => api.get('/v1/pets/1', ID)],
 ];
 
-test.each(OPERATIONS)('storage out of reach: 503 with Retry-After: %s', async (name, send) => {
+test.each(OPERATIONS)('storage out of reach: 503 with Retry-After: %s %s', async (method, route, send) => {
   const error = new StorageUnavailable(SECRET, { cause: new Error(SECRET) });
   await using api = await startApi({ pets: new FailingPetRepository(error) });
   expect(whole(await send(api))).toStrictEqual(
     problem(503, 'UNAVAILABLE', 'the storage cannot be reached now; try again later', {
       'retry-after': '2',
-      ...(name === 'getPet' && announced(api.url)),
+      ...(route === '/v1/pets/:petId' && announced(api.url)),
     }),
   );
   expect(api.log.failures).toStrictEqual([{ error, requestId: 'the-failing-one' }]);
+  expect(api.log.failedRequests).toStrictEqual([{ method, route }]);
 });
 
 class Lookalike extends Error {

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
-import { CREATED, problem, success, whole } from '../../../support/answer.ts';
+import { CREATED, OK, problem, success, whole } from '../../../support/answer.ts';
 import { KEY, startApi } from '../../../support/http.ts';
 import { HeldPetRepository } from '../../../support/pets.ts';
 import { BODY, LENGTH, post, SMUGGLED } from './smuggled.ts';
 
-const OK = success(200, '{"status":"ok"}');
 const OFFER = 'Connection: Upgrade\r\nUpgrade: h2c\r\n';
 
 test('CONNECT after a slow request waits for its turn, and nothing after it is processed', async () => {

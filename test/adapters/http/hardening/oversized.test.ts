@@ -1,8 +1,6 @@
 import { describe, test } from 'vitest';
-import { success, TOO_LARGE, UNAUTHENTICATED, whole } from '../../../support/answer.ts';
+import { OK, TOO_LARGE, UNAUTHENTICATED, whole } from '../../../support/answer.ts';
 import { KEY, startApi } from '../../../support/http.ts';
-
-const OK = success(200, '{"status":"ok"}');
 
 const MIB = 1024 * 1024;
 

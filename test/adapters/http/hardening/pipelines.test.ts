@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
-import { success, whole } from '../../../support/answer.ts';
+import { OK, success, whole } from '../../../support/answer.ts';
 import { type Api, KEY, startApi } from '../../../support/http.ts';
 import { HeldPetRepository, petBody, stored } from '../../../support/pets.ts';
 
-const OK = success(200, '{"status":"ok"}');
 const EMPTY = success(200, '[]');
 
 const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';

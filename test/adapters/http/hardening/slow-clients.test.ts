@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { CREATED, problem, success, whole } from '../../../support/answer.ts';
+import { CREATED, OK, problem, whole } from '../../../support/answer.ts';
 import { KEY, startApi } from '../../../support/http.ts';
 import { petBody } from '../../../support/pets.ts';
 import type { RawConnection } from '../../../support/raw-connection.ts';
 
-const OK = success(200, '{"status":"ok"}');
 const NOT_HTTP = problem(400, 'INVALID_ARGUMENT', 'the request is not valid HTTP/1.1');
 
 const HOUR_MS = 3_600_000;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
-import { CREATED, problem, REX, success, UNAUTHENTICATED, whole } from '../../../support/answer.ts';
+import { CREATED, OK, problem, REX, success, UNAUTHENTICATED, whole } from '../../../support/answer.ts';
 import { type Api, KEY, startApi } from '../../../support/http.ts';
 import { runService } from '../../../support/process.ts';
 import { RawConnection } from '../../../support/raw-connection.ts';
@@ -11,7 +11,6 @@ const NO_METHOD = bad('the request has no HTTP method that this service knows');
 const NOT_ALLOWED = problem(405, 'METHOD_NOT_ALLOWED', 'this path allows GET, HEAD, OPTIONS', {
   allow: 'GET, HEAD, OPTIONS',
 });
-const OK = success(200, '{"status":"ok"}');
 
 const LAST = 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { isAmbiguous } from '../../../../src/adapters/http/server/broken-request.ts';
 import { listen } from '../../../../src/adapters/http/server/listen.ts';
 import { answerHeaders } from '../../../../src/adapters/http/wire/answer-headers.ts';
-import { problem, success, whole } from '../../../support/answer.ts';
+import { OK, problem, success, whole } from '../../../support/answer.ts';
 import { KEY, startApi } from '../../../support/http.ts';
 import { HeldPetRepository } from '../../../support/pets.ts';
 import { settled } from '../../../support/memory-client.ts';
@@ -13,7 +13,6 @@ import { RecordingLog } from '../../../support/recording-log.ts';
 import { PAIR, SPEAKS_TLS } from '../../../support/tls/pem-files.ts';
 import { CHUNKED, get, NOT_HTTP as REFUSED, post, record, refusal, start } from './in-memory-server.ts';
 
-const OK = success(200, '{"status":"ok"}');
 const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
 const NOT_HTTP = bad('the request is not valid HTTP/1.1');
 const LONG_URL = problem(414, 'URI_TOO_LONG', 'the URL must be at most 8192 bytes');

@@ -3,12 +3,11 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { success, whole } from '../../../support/answer.ts';
+import { OK, success, whole } from '../../../support/answer.ts';
 import { type Api, KEY, startApi } from '../../../support/http.ts';
 import { HeldPetRepository, petBody } from '../../../support/pets.ts';
 import { PAIR, RENEWED_PAIR, ROOT_CERT } from '../../../support/tls/pem-files.ts';
 
-const OK = success(200, '{"status":"ok"}');
 const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
 const LIST = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
 
