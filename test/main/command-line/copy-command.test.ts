@@ -112,7 +112,7 @@ describe.skipIf(mongo === undefined)(
               : ['import', await fileWith(petLines(PETS))];
 
           // Two reserve the ids, and the first pet takes the place of a reservation after the first batch.
-          const held = stopAt(proxy, 'insert', 6);
+          const held = stopAt(proxy, 'insert', 4);
           const line = await interrupted([...what, '--to', url], held, async () => {
             expect(await add()).toBe(`/v1/pets/${LAST + 1n}`);
           });

@@ -47,5 +47,5 @@ it('a service with workers on MongoDB loads what it needs', async () => {
     DATABASE_URL: 'mongodb://127.0.0.1:1/pets?serverSelectionTimeoutMS=1',
   });
   await service.ended;
-  expect(loadedBy(service)).toStrictEqual(['mongodb', 'workers']);
+  expect(loadedBy(service), service.stdout).toStrictEqual(['mongodb', 'workers']);
 });
