@@ -1,12 +1,16 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ask, KEY } from '../../support/client.ts';
-import { preload, type Program, runService } from '../../support/process.ts';
+import { preload, runService } from '../../support/process.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 
-/** Prints the URL of each module that is loaded. */
-const PRINT_MODULES = preload(`
+/** Writes the URL of each module that is loaded to a file. A process that ends loses what stderr has not taken. */
+const LIST_MODULES = preload(`
+  import { appendFileSync } from 'node:fs';
   import { registerHooks } from 'node:module';
   registerHooks({ load(url, context, next) {
-    process.stderr.write(url + '\\n');
+    appendFileSync(process.env.MODULES, url + '\\n');
     return next(url, context);
   } });`);
 
@@ -20,32 +24,34 @@ const ON_DEMAND = {
   workers: /\/service\/(?:start-workers|worker-process|work)\.ts/,
 };
 
-function run(env: Record<string, string>): Program {
-  return runService({ API_KEYS: KEY, NODE_OPTIONS: PRINT_MODULES, ...env });
+async function run(env: Record<string, string>) {
+  const MODULES = join(await testDirectory(), 'modules');
+  const service = runService({ API_KEYS: KEY, NODE_OPTIONS: LIST_MODULES, MODULES, ...env });
+  return { service, modules: () => readFile(MODULES, 'utf8') };
 }
 
-function loadedBy({ stderr }: Program): readonly string[] {
-  return Object.keys(ON_DEMAND).filter((part) => ON_DEMAND[part as keyof typeof ON_DEMAND].test(stderr));
+function partsIn(modules: string): readonly string[] {
+  return Object.keys(ON_DEMAND).filter((part) => ON_DEMAND[part as keyof typeof ON_DEMAND].test(modules));
 }
 
 it.each<readonly [readonly string[], Record<string, string>]>([
   [[], { WORKERS: '1', ...ENDPOINT, OTEL_SDK_DISABLED: 'true' }],
   [['metrics', 'traces'], { METRICS_PORT: '0', ...ENDPOINT }],
 ])('a service loads %j with %j', async (parts, env) => {
-  const service = run(env);
+  const { service, modules } = await run(env);
   const url = `${await service.url()}/v1/pets`;
   expect((await ask(url, { body: '{"name":"Rex","categoryId":7}' })).status).toBe(201);
   expect((await ask(url)).status).toBe(200);
   service.signal('SIGTERM');
   await service.ended;
-  expect(loadedBy(service)).toStrictEqual(parts);
+  expect(partsIn(await modules())).toStrictEqual(parts);
 });
 
 it('a service with workers on MongoDB loads what it needs', async () => {
-  const service = run({
+  const { service, modules } = await run({
     WORKERS: '2',
     DATABASE_URL: 'mongodb://127.0.0.1:1/pets?serverSelectionTimeoutMS=1',
   });
   await service.ended;
-  expect(loadedBy(service), service.stdout).toStrictEqual(['mongodb', 'workers']);
+  expect(partsIn(await modules()), service.stderr).toStrictEqual(['mongodb', 'workers']);
 });
