@@ -70,6 +70,11 @@ export const HEADERS_TOO_LARGE = problem(
   'the request line and headers must be at most 16384 bytes',
 );
 
+export const TIMEOUT = problem(408, 'REQUEST_TIMEOUT', 'the request did not end in time');
+
+/** The first page of an empty catalogue. */
+export const EMPTY = success(200, '[]');
+
 /** The answer to `/livez`. */
 export const OK = success(200, '{"status":"ok"}');
 

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { SERVER_LIMITS } from '../../../src/adapters/http/server/limits.ts';
-import { HEADERS_TOO_LARGE, problem, success, TOO_LARGE, whole } from '../../support/answer.ts';
+import { EMPTY, HEADERS_TOO_LARGE, problem, success, TOO_LARGE, whole } from '../../support/answer.ts';
 import { type Api, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 
-const EMPTY = success(200, '[]');
 const URI_TOO_LONG = problem(414, 'URI_TOO_LONG', 'the URL must be at most 8192 bytes');
 
 const get = (target: string, headers = '') => `GET ${target} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { OK, problem, whole } from '../../../support/answer.ts';
+import { OK, problem, TIMEOUT, whole } from '../../../support/answer.ts';
 import { type Api, startApi } from '../../../support/http.ts';
 import type { RawConnection } from '../../../support/raw-connection.ts';
 
-const TIMEOUT = problem(408, 'REQUEST_TIMEOUT', 'the request did not end in time');
 const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
 
 const LAST = LIVEZ.replace('Host', 'Connection: close\r\nHost');

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { success, whole } from '../../../support/answer.ts';
+import { EMPTY, whole } from '../../../support/answer.ts';
 import { type Api, KEY, startApi } from '../../../support/http.ts';
 import { HeldPetRepository, petBody } from '../../../support/pets.ts';
 
@@ -12,7 +12,6 @@ const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
 const READYZ = 'GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n';
 const LIST = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
 const POST = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n`;
-const EMPTY = success(200, '[]');
 
 describe('a drain', () => {
   test('lets a request in progress have its answer, which says "close"', async () => {

@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { problem, whole } from '../../../support/answer.ts';
+import { TIMEOUT, whole } from '../../../support/answer.ts';
 import { KEY, startApi } from '../../../support/http.ts';
 import { HeldPetRepository } from '../../../support/pets.ts';
 import type { RawConnection } from '../../../support/raw-connection.ts';
 
 const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200, keepAliveTimeoutMs: 100 };
-const TIMEOUT = problem(408, 'REQUEST_TIMEOUT', 'the request did not end in time');
 const POST = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n`;
 
 describe.concurrent('an incomplete request: 408, and the connection is closed', () => {
