@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { Answer } from './answer.ts';
 import { expectConforms } from './conformance.ts';
@@ -85,9 +85,8 @@ export async function silentServer(): Promise<{ readonly port: string; readonly 
   const server = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');
-  const address = server.address();
-  if (typeof address !== 'object' || address === null) throw new Error('the server has no port');
-  return { port: String(address.port), asked: once(server, 'connection') };
+  const { port } = server.address() as AddressInfo;
+  return { port: String(port), asked: once(server, 'connection') };
 }
 
 /** The answer to {@link stalledCreate} in an empty catalogue. */
