@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { ask, KEY } from '../support/client.ts';
-import { ROOT, run } from '../support/process.ts';
+import { LIST_MODULES, ROOT, run } from '../support/process.ts';
 import { damage, fileWith } from '../support/sqlite.ts';
 import { type TemporaryDirectory, temporaryDirectory } from '../support/temporary-directory.ts';
 import { BUILD_ENV, journeys } from './journeys.ts';
@@ -101,18 +101,18 @@ describe('the npm package', () => {
   test('loads on demand, and names the source of an error if Node is told to use source maps', async () => {
     const file = await fileWith([{ id: 1n, name: 'Rex', categoryId: 7n, status: 'sold' }]);
     damage(file, "UPDATE pets SET status = 'secret'");
-    const hooks =
-      "import { registerHooks } from 'node:module';" +
-      'registerHooks({ load: (url, context, load) => (process._rawDebug(url), load(url, context)) })';
+    const MODULES = join(directory.path, 'modules');
     const service = run(program, [], {
       PATH: NODE_PATH,
       PORT: '0',
       API_KEYS: KEY,
       DATABASE_URL: `sqlite:${file}`,
-      NODE_OPTIONS: `--enable-source-maps --import=data:text/javascript,${encodeURIComponent(hooks)}`,
+      NODE_OPTIONS: `--enable-source-maps ${LIST_MODULES}`,
+      MODULES,
     });
     const url = await service.url();
-    const loaded = Array.from(service.stderr.matchAll(/\/lib\/(\S+)$/gm), ([, path = '']) => path);
+    const urls = await readFile(MODULES, 'utf8');
+    const loaded = Array.from(urls.matchAll(/\/lib\/(\S+)$/gm), ([, path = '']) => path);
     const packages = new Set((await sourcesOf(loaded)).flatMap(packageOf));
     expect(packages).toContain('koa');
     for (const name of ['mongodb', 'commander', 'pino-pretty']) expect(packages).not.toContain(name);

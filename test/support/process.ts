@@ -159,6 +159,18 @@ export function preload(code: string): string {
   return `--import=data:text/javascript,${encodeURIComponent(`import cluster from 'node:cluster';${code}`)}`;
 }
 
+/**
+ * For NODE_OPTIONS: writes the URL of each module that is loaded to the file of the variable MODULES. Standard error
+ * would come too late, or would be lost when the process ends.
+ */
+export const LIST_MODULES = preload(`
+  import { appendFileSync } from 'node:fs';
+  import { registerHooks } from 'node:module';
+  registerHooks({ load(url, context, next) {
+    appendFileSync(process.env.MODULES, url + '\\n');
+    return next(url, context);
+  } });`);
+
 /** For a service whose SHUTDOWN_DELAY ends on SIGUSR2. */
 export const LONG_DELAY = {
   SHUTDOWN_DELAY: '1h',

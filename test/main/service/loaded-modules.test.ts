@@ -2,17 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ask, KEY } from '../../support/client.ts';
-import { preload, runService } from '../../support/process.ts';
+import { LIST_MODULES, runService } from '../../support/process.ts';
 import { testDirectory } from '../../support/test-directory.ts';
-
-/** Writes the URL of each module that is loaded to a file. A process that ends loses what stderr has not taken. */
-const LIST_MODULES = preload(`
-  import { appendFileSync } from 'node:fs';
-  import { registerHooks } from 'node:module';
-  registerHooks({ load(url, context, next) {
-    appendFileSync(process.env.MODULES, url + '\\n');
-    return next(url, context);
-  } });`);
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' };
 
