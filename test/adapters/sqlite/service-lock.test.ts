@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { serviceLockPath, takeServiceLock } from '../../../src/adapters/sqlite/service-lock.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
@@ -14,6 +14,7 @@ describe('takeServiceLock', () => {
       message: `the SQLite file ${file} is in use by another petstore service; stop that service first`,
       cause: { errcode: 5 },
     });
+    expect((await stat(serviceLockPath(file))).mode & 0o777).toBe(0o600);
     lock.close();
   });
 

@@ -130,9 +130,8 @@ describe('a restore', () => {
     await rm(file);
     await restore();
     expect(await petsIn(file)).toStrictEqual(NEW);
-    expect((await names()).filter((name) => name.includes('before-restore'))).toStrictEqual([
-      expect.stringMatching(/-wal$/),
-    ]);
+    const left = (await names()).filter((name) => name.includes('before-restore'));
+    expect(left).toStrictEqual([expect.stringMatching(/-wal$/)]);
   });
 
   it('puts right what cp has mixed up, which every other command refuses', async () => {
@@ -175,11 +174,9 @@ describe('a restore is refused, and changes nothing', () => {
     ['no database', / is not a SQLite database/, (path) => writeFile(path, 'notes '.repeat(1000))],
     ['beside a journal', / is not a backup; make one of it /, (path) => writeFile(`${path}-journal`, '')],
     ['missing', /there is no SQLite file /, (path) => rm(path)],
-    [
-      'of a newer build',
-      /; run a newer build of petstore\n$/,
-      sql(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`),
-    ],
+    ['of a newer build', /; run a newer build /, sql(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`)],
+    ['without an index', / is damaged \(the index \w+ is missing\); nothing was written\n$/, sql(NO_INDEX)],
+    ['the file of a service', / is not a backup; make one of it /, sql('PRAGMA journal_mode = WAL')],
     ['with an index that lacks rows', / is damaged; nothing was written\n$/, sql(LOSE_ROWS)],
   ])('when the backup is %s', async (_, message, change) => {
     const other = join(dirname(await newFile()), 'other.db');
@@ -209,7 +206,8 @@ describe('a restore is refused, and changes nothing', () => {
   });
 });
 
-const LOSE_ROWS = `DROP INDEX pets_by_status; CREATE INDEX pets_by_status ON pets (status) WHERE status = 'x';
+const NO_INDEX = 'DROP INDEX pets_by_status';
+const LOSE_ROWS = `${NO_INDEX}; CREATE INDEX pets_by_status ON pets (status) WHERE status = 'x';
   PRAGMA writable_schema = ON;
   UPDATE sqlite_schema SET sql = replace(sql, ' WHERE status = ''x''', '') WHERE name = 'pets_by_status'`;
 
