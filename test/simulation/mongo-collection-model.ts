@@ -271,7 +271,7 @@ function bulkError(error: unknown, isNotDurable: boolean): MongoBulkWriteError {
 }
 
 /** As a reply with `fieldsAsRaw` has them. */
-function toBytes(document: Document, { projection = {} }: FindOptions): Document {
+function toBytes(document: Document, { projection = document }: FindOptions): Document {
   const fields = ['_id', ...Object.keys(projection)].map(
     (name) => [name, document[name] as unknown] as const,
   );

@@ -12,6 +12,8 @@ import { concernsOf, type PetDocument, petsOf, toBigInt, toLong } from './schema
 /** The most ids of pets without a status that are looked for. */
 const MAX_IDS = 1_000;
 
+const PET = { projection: PET_FIELDS } as const;
+
 type Found = ReadonlyMap<bigint | undefined, Uint8Array>;
 type PageQuery = PetQuery & { readonly after: bigint };
 
@@ -56,10 +58,10 @@ export class PetReader {
   }
 
   async #findAll(ids: readonly Long[]): Promise<Found> {
-    const [first] = ids;
-    // The server takes longer to find one id in a list of one.
-    const filter = { _id: first !== undefined && ids.length === 1 ? first : { $in: [...ids] } };
-    const found = await this.#findBytes(filter, { batchSize: ids.length });
+    // For one pet, the server takes longer with a list of one, and with a projection.
+    const isAlone = ids.length === 1;
+    const filter = { _id: isAlone ? ids[0]! : { $in: [...ids] } };
+    const found = await this.#findBytes(filter, isAlone ? {} : { batchSize: ids.length, ...PET });
     return new Map(found.map((bytes) => [petIdIn(bytes), bytes]));
   }
 
@@ -68,7 +70,7 @@ export class PetReader {
     const filter = { ...(status !== undefined && { status }), ...petIds({ after }) };
     // Without the hint, the planner may scan all pets by id if many of the first ones have the status.
     const hint = status !== undefined && { hint: STATUS_INDEX.name };
-    const found = await this.#findBytes(filter, { ...page(limit), ...hint });
+    const found = await this.#findBytes(filter, { ...page(limit), ...hint, ...PET });
     const skipped = status === undefined ? [] : await this.#withoutStatus.result();
     return Object.freeze(parseStoredPage(withSkipped(found, skipped, query), after, petIn));
   }
@@ -80,7 +82,7 @@ export class PetReader {
    */
   async #findBytes(filter: Filter<PetDocument>, options: Document): Promise<readonly Uint8Array[]> {
     const { readConcern } = concernsOf(this.#db);
-    const find = { find: 'pets', filter, projection: PET_FIELDS, ...options, singleBatch: true, readConcern };
+    const find = { find: 'pets', filter, ...options, singleBatch: true, readConcern };
     const { cursor } = await this.#db.command(find, { fieldsAsRaw: { firstBatch: true } });
     return (cursor as { readonly firstBatch: readonly Uint8Array[] }).firstBatch;
   }

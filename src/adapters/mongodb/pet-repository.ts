@@ -67,12 +67,12 @@ export class MongoPetRepository implements PetRepository {
     }
   }
 
-  async findById(id: bigint): Promise<Pet | undefined> {
+  findById(id: bigint): Promise<Pet | undefined> {
     // Pets never change: only a miss can be out of date.
     return this.#read(() => this.#reader.find(id), isMissing);
   }
 
-  async list({ status, after = 0n, limit }: PetQuery): Promise<readonly Pet[]> {
+  list({ status, after = 0n, limit }: PetQuery): Promise<readonly Pet[]> {
     const query = { status, after, limit };
     return this.#read(() => this.#reader.page(query));
   }

@@ -43,9 +43,7 @@ export class Deadline {
       // After a pause of this process, timers run before replies are read. The immediate comes after both.
       const giveUp = () => void setImmediate(() => reject(this.#timedOut()));
       const timer = setTimeout(giveUp, this.#timeoutMs);
-      const stop = () => clearTimeout(timer);
-      work.then(stop, stop);
-      work.then(resolve, reject);
+      void work.then(resolve, reject).then(() => clearTimeout(timer));
     });
   }
 
