@@ -141,7 +141,9 @@ export class PetClaims {
   #onStored(stored: readonly Claim[]): void {
     this.#meter?.insertsCommitted(stored.length);
     for (const { document, resolve } of stored) resolve(document!);
-    this.#last = toBigInt(stored.at(-1)!.document!._id);
+    const id = toBigInt(stored.at(-1)!.document!._id);
+    // What was sent again after an election may be stored under an id below a reservation.
+    if (id > this.#last) this.#last = id;
   }
 
   /**

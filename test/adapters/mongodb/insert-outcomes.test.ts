@@ -26,6 +26,7 @@ const stranger = { name: 'Tom', categoryId: 8n, status: 'sold' } as const;
 const TIMED_OUT = { code: 64, errmsg: 'waiting for replication timed out' };
 const NOT_WRITABLE_PRIMARY = 10_107;
 const BAD_VALUE = 2;
+const STEP_DOWN = { replSetStepDown: 1, force: true, secondaryCatchUpPeriodSecs: 0 };
 
 const COUNT = 20;
 const IDS = numbers(COUNT).map((n) => BigInt(n + 1));
@@ -82,9 +83,23 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
     expect(at.sent('insert')).toStrictEqual(inserts);
   });
 
+  it('lowers no id, although an election has undone ids before one that was sent', async () => {
+    const { db, pets, proxy, repository } = await proxied();
+    await repository.insert(rex);
+    const held = proxy.hold('insert');
+    const inserting = repository.insert(rex);
+    const release = await held;
+    await pets.deleteMany({});
+    await putFence(db, 9n, 9n);
+    await db.client.db('admin').command(STEP_DOWN);
+    release();
+
+    expect((await inserting).id).toBe(2n);
+    expect((await repository.insert(rex)).id).toBe(10n);
+  });
+
   it('stores exactly one pet when the primary steps down during many, and confirms it again', async () => {
     const { db, pets, repository, commands } = await opened();
-    const stepDown = { replSetStepDown: 1, force: true, secondaryCatchUpPeriodSecs: 0 };
     const steppedDown = new AbortController();
     const ids: bigint[] = [];
     const insert = async () => ids.push((await repository.insert(rex)).id);
@@ -92,7 +107,7 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
       while (!steppedDown.signal.aborted) await insert();
       await insert();
     });
-    await db.client.db('admin').command(stepDown);
+    await db.client.db('admin').command(STEP_DOWN);
     steppedDown.abort();
     await Promise.all(inserting);
 
