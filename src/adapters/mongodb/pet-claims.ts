@@ -9,8 +9,9 @@ import { Batcher } from '../round-trips/batcher.ts';
 import type { Deadline } from '../round-trips/deadline.ts';
 import type { ConfirmedReads, PrimaryTerm } from './confirmed-reads.ts';
 import { duplicateField, isTransient, toStorageError, withDeadline } from './connection/mongo-errors.ts';
+import { DUPLICATE_KEY } from './connection/server-error-codes.ts';
 import { isWrittenBy, toPetDocument } from './pet-document.ts';
-import { type Failure, insertInOrder, LATEST, lastId, reserveIds } from './pet-ids.ts';
+import { type Failure, insertInOrder, LATEST, lastId, putFence, reserveIds } from './pet-ids.ts';
 import { type PetDocument, petsOf, toBigInt } from './schema/collections.ts';
 
 /**
@@ -99,7 +100,7 @@ export class PetClaims {
       const documents = await this.#number(batch);
       if (documents.length === 0) return;
       const sentAtMs = performance.now();
-      const failure = await withDeadline(REPLY_TIMEOUT_MS, () => insertInOrder(this.#db, documents));
+      const failure = await withDeadline(REPLY_TIMEOUT_MS, () => this.#insert(documents));
       this.#roundTripMs = performance.now() - sentAtMs;
       const stored = batch.splice(0, failure?.index ?? batch.length);
       if (stored.length > 0) this.#onStored(stored);
@@ -115,18 +116,16 @@ export class PetClaims {
    * @throws {StorageUnavailable}
    */
   async #number(batch: Claim[]): Promise<readonly PetDocument[]> {
+    const sent = batch[0]?.document && toBigInt(batch[0].document._id);
     while (this.#term === undefined || this.#term !== this.#reads.term) {
       this.#last = await this.#reads.read(REPLY_TIMEOUT_MS, () => lastId(this.#db));
       const { term } = this.#reads;
       if (term === undefined) throw new StorageUnavailable('no primary is known');
-      const sent = batch[0]?.document;
-      // The ids before it may have been rolled back.
-      if (sent !== undefined) {
-        await withDeadline(REPLY_TIMEOUT_MS, () => reserveIds(this.#db, toBigInt(sent._id) - 1n));
-      }
-      this.#term = term;
+      if (sent === undefined || sent <= this.#last + 1n) this.#term = term;
+      // The ids before it have been rolled back.
+      else await withDeadline(REPLY_TIMEOUT_MS, () => reserveIds(this.#db, sent - 1n));
     }
-    if (batch[0]?.document !== undefined) return batch.map(({ document }) => document!);
+    if (sent !== undefined) return batch.map(({ document }) => document!);
     const left = MAX_PET_ID - this.#last;
     if (left < batch.length) {
       for (const { reject } of batch.splice(Number(left))) reject(new PetIdsExhausted());
@@ -138,11 +137,19 @@ export class PetClaims {
     });
   }
 
+  /** Stores nothing below the greatest id, which readers may have passed: a fence takes the first id instead. */
+  async #insert(documents: readonly PetDocument[]): Promise<Failure | undefined> {
+    const id = toBigInt(documents[0]!._id);
+    if (id > this.#last) return insertInOrder(this.#db, documents);
+    await putFence(this.#db, id, id);
+    return { index: 0, code: DUPLICATE_KEY, errmsg: `the id ${id} is taken`, keyPattern: { _id: 1 } };
+  }
+
   #onStored(stored: readonly Claim[]): void {
     this.#meter?.insertsCommitted(stored.length);
     for (const { document, resolve } of stored) resolve(document!);
     const id = toBigInt(stored.at(-1)!.document!._id);
-    // What was sent again after an election may be stored under an id below a reservation.
+    // What was sent before an election may have been stored.
     if (id > this.#last) this.#last = id;
   }
 
@@ -156,7 +163,7 @@ export class PetClaims {
     if (field !== '_id' && field !== 'idem.k') {
       if (isTransient(error)) throw error;
       batch.shift()?.reject(toStorageError(error));
-      this.#again(batch.splice(0));
+      for (const claim of batch.splice(0)) this.#again(claim);
       return;
     }
     const isIdTaken = field === '_id';
@@ -175,11 +182,11 @@ export class PetClaims {
     this.#last = last;
     if (isIdTaken) this.#losses++;
     const byKey = new Map(found.map((document) => [document.idem?.k, document]));
-    const { replayed = [], rejected = [] } = Object.groupBy(batch.splice(0), ({ idempotency }) =>
-      idempotency !== undefined && byKey.has(idempotency.key) ? 'replayed' : 'rejected',
-    );
-    for (const { idempotency, resolve } of replayed) resolve(byKey.get(idempotency?.key)!);
-    this.#again(rejected);
+    for (const claim of batch.splice(0)) {
+      const existing = claim.idempotency && byKey.get(claim.idempotency.key);
+      if (existing === undefined) this.#again(claim);
+      else claim.resolve(existing);
+    }
   }
 
   /** The documents that have the ids or the idempotency keys of the claims. */
@@ -189,12 +196,10 @@ export class PetClaims {
     return this.#pets.find({ $or: [{ _id: { $in: ids } }, { 'idem.k': { $in: keys } }] }).toArray();
   }
 
-  /** Claims other ids, together with what waits. */
-  #again(claims: readonly Claim[]): void {
-    for (const claim of claims) {
-      delete claim.document;
-      void this.#inserts.add(claim);
-    }
+  /** Claims another id, together with what waits. */
+  #again(claim: Claim): void {
+    delete claim.document;
+    void this.#inserts.add(claim);
   }
 
   /** Who has lost often lets the others store something first. */

@@ -49,8 +49,7 @@ export async function greatestId(pets: Collection<PetDocument>): Promise<bigint>
 
 /** The greatest id that is taken or reserved, or 0. */
 export async function lastId(db: Db, options: FindOptions = {}): Promise<bigint> {
-  const { upTo } = await greatestTaken(db, options);
-  return upTo;
+  return (await greatestTaken(db, options)).upTo;
 }
 
 /**
@@ -90,7 +89,7 @@ async function greatestTaken(db: Db, options: FindOptions = {}): Promise<Taken> 
 }
 
 /** Resolves when a majority has a document with the id. */
-async function putFence(db: Db, id: bigint, upTo: bigint): Promise<void> {
+export async function putFence(db: Db, id: bigint, upTo: bigint): Promise<void> {
   const fence: FenceDocument = { _id: new Double(Number(id)), upTo: toLong(upTo) };
   const failure = await insertInOrder(db, [fence]);
   if (failure !== undefined && failure.code !== DUPLICATE_KEY) {

@@ -72,9 +72,8 @@ export class MongoPetRepository implements PetRepository {
     return this.#read(() => this.#reader.find(id), isMissing);
   }
 
-  list({ status, after = 0n, limit }: PetQuery): Promise<readonly Pet[]> {
-    const query = { status, after, limit };
-    return this.#read(() => this.#reader.page(query));
+  list({ after = 0n, ...query }: PetQuery): Promise<readonly Pet[]> {
+    return this.#read(() => this.#reader.page({ ...query, after }));
   }
 
   #read<T>(read: () => Promise<T>, isMiss?: (result: T) => boolean): Promise<T> {

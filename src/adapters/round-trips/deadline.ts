@@ -41,8 +41,7 @@ export class Deadline {
   limit<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       // After a pause of this process, timers run before replies are read. The immediate comes after both.
-      const giveUp = () => void setImmediate(() => reject(this.#timedOut()));
-      const timer = setTimeout(giveUp, this.#timeoutMs);
+      const timer = setTimeout(() => setImmediate(() => reject(this.#timedOut())), this.#timeoutMs);
       void work.then(resolve, reject).then(() => clearTimeout(timer));
     });
   }
