@@ -47,8 +47,9 @@ type Claim = NewClaim &
  * id only after a majority has rejected it, or one before it in the same insert. An insert that arrives late can then
  * store nothing.
  *
- * A term of the primary begins with a confirmed read of the greatest id. The driver must not repeat an insert by itself:
- * the new primary may have lost the ids before it. So the insert is sent as a command, which the driver never repeats.
+ * A term of the primary begins with a confirmed read of the greatest id. What was sent before, under an id below it, is
+ * not sent again: a fence takes the id, unless it is taken. The driver must not repeat an insert by itself: the new
+ * primary may have lost the ids before it. So the insert is sent as a command, which the driver never repeats.
  */
 export class PetClaims {
   readonly #db: Db;
@@ -137,7 +138,7 @@ export class PetClaims {
     });
   }
 
-  /** Stores nothing below the greatest id, which readers may have passed: a fence takes the first id instead. */
+  /** Stores nothing below the greatest id, which readers may have passed: a fence takes the id of the first one. */
   async #insert(documents: readonly PetDocument[]): Promise<Failure | undefined> {
     const id = toBigInt(documents[0]!._id);
     if (id > this.#last) return insertInOrder(this.#db, documents);

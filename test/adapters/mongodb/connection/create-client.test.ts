@@ -43,18 +43,12 @@ describe('the options of the MongoDB client', () => {
     expect(createClient(`mongodb://localhost/petstore?${query}`).options).toMatchObject(expected);
   });
 
-  it('can have other defaults for one client, which the connection string overrides too', () => {
+  it.each([
+    ['', { socketTimeoutMS: 0, appName: 'other', maxPoolSize: 50 }],
+    ['?socketTimeoutMS=7', { socketTimeoutMS: 7, appName: 'other' }],
+  ])('can have other defaults for one client. The URL overrides them: "%s"', (query, expected) => {
     const overrides = { socketTimeoutMS: 0, appName: 'other' };
-
-    expect(createClient('mongodb://localhost/petstore', overrides).options).toMatchObject({
-      socketTimeoutMS: 0,
-      appName: 'other',
-      maxPoolSize: 50,
-    });
-    expect(createClient('mongodb://localhost/petstore?socketTimeoutMS=7', overrides).options).toMatchObject({
-      socketTimeoutMS: 7,
-      appName: 'other',
-    });
+    expect(createClient(`mongodb://localhost/petstore${query}`, overrides).options).toMatchObject(expected);
   });
 });
 
