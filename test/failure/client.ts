@@ -54,8 +54,12 @@ export class Client implements Disposable {
     this.#position = this.#start();
   }
 
-  /** Sends a random request, and its retries. */
+  /**
+   * Sends a random request, and its retries. Now and then, it turns to the next URL: otherwise all clients could stay
+   * with the service that recovers first.
+   */
   async act(): Promise<void> {
+    if (this.#random.chance(0.05)) this.#turn++;
     const kind = this.#random.next();
     if (kind < WRONG) await this.#sendWrong();
     else if (kind < WRONG + GETS) await this.#get();

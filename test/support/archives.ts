@@ -1,13 +1,12 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import { openMongoArchive } from '../../src/adapters/mongodb/open.ts';
 import { openSqliteStorage } from '../../src/adapters/sqlite/open.ts';
 import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-archive.ts';
-import { addressOf, freshDatabase, throughPort } from './mongo-database.ts';
+import { freshDatabase } from './mongo-database.ts';
 import type { sharedMongo } from './mongodb.ts';
 import { fileWith as databaseWith, silentLog } from './sqlite.ts';
-import { TcpProxy } from './tcp-proxy.ts';
+import type { TcpProxy } from './tcp-proxy.ts';
 import { testDirectory } from './test-directory.ts';
 
 type Mongo = NonNullable<Awaited<ReturnType<typeof sharedMongo>>>;
@@ -42,13 +41,6 @@ async function opened(url: string): Promise<{ archive: PetArchive } & AsyncDispo
 export async function everythingIn(url: string): Promise<readonly ArchivedPet[]> {
   await using storage = await opened(url);
   return await storage.archive.read(0n, 100_000);
-}
-
-/** The same MongoDB database through a proxy, which can hold a command back. */
-export async function through(url: string): Promise<{ url: string; proxy: TcpProxy }> {
-  const proxy = await new TcpProxy(addressOf(url)).listen();
-  onTestFinished(() => proxy.close());
-  return { url: throughPort(url, proxy.port), proxy };
 }
 
 /**

@@ -14,6 +14,7 @@ import { connect } from '../../src/adapters/mongodb/connection/connect.ts';
 import { migrate } from '../../src/adapters/mongodb/migrate.ts';
 import { MongoPetRepository } from '../../src/adapters/mongodb/pet-repository.ts';
 import type { TestMongo } from './mongodb.ts';
+import { TcpProxy } from './tcp-proxy.ts';
 
 // Declared again instead of imported: the stored form is an interface too.
 type StoredPet = { _id: bigint; name: string; categoryId: bigint; status: string; op?: UUID };
@@ -132,9 +133,12 @@ export function withOptions(url: string, options: Record<string, string | number
   return `${url}${url.includes('?') ? '&' : '?'}${query.toString()}`;
 }
 
-/** The same database, reached through another local port. */
-export function throughPort(url: string, port: number): string {
-  return url.replace(/^(mongodb:\/\/(?:[^@/?]*@)?)[^/?]+/, `$1127.0.0.1:${port}`);
+/** The same database through a proxy that is closed when the test is finished. */
+export async function throughProxy(url: string, options: Record<string, string | number | boolean> = {}) {
+  const proxy = await new TcpProxy(addressOf(url)).listen();
+  onTestFinished(() => proxy.close());
+  const proxied = url.replace(/^(mongodb:\/\/(?:[^@/?]*@)?)[^/?]+/, `$1127.0.0.1:${proxy.port}`);
+  return { proxy, url: withOptions(proxied, options) };
 }
 
 /** The address of the first host of a connection string. */

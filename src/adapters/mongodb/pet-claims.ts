@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Collection, type Db, MongoServerError, type UUID } from 'mongodb';
+import { type Db, MongoServerError, type UUID } from 'mongodb';
 import { PetIdsExhausted } from '../../application/pets/errors.ts';
 import type { Idempotency } from '../../application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
@@ -53,7 +53,6 @@ type Claim = NewClaim &
  */
 export class PetClaims {
   readonly #db: Db;
-  readonly #pets: Collection<PetDocument>;
   readonly #reads: ConfirmedReads;
   readonly #meter: StorageMeter | undefined;
   /** One insert is under way at a time. */
@@ -61,13 +60,13 @@ export class PetClaims {
   /** The greatest id that is known in this term. */
   #last = 0n;
   #term: PrimaryTerm | undefined;
-  /** How often other services were faster since this one has stored a pet. */
-  #losses = 0;
-  #roundTripMs = 0;
+  /** How long inserts have lost to other services since this one has stored a pet. */
+  #losingMs = 0;
+  /** The moving average of that time. 0 while no other service stores pets. */
+  #lostMs = 0;
 
   constructor(db: Db, reads: ConfirmedReads, meter: StorageMeter | undefined) {
     this.#db = db;
-    this.#pets = petsOf(db);
     this.#reads = reads;
     this.#meter = meter;
   }
@@ -102,11 +101,10 @@ export class PetClaims {
       if (documents.length === 0) return;
       const sentAtMs = performance.now();
       const failure = await withDeadline(REPLY_TIMEOUT_MS, () => this.#insert(documents));
-      this.#roundTripMs = performance.now() - sentAtMs;
       const stored = batch.splice(0, failure?.index ?? batch.length);
       if (stored.length > 0) this.#onStored(stored);
-      if (failure !== undefined) await this.#onFailure(batch, failure, wasSent);
-      else if (this.#losses > 0) await this.#giveWay();
+      if (failure !== undefined) await this.#onFailure(batch, failure, wasSent, sentAtMs);
+      else if (this.#losingMs + this.#lostMs > 0) await this.#giveWay(sentAtMs);
     }
   }
 
@@ -158,7 +156,7 @@ export class PetClaims {
    * @param batch begins with the claim that was rejected; those behind it were not tried
    * @param wasSent whether an earlier attempt may have stored some of them
    */
-  async #onFailure(batch: Claim[], failure: Failure, wasSent: boolean): Promise<void> {
+  async #onFailure(batch: Claim[], failure: Failure, wasSent: boolean, sentAtMs: number): Promise<void> {
     const error = new MongoServerError({ message: failure.errmsg, ...failure });
     const field = duplicateField(error);
     if (field !== '_id' && field !== 'idem.k') {
@@ -181,7 +179,7 @@ export class PetClaims {
       return;
     }
     this.#last = last;
-    if (isIdTaken) this.#losses++;
+    if (isIdTaken) this.#losingMs += performance.now() - sentAtMs;
     const byKey = new Map(found.map((document) => [document.idem?.k, document]));
     for (const claim of batch.splice(0)) {
       const existing = claim.idempotency && byKey.get(claim.idempotency.key);
@@ -194,7 +192,9 @@ export class PetClaims {
   #find(batch: readonly Claim[]): Promise<PetDocument[]> {
     const ids = batch.map(({ document }) => document!._id);
     const keys = batch.flatMap(({ idempotency }) => idempotency?.key ?? []);
-    return this.#pets.find({ $or: [{ _id: { $in: ids } }, { 'idem.k': { $in: keys } }] }).toArray();
+    return petsOf(this.#db)
+      .find({ $or: [{ _id: { $in: ids } }, { 'idem.k': { $in: keys } }] })
+      .toArray();
   }
 
   /** Claims another id, together with what waits. */
@@ -203,11 +203,17 @@ export class PetClaims {
     void this.#inserts.add(claim);
   }
 
-  /** Who has lost often lets the others store something first. */
-  async #giveWay(): Promise<void> {
-    const pauseMs = Math.min(this.#losses * this.#roundTripMs, MAX_PAUSE_MS);
-    this.#losses = 0;
-    await sleep(pauseMs);
+  /**
+   * Lets the other services store something. An insert that is sent at a random time waits for half of them on average.
+   * So twice that wait and a round trip are about what all of them need.
+   */
+  async #giveWay(sentAtMs: number): Promise<void> {
+    this.#lostMs += (this.#losingMs - this.#lostMs) / 8;
+    this.#losingMs = 0;
+    await sleep(Math.min(performance.now() - sentAtMs + 2 * this.#lostMs, MAX_PAUSE_MS));
+    const before = this.#last;
+    this.#last = await this.#reads.read(REPLY_TIMEOUT_MS, () => lastId(this.#db, LATEST));
+    if (this.#last === before) this.#lostMs = 0;
   }
 }
 

@@ -22,6 +22,8 @@ import { unplanned } from './schema/indexes.ts';
 /** A request is answered within ten seconds. */
 const CALL_TIMEOUT_MS = 9_500;
 
+const isMissing = (result: unknown) => result == null;
+
 export type MongoPetOptions = {
   /** The limit of every call. Default: 9.5 s. */
   readonly timeoutMs?: number | undefined;
@@ -109,10 +111,6 @@ export class MongoPetRepository implements PetRepository {
       `the collection "pets" lacks the index "${IDEMPOTENCY_INDEX.name}"; migrate the database again`,
     );
   }
-}
-
-function isMissing(result: unknown): boolean {
-  return result == null;
 }
 
 function replay(existing: PetDocument, { fingerprint }: Idempotency): Inserted {

@@ -1,17 +1,10 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
 import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
 import { aKey } from '../../support/api-keys.ts';
-import {
-  addressOf,
-  databasePool,
-  openClient,
-  throughPort,
-  withOptions,
-} from '../../support/mongo-database.ts';
+import { databasePool, openClient, throughProxy } from '../../support/mongo-database.ts';
 import { numbers } from '../../support/numbers.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
-import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 
@@ -105,10 +98,9 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     const { url } = await emptyDatabase();
     const { keys: witness } = await open(url);
     if (method !== 'insert') await witness.insert(key);
-    const proxy = await new TcpProxy(addressOf(url)).listen();
-    onTestFinished(() => proxy.close());
     // The server would recognise a retry of the driver.
-    const { keys, sent } = await open(withOptions(throughPort(url, proxy.port), { retryWrites: false }));
+    const { url: proxyUrl, proxy } = await throughProxy(url, { retryWrites: false });
+    const { keys, sent } = await open(proxyUrl);
     proxy.loseReplies(command, 1);
 
     const result = await calls[method](keys);

@@ -1,5 +1,5 @@
 import { MongoServerError } from 'mongodb';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import type { PetRepository } from '../../../src/application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
@@ -8,18 +8,15 @@ import { idempotencyFor, inOrderOfId } from '../../support/archived-pets.ts';
 import { failCommand, failPoint, separateMongo } from '../../support/fail-point.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import {
-  addressOf,
   freshDatabase,
   isConfirmation,
   openRepository,
   putFence,
   type TestDatabase,
-  throughPort,
-  withOptions,
+  throughProxy,
 } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
-import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 const stranger = { name: 'Tom', categoryId: 8n, status: 'sold' } as const;
@@ -41,10 +38,8 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
 
   async function proxied(options: Record<string, number> = {}) {
     const database = await emptyDatabase();
-    const proxy = await new TcpProxy(addressOf(database.url)).listen();
-    onTestFinished(() => proxy.close());
-    const throughProxy = withOptions(throughPort(database.url, proxy.port), options);
-    return { ...database, proxy, ...(await openRepository(throughProxy)) };
+    const { url, proxy } = await throughProxy(database.url, options);
+    return { ...database, proxy, ...(await openRepository(url)) };
   }
 
   type Proxied = Awaited<ReturnType<typeof proxied>>;

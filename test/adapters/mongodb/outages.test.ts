@@ -7,9 +7,8 @@ import { MongoPetRepository } from '../../../src/adapters/mongodb/pet-repository
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { aKey, at } from '../../support/api-keys.ts';
-import { addressOf, freshDatabase, openClient, throughPort } from '../../support/mongo-database.ts';
+import { freshDatabase, openClient, throughProxy } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
-import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const rex = newPet({ name: 'Rex', categoryId: 7n });
 const long = newPet({ name: 'Rex'.repeat(80), categoryId: 7n });
@@ -37,17 +36,15 @@ const LATE = { ...UNAVAILABLE, message: `MongoDB did not complete the call withi
 describe.skipIf(mongo === undefined)(`when MongoDB cannot be reached${leftOut}`, () => {
   async function proxied(timeoutMs = TIMEOUT_MS) {
     const { url, pets: documents } = await freshDatabase(mongo!);
-    const proxy = await new TcpProxy(addressOf(url)).listen();
-    onTestFinished(() => proxy.close());
-    const throughProxy = throughPort(url, proxy.port);
-    const { db, reads, client } = await openClient(throughProxy);
+    const { url: proxyUrl, proxy } = await throughProxy(url);
+    const { db, reads, client } = await openClient(proxyUrl);
     const ports = {
       pets: new MongoPetRepository(db, reads, { timeoutMs }),
       keys: new MongoApiKeyRepository(db, reads, timeoutMs),
     };
     await ports.pets.insert(rex);
     await ports.keys.insert(key);
-    return { ports, client, proxy, documents, url: throughProxy };
+    return { ports, client, proxy, documents, url: proxyUrl };
   }
 
   it('every call rejects within its deadline: the server is gone', async () => {

@@ -9,16 +9,13 @@ import { PetIdTaken } from '../../../src/application/moving/errors.ts';
 import type { ArchivedPet } from '../../../src/application/ports/pet-archive.ts';
 import { anArchivedPet, archivedPets, idempotencyFor } from '../../support/archived-pets.ts';
 import {
-  addressOf,
   databasePool,
   freshDatabase,
   openRepository,
   putFence,
-  throughPort,
-  withOptions,
+  throughProxy,
 } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
-import { TcpProxy } from '../../support/tcp-proxy.ts';
 import { rex } from '../../support/pets.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
@@ -40,8 +37,8 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
 
   it('continues when the reply to a batch is lost', async () => {
     const { url } = await freshDatabase(mongo!);
-    const proxy = await new TcpProxy(addressOf(url)).listen();
-    await using target = await opened(withOptions(throughPort(url, proxy.port), { retryWrites: false }));
+    const { url: proxyUrl, proxy } = await throughProxy(url, { retryWrites: false });
+    await using target = await opened(proxyUrl);
     proxy.loseReplies('insert', 1);
 
     await target.archive.write(archivedPets(100));
@@ -149,9 +146,8 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
       ['another', { name: 'Tom' }, { status: 'rejected', reason: new PetIdTaken(4n) }],
     ])('have become a pet when the transaction begins: %s', async (_, fields, outcome) => {
       const { url } = await freshDatabase(mongo!);
-      const proxy = await new TcpProxy(addressOf(url)).listen();
-      onTestFinished(() => proxy.close());
-      await using slow = await opened(throughPort(url, proxy.port));
+      const { url: proxyUrl, proxy } = await throughProxy(url);
+      await using slow = await opened(proxyUrl);
       await using fast = await opened(url);
       await fast.archive.reserve(4n);
       const held = proxy.hold('delete');

@@ -1,22 +1,20 @@
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 import { type Db, type Document, Long, MongoNetworkError, MongoServerError } from 'mongodb';
-import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { MongoRateLimiter } from '../../../src/adapters/mongodb/rate-limiter.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { RateLimiter } from '../../../src/application/ports/rate-limiter.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 import {
-  addressOf,
   databasePool,
   freshDatabase,
   openClient,
-  throughPort,
+  throughProxy,
   withOptions,
 } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
-import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const TIMEOUT_MS = 250;
 const UNAVAILABLE = { kind: 'storage-unavailable' };
@@ -133,9 +131,8 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
     /** A limiter whose first command has arrived. */
     async function proxied() {
       const { url } = await freshDatabase(mongo!);
-      const proxy = await new TcpProxy(addressOf(url)).listen();
-      onTestFinished(() => proxy.close());
-      const opened = await open(throughPort(url, proxy.port));
+      const { url: proxyUrl, proxy } = await throughProxy(url);
+      const opened = await open(proxyUrl);
       await opened.limiter.take('tom', TEN);
       return { ...opened, url, proxy };
     }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { BSON, Long } from 'mongodb';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import type { PetQuery, PetRepository } from '../../../src/application/ports/pet-repository.ts';
 import { type Pet } from '../../../src/domain/pet.ts';
@@ -10,12 +10,10 @@ import {
   databasePool,
   openRepository,
   type TestDatabase,
-  throughPort,
-  withOptions,
+  throughProxy,
 } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
-import { TcpProxy } from '../../support/tcp-proxy.ts';
 import { rex } from '../../support/pets.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
@@ -145,10 +143,8 @@ describe.skipIf(mongo === undefined)(`reads in MongoDB${leftOut}`, () => {
   ])('return although the same read before them does not: %s', async (_, read) => {
     const database = await emptyDatabase();
     await fill(database, 1);
-    const proxy = await new TcpProxy(addressOf(database.url)).listen();
-    onTestFinished(() => proxy.close());
     // Otherwise the early one is sent again after eight seconds.
-    const url = withOptions(throughPort(database.url, proxy.port), { socketTimeoutMS: 0 });
+    const { url, proxy } = await throughProxy(database.url, { socketTimeoutMS: 0 });
     const { repository } = await openRepository(url, 100_000_000);
     const held = proxy.hold('find');
     const early = read(repository);

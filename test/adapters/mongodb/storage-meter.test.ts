@@ -2,10 +2,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import type { ConnectionEvent, StorageMeter } from '../../../src/application/ports/storage-health.ts';
-import { addressOf, freshDatabase, throughPort } from '../../support/mongo-database.ts';
+import { freshDatabase, throughProxy } from '../../support/mongo-database.ts';
 import { numbers } from '../../support/numbers.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
-import { TcpProxy } from '../../support/tcp-proxy.ts';
 import { rex } from '../../support/pets.ts';
 
 class RecordingMeter implements StorageMeter {
@@ -57,11 +56,9 @@ describe.skipIf(mongo === undefined)(`the meter of a MongoDB storage${leftOut}`,
 
   it('learns of every connection, and of the calls that wait for one or get none', async () => {
     const { url } = await freshDatabase(mongo!);
-    const proxy = await new TcpProxy(addressOf(url)).listen();
-    onTestFinished(() => proxy.close());
-    const { pets, meter, close } = await metered(
-      `${throughPort(url, proxy.port)}&maxPoolSize=1&waitQueueTimeoutMS=1000&retryReads=false`,
-    );
+    const options = { maxPoolSize: 1, waitQueueTimeoutMS: 1_000, retryReads: false };
+    const { url: proxyUrl, proxy } = await throughProxy(url, options);
+    const { pets, meter, close } = await metered(proxyUrl);
     await pets.list({ limit: 1 });
     expect([meter.open, meter.inUse, meter.waiting]).toStrictEqual([1, 0, 0]);
 

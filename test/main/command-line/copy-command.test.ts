@@ -6,11 +6,11 @@ import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { MAX_BROUGHT_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
-import { everythingIn, fileWith, mongoWith, sqliteWith, stopAt, through } from '../../support/archives.ts';
+import { everythingIn, fileWith, mongoWith, sqliteWith, stopAt } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { ask } from '../../support/client.ts';
 import { Command, refused, succeeds } from '../../support/command.ts';
-import { freshDatabase } from '../../support/mongo-database.ts';
+import { freshDatabase, throughProxy } from '../../support/mongo-database.ts';
 import { mongo } from '../../support/shared-mongo.ts';
 import { runService } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
@@ -102,7 +102,7 @@ describe.skipIf(mongo === undefined)(
         'continues where it stopped, beside a service that never assigns the same ids: %s to MongoDB',
         async (done) => {
           const { url: target } = await freshDatabase(mongo!);
-          const { url, proxy } = await through(target);
+          const { url, proxy } = await throughProxy(target);
           const { url: api } = await startService({ DATABASE_URL: target });
           const add = async () =>
             (await ask(`${api}/v1/pets`, { body: '{"name":"Tom","categoryId":7}' })).headers['location'];
@@ -130,7 +130,7 @@ describe.skipIf(mongo === undefined)(
 
       it('continues where it stopped: copied to SQLite', async () => {
         const source = await mongoWith(mongo!, PETS);
-        const { url, proxy } = await through(source);
+        const { url, proxy } = await throughProxy(source);
         const to = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
 
         // The first finds are for the version and the proof of the primary. The check of the source then takes one for
@@ -147,7 +147,7 @@ describe.skipIf(mongo === undefined)(
 
       it('leaves the older file of an export', async () => {
         const source = await mongoWith(mongo!, PETS);
-        const { url, proxy } = await through(source);
+        const { url, proxy } = await throughProxy(source);
         const path = await fileWith('older\n');
 
         const line = await interrupted(['export', '--from', url, path], stopAt(proxy, 'find', 7));
@@ -159,7 +159,7 @@ describe.skipIf(mongo === undefined)(
 
     it('ends with a signal while the storage does not answer', async () => {
       const { url } = await freshDatabase(mongo!);
-      const { url: target, proxy } = await through(url);
+      const { url: target, proxy } = await throughProxy(url);
       const program = runService({}, ['import', 'examples/pets.ndjson', '--to', target]);
       await stopAt(proxy, 'insert', 0);
       program.signal('SIGTERM');

@@ -8,9 +8,8 @@ import { openMongoArchive, openMongoStorage } from '../../../../src/adapters/mon
 import { StorageSetupError } from '../../../../src/application/ports/storage-errors.ts';
 import type { ConnectionEvent } from '../../../../src/application/ports/storage-health.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
-import { addressOf, throughPort, withOptions } from '../../../support/mongo-database.ts';
+import { throughProxy } from '../../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../../support/shared-mongo.ts';
-import { TcpProxy } from '../../../support/tcp-proxy.ts';
 
 const clientOf = (options: object) => ({ options }) as unknown as MongoClient;
 const client = clientOf({ hosts: ['one:1', 'two:2'], dbName: 'shop' });
@@ -240,9 +239,8 @@ describe.skipIf(mongo === undefined)(`a real MongoDB${leftOut}`, () => {
 describe.skipIf(mongo === undefined)(`a connection that takes too long${leftOut}`, () => {
   /** @param attempts how many attempts to connect it takes too long in */
   async function slowIn(attempts: number, onRefused = () => {}) {
-    const url = mongo!.url('petstore');
-    const proxy = await new TcpProxy(addressOf(url)).listen();
-    onTestFinished(() => proxy.close());
+    const options = { waitQueueTimeoutMS: 100, serverSelectionTimeoutMS: 2_000 };
+    const { url, proxy } = await throughProxy(mongo!.url('petstore'), options);
     let refused = 0;
     const meter = {
       insertsCommitted: () => {},
@@ -254,8 +252,7 @@ describe.skipIf(mongo === undefined)(`a connection that takes too long${leftOut}
         proxy.resume();
       },
     };
-    const options = { waitQueueTimeoutMS: 100, serverSelectionTimeoutMS: 2_000 };
-    const connecting = connect(withOptions(throughPort(url, proxy.port), options), {}, { meter });
+    const connecting = connect(url, {}, { meter });
     return { connecting, timesRefused: () => refused };
   }
 
