@@ -29,6 +29,8 @@ export type Shared = {
   readonly urls: readonly string[];
   /** How long a client tries to add the same pet. 0 means one attempt. */
   readonly patienceMs: number;
+  /** The share of the requests before which a client turns to the next URL. */
+  readonly wandering: number;
   /** Keys to use besides {@link API_KEY}, revoked ones included. */
   readonly keys: readonly UsedKey[];
   /** The ids that were acknowledged, in order. */
@@ -54,12 +56,9 @@ export class Client implements Disposable {
     this.#position = this.#start();
   }
 
-  /**
-   * Sends a random request, and its retries. Now and then, it turns to the next URL: otherwise all clients could stay
-   * with the service that recovers first.
-   */
+  /** Sends a random request, and its retries. */
   async act(): Promise<void> {
-    if (this.#random.chance(0.05)) this.#turn++;
+    if (this.#random.chance(this.#shared.wandering)) this.#turn++;
     const kind = this.#random.next();
     if (kind < WRONG) await this.#sendWrong();
     else if (kind < WRONG + GETS) await this.#get();

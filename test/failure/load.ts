@@ -10,9 +10,11 @@ export type LoadOptions = {
   readonly pauseMs: number;
   /** How long a client tries to add the same pet. 0 means one attempt. */
   readonly patienceMs: number;
+  /** The share of the requests before which a client turns to the next URL. */
+  readonly wandering: number;
 };
 
-const DEFAULTS: LoadOptions = { clients: 12, pauseMs: 20, patienceMs: 40_000 };
+const DEFAULTS: LoadOptions = { clients: 12, pauseMs: 20, patienceMs: 40_000, wandering: 0 };
 
 /** The largest number of requests to add a pet, retries included. */
 const MAX_CREATES = 50_000;
@@ -36,10 +38,11 @@ export class Load {
     this.#options = { ...DEFAULTS, ...options };
     const begun = performance.now();
     this.history = { begun, ended: begun, fault: undefined, calls: [] };
-    const { clients, patienceMs } = this.#options;
+    const { clients, patienceMs, wandering } = this.#options;
     const shared = {
       urls,
       patienceMs,
+      wandering,
       keys: this.keys,
       ids: this.#ids,
       mayCreate: () => this.#creates < MAX_CREATES,

@@ -10,10 +10,13 @@ import { until } from './until.ts';
 
 const ELECTION_MS = 12_000;
 
-/** Two services under one load. In the full form an operator creates and revokes API keys. */
+/**
+ * Two services under one load. In the full form an operator creates and revokes API keys. The clients wander: otherwise
+ * all of them could stay with the service that recovers first.
+ */
 async function loadOn(stage: Stage, store: MongoStore): Promise<Load> {
   const services = await servicesOn(stage, store);
-  const load = await stage.load(services);
+  const load = await stage.load(services, { wandering: 0.05 });
   if (stage.form === 'full') stage.turnOverKeys(load, services[0]);
   return load;
 }
