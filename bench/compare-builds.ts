@@ -17,58 +17,30 @@ import { execFileSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { temporaryDirectory } from '../test/support/temporary-directory.ts';
+import { closedLoop, once } from './harness/load.ts';
+import { FILL, KEY, oneConnection, type Workload, WORKLOADS } from './harness/workloads.ts';
 import { cpuUsOf } from './support/cpu-time.ts';
-import { dial, getRequest, onAnswer, postRequest } from './support/http.ts';
 import { ROOT, type RunningService, startService } from './support/service.ts';
 import { summary } from './support/statistics.ts';
 
-const KEY = 'a-key-for-measuring-builds';
 const CONNECTIONS = 16;
 const WARM_UP_MS = 1_500;
 const ROUND_MS = 1_500;
-const PETS = 1_000;
 
-const CREATE = postRequest('{"name":"Rex","categoryId":7}', KEY);
-const WORKLOADS: Readonly<Record<string, string>> = {
-  'list-20': getRequest('/v1/pets', KEY),
-  'list-20 filter': getRequest('/v1/pets?status=available', KEY),
-  get: getRequest('/v1/pets/500', KEY),
-  create: CREATE,
-};
+type Row = Workload & { readonly connections: number };
 
 function databaseUrl(url: string, name: string, directory: string): string {
   if (url === 'sqlite:') return `sqlite:${join(directory, `${name}.db`)}`;
-  return url.startsWith('mongodb') ? `${url}bench_${name}_${process.pid}` : url;
-}
-
-/** Repeats the request on all connections. Resolves with the number of answers. */
-async function load(port: number, request: string, until: (done: number) => boolean): Promise<number> {
-  let done = 0;
-  const expected = request.startsWith('POST') ? 'HTTP/1.1 201 ' : 'HTTP/1.1 200 ';
-  const client = async () => {
-    const socket = dial(port);
-    const finished = Promise.withResolvers<void>();
-    socket.on('error', finished.reject);
-    onAnswer(socket, (answer) => {
-      if (!answer.startsWith(expected)) finished.reject(new Error(answer));
-      done++;
-      if (until(done)) finished.resolve();
-      else socket.write(request);
-    });
-    socket.write(request);
-    await finished.promise;
-    socket.destroy();
-  };
-  await Promise.all(Array.from({ length: CONNECTIONS }, client));
-  return done;
+  return isMongodb ? `${url}bench_${name}_${process.pid}` : url;
 }
 
 /** Microseconds of CPU time for one request. */
-async function measure({ port, pid }: RunningService, request: string, ms: number): Promise<number> {
+async function measure({ port, pid }: RunningService, row: Row, ms: number): Promise<number> {
+  const requests = row.requests('cursor').map((text) => Buffer.from(text));
   const before = cpuUsOf(pid);
-  const end = performance.now() + ms;
-  const done = await load(port, request, () => performance.now() >= end);
-  return (cpuUsOf(pid) - before) / done;
+  // MongoDB shares the core of the load.
+  const load = await closedLoop({ ...row, port, requests, ms, sleepless: !isMongodb });
+  return (cpuUsOf(pid) - before) / load.requests;
 }
 
 /** The cost of each workload in a new process. */
@@ -79,11 +51,15 @@ async function sample(
 ): Promise<number[]> {
   const env = { DATABASE_URL, AUTO_MIGRATE: 'true', API_KEYS: KEY, ...more };
   await using service = await startService(env, { checkout, core: 0 });
-  await load(service.port, CREATE, (done) => done >= PETS);
+  await once(
+    service.port,
+    FILL.map((text) => Buffer.from(text)),
+    [201],
+  );
   const costs: number[] = [];
-  for (const [, request] of workloads) {
-    await measure(service, request, WARM_UP_MS);
-    costs.push(await measure(service, request, ROUND_MS));
+  for (const row of rows) {
+    await measure(service, row, WARM_UP_MS);
+    costs.push(await measure(service, row, ROUND_MS));
   }
   return costs;
 }
@@ -104,7 +80,14 @@ const env = {
   before: {},
   after: Object.fromEntries(values.set.map((text) => text.split(/=(.*)/s, 2) as [string, string])),
 };
-const workloads = Object.entries(WORKLOADS).filter(([name]) => name.includes(values.only));
+const isMongodb = values.url.startsWith('mongodb');
+const together = WORKLOADS.map((workload) => ({ ...workload, connections: CONNECTIONS }));
+const alone = WORKLOADS.filter((workload) => isMongodb && workload.alone).map((workload) => ({
+  ...workload,
+  name: oneConnection(workload.name),
+  connections: 1,
+}));
+const rows = [...together, ...alone].filter(({ name }) => name.includes(values.only));
 execFileSync('taskset', ['-pc', '1', String(process.pid)]);
 
 await using directory = await temporaryDirectory('bench');
@@ -124,9 +107,9 @@ console.log(
   `CPU time of the service for a request, ${values.url}, ${values.rounds} rounds: median (quartiles)`,
 );
 const spread = (figures: readonly number[], digits: number) => summary(figures, digits, [0.25, 0.75]);
-for (const [index, [name]] of workloads.entries()) {
+for (const [index, { name }] of rows.entries()) {
   const cost = (build: 'before' | 'after') => samples.map((measured) => measured[build][index] ?? NaN);
   const ratios = samples.map((measured) => (measured.after[index] ?? NaN) / (measured.before[index] ?? NaN));
   const columns = `before ${spread(cost('before'), 1)} us, after ${spread(cost('after'), 1)} us`;
-  console.log(`${name.padEnd(15)} ${columns}, after/before ${spread(ratios, 3)}`);
+  console.log(`${name.padEnd(24)} ${columns}, after/before ${spread(ratios, 3)}`);
 }

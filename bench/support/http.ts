@@ -16,12 +16,9 @@ export function dial(port: number): Socket {
   return connect({ host: '127.0.0.1', port, noDelay: true });
 }
 
-/**
- * Calls back with each whole answer on a connection that has one request in flight at most.
- *
- * @returns a function that stops it
- */
-export function onAnswer(socket: Socket, take: (answer: string) => void): () => void {
+/** Resolves with the next whole answer on a connection that has one request in flight. */
+function nextAnswer(socket: Socket): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
   let received = '';
   const onData = (chunk: Buffer) => {
     received += chunk.toString('latin1');
@@ -29,12 +26,13 @@ export function onAnswer(socket: Socket, take: (answer: string) => void): () => 
     if (head === -1) return;
     const length = Number(/Content-Length: (\d+)/.exec(received)?.[1]);
     if (received.length < head + 4 + length) return;
-    const answer = received;
-    received = '';
-    take(answer);
+    socket.off('data', onData);
+    socket.off('error', reject);
+    resolve(received);
   };
   socket.on('data', onData);
-  return () => void socket.off('data', onData);
+  socket.once('error', reject);
+  return promise;
 }
 
 /**
@@ -44,15 +42,11 @@ export function onAnswer(socket: Socket, take: (answer: string) => void): () => 
  * @throws {Error} when the answer has another status
  */
 export async function ask(socket: Socket, request: string, expectedStatus: number): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const stop = onAnswer(socket, resolve);
-  socket.once('error', reject);
+  const next = nextAnswer(socket);
   const sent = performance.now();
   socket.write(request);
-  const answer = await promise;
+  const answer = await next;
   const ms = performance.now() - sent;
-  stop();
-  socket.off('error', reject);
   if (!answer.startsWith(`HTTP/1.1 ${expectedStatus} `)) throw new Error(answer);
   return ms;
 }

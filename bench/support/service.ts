@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { until } from '../../test/failure/until.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
@@ -39,14 +40,14 @@ export async function startService(
   });
   await log?.close();
   const ended = once(child, 'exit');
-  const firstLine =
+  const listening =
     child.stdout === null
-      ? until('the first line of the log', () => firstLineOf(logFile ?? ''))
-      : once(createInterface(child.stdout), 'line').then(([line]) => String(line));
+      ? until('the line that has the URL', async () => lineWithUrl(await readFile(logFile ?? '', 'utf8')))
+      : nextLineWithUrl(child.stdout);
   const exited = ended.then(() => {
     throw new Error('the service ended at once');
   });
-  const { url } = JSON.parse(await Promise.race([firstLine, exited])) as { readonly url: string };
+  const { url } = JSON.parse(await Promise.race([listening, exited])) as { readonly url: string };
   return {
     pid: await lastChildOf(child.pid ?? 0),
     port: Number(new URL(url).port),
@@ -57,8 +58,14 @@ export async function startService(
   };
 }
 
-async function firstLineOf(path: string): Promise<string | undefined> {
-  return /^.*(?=\n)/.exec(await readFile(path, 'utf8'))?.[0];
+function lineWithUrl(text: string): string | undefined {
+  return /^.*"url":.*(?=\n)/m.exec(text)?.[0];
+}
+
+function nextLineWithUrl(log: Readable): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  createInterface(log).on('line', (line) => lineWithUrl(`${line}\n`) !== undefined && resolve(line));
+  return promise;
 }
 
 /** The process at the end of a chain of launchers, such as `taskset` and the shim of an npm package. */
