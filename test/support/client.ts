@@ -82,7 +82,8 @@ export async function stalledCreate(
 
 /** A server on loopback that accepts connections and sends nothing. It stops when the running test ends. */
 export async function silentServer(): Promise<{ readonly port: string; readonly asked: Promise<unknown> }> {
-  const server = createServer().listen(0, '127.0.0.1');
+  // A client may reset its connection.
+  const server = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

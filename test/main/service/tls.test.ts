@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
 import { preload, type Program, ROOT, run, runService } from '../../support/process.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
@@ -44,9 +44,12 @@ const HOLD = `
 /** The certificate that a new connection gets. */
 async function certificate(url: string): Promise<string | undefined> {
   const socket = connectTls({ host: '127.0.0.1', port: Number(new URL(url).port), ca: ROOT_CERT });
-  onTestFinished(() => void socket.destroy());
-  await once(socket, 'secureConnect');
-  return socket.getPeerX509Certificate()?.subject;
+  try {
+    await once(socket, 'secureConnect');
+    return socket.getPeerX509Certificate()?.subject;
+  } finally {
+    socket.destroy();
+  }
 }
 
 const subjectOf = async (file: string) => new X509Certificate(await readFile(file)).subject;

@@ -19,6 +19,7 @@ async function residentMib(pid: number): Promise<number> {
 async function fetchScript(port: number): Promise<void> {
   const socket = connect({ host: '127.0.0.1', port, ca: ROOT_CERT });
   onTestFinished(() => void socket.destroy());
+  socket.on('error', () => {});
   socket.write('GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n');
   let left = 1_000_000;
   for await (const bytes of socket.iterator({ destroyOnReturn: false })) {

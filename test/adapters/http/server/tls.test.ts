@@ -32,6 +32,7 @@ async function dial({ port }: Api): Promise<Socket> {
 async function handshake({ port }: Api, options: ConnectionOptions = {}): Promise<TLSSocket> {
   const socket = connectTls({ host: '127.0.0.1', port, ca: ROOT_CERT, ...options });
   onTestFinished(() => void socket.destroy());
+  socket.on('error', () => {});
   await once(socket, 'secureConnect');
   return socket;
 }
