@@ -54,7 +54,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'together',
-          include: ['test/**/*.test.ts'],
+          include: ['{test,proof}/**/*.test.ts'],
           exclude: [...FIRST, ...ISOLATED, ...IN_A_BROWSER],
           isolate: false,
         },

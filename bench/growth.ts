@@ -8,8 +8,8 @@
  * disk. Prints one line of JSON.
  */
 import { statSync } from 'node:fs';
-import type { ServiceStorage, Storage } from '../src/application/ports/storage.ts';
-import { PET_STATUSES, type Pet, storedPet } from '../src/domain/pet.ts';
+import type { ServiceStorage, Storage } from '../src/application/storage-kind.ts';
+import { PET_STATUSES, type Pet, petWithId } from '../src/domain/pet.ts';
 import { parseDatabaseUrl, STORAGES } from '../src/main/config/storages.ts';
 import type { GrowthResult } from './harness/measure-growth.ts';
 import { quantile } from './support/statistics.ts';
@@ -25,7 +25,7 @@ const BATCH = 1_000;
 const [url = 'memory:', ...sizes] = process.argv.slice(2);
 
 function pet(index: number): Pet {
-  return storedPet(BigInt(index + 1), {
+  return petWithId(BigInt(index + 1), {
     name: `Rex ${index % 100}`,
     categoryId: BigInt(index % 10),
     status: PET_STATUSES[index % 3]!,

@@ -9,8 +9,8 @@
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { ReplicaSet } from '../test/failure/replica-set.ts';
-import type { ServiceStorage } from '../src/application/ports/storage.ts';
+import { ReplicaSet } from '../proof/failure/replica-set.ts';
+import type { ServiceStorage } from '../src/application/storage-kind.ts';
 import { startMongodb } from './harness/mongodb.ts';
 import { quantile } from './support/statistics.ts';
 

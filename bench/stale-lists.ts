@@ -9,9 +9,9 @@ import { connect } from '../src/adapters/mongodb/connection/connect.ts';
 import { migrate } from '../src/adapters/mongodb/migrate.ts';
 import { MongoPetRepository } from '../src/adapters/mongodb/pet-repository.ts';
 import { newPet } from '../src/domain/pet.ts';
-import type { Member } from '../test/failure/member.ts';
-import { ReplicaSet } from '../test/failure/replica-set.ts';
-import { until } from '../test/failure/until.ts';
+import type { Member } from '../proof/failure/member.ts';
+import { ReplicaSet } from '../proof/failure/replica-set.ts';
+import { until } from '../proof/failure/until.ts';
 
 const ROUNDS = Number(process.argv[2] ?? 5);
 const DATABASE = 'bench';

@@ -5,7 +5,7 @@ import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { until } from '../../test/failure/until.ts';
+import { until } from '../../proof/failure/until.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 

@@ -11,7 +11,7 @@ export const MAX_PET_ID = BigInt(Number.MAX_SAFE_INTEGER);
  * The greatest id that a pet may bring along. It leaves 10^15 ids for new pets: 1,500 years at 20,000 a second, or a
  * thousand restored backups, each of which skips 10^12.
  */
-export const MAX_BROUGHT_PET_ID = MAX_PET_ID - 10n ** 15n;
+export const MAX_IMPORTED_PET_ID = MAX_PET_ID - 10n ** 15n;
 
 /**
  * How many ids a restored storage skips. The original one may have given them to other pets after the backup. At 20,000
@@ -108,9 +108,9 @@ export function petTexts({ name, categoryId, status }: NewPet): readonly string[
 }
 
 /** What is wrong with an id that a pet brings along, or `undefined`. */
-export function broughtIdProblem(id: bigint): string | undefined {
-  if (id <= MAX_BROUGHT_PET_ID) return undefined;
-  return `the id ${id} is greater than ${MAX_BROUGHT_PET_ID}, which would leave too few ids for new pets`;
+export function importedIdProblem(id: bigint): string | undefined {
+  if (id <= MAX_IMPORTED_PET_ID) return undefined;
+  return `the id ${id} is greater than ${MAX_IMPORTED_PET_ID}, which would leave too few ids for new pets`;
 }
 
 /** @param lastId the greatest id that was ever assigned or reserved */
@@ -125,7 +125,7 @@ export function petIdsWarning(lastId: bigint): string | undefined {
 }
 
 /** A pet with its id. Drops all other fields. Trusts the caller that the rest obeys the rules. */
-export function storedPet(id: bigint, { name, categoryId, status }: NewPet): Pet {
+export function petWithId(id: bigint, { name, categoryId, status }: NewPet): Pet {
   return Object.freeze({ id, name, categoryId, status });
 }
 

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { faultOf } from '../../src/application/ports/fault.ts';
+import { faultOf } from '../../src/application/fault.ts';
 import { ApiKeyIdTaken, ApiKeyNotActive, ApiKeyNotFound } from '../../src/application/keys/errors.ts';
 import {
   DamagedApiKey,
   StorageSetupError,
   StorageUnavailable,
 } from '../../src/application/ports/storage-errors.ts';
-import { TooFewPetIds } from '../../src/application/moving/skip-ids.ts';
-import { CountsDiffer, IdempotencyKeyTaken, PetIdTaken } from '../../src/application/moving/errors.ts';
+import { TooFewPetIds } from '../../src/application/maintenance/skip-ids.ts';
+import { CountsDiffer, IdempotencyKeyTaken, PetIdTaken } from '../../src/application/maintenance/errors.ts';
 import {
   DamagedPet,
   IdempotencyKeyReused,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { IdempotencyKeyTaken, PetIdTaken } from '../../src/application/moving/errors.ts';
+import { IdempotencyKeyTaken, PetIdTaken } from '../../src/application/maintenance/errors.ts';
 import { PetIdsExhausted } from '../../src/application/pets/errors.ts';
-import { INT64_MAX, INT64_MIN, MAX_PET_ID, storedPet } from '../../src/domain/pet.ts';
+import { INT64_MAX, INT64_MIN, MAX_PET_ID, petWithId } from '../../src/domain/pet.ts';
 import { anArchivedPet, idempotencyFor } from '../support/archived-pets.ts';
 import { numbers } from '../support/numbers.ts';
 import { aPet } from '../support/pets.ts';
@@ -29,7 +29,7 @@ export function petArchiveContract(storage: TestedStorage): void {
       await archive.write(ODD.toReversed());
 
       expect(await archive.read(0n, 10)).toStrictEqual(ODD);
-      const plain = ODD.map((pet) => storedPet(pet.id, pet));
+      const plain = ODD.map((pet) => petWithId(pet.id, pet));
       expect(await pets.list({ limit: 10 })).toStrictEqual(plain);
       for (const pet of plain) expect(await pets.findById(pet.id)).toStrictEqual(pet);
     });

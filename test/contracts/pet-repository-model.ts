@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { IdempotencyKeyTaken, PetIdTaken } from '../../src/application/moving/errors.ts';
+import { IdempotencyKeyTaken, PetIdTaken } from '../../src/application/maintenance/errors.ts';
 import { IdempotencyKeyReused } from '../../src/application/pets/errors.ts';
 import { type ArchivedPet, type PetArchive, samePet } from '../../src/application/ports/pet-archive.ts';
 import type { Idempotency } from '../../src/application/ports/pet-repository.ts';
@@ -11,7 +11,7 @@ import {
   type NewPet,
   type Pet,
   type PetStatus,
-  storedPet,
+  petWithId,
 } from '../../src/domain/pet.ts';
 import { aNewPet, petStatus } from '../properties/arbitraries.ts';
 import { holds } from '../properties/holds.ts';
@@ -274,5 +274,5 @@ export function petRepositoryModel({ create, runs, services }: TestedStorage): v
 }
 
 function withoutKey(pet: ArchivedPet): Pet {
-  return storedPet(pet.id, pet);
+  return petWithId(pet.id, pet);
 }

@@ -4,7 +4,7 @@ import { get } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { freePort } from '../failure/free-port.ts';
+import { freePort } from '../../proof/failure/free-port.ts';
 import { KEY } from '../support/client.ts';
 import { onPath } from '../support/mongod-binary.ts';
 import { LONG_DELAY, ROOT, run, runService } from '../support/process.ts';

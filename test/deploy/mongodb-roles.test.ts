@@ -7,7 +7,7 @@ import { migrate } from '../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../src/adapters/mongodb/open.ts';
 import { newPet } from '../../src/domain/pet.ts';
 import { aKey, at } from '../support/api-keys.ts';
-import { freePort } from '../failure/free-port.ts';
+import { freePort } from '../../proof/failure/free-port.ts';
 import { anArchivedPet } from '../support/archived-pets.ts';
 import { ask } from '../support/client.ts';
 import { succeeds } from '../support/command.ts';

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { freePort } from '../failure/free-port.ts';
+import { freePort } from '../../proof/failure/free-port.ts';
 import { ask, KEY } from '../support/client.ts';
 import { HAS_IPV6, NO_IPV6 } from '../support/ipv6.ts';
 import { type Program, ROOT, run, runService } from '../support/process.ts';

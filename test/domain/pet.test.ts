@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
-  broughtIdProblem,
+  importedIdProblem,
   INT64_MAX,
   INT64_MIN,
   InvalidPet,
@@ -12,7 +12,7 @@ import {
   petIdsLeft,
   petIdsWarning,
   petProblems,
-  storedPet,
+  petWithId,
 } from '../../src/domain/pet.ts';
 
 const draft = { name: 'Rex', categoryId: 7n, status: 'sold' } as const;
@@ -93,14 +93,14 @@ describe('the fields of a stored record', () => {
 
 describe('a stored pet', () => {
   it('is the new pet with its id, and is frozen', () => {
-    const pet = storedPet(MAX_PET_ID, newPet(draft));
+    const pet = petWithId(MAX_PET_ID, newPet(draft));
     expect(pet).toStrictEqual({ id: 9007199254740991n, ...draft });
     expect(Object.isFrozen(pet)).toBe(true);
   });
 
   it('ignores any other field of its record', () => {
     const document = { ...draft, op: 'a token', id: 2n };
-    expect(storedPet(1n, document)).toStrictEqual({ id: 1n, ...draft });
+    expect(petWithId(1n, document)).toStrictEqual({ id: 1n, ...draft });
   });
 });
 
@@ -118,7 +118,7 @@ describe('the ids', () => {
   it('that pets bring along leave 10^15 for new pets', () => {
     const problem =
       'the id 8007199254740992 is greater than 8007199254740991, which would leave too few ids for new pets';
-    expect([8007199254740991n, 8007199254740992n].map(broughtIdProblem)).toStrictEqual([undefined, problem]);
+    expect([8007199254740991n, 8007199254740992n].map(importedIdProblem)).toStrictEqual([undefined, problem]);
   });
 });
 

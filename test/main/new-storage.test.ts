@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
 import { memoryStorage } from '../../src/adapters/memory/storage.ts';
-import type { StorageKind } from '../../src/application/ports/storage.ts';
+import type { StorageKind } from '../../src/application/storage-kind.ts';
 import { readConfig } from '../../src/main/config/config.ts';
 import { parseDatabaseUrl, STORAGES } from '../../src/main/config/storages.ts';
 import { start } from '../../src/main/service/start.ts';

@@ -2,9 +2,9 @@ import { runInNewContext } from 'node:vm';
 import type { MongoClient } from 'mongodb';
 import { expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../src/adapters/mongodb/migrate.ts';
-import { ReplicaSet } from '../failure/replica-set.ts';
-import { AUTHORIZATION, ServiceProcess } from '../failure/service-process.ts';
-import { until } from '../failure/until.ts';
+import { ReplicaSet } from '../../proof/failure/replica-set.ts';
+import { AUTHORIZATION, ServiceProcess } from '../../proof/failure/service-process.ts';
+import { until } from '../../proof/failure/until.ts';
 import { sharedMongo } from '../support/mongodb.ts';
 import { bash, blockOf, installation } from './page.ts';
 

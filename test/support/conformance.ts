@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
-import { ERROR_STATUS } from '../../src/adapters/http/wire/errors.ts';
+import { ERROR_STATUS } from '../../src/adapters/http/contract/errors.ts';
 import { openApiDocument } from '../../src/adapters/http/operations/document.ts';
 
 /** A response as `node:http` gives it: header names in lower case. */

@@ -4,7 +4,7 @@ import type {
   PetCreated,
   RequestLog,
   RequestRecord,
-} from '../../src/adapters/http/wire/request-log.ts';
+} from '../../src/adapters/http/contract/request-log.ts';
 import { waitFor } from './wait-for.ts';
 
 type Failure = { readonly error: unknown; readonly requestId: string | undefined };

@@ -12,7 +12,7 @@ import { baseUrl, checkForwarded, checkLength, checkTarget } from './middleware/
 import type { OperationDependencies } from './operations/operation.ts';
 import { addOperations, announceDeprecations, OPERATIONS } from './operations/operations.ts';
 import { addPublicRoutes } from './public-routes.ts';
-import type { RequestLog } from './wire/request-log.ts';
+import type { RequestLog } from './contract/request-log.ts';
 
 /** What the HTTP API depends on. */
 export type AppDependencies = Omit<OperationDependencies, 'authenticate' | 'baseUrl' | 'basePath'> & {

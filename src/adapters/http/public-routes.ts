@@ -6,7 +6,7 @@ import { petIdsWarning } from '../../domain/pet.ts';
 import type { State } from './middleware/log-request.ts';
 import { type DocsPage, FILE_NAMES, loadDocsPage, type PageFile } from './openapi/docs-page.ts';
 import { openApiDocument } from './operations/document.ts';
-import { SHUTTING_DOWN } from './wire/refusals.ts';
+import { SHUTTING_DOWN } from './contract/refusals.ts';
 
 type Dependencies = {
   readonly probe: StorageProbe;

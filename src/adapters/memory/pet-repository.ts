@@ -1,4 +1,4 @@
-import { IdempotencyKeyTaken, PetIdTaken } from '../../application/moving/errors.ts';
+import { IdempotencyKeyTaken, PetIdTaken } from '../../application/maintenance/errors.ts';
 import { IdempotencyKeyReused, PetIdsExhausted } from '../../application/pets/errors.ts';
 import { type ArchivedPet, type PetArchive, samePet } from '../../application/ports/pet-archive.ts';
 import type {
@@ -7,7 +7,7 @@ import type {
   PetQuery,
   PetRepository,
 } from '../../application/ports/pet-repository.ts';
-import { MAX_PET_ID, type NewPet, type Pet, type PetStatus, storedPet } from '../../domain/pet.ts';
+import { MAX_PET_ID, type NewPet, type Pet, type PetStatus, petWithId } from '../../domain/pet.ts';
 
 /**
  * Keeps pets in memory until the process ends, in arrays sorted by id. A page takes a binary search and a slice, O(log n
@@ -54,7 +54,7 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
       const stored = this.#find(id);
       if (stored === undefined) {
         if (this.#byIdempotencyKey.has(idempotency?.key)) throw new IdempotencyKeyTaken(id);
-        this.#put(storedPet(id, pet), idempotency);
+        this.#put(petWithId(id, pet), idempotency);
       } else if (!samePet(this.#archived(stored), pet)) throw new PetIdTaken(id);
     }
   }
@@ -82,7 +82,7 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
 
   #add(pet: NewPet, idempotency?: Idempotency): Pet {
     if (this.#lastId >= MAX_PET_ID) throw new PetIdsExhausted();
-    const stored = storedPet(this.#lastId + 1n, pet);
+    const stored = petWithId(this.#lastId + 1n, pet);
     this.#put(stored, idempotency);
     return stored;
   }

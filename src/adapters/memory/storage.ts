@@ -1,4 +1,4 @@
-import type { StorageKind } from '../../application/ports/storage.ts';
+import type { StorageKind } from '../../application/storage-kind.ts';
 
 /** Pets and API keys in the memory of the process. */
 export const memoryStorage: StorageKind = {

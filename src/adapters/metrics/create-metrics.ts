@@ -1,6 +1,6 @@
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
-import { around } from '../../application/ports/around.ts';
+import { around } from '../../application/around.ts';
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
 import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { StorageMeter, StorageProbe } from '../../application/ports/storage-health.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
-import { around } from '../../application/ports/around.ts';
+import { around } from '../../application/around.ts';
 import type { Allowance, RateLimiter } from '../../application/ports/rate-limiter.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageProbe } from '../../application/ports/storage-health.ts';

@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client';
-import { faultOf } from '../../application/ports/fault.ts';
+import { faultOf } from '../../application/fault.ts';
 import type { ApiKeyError } from '../../application/keys/errors.ts';
 import type { PetError } from '../../application/pets/errors.ts';
 import type { ConnectionEvent, StorageMeter } from '../../application/ports/storage-health.ts';

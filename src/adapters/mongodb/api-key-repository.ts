@@ -4,7 +4,7 @@ import { type DamagedApiKey, StorageUnavailable } from '../../application/ports/
 import { parseStoredApiKey, throwIfDamaged } from '../../application/keys/stored-keys.ts';
 import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/api-key-repository.ts';
 import { type ApiKey, storedApiKey } from '../../domain/api-key.ts';
-import { Batcher } from '../round-trips/batcher.ts';
+import { Batcher } from './round-trips/batcher.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { duplicateField } from './connection/mongo-errors.ts';
 import { isServerError } from './connection/server-error-codes.ts';

@@ -1,8 +1,8 @@
 import type { Db, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageLog } from '../../application/ports/storage-health.ts';
-import { Batcher } from '../round-trips/batcher.ts';
-import type { Deadline } from '../round-trips/deadline.ts';
+import { Batcher } from './round-trips/batcher.ts';
+import type { Deadline } from './round-trips/deadline.ts';
 import { withDeadline } from './connection/mongo-errors.ts';
 import { PrimaryWatch, primaryOf } from './connection/primary-watch.ts';
 import { isServerError } from './connection/server-error-codes.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BSON, type Db, type Document } from 'mongodb';
-import type { Migration } from '../../application/ports/storage.ts';
+import type { Migration } from '../../application/storage-kind.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { connect, toSetupError } from './connection/connect.ts';
 import { isServerError } from './connection/server-error-codes.ts';

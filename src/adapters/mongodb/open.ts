@@ -1,5 +1,5 @@
 import type { Db, MongoClient } from 'mongodb';
-import type { Opened, ServiceOptions } from '../../application/ports/storage.ts';
+import type { Opened, ServiceOptions } from '../../application/storage-kind.ts';
 import type { StorageState } from '../../application/ports/storage-health.ts';
 import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MongoApiKeyRepository } from './api-key-repository.ts';

@@ -1,5 +1,5 @@
 import { type ClientSession, type Collection, type Db, MongoBulkWriteError } from 'mongodb';
-import { IdempotencyKeyTaken, PetIdTaken } from '../../application/moving/errors.ts';
+import { IdempotencyKeyTaken, PetIdTaken } from '../../application/maintenance/errors.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import { type ArchivedPet, type PetArchive, samePet } from '../../application/ports/pet-archive.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';

@@ -8,9 +8,9 @@ import type {
 } from '../../application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../application/ports/storage-health.ts';
-import { type NewPet, type Pet, storedPet } from '../../domain/pet.ts';
-import type { Deadline } from '../round-trips/deadline.ts';
-import { SharedSearch } from '../round-trips/shared-search.ts';
+import { type NewPet, type Pet, petWithId } from '../../domain/pet.ts';
+import type { Deadline } from './round-trips/deadline.ts';
+import { SharedSearch } from './round-trips/shared-search.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { PetClaims } from './pet-claims.ts';
 import { hasPetId, isWrittenBy, toArchivedPet } from './pet-document.ts';
@@ -95,7 +95,7 @@ export class MongoPetRepository implements PetRepository {
     const token = new UUID();
     const stored = await this.#claims.add({ pet, idempotency, token, deadline });
     if (!isWrittenBy(token, stored) && idempotency !== undefined) return replay(stored, idempotency);
-    return { pet: storedPet(toBigInt(stored._id), pet), replayed: false };
+    return { pet: petWithId(toBigInt(stored._id), pet), replayed: false };
   }
 
   /**
@@ -117,5 +117,5 @@ function replay(existing: PetDocument, { fingerprint }: Idempotency): Inserted {
   if (!hasPetId(existing)) throw new StorageUnavailable('the document with the idempotency key is not a pet');
   const pet = toArchivedPet(existing);
   if (pet.idempotency?.fingerprint !== fingerprint) throw new IdempotencyKeyReused();
-  return { pet: storedPet(pet.id, pet), replayed: true };
+  return { pet: petWithId(pet.id, pet), replayed: true };
 }

@@ -2,7 +2,7 @@ import { type Collection, type Db, type Document, MongoError } from 'mongodb';
 import { type Allowance, allowanceOf, type RateLimiter } from '../../application/ports/rate-limiter.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
-import { Batcher } from '../round-trips/batcher.ts';
+import { Batcher } from './round-trips/batcher.ts';
 import { duplicateField, toStorageError, withDeadline } from './connection/mongo-errors.ts';
 import { RATE_LIMITS, type RateLimitDocument } from './schema/collections.ts';
 

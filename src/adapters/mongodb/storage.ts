@@ -1,4 +1,4 @@
-import type { Purpose, StorageKind } from '../../application/ports/storage.ts';
+import type { Purpose, StorageKind } from '../../application/storage-kind.ts';
 
 /**
  * Pets and API keys in a MongoDB database. The adapter and its driver are loaded when the database is opened.

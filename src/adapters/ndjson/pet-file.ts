@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ArchivedPet, OnProgress, PetSource, Survey } from '../../application/ports/pet-archive.ts';
-import { broughtIdProblem } from '../../domain/pet.ts';
+import { importedIdProblem } from '../../domain/pet.ts';
 import { refuseDatabaseFile } from '../files/database-files.ts';
 import { writeWholeFile } from '../files/durable-files.ts';
 import { type Compression, compressionOf, decompressed, Undecompressible } from './compression.ts';
@@ -144,7 +144,7 @@ export class PetFile implements PetSource {
           }
           const pet = parsePetLine(this.#decode(line === 1 ? withoutByteOrderMark(bytes) : bytes, line));
           if (typeof pet === 'string') throw new PetFileError(this.#path, line, pet);
-          const problem = pet.id > lastId ? broughtIdProblem(pet.id) : misplaced(pet.id, lastId);
+          const problem = pet.id > lastId ? importedIdProblem(pet.id) : misplaced(pet.id, lastId);
           if (problem !== undefined) throw new PetFileError(this.#path, line, problem);
           lastId = pet.id;
           pets.push(pet);

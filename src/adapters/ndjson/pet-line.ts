@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import type { ArchivedPet } from '../../application/ports/pet-archive.ts';
-import { InvalidPet, MAX_PET_ID, newPet, PET_STATUSES, storedPet } from '../../domain/pet.ts';
+import { InvalidPet, MAX_PET_ID, newPet, PET_STATUSES, petWithId } from '../../domain/pet.ts';
 import { parseJson, petJson } from '../json/exact-json.ts';
 
 // Each message is a phrase that follows the name of a field.
@@ -55,7 +55,7 @@ export function parsePetLine(text: string): ArchivedPet | string {
   }
   const { id, idempotency, ...draft } = output;
   try {
-    const pet = storedPet(id, newPet(draft));
+    const pet = petWithId(id, newPet(draft));
     return idempotency === undefined ? pet : { ...pet, idempotency };
   } catch (error) {
     if (error instanceof InvalidPet) return error.message;

@@ -4,7 +4,7 @@ import { DamagedPet, IdempotencyKeyReused, PetIdsExhausted } from '../../applica
 import type { Idempotency, Inserted } from '../../application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../application/ports/storage-health.ts';
-import { MAX_PET_ID, type NewPet, storedPet } from '../../domain/pet.ts';
+import { MAX_PET_ID, type NewPet, petWithId } from '../../domain/pet.ts';
 import { hashToBlob } from './checksum.ts';
 import { type ArchivedPetRow, type PetReader, petReader, toPetValues } from './pet-row.ts';
 import { BUSY_PAUSE_MS, BUSY_TIMEOUT_MS, isBusy, isConstraint, translated } from './errors.ts';
@@ -117,7 +117,7 @@ export class InsertQueue {
   /** Returns why a single insert is refused, and throws only what fails the whole batch. */
   #storeOne({ pet, idempotency }: Waiting): Inserted | Error {
     try {
-      const stored = storedPet(this.#lastId + 1n, pet);
+      const stored = petWithId(this.#lastId + 1n, pet);
       this.#statements.insert.run(...toPetValues(stored, idempotency));
       this.#lastId = stored.id;
       return { pet: stored, replayed: false };
@@ -136,7 +136,7 @@ export class InsertQueue {
     try {
       const pet = this.#toArchivedPet(row);
       if (pet.idempotency?.fingerprint !== idempotency?.fingerprint) return new IdempotencyKeyReused();
-      return { pet: storedPet(pet.id, pet), replayed: true };
+      return { pet: petWithId(pet.id, pet), replayed: true };
     } catch (error) {
       if (error instanceof DamagedPet) return error;
       throw error;

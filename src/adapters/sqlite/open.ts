@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import type { Opened } from '../../application/ports/storage.ts';
+import type { Opened } from '../../application/storage-kind.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageLog, StorageMeter } from '../../application/ports/storage-health.ts';
 import { refuseNameBesideDatabase, resolveLinks } from '../files/database-files.ts';

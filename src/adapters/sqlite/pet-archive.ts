@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { IdempotencyKeyTaken, PetIdTaken } from '../../application/moving/errors.ts';
+import { IdempotencyKeyTaken, PetIdTaken } from '../../application/maintenance/errors.ts';
 import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import { type ArchivedPet, type PetArchive, samePet } from '../../application/ports/pet-archive.ts';
 import { type ArchivedPetRow, type PetReader, petReader, toPetValues } from './pet-row.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
-import type { Opened, Purpose, StorageKind } from '../../application/ports/storage.ts';
+import type { Opened, Purpose, StorageKind } from '../../application/storage-kind.ts';
 import { mountWarning } from './mounts.ts';
 
 /** The path of the default database. Its directory is created on use. */

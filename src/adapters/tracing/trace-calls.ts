@@ -6,9 +6,9 @@ import {
   trace,
   type Tracer,
 } from '@opentelemetry/api';
-import { faultOf } from '../../application/ports/fault.ts';
-import { around } from '../../application/ports/around.ts';
-import type { ServiceStorage } from '../../application/ports/storage.ts';
+import { faultOf } from '../../application/fault.ts';
+import { around } from '../../application/around.ts';
+import type { ServiceStorage } from '../../application/storage-kind.ts';
 
 type UseCase<Input extends readonly unknown[], Output> = { execute(...input: Input): Promise<Output> };
 

@@ -1,4 +1,4 @@
-import { MAX_PET_ID, type NewPet, type Pet, petProblems, storedPet } from '../../domain/pet.ts';
+import { MAX_PET_ID, type NewPet, type Pet, petProblems, petWithId } from '../../domain/pet.ts';
 import type { ArchivedPet } from '../ports/pet-archive.ts';
 import { DamagedPet } from './errors.ts';
 
@@ -14,7 +14,7 @@ export function parseStoredPet(id: bigint, fields: Record<keyof NewPet, unknown>
   if (id < 1n || id > MAX_PET_ID) throw new DamagedPet(id, `id must be an integer from 1 to ${MAX_PET_ID}`);
   const [problem] = petProblems(fields);
   if (problem !== undefined) throw new DamagedPet(id, problem);
-  return storedPet(id, fields as NewPet);
+  return petWithId(id, fields as NewPet);
 }
 
 /**

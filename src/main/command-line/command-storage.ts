@@ -1,4 +1,4 @@
-import type { Opened, Purpose, Storage } from '../../application/ports/storage.ts';
+import type { Opened, Purpose, Storage } from '../../application/storage-kind.ts';
 import { databaseUrlRule, DEFAULT_DATABASE_URL, parseDatabaseUrl } from '../config/storages.ts';
 import { UsageError } from '../program/failures.ts';
 import type { Session } from './session.ts';

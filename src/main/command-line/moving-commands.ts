@@ -1,6 +1,6 @@
 import { PetFile, writePetFile } from '../../adapters/ndjson/pet-file.ts';
 import { petLines } from '../../adapters/ndjson/pet-line.ts';
-import type { Copied } from '../../application/moving/copy-pets.ts';
+import type { Copied } from '../../application/maintenance/copy-pets.ts';
 import { countText } from '../config/forms.ts';
 import { openCommandLog } from '../log/open-log.ts';
 import { compose } from '../program/compose.ts';

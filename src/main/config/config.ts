@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import * as v from 'valibot';
-import type { StorageKind } from '../../application/ports/storage.ts';
+import type { StorageKind } from '../../application/storage-kind.ts';
 import { namesOf, STORAGES } from './storages.ts';
 import { readTracing, type TracingConfig } from './tracing.ts';
 import { problemLines, type Variables, variables } from './variables.ts';

@@ -1,7 +1,7 @@
 import { memoryStorage } from '../../adapters/memory/storage.ts';
 import { mongodbStorage } from '../../adapters/mongodb/storage.ts';
 import { DEFAULT_SQLITE_PATH, sqliteStorage } from '../../adapters/sqlite/storage.ts';
-import type { Storage, StorageKind } from '../../application/ports/storage.ts';
+import type { Storage, StorageKind } from '../../application/storage-kind.ts';
 import { PROGRAM } from './build.ts';
 
 /** The storages that `DATABASE_URL` can name. A new one is a folder of adapters and a line here. */

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { SERVER_LIMITS } from '../../adapters/http/server/limits.ts';
-import type { StorageKind } from '../../application/ports/storage.ts';
+import type { StorageKind } from '../../application/storage-kind.ts';
 import {
   databaseUrlRule,
   DEFAULT_DATABASE_URL,

@@ -1,7 +1,7 @@
 import { constants, fstatSync, openSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { type Logger, pino } from 'pino';
-import type { RequestRecord } from '../../adapters/http/wire/request-log.ts';
+import type { RequestRecord } from '../../adapters/http/contract/request-log.ts';
 import type { Config } from '../config/config.ts';
 import type { Env, Output } from '../program/process.ts';
 import { auditLog } from './audit.ts';

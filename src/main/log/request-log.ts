@@ -1,6 +1,10 @@
 import type { Logger } from 'pino';
-import type { ConnectionTrouble, RequestLog, RequestRecord } from '../../adapters/http/wire/request-log.ts';
-import { faultOf } from '../../application/ports/fault.ts';
+import type {
+  ConnectionTrouble,
+  RequestLog,
+  RequestRecord,
+} from '../../adapters/http/contract/request-log.ts';
+import { faultOf } from '../../application/fault.ts';
 import { auditLog } from './audit.ts';
 
 const CONNECTION_TROUBLES = {

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { container, instanceCachingFactory } from 'tsyringe';
 import { createApp } from '../../adapters/http/app.ts';
-import type { RequestLog } from '../../adapters/http/wire/request-log.ts';
+import type { RequestLog } from '../../adapters/http/contract/request-log.ts';
 import { InMemoryRateLimiter } from '../../adapters/memory/rate-limiter.ts';
 import { InMemoryTokenVerifier, type KnownKey } from '../../adapters/tokens/in-memory-token-verifier.ts';
 import { mintKey, tokenForm } from '../../adapters/tokens/token.ts';
@@ -11,12 +11,12 @@ import { CreateKey, type MintedKey } from '../../application/keys/create-key.ts'
 import { RotateKey } from '../../application/keys/rotate-key.ts';
 import { GetKey, ListKeys, RevokeKey } from '../../application/keys/stored-keys.ts';
 import { eitherTokenVerifier, StoredTokenVerifier } from '../../application/keys/token-verifiers.ts';
-import { ArchiveSource } from '../../application/moving/archive-source.ts';
-import { CheckSource } from '../../application/moving/check-source.ts';
-import { CopyKeys } from '../../application/moving/copy-keys.ts';
-import { CopyPets } from '../../application/moving/copy-pets.ts';
-import { ExportPets } from '../../application/moving/export-pets.ts';
-import { SkipIds } from '../../application/moving/skip-ids.ts';
+import { ArchiveSource } from '../../application/maintenance/archive-source.ts';
+import { CheckSource } from '../../application/maintenance/check-source.ts';
+import { CopyKeys } from '../../application/maintenance/copy-keys.ts';
+import { CopyPets } from '../../application/maintenance/copy-pets.ts';
+import { ExportPets } from '../../application/maintenance/export-pets.ts';
+import { SkipIds } from '../../application/maintenance/skip-ids.ts';
 import { CreatePet, fingerprintOf } from '../../application/pets/create-pet.ts';
 import { GetPet } from '../../application/pets/get-pet.ts';
 import { ListPets } from '../../application/pets/list-pets.ts';
@@ -26,8 +26,8 @@ import type { PetRepository } from '../../application/ports/pet-repository.ts';
 import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { StorageInspector, StorageProbe } from '../../application/ports/storage-health.ts';
 import type { TokenRefusal, TokenVerifier } from '../../application/ports/token-verifier.ts';
-import { CheckStorage } from '../../application/storage/check-storage.ts';
-import { sharedProbe } from '../../application/storage/shared-probe.ts';
+import { CheckStorage } from '../../application/maintenance/check-storage.ts';
+import { sharedProbe } from '../../adapters/http/shared-probe.ts';
 import type { Config } from '../config/config.ts';
 
 /** Everything that the service and the commands are made of. Each name is a token of the container. */

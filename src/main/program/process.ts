@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import type { StorageKind } from '../../application/ports/storage.ts';
+import type { StorageKind } from '../../application/storage-kind.ts';
 
 type Signal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 

@@ -1,6 +1,6 @@
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import { getPet } from '../../adapters/http/operations/get-pet.ts';
-import { ERROR_STATUS } from '../../adapters/http/wire/errors.ts';
+import { ERROR_STATUS } from '../../adapters/http/contract/errors.ts';
 import { readBuild } from '../config/build.ts';
 import type { Decorators } from '../program/compose.ts';
 

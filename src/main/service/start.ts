@@ -4,7 +4,7 @@ import { type HttpServer, listen } from '../../adapters/http/server/listen.ts';
 import type { TlsPair } from '../../adapters/http/server/create-limited-server.ts';
 import type { ServerLimits } from '../../adapters/http/server/limits.ts';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
-import type { ServiceStorage } from '../../application/ports/storage.ts';
+import type { ServiceStorage } from '../../application/storage-kind.ts';
 import { compose, type Needs } from '../program/compose.ts';
 import type { Config } from '../config/config.ts';
 import { auditLog } from '../log/audit.ts';

@@ -25,7 +25,7 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { RequestSpans } from '../../adapters/tracing/request-spans.ts';
 import { baseUrl } from '../../adapters/http/middleware/request-target.ts';
 import { traceStorage, traceUseCase } from '../../adapters/tracing/trace-calls.ts';
-import type { ServiceStorage } from '../../application/ports/storage.ts';
+import type { ServiceStorage } from '../../application/storage-kind.ts';
 import type { Config } from '../config/config.ts';
 import type { TracingConfig } from '../config/tracing.ts';
 import type { Decorators } from '../program/compose.ts';

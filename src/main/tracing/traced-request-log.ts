@@ -1,6 +1,6 @@
 import { context, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import type { Logger } from 'pino';
-import type { RequestLog } from '../../adapters/http/wire/request-log.ts';
+import type { RequestLog } from '../../adapters/http/contract/request-log.ts';
 import type { RequestSpans } from '../../adapters/tracing/request-spans.ts';
 import { requestLog } from '../log/request-log.ts';
 

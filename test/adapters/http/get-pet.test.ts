@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { PetId } from '../../../src/adapters/http/operations/get-pet.ts';
-import { parse } from '../../../src/adapters/http/wire/schemas.ts';
+import { parse } from '../../../src/adapters/http/contract/schemas.ts';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { announced, problem, REX, success, whole } from '../../support/answer.ts';
 import { type Api, startApi } from '../../support/http.ts';

@@ -75,7 +75,7 @@ describe('a request with an Idempotency-Key', () => {
   });
 });
 
-// wire/idempotency.properties.test.ts has every form.
+// contract/idempotency.properties.test.ts has every form.
 describe('the header', () => {
   test('may be a quoted string, which is the same key without its quotes and escapes', async () => {
     await using api = await startApi();

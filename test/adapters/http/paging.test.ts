@@ -58,7 +58,7 @@ describe('a page', () => {
 
 test('a cursor that this service never issued: 400', async () => {
   await using api = await startApi();
-  // wire/cursor.properties.test.ts has every form.
+  // contract/cursor.properties.test.ts has every form.
   for (const cursor of [
     '',
     '2',

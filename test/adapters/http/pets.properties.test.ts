@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { type Expected, expectedAnswer, type StoredPet } from '../../fuzz/expected-answer.ts';
-import { readRequests } from '../../fuzz/read-requests.ts';
+import { type Expected, expectedAnswer, type StoredPet } from '../../../proof/fuzz/expected-answer.ts';
+import { readRequests } from '../../../proof/fuzz/read-requests.ts';
 import { holds } from '../../properties/holds.ts';
 import { aRequest, bytesOf } from '../../properties/requests.ts';
 import type { Answer } from '../../support/answer.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseJson, petJson } from '../../../src/adapters/json/exact-json.ts';
-import { INT64_MAX, MAX_PET_ID, storedPet } from '../../../src/domain/pet.ts';
+import { INT64_MAX, MAX_PET_ID, petWithId } from '../../../src/domain/pet.ts';
 import { aPet } from '../../support/pets.ts';
 
 // The properties try numbers with exponents up to 60.
@@ -67,7 +67,7 @@ test('deep nesting', () => {
 });
 
 test('a pet has its fields in the order of the specification, with every digit', () => {
-  const pet = storedPet(MAX_PET_ID, aPet({ categoryId: INT64_MAX }));
+  const pet = petWithId(MAX_PET_ID, aPet({ categoryId: INT64_MAX }));
   expect(JSON.stringify(petJson(pet))).toBe(
     '{"id":9007199254740991,"name":"Rex","categoryId":9223372036854775807,"status":"available"}',
   );

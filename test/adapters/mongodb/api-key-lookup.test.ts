@@ -3,8 +3,8 @@ import type { Db } from 'mongodb';
 import { expect, it } from 'vitest';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
 import { ConfirmedReads } from '../../../src/adapters/mongodb/confirmed-reads.ts';
-import { Simulation } from '../../simulation/simulation.ts';
-import { virtualTime } from '../../simulation/virtual-time.ts';
+import { Simulation } from '../../../proof/simulation/simulation.ts';
+import { virtualTime } from '../../../proof/simulation/virtual-time.ts';
 
 /** A repository, and the ids of its queries. */
 function recorded() {

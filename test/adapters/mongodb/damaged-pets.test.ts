@@ -1,7 +1,7 @@
 import { Int32, Long, ObjectId } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
-import { PetIdTaken } from '../../../src/application/moving/errors.ts';
+import { PetIdTaken } from '../../../src/application/maintenance/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { damagedPetsContract } from '../../contracts/damaged-pets.ts';
 import { anArchivedPet, idempotencyFor } from '../../support/archived-pets.ts';

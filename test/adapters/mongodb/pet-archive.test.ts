@@ -5,7 +5,7 @@ import { ConfirmedReads } from '../../../src/adapters/mongodb/confirmed-reads.ts
 import { openMongoArchive } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
 import { toPetDocument } from '../../../src/adapters/mongodb/pet-document.ts';
-import { PetIdTaken } from '../../../src/application/moving/errors.ts';
+import { PetIdTaken } from '../../../src/application/maintenance/errors.ts';
 import type { ArchivedPet } from '../../../src/application/ports/pet-archive.ts';
 import { anArchivedPet, archivedPets, idempotencyFor } from '../../support/archived-pets.ts';
 import {

@@ -7,7 +7,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { MAX_LINE_BYTES, PetFile } from '../../../src/adapters/ndjson/pet-file.ts';
-import { INT64_MAX, INT64_MIN, MAX_BROUGHT_PET_ID } from '../../../src/domain/pet.ts';
+import { INT64_MAX, INT64_MIN, MAX_IMPORTED_PET_ID } from '../../../src/domain/pet.ts';
 import { anArchivedPet, archivedPets, idempotencyFor } from '../../support/archived-pets.ts';
 import { inputOf } from '../../support/command.ts';
 import { openFilesIn } from '../../support/open-files.ts';
@@ -36,7 +36,10 @@ async function read(content: string, after = 0n) {
 describe('a file of pets', () => {
   it.each([
     ['the least values', anArchivedPet({ id: 1n, name: 'x', categoryId: INT64_MIN })],
-    ['the greatest values', anArchivedPet({ id: MAX_BROUGHT_PET_ID, categoryId: INT64_MAX, status: 'sold' })],
+    [
+      'the greatest values',
+      anArchivedPet({ id: MAX_IMPORTED_PET_ID, categoryId: INT64_MAX, status: 'sold' }),
+    ],
     ['a name of quotes and backslashes', anArchivedPet({ id: 1n, name: '"\\"\u2028 {}\\n' })],
     ['a name of many scripts', anArchivedPet({ id: 1n, name: '名前 🐕‍🦺 \ufeff e\u0301 \u{10ffff}' })],
     ['an idempotency key', anArchivedPet({ id: 1n, idempotency: idempotencyFor('a') })],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { openSqliteForReading } from '../../../src/adapters/sqlite/open.ts';
-import { PetIdTaken } from '../../../src/application/moving/errors.ts';
+import { PetIdTaken } from '../../../src/application/maintenance/errors.ts';
 import { newPet } from '../../../src/domain/pet.ts';
 import { anArchivedPet, archivedPets, idempotencyFor } from '../../support/archived-pets.ts';
 import { closedAfterTest, commits, newFile, openService, otherConnection } from '../../support/sqlite.ts';

@@ -19,7 +19,7 @@ import {
   PetNotFound,
 } from '../../../src/application/pets/errors.ts';
 import { GetPet } from '../../../src/application/pets/get-pet.ts';
-import type { ServiceStorage } from '../../../src/application/ports/storage.ts';
+import type { ServiceStorage } from '../../../src/application/storage-kind.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { InvalidPet } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';

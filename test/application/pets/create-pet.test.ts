@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { idempotencyKey } from '../../../src/adapters/http/wire/idempotency.ts';
+import { idempotencyKey } from '../../../src/adapters/http/contract/idempotency.ts';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { CreatePet } from '../../../src/application/pets/create-pet.ts';
 import { InvalidPet } from '../../../src/domain/pet.ts';

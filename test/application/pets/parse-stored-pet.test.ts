@@ -6,7 +6,7 @@ import {
   parseStoredPage,
   parseStoredPet,
 } from '../../../src/application/pets/parse-stored-pet.ts';
-import { INT64_MAX, INT64_MIN, MAX_PET_ID, newPet, storedPet } from '../../../src/domain/pet.ts';
+import { INT64_MAX, INT64_MIN, MAX_PET_ID, newPet, petWithId } from '../../../src/domain/pet.ts';
 
 const REX = { name: 'Rex', categoryId: 7n, status: 'sold' } as const;
 
@@ -48,7 +48,7 @@ describe('a stored pet', () => {
   });
 
   it('leaves its contents out of the error when it is damaged', () => {
-    const rex = storedPet(1n, newPet({ name: 'secret', categoryId: 7n }));
+    const rex = petWithId(1n, newPet({ name: 'secret', categoryId: 7n }));
     const error = failure(() =>
       parseStoredPage([rex, { ...rex, id: 2n, name: 'secret\n' }], 0n, (pet) => parseStoredPet(pet.id, pet)),
     );
@@ -59,7 +59,7 @@ describe('a stored pet', () => {
 });
 
 describe('a stored page', () => {
-  const pets = [3n, 5n, 4n].map((id) => storedPet(id, newPet(REX)));
+  const pets = [3n, 5n, 4n].map((id) => petWithId(id, newPet(REX)));
 
   it('is in ascending order and starts after the requested id', () => {
     const outOfOrder = failure(() => parseStoredPage(pets, 2n, (pet) => pet));
@@ -75,7 +75,7 @@ describe('a stored page', () => {
 });
 
 describe('a stored idempotency key', () => {
-  const rex = storedPet(1n, newPet(REX));
+  const rex = petWithId(1n, newPet(REX));
   const digest = 'a'.repeat(64);
 
   it('comes with a fingerprint, or neither is stored', () => {

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
-import { MAX_BROUGHT_PET_ID } from '../../../src/domain/pet.ts';
+import { MAX_IMPORTED_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
 import { everythingIn, fileWith, mongoWith, sqliteWith, stopAt } from '../../support/archives.ts';
@@ -44,7 +44,7 @@ describe('copy', () => {
 
 describe('ids that leave too few for new pets', () => {
   const problem = 'is greater than 8007199254740991, which would leave too few ids for new pets';
-  const pets = [MAX_BROUGHT_PET_ID, MAX_BROUGHT_PET_ID + 1n].map((id) => anArchivedPet({ id }));
+  const pets = [MAX_IMPORTED_PET_ID, MAX_IMPORTED_PET_ID + 1n].map((id) => anArchivedPet({ id }));
 
   it('are refused by copy, which creates no target', async () => {
     const target = join(await testDirectory(), 'petstore.db');

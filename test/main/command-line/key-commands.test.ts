@@ -3,7 +3,7 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { memoryStorage } from '../../../src/adapters/memory/storage.ts';
-import type { StorageKind } from '../../../src/application/ports/storage.ts';
+import type { StorageKind } from '../../../src/application/storage-kind.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { RATE_LIMIT_FORM } from '../../../src/main/config/forms.ts';
 import { testDirectory } from '../../support/test-directory.ts';

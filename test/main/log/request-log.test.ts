@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, it, vi } from 'vitest';
-import type { RequestLog, RequestRecord } from '../../../src/adapters/http/wire/request-log.ts';
+import type { RequestLog, RequestRecord } from '../../../src/adapters/http/contract/request-log.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { requestLog } from '../../../src/main/log/request-log.ts';

@@ -1,6 +1,6 @@
 import { Agent } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ask as askOnce } from '../../failure/ask.ts';
+import { ask as askOnce } from '../../../proof/failure/ask.ts';
 import { connect, KEY, stalledCreate } from '../../support/client.ts';
 import { Fifo } from '../../support/fifo.ts';
 import { flood } from '../../support/flood.ts';

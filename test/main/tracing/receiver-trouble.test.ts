@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
-import { freePort } from '../../failure/free-port.ts';
+import { freePort } from '../../../proof/failure/free-port.ts';
 import { ask, KEY } from '../../support/client.ts';
 import { OtlpReceiver } from '../../support/otlp-receiver.ts';
 import { type Program, runService } from '../../support/process.ts';

@@ -4,7 +4,7 @@ import { TracerProvider } from '@opentelemetry/sdk-trace';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { RequestSpans } from '../../../src/adapters/tracing/request-spans.ts';
-import type { RequestLog } from '../../../src/adapters/http/wire/request-log.ts';
+import type { RequestLog } from '../../../src/adapters/http/contract/request-log.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { tracedRequestLog } from '../../../src/main/tracing/traced-request-log.ts';
 

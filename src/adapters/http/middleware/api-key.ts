@@ -3,9 +3,9 @@ import type { Allowance, RateLimiter } from '../../../application/ports/rate-lim
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import type { TokenVerifier } from '../../../application/ports/token-verifier.ts';
 import type { RateLimit } from '../../../domain/api-key.ts';
-import { rateLimitLeft, rateLimitPolicy } from '../wire/answer-headers.ts';
-import { INVALID_KEY, NO_CREDENTIALS, rateLimited } from '../wire/refusals.ts';
-import type { RequestLog } from '../wire/request-log.ts';
+import { rateLimitLeft, rateLimitPolicy } from '../contract/answer-headers.ts';
+import { INVALID_KEY, NO_CREDENTIALS, rateLimited } from '../contract/refusals.ts';
+import type { RequestLog } from '../contract/request-log.ts';
 import type { State } from './log-request.ts';
 
 /** `Bearer` and a b64token: RFC 6750, section 2.1. The scheme name is case-insensitive: RFC 9110, section 11.1. */

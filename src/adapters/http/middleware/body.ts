@@ -6,8 +6,8 @@ import type { ParameterizedContext } from 'koa';
 import bodyParser from 'koa-bodyparser';
 import { jsonErrorPlace } from '../../json/json-error-place.ts';
 import { parseJson } from '../../json/exact-json.ts';
-import { MAX_BODY_BYTES } from '../wire/limits.ts';
-import * as refusals from '../wire/refusals.ts';
+import { MAX_BODY_BYTES } from '../contract/limits.ts';
+import * as refusals from '../contract/refusals.ts';
 import { hideContentCoding } from './koa-bypass.ts';
 
 type Context = ParameterizedContext;

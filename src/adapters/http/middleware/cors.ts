@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import { allowHeader, methodList } from '../wire/refusals.ts';
+import { allowHeader, methodList } from '../contract/refusals.ts';
 import type { State } from './log-request.ts';
 
 /**

@@ -3,10 +3,10 @@ import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import Koa, { type Middleware, type ParameterizedContext } from 'koa';
 import compose from 'koa-compose';
-import { answerHeaders } from '../wire/answer-headers.ts';
-import { errorAnswer, errorJson, RequestRefused } from '../wire/errors.ts';
-import { allowHeader, methodNotAllowed, routeNotFound } from '../wire/refusals.ts';
-import type { RequestLog } from '../wire/request-log.ts';
+import { answerHeaders } from '../contract/answer-headers.ts';
+import { errorAnswer, errorJson, RequestRefused } from '../contract/errors.ts';
+import { allowHeader, methodNotAllowed, routeNotFound } from '../contract/refusals.ts';
+import type { RequestLog } from '../contract/request-log.ts';
 import { logRequest, type State } from './log-request.ts';
 import { clientAddress } from './request-target.ts';
 

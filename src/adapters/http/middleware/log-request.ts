@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa';
 import type { Caller } from '../../../application/ports/token-verifier.ts';
-import { requestIdOf } from '../wire/answer-headers.ts';
-import type { RequestLog } from '../wire/request-log.ts';
+import { requestIdOf } from '../contract/answer-headers.ts';
+import type { RequestLog } from '../contract/request-log.ts';
 import { clientAddress } from './request-target.ts';
 
 /** `ctx.state`: what the middleware knows about a request. */

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import type { Context, Middleware } from 'koa';
-import { MAX_URL_BYTES } from '../wire/limits.ts';
-import * as refusals from '../wire/refusals.ts';
+import { MAX_URL_BYTES } from '../contract/limits.ts';
+import * as refusals from '../contract/refusals.ts';
 
 /** A host name or address with an optional port. Nothing that could end the `<…>` of a Link header. */
 const AUTHORITY = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;

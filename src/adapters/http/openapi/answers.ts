@@ -1,8 +1,8 @@
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import type { Pet } from '../../../domain/pet.ts';
-import { type ErrorCode, errorAnswer } from '../wire/errors.ts';
-import { MAX_BODY_BYTES, MAX_HEADERS_BYTES, MAX_URL_BYTES } from '../wire/limits.ts';
-import * as refusals from '../wire/refusals.ts';
+import { type ErrorCode, errorAnswer } from '../contract/errors.ts';
+import { MAX_BODY_BYTES, MAX_HEADERS_BYTES, MAX_URL_BYTES } from '../contract/limits.ts';
+import * as refusals from '../contract/refusals.ts';
 import { ALWAYS, LIMITED, NOTHING_LEFT, RATE_LIMIT, type ResponseHeaders, RETRY } from './headers.ts';
 import { type JsonObject, schemaRef } from './schemas.ts';
 

@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { type Scope, SCOPES } from '../../../domain/api-key.ts';
 import { INT64_MAX, INT64_MIN } from '../../../domain/pet.ts';
-import { ERROR_STATUS, type ErrorCode } from '../wire/errors.ts';
-import * as limits from '../wire/limits.ts';
+import { ERROR_STATUS, type ErrorCode } from '../contract/errors.ts';
+import * as limits from '../contract/limits.ts';
 import { CODE_MEANING } from './answers.ts';
 
 /** A file of the docs page, as it is sent. */

@@ -7,10 +7,10 @@ import {
   rateLimitPolicy,
   REQUEST_ID_PATTERN,
   sunsetDay,
-} from '../wire/answer-headers.ts';
-import { RETRY_AFTER } from '../wire/errors.ts';
-import { CURSOR_PATTERN, encodeCursor } from '../wire/query.ts';
-import { scopeChallenge } from '../wire/refusals.ts';
+} from '../contract/answer-headers.ts';
+import { RETRY_AFTER } from '../contract/errors.ts';
+import { CURSOR_PATTERN, encodeCursor } from '../contract/query.ts';
+import { scopeChallenge } from '../contract/refusals.ts';
 import type { JsonObject } from './schemas.ts';
 
 const DEPRECATION = deprecationHeaders(GET_PET_DEPRECATION);

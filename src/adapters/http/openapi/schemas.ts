@@ -1,6 +1,6 @@
 import { type ConversionConfig, toJsonSchema, toJsonSchemaDefs } from '@valibot/to-json-schema';
 import * as v from 'valibot';
-import { ErrorBody, NewPet, Pet, Pets, PetStatus } from '../wire/schemas.ts';
+import { ErrorBody, NewPet, Pet, Pets, PetStatus } from '../contract/schemas.ts';
 
 export type JsonObject = { readonly [name: string]: unknown };
 

@@ -3,12 +3,12 @@ import { petJson } from '../../json/exact-json.ts';
 import { EXAMPLES, failure, response, thrownBy } from '../openapi/answers.ts';
 import { LIMITED } from '../openapi/headers.ts';
 import { type JsonObject, schemaRef } from '../openapi/schemas.ts';
-import { GET_PET_DEPRECATION, isSunset } from '../wire/answer-headers.ts';
-import { idempotencyKey } from '../wire/idempotency.ts';
-import { MAX_IDEMPOTENCY_KEY_LENGTH } from '../wire/limits.ts';
-import { NoQuery } from '../wire/query.ts';
-import { bodyNotJson, INVALID_IDEMPOTENCY_KEY } from '../wire/refusals.ts';
-import { NewPet, parse } from '../wire/schemas.ts';
+import { GET_PET_DEPRECATION, isSunset } from '../contract/answer-headers.ts';
+import { idempotencyKey } from '../contract/idempotency.ts';
+import { MAX_IDEMPOTENCY_KEY_LENGTH } from '../contract/limits.ts';
+import { NoQuery } from '../contract/query.ts';
+import { bodyNotJson, INVALID_IDEMPOTENCY_KEY } from '../contract/refusals.ts';
+import { NewPet, parse } from '../contract/schemas.ts';
 import { operation } from './operation.ts';
 
 const IDEMPOTENCY_KEY: JsonObject = {

@@ -2,10 +2,10 @@ import type { Scope } from '../../../domain/api-key.ts';
 import { componentResponses, failure, type SharedFailure, sharedFailures } from '../openapi/answers.ts';
 import { componentHeaders, DEPRECATED, LIMITED, type ResponseHeaders } from '../openapi/headers.ts';
 import { componentSchemas, type JsonObject, parameter } from '../openapi/schemas.ts';
-import { sunsetDay } from '../wire/answer-headers.ts';
-import { MAX_BODY_BYTES } from '../wire/limits.ts';
-import { NoQuery } from '../wire/query.ts';
-import { allowHeader, methodNotAllowed, UNSUPPORTED_MEDIA_TYPE } from '../wire/refusals.ts';
+import { sunsetDay } from '../contract/answer-headers.ts';
+import { MAX_BODY_BYTES } from '../contract/limits.ts';
+import { NoQuery } from '../contract/query.ts';
+import { allowHeader, methodNotAllowed, UNSUPPORTED_MEDIA_TYPE } from '../contract/refusals.ts';
 import type { Operation } from './operation.ts';
 import { OPERATIONS } from './operations.ts';
 

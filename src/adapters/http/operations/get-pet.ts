@@ -5,10 +5,10 @@ import { petJson } from '../../json/exact-json.ts';
 import { EXAMPLES, failure, response, thrownBy } from '../openapi/answers.ts';
 import { DEPRECATED, LIMITED } from '../openapi/headers.ts';
 import { parameter, schemaRef } from '../openapi/schemas.ts';
-import { GET_PET_DEPRECATION, sunsetDay } from '../wire/answer-headers.ts';
-import { NoQuery } from '../wire/query.ts';
-import { gone } from '../wire/refusals.ts';
-import { parse } from '../wire/schemas.ts';
+import { GET_PET_DEPRECATION, sunsetDay } from '../contract/answer-headers.ts';
+import { NoQuery } from '../contract/query.ts';
+import { gone } from '../contract/refusals.ts';
+import { parse } from '../contract/schemas.ts';
 import { operation } from './operation.ts';
 
 const PET_ID = 'must be an int64 in canonical decimal digits';

@@ -6,8 +6,8 @@ import { petJson } from '../../json/exact-json.ts';
 import { EXAMPLES, failure, response, thrownBy } from '../openapi/answers.ts';
 import { LIMITED, NEXT_PAGE } from '../openapi/headers.ts';
 import { schemaRef } from '../openapi/schemas.ts';
-import { CURSOR_PATTERN, decodeCursor, encodeCursor, strictQuery } from '../wire/query.ts';
-import { parse, PetStatus } from '../wire/schemas.ts';
+import { CURSOR_PATTERN, decodeCursor, encodeCursor, strictQuery } from '../contract/query.ts';
+import { parse, PetStatus } from '../contract/schemas.ts';
 import { operation } from './operation.ts';
 
 // Each message completes a sentence that begins with the name of the parameter.

@@ -9,11 +9,11 @@ import type { Scope } from '../../../domain/api-key.ts';
 import { jsonObject, readBody, requireJson } from '../middleware/body.ts';
 import type { State } from '../middleware/log-request.ts';
 import type { JsonObject } from '../openapi/schemas.ts';
-import { type Deprecation, isSunset } from '../wire/answer-headers.ts';
-import { queryParser } from '../wire/query.ts';
-import { gone, insufficientScope } from '../wire/refusals.ts';
-import type { RequestLog } from '../wire/request-log.ts';
-import { parse } from '../wire/schemas.ts';
+import { type Deprecation, isSunset } from '../contract/answer-headers.ts';
+import { queryParser } from '../contract/query.ts';
+import { gone, insufficientScope } from '../contract/refusals.ts';
+import type { RequestLog } from '../contract/request-log.ts';
+import { parse } from '../contract/schemas.ts';
 
 export type OperationDependencies = {
   readonly listPets: Pick<ListPets, 'execute'>;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type Router from '@koa/router';
 import type { Middleware } from 'koa';
 import type { State } from '../middleware/log-request.ts';
-import { deprecationHeaders } from '../wire/answer-headers.ts';
+import { deprecationHeaders } from '../contract/answer-headers.ts';
 import { createPet } from './create-pet.ts';
 import { getPet } from './get-pet.ts';
 import { listPets } from './list-pets.ts';

@@ -1,8 +1,8 @@
 import { IncomingMessage } from 'node:http';
-import { answerHeaders, requestIdOf } from '../wire/answer-headers.ts';
-import { errorAnswer, errorJson, type RequestRefused } from '../wire/errors.ts';
-import { MAX_URL_BYTES } from '../wire/limits.ts';
-import * as refusals from '../wire/refusals.ts';
+import { answerHeaders, requestIdOf } from '../contract/answer-headers.ts';
+import { errorAnswer, errorJson, type RequestRefused } from '../contract/errors.ts';
+import { MAX_URL_BYTES } from '../contract/limits.ts';
+import * as refusals from '../contract/refusals.ts';
 import { Answer } from './answer.ts';
 import type { Connection } from './connection.ts';
 import { setLast } from './node-internals.ts';

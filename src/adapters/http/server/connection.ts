@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
-import { MAX_BODY_BYTES } from '../wire/limits.ts';
-import { NOT_HTTP } from '../wire/refusals.ts';
+import { MAX_BODY_BYTES } from '../contract/limits.ts';
+import { NOT_HTTP } from '../contract/refusals.ts';
 import type { Answer } from './answer.ts';
 import { answerBrokenRequest, isAmbiguous } from './broken-request.ts';
 import { attach, endParsing, isLast, replaceClose, setLast } from './node-internals.ts';
@@ -27,7 +27,7 @@ export type ConnectionOptions = {
   /** Makes the last answer on each connection, from now on, say that it is the last. */
   readonly isDraining: boolean;
   /** Runs one task in each iteration of the event loop. All other events are served in between. */
-  readonly takeTurn: (task: () => void) => void;
+  readonly runInTurn: (task: () => void) => void;
 };
 
 /**
@@ -189,7 +189,7 @@ export class Connection {
     const [next] = this.#waiting;
     // The answer to a broken request is on its way.
     if (next?.headersSent === true) this.#handleNext();
-    else if (next !== undefined) this.#options.takeTurn(this.#handleNext);
+    else if (next !== undefined) this.#options.runInTurn(this.#handleNext);
   };
 
   readonly #handleNext = () => {

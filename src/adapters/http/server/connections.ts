@@ -47,7 +47,7 @@ export class Connections implements ConnectionOptions {
     return this.#bySocket.get(socket);
   }
 
-  readonly takeTurn = (task: () => void) => {
+  readonly runInTurn = (task: () => void) => {
     if (this.#turns.size === 0) setImmediate(this.#runNext);
     this.#turns.add(task);
   };

@@ -1,6 +1,6 @@
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
-import type { RequestLog } from '../wire/request-log.ts';
+import type { RequestLog } from '../contract/request-log.ts';
 import type { ClientError } from './broken-request.ts';
 import { throttleCounts } from './throttle-counts.ts';
 

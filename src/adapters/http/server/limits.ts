@@ -1,4 +1,4 @@
-import { HEADERS_TIMEOUT_MS, MAX_HEADERS_BYTES, REQUEST_TIMEOUT_MS } from '../wire/limits.ts';
+import { HEADERS_TIMEOUT_MS, MAX_HEADERS_BYTES, REQUEST_TIMEOUT_MS } from '../contract/limits.ts';
 
 /** Limits of the server: how long a client may take, and how much memory its requests and answers may use. */
 export type ServerLimits = Readonly<typeof LIMITS>;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
-import type { RequestLog } from '../wire/request-log.ts';
+import type { RequestLog } from '../contract/request-log.ts';
 import { SERVER_LIMITS, type ServerLimits } from './limits.ts';
 import { Answer } from './answer.ts';
 import { answerBrokenRequest, type ClientError, refusalOf } from './broken-request.ts';

@@ -8,7 +8,7 @@ import {
   MongoServerSelectionError,
 } from 'mongodb';
 import { StorageSetupError } from '../../../application/ports/storage-errors.ts';
-import type { ServiceOptions } from '../../../application/ports/storage.ts';
+import type { ServiceOptions } from '../../../application/storage-kind.ts';
 import type { ConnectionEvent, StorageMeter } from '../../../application/ports/storage-health.ts';
 import { createClient } from './create-client.ts';
 import { ServerDiscovery } from './server-discovery.ts';

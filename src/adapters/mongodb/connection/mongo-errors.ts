@@ -13,7 +13,7 @@ import {
   MongoWriteConcernError,
 } from 'mongodb';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
-import { deadlinesFor, type Failures } from '../../round-trips/deadline.ts';
+import { deadlinesFor, type Failures } from '../round-trips/deadline.ts';
 import { DUPLICATE_KEY, isRejectedRequest, isServerError } from './server-error-codes.ts';
 
 type Reason =

@@ -1,6 +1,6 @@
 import type { MongoClient, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
 import type { StorageLog } from '../../../application/ports/storage-health.ts';
-import { deadlinesFor } from '../../round-trips/deadline.ts';
+import { deadlinesFor } from '../round-trips/deadline.ts';
 import { FAILURES } from './mongo-errors.ts';
 
 /** How long a call waits for an election. MongoDB's default for `electionTimeoutMillis`. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import openApi from '../../../../openapi.json' with { type: 'json' };
 import packageJson from '../../../../package.json' with { type: 'json' };
-import { ANSWER_HEADERS } from '../../../../src/adapters/http/wire/answer-headers.ts';
+import { ANSWER_HEADERS } from '../../../../src/adapters/http/contract/answer-headers.ts';
 import { schemaProblems } from '../../../support/conformance.ts';
 import { startApi } from '../../../support/http.ts';
 

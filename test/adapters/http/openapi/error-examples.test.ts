@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import openApi from '../../../../openapi.json' with { type: 'json' };
-import type { ErrorCode } from '../../../../src/adapters/http/wire/errors.ts';
+import type { ErrorCode } from '../../../../src/adapters/http/contract/errors.ts';
 import {
   MAX_BODY_BYTES,
   MAX_HEADERS_BYTES,
   MAX_URL_BYTES,
-} from '../../../../src/adapters/http/wire/limits.ts';
+} from '../../../../src/adapters/http/contract/limits.ts';
 import { InMemoryTokenVerifier, knownKey } from '../../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
 import { type Api, KEY, startApi } from '../../../support/http.ts';

@@ -3,7 +3,7 @@ import type { Server } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { isAmbiguous } from '../../../../src/adapters/http/server/broken-request.ts';
 import { listen } from '../../../../src/adapters/http/server/listen.ts';
-import { answerHeaders } from '../../../../src/adapters/http/wire/answer-headers.ts';
+import { answerHeaders } from '../../../../src/adapters/http/contract/answer-headers.ts';
 import { OK, problem, success, whole } from '../../../support/answer.ts';
 import { KEY, startApi } from '../../../support/http.ts';
 import { HeldPetRepository } from '../../../support/pets.ts';

@@ -35,7 +35,7 @@ describe('requests on a connection', () => {
   test('that are alone wait for no turn', async () => {
     const service = await Service.start();
     const { client } = service.connect();
-    service.connections.takeTurn(() => void service.handled.push('another turn'));
+    service.connections.runInTurn(() => void service.handled.push('another turn'));
     await client.send(get('/'));
     expect(service.handled).toStrictEqual(['/', 'another turn']);
   });

@@ -22,17 +22,17 @@ test('a connection is forgotten once it is closed', async () => {
 test('one task runs in each iteration of the event loop, in turn', () => {
   vi.useFakeTimers({ toFake: ['setImmediate'] });
   onTestFinished(() => void vi.useRealTimers());
-  const { takeTurn } = new Connections({ handle: () => {}, maxHeldBytes: Infinity, onCutOff: () => {} });
+  const { runInTurn } = new Connections({ handle: () => {}, maxHeldBytes: Infinity, onCutOff: () => {} });
   const done: string[] = [];
   const [a, b] = ['a', 'b'].map((name) => () => void done.push(name));
   const bug = () => {
     throw new Error('a bug');
   };
-  for (const task of [a!, bug, b!, a!]) takeTurn(task);
+  for (const task of [a!, bug, b!, a!]) runInTurn(task);
   vi.advanceTimersToNextTimer();
   expect(done).toStrictEqual(['a']);
   expect(() => vi.advanceTimersToNextTimer()).toThrow('a bug');
-  takeTurn(a!);
+  runInTurn(a!);
   vi.advanceTimersToNextTimer();
   expect(done).toStrictEqual(['a', 'b']);
   vi.advanceTimersToNextTimer();

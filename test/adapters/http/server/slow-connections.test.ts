@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { MAX_BODY_BYTES } from '../../../../src/adapters/http/wire/limits.ts';
+import { MAX_BODY_BYTES } from '../../../../src/adapters/http/contract/limits.ts';
 import { settled } from '../../../support/memory-client.ts';
 import { get, post, Service } from './in-memory-connections.ts';
 

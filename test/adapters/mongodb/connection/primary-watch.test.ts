@@ -3,8 +3,8 @@ import type { Db } from 'mongodb';
 import { expect, it, vi } from 'vitest';
 import { ConfirmedReads } from '../../../../src/adapters/mongodb/confirmed-reads.ts';
 import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
-import { Simulation } from '../../../simulation/simulation.ts';
-import { virtualTime } from '../../../simulation/virtual-time.ts';
+import { Simulation } from '../../../../proof/simulation/simulation.ts';
+import { virtualTime } from '../../../../proof/simulation/virtual-time.ts';
 
 type Server = {
   readonly address: string;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { SERVER_LIMITS } from '../../../../../src/adapters/http/server/limits.ts';
-import { ERROR_STATUS } from '../../../../../src/adapters/http/wire/errors.ts';
-import * as limits from '../../../../../src/adapters/http/wire/limits.ts';
+import { ERROR_STATUS } from '../../../../../src/adapters/http/contract/errors.ts';
+import * as limits from '../../../../../src/adapters/http/contract/limits.ts';
 import { SCOPES } from '../../../../../src/domain/api-key.ts';
 import { INT64_MAX, INT64_MIN } from '../../../../../src/domain/pet.ts';
 import { rulesOfPage } from '../../../../support/rules-of-page.ts';

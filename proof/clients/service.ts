@@ -1,0 +1,36 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ServiceProcess } from '../failure/service-process.ts';
+import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
+
+export type LoggedService = AsyncDisposable & {
+  readonly url: string;
+  /**
+   * Stops the service, which completes its log.
+   *
+   * @returns method and status of the requests that matched a route under `/v1`, in the order of their answers
+   */
+  readonly stop: () => Promise<readonly string[]>;
+};
+
+/** The service as its users run it, with no pets, in memory. */
+export async function startService(): Promise<LoggedService> {
+  const directory = await temporaryDirectory('clients');
+  const logPath = join(directory.path, 'log');
+  const service = await ServiceProcess.start({ DATABASE_URL: 'memory:', LOG_LEVEL: 'info' }, { logPath });
+  return {
+    url: service.url,
+    async stop() {
+      await service.terminate();
+      const lines = (await readFile(logPath, 'utf8')).trim().split('\n');
+      return lines
+        .map((line) => JSON.parse(line))
+        .filter(({ msg, route }) => msg === 'request' && String(route).startsWith('/v1'))
+        .map(({ method, status }) => `${method} ${status}`);
+    },
+    async [Symbol.asyncDispose]() {
+      await service[Symbol.asyncDispose]();
+      await directory.remove();
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import { spawn } from 'node:child_process';
+import { afterDeath } from '../../test/support/after-death.ts';
+import { Program } from '../../test/support/process.ts';
+
+export type ShellOptions = {
+  readonly cwd: string;
+  /** Added to the environment of this process. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+};
+
+const MAX_OUTPUT_CHARACTERS = 6_000;
+
+/**
+ * Runs a command line. Resolves with its standard output. Every process that it started has then ended.
+ *
+ * @throws {Error} when the command fails or takes too long; the message has the end of its output
+ */
+export async function shell(command: string, { cwd, env, timeoutMs }: ShellOptions): Promise<string> {
+  const child = spawn('bash', ['-euo', 'pipefail', '-c', command], {
+    cwd,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  });
+  const program = new Program(child);
+  const cleanUp = afterDeath(['kill', '-KILL', '--', `-${child.pid}`]);
+  const timer = setTimeout(() => void program.kill(), timeoutMs);
+  const { code, signal } = await program.ended;
+  clearTimeout(timer);
+  await program.kill();
+  cleanUp.cancel();
+  if (code === 0) return program.stdout;
+  const end = signal === null ? `exit code ${code}` : `${signal}, after at most ${timeoutMs} ms`;
+  const output = `${program.stdout}\n${program.stderr}`.slice(-MAX_OUTPUT_CHARACTERS);
+  throw new Error(`${command}\nended with ${end}:\n${output}`);
+}

@@ -1,0 +1,106 @@
+import { writeFile } from 'node:fs/promises';
+import { DatabaseSync } from 'node:sqlite';
+import { openSqliteStorage, type SqliteStorage } from '../../src/adapters/sqlite/open.ts';
+import { DamagedApiKey, StorageSetupError } from '../../src/application/ports/storage-errors.ts';
+import { type ArchivedPet, BEFORE_EVERY_ID } from '../../src/application/ports/pet-archive.ts';
+import type { ApiKey } from '../../src/domain/api-key.ts';
+import { newPet, type Pet, PET_STATUSES } from '../../src/domain/pet.ts';
+import { aKey, at } from '../../test/support/api-keys.ts';
+import { archivedPets } from '../../test/support/archived-pets.ts';
+import { numbers } from '../../test/support/numbers.ts';
+import { askAll, is, type Question } from './ask-all.ts';
+
+/** What the service makes of a file with a changed byte. */
+export type Verdict = {
+  readonly outcome: 'right' | 'error' | 'refused' | 'wrong';
+  /** What was wrong, or the first error. */
+  readonly why: string;
+};
+
+export const PETS: readonly ArchivedPet[] = archivedPets(24);
+const LAST_PET_ID = PETS.at(-1)!.id;
+/** Reserved, as by a restore. No pet has it. */
+const RESERVED_ID = 70_000n;
+const KEYS: readonly ApiKey[] = [
+  aKey(1, { scopes: ['pets:read', 'pets:write'], rateLimit: { requests: 600, seconds: 60 } }),
+  aKey(2, { expiresAt: at(1_000_000), lastUsedAt: at(7) }),
+  aKey(3, { revokedAt: at(5), originId: aKey(9).id }),
+];
+
+/** Makes a file with a page for every few rows, so that the trees have inner pages. */
+export async function writeSmallFile(file: string): Promise<void> {
+  {
+    using db = new DatabaseSync(file);
+    db.exec('PRAGMA page_size = 512; PRAGMA journal_mode = WAL');
+  }
+  const { archive, keys, close } = await openSqliteStorage(file);
+  await archive.write(PETS);
+  await archive.reserve(RESERVED_ID);
+  for (const key of KEYS) await keys.insert(key);
+  await close();
+}
+
+/** Changes a byte of a copy of the file, and asks a service on it for everything. */
+export async function judgeFlip(sound: Buffer, file: string, offset: number, mask: number): Promise<Verdict> {
+  const bytes = Buffer.from(sound);
+  bytes[offset]! ^= mask;
+  await writeFile(file, bytes);
+  let storage: SqliteStorage;
+  try {
+    storage = await openSqliteStorage(file);
+  } catch (error) {
+    const isOneLine = error instanceof StorageSetupError && !error.message.includes('\n');
+    return { outcome: isOneLine ? 'refused' : 'wrong', why: String(error) };
+  }
+  try {
+    return await judge(storage);
+  } finally {
+    await storage.close();
+  }
+}
+
+async function judge({ pets, archive, keys }: SqliteStorage): Promise<Verdict> {
+  const hasDamaged = (given: unknown) =>
+    Array.isArray(given) && given.some((one) => one instanceof DamagedApiKey);
+  // A key whose id is damaged is unknown. The list reports it.
+  const isReported = await keys.list().then(hasDamaged, () => true);
+  const questions: Question[] = [
+    ...numbers(Number(LAST_PET_ID) + 3).map((number): Question => {
+      const pet = PETS.find(({ id }) => id === BigInt(number));
+      return [`pet ${number}`, () => pets.findById(BigInt(number)), is(pet && withoutKey(pet))];
+    }),
+    ...[undefined, ...PET_STATUSES].flatMap((status): Question[] => {
+      const expected = PETS.filter((pet) => status === undefined || pet.status === status).map(withoutKey);
+      return [
+        [`list ${status}`, () => pets.list({ status, limit: 100 }), is(expected)],
+        [`page ${status}`, () => pets.list({ status, limit: 4 }), is(expected.slice(0, 4))],
+      ];
+    }),
+    ['archive', () => archive.read(BEFORE_EVERY_ID, 100), is(PETS)],
+    ...PETS.flatMap(({ idempotency, ...pet }): Question[] => {
+      if (idempotency === undefined) return [];
+      const replay = () => pets.insertOnce(newPet(pet), idempotency);
+      return [[`replay ${pet.id}`, replay, is({ pet, replayed: true })]];
+    }),
+    ['keys', () => keys.list(), (given) => is(KEYS)(given) || hasDamaged(given)],
+    ...KEYS.map((key): Question => {
+      const find = async () => (await keys.findById(key.id)) ?? (isReported ? key : undefined);
+      return [`key ${key.id}`, find, is(key)];
+    }),
+    [
+      'a new pet',
+      () => pets.insert(newPet({ name: 'New', categoryId: 1n })),
+      async (added) => {
+        const { id, name } = added as Pet;
+        return id > RESERVED_ID && name === 'New' && is(added)(await pets.findById(id));
+      },
+    ],
+  ];
+  const { wrong, errors } = await askAll(questions);
+  const outcome = wrong.length > 0 ? 'wrong' : errors.length > 0 ? 'error' : 'right';
+  return { outcome, why: wrong[0] ?? errors[0] ?? '' };
+}
+
+function withoutKey({ id, name, categoryId, status }: ArchivedPet): Pet {
+  return { id, name, categoryId, status };
+}

@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, type UsedKey } from './client.ts';
+import type { History, Request } from './history.ts';
+import { SeededRandom } from '../../test/support/seeded-random.ts';
+import { until } from './until.ts';
+
+export type LoadOptions = {
+  readonly clients: number;
+  /** The pause between two requests of a client. */
+  readonly pauseMs: number;
+  /** How long a client tries to add the same pet. 0 means one attempt. */
+  readonly patienceMs: number;
+  /** The share of the requests before which a client turns to the next URL. */
+  readonly wandering: number;
+};
+
+const DEFAULTS: LoadOptions = { clients: 12, pauseMs: 20, patienceMs: 40_000, wandering: 0 };
+
+/** The largest number of requests to add a pet, retries included. */
+const MAX_CREATES = 50_000;
+
+/** Clients that start at once and record every answer. */
+export class Load {
+  readonly history: History;
+  /** API keys that the clients use besides the one in `API_KEYS`. */
+  readonly keys: UsedKey[] = [];
+  readonly #options: LoadOptions;
+  readonly #done: Promise<unknown>;
+  /** What was acknowledged, in order. */
+  readonly #ids: number[] = [];
+  #creates = 0;
+  #unavailable = 0;
+  #stopping = false;
+  #abandoned = false;
+
+  /** @param seed decides what the clients send, but not when */
+  constructor(urls: readonly string[], seed: number, options: Partial<LoadOptions> = {}) {
+    this.#options = { ...DEFAULTS, ...options };
+    const begun = performance.now();
+    this.history = { begun, ended: begun, fault: undefined, calls: [] };
+    const { clients, patienceMs, wandering } = this.#options;
+    const shared = {
+      urls,
+      patienceMs,
+      wandering,
+      keys: this.keys,
+      ids: this.#ids,
+      mayCreate: () => this.#creates < MAX_CREATES,
+      isAbandoned: () => this.#abandoned,
+      record: (request: Request) => this.#record(request),
+    };
+    const all = Array.from({ length: clients }, (_, index) => {
+      return this.#run(new Client(shared, new SeededRandom(seed + index), index));
+    });
+    this.#done = Promise.all(all);
+  }
+
+  /** Records the start of the fault. */
+  fault(): void {
+    const now = performance.now();
+    this.history.fault ??= { from: now, to: now };
+  }
+
+  /** Records the end of the fault, as far as it affects the service. */
+  healed(): void {
+    if (this.history.fault !== undefined) this.history.fault.to = performance.now();
+  }
+
+  /** How many pets were acknowledged. */
+  get acknowledged(): number {
+    return this.#ids.length;
+  }
+
+  /** Resolves when this many more pets are acknowledged. */
+  async acknowledges(count: number): Promise<void> {
+    const before = this.acknowledged;
+    await until(`${count} more pets`, () => this.acknowledged >= before + count);
+  }
+
+  /** Resolves when a request was answered 503. */
+  async meets503(): Promise<void> {
+    await until('a 503', () => this.#unavailable > 0);
+  }
+
+  /** Sends no more requests. Resolves when the clients have finished or given up. */
+  async stop(): Promise<void> {
+    if (!this.#stopping) this.history.ended = performance.now();
+    this.#stopping = true;
+    await this.#done;
+  }
+
+  /** Ends the load of a failed scenario: no client retries. */
+  async abandon(): Promise<void> {
+    this.#abandoned = true;
+    await this.stop();
+  }
+
+  async #run(client: Client): Promise<void> {
+    using _ = client;
+    while (!this.#stopping) {
+      await client.act();
+      await sleep(this.#options.pauseMs);
+    }
+  }
+
+  #record(request: Request): void {
+    this.history.calls.push(request);
+    if (request.type !== 'create') return;
+    this.#creates++;
+    if (request.status === 503) this.#unavailable++;
+    const id = /^\{"id":(\d+),/.exec(request.answer ?? '')?.[1];
+    if (id !== undefined) this.#ids.push(Number(id));
+  }
+}

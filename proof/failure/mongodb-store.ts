@@ -1,0 +1,52 @@
+import { TcpProxy } from '../../test/support/tcp-proxy.ts';
+import type { ReplicaSet, ReplicaSetOptions } from './replica-set.ts';
+import type { Scenario } from './scenario.ts';
+import type { ServiceProcess } from './service-process.ts';
+import type { Stage } from './stage.ts';
+import { type Places, storedPet } from './stored-pet.ts';
+
+export type MongoStore = { readonly set: ReplicaSet; readonly database: string };
+
+export type MongoScenario = Scenario<MongoStore> & {
+  /** For a replica set of its own. */
+  readonly replicaSet?: ReplicaSetOptions;
+};
+
+export function serviceOn(stage: Stage, { set, database }: MongoStore): Promise<ServiceProcess> {
+  return stage.service({ DATABASE_URL: set.url(database), AUTO_MIGRATE: 'true', LOG_LEVEL: 'warn' });
+}
+
+/** Two services on one replica set. */
+export async function servicesOn(
+  stage: Stage,
+  store: MongoStore,
+): Promise<readonly [ServiceProcess, ServiceProcess]> {
+  return Promise.all([serviceOn(stage, store), serviceOn(stage, store)]);
+}
+
+/** A service that reaches the primary through a proxy, and no other member: the driver cannot bypass the proxy. */
+export async function serviceThroughProxy(
+  stage: Stage,
+  { set, database }: MongoStore,
+): Promise<{ readonly service: ServiceProcess; readonly proxy: TcpProxy }> {
+  const proxy = await new TcpProxy({ host: '127.0.0.1', port: (await set.primary()).port }).listen();
+  stage.owned.defer(() => proxy.close());
+  const service = await stage.service({
+    DATABASE_URL: `mongodb://127.0.0.1:${proxy.port}/${database}?directConnection=true`,
+    AUTO_MIGRATE: 'true',
+  });
+  return { service, proxy };
+}
+
+/** The pets on each member, without reserved ids. None of them can still be rolled back. */
+export async function surveyMembers({ set, database }: MongoStore): Promise<Places> {
+  const documents = await set.read(database, 'pets');
+  return new Map(
+    [...documents].map(([member, pets]) => [
+      member,
+      pets
+        .filter(({ upTo }) => upTo === undefined)
+        .map(({ _id, name, categoryId, status }) => storedPet({ id: _id, name, categoryId, status })),
+    ]),
+  );
+}

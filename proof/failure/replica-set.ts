@@ -1,0 +1,147 @@
+import type { Document } from 'mongodb';
+import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
+import { Bridge } from './bridge.ts';
+import { freePort } from './free-port.ts';
+import { findLibfaketime } from './libfaketime.ts';
+import { Member } from './member.ts';
+import { until } from './until.ts';
+
+const NAME = 'failure';
+const MEMBERS = 3;
+
+export type ReplicaSetOptions = {
+  /** A second by default. A set that can be cut apart has MongoDB's default of ten. */
+  readonly electionTimeoutMs?: number;
+  /** Whether each member is reached through a {@link Bridge}. */
+  readonly bridged?: boolean;
+  /** Whether {@link Member.setClock} works, where libfaketime is installed. */
+  readonly movableClocks?: boolean;
+};
+
+/** Three mongod processes on loopback, which elect a new primary after a second. */
+export class ReplicaSet implements AsyncDisposable {
+  readonly members: readonly Member[];
+  readonly #bridges: ReadonlyMap<Member, Bridge>;
+  readonly #owned: AsyncDisposableStack;
+
+  private constructor(
+    members: readonly Member[],
+    bridges: ReadonlyMap<Member, Bridge>,
+    owned: AsyncDisposableStack,
+  ) {
+    this.members = members;
+    this.#bridges = bridges;
+    this.#owned = owned;
+  }
+
+  static async start({
+    electionTimeoutMs = 1_000,
+    bridged = false,
+    movableClocks = false,
+  }: ReplicaSetOptions = {}): Promise<ReplicaSet> {
+    const libfaketime = movableClocks ? await findLibfaketime() : undefined;
+    await using stack = new AsyncDisposableStack();
+    const members: Member[] = [];
+    const bridges = new Map<Member, Bridge>();
+    for (let index = 0; index < MEMBERS; index++) {
+      const { path: directory } = stack.use(await temporaryDirectory(NAME));
+      const [port, reachedAt] = [await freePort(), bridged ? await freePort() : undefined];
+      const member = stack.use(new Member({ directory, port, set: NAME, reachedAt, libfaketime }));
+      members.push(member);
+      if (reachedAt === undefined) continue;
+      const bridge = stack.use(new Bridge(port));
+      await bridge.listen(reachedAt);
+      bridges.set(member, bridge);
+    }
+    await Promise.all(members.map((member) => member.start()));
+    await members[0]?.admin({
+      replSetInitiate: {
+        _id: NAME,
+        members: members.map(({ address }, _id) => ({ _id, host: address })),
+        settings: { electionTimeoutMillis: electionTimeoutMs, heartbeatIntervalMillis: 200 },
+      },
+    });
+    const set = new ReplicaSet(members, bridges, stack.move());
+    await set.whole();
+    return set;
+  }
+
+  url(database: string): string {
+    return `mongodb://${this.members.map(({ address }) => address).join(',')}/${database}?replicaSet=${NAME}`;
+  }
+
+  /** Waits for a primary. */
+  async primary(): Promise<Member> {
+    return until('a primary', async () => {
+      const running = this.members.filter((member) => member.answers);
+      const greetings = await Promise.all(running.map((member) => member.hello()));
+      return running[greetings.findIndex((hello) => hello?.['isWritablePrimary'] === true)];
+    });
+  }
+
+  /**
+   * Cuts a member off from the other members, and these from it.
+   *
+   * @param isWith whether a service, by the application name in its URL, stays on the side of the member. It then
+   *   reaches no other member. All other services reach all members but this one.
+   */
+  isolate(member: Member, isWith: (application: string) => boolean = () => false): void {
+    for (const [to, bridge] of this.#bridges) {
+      bridge.cut((source) => {
+        const isMember = this.members.some(({ port }) => source === `${port}`);
+        const isFromItsSide = isMember ? source === `${member.port}` : isWith(source);
+        return isFromItsSide !== (to === member);
+      });
+    }
+  }
+
+  /** Ends {@link isolate}. */
+  unite(): void {
+    for (const bridge of this.#bridges.values()) bridge.cut(() => false);
+  }
+
+  async secondaries(): Promise<readonly Member[]> {
+    const primary = await this.primary();
+    return this.members.filter((member) => member !== primary);
+  }
+
+  /** Waits until every member is up and has all earlier writes, safe from rollback. */
+  async whole(): Promise<void> {
+    const { operationTime } = await this.#write(MEMBERS);
+    for (const member of this.members) {
+      await until(`${member.address} is up to date`, async () => {
+        const hello = await member.hello();
+        const isMember = hello?.['isWritablePrimary'] === true || hello?.['secondary'] === true;
+        const safe = isMember ? hello['lastWrite'].majorityOpTime : undefined;
+        return safe !== undefined && operationTime.lte(safe.ts);
+      });
+    }
+  }
+
+  /** Waits until the primary can commit a write to a majority. */
+  async commits(): Promise<void> {
+    await this.#write('majority');
+  }
+
+  /** The documents of a collection on each member, safe from rollback. */
+  async read(database: string, collection: string): Promise<ReadonlyMap<string, readonly Document[]>> {
+    await this.whole();
+    const read = this.members.map(async (member) => {
+      return [`member ${member.address}`, await member.read(database, collection)] as const;
+    });
+    return new Map(await Promise.all(read));
+  }
+
+  /** Writes a no-op to the oplog. */
+  async #write(w: number | 'majority'): Promise<Document> {
+    return until(`a write to ${w} members`, async () => {
+      const primary = await this.primary();
+      const note = { appendOplogNote: 1, data: {}, writeConcern: { w, wtimeout: 20_000 } };
+      return primary.admin(note).catch(() => undefined);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#owned.disposeAsync();
+  }
+}

@@ -1,0 +1,67 @@
+import { join } from 'node:path';
+import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
+import { AWAY_SCENARIOS } from './away-scenarios.ts';
+import {
+  MONGODB_CLOCK_SCENARIO,
+  MONGODB_SERVER_CLOCK_SCENARIO,
+  SQLITE_CLOCK_SCENARIO,
+} from './clock-scenarios.ts';
+import { LOG_SCENARIOS } from './log-scenarios.ts';
+import { PARTITION_SCENARIOS } from './mongodb-partition-scenarios.ts';
+import { READS_SCENARIOS } from './mongodb-reads-scenario.ts';
+import { MONGODB_SCENARIOS } from './mongodb-scenarios.ts';
+import { type MongoScenario, surveyMembers } from './mongodb-store.ts';
+import { ReplicaSet } from './replica-set.ts';
+import { type How, perform, type Result, type Scenario } from './scenario.ts';
+import { SQLITE_FILE_SCENARIOS } from './sqlite-file-scenarios.ts';
+import { SQLITE_SCENARIOS } from './sqlite-scenarios.ts';
+import { type SqliteStore, surveyFile } from './sqlite-store.ts';
+
+/** Plays one scenario after the other. Several lanes can do so at once, each with a replica set of its own. */
+export class Lane implements AsyncDisposable {
+  #set: ReplicaSet | undefined;
+  #databases = 0;
+
+  async onFile(scenario: Scenario<SqliteStore>, how: How): Promise<Result> {
+    await using directory = await temporaryDirectory('failure');
+    const store = { directory: directory.path, file: join(directory.path, 'petstore.db') };
+    return await perform(scenario, store, surveyFile, how);
+  }
+
+  async onReplicaSet(scenario: MongoScenario, how: How): Promise<Result> {
+    if (scenario.replicaSet !== undefined) {
+      await using set = await ReplicaSet.start(scenario.replicaSet);
+      return await perform(scenario, { set, database: 'pets' }, surveyMembers, how);
+    }
+    this.#set ??= await ReplicaSet.start();
+    const store = { set: this.#set, database: `pets_${this.#databases++}` };
+    const result = await perform(scenario, store, surveyMembers, how);
+    // A failed scenario may have left the replica set in any state.
+    if (result.broken.length > 0) await this[Symbol.asyncDispose]();
+    return result;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#set?.[Symbol.asyncDispose]();
+    this.#set = undefined;
+  }
+}
+
+export type Play = Pick<Scenario<never>, 'name' | 'onlyInFull' | 'alone'> & {
+  readonly on: (lane: Lane, how: How) => Promise<Result>;
+};
+
+const SQLITE = [...SQLITE_SCENARIOS, SQLITE_CLOCK_SCENARIO, ...SQLITE_FILE_SCENARIOS, ...LOG_SCENARIOS];
+const MONGODB: readonly MongoScenario[] = [
+  ...MONGODB_SCENARIOS,
+  ...READS_SCENARIOS,
+  MONGODB_CLOCK_SCENARIO,
+  MONGODB_SERVER_CLOCK_SCENARIO,
+  ...PARTITION_SCENARIOS,
+  ...AWAY_SCENARIOS,
+];
+
+export const PLAYS: readonly Play[] = [
+  ...SQLITE.map((scenario): Play => ({ ...scenario, on: (lane, how) => lane.onFile(scenario, how) })),
+  ...MONGODB.map((scenario): Play => ({ ...scenario, on: (lane, how) => lane.onReplicaSet(scenario, how) })),
+];

@@ -1,0 +1,64 @@
+import { execFile } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { ROOT, SERVICE } from '../../test/support/process.ts';
+import { REVOKED_WITHIN_MS } from './check-keys.ts';
+import type { History } from './history.ts';
+import type { Load } from './load.ts';
+
+const run = promisify(execFile);
+
+/** How long a key is valid. */
+const LIFE_MS = 1_000;
+
+/** The clients go on with this many keys, most of them revoked for longer than a service may accept them. */
+const KEYS_IN_USE = 8;
+
+/** The command `keys` on this database, with further arguments. */
+export function keysCommand(databaseUrl: string, options: { readonly signal?: AbortSignal } = {}) {
+  const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], DATABASE_URL: databaseUrl };
+  return (...args: readonly string[]) =>
+    run(process.execPath, [...SERVICE, 'keys', ...args], { cwd: ROOT, env, ...options });
+}
+
+/**
+ * Creates one API key after the other as an operator does, gives it to the clients, and revokes it. A command that
+ * fails is repeated with the next key or, for a revocation, with the same one. Resolves when `signal` aborts.
+ */
+export async function turnOverKeys(load: Load, databaseUrl: string, signal: AbortSignal): Promise<void> {
+  const { calls } = load.history;
+  const keys = keysCommand(databaseUrl, { signal });
+  const revoke = async (apiKey: string) => {
+    const begun = performance.now();
+    const revoked = await keys('revoke', apiKey).catch(() => undefined);
+    const outcome = revoked === undefined ? 'unknown' : 'acknowledged';
+    calls.push({ type: 'key revoked', apiKey, begun, ended: performance.now(), outcome });
+    return outcome === 'acknowledged';
+  };
+  while (!signal.aborted) {
+    const begun = performance.now();
+    // A key whose creation fails has an unknown token.
+    const created = await keys('create', '--label', 'failure', '--expires', 'never', '--json').catch(
+      () => undefined,
+    );
+    if (created === undefined) continue;
+    const { id, key: token } = JSON.parse(created.stdout) as { readonly id: string; readonly key: string };
+    calls.push({ type: 'key created', apiKey: id, begun, ended: performance.now(), outcome: 'acknowledged' });
+    load.keys.push({ id, token });
+    if (load.keys.length > KEYS_IN_USE) load.keys.shift();
+    await sleep(LIFE_MS, undefined, { signal }).catch(() => undefined);
+    let isRevoked = false;
+    while (!signal.aborted && !isRevoked) isRevoked = await revoke(id);
+  }
+}
+
+/** How many keys were revoked, and how many requests with one every service had to refuse. */
+export function revocations({ calls }: History): { readonly keys: number; readonly uses: number } {
+  const revokedAtMs = new Map<string, number>();
+  for (const call of calls) if (call.type === 'key revoked') revokedAtMs.set(call.apiKey, call.ended);
+  const late = calls.filter((call) => {
+    if (!('status' in call) || call.apiKey === undefined) return false;
+    return call.begun > (revokedAtMs.get(call.apiKey) ?? Infinity) + REVOKED_WITHIN_MS;
+  });
+  return { keys: revokedAtMs.size, uses: late.length };
+}

@@ -1,0 +1,115 @@
+import { randomInt } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { rowsOf, type SampleOf } from '../soak/series.ts';
+import { ROOT } from '../../test/support/process.ts';
+import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
+import { campaign, type Finding, playAlone, type Progress } from './campaign.ts';
+import { makeCase } from './make-case.ts';
+import { minimise } from './minimise.ts';
+import { Target } from './target.ts';
+
+const USAGE = `The fuzzer: changed, split, pipelined and interleaved requests on raw sockets, and checks of every answer.
+
+  npm run fuzz                        10,000 requests with a random seed
+  npm run fuzz -- --requests 1000000
+              --minutes 10            stops after this time, if that comes first
+              --seed 7                the seed of an earlier run
+              --first 1200 --cases 1  replays a case of that seed
+              --store sqlite          memory by default
+              --tls
+
+A finding is made smaller and written to proof/fuzz/corpus. npm test replays that folder.
+`;
+
+const { values } = parseArgs({
+  options: {
+    help: { type: 'boolean', default: false },
+    requests: { type: 'string', default: '10000' },
+    minutes: { type: 'string', default: '600' },
+    seed: { type: 'string', default: String(randomInt(2 ** 31)) },
+    first: { type: 'string', default: '0' },
+    cases: { type: 'string' },
+    store: { type: 'string', default: 'memory' },
+    tls: { type: 'boolean', default: false },
+  },
+});
+
+/** What a service holds. None of it may grow. */
+const HELD = ['heapBytes', 'externalBytes', 'rssBytes', 'resources', 'descriptors'] as const;
+
+/** The fewest rounds that say whether it does. */
+const MIN_ROUNDS = 30;
+
+const seed = Number(values.seed);
+const options = `${values.store === 'memory' ? '' : ` --store ${values.store}`}${values.tls ? ' --tls' : ''}`;
+
+async function main(): Promise<void> {
+  await using directory = await temporaryDirectory('fuzz', { inMemory: true });
+  const databaseUrl = values.store === 'sqlite' ? `sqlite:${join(directory.path, 'petstore.db')}` : 'memory:';
+  await using target = await Target.start(databaseUrl, values.tls);
+  const samples: SampleOf<(typeof HELD)[number]>[] = [];
+  const begunMs = performance.now();
+  const cases = values.cases === undefined ? undefined : Number(values.cases);
+  const isOver = (progress: Progress) =>
+    target.failures.length > 0 ||
+    progress.requests >= Number(values.requests) ||
+    (cases !== undefined && progress.cases >= cases) ||
+    performance.now() - begunMs >= Number(values.minutes) * 60_000;
+  const afterRound = async (progress: Progress) => {
+    samples.push({ ...(await target.held()), atMs: performance.now() - begunMs, pets: progress.pets });
+    const seconds = ((performance.now() - begunMs) / 1000).toFixed(0);
+    console.log(
+      `${seconds} s: ${progress.requests} requests, ${progress.answers} answers, ${progress.pets} pets`,
+    );
+  };
+  console.log(`npm run fuzz -- --seed ${seed} --first ${values.first}${options}`);
+  const {
+    findings,
+    requests,
+    answers,
+    cases: played,
+    pets,
+  } = await campaign({
+    address: target.address,
+    seed,
+    first: Number(values.first),
+    isOver,
+    afterRound,
+    ...(cases !== undefined && { casesARound: cases }),
+  });
+  for (const finding of findings) await report(finding, target);
+  for (const line of target.failures) console.log(line);
+  if (samples.length < MIN_ROUNDS) console.log('too short a run to judge what the service holds');
+  const where = databaseUrl === 'memory:' ? 'in memory' : 'in a file';
+  const rows = samples.length < MIN_ROUNDS ? [] : rowsOf(HELD, samples, where);
+  for (const { name, level, growth, atMost, holds } of rows) {
+    console.log(
+      `${holds ? '' : 'NOT FLAT: '}${name}: ${level}, grew by ${growth.toFixed(0)} of ${atMost.toFixed(0)}`,
+    );
+  }
+  const bad = findings.length + target.failures.length + rows.filter(({ holds }) => !holds).length;
+  console.log(`${requests} requests in ${played} cases, ${answers} answers, ${pets} pets: ${bad} findings`);
+  if (bad > 0 || answers === 0) process.exitCode = 1;
+}
+
+/** Prints a finding, and writes the smallest case that shows it. */
+async function report({ number, cases, problems }: Finding, target: Target): Promise<void> {
+  console.log(`FINDING: npm run fuzz -- --seed ${seed} --first ${number} --cases ${cases}${options}`);
+  for (const problem of problems) console.log(`  ${problem}`);
+  if (cases > 1) return;
+  const { fuzzCase } = makeCase(seed, number);
+  const fails = async (smaller: typeof fuzzCase) => (await playAlone(smaller, target.address)).length > 0;
+  if (!(await fails(fuzzCase))) {
+    console.log('  It takes other cases at the same time: alone, this one has no problem.');
+    return;
+  }
+  const file = join(ROOT, `proof/fuzz/corpus/seed-${seed}-case-${number}.json`);
+  const smallest = await minimise(fuzzCase, fails);
+  await writeFile(file, `${JSON.stringify(smallest, undefined, 2)}\n`);
+  console.log(`  The smallest case is in ${file}`);
+}
+
+if (values.help) process.stdout.write(USAGE);
+else await main();

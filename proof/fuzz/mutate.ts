@@ -1,0 +1,148 @@
+import { makeRequest, type Marks } from './make-request.ts';
+import type { SeededRandom } from '../../test/support/seeded-random.ts';
+
+/** Changes a request, given as Latin-1 text, in a few random ways. */
+export function mutate(request: string, random: SeededRandom, marks: Marks): string {
+  let mutated = request;
+  const count = 1 + (random.chance(0.3) ? random.below(4) : 0);
+  for (let i = 0; i < count; i++) mutated = random.pick(MUTATIONS)(mutated, random, marks);
+  return mutated;
+}
+
+type Mutation = (text: string, random: SeededRandom, marks: Marks) => string;
+
+/** Text that means something to a parser of HTTP, URLs, JSON or UTF-8. */
+const WORDS = [
+  ...'\r|\n|\r\n|\r\n\r\n|\0|\t| |:|,|;|"|\\|%|%00|%2f|%0d%0a|..|//|?|#|&|=|{|}|[|]|[]|{}'.split('|'),
+  ...'null|true|-|1e999|1e-5|-0|00|1.5|.5|18446744073709551616|9223372036854775808|0x1'.split('|'),
+  ...'\\u0000|\\ud800|\\x|\xff|\xc3\x28|\xef\xbb\xbf|\xf0\x9f\x90\x95'.split('|'),
+  ...'constructor|__proto__|toString|HTTP/1.0|HTTP/2.0|http://b/|chunked|gzip'.split('|'),
+];
+
+/** Headers that decide where a request ends, who sent it, or what happens to the connection. */
+const LINES = [
+  'Content-Length: 0',
+  'Content-Length: 5',
+  'Content-Length: 99999999',
+  'Content-Length: -1',
+  'Content-Length: 1, 1',
+  'Transfer-Encoding: chunked',
+  'Transfer-Encoding: gzip, chunked',
+  'Transfer-Encoding: identity',
+  'Transfer-Encoding : chunked',
+  'Transfer-Encoding:',
+  ' folded',
+  'Connection: close',
+  'Connection: keep-alive',
+  'Connection: upgrade',
+  'Upgrade: websocket',
+  'Connection: Upgrade\r\nUpgrade: h2c',
+  'Expect: 100-continue',
+  'Expect: nonsense',
+  'Host: other.example',
+  'Host: a b',
+  'Host:',
+  'Authorization: Bearer nonsense',
+  'Authorization: Bearer',
+  'X-Request-Id: a b',
+  'X-Request-Id:',
+  'Content-Type: text/plain',
+  'Content-Type: application/json; charset=latin1',
+  'Content-Encoding: gzip',
+  'Content-Encoding: nonsense',
+  'Content-Encoding: identity',
+  'Idempotency-Key: shared',
+  'Idempotency-Key: "',
+  'Idempotency-Key:',
+  'X-Forwarded-Host: evil.example',
+  'X-Forwarded-Proto: gopher',
+  'Origin: https://a.example',
+  'Range: bytes=0-1',
+  'If-None-Match: *',
+  'TE: trailers',
+  'X-HTTP-Method-Override: DELETE',
+  'Proxy-Connection: close',
+  'X: \x01',
+  'a',
+  ':',
+];
+
+/** Begins at the beginning of a line. Otherwise the time for a long text without line ends would grow with its square. */
+const LINE = /(?<![^\r\n])[^\r\n]+\r\n/g;
+
+const at = (text: string, random: SeededRandom) => random.below(text.length + 1);
+const splice = (text: string, from: number, removed: number, added: string) =>
+  text.slice(0, from) + added + text.slice(from + removed);
+
+/** Puts a line between two others of the headers, where there are any. */
+function addLine(text: string, random: SeededRandom, line: string): string {
+  const starts = [...text.matchAll(/\r\n/g)].map(({ index }) => index + 2).slice(0, 12);
+  return splice(text, starts.length === 0 ? 0 : random.pick(starts), 0, `${line}\r\n`);
+}
+
+function replaceMatch(
+  text: string,
+  random: SeededRandom,
+  pattern: RegExp,
+  replace: (found: string) => string,
+): string {
+  const matches = [...text.matchAll(pattern)];
+  if (matches.length === 0) return text;
+  const { 0: found, index } = random.pick(matches);
+  return splice(text, index, found.length, replace(found));
+}
+
+const MUTATIONS: readonly Mutation[] = [
+  // Bytes.
+  (text, random) => {
+    const index = random.below(text.length || 1);
+    const flipped = (text.charCodeAt(index) || 0) ^ (1 << random.below(8));
+    return splice(text, index, 1, String.fromCharCode(flipped));
+  },
+  (text, random) => splice(text, at(text, random), 1, String.fromCharCode(random.below(256))),
+  (text, random) => splice(text, at(text, random), 0, random.pick(WORDS)),
+  (text, random) => splice(text, at(text, random), random.below(8), random.pick(WORDS)),
+  (text, random) => splice(text, at(text, random), 1 + random.below(20), ''),
+  (text, random) => text.slice(0, at(text, random)),
+  (text, random) => {
+    const from = at(text, random);
+    return splice(text, at(text, random), 0, text.slice(from, from + random.below(100)));
+  },
+  (text, random) =>
+    splice(text, at(text, random), 0, random.pick(WORDS).repeat(random.pick([10, 500, 9_000]))),
+  // Lines.
+  (text, random) => addLine(text, random, random.pick(LINES)),
+  (text, random) => addLine(text, random, random.pick(LINES)),
+  (text, random) =>
+    addLine(text, random, `X-Field: ${'z'.repeat(random.pick([100, 8_000, 16_300, 20_000]))}`),
+  (text, random) => replaceMatch(text, random, LINE, (line) => line + line),
+  (text, random) => replaceMatch(text, random, LINE, () => ''),
+  (text, random) => replaceMatch(text, random, /\r\n/g, () => random.pick(['\n', '\r', '\r\r\n', ''])),
+  (text, random) => replaceMatch(text, random, /: /g, () => random.pick([':', ' : ', ':\t', ': \r\n '])),
+  (text, random) =>
+    replaceMatch(text, random, /[A-Za-z-]{3,}/g, (word) => random.pick([word.toUpperCase(), 'x'])),
+  // Lengths and numbers.
+  (text, random) =>
+    replaceMatch(text, random, /\d+/g, (digits) => String(Number(digits) + random.pick([-1, 1, 10, 1e6]))),
+  (text, random) =>
+    replaceMatch(text, random, /\d+/g, (digits) => random.pick(['', '+', '-', '0', '0x']) + digits),
+  (text, random) => replaceMatch(text, random, /\d+/g, () => random.pick(WORDS)),
+  (text, random) => replaceMatch(text, random, /Content-Length: \d+/g, () => 'Transfer-Encoding: chunked'),
+  // Query strings and paths.
+  (text, random) =>
+    replaceMatch(text, random, /[?&]/g, (mark) => mark + random.pick(WORDS) + random.pick(['=', '&', ''])),
+  (text, random) =>
+    replaceMatch(
+      text,
+      random,
+      /\/[^ ]{0,200} /g,
+      () => `/${random.pick(WORDS).repeat(random.pick([1, 3, 9000]))} `,
+    ),
+  // JSON.
+  (text, random) => replaceMatch(text, random, /"[^"\r\n]*"/g, () => random.pick(WORDS)),
+  (text, random) => replaceMatch(text, random, /[{[]/g, (open) => open.repeat(random.pick([2, 10, 20_000]))),
+  // A whole request in a strange place.
+  (text, random, marks) => splice(text, at(text, random), 0, makeRequest(random, marks)),
+  (text, random) =>
+    random.pick(['\r\n', '\n', ' ', '\0', '\x16\x03\x01\x00\xf5', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n']) + text,
+];

@@ -1,0 +1,43 @@
+import { MongoApiKeyRepository } from '../../src/adapters/mongodb/api-key-repository.ts';
+import { ConfirmedReads } from '../../src/adapters/mongodb/confirmed-reads.ts';
+import { numbers } from '../../test/support/numbers.ts';
+import { KeyCallers } from './key-callers.ts';
+import { MongoClientModel } from './mongo-client-model.ts';
+import { ReplicaSet } from './replica-set.ts';
+import type { Scenario } from './run-schedule.ts';
+
+/** The limit of every call. */
+const LIMIT_MS = 10_000;
+
+/** A lookup may wait this long for the next query before its limit begins. */
+const LOOKUP_PAUSE_MS = 6;
+
+/** How long a verifier trusts a key. */
+const TRUSTED_MS = 5_000;
+
+/** After an election, a process may ask a deposed primary until it notices. Keys then end within this time. */
+const TRUSTED_AFTER_ELECTION_MS = 10_000;
+
+/** Lookups of keys that share queries, the cache of valid keys, and revocations by other processes. */
+export const keysOnMongodb: Scenario = {
+  name: 'keys-on-mongodb',
+  flaws: ['loses-commits', 'forgets-ends', 'never-notices', 'no-deadline'],
+  begin(simulation, flaw) {
+    const set = new ReplicaSet(simulation, flaw);
+    const clients = numbers(simulation.random.integer(1, 3)).map(() => new MongoClientModel(set));
+    const timeoutMs = flaw === 'no-deadline' ? 100 * LIMIT_MS : LIMIT_MS;
+    const callers = new KeyCallers(simulation, {
+      repositories: clients.map(({ db }) => new MongoApiKeyRepository(db, new ConfirmedReads(db), timeoutMs)),
+      limitMs: LIMIT_MS + LOOKUP_PAUSE_MS,
+      acceptedMs: () => (set.primary.term === 1 ? TRUSTED_MS : TRUSTED_AFTER_ELECTION_MS),
+      stored: () =>
+        set
+          .committed()
+          .filter(({ collection }) => collection === 'api_keys')
+          .map(({ id, document }) => ({ ...document, id })),
+    });
+    set.startElections();
+    void callers.start();
+    return () => callers.verify();
+  },
+};

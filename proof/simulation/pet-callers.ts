@@ -1,0 +1,306 @@
+import type { PetArchive } from '../../src/application/ports/pet-archive.ts';
+import type { Idempotency, Inserted, PetRepository } from '../../src/application/ports/pet-repository.ts';
+import { type NewPet, newPet, type Pet, PET_STATUSES } from '../../src/domain/pet.ts';
+import { idempotencyFor } from '../../test/support/archived-pets.ts';
+import { numbers } from '../../test/support/numbers.ts';
+import { type Call, Calls } from './calls.ts';
+import type { Simulation } from './simulation.ts';
+
+const KEYS = 6;
+const MAX_RETRIES = 3;
+
+/** When the outside works again, every process has noticed that within this time. */
+const RECOVERY_MS = 30_000;
+
+/** The deadline of an archive's call. */
+const ARCHIVE = { limitMs: 90_000 } as const;
+
+export type StoredPet = Pet & {
+  /** The hash of the idempotency key. */
+  readonly key: string | undefined;
+};
+
+export type PetStore = {
+  /** One for each process. */
+  readonly repositories: readonly PetRepository[];
+  /** The deadline of a call, in virtual milliseconds. */
+  readonly limitMs: number;
+  /** Whether the store would keep this pet if everything failed now. */
+  readonly isDurable: (pet: Pet) => boolean;
+  /** Whether a list of this process, from now on, may miss pets: the one gap that the adapter documents. */
+  readonly mayListMiss: (process: number) => () => boolean;
+  /** Whether the adapter takes calls. */
+  readonly isOpen: () => boolean;
+  /** Everything that the store holds in the end. */
+  readonly stored: () => readonly StoredPet[];
+};
+
+type Situation = {
+  /** The greatest id that was acknowledged or reserved. */
+  readonly greatestId: bigint;
+  readonly isOpen: boolean;
+};
+
+/** Callers of one or several pet repositories on one store, and what they have been told. */
+export class PetCallers {
+  readonly #simulation: Simulation;
+  readonly #store: PetStore;
+  readonly #calls: Calls;
+  /** What was acknowledged, in order. */
+  readonly #acknowledged: Pet[] = [];
+  readonly #freshIds = new Set<bigint>();
+  readonly #idsByKey = new Map<string, bigint>();
+  #greatestId = 0n;
+  #pets = 0;
+
+  constructor(simulation: Simulation, store: PetStore) {
+    this.#simulation = simulation;
+    this.#store = store;
+    this.#calls = new Calls(simulation);
+  }
+
+  /** Never rejects. */
+  async start(): Promise<void> {
+    const { random } = this.#simulation;
+    const work = this.#store.repositories.keys().flatMap((process) => {
+      const callers = numbers(random.integer(1, 3));
+      return callers.map(() => this.#work(process, random.integer(1, 6)));
+    });
+    // More than may share a round trip.
+    const burst = numbers(random.chance(0.005) ? 1_100 : 0);
+    await Promise.all([...work, ...burst.map(() => this.#insert(this.#store.repositories[0]!))]);
+    this.#simulation.calm();
+    await this.#simulation.wait('recovered', RECOVERY_MS);
+    if (!this.#store.isOpen()) return;
+    await Promise.all(this.#store.repositories.map((repository) => this.#checkRecovery(repository)));
+  }
+
+  /** Starts some inserts at once. */
+  insertSome(count: number): void {
+    for (const _ of numbers(count)) void this.#insert(this.#store.repositories[0]!);
+  }
+
+  /** An operator reserves ids, and writes a pet that gets the first or the last of them. Never rejects. */
+  async import(archive: PetArchive): Promise<void> {
+    const { random } = this.#simulation;
+    for (const _ of numbers(random.integer(1, 3))) {
+      await this.#simulation.wait('an operator comes', random.between(0, random.pick([10, 300, 3_000])));
+      const first = this.#greatestId + 1n;
+      const last = first + BigInt(random.integer(0, 19));
+      const reserved = await this.#make(`reserve ${last}`, [], () => archive.reserve(last), ARCHIVE);
+      if (reserved.failed !== undefined) return;
+      if (last > this.#greatestId) this.#greatestId = last;
+      for (const id of random.pick([[first], [last], []])) {
+        const pet = { ...this.#newPet(), id };
+        const write = () => archive.write([pet]);
+        const { name, failed } = await this.#make(`write ${id}`, ['pet-id-taken'], write, ARCHIVE);
+        if (failed === undefined) this.#acknowledge(name, pet, pet);
+      }
+    }
+  }
+
+  /** Inserts that have not settled. */
+  get pendingInserts(): number {
+    return this.#calls.pending.filter((name) => name.includes('insert')).length;
+  }
+
+  /** Calls that failed because the storage was unavailable. */
+  get unavailable(): readonly string[] {
+    return this.#calls.unavailable;
+  }
+
+  /** Call it when no event is pending. */
+  verify(): void {
+    const simulation = this.#simulation;
+    this.#calls.verifyAllSettled();
+    const stored = new Map(this.#store.stored().map((pet) => [pet.id, pet]));
+    for (const pet of this.#acknowledged) {
+      const kept = stored.get(pet.id);
+      simulation.check(kept !== undefined && isSame(kept, pet), () => `pet ${pet.id} is lost`);
+    }
+    const keys = [...stored.values()].map(({ key }) => key).filter((key) => key !== undefined);
+    simulation.check(new Set(keys).size === keys.length, () => 'an idempotency key has two pets');
+    // Each insert without a key has a name of its own.
+    const names = [...stored.values()].filter(({ key }) => key === undefined).map(({ name }) => name);
+    simulation.check(new Set(names).size === names.length, () => 'an insert has stored two pets');
+  }
+
+  /** Whatever happened before, every process works when the outside does. */
+  async #checkRecovery(repository: PetRepository): Promise<void> {
+    const pet = this.#newPet();
+    const before = this.#situation();
+    const { name, value, failed } = await this.#make('insert after all', [], () => repository.insert(pet));
+    this.#simulation.check(failed === undefined, () => `${name}: ${failed}, although everything works`);
+    if (value === undefined) return;
+    this.#onFresh(name, pet, value, before);
+    const found = await this.#make('find after all', [], () => repository.findById(value.id));
+    this.#simulation.check(found.value !== undefined, () => `${found.name}: ${found.failed ?? 'nothing'}`);
+    const list = { after: value.id - 1n, limit: 1 };
+    const listed = await this.#make('list after all', [], () => repository.list(list));
+    this.#simulation.check(
+      listed.value?.[0]?.id === value.id,
+      () => `${listed.name}: ${listed.failed ?? 'nothing'}`,
+    );
+  }
+
+  async #work(process: number, calls: number): Promise<void> {
+    const { random } = this.#simulation;
+    const repository = this.#store.repositories[process]!;
+    const actions = [
+      () => this.#insert(repository),
+      () => this.#insert(repository),
+      () => this.#insertOnce(repository),
+      () => this.#insertOnce(repository),
+      () => this.#find(repository),
+      () => this.#find(repository),
+      () => this.#list(repository, process, false),
+      () => this.#list(repository, process, true),
+      async () => {
+        await Promise.all(numbers(random.integer(2, 12)).map(() => this.#insert(repository)));
+      },
+    ];
+    for (const _ of numbers(calls)) {
+      const pauseMs = random.chance(0.1) ? random.between(100, 6_000) : random.between(0, 20);
+      await this.#simulation.wait('a caller comes', random.chance(0.3) ? 0 : pauseMs);
+      await random.pick(actions)();
+    }
+  }
+
+  async #insert(repository: PetRepository): Promise<void> {
+    const pet = this.#newPet();
+    const before = this.#situation();
+    const { name, value } = await this.#make(`insert ${pet.name}`, [], () => repository.insert(pet));
+    if (value !== undefined) this.#onFresh(name, pet, value, before);
+  }
+
+  async #insertOnce(repository: PetRepository): Promise<void> {
+    const { random } = this.#simulation;
+    const number = random.integer(1, KEYS);
+    // The fingerprint stands for the content, so the same content has the same pet.
+    const content = random.chance(0.9) ? 'content' : 'other content';
+    const idempotency = idempotencyFor(`key ${number}`, content);
+    const pet = newPet({ name: `${content} ${number}`, categoryId: BigInt(number) });
+    for (const _ of numbers(MAX_RETRIES)) {
+      const before = this.#situation();
+      const what = `insertOnce key ${number} ${content}`;
+      const call = await this.#make(what, ['idempotency-key-reused'], () =>
+        repository.insertOnce(pet, idempotency),
+      );
+      if (call.value !== undefined) this.#onInserted(call, pet, idempotency, before);
+      if (call.failed !== 'storage-unavailable') return;
+    }
+  }
+
+  #onInserted({ name, value }: Call<Inserted>, pet: NewPet, { key }: Idempotency, before: Situation): void {
+    const { pet: inserted, replayed } = value!;
+    if (replayed) this.#acknowledge(name, pet, inserted);
+    else this.#onFresh(name, pet, inserted, before);
+    const known = this.#idsByKey.get(key) ?? inserted.id;
+    this.#simulation.check(
+      known === inserted.id,
+      () => `${name}: the key has pets ${known} and ${inserted.id}`,
+    );
+    this.#idsByKey.set(key, inserted.id);
+  }
+
+  /** @param before when the call began */
+  #onFresh(name: string, wanted: NewPet, pet: Pet, before: Situation): void {
+    const isOld = this.#freshIds.has(pet.id);
+    this.#simulation.check(!isOld, () => `${name}: the id ${pet.id} was given twice`);
+    this.#freshIds.add(pet.id);
+    const ascends = pet.id > before.greatestId;
+    this.#simulation.check(ascends, () => `${name}: the id ${pet.id} follows ${before.greatestId}`);
+    this.#simulation.check(before.isOpen, () => `${name}: the store was closed before`);
+    this.#acknowledge(name, wanted, pet);
+  }
+
+  #acknowledge(name: string, wanted: NewPet, pet: Pet): void {
+    const simulation = this.#simulation;
+    simulation.note(`acknowledged ${pet.id}`);
+    simulation.check(isSame({ ...wanted, id: pet.id }, pet), () => `${name}: the answer is another pet`);
+    simulation.check(this.#store.isDurable(pet), () => `${name}: the answer came before the pet was durable`);
+    this.#acknowledged.push(pet);
+    if (pet.id > this.#greatestId) this.#greatestId = pet.id;
+  }
+
+  async #find(repository: PetRepository): Promise<void> {
+    const { random } = this.#simulation;
+    const known = this.#acknowledged.length > 0 && random.chance(0.8);
+    const expected = known ? random.pick(this.#acknowledged.slice(-5)) : undefined;
+    const id = expected?.id ?? BigInt(random.integer(1, 30));
+    const { name, value, failed } = await this.#make(`find ${id}`, [], () => repository.findById(id));
+    if (failed !== undefined) return;
+    const isRight = expected === undefined || (value !== undefined && isSame(expected, value));
+    this.#simulation.check(isRight, () => `${name}: an acknowledged pet is not found`);
+    this.#simulation.check(value === undefined || value.id === id, () => `${name}: found another pet`);
+  }
+
+  /** Reads a page, or walks through all that follow. */
+  async #list(repository: PetRepository, process: number, isWalk: boolean): Promise<void> {
+    const { random } = this.#simulation;
+    const expected = [...this.#acknowledged];
+    // Some queries come again: an adapter may keep their results.
+    const isCommon = !isWalk && random.chance(0.4);
+    const status = isCommon ? undefined : random.pick([undefined, undefined, ...PET_STATUSES]);
+    const begin = isCommon ? 0n : BigInt(random.pick([0, 0, random.integer(1, 10)]));
+    const limit = isCommon ? 10 : random.integer(1, 10);
+    const mayMiss = this.#store.mayListMiss(process);
+    const name = `list ${status} ${begin} ${limit}${isWalk ? ' and on' : ''}`;
+    const listed: Pet[] = [];
+    let last: bigint | undefined;
+    for (let isMore = true; isMore; ) {
+      const query = { status, after: last ?? begin, limit };
+      const { value: page } = await this.#make(name, [], () => repository.list(query));
+      if (page === undefined) return;
+      listed.push(...page);
+      last = page.length < limit ? undefined : page.at(-1)!.id;
+      isMore = isWalk && last !== undefined;
+    }
+    const missed = expected.filter(
+      (pet) =>
+        pet.id > begin &&
+        (last === undefined || pet.id <= last) &&
+        (status === undefined || status === pet.status) &&
+        !listed.some(({ id }) => id === pet.id),
+    );
+    const isAscending = listed.every((pet, index) => index === 0 || pet.id > listed[index - 1]!.id);
+    this.#simulation.check(isAscending, () => `${name}: not in ascending order: ${ids(listed)}`);
+    this.#simulation.check(missed.length === 0 || mayMiss(), () => `${name}: misses ${ids(missed)}`);
+  }
+
+  #make<T>(
+    what: string,
+    errors: readonly string[],
+    work: () => Promise<T>,
+    { limitMs }: Pick<PetStore, 'limitMs'> = this.#store,
+  ): Promise<Call<T>> {
+    const rules = { limitMs, errors: ['storage-unavailable', ...errors] };
+    return this.#calls.make(what, rules, work);
+  }
+
+  #situation(): Situation {
+    return { greatestId: this.#greatestId, isOpen: this.#store.isOpen() };
+  }
+
+  #newPet(): NewPet {
+    const number = ++this.#pets;
+    return newPet({
+      name: `pet ${number}`,
+      categoryId: BigInt(number) - 2n ** 63n,
+      status: PET_STATUSES[number % 3]!,
+    });
+  }
+}
+
+function isSame(one: Pet, other: Pet): boolean {
+  return (
+    one.id === other.id &&
+    one.name === other.name &&
+    one.categoryId === other.categoryId &&
+    one.status === other.status
+  );
+}
+
+function ids(pets: readonly Pet[]): string {
+  return pets.map(({ id }) => id).join(', ');
+}

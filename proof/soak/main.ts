@@ -1,0 +1,181 @@
+import { stat, writeFile } from 'node:fs/promises';
+import { cpus, release, totalmem, type } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { freePort } from '../failure/free-port.ts';
+import { load } from '../failure/machine.ts';
+import { ReplicaSet } from '../failure/replica-set.ts';
+import { API_KEY, ServiceProcess } from '../failure/service-process.ts';
+import { scrape } from '../../test/support/metrics.ts';
+import { ROOT } from '../../test/support/process.ts';
+import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
+import { MixedLoad } from './mixed-load.ts';
+import { page } from './page.ts';
+import { ALL_SERIES, rowsOf, type Sample } from './series.ts';
+import { SoakKeys } from './soak-keys.ts';
+
+const USAGE = `The soak: a mixed load for a long time, and whether anything grows that should not.
+
+  npm run soak                     20 minutes on SQLite; writes docs/soak.md
+  npm run soak -- --minutes 3
+              --store mongodb      or memory; writes nothing
+              --leak               with a leak in the service, which must be found; writes nothing
+`;
+
+const { values } = parseArgs({
+  options: {
+    help: { type: 'boolean', default: false },
+    minutes: { type: 'string', default: '20' },
+    store: { type: 'string', default: 'sqlite' },
+    leak: { type: 'boolean', default: false },
+  },
+});
+
+const MACHINE =
+  `Node ${process.versions.node}, SQLite ${process.versions['sqlite']}, ${type()} ${release()}, ` +
+  `${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB`;
+
+/** A program that the service runs besides. */
+const besides = (program: string) => `--import data:text/javascript,${encodeURIComponent(program)}`;
+
+/**
+ * What is left in memory is then what the service holds, and not garbage of the last minutes. No divisor of the time
+ * between two samples, which would show the time since the last collection as a slope.
+ */
+const COLLECT_MS = 3_091;
+const COLLECT = `--expose-gc ${besides(`setInterval(gc, ${COLLECT_MS}).unref()`)}`;
+
+/** Keeps 20 KiB more every 100 ms. */
+const LEAK = besides(
+  'const kept = []; setInterval(() => kept.push(Array.from({ length: 500 }, (_, i) => `${kept.length} ${i}`)), 100).unref()',
+);
+
+const CLIENTS = 6;
+const SAMPLES = 240;
+
+type Store = AsyncDisposable & { readonly url: string; readonly file?: string };
+
+async function openStore(): Promise<Store> {
+  if (values.store === 'mongodb') {
+    const set = await ReplicaSet.start();
+    const url = set.url('soak');
+    return { url, [Symbol.asyncDispose]: () => set[Symbol.asyncDispose]() };
+  }
+  const directory = await temporaryDirectory('soak');
+  const file = join(directory.path, 'petstore.db');
+  const ofFile = { url: `sqlite:${file}`, file };
+  return {
+    ...(values.store === 'memory' ? { url: 'memory:' } : ofFile),
+    [Symbol.asyncDispose]: directory.remove,
+  };
+}
+
+async function main(): Promise<void> {
+  const minutes = Number(values.minutes);
+  const loadBefore = load();
+  await using store = await openStore();
+  const metricsPort = await freePort();
+  await using service = await ServiceProcess.start({
+    DATABASE_URL: store.url,
+    AUTO_MIGRATE: 'true',
+    METRICS_PORT: String(metricsPort),
+    NODE_OPTIONS: values.leak ? `${COLLECT} ${LEAK}` : COLLECT,
+  });
+  const keys = values.store === 'memory' ? undefined : new SoakKeys(store.url, API_KEY);
+  const clients = new MixedLoad(service.url, CLIENTS, () => keys?.tokens ?? [API_KEY]);
+  const samples = await sample(
+    minutes * 60_000,
+    `http://127.0.0.1:${metricsPort}/metrics`,
+    clients,
+    store.file,
+  );
+  await clients.stop();
+  await keys?.stop();
+  const { requests, pets, wrong } = clients;
+  const where =
+    values.store === 'memory' ? 'in memory' : store.file === undefined ? 'elsewhere' : 'in a file';
+  const rows = rowsOf(ALL_SERIES, samples, where);
+  const facts = {
+    command: 'npm run soak',
+    store: `store: ${values.store}`,
+    machine: [MACHINE, `load average ${loadBefore} at the beginning, ${load()} at the end`],
+    minutes,
+    requests,
+    pets,
+    keys:
+      keys === undefined
+        ? 'no API keys were made: they are not stored'
+        : `${keys.made} API keys made, ${keys.revoked} revoked`,
+    wrong: wrong.length,
+  };
+  const text = page(facts, rows);
+  console.log(text);
+  for (const line of [...new Set(wrong)].slice(0, 20)) console.log(`WRONG: ${line}`);
+  if (service.errors !== '') console.log(`THE SERVICE LOGGED: ${service.errors.slice(0, 2_000)}`);
+  if (values.store === 'sqlite' && !values.leak) await writeFile(join(ROOT, 'docs/soak.md'), text);
+  const grew = rows.filter(({ holds }) => !holds).map(({ name }) => name);
+  console.log(grew.length === 0 ? 'nothing grew' : `GREW: ${grew.join(', ')}`);
+  if (grew.length > 0 || wrong.length > 0 || service.errors !== '') process.exitCode = 1;
+}
+
+/** Looks at the service for this long. */
+async function sample(
+  lengthMs: number,
+  metricsUrl: string,
+  clients: MixedLoad,
+  file: string | undefined,
+): Promise<readonly Sample[]> {
+  const begunMs = performance.now();
+  const samples: Sample[] = [];
+  for (let lastMs = begunMs; performance.now() - begunMs < lengthMs; ) {
+    await sleep(Math.max(1_000, lengthMs / SAMPLES));
+    const latenciesMs = clients.take();
+    const nowMs = performance.now();
+    const seconds = (nowMs - lastMs) / 1000;
+    lastMs = nowMs;
+    samples.push({
+      atMs: nowMs - begunMs,
+      ...(await metricsOf(metricsUrl)),
+      walBytes: await sizeOf(file, '-wal'),
+      databaseBytes: await sizeOf(file, ''),
+      requestsPerSecond: latenciesMs.length / seconds,
+      p99Ms: latenciesMs[Math.floor(latenciesMs.length * 0.99)] ?? 0,
+      pets: clients.pets,
+    });
+    if (samples.length % 12 === 0) console.log(JSON.stringify(samples.at(-1)));
+  }
+  return samples;
+}
+
+type Measured = Pick<
+  Sample,
+  'heapBytes' | 'rssBytes' | 'externalBytes' | 'descriptors' | 'resources' | 'loopDelayMs'
+>;
+
+async function metricsOf(url: string): Promise<Measured> {
+  const series = await scrape(url);
+  const value = (name: string) => {
+    const found = series.get(name);
+    if (found === undefined) throw new Error(`the service does not measure ${name}`);
+    return found;
+  };
+  return {
+    heapBytes: value('nodejs_heap_size_used_bytes'),
+    rssBytes: value('process_resident_memory_bytes'),
+    externalBytes: value('nodejs_external_memory_bytes'),
+    descriptors: value('process_open_fds'),
+    resources: value('nodejs_active_resources_total'),
+    loopDelayMs: value('nodejs_eventloop_lag_p99_seconds') * 1000,
+  };
+}
+
+async function sizeOf(file: string | undefined, ending: string): Promise<number> {
+  if (file === undefined) return 0;
+  // There is no write-ahead log before the first write.
+  const { size } = await stat(file + ending).catch(() => ({ size: 0 }));
+  return size;
+}
+
+if (values.help) process.stdout.write(USAGE);
+else await main();

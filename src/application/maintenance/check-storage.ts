@@ -1,0 +1,92 @@
+import { DamagedApiKey } from '../ports/storage-errors.ts';
+import { BATCH_SIZE } from './archive-source.ts';
+import { DamagedPet } from '../pets/errors.ts';
+import {
+  type ArchivedPet,
+  BEFORE_EVERY_ID,
+  type OnProgress,
+  type ReadablePetArchive,
+} from '../ports/pet-archive.ts';
+import type { Opened } from '../storage-kind.ts';
+import type { Finding } from '../ports/storage-health.ts';
+import { type Pet, petIdsWarning } from '../../domain/pet.ts';
+
+/** How many records were read, damaged ones included. */
+export type Checked = { pets: number; apiKeys: number };
+
+export type Checkable = Omit<Opened['checking'], 'close'>;
+
+/** Examines a storage. Services may use it: what is added during the check may be left out. Changes nothing. */
+export class CheckStorage {
+  readonly #storage: Checkable;
+  readonly #fingerprintOf: (pet: Pet) => string;
+
+  /** @param fingerprintOf that of the requests that create a pet */
+  constructor(storage: Checkable, fingerprintOf: (pet: Pet) => string) {
+    this.#storage = storage;
+    this.#fingerprintOf = fingerprintOf;
+  }
+
+  /**
+   * What is wrong, in the order of the examination: the storage as a whole, then pets by id, then API keys. Returns how
+   * many records it has read. Keeps no pets in memory.
+   *
+   * @param onProgress may throw to stop the check
+   * @throws {StorageUnavailable}
+   */
+  async *execute(onProgress: OnProgress): AsyncGenerator<Finding, Checked> {
+    yield* this.#storage.inspector.findings();
+    const warning = petIdsWarning(await this.#storage.archive.lastId());
+    if (warning !== undefined) yield { about: 'pet ids', problem: warning };
+    const pets = yield* this.#checkPets(onProgress);
+    const keys = await this.#storage.keys.list();
+    for (const key of keys) {
+      if (key instanceof DamagedApiKey) yield { about: `API key ${key.id}`, problem: key.problem };
+    }
+    return { pets, apiKeys: keys.length };
+  }
+
+  async *#checkPets(onProgress: OnProgress): AsyncGenerator<Finding, number> {
+    const { archive } = this.#storage;
+    const greatestId = await archive.greatestId();
+    const total = await archive.count(greatestId);
+    let done = 0;
+    for (let after = BEFORE_EVERY_ID; after < greatestId; ) {
+      const { pets, damaged } = await readBatch(archive, after);
+      for (const pet of pets) {
+        if (!this.#isFingerprintRight(pet)) yield { about: `pet ${pet.id}`, problem: FINGERPRINT };
+      }
+      done += pets.length;
+      const last = pets.at(-1)?.id ?? after;
+      if (damaged !== undefined) {
+        yield { about: `pet ${damaged.id}`, problem: damaged.problem };
+        done++;
+        // Out of order: no read gets past it.
+        if (damaged.id <= last) break;
+      } else if (pets.length === 0) break;
+      after = damaged?.id ?? last;
+      onProgress({ doing: 'checking', done, total: Math.max(done, total) });
+    }
+    if (done < total) yield { about: 'pets', problem: `${total} are counted, but only ${done} can be read` };
+    return done;
+  }
+
+  #isFingerprintRight(pet: ArchivedPet): boolean {
+    const { idempotency } = pet;
+    return idempotency === undefined || this.#fingerprintOf(pet) === idempotency.fingerprint;
+  }
+}
+
+const FINGERPRINT = 'the fingerprint of its idempotency key must be that of the pet';
+
+type Batch = { readonly pets: readonly ArchivedPet[]; readonly damaged?: DamagedPet };
+
+/** The pets up to the first damaged one, and that one. */
+async function readBatch(archive: ReadablePetArchive, after: bigint): Promise<Batch> {
+  try {
+    return { pets: await archive.read(after, BATCH_SIZE) };
+  } catch (error) {
+    if (error instanceof DamagedPet) return { pets: error.before, damaged: error };
+    throw error;
+  }
+}

@@ -1,0 +1,34 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { decodeCursor, encodeCursor } from '../../../../src/adapters/http/contract/query.ts';
+import { INT64_MAX, INT64_MIN } from '../../../../src/domain/pet.ts';
+import { int64, text } from '../../../properties/arbitraries.ts';
+import { holds } from '../../../properties/holds.ts';
+
+it('every int64 survives a round trip, in a text that needs no encoding in a URL', async () => {
+  await holds(
+    fc.property(int64, (id) => {
+      const cursor = encodeCursor(id);
+      expect([decodeCursor(cursor), encodeURIComponent(cursor)]).toStrictEqual([id, cursor]);
+    }),
+    500,
+  );
+});
+
+it('any other text is refused: no two texts are the same cursor', async () => {
+  const character = fc.constantFrom(...'0123456789abcdefABCDEFgv1. x-+\n\u0660'.split(''));
+  const changed = fc
+    .tuple(int64, fc.nat(20), fc.oneof(character, fc.constant('')), fc.nat(1))
+    .map(([id, at, mark, cut]) => {
+      const cursor = encodeCursor(id);
+      return cursor.slice(0, at) + mark + cursor.slice(at + cut);
+    });
+  await holds(
+    fc.property(fc.oneof(text, changed), (cursor) => {
+      const id = decodeCursor(cursor);
+      if (id === undefined) expect(cursor).not.toMatch(/^v1\.[0-9a-f]{16}$/);
+      else expect([encodeCursor(id), id >= INT64_MIN && id <= INT64_MAX]).toStrictEqual([cursor, true]);
+    }),
+    1_000,
+  );
+});

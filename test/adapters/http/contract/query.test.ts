@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { PageQuery } from '../../../../src/adapters/http/operations/list-pets.ts';
+import { encodeCursor, queryParser } from '../../../../src/adapters/http/contract/query.ts';
+import { INT64_MAX, INT64_MIN, PAGE_SIZE_MAX, PAGE_SIZE_MIN } from '../../../../src/domain/pet.ts';
+
+const parse = queryParser(PageQuery);
+
+test('a query string is parsed once, and what is refused is refused every time', () => {
+  const first = parse('status=sold&limit=8');
+  expect(first).toStrictEqual({ status: 'sold', limit: 8 });
+  expect(parse('status=sold&limit=8')).toBe(first);
+  for (const _ of [1, 2]) expect(() => parse('limit=0')).toThrow('limit must be an integer from 1 to 100');
+});
+
+test('many different query strings', () => {
+  const first = parse('limit=1');
+  const cursors = Array.from({ length: 2500 }, (_, id) => encodeCursor(BigInt(id)));
+  const parsed = cursors.map((cursor) => parse(`cursor=${cursor}`));
+  expect(parsed).toStrictEqual(cursors.map((cursor) => ({ cursor, limit: 20 })));
+  expect(parse('limit=1')).toStrictEqual({ limit: 1 });
+  // It was forgotten. Otherwise a client that sends ever new query strings would fill the memory.
+  expect(parse('limit=1')).not.toBe(first);
+});
+
+test('every valid limit, and no other', () => {
+  for (let limit = PAGE_SIZE_MIN; limit <= PAGE_SIZE_MAX; limit++) {
+    expect(parse(`limit=${limit}`)).toStrictEqual({ limit });
+  }
+  const others = Array.from({ length: 1000 }, (_, index) => PAGE_SIZE_MAX + 1 + index);
+  for (const limit of [-1, PAGE_SIZE_MIN - 1, ...others]) {
+    expect(() => parse(`limit=${limit}`)).toThrow('limit must be an integer from 1 to 100');
+  }
+});
+
+test.each([2, 3])('a parameter that comes %i times is refused, even with one value', (times) => {
+  const again = (parameter: string) => Array(times).fill(parameter).join('&');
+  for (const parameter of ['limit=7', 'status=sold', `cursor=${encodeCursor(1n)}`, 'limit=']) {
+    expect(() => parse(again(parameter))).toThrow('must be given only once');
+  }
+  expect(() => parse(again('page=2'))).toThrow('page is not a parameter of this operation');
+});
+
+test.each(['__proto__', 'constructor', 'hasOwnProperty', 'Limit', 'limit[]', '?limit', '?'])(
+  'a parameter %s is unknown',
+  (name) => {
+    expect(() => parse(`${name}=1`)).toThrow(`${name} is not a parameter of this operation`);
+  },
+);
+
+test('the form of a cursor of version 1 stays as it is: a cursor never expires', () => {
+  expect([20n, -1n, INT64_MAX, INT64_MIN].map(encodeCursor)).toStrictEqual([
+    'v1.0000000000000014',
+    'v1.ffffffffffffffff',
+    'v1.7fffffffffffffff',
+    'v1.8000000000000000',
+  ]);
+});

@@ -1,0 +1,95 @@
+import { stat } from 'node:fs/promises';
+import { MongoNetworkError, MongoServerError } from 'mongodb';
+import { expect, it, vi } from 'vitest';
+import { withDeadline } from '../../../../src/adapters/mongodb/connection/mongo-errors.ts';
+import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
+import { Simulation } from '../../../../proof/simulation/simulation.ts';
+import { virtualTime } from '../../../../proof/simulation/virtual-time.ts';
+
+const retryUntilDeadline = <T>(timeoutMs: number, work: () => Promise<T>) =>
+  withDeadline(timeoutMs, (deadline) => deadline.retry(work));
+
+/** How the work ends on a virtual clock, and when. Waits for every timer. */
+async function outcomeOf<T>(begin: (nowMs: () => number) => Promise<T>) {
+  const simulation = new Simulation(1);
+  simulation.calm();
+  // Each pause has its greatest length.
+  using _ = virtualTime(simulation, () => 1);
+  const startMs = simulation.nowMs;
+  const outcome = Promise.allSettled([begin(() => simulation.nowMs - startMs)]);
+  await simulation.run();
+  return { ...(await outcome)[0], ms: simulation.nowMs - startMs };
+}
+
+const timedOut = (ms: number, cause?: unknown) =>
+  new StorageUnavailable(`MongoDB did not complete the call within ${ms} ms`, { cause });
+
+it('leaves no timer behind when the work is done', async () => {
+  expect(await outcomeOf(() => withDeadline(1_000, async () => 'done'))).toStrictEqual({
+    status: 'fulfilled',
+    value: 'done',
+    ms: 0,
+  });
+});
+
+it('ends the call while the work is still pending', async () => {
+  const { ms, ...outcome } = await outcomeOf(() => withDeadline(1_000, () => new Promise(() => {})));
+
+  expect(outcome).toStrictEqual({ status: 'rejected', reason: timedOut(1_000) });
+  expect(Math.round(ms)).toBe(1_000);
+});
+
+it('takes what has arrived while the process stood still', async () => {
+  const found = withDeadline(1, () => stat('.'));
+  // The file system answers meanwhile.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+
+  expect((await found).isDirectory()).toBe(true);
+});
+
+it('retries after pauses that grow to half a second, and not after the deadline', async () => {
+  const outage = new MongoNetworkError('connection reset');
+  const attemptsMs: number[] = [];
+  const outcome = await outcomeOf((nowMs) =>
+    retryUntilDeadline(2_000, async () => {
+      attemptsMs.push(nowMs());
+      throw outage;
+    }),
+  );
+
+  const pausesMs = attemptsMs.slice(1).map((atMs, n) => Math.round(atMs - attemptsMs[n]!));
+  expect(pausesMs).toStrictEqual([25, 50, 100, 200, 400, 500, 500]);
+  const failure = new StorageUnavailable('MongoDB is unavailable: connection reset', { cause: outage });
+  expect(outcome).toMatchObject({ status: 'rejected', reason: timedOut(2_000, failure) });
+  expect(Math.round(outcome.ms)).toBe(1_775 + 500);
+});
+
+it('resolves with the result of a later attempt', async () => {
+  let attempts = 0;
+  const work = async () => {
+    if (++attempts < 3) throw new MongoNetworkError('connection reset');
+    return attempts;
+  };
+
+  expect(await outcomeOf(() => retryUntilDeadline(1_000, work))).toMatchObject({ value: 3 });
+});
+
+it('begins nothing at the deadline', async () => {
+  const work = vi.fn<() => Promise<void>>();
+
+  expect(await outcomeOf(() => retryUntilDeadline(0, work))).toMatchObject({ reason: timedOut(0) });
+  expect(work).not.toHaveBeenCalled();
+});
+
+it.each([
+  ['a bug unchanged', new TypeError('a bug'), new TypeError('a bug')],
+  [
+    'that the storage is unavailable',
+    new MongoServerError({ message: 'not authorized', code: 13 }),
+    new StorageUnavailable('MongoDB is unavailable: not authorized'),
+  ],
+])('reports at once what no retry can mend: %s', async (_, error, reason) => {
+  const outcome = await outcomeOf(() => retryUntilDeadline(1_000, () => Promise.reject(error)));
+
+  expect(outcome).toMatchObject({ reason, ms: 0 });
+});

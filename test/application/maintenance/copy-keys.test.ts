@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-repository.ts';
+import { ApiKeyIdTaken } from '../../../src/application/keys/errors.ts';
+import { CopyKeys } from '../../../src/application/maintenance/copy-keys.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import type { ApiKeyRepository } from '../../../src/application/ports/api-key-repository.ts';
+import type { ApiKey } from '../../../src/domain/api-key.ts';
+import { aKey, keysWith } from '../../support/api-keys.ts';
+
+const [MAY, JUNE, JULY] = ['2027-05-01', '2027-06-01', '2027-07-01'].map((day) => new Date(day));
+
+const SOME = [
+  aKey(1),
+  aKey(2, { scopes: ['pets:read', 'pets:write'], rateLimit: { requests: 600, seconds: 60 } }),
+  aKey(3, { expiresAt: JUNE! }),
+  aKey(4, { revokedAt: JUNE!, lastUsedAt: MAY! }),
+  aKey(5, { expiresAt: JULY!, revokedAt: JUNE!, lastUsedAt: MAY! }),
+];
+
+async function copy(source: Pick<ApiKeyRepository, 'list'>, target: ApiKeyRepository): Promise<number> {
+  const copied = await new CopyKeys(source, target).execute();
+  expect(copied).toStrictEqual(await source.list());
+  return copied.length;
+}
+
+describe('CopyKeys', () => {
+  it('makes an exact copy, leaves the source as it is, and can be repeated', async () => {
+    const source = await keysWith(...SOME);
+    // Half done before.
+    const target = await keysWith(SOME[1]!, SOME[3]!);
+
+    for (let again = 0; again < 2; again++) expect(await copy(source, target)).toBe(5);
+
+    expect(await target.list()).toStrictEqual(SOME);
+    expect(await source.list()).toStrictEqual(SOME);
+  });
+
+  it('leaves other keys as they are', async () => {
+    const target = await keysWith(aKey(9, { expiresAt: JULY! }));
+
+    expect(await copy(await keysWith(), target)).toBe(0);
+    expect(await copy(await keysWith(aKey(1)), target)).toBe(1);
+
+    expect(await target.list()).toStrictEqual([aKey(1), aKey(9, { expiresAt: JULY! })]);
+  });
+
+  it.each<readonly [string, Partial<ApiKey>, Partial<ApiKey>, Partial<ApiKey>]>([
+    ['revoked in the source', { revokedAt: JUNE! }, {}, { revokedAt: JUNE! }],
+    ['revoked earlier in the source', { revokedAt: MAY! }, { revokedAt: JUNE! }, { revokedAt: MAY! }],
+    ['revoked earlier in the target', { revokedAt: JUNE! }, { revokedAt: MAY! }, { revokedAt: MAY! }],
+    ['expires in the source', { expiresAt: JUNE! }, {}, { expiresAt: JUNE! }],
+    ['expires earlier in the source', { expiresAt: MAY! }, { expiresAt: JUNE! }, { expiresAt: MAY! }],
+    ['expires earlier in the target', { expiresAt: JUNE! }, { expiresAt: MAY! }, { expiresAt: MAY! }],
+    ['used later in the source', { lastUsedAt: JUNE! }, { lastUsedAt: MAY! }, { lastUsedAt: JUNE! }],
+    ['used later in the target', { lastUsedAt: MAY! }, { lastUsedAt: JUNE! }, { lastUsedAt: JUNE! }],
+    ['of another label in the target', {}, { label: 'renamed' }, { label: 'renamed' }],
+  ])('ends a key that is there already as early as either does: %s', async (_, ours, theirs, expected) => {
+    const target = await keysWith(aKey(1, theirs));
+
+    await copy(await keysWith(aKey(1, ours)), target);
+
+    expect(await target.list()).toStrictEqual([aKey(1, expected)]);
+  });
+
+  it.each([0, 2, 4])('changes nothing when another key has the id of the key %i', async (index) => {
+    const { id } = SOME[index]!;
+    const another = { ...aKey(9), id };
+    const target = await keysWith(another);
+
+    const copying = copy(await keysWith(...SOME), target);
+
+    await expect(copying).rejects.toStrictEqual(new ApiKeyIdTaken(id));
+    expect(await target.list()).toStrictEqual([another]);
+  });
+
+  it('checks for such a key without writing', async () => {
+    const another = { ...aKey(9), id: aKey(2).id };
+    const target = await keysWith(another);
+
+    await expect(new CopyKeys(await keysWith(...SOME), target).check()).rejects.toThrow(ApiKeyIdTaken);
+    await new CopyKeys(await keysWith(aKey(1)), target).check();
+
+    expect(await target.list()).toStrictEqual([another]);
+  });
+
+  it('does not overwrite another key that arrives during the copy', async () => {
+    const another = { ...aKey(9), id: aKey(2).id };
+    class Busy extends InMemoryApiKeyRepository {
+      override async insert(key: ApiKey): Promise<void> {
+        await super.insert(another);
+        await super.insert(key);
+      }
+    }
+    const target = new Busy();
+
+    await expect(copy(await keysWith(aKey(1), aKey(2), aKey(3)), target)).rejects.toThrow(ApiKeyIdTaken);
+
+    expect(await target.list()).toStrictEqual([aKey(1), another]);
+  });
+
+  it('passes on errors of the source and the target', async () => {
+    const broken = new StorageUnavailable('gone');
+    const source = { list: () => Promise.reject(broken) };
+    await expect(copy(source, await keysWith())).rejects.toBe(broken);
+
+    const full = await keysWith();
+    full.insert = () => Promise.reject(broken);
+    await expect(copy(await keysWith(...SOME), full)).rejects.toBe(broken);
+  });
+});

@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
+import { CountsDiffer } from '../../../src/application/maintenance/errors.ts';
+import { ExportPets } from '../../../src/application/maintenance/export-pets.ts';
+import type { ArchivedPet, Progress } from '../../../src/application/ports/pet-archive.ts';
+import { newPet } from '../../../src/domain/pet.ts';
+import {
+  anArchivedPet,
+  archivedPets,
+  archiveWith,
+  inOrderOfId,
+  storeWith,
+} from '../../support/archived-pets.ts';
+
+const SOME = archivedPets(2500);
+const LAST = SOME.at(-1)!.id;
+
+async function exported(batches: AsyncIterable<readonly ArchivedPet[]>): Promise<ArchivedPet[]> {
+  return (await Array.fromAsync(batches)).flat();
+}
+
+const ignore = () => {};
+
+describe('ExportPets', () => {
+  it('yields every pet, and reports its progress', async () => {
+    const seen: Progress[] = [];
+    const batches = new ExportPets(await storeWith(SOME)).execute((progress) => seen.push(progress));
+    expect(await exported(batches)).toStrictEqual(SOME);
+    expect(seen.at(-1)).toStrictEqual({ doing: 'exporting', done: 2500, total: 2500 });
+  });
+
+  it('yields nothing from an empty archive', async () => {
+    expect(await exported(new ExportPets(new InMemoryPetRepository()).execute(ignore))).toStrictEqual([]);
+  });
+
+  it('leaves out pets that are added after the start', async () => {
+    const store = await storeWith(SOME);
+    const pets: ArchivedPet[] = [];
+    for await (const batch of new ExportPets(store).execute(ignore)) {
+      pets.push(...batch);
+      await store.insert(newPet({ name: 'late', categoryId: 7n }));
+    }
+    expect(pets).toStrictEqual(SOME);
+  });
+
+  it('tolerates pets that a service stores late, behind the reader and ahead of it', async () => {
+    const store = await storeWith(SOME);
+    const seen: Progress[] = [];
+    const batches = new ExportPets(store).execute((progress) => seen.push(progress));
+    const first = await batches.next();
+    const before = anArchivedPet({ id: LAST - 1n });
+    await store.write([anArchivedPet({ id: 4n }), before, anArchivedPet({ id: LAST + 1n })]);
+    const pets = [...(first.value ?? []), ...(await exported(batches))];
+    expect(pets).toStrictEqual(inOrderOfId([...SOME, before]));
+    expect(seen.at(-1)).toStrictEqual({ doing: 'exporting', done: 2501, total: 2501 });
+  });
+
+  it.each([
+    { what: 'cannot be read', counts: [2501, 2501] },
+    { what: 'has disappeared at the end', counts: [2500, 2499] },
+  ])('fails when a pet $what', async ({ counts }) => {
+    const store = await storeWith(SOME);
+    const less = archiveWith(store, { count: async () => counts.shift() ?? 0 });
+    await expect(exported(new ExportPets(less).execute(ignore))).rejects.toThrow(CountsDiffer);
+  });
+});
