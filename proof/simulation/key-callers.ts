@@ -156,11 +156,14 @@ export class KeyCallers {
     if (value === undefined) {
       const isOverNow = key.isEnding || simulation.nowMs >= key.expiresAtMs - 1;
       simulation.check(!wasGood || isOverNow, () => `${name}: a valid key was refused`);
+      if (beganAtMs > key.endedAtMs) simulation.reach('key-refused-after-end');
       return;
     }
     key.acceptedAtMs = Math.max(key.acceptedAtMs, simulation.nowMs);
     simulation.check(!key.isForged, () => `${name}: accepted a token that has another digest`);
     simulation.check(beganAtMs < key.expiresAtMs, () => `${name}: accepted although it has expired`);
+    if (beganAtMs > key.endedAtMs) simulation.reach('key-accepted-after-end');
+    else if (simulation.nowMs > key.endedAtMs) simulation.reach('key-in-use-ended');
     simulation.check(!isOver, () => `${name}: accepted ${beganAtMs - key.endedAtMs} ms after its end`);
     simulation.check(isCaller(value, key), () => `${name}: the caller is another one`);
   }

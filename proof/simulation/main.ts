@@ -1,22 +1,31 @@
 import { parseArgs } from 'node:util';
-import { firstViolation } from './first-violation.ts';
-import { runSchedule } from './run-schedule.ts';
+import { exhaust } from './exhaust.ts';
+import { countFrom, play } from './play.ts';
+import { runSchedule, type Scenario } from './run-schedule.ts';
 import { SCENARIOS } from './scenarios.ts';
+import { describeStates, neverReached, STATES } from './states.ts';
+import { twoServices } from './two-services.ts';
+
+/** A run of so many schedules must reach every state. */
+const FULL_RUN = 1_000;
 
 const USAGE = `usage: npm run simulate -- [options]
-  --seeds N    how many schedules of each scenario (default: 1000)
+  --seeds N    how many schedules of each scenario (default: ${FULL_RUN}); from ${FULL_RUN} on, each state must be reached
   --from N     the first seed (default: 1)
   --only NAME  one scenario: ${SCENARIOS.map(({ name }) => name).join(', ')}
   --flaw NAME  breaks a promise on purpose; the simulation must find it
-  --trace      prints every event of the schedules`;
+  --trace      prints every event of the schedules
+or: npm run simulate -- --deviations N
+  plays every schedule of ${twoServices.name} that differs from the default in at most N choices`;
 
 const { values } = parseArgs({
   options: {
-    seeds: { type: 'string', default: '1000' },
+    seeds: { type: 'string', default: `${FULL_RUN}` },
     from: { type: 'string', default: '1' },
     only: { type: 'string' },
     flaw: { type: 'string' },
     trace: { type: 'boolean', default: false },
+    deviations: { type: 'string' },
   },
 });
 
@@ -26,16 +35,46 @@ const chosen = SCENARIOS.filter(({ name }) => values.only === undefined || value
 const knowsFlaw = values.flaw === undefined || chosen.some(({ flaws }) => flaws.includes(values.flaw!));
 if (chosen.length === 0 || !knowsFlaw) fail();
 
-for (const scenario of chosen) {
-  for (let seed = from; values.trace && seed < from + seeds; seed++) {
+if (values.deviations !== undefined) await playAll(wholeNumber(values.deviations));
+else for (const scenario of chosen) await playSome(scenario);
+
+async function playSome(scenario: Scenario): Promise<void> {
+  if (values.trace) await printTraces(scenario);
+  const startedMs = performance.now();
+  const { violation, reached } = await play(scenario, { seeds: countFrom(from, seeds), flaw: values.flaw });
+  const range = `seeds ${from} to ${from + seeds - 1}`;
+  print(violation ?? `${scenario.name}: ${range}: no violation (${secondsSince(startedMs)} s)`);
+  print(describeStates(scenario.states, reached));
+  const never = seeds >= FULL_RUN && values.flaw === undefined ? neverReached(scenario.states, reached) : [];
+  for (const state of never) print(`NEVER: ${STATES[state]}`);
+  if (violation !== undefined || never.length > 0) process.exitCode = 1;
+}
+
+async function playAll(deviations: number): Promise<void> {
+  const startedMs = performance.now();
+  const { schedules, violation } = await exhaust(twoServices, deviations, values.flaw);
+  const seconds = secondsSince(startedMs);
+  if (violation === undefined) {
+    print(
+      `${twoServices.name}: all ${schedules} schedules within ${deviations} deviations: no violation (${seconds} s)`,
+    );
+    return;
+  }
+  print(
+    [...violation.trace, `${twoServices.name}, schedule ${schedules}:`, ...violation.violations].join('\n'),
+  );
+  process.exitCode = 1;
+}
+
+function secondsSince(startedMs: number): string {
+  return ((performance.now() - startedMs) / 1_000).toFixed(1);
+}
+
+async function printTraces(scenario: Scenario): Promise<void> {
+  for (const seed of countFrom(from, seeds)) {
     const { trace } = await runSchedule(scenario, seed, values.flaw);
     print(trace.join('\n'));
   }
-  const startedMs = performance.now();
-  const found = await firstViolation(scenario, { from, seeds, flaw: values.flaw });
-  const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1);
-  print(found ?? `${scenario.name}: seeds ${from} to ${from + seeds - 1}: no violation (${seconds} s)`);
-  if (found !== undefined) process.exitCode = 1;
 }
 
 function wholeNumber(text: string): number {

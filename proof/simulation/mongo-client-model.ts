@@ -59,6 +59,8 @@ export class MongoClientModel {
   lostElsewhere = 0;
   /** When the primary was last confirmed. The lookups that waited for it begin together. */
   confirmedAtMs = -Infinity;
+  /** The ids of the pets that it has sent. */
+  readonly claimed = new Set<number>();
   /** How often an election has left this client with a deposed primary. */
   elections = 0;
   /** It sees no majority of the members, and the program has been told. */
@@ -220,7 +222,10 @@ export class MongoClientModel {
       const aloneMs = Math.min(member.isAloneUntilMs - simulation.nowMs, WRITE_TIMEOUT_MS);
       const replicatedAfterMs = Math.max(simulation.latencyMs(), countsAtOnce ? 0 : aloneMs);
       simulation.later(`${command.name} is replicated`, replicatedAfterMs, onMajority);
-    } else simulation.later(`${command.name} is answered`, simulation.latencyMs(), reply);
+    } else {
+      if (member !== set.primary) simulation.reach('deposed-read');
+      simulation.later(`${command.name} is answered`, simulation.latencyMs(), reply);
+    }
   }
 
   #fault(): Fault {

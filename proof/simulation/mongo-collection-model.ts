@@ -62,22 +62,44 @@ export class MongoCollectionModel {
     simulation.check(writeConcern?.w === 'majority', () => 'an insert does not wait for a majority');
     let refused: Duplicate | undefined;
     const execute = (member: Member) => {
+      this.#noteTerm(member, sent);
       for (const [index, document] of sent.entries()) {
         if (refused !== undefined && set.flaw !== 'unordered') break;
         refused = this.#claim(member, document, index) ?? refused;
       }
+      if (refused !== undefined && refused.index > 0) simulation.reach('prefix');
       return { n: sent.length, ...(refused && { writeErrors: [refused] }) };
     };
-    const notDurable = () => notReplicated(refused);
+    const notDurable = () => {
+      if (refused !== undefined) simulation.reach('duplicate-not-durable');
+      return notReplicated(refused);
+    };
     const ids = sent.map(({ _id }) => String(_id)).join(' ');
     return this.#send(`insert ${ids}`, execute, true, { notDurable });
+  }
+
+  /** A fence that takes an id which this client has claimed before ends that claim. */
+  #noteTerm(member: Member, sent: readonly Document[]): void {
+    const { simulation, set, elections, claimed } = this.#client;
+    for (const { _id, op, upTo } of sent) {
+      if (upTo !== undefined && elections > 0 && claimed.has(Number(_id))) simulation.reach('fence');
+      if (op !== undefined) claimed.add(Number(_id));
+      const before = op === undefined ? undefined : set.termOfToken.get(String(op));
+      if (before !== undefined && before < member.term) simulation.reach('later-term');
+      if (op !== undefined) set.termOfToken.set(String(op), member.term);
+    }
   }
 
   find(filter: Document, options: FindOptions = {}) {
     const { $in } = (filter['_id'] ?? {}) as { readonly $in?: readonly unknown[] };
     this.#checkBatch($in?.length ?? 1);
     if (this.#name === 'api_keys') this.#checkRate();
-    const toArray = () => this.#send('find', (member) => this.#query(member, filter, options));
+    const toArray = async () => {
+      const { nowMs } = this.#client.simulation;
+      const found = await this.#send('find', (member) => this.#query(member, filter, options));
+      if (this.#client.confirmedAtMs < nowMs) this.#client.simulation.reach('read-unconfirmed');
+      return found;
+    };
     return { toArray };
   }
 
@@ -86,8 +108,17 @@ export class MongoCollectionModel {
     const confirm = isLinearizable && this.#client.set.flaw !== 'confirms-nothing';
     const execute = (member: Member) => this.#query(member, filter, options);
     // A linearizable read is answered after a majority has confirmed it, as a write is.
-    const [found] = await this.#send(`findOne ${options.readConcern?.level ?? ''}`, execute, confirm);
-    if (isLinearizable) this.#client.confirmedAtMs = this.#client.simulation.nowMs;
+    const { simulation } = this.#client;
+    const notDurable = () => {
+      simulation.reach('read-refused');
+      return interrupted();
+    };
+    const name = `findOne ${options.readConcern?.level ?? ''}`;
+    const [found] = await this.#send(name, execute, confirm, { notDurable });
+    if (isLinearizable) {
+      simulation.reach('read-confirmed');
+      this.#client.confirmedAtMs = simulation.nowMs;
+    }
     return found ?? null;
   }
 
@@ -220,7 +251,7 @@ export class MongoCollectionModel {
       name: `${this.#name}.${name}`,
       isWrite,
       execute,
-      notDurable: () => new MongoServerError({ message: 'interrupted', code: 11_602 }),
+      notDurable: interrupted,
       lost: (error) => error,
       ...special,
     });
@@ -255,6 +286,10 @@ function candidates(documents: ReadonlyMap<string, Document>, { _id: id }: Docum
 function notReplicated(refused: Duplicate | undefined): MongoWriteConcernError {
   const writeErrors = refused && { writeErrors: [refused] };
   return new MongoWriteConcernError({ ok: 1, writeConcernError: WRITE_CONCERN_TIMEOUT, ...writeErrors });
+}
+
+function interrupted(): MongoServerError {
+  return new MongoServerError({ message: 'interrupted', code: 11_602 });
 }
 
 function refusal(index: number, field: string): Duplicate {

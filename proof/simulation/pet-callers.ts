@@ -1,6 +1,6 @@
 import type { PetArchive } from '../../src/application/ports/pet-archive.ts';
 import type { Idempotency, Inserted, PetRepository } from '../../src/application/ports/pet-repository.ts';
-import { type NewPet, newPet, type Pet, PET_STATUSES } from '../../src/domain/pet.ts';
+import { type NewPet, newPet, type Pet, PET_STATUSES, type PetStatus } from '../../src/domain/pet.ts';
 import { idempotencyFor } from '../../test/support/archived-pets.ts';
 import { numbers } from '../../test/support/numbers.ts';
 import { type Call, Calls } from './calls.ts';
@@ -41,6 +41,13 @@ type Situation = {
   readonly isOpen: boolean;
 };
 
+type Walk = {
+  readonly status: PetStatus | undefined;
+  readonly begin: bigint;
+  readonly limit: number;
+  readonly isWalk: boolean;
+};
+
 /** Callers of one or several pet repositories on one store, and what they have been told. */
 export class PetCallers {
   readonly #simulation: Simulation;
@@ -50,6 +57,8 @@ export class PetCallers {
   readonly #acknowledged: Pet[] = [];
   readonly #freshIds = new Set<bigint>();
   readonly #idsByKey = new Map<string, bigint>();
+  /** The names of pets whose insert failed. */
+  readonly #failed: string[] = [];
   #greatestId = 0n;
   #pets = 0;
 
@@ -72,6 +81,19 @@ export class PetCallers {
     this.#simulation.calm();
     await this.#simulation.wait('recovered', RECOVERY_MS);
     if (!this.#store.isOpen()) return;
+    await Promise.all(this.#store.repositories.map((repository) => this.#checkRecovery(repository)));
+  }
+
+  /** Every process adds a pet under a key of its own, and reads the first page twice. Never rejects. */
+  async addAndRead(): Promise<void> {
+    const page = { status: undefined, begin: 0n, limit: 10, isWalk: false };
+    const work = this.#store.repositories.map(async (repository, process) => {
+      await this.#insertUnder(repository, process + 1, 'content');
+      await this.#listFrom(repository, process, page);
+      await this.#listFrom(repository, process, page);
+    });
+    await Promise.all(work);
+    await this.#simulation.wait('recovered', RECOVERY_MS);
     await Promise.all(this.#store.repositories.map((repository) => this.#checkRecovery(repository)));
   }
 
@@ -123,6 +145,9 @@ export class PetCallers {
     // Each insert without a key has a name of its own.
     const names = [...stored.values()].filter(({ key }) => key === undefined).map(({ name }) => name);
     simulation.check(new Set(names).size === names.length, () => 'an insert has stored two pets');
+    for (const name of this.#failed) {
+      simulation.reach(names.includes(name) ? 'unavailable-stored' : 'unavailable-not-stored');
+    }
   }
 
   /** Whatever happened before, every process works when the outside does. */
@@ -170,14 +195,18 @@ export class PetCallers {
     const pet = this.#newPet();
     const before = this.#situation();
     const { name, value } = await this.#make(`insert ${pet.name}`, [], () => repository.insert(pet));
-    if (value !== undefined) this.#onFresh(name, pet, value, before);
+    if (value === undefined) this.#failed.push(pet.name);
+    else this.#onFresh(name, pet, value, before);
   }
 
   async #insertOnce(repository: PetRepository): Promise<void> {
     const { random } = this.#simulation;
     const number = random.integer(1, KEYS);
     // The fingerprint stands for the content, so the same content has the same pet.
-    const content = random.chance(0.9) ? 'content' : 'other content';
+    await this.#insertUnder(repository, number, random.chance(0.9) ? 'content' : 'other content');
+  }
+
+  async #insertUnder(repository: PetRepository, number: number, content: string): Promise<void> {
     const idempotency = idempotencyFor(`key ${number}`, content);
     const pet = newPet({ name: `${content} ${number}`, categoryId: BigInt(number) });
     for (const _ of numbers(MAX_RETRIES)) {
@@ -193,6 +222,7 @@ export class PetCallers {
 
   #onInserted({ name, value }: Call<Inserted>, pet: NewPet, { key }: Idempotency, before: Situation): void {
     const { pet: inserted, replayed } = value!;
+    if (replayed) this.#simulation.reach('replay');
     if (replayed) this.#acknowledge(name, pet, inserted);
     else this.#onFresh(name, pet, inserted, before);
     const known = this.#idsByKey.get(key) ?? inserted.id;
@@ -235,15 +265,23 @@ export class PetCallers {
     this.#simulation.check(value === undefined || value.id === id, () => `${name}: found another pet`);
   }
 
-  /** Reads a page, or walks through all that follow. */
   async #list(repository: PetRepository, process: number, isWalk: boolean): Promise<void> {
     const { random } = this.#simulation;
-    const expected = [...this.#acknowledged];
     // Some queries come again: an adapter may keep their results.
     const isCommon = !isWalk && random.chance(0.4);
     const status = isCommon ? undefined : random.pick([undefined, undefined, ...PET_STATUSES]);
     const begin = isCommon ? 0n : BigInt(random.pick([0, 0, random.integer(1, 10)]));
     const limit = isCommon ? 10 : random.integer(1, 10);
+    await this.#listFrom(repository, process, { status, begin, limit, isWalk });
+  }
+
+  /** Reads a page, or walks through all that follow. */
+  async #listFrom(
+    repository: PetRepository,
+    process: number,
+    { status, begin, limit, isWalk }: Walk,
+  ): Promise<void> {
+    const expected = [...this.#acknowledged];
     const mayMiss = this.#store.mayListMiss(process);
     const name = `list ${status} ${begin} ${limit}${isWalk ? ' and on' : ''}`;
     const listed: Pet[] = [];
@@ -266,6 +304,7 @@ export class PetCallers {
     const isAscending = listed.every((pet, index) => index === 0 || pet.id > listed[index - 1]!.id);
     this.#simulation.check(isAscending, () => `${name}: not in ascending order: ${ids(listed)}`);
     this.#simulation.check(missed.length === 0 || mayMiss(), () => `${name}: misses ${ids(missed)}`);
+    if (missed.length > 0) this.#simulation.reach('documented-gap');
   }
 
   #make<T>(

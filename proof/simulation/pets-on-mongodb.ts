@@ -9,6 +9,7 @@ import { MongoClientModel } from './mongo-client-model.ts';
 import { PetCallers, type StoredPet } from './pet-callers.ts';
 import { ReplicaSet } from './replica-set.ts';
 import type { Scenario } from './run-schedule.ts';
+import type { Simulation } from './simulation.ts';
 
 /** The limit of every call. */
 const LIMIT_MS = 10_000;
@@ -28,24 +29,26 @@ export const petsOnMongodb: Scenario = {
     'hides-elections',
     'no-deadline',
   ],
+  states: [
+    'fence',
+    'later-term',
+    'duplicate-not-durable',
+    'prefix',
+    'read-confirmed',
+    'read-refused',
+    'read-unconfirmed',
+    'deposed-read',
+    'former-primary',
+    'documented-gap',
+    'replay',
+    'unavailable-stored',
+    'unavailable-not-stored',
+  ],
+  rareSeeds: [],
   begin(simulation, flaw) {
     const set = new ReplicaSet(simulation, flaw);
     const clients = numbers(simulation.random.pick([1, 2, 3, 3])).map(() => new MongoClientModel(set));
-    const callers = new PetCallers(simulation, {
-      repositories: clients.map(({ db }) => {
-        const timeoutMs = flaw === 'no-deadline' ? 100 * LIMIT_MS : LIMIT_MS;
-        return new MongoPetRepository(db, new ConfirmedReads(db), { timeoutMs });
-      }),
-      limitMs: LIMIT_MS,
-      isDurable: ({ id }) => set.isCommitted('pets', String(id)),
-      mayListMiss: (process) => {
-        const client = clients[process]!;
-        const { elections, isFooled } = client;
-        return () => isFooled || client.elections !== elections;
-      },
-      isOpen: () => true,
-      stored: () => storedIn(set),
-    });
+    const callers = callersOf(simulation, set, clients, flaw);
     set.startElections();
     void callers.start();
     const operators = numbers(simulation.random.pick([0, 0, 1, 2])).map(() => new MongoClientModel(set));
@@ -61,6 +64,28 @@ export const petsOnMongodb: Scenario = {
     };
   },
 };
+
+/** Callers of one service for each client. */
+export function callersOf(
+  simulation: Simulation,
+  set: ReplicaSet,
+  clients: readonly MongoClientModel[],
+  flaw: string | undefined,
+): PetCallers {
+  const timeoutMs = flaw === 'no-deadline' ? 100 * LIMIT_MS : LIMIT_MS;
+  return new PetCallers(simulation, {
+    repositories: clients.map(({ db }) => new MongoPetRepository(db, new ConfirmedReads(db), { timeoutMs })),
+    limitMs: LIMIT_MS,
+    isDurable: ({ id }) => set.isCommitted('pets', String(id)),
+    mayListMiss: (process) => {
+      const client = clients[process]!;
+      const { elections, isFooled } = client;
+      return () => isFooled || client.elections !== elections;
+    },
+    isOpen: () => true,
+    stored: () => storedIn(set),
+  });
+}
 
 /**
  * Whether the failures were such that retries could have hidden all of them from the callers: no election, and no lost

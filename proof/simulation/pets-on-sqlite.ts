@@ -20,6 +20,8 @@ const LAST_ATTEMPT_MS = 10;
 export const petsOnSqlite: Scenario = {
   name: 'pets-on-sqlite',
   flaws: ['loses-commits'],
+  states: ['replay', 'unavailable-stored', 'unavailable-not-stored'],
+  rareSeeds: [],
   begin(simulation, flaw) {
     const database = new FaultyDatabase(simulation, flaw);
     const { connection, real } = database;

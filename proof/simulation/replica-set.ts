@@ -93,6 +93,8 @@ export class ReplicaSet {
   readonly simulation: Simulation;
   readonly flaw: string | undefined;
   readonly clients: MongoClientModel[] = [];
+  /** The latest term in which a document with this token arrived. */
+  readonly termOfToken = new Map<string, number>();
   primary = new Member(1, []);
   readonly #former: Member[] = [];
   #committed = 0;
@@ -133,7 +135,13 @@ export class ReplicaSet {
     }
   }
 
-  #elect(): void {
+  /** Schedules one election, which a choice can take before any other event. */
+  electOnce(): void {
+    this.simulation.last('election', () => this.#elect(false));
+  }
+
+  /** @param mayRepeat whether another election may follow at once */
+  #elect(mayRepeat = true): void {
     const { random, nowMs } = this.simulation;
     const old = this.primary;
     const log = this.#winningLog();
@@ -147,7 +155,7 @@ export class ReplicaSet {
     const beginsAfterMs = random.between(0, 3_000);
     if (random.chance(0.5)) {
       member.isAloneUntilMs = nowMs + beginsAfterMs;
-      if (random.chance(0.5))
+      if (mayRepeat && random.chance(0.5))
         this.simulation.later('election', random.between(0, beginsAfterMs), () => this.#elect());
     }
     this.simulation.later(`term ${member.term} begins`, beginsAfterMs, () => this.commit(member, length));
@@ -173,6 +181,7 @@ export class ReplicaSet {
 
   #return(winner: Member, member: Member): void {
     this.simulation.note(`the primary of term ${winner.term} is back`);
+    this.simulation.reach('former-primary');
     this.#former.splice(this.#former.indexOf(winner), 1);
     winner.next = member;
     member.show(winner.shownTo);

@@ -1,4 +1,6 @@
+import { SeededRandom } from '../../test/support/seeded-random.ts';
 import { Simulation } from './simulation.ts';
+import type { State } from './states.ts';
 import { virtualTime } from './virtual-time.ts';
 
 /** A part of the program, with a model of the outside that it talks to. */
@@ -6,6 +8,10 @@ export type Scenario = {
   readonly name: string;
   /** Variants of the model or of the checks that break a promise. The simulation must find each of them. */
   readonly flaws: readonly string[];
+  /** What a full run must reach. */
+  readonly states: readonly State[];
+  /** Seeds of schedules that reach the rarest of them. `npm test` plays them besides the first ones. */
+  readonly rareSeeds: readonly number[];
   /**
    * Starts the callers.
    *
@@ -20,11 +26,19 @@ export type Outcome = {
   readonly violations: readonly string[];
   readonly trace: readonly string[];
   readonly events: number;
+  readonly reached: ReadonlySet<State>;
 };
 
 /** Runs one schedule. Equal arguments give equal outcomes. */
-export async function runSchedule(scenario: Scenario, seed: number, flaw?: string): Promise<Outcome> {
-  const simulation = new Simulation(seed);
+export function runSchedule(scenario: Scenario, seed: number, flaw?: string): Promise<Outcome> {
+  return runSimulation(new Simulation(new SeededRandom(seed)), scenario, flaw);
+}
+
+export async function runSimulation(
+  simulation: Simulation,
+  scenario: Pick<Scenario, 'begin'>,
+  flaw: string | undefined,
+): Promise<Outcome> {
   const onUnhandled = (error: unknown) =>
     simulation.check(false, () => `a rejection that nothing handles: ${String(error)}`);
   process.on('unhandledRejection', onUnhandled);
@@ -36,6 +50,5 @@ export async function runSchedule(scenario: Scenario, seed: number, flaw?: strin
   } finally {
     process.off('unhandledRejection', onUnhandled);
   }
-  const { violations, trace, events } = simulation;
-  return { violations, trace, events };
+  return simulation;
 }

@@ -1,14 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import { firstViolation } from './first-violation.ts';
+import { countFrom, play } from './play.ts';
 import { runSchedule } from './run-schedule.ts';
 import { SCENARIOS } from './scenarios.ts';
+import { neverReached } from './states.ts';
 
-/** How many schedules of each scenario run here. `npm run simulate` runs more. */
+/** How many schedules of each scenario run here, besides those that reach rare states. */
 const SEEDS = 200;
 
 describe.each(SCENARIOS)('the simulation of $name', (scenario) => {
-  it(`finds no violation in ${SEEDS} schedules`, async () => {
-    expect(await firstViolation(scenario, { from: 1, seeds: SEEDS })).toBeUndefined();
+  const seeds = new Set([...countFrom(1, SEEDS), ...scenario.rareSeeds]);
+
+  it(`finds no violation in ${seeds.size} schedules, which reach every state`, async () => {
+    const { violation, reached } = await play(scenario, { seeds });
+    expect(violation).toBeUndefined();
+    expect(neverReached(scenario.states, reached)).toStrictEqual([]);
   });
 
   it('repeats a schedule, event by event, and differs from seed to seed', async () => {
@@ -20,7 +25,7 @@ describe.each(SCENARIOS)('the simulation of $name', (scenario) => {
   });
 
   it.each(scenario.flaws)('finds the flaw %s', async (flaw) => {
-    const found = await firstViolation(scenario, { from: 1, seeds: SEEDS, flaw });
-    expect(found).toContain(`npm run simulate -- --only ${scenario.name}`);
+    const { violation } = await play(scenario, { seeds, flaw });
+    expect(violation).toContain(`npm run simulate -- --only ${scenario.name}`);
   });
 });

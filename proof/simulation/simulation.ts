@@ -1,5 +1,6 @@
 import { setImmediate as realTurn } from 'node:timers';
-import { SeededRandom } from '../../test/support/seeded-random.ts';
+import type { SeededRandom } from '../../test/support/seeded-random.ts';
+import type { State } from './states.ts';
 
 /** More events than any schedule needs. A schedule that reaches this number never ends. */
 const MAX_EVENTS = 50_000;
@@ -32,6 +33,8 @@ export class Simulation {
   /** What happened, in order. */
   readonly trace: string[] = [];
   readonly violations: string[] = [];
+  /** The rare states that this schedule has reached. */
+  readonly reached = new Set<State>();
   /** By how many milliseconds stalls have moved the clock so far. No timer is later than that. */
   stalledMs = 0;
   /** How many events have run. */
@@ -42,8 +45,9 @@ export class Simulation {
   readonly #timers = new Map<number, TimedTask>();
   readonly #immediates = new Map<number, Task>();
 
-  constructor(seed: number) {
-    this.random = new SeededRandom(seed);
+  /** @param random makes every choice of the schedule */
+  constructor(random: SeededRandom) {
+    this.random = random;
     this.#nowMs = this.random.between(0, 1_000);
     this.weather = {
       faults: this.random.pick([0, 0, 0.03, 0.1, 0.3]),
@@ -69,6 +73,10 @@ export class Simulation {
     this.trace.push(`${this.#nowMs.toFixed(3)} ${what}`);
   }
 
+  reach(state: State): void {
+    this.reached.add(state);
+  }
+
   /** Records a violation unless the condition holds. */
   check(condition: boolean, violation: () => string): void {
     if (condition) return;
@@ -79,6 +87,11 @@ export class Simulation {
   /** The outside does something after the delay, in any order with everything else that is due then. */
   later(name: string, delayMs: number, run: () => void): void {
     this.#outside.push({ name, run, dueMs: this.#nowMs + delayMs, order: this.#order++ });
+  }
+
+  /** The outside does something at any time: in any order with everything, by default after all that is due at once. */
+  last(name: string, run: () => void): void {
+    this.#outside.push({ name, run, dueMs: this.#nowMs, order: Infinity });
   }
 
   /** Resolves after the delay, as an event of the outside. For the callers of the code under test. */
@@ -156,6 +169,7 @@ export class Simulation {
   #eligible(): (() => Task)[] {
     const eligible = this.#outside
       .filter(({ dueMs }) => dueMs <= this.#nowMs)
+      .toSorted((one, other) => (one.order < other.order ? -1 : 1))
       .map((task) => (): Task => {
         this.#outside.splice(this.#outside.indexOf(task), 1);
         return task;

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-repository.ts';
 import { ConfirmedReads } from '../../../src/adapters/mongodb/confirmed-reads.ts';
 import { Simulation } from '../../../proof/simulation/simulation.ts';
+import { SeededRandom } from '../../support/seeded-random.ts';
 import { virtualTime } from '../../../proof/simulation/virtual-time.ts';
 
 /** A repository, and the ids of its queries. */
@@ -19,7 +20,7 @@ function recorded() {
 }
 
 it('queries 200 times a second at most', async () => {
-  const simulation = new Simulation(1);
+  const simulation = new Simulation(new SeededRandom(1));
   simulation.calm();
   using _ = virtualTime(simulation);
   const { keys, queries } = recorded();
@@ -34,7 +35,7 @@ it('queries 200 times a second at most', async () => {
 });
 
 it('queries at once after a pause of 5 ms, unless another query is due', async () => {
-  const simulation = new Simulation(1);
+  const simulation = new Simulation(new SeededRandom(1));
   simulation.calm();
   using _ = virtualTime(simulation);
   const { keys, queries } = recorded();

@@ -4,6 +4,7 @@ import { expect, it, vi } from 'vitest';
 import { ConfirmedReads } from '../../../../src/adapters/mongodb/confirmed-reads.ts';
 import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
 import { Simulation } from '../../../../proof/simulation/simulation.ts';
+import { SeededRandom } from '../../../support/seeded-random.ts';
 import { virtualTime } from '../../../../proof/simulation/virtual-time.ts';
 
 type Server = {
@@ -22,7 +23,7 @@ const NO_PRIMARY = new StorageUnavailable('MongoDB has no primary', { cause: und
 /** What the driver tells of the members a, b and c, on a virtual clock, and what calls and the log say. */
 class Night {
   readonly client = new EventEmitter();
-  readonly simulation = new Simulation(1);
+  readonly simulation = new Simulation(new SeededRandom(1));
   readonly warnings: string[] = [];
   readonly reads = new ConfirmedReads(this as unknown as Db, {
     warn: (line) => void this.warnings.push(line),

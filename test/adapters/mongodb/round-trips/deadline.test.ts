@@ -4,6 +4,7 @@ import { expect, it, vi } from 'vitest';
 import { withDeadline } from '../../../../src/adapters/mongodb/connection/mongo-errors.ts';
 import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
 import { Simulation } from '../../../../proof/simulation/simulation.ts';
+import { SeededRandom } from '../../../support/seeded-random.ts';
 import { virtualTime } from '../../../../proof/simulation/virtual-time.ts';
 
 const retryUntilDeadline = <T>(timeoutMs: number, work: () => Promise<T>) =>
@@ -11,7 +12,7 @@ const retryUntilDeadline = <T>(timeoutMs: number, work: () => Promise<T>) =>
 
 /** How the work ends on a virtual clock, and when. Waits for every timer. */
 async function outcomeOf<T>(begin: (nowMs: () => number) => Promise<T>) {
-  const simulation = new Simulation(1);
+  const simulation = new Simulation(new SeededRandom(1));
   simulation.calm();
   // Each pause has its greatest length.
   using _ = virtualTime(simulation, () => 1);
