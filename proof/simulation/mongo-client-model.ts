@@ -164,7 +164,7 @@ export class MongoClientModel {
     return this.send({
       name: 'pets.listIndexes',
       isWrite: false,
-      execute: () => ({ cursor: { firstBatch: [{ v: 2, name, key, ...options }] } }),
+      execute: () => ({ cursor: { firstBatch: [{ v: 2, key, name, ...options }] } }),
       notDurable: resetError,
       lost: (error) => error,
     });

@@ -63,12 +63,15 @@ export class MongoCollectionModel {
     let refused: Duplicate | undefined;
     const execute = (member: Member) => {
       this.#noteTerm(member, sent);
+      let n = 0;
       for (const [index, document] of sent.entries()) {
         if (refused !== undefined && set.flaw !== 'unordered') break;
-        refused = this.#claim(member, document, index) ?? refused;
+        const refusedNow = this.#claim(member, document, index);
+        if (refusedNow === undefined) n++;
+        refused = refusedNow ?? refused;
       }
       if (refused !== undefined && refused.index > 0) simulation.reach('prefix');
-      return { n: sent.length, ...(refused && { writeErrors: [refused] }) };
+      return { n, ...(refused && { writeErrors: [refused] }) };
     };
     const notDurable = () => {
       if (refused !== undefined) simulation.reach('duplicate-not-durable');
