@@ -16,7 +16,7 @@ const {
 } = process.env;
 if (!SERVICE_PASSWORD || !MIGRATOR_PASSWORD) throw new Error('set SERVICE_PASSWORD and MIGRATOR_PASSWORD');
 
-/** The actions of a role on each collection. */
+/** The actions of a role on each collection, and on the database, which has the empty name. */
 const ROLES = {
   // For `serve`, `keys`, `export`, `skip-ids`, and `copy` from the database. It deletes nothing, and changes no pet.
   petstoreService: {
@@ -34,10 +34,10 @@ const ROLES = {
   },
   // For `migrate`.
   petstoreMigrator: {
-    pets: ['find', 'createCollection', 'collMod', 'listIndexes', 'createIndex', 'dropIndex'],
+    '': ['listCollections'],
+    pets: ['find', 'createCollection', 'collMod', 'listIndexes', 'createIndex'],
     api_keys: ['find', 'createCollection', 'collMod'],
-    // `remove`: counts that share a key are removed before the unique index is built.
-    rate_limits: ['find', 'remove', 'createCollection', 'collMod', 'listIndexes', 'createIndex', 'dropIndex'],
+    rate_limits: ['find', 'createCollection', 'collMod', 'listIndexes', 'createIndex'],
     schema: ['find', 'insert', 'update'],
   },
 };

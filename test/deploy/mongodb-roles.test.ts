@@ -246,12 +246,10 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
     await emptyDatabase();
     await migrate(urlOf('migrator'));
     const db = root.db(DATABASE);
-    await db.collection('pets').dropIndex('status_1__id_1');
-    await db.collection('pets').createIndex({ status: 1 }, { name: 'status_1__id_1' }, {});
-    await db.collection('rate_limits').dropIndexes();
-    await db.collection('rate_limits').createIndex({ expire: 1 }, { name: 'expire_-1' }, {});
-    const count = { key: 'tom', points: 1, expire: new Date() };
-    await db.collection('rate_limits').insertMany([count, { ...count }]);
+    for (const name of ['pets', 'api_keys', 'rate_limits']) {
+      await db.command({ collMod: name, validator: {} });
+      await db.collection(name).dropIndexes();
+    }
     await migrate(urlOf('migrator'));
   }
 });

@@ -1,5 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
-import { BSON, type Db, type Document } from 'mongodb';
+import { BSON, type Db } from 'mongodb';
 import { isDamaged } from '../../application/pets/parse-stored-pet.ts';
 import type { Finding, StorageInspector } from '../../application/ports/storage-health.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
@@ -7,6 +6,7 @@ import { hasPetId, type StoredPetDocument, toArchivedPet } from './pet-document.
 import { type CollectionPlan, COLLECTIONS, IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
 import { sharedIdempotencyKeys, unplanned } from './schema/indexes.ts';
 import { isLong } from './schema/collections.ts';
+import { isValidated } from './schema/validator.ts';
 
 const CALL_TIMEOUT_MS = 60_000;
 
@@ -62,17 +62,6 @@ export class MongoInspector implements StorageInspector {
   #read<T>(read: () => Promise<T>): Promise<T> {
     return this.#reads.read(CALL_TIMEOUT_MS, read);
   }
-}
-
-function isValidated(options: Document, { validator }: CollectionPlan): boolean {
-  const { validator: stored, validationLevel = 'strict', validationAction = 'error' } = options;
-  const isEnforced = validationLevel === 'strict' && validationAction === 'error';
-  return isEnforced && isDeepStrictEqual(asStored(stored), asStored(validator));
-}
-
-/** Numbers of any type compare by their value. */
-function asStored(validator: unknown): unknown {
-  return JSON.parse(BSON.EJSON.stringify(validator ?? {}, { relaxed: true }));
 }
 
 /** Whether reading the pets reports the document with its damage. */

@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { BSON, type Db, type Document } from 'mongodb';
+import { BSON, type Db } from 'mongodb';
 import type { Migration } from '../../application/storage-kind.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { connect, toSetupError } from './connection/connect.ts';
@@ -8,9 +7,7 @@ import { type CollectionPlan, COLLECTIONS } from './schema/collection-plans.ts';
 import { DURABLE, versionsOf } from './schema/collections.ts';
 import { createIndexes } from './schema/indexes.ts';
 import { readVersion, SCHEMA_VERSION, versionProblem } from './schema/schema-version.ts';
-
-/** How often to retry while another migration builds indexes. */
-const RETRY_INTERVAL_MS = 200;
+import { isValidated } from './schema/validator.ts';
 
 /**
  * Brings the database to the schema of this build. Every step can be repeated and run by several
@@ -45,25 +42,16 @@ export async function migrate(url: string): Promise<Migration> {
   }
 }
 
-async function createCollection(db: Db, { name, validator }: CollectionPlan): Promise<void> {
+async function createCollection(db: Db, plan: CollectionPlan): Promise<void> {
+  const { name, validator } = plan;
+  const [info] = await db.listCollections({ name }, { nameOnly: false }).toArray();
+  if (info?.options !== undefined && isValidated(info.options, plan)) return;
   try {
-    await db.createCollection(name, { validator });
+    if (info === undefined) await db.createCollection(name, { validator });
+    else await db.command({ collMod: name, validator, writeConcern: DURABLE });
   } catch (error) {
+    // Another migration has created it.
     if (!isServerError(error, 'NamespaceExists')) throw error;
-    await setValidator(db, name, validator);
-  }
-}
-
-/** Waits, without a limit, while another migration builds indexes. */
-async function setValidator(db: Db, name: string, validator: Document): Promise<void> {
-  for (;;) {
-    try {
-      await db.command({ collMod: name, validator, writeConcern: DURABLE });
-      return;
-    } catch (error) {
-      if (!isServerError(error, 'BackgroundOperationInProgressForNamespace')) throw error;
-    }
-    await sleep(RETRY_INTERVAL_MS);
   }
 }
 

@@ -3,7 +3,8 @@ import { type Allowance, allowanceOf, type RateLimiter } from '../../application
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 import { Batcher } from './round-trips/batcher.ts';
-import { duplicateField, toStorageError, withDeadline } from './connection/mongo-errors.ts';
+import { duplicateField, toStorageError } from './connection/mongo-errors.ts';
+import { withDeadline } from './round-trips/deadline.ts';
 import { RATE_LIMITS, type RateLimitDocument } from './schema/collections.ts';
 
 /** A request waits for two commands at most, the one under way and its own: half a second in all. */

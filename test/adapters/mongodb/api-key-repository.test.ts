@@ -38,25 +38,6 @@ describe.skipIf(mongo === undefined)(`API keys in MongoDB${leftOut}`, () => {
     ]);
   });
 
-  it('are found by id with one index lookup', async () => {
-    const { url, db } = await emptyDatabase();
-    const { keys, commands } = await open(url);
-    for (let n = 6; n < 9; n++) await keys.insert(aKey(n));
-    await keys.list();
-    commands.length = 0;
-
-    expect(await keys.findById(aKey(7).id)).toStrictEqual(aKey(7));
-
-    expect(commands.map(({ commandName }) => commandName)).toStrictEqual(['find']);
-    const { find, filter } = commands[0]!.command;
-    expect(filter).toStrictEqual({ _id: { $in: [aKey(7).id] } });
-    const { executionStats } = await db.command({
-      explain: { find, filter },
-      verbosity: 'executionStats',
-    });
-    expect(executionStats).toMatchObject({ nReturned: 1, totalDocsExamined: 1, totalKeysExamined: 1 });
-  });
-
   it('are found in one query when many are requested at once, missing keys included', async () => {
     const { url } = await emptyDatabase();
     const { keys, commands } = await open(url);

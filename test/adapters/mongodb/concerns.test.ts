@@ -16,7 +16,7 @@ it.skipIf(mongo === undefined)(
   async () => {
     sent.clear();
     const { url, db } = await freshDatabase(mongo!, { migrated: false });
-    await db.collection('pets').createIndexes([{ key: { status: 1, _id: 1 }, sparse: true }], {});
+    await db.createCollection('pets');
     await migrate(url);
     const client = await openClient(url, WEAK);
     const pets = new MongoPetRepository(client.db, client.reads);
@@ -37,8 +37,8 @@ it.skipIf(mongo === undefined)(
     await keys.recordUse(new Map([[aKey(1).id, at(2)]]));
 
     expect([...sent].toSorted().join(', ')).toBe(
-      'aggregate pets, collMod pets, commitTransaction 1, create api_keys, create pets, create rate_limits, createIndexes pets majority, ' +
-        'createIndexes rate_limits majority, delete pets, dropIndexes pets, find api_keys, find pets, ' +
+      'aggregate pets, collMod pets, commitTransaction 1, create api_keys, create rate_limits, createIndexes pets majority, ' +
+        'createIndexes rate_limits majority, delete pets, find api_keys, find pets, ' +
         'find rate_limits, find schema, findAndModify api_keys, insert api_keys, ' +
         'insert pets, update api_keys, update schema',
     );

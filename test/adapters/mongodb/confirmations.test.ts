@@ -1,12 +1,10 @@
 import { EventEmitter } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
-import { type Db, MongoServerError } from 'mongodb';
+import type { Db } from 'mongodb';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { ConfirmedReads } from '../../../src/adapters/mongodb/confirmed-reads.ts';
 
 const TIMEOUT_MS = 10_000;
-const NOT_A_REPLICA_SET = new MongoServerError({ message: 'not a replica set', code: 123 });
-const STEPPED_DOWN = new MongoServerError({ message: 'stepped down', code: 10_107 });
 
 type Server = { readonly address: string; readonly type: string; readonly setName: string | null };
 
@@ -107,33 +105,6 @@ it('shares the next confirmation between the reads that begin during one', async
   expect(driver.confirmations).toHaveLength(2);
 });
 
-it('confirms again when a confirmation fails', async () => {
-  const reading = read(async () => 'pets');
-  await driver.confirm(STEPPED_DOWN);
-  await driver.confirm();
-
-  expect(await reading).toBe('pets');
-});
-
-it('abandons a confirmation after four seconds', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  try {
-    const reading = read(async () => 'pets');
-    await turn();
-    vi.advanceTimersByTime(3_999);
-    await turn();
-    expect(driver.confirmations).toHaveLength(1);
-    vi.advanceTimersByTime(1);
-    vi.useRealTimers();
-    await driver.hasBegun(2);
-    driver.confirmations[1]!.resolve(null);
-
-    expect(await reading).toBe('pets');
-  } finally {
-    vi.useRealTimers();
-  }
-});
-
 it('confirms a miss, and reads again', async () => {
   await confirmed();
   const isMiss = (result: number) => result === 1;
@@ -154,20 +125,6 @@ it('confirms a miss once, if the primary was confirmed for this read', async () 
 
   expect(await missing).toBeUndefined();
   expect(work).toHaveBeenCalledOnce();
-  expect(driver.confirmations).toHaveLength(1);
-});
-
-it('does not confirm the misses of a standalone server', async () => {
-  const first = read(async () => 'first');
-  await driver.confirm(NOT_A_REPLICA_SET);
-  await first;
-
-  expect(
-    await read(
-      async () => undefined,
-      () => true,
-    ),
-  ).toBeUndefined();
   expect(driver.confirmations).toHaveLength(1);
 });
 

@@ -3,7 +3,7 @@ import { MongoApiKeyRepository } from '../../../src/adapters/mongodb/api-key-rep
 import { MongoPetArchive } from '../../../src/adapters/mongodb/pet-archive.ts';
 import { MongoPetRepository } from '../../../src/adapters/mongodb/pet-repository.ts';
 import { aKey } from '../../support/api-keys.ts';
-import { anArchivedPet, idempotencyFor } from '../../support/archived-pets.ts';
+import { anArchivedPet } from '../../support/archived-pets.ts';
 import { databasePool, isConfirmation, openClient } from '../../support/mongo-database.ts';
 import { aPet } from '../../support/pets.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
@@ -36,20 +36,5 @@ describe.skipIf(mongo === undefined)(`the first call of a client of MongoDB${lef
     });
 
     expect(commands.map(isConfirmation)).toStrictEqual(commands.map((_command, index) => index === 0));
-  });
-
-  it.each<readonly [string, (pets: MongoPetRepository) => Promise<unknown>, number]>([
-    ['a pet', (pets) => pets.findById(2n), 1],
-    ['a pet that is there', (pets) => pets.findById(1n), 0],
-    ['a list', (pets) => pets.list({ limit: 10, after: 1n }), 0],
-  ])('is followed by a confirmation of each miss: %s', async (_, call, confirmations) => {
-    const { url } = await emptyDatabase();
-    const { db, reads, commands } = await openClient(url);
-    const pets = new MongoPetRepository(db, reads);
-    await pets.insertOnce(aPet(), idempotencyFor('a'));
-    commands.length = 0;
-    await call(pets);
-
-    expect(commands.filter(isConfirmation)).toHaveLength(confirmations);
   });
 });

@@ -2,11 +2,9 @@ import { MongoServerError } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import type { PetRepository } from '../../../src/application/ports/pet-repository.ts';
-import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { MAX_PET_ID, newPet, type Pet } from '../../../src/domain/pet.ts';
 import { idempotencyFor, inOrderOfId } from '../../support/archived-pets.ts';
 import { failCommand, failPoint, separateMongo } from '../../support/fail-point.ts';
-import { fakeClock } from '../../support/fake-clock.ts';
 import {
   freshDatabase,
   isConfirmation,
@@ -111,24 +109,19 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
     expect(commands.filter(isConfirmation).length).toBeGreaterThan(0);
   });
 
-  it.each([true, false])(
-    'goes round strangers with some of the ids, which stay (write concern timeout: %s)',
-    async (timesOut) => {
-      const { db, pets, repository } = await opened();
-      await repository.insert(newPet({ name: 'first', categoryId: 7n }));
-      await pets.insertMany([3n, 6n, 21n].map((_id) => ({ _id, ...stranger })));
-      if (timesOut) await failCommand(db, 'insert', { times: 1 }, { writeConcernError: TIMED_OUT });
+  it('goes round strangers with some of the ids, which stay, although the write concern times out', async () => {
+    const { db, pets, repository } = await opened();
+    await repository.insert(newPet({ name: 'first', categoryId: 7n }));
+    await pets.insertMany([3n, 6n, 21n].map((_id) => ({ _id, ...stranger })));
+    await failCommand(db, 'insert', { times: 1 }, { writeConcernError: TIMED_OUT });
 
-      const stored = await insertRexes(repository, COUNT);
+    const stored = await insertRexes(repository, COUNT);
 
-      expect(inOrderOfId(stored).map(({ id }) => id)).toStrictEqual([
-        2n,
-        ...IDS.slice(1).map((id) => id + 20n),
-      ]);
-      expect(await pets.countDocuments(stranger)).toBe(3);
-      expect(await pets.countDocuments({ name: 'Rex' })).toBe(COUNT);
-    },
-  );
+    const ids = [2n, ...IDS.slice(1).map((id) => id + 20n)];
+    expect(inOrderOfId(stored).map(({ id }) => id)).toStrictEqual(ids);
+    expect(await pets.countDocuments(stranger)).toBe(3);
+    expect(await pets.countDocuments({ name: 'Rex' })).toBe(COUNT);
+  });
 
   it('takes no other id before a majority stands behind the rejection', async () => {
     const { db, pets, repository, commands } = await opened();
@@ -198,33 +191,9 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
       expect(sent('insert')).toBe(1);
       expect(await pets.countDocuments()).toBe(0);
     });
-
-    it('with the cause when the failure persists', async () => {
-      const { url, db } = await freshDatabase(server());
-      const { repository } = await openRepository(url, 500);
-      await failCommand(db, 'insert', 'alwaysOn', { errorCode: NOT_WRITABLE_PRIMARY });
-
-      const error = await repository.insert(rex).catch((reason: unknown) => reason);
-
-      expect(error).toBeInstanceOf(StorageUnavailable);
-      expect(causes(error).some((cause) => cause instanceof MongoServerError)).toBe(true);
-    });
   });
 
   describe('with an idempotency key', () => {
-    it('does not wait long for an earlier one whose look at the indexes does not return', async () => {
-      const { advance } = fakeClock();
-      const { proxy, repository } = await proxied();
-      const held = proxy.hold('listIndexes');
-      const early = repository.insertOnce(rex, idempotencyFor('a'));
-      const release = await held;
-      advance(1_000);
-
-      expect(await repository.insertOnce(rex, idempotencyFor('b'))).toMatchObject({ pet: { id: 1n } });
-      release();
-      expect(await early).toMatchObject({ pet: { id: 2n } });
-    });
-
     it('looks again if the server is not primary while it looks at the indexes', async () => {
       const { db, repository } = await opened();
       await failCommand(db, 'listIndexes', { times: 3 }, { errorCode: NOT_WRITABLE_PRIMARY });
@@ -259,8 +228,4 @@ function insertRexes(repository: PetRepository, count: number): Promise<Pet[]> {
 function idsIn(pets: TestDatabase['pets']): Promise<bigint[]> {
   const found = pets.find({}, { sort: { _id: 1 } });
   return found.map(({ _id }) => _id).toArray();
-}
-
-function causes(error: unknown): unknown[] {
-  return error instanceof Error ? [error, ...causes(error.cause)] : [];
 }

@@ -6,28 +6,7 @@ import { newPet } from '../../../src/domain/pet.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 
-const MIGRATE = 'run: petstore migrate';
-
-/** The line that the operator sees. */
-async function refusal(url: string, autoMigrate = false): Promise<string> {
-  const error = await openMongoStorage(url, { autoMigrate }).then(
-    ({ close }) => close(),
-    (reason: unknown) => reason,
-  );
-  if (!(error instanceof StorageSetupError)) throw new Error('should have been refused', { cause: error });
-  expect(error).toMatchObject({ kind: 'storage-setup' });
-  expect(error.message).not.toMatch(/\n/);
-  return error.message;
-}
-
 describe.skipIf(mongo === undefined)(`opening MongoDB${leftOut}`, () => {
-  it('refuses a database without a schema and creates nothing', async () => {
-    const { url, db } = await freshDatabase(mongo!, { migrated: false });
-
-    expect(await refusal(url)).toBe(`the database "${db.databaseName}" has no petstore schema; ${MIGRATE}`);
-    expect(await db.listCollections().toArray()).toStrictEqual([]);
-  });
-
   it('migrates an empty database with autoMigrate, twice at once', async () => {
     const { url, db } = await freshDatabase(mongo!, { migrated: false });
 

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { type BulkWriteResult, type Db, type Document, Double, MongoBulkWriteError } from 'mongodb';
+import { type BulkWriteResult, type Db, type Document, MongoBulkWriteError } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ConfirmedReads } from '../../../src/adapters/mongodb/confirmed-reads.ts';
 import { openMongoArchive } from '../../../src/adapters/mongodb/open.ts';
@@ -58,19 +58,6 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
     await expect(target.archive.write([there!, bad])).rejects.toMatchObject({
       writeErrors: [{ code: 11_000 }, { code: 121 }],
     });
-  });
-
-  it.each<readonly [string, number | Double]>([
-    ['an int', 3],
-    ['a double', new Double(3)],
-  ])('overwrites no document that is not a pet, though its _id is equal: %s', async (_, _id) => {
-    const { url, db } = await freshDatabase(mongo!);
-    await using target = await opened(url);
-    const third = { name: 'Rex', categoryId: 7n, status: 'sold' } as const;
-    const document = { ...third, _id } as unknown as Document;
-    await db.collection('pets').insertOne(document, { bypassDocumentValidation: true });
-
-    await expect(target.archive.write([{ id: 3n, ...third }])).rejects.toMatchObject(new PetIdTaken(3n));
   });
 
   describe('fences', () => {

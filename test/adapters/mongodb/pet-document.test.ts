@@ -1,16 +1,18 @@
-import { Decimal128, Double, Int32, Long, Timestamp, UUID } from 'mongodb';
+import { BSON, Decimal128, Double, Int32, Long, Timestamp, UUID } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import {
   hasPetId,
   isWrittenBy,
   page,
+  petIdIn,
   petIds,
   type StoredPetDocument,
   toArchivedPet,
   toPet,
   toPetDocument,
 } from '../../../src/adapters/mongodb/pet-document.ts';
-import { MAX_PET_ID, type Pet } from '../../../src/domain/pet.ts';
+import { toBigInt, toLong } from '../../../src/adapters/mongodb/schema/collections.ts';
+import { INT64_MAX, INT64_MIN, MAX_PET_ID, type Pet } from '../../../src/domain/pet.ts';
 import { anArchivedPet, idempotencyFor } from '../../support/archived-pets.ts';
 
 const rex = anArchivedPet({ id: 3n });
@@ -81,21 +83,28 @@ describe('the document of a pet', () => {
     }
   });
 
-  it.each<readonly [unknown, boolean]>([
-    [Long.fromNumber(1), true],
-    [Long.fromBigInt(MAX_PET_ID), true],
-    [Long.ZERO, false],
-    [Long.fromNumber(-1), false],
-    [Long.fromBigInt(MAX_PET_ID + 1n), false],
-    [new Timestamp(7n), false],
-    [new Int32(7), false],
-    [7, false],
-    ['7', false],
-    [undefined, false],
-  ])('may be that of a pet if its _id is %s: %s', (_id, expected) => {
-    expect(hasPetId({ ...document, _id })).toBe(expected);
+  it.each<readonly [unknown, bigint | undefined]>([
+    [Long.fromNumber(1), 1n],
+    [Long.fromBigInt(MAX_PET_ID), MAX_PET_ID],
+    [Long.ZERO, undefined],
+    [Long.fromNumber(-1), undefined],
+    [Long.fromBigInt(MAX_PET_ID + 1n), undefined],
+    [new Timestamp(7n), undefined],
+    [new Int32(7), undefined],
+    // As long as a long.
+    [new Date(7), undefined],
+    ['7', undefined],
+    [undefined, undefined],
+  ])('with the _id %s is that of the pet %s, decoded or in bytes', (_id, id) => {
+    expect(hasPetId({ ...document, _id })).toBe(id !== undefined);
+    expect(petIdIn(BSON.serialize({ ...document, _id }))).toBe(id);
   });
 });
+
+it.each([0n, 1n, -1n, 2n ** 31n, 2n ** 32n - 1n, -(2n ** 32n), 2n ** 53n + 1n, INT64_MAX, INT64_MIN])(
+  'the int64 %s becomes a long and comes back',
+  (value) => expect(toBigInt(toLong(value))).toBe(value),
+);
 
 describe('a query for pets', () => {
   const ids = (after: bigint, upTo: bigint) => ({

@@ -3,15 +3,9 @@ import { connect } from 'node:net';
 import { BSON, Long } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
-import type { PetQuery, PetRepository } from '../../../src/application/ports/pet-repository.ts';
+import type { PetQuery } from '../../../src/application/ports/pet-repository.ts';
 import { type Pet } from '../../../src/domain/pet.ts';
-import {
-  addressOf,
-  databasePool,
-  openRepository,
-  type TestDatabase,
-  throughProxy,
-} from '../../support/mongo-database.ts';
+import { addressOf, databasePool, openRepository, type TestDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
 import { rex } from '../../support/pets.ts';
@@ -133,25 +127,5 @@ describe.skipIf(mongo === undefined)(`lists that are asked for at once in MongoD
       { status: 'rejected', reason },
       { status: 'fulfilled', value: stored.slice(3) },
     ]);
-  });
-});
-
-describe.skipIf(mongo === undefined)(`reads in MongoDB${leftOut}`, () => {
-  it.each<readonly [string, (pets: PetRepository) => Promise<unknown>]>([
-    ['a pet', (pets) => pets.findById(1n)],
-    ['a list', (pets) => pets.list({ limit: 10 })],
-  ])('return although the same read before them does not: %s', async (_, read) => {
-    const database = await emptyDatabase();
-    await fill(database, 1);
-    // Otherwise the early one is sent again after eight seconds.
-    const { url, proxy } = await throughProxy(database.url, { socketTimeoutMS: 0 });
-    const { repository } = await openRepository(url, 100_000_000);
-    const held = proxy.hold('find');
-    const early = read(repository);
-    const release = await held;
-
-    const later = await read(repository);
-    release();
-    expect(later).toStrictEqual(await early);
   });
 });

@@ -28,10 +28,11 @@ it.each([
 });
 
 describe.skipIf(mongo === undefined)(`a storage in MongoDB${leftOut}`, () => {
-  it('is migrated, and opened in each way', async () => {
+  it('is refused and left empty before it is migrated, and then opened in each way', async () => {
     const { url, db } = await freshDatabase(mongo!, { migrated: false });
     const refusal = `the database "${db.databaseName}" has no petstore schema; run: petstore migrate`;
     await expect(kind.open(url, SERVICE)).rejects.toThrow(refusal);
+    expect(await db.listCollections().toArray()).toStrictEqual([]);
     expect(await kind.migrate!(url)).toMatchObject({ to: 4 });
 
     const { pets, close } = await kind.open(url, SERVICE);

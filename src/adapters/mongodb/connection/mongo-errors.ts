@@ -13,7 +13,6 @@ import {
   MongoWriteConcernError,
 } from 'mongodb';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
-import { deadlinesFor, type Failures } from '../round-trips/deadline.ts';
 import { DUPLICATE_KEY, isRejectedRequest, isServerError } from './server-error-codes.ts';
 
 type Reason =
@@ -36,18 +35,6 @@ export function toStorageError(error: unknown): unknown {
 export function isTransient(error: unknown): boolean {
   return reasonOf(unwrapped(error)) === 'outage';
 }
-
-export const FAILURES: Failures = {
-  late: (timeoutMs) => `MongoDB did not complete the call within ${timeoutMs} ms`,
-  toStorageError,
-  isTransient,
-};
-
-/**
- * The driver has no limit for a whole call: version 7.8 ignores `timeoutMS`, and its other timeouts add up to half a
- * minute when a primary freezes.
- */
-export const withDeadline = deadlinesFor(FAILURES);
 
 function reasonOf(error: unknown): Reason {
   if (error instanceof StorageUnavailable) {

@@ -1,7 +1,6 @@
 import type { MongoClient, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
 import type { StorageLog } from '../../../application/ports/storage-health.ts';
-import { deadlinesFor } from '../round-trips/deadline.ts';
-import { FAILURES } from './mongo-errors.ts';
+import { Deadline } from '../round-trips/deadline.ts';
 
 /** How long a call waits for an election. MongoDB's default for `electionTimeoutMillis`. */
 const ELECTION_MS = 10_000;
@@ -21,16 +20,6 @@ export class PrimaryWatch {
   hasPrimary = true;
   /** Whether it sees a primary, but no majority: perhaps a deposed one. */
   isInMinority = false;
-  /**
-   * Limits a call. While there has been no primary for longer than an election takes, it ends within a second.
-   *
-   * @throws {StorageUnavailable} after `timeoutMs` at the latest
-   */
-  readonly withDeadline = deadlinesFor({
-    ...FAILURES,
-    limitMs: (timeoutMs) => this.#limitMs(timeoutMs),
-    late: (timeoutMs) => (this.hasPrimary ? FAILURES.late(timeoutMs) : 'MongoDB has no primary'),
-  });
   readonly #log: StorageLog | undefined;
   /** Since when there has been no primary with a majority. */
   #lostMs: number | undefined;
@@ -41,6 +30,16 @@ export class PrimaryWatch {
     client.on('topologyDescriptionChanged', (event) => this.#onChange(event));
     // The driver then rejects every call at once.
     client.on('topologyClosed', () => void (this.hasPrimary = true));
+  }
+
+  /**
+   * Limits a call. While there has been no primary for longer than an election takes, it ends within a second.
+   *
+   * @throws {StorageUnavailable} after `timeoutMs` at the latest
+   */
+  withDeadline<T>(timeoutMs: number, work: (deadline: Deadline) => Promise<T>): Promise<T> {
+    const deadline = new Deadline(this.#limitMs(timeoutMs), this);
+    return deadline.limit(work(deadline));
   }
 
   /** Resolves when there is a primary, and otherwise after half a second. */

@@ -81,7 +81,7 @@ export class ServerDiscovery {
     if (/^connection .* closed$/.test(message)) {
       return `it closes the connection without an answer; is it a MongoDB server${tls ? '' : ' without TLS'}?`;
     }
-    if (/^connection .* timed out$/.test(message)) {
+    if (/^(?:connection .*|Socket 'connect') timed out/.test(message)) {
       return `it does not answer within ${connectTimeoutMS} ms; is it a MongoDB server?`;
     }
     return message;

@@ -1,32 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
+import { isTransient, toStorageError } from '../connection/mongo-errors.ts';
 
 const FIRST_MAX_PAUSE_MS = 25;
 const MAX_PAUSE_MS = 500;
 
-/** How the calls to a storage fail. */
-export type Failures = {
-  /** The message if a call takes too long. */
-  readonly late: (timeoutMs: number) => string;
-  /** @returns a {@link StorageUnavailable} unless the error is a bug; a bug unchanged */
-  readonly toStorageError: (error: unknown) => unknown;
-  /** Whether a retry within the same call can succeed. */
-  readonly isTransient: (error: unknown) => boolean;
-  /** The limit of a call that begins now and may take `timeoutMs`. By default that is the limit. */
-  readonly limitMs?: (timeoutMs: number) => number;
-};
-
-/** The time limit of one call to a storage, retries included. */
+/** The time limit of one call to MongoDB, retries included. */
 export class Deadline {
   readonly #timeoutMs: number;
-  readonly #failures: Failures;
   readonly #atMs: number;
+  readonly #primary: { readonly hasPrimary: boolean } | undefined;
   #lastFailure: unknown;
 
-  constructor(timeoutMs: number, failures: Failures) {
+  /** @param primary tells the caller that there is none, if the call takes too long */
+  constructor(timeoutMs: number, primary?: { readonly hasPrimary: boolean }) {
     this.#timeoutMs = timeoutMs;
-    this.#failures = failures;
     this.#atMs = performance.now() + timeoutMs;
+    this.#primary = primary;
   }
 
   get hasPassed(): boolean {
@@ -47,7 +37,7 @@ export class Deadline {
   }
 
   /**
-   * Retries `work` after a growing random pause while the storage is unavailable. Starts no attempt after the deadline.
+   * Retries `work` after a growing random pause while MongoDB is unavailable. Starts no attempt after the deadline.
    *
    * @throws {StorageUnavailable} after the deadline, or at once if no retry can succeed
    */
@@ -57,8 +47,8 @@ export class Deadline {
       try {
         return await work();
       } catch (error) {
-        const failure = this.#failures.toStorageError(error);
-        if (!this.#failures.isTransient(error)) throw failure;
+        const failure = toStorageError(error);
+        if (!isTransient(error)) throw failure;
         this.#lastFailure = failure;
       }
       await sleep(Math.random() * maxPauseMs);
@@ -66,15 +56,19 @@ export class Deadline {
   }
 
   #timedOut(): StorageUnavailable {
-    return new StorageUnavailable(this.#failures.late(this.#timeoutMs), { cause: this.#lastFailure });
+    const late = `MongoDB did not complete the call within ${this.#timeoutMs} ms`;
+    const message = this.#primary?.hasPrimary === false ? 'MongoDB has no primary' : late;
+    return new StorageUnavailable(message, { cause: this.#lastFailure });
   }
 }
 
-/** @returns what limits the calls to a storage that fails like this */
-export function deadlinesFor(failures: Failures) {
-  /** @throws {StorageUnavailable} after `timeoutMs` */
-  return <T>(timeoutMs: number, work: (deadline: Deadline) => Promise<T>): Promise<T> => {
-    const deadline = new Deadline(failures.limitMs?.(timeoutMs) ?? timeoutMs, failures);
-    return deadline.limit(work(deadline));
-  };
+/**
+ * The driver has no limit for a whole call: version 7.8 ignores `timeoutMS`, and its other timeouts add up to half a
+ * minute when a primary freezes.
+ *
+ * @throws {StorageUnavailable} after `timeoutMs`
+ */
+export function withDeadline<T>(timeoutMs: number, work: (deadline: Deadline) => Promise<T>): Promise<T> {
+  const deadline = new Deadline(timeoutMs);
+  return deadline.limit(work(deadline));
 }

@@ -12,6 +12,8 @@ export type IndexPlan = {
   readonly name: string;
   readonly key: Readonly<Record<string, 1 | -1>>;
   readonly options: CreateIndexesOptions;
+  /** What to do with documents that share a value of a unique index. */
+  readonly remedy?: string;
 };
 
 export type CollectionPlan = {
@@ -34,6 +36,7 @@ export const IDEMPOTENCY_INDEX = {
   name: 'idem.k_1',
   key: { 'idem.k': 1 },
   options: { unique: true, partialFilterExpression: { 'idem.k': { $exists: true } } },
+  remedy: 'keep the field "idem" only in the pet that the client was told of',
 } as const;
 
 /** Allows one count per key. */
@@ -41,6 +44,8 @@ const RATE_LIMIT_KEY_INDEX = {
   name: 'key_1',
   key: { key: 1 },
   options: { unique: true },
+  // Harmless: the keys begin a new window.
+  remedy: `run in mongosh: db.getCollection("${RATE_LIMITS}").deleteMany({})`,
 } as const;
 
 /** Removes a count after its window. The only index without which no answer is wrong or fails. */

@@ -8,12 +8,10 @@ import {
   type IndexPlan,
   RATE_LIMIT_TTL_INDEX,
 } from './collection-plans.ts';
-import { DURABLE, petsOf, RATE_LIMITS } from './collections.ts';
+import { petsOf } from './collections.ts';
 
-const MAX_ATTEMPTS = 10;
-
-/** How many groups of pets that share an idempotency key a message names. */
-const MAX_NAMED_GROUPS = 10;
+/** How many groups of pets that share an idempotency key are named. */
+const MAX_GROUPS = 10;
 
 /** An index as the server describes it. */
 type IndexInfo = {
@@ -43,18 +41,33 @@ async function indexesOf(db: Db, collection: string): Promise<readonly IndexInfo
   }
 }
 
+/** What decides which documents an index has and which it refuses. Any other option has no such effect. */
+const EFFECTIVE = [
+  'unique',
+  'prepareUnique',
+  'sparse',
+  'partialFilterExpression',
+  'collation',
+  'expireAfterSeconds',
+] as const;
+
 /**
  * Whether an index is ready and has the planned definition. A unique index may have another name. An index that queries
  * hint at may not.
  */
 function isPlanned(info: IndexInfo, plan: IndexPlan): boolean {
-  const { name, key, v: _v, ns: _ns, background: _background, ...options }: IndexInfo & Document = info;
-  return (
-    (name === plan.name || plan.options.unique === true) &&
-    // The order of the fields counts.
-    JSON.stringify(key) === JSON.stringify(plan.key) &&
-    isDeepStrictEqual(options, { ...plan.options })
-  );
+  const isNamed = info.name === plan.name || plan.options.unique === true;
+  return isNamed && info.buildUUID === undefined && !info.hidden && hasDefinition(info, plan);
+}
+
+function hasDefinition(info: IndexInfo, { key, options }: IndexPlan): boolean {
+  // The order of the fields counts.
+  const isSameKey = JSON.stringify(info.key) === JSON.stringify(key);
+  return isSameKey && isDeepStrictEqual(effectsOf(info), effectsOf(options));
+}
+
+function effectsOf(options: Document): readonly unknown[] {
+  return EFFECTIVE.map((name) => (options[name] === false ? undefined : options[name]));
 }
 
 /** @returns the indexes that are not ready or not as planned, with a phrase about the collection that says how */
@@ -87,79 +100,52 @@ function stateOf({ name }: IndexPlan, existing: readonly IndexInfo[]): string {
     : `is still building the index "${name}"`;
 }
 
-type Quorum = { readonly commitQuorum?: 'majority' };
-
 /**
- * Creates the missing indexes of a collection and replaces those with another definition. Waits while another migration
- * builds them.
+ * Creates the missing indexes of a collection. Waits while another migration builds them. Changes no other index.
  *
- * @throws {StorageSetupError} if a repair could lose data or needs a decision
+ * @throws {StorageSetupError} if another index, or what is stored, is in the way
  */
 export async function createIndexes(db: Db, { name: collection, indexes }: CollectionPlan): Promise<void> {
   const { setName } = await db.command({ hello: 1 });
   // With the default quorum, one member that is down blocks the build. A standalone server rejects the option.
   const quorum: Quorum = setName === undefined ? {} : { commitQuorum: 'majority' };
-  for (const plan of indexes) {
-    for (let attempt = 1; !(await ensureIndex(db, collection, plan, quorum)); attempt++) {
-      if (attempt === MAX_ATTEMPTS)
-        throw new StorageSetupError('other migrations keep interrupting this one; migrate again');
-    }
-  }
-}
-
-/** @returns `false` if another migration dropped the index during the build */
-async function ensureIndex(db: Db, collection: string, plan: IndexPlan, quorum: Quorum): Promise<boolean> {
   const existing = await indexesOf(db, collection);
-  if (existing.some((info) => isPlanned(info, plan))) return true;
-  try {
-    for (const info of existing.filter((other) => isInTheWay(other, plan)))
-      await unhideOrDrop(db, collection, plan, info);
+  for (const plan of indexes.filter((planned) => !existing.some((info) => isPlanned(info, planned)))) {
+    refuseOther(db, collection, plan, existing);
     await create(db, collection, plan, quorum);
-    return true;
-  } catch (error) {
-    if (isServerError(error, 'IndexNotFound', 'IndexBuildAborted', 'Interrupted')) return false;
-    throw error;
   }
 }
 
-/** Whether an index has the planned name, or the planned definition under another name, and is ready. */
-function isInTheWay(info: IndexInfo, plan: IndexPlan): boolean {
-  if (info.buildUUID !== undefined) return false;
-  return info.name === plan.name || isPlanned({ ...info, name: plan.name }, plan);
-}
+type Quorum = { readonly commitQuorum?: 'majority' };
 
-async function unhideOrDrop(db: Db, collection: string, plan: IndexPlan, info: IndexInfo): Promise<void> {
-  const { hidden: _hidden, ...visible } = info;
-  if (isPlanned(visible, plan)) {
-    const index = { name: info.name, hidden: false };
-    await db.command({ collMod: collection, index, writeConcern: DURABLE });
-    return;
-  }
-  if (info.unique) {
-    throw new StorageSetupError(
-      `the index "${info.name}" of the collection "${collection}" of the database "${db.databaseName}" has another ` +
-        'definition and rejects duplicates, which services could write while it is replaced; ' +
-        'stop them, drop it, then migrate again',
-    );
-  }
-  await db.collection(collection).dropIndex(info.name);
+/** Refuses an index that has the planned name, or the planned definition under another name. */
+function refuseOther(db: Db, collection: string, plan: IndexPlan, existing: readonly IndexInfo[]): void {
+  const other = existing.find((info) => info.name === plan.name || hasDefinition(info, plan));
+  if (other === undefined || other.buildUUID !== undefined) return;
+  const method =
+    other.hidden && other.name === plan.name && hasDefinition(other, plan) ? 'unhideIndex' : 'dropIndex';
+  throw new StorageSetupError(
+    `the index "${other.name}" of the collection "${collection}" of the database "${db.databaseName}" is in the way ` +
+      `of the index "${plan.name}"; stop the services, run in mongosh: ` +
+      `db.getCollection("${collection}").${method}("${other.name}"), then migrate again`,
+  );
 }
 
 async function create(db: Db, collection: string, plan: IndexPlan, quorum: Quorum): Promise<void> {
-  const { key, name, options } = plan;
-  const createIndex = () => db.collection(collection).createIndex(key, { name, ...options }, quorum);
+  const { key, name, options, remedy } = plan;
   try {
-    await createIndex();
+    await db.collection(collection).createIndex(key, { name, ...options }, quorum);
   } catch (error) {
     if (!isServerError(error, 'DuplicateKey')) throw error;
-    if (collection !== RATE_LIMITS) throw await duplicateKeysError(db, error);
-    // Losing counts is harmless: the keys begin a new window.
-    await db.collection(collection).deleteMany({});
-    await createIndex();
+    throw new StorageSetupError(
+      `documents of the collection "${collection}" of the database "${db.databaseName}" share a value of ` +
+        `"${Object.keys(key)[0]}"; ${remedy}, then migrate again`,
+      { cause: error },
+    );
   }
 }
 
-/** @returns the ids of the pets in each group that shares an idempotency key; at most {@link MAX_NAMED_GROUPS} + 1 */
+/** @returns the ids of the pets in each group that shares an idempotency key; at most {@link MAX_GROUPS} */
 export async function sharedIdempotencyKeys(db: Db): Promise<readonly (readonly unknown[])[]> {
   const groups = await petsOf(db)
     .aggregate<{ readonly ids: readonly unknown[] }>(
@@ -169,21 +155,10 @@ export async function sharedIdempotencyKeys(db: Db): Promise<readonly (readonly 
         { $group: { _id: '$idem.k', ids: { $push: '$_id' } } },
         { $match: { 'ids.1': { $exists: true } } },
         { $sort: { 'ids.0': 1 } },
-        { $limit: MAX_NAMED_GROUPS + 1 },
+        { $limit: MAX_GROUPS },
       ],
       { allowDiskUse: true },
     )
     .toArray();
   return groups.map(({ ids }) => ids);
-}
-
-async function duplicateKeysError(db: Db, cause: unknown): Promise<StorageSetupError> {
-  const groups = await sharedIdempotencyKeys(db);
-  const named = groups.slice(0, MAX_NAMED_GROUPS).map((ids) => ids.join(', '));
-  const more = groups.length > MAX_NAMED_GROUPS ? '; and more' : '';
-  return new StorageSetupError(
-    `in the database "${db.databaseName}" pets share an idempotency key (_id: ${named.join('; ')}${more}); ` +
-      'keep the field "idem" only in the pet that the client was told of, then migrate again',
-    { cause },
-  );
 }

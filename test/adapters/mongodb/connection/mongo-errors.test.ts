@@ -22,7 +22,6 @@ import {
   isTransient,
   toStorageError,
 } from '../../../../src/adapters/mongodb/connection/mongo-errors.ts';
-import { isServerError } from '../../../../src/adapters/mongodb/connection/server-error-codes.ts';
 import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
 
 /** What an error means to the caller: unavailable or a bug, and whether a retry can succeed. */
@@ -37,21 +36,16 @@ describe('the code of a server', () => {
   const reply = (code: number, message = 'x', ...errorLabels: string[]) =>
     new MongoServerError({ code, message, errorLabels });
 
-  // A selection of the codes that are not in the table.
   it.each([
-    1, 6, 7, 24, 26, 43, 50, 64, 89, 91, 100, 112, 133, 134, 175, 189, 202, 246, 262, 264, 301, 365, 371,
-    8000, 9001, 10_107, 11_600, 11_601, 11_602, 13_435, 13_436, 14_031, 987_654,
+    1, 4, 6, 20, 24, 26, 43, 48, 59, 64, 91, 112, 133, 134, 175, 189, 202, 246, 262, 301, 371, 8_000, 9_001,
+    10_107, 10_334, 11_600, 11_602, 13_435, 13_436, 14_031, 987_654,
   ])('%i means an outage', (code) => {
     expect(meaningOf(reply(code))).toBe('unavailable, retried');
   });
 
-  // A selection of the table.
-  it.each([2, 9, 14, 20, 22, 48, 59, 66, 72, 115, 121, 168, 197, 224, 323, 10_334, 11_000, 40_415])(
-    '%i rejects the request itself: a bug',
-    (code) => {
-      expect(meaningOf(reply(code))).toBe('a bug, not retried');
-    },
-  );
+  it.each([2, 9, 14, 121, 11_000, 40_415])('%i rejects the request itself: a bug', (code) => {
+    expect(meaningOf(reply(code))).toBe('a bug, not retried');
+  });
 
   it.each([13, 18])('%i needs an operator', (code) => {
     expect(meaningOf(reply(code))).toBe('unavailable, not retried');
@@ -66,12 +60,6 @@ describe('the code of a server', () => {
   it.each(['RetryableWriteError', 'SystemOverloadedError'])('counts less than the label %s', (label) => {
     expect(meaningOf(reply(2, 'x', label))).toBe('unavailable, retried');
     expect(meaningOf(reply(2, 'x', 'NoWritesPerformed'))).toBe('a bug, not retried');
-  });
-
-  it('is compared with names', () => {
-    expect(isServerError(reply(26), 'IndexNotFound', 'NamespaceNotFound')).toBe(true);
-    expect(isServerError(reply(26), 'IndexNotFound')).toBe(false);
-    expect(isServerError(coded('x', 26), 'NamespaceNotFound')).toBe(false);
   });
 });
 

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { MongoNetworkError, MongoServerError } from 'mongodb';
 import { expect, it, vi } from 'vitest';
-import { withDeadline } from '../../../../src/adapters/mongodb/connection/mongo-errors.ts';
+import { withDeadline } from '../../../../src/adapters/mongodb/round-trips/deadline.ts';
 import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
 import { Simulation } from '../../../../proof/simulation/simulation.ts';
 import { SeededRandom } from '../../../support/seeded-random.ts';
@@ -63,16 +63,6 @@ it('retries after pauses that grow to half a second, and not after the deadline'
   const failure = new StorageUnavailable('MongoDB is unavailable: connection reset', { cause: outage });
   expect(outcome).toMatchObject({ status: 'rejected', reason: timedOut(2_000, failure) });
   expect(Math.round(outcome.ms)).toBe(1_775 + 500);
-});
-
-it('resolves with the result of a later attempt', async () => {
-  let attempts = 0;
-  const work = async () => {
-    if (++attempts < 3) throw new MongoNetworkError('connection reset');
-    return attempts;
-  };
-
-  expect(await outcomeOf(() => retryUntilDeadline(1_000, work))).toMatchObject({ value: 3 });
 });
 
 it('begins nothing at the deadline', async () => {
