@@ -2,7 +2,7 @@ import type { Db, TopologyDescription, TopologyDescriptionChangedEvent } from 'm
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageLog } from '../../application/ports/storage-health.ts';
 import { Batcher } from './round-trips/batcher.ts';
-import { type Deadline, withDeadline } from './round-trips/deadline.ts';
+import { type Deadline, withDeadline } from './connection/deadline.ts';
 import { PrimaryWatch, primaryOf } from './connection/primary-watch.ts';
 import { isServerError } from './connection/server-error-codes.ts';
 import { versionsOf } from './schema/collections.ts';

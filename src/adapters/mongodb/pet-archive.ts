@@ -4,7 +4,7 @@ import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import { type ArchivedPet, type PetArchive, samePet } from '../../application/ports/pet-archive.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
-import { withDeadline } from './round-trips/deadline.ts';
+import { withDeadline } from './connection/deadline.ts';
 import { DUPLICATE_KEY, isServerError } from './connection/server-error-codes.ts';
 import { greatestId, lastId, reserveIds } from './pet-ids.ts';
 import {

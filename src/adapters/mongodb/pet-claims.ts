@@ -6,7 +6,7 @@ import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../application/ports/storage-health.ts';
 import { MAX_PET_ID, type NewPet } from '../../domain/pet.ts';
 import { Batcher } from './round-trips/batcher.ts';
-import { type Deadline, withDeadline } from './round-trips/deadline.ts';
+import { type Deadline, withDeadline } from './connection/deadline.ts';
 import type { ConfirmedReads, PrimaryTerm } from './confirmed-reads.ts';
 import { duplicateField, isTransient, toStorageError } from './connection/mongo-errors.ts';
 import { DUPLICATE_KEY } from './connection/server-error-codes.ts';

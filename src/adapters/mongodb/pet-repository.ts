@@ -9,7 +9,7 @@ import type {
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../application/ports/storage-health.ts';
 import { type NewPet, type Pet, petWithId } from '../../domain/pet.ts';
-import type { Deadline } from './round-trips/deadline.ts';
+import type { Deadline } from './connection/deadline.ts';
 import { SharedSearch } from './round-trips/shared-search.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { PetClaims } from './pet-claims.ts';

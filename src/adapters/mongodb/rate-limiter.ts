@@ -4,7 +4,7 @@ import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 import { Batcher } from './round-trips/batcher.ts';
 import { duplicateField, toStorageError } from './connection/mongo-errors.ts';
-import { withDeadline } from './round-trips/deadline.ts';
+import { withDeadline } from './connection/deadline.ts';
 import { RATE_LIMITS, type RateLimitDocument } from './schema/collections.ts';
 
 /** A request waits for two commands at most, the one under way and its own: half a second in all. */

@@ -1,6 +1,6 @@
 import type { MongoClient, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
 import type { StorageLog } from '../../../application/ports/storage-health.ts';
-import { Deadline } from '../round-trips/deadline.ts';
+import { Deadline } from './deadline.ts';
 
 /** How long a call waits for an election. MongoDB's default for `electionTimeoutMillis`. */
 const ELECTION_MS = 10_000;

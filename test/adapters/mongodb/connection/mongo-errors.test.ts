@@ -128,7 +128,6 @@ describe('an error of the driver', () => {
     partly(11_000, 121),
     new MongoBulkWriteError({ message: 'x', code: 121 }, {} as BulkWriteResult),
     coded('x', 'ERR_METHOD_NOT_IMPLEMENTED'),
-    coded('x', 5),
     'a string',
     undefined,
   ])('stays unchanged when it is a bug: %s', (error) => {

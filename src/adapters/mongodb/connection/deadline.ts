@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
-import { isTransient, toStorageError } from '../connection/mongo-errors.ts';
+import { isTransient, toStorageError } from './mongo-errors.ts';
 
 const FIRST_MAX_PAUSE_MS = 25;
 const MAX_PAUSE_MS = 500;

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { MongoNetworkError, MongoServerError } from 'mongodb';
 import { expect, it, vi } from 'vitest';
-import { withDeadline } from '../../../../src/adapters/mongodb/round-trips/deadline.ts';
+import { withDeadline } from '../../../../src/adapters/mongodb/connection/deadline.ts';
 import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
 import { Simulation } from '../../../../proof/simulation/simulation.ts';
 import { SeededRandom } from '../../../support/seeded-random.ts';
