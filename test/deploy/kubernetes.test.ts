@@ -23,7 +23,7 @@ type Manifest = {
 const FOLDER = join(ROOT, 'deploy/kubernetes');
 const OVERLAYS = ['development', 'production'] as const;
 
-/** How long the service may need to close its storage after SHUTDOWN_TIMEOUT: `CLOSE_MS` in run-until-stopped.ts. */
+/** How long the service may need to close its storage after SHUTDOWN_TIMEOUT: `CLOSE_MS` in serve.ts. */
 const CLOSE_SECONDS = 3;
 
 const run = promisify(execFile);

@@ -158,7 +158,7 @@ export function journeys(built: () => Built): void {
     ]);
   });
 
-  test.skipIf(mongo === undefined)('uses MongoDB in workers, with metrics, traces and TLS', async () => {
+  test.skipIf(mongo === undefined)('uses MongoDB, with metrics, traces and TLS', async () => {
     const { url: DATABASE_URL } = await freshDatabase(mongo!, { migrated: false });
     const early = start(['export'], { DATABASE_URL }, ROOT);
     expect(await early.ended).toStrictEqual({ code: 1, signal: null });
@@ -167,7 +167,6 @@ export function journeys(built: () => Built): void {
     const receiver = await OtlpReceiver.start();
     const env = {
       DATABASE_URL,
-      WORKERS: '2',
       METRICS_PORT: '0',
       OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
       OTEL_BSP_SCHEDULE_DELAY: '10',

@@ -154,9 +154,9 @@ export function run(
   return program;
 }
 
-/** For NODE_OPTIONS: a module that every process of the service loads first. It has `cluster`. */
+/** For NODE_OPTIONS: a module that the service loads first. */
 export function preload(code: string): string {
-  return `--import=data:text/javascript,${encodeURIComponent(`import cluster from 'node:cluster';${code}`)}`;
+  return `--import=data:text/javascript,${encodeURIComponent(code)}`;
 }
 
 /**

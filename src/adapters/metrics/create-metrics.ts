@@ -1,4 +1,4 @@
-import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { ApiKeyRepository } from '../../application/ports/api-key-repository.ts';
 import { around } from '../../application/around.ts';
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
@@ -18,13 +18,9 @@ export type Metrics = ReturnType<typeof createMetrics>;
  * result that takes a port returns one that measures its calls, and settles as it does.
  *
  * @param build the version and the commit of the program
- * @param worker the number of this process if it is a worker of `node:cluster`. Each of its series then has the number
- *   as a label, and the primary process serves all of them. Without the label, the sum over the workers would
- *   fall when one of them ends, and Prometheus would take that for a restart of all.
  */
-export function createMetrics(api: MeasuredApi, build: Build, worker?: number) {
+export function createMetrics(api: MeasuredApi, build: Build) {
   const registry = new Registry();
-  if (worker !== undefined) registry.setDefaultLabels({ worker: String(worker) });
   exposeBuild(registry, build);
   const requests = new RequestMetrics(registry, api);
   const storage = new StorageMetrics(registry);
@@ -40,8 +36,6 @@ export function createMetrics(api: MeasuredApi, build: Build, worker?: number) {
     limiter: (limiter: RateLimiter) =>
       countDecisions(around(limiter, { take: 'count_request' }, measure), registry),
     probe: (probe: StorageProbe) => exposeState(around(probe, { check: 'check' }, measure), registry),
-    /** What `textOfWorkers` takes. */
-    series: () => registry.getMetricsAsJSON(),
     /** The text of a scrape, in the text format 0.0.4 of Prometheus. */
     text: () => registry.metrics(),
   };
@@ -55,24 +49,4 @@ function exposeBuild(registry: Registry, build: Build): void {
     registers: [registry],
   });
   gauge.set(build, 1);
-}
-
-/** What a worker has measured, as another process gets it. */
-export type Series = Awaited<ReturnType<Metrics['series']>>;
-
-/**
- * The text of a scrape of all workers.
- *
- * @param workers the series of each by its number. `undefined` if it has not answered
- */
-export function textOfWorkers(workers: readonly (readonly [number, Series | undefined])[]): Promise<string> {
-  const registry = AggregatorRegistry.aggregate(workers.flatMap(([, series]) => (series ? [series] : [])));
-  const up = new Gauge({
-    name: 'petstore_worker_up',
-    help: '1 if the worker has answered this scrape, otherwise 0: it starts, or it hangs.',
-    labelNames: ['worker'],
-    registers: [registry],
-  });
-  for (const [worker, series] of workers) up.set({ worker }, series === undefined ? 0 : 1);
-  return registry.metrics();
 }

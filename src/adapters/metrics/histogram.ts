@@ -24,7 +24,7 @@ export class Histogram {
     this.name = name;
     this.#help = help;
     this.#bounds = bounds;
-    // The registry calls `get` and no other method: it makes the text and the sum over all workers from its result.
+    // The registry calls `get` and no other method: it makes the text from its result.
     registry.registerMetric(this as unknown as Parameters<Registry['registerMetric']>[0]);
   }
 
@@ -47,7 +47,7 @@ export class Histogram {
 
   async get() {
     const values = this.#series.flatMap((series) => this.#values(series));
-    return { name: this.name, help: this.#help, type: 'histogram', values, aggregator: 'sum' };
+    return { name: this.name, help: this.#help, type: 'histogram', values };
   }
 
   /** In the exposition form, where each bucket contains the ones before it. */

@@ -65,7 +65,7 @@ export function countVerifications(registry: Registry) {
   };
 }
 
-/** How long a scrape waits for the storage. Shorter than the primary process waits for a worker. */
+/** How long a scrape waits for the storage. */
 const SCRAPE_MS = 500;
 
 /** Asks the probe at each scrape, and remembers what it said last. */

@@ -1,7 +1,6 @@
-import { availableParallelism } from 'node:os';
 import * as v from 'valibot';
 import type { StorageKind } from '../../application/storage-kind.ts';
-import { namesOf, STORAGES } from './storages.ts';
+import { STORAGES } from './storages.ts';
 import { readTracing, type TracingConfig } from './tracing.ts';
 import { problemLines, type Variables, variables } from './variables.ts';
 
@@ -10,7 +9,7 @@ export type Config = Readonly<ReturnType<typeof configOf>>;
 
 export type TlsFiles = NonNullable<Config['tls']>;
 
-/** The program cannot start: a variable, a file or an address is wrong, or a worker has ended. */
+/** The program cannot start: a variable, a file or an address is wrong. */
 export class StartError extends Error {
   readonly fault = 'operator';
   /** A printable line for each problem. */
@@ -22,6 +21,11 @@ export class StartError extends Error {
     this.problems = problems;
   }
 }
+
+/** Variables of earlier builds, each with what takes its place. Whoever sets one would lose what it did. */
+const ENDED: Readonly<Record<string, string>> = {
+  WORKERS: 'has ended: run several services behind a proxy, as docs/operations.md#several-services shows',
+};
 
 /**
  * Reads the variables of the service and of OpenTelemetry. An empty one counts as absent.
@@ -37,14 +41,9 @@ export function readConfig(
   );
   const { success, output, issues } = v.safeParse(variables(storages), given);
   const { tracing, problems } = readTracing(given);
-  if (!success || problems.length > 0) throw new StartError([...problemLines(issues), ...problems]);
-  // `auto` is refused on every machine alike, however many cores it has.
-  if (output.WORKERS !== 1 && !output.DATABASE_URL.kind.shared) {
-    throw new StartError([
-      'WORKERS must be 1 unless services can share the storage in DATABASE_URL, which ' +
-        `${namesOf(storages.filter(({ shared }) => shared))} allows`,
-    ]);
-  }
+  const ended = Object.keys(ENDED).flatMap((name) => (name in given ? [`${name} ${ENDED[name]}`] : []));
+  const all = [...problemLines(issues), ...problems, ...ended];
+  if (!success || all.length > 0) throw new StartError(all);
   return configOf(output, tracing);
 }
 
@@ -68,8 +67,6 @@ function configOf(given: Variables, tracing: TracingConfig | undefined) {
     metricsHost: given.METRICS_HOST,
     /** 0 takes a free port. `undefined`: nothing is measured. */
     metricsPort: given.METRICS_PORT,
-    /** How many processes serve. More than one only on a storage that services can share. */
-    workers: given.WORKERS === 'auto' ? availableParallelism() : given.WORKERS,
     /** The PEM files of the certificate and its key. `undefined`: plain HTTP. */
     tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
     logLevel: given.LOG_LEVEL,

@@ -20,7 +20,6 @@ const API_KEY =
 const LABELS = 'must have a different label for each key';
 const CORS_ORIGINS =
   'must be comma-separated origins, each a scheme, a host and an optional port, such as https://shop.example';
-const WORKERS = 'must be auto or an integer from 1 to 256';
 const TLS_PAIR = 'and TLS_KEY must be set together';
 const DURATION = 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m';
 
@@ -30,7 +29,8 @@ const Flag = v.pipe(
 );
 
 /** An integer of at most ten digits. */
-export function integer(min: number, max: number, rule = `must be an integer from ${min} to ${max}`) {
+export function integer(min: number, max: number) {
+  const rule = `must be an integer from ${min} to ${max}`;
   return v.pipe(
     v.string(),
     v.regex(/^(?:0|[1-9]\d{0,9})$/, rule),
@@ -58,8 +58,6 @@ export const CommaSeparated = v.pipe(
 
 const MAX_DURATION_MS = 3_600_000;
 const DurationMs = v.pipe(parsed(parseDurationMs, DURATION), v.maxValue(MAX_DURATION_MS, DURATION));
-
-const Workers = v.union([v.literal('auto'), integer(1, 256, WORKERS)], WORKERS);
 
 /** Browsers send an origin in its ASCII serialization (RFC 6454, section 6.2), which is compared as text. */
 const CorsOrigins = v.pipe(
@@ -112,7 +110,6 @@ export function variables(storages: readonly StorageKind[]) {
     MAX_CONNECTIONS: v.optional(integer(1, 1_000_000), String(SERVER_LIMITS.maxConnections)),
     METRICS_HOST: v.optional(v.string(), '127.0.0.1'),
     METRICS_PORT: v.optional(Port),
-    WORKERS: v.optional(Workers, '1'),
     TLS_CERT: v.optional(v.string()),
     TLS_KEY: v.optional(v.string()),
     LOG_LEVEL: v.optional(v.picklist(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`), 'info'),
@@ -130,7 +127,6 @@ export type Variables = v.InferOutput<ReturnType<typeof variables>>;
 
 const CAUTIONS = STORAGES.flatMap(({ urlForm, caution }) => (caution ? [`${urlForm} ${caution}`] : []));
 const MIGRATED = namesOf(kindsWith('migrate'));
-const SHARED = namesOf(STORAGES.filter(({ shared }) => shared));
 
 const HELP = {
   HOST: 'the address to listen on',
@@ -146,7 +142,6 @@ const HELP = {
   MAX_CONNECTIONS: 'how many connections may be open at once; the service closes further ones',
   METRICS_HOST: 'the address for /metrics, which needs no key',
   METRICS_PORT: 'the port for /metrics, for Prometheus; 0 takes a free one, and the log says which',
-  WORKERS: `how many processes share the port; auto: one for each core. More than 1 needs ${SHARED}`,
   TLS_CERT:
     'a PEM file with the certificate and its chain: the service then speaks HTTPS; read again on SIGHUP',
   TLS_KEY: 'a PEM file with the private key of TLS_CERT, not encrypted',

@@ -12,20 +12,17 @@ import { BoundedOutput } from './bounded-output.ts';
  * the log and standard error write what they still hold, as far as their readers take it.
  *
  * @param standardError receives the number of lost log lines at exit
- * @param fields of every line. None by default
- * @returns the log, and the output of its lines, which takes the lines of other processes too
  */
 export async function openServiceLog(
   { logLevel }: Pick<Config, 'logLevel'>,
   standardError: BoundedOutput,
-  fields: Readonly<Record<string, unknown>> | null = null,
-) {
+): Promise<Logger> {
   const isTerminal = isatty(1);
   const output = new BoundedOutput(nonBlocking(1), {
     ...(isTerminal && { format: await terminalFormat() }),
     onRoom: (dropped) => audit.warn(dropped, 'log lines were dropped'),
   });
-  const log = pino({ level: logLevel, base: fields }, output);
+  const log = pino({ level: logLevel, base: null }, output);
   // Reports at every level, because audit lines are logged at every level.
   const audit = auditLog(log);
   process.once('exit', () => {
@@ -36,7 +33,7 @@ export async function openServiceLog(
     }
     standardError.end();
   });
-  return { log, output };
+  return log;
 }
 
 /** The service's standard error. Like the log, it never makes the service wait for its reader. */
@@ -77,12 +74,10 @@ function nonBlocking(fd: 1 | 2): number {
 type RequestLine = RequestRecord & { readonly level: number; readonly time: number; readonly msg: string };
 
 /** Turns a JSON log line into a line for a terminal. Loads pino-pretty on demand: most services have no terminal. */
-export async function terminalFormat(): Promise<(line: string) => string> {
+async function terminalFormat(): Promise<(line: string) => string> {
   const { prettyFactory } = await import('pino-pretty');
   const pretty = prettyFactory({ singleLine: true });
   return (line) => {
-    // Something that a worker wrote past its log.
-    if (!line.startsWith('{')) return line;
     const record = JSON.parse(line) as RequestLine;
     return pretty(record.msg === 'request' ? inBrief(record) : record);
   };

@@ -8,8 +8,8 @@ const WRONG_USAGE = 2;
 /** 128 + SIGPIPE: what shells report for a program that a reader such as `head` has left. */
 const READER_GONE = 141;
 
-/** Where an address fails. Workers report `bind`. */
-const LISTEN_CALLS = new Set(['listen', 'bind', 'getaddrinfo']);
+/** Where an address fails. */
+const LISTEN_CALLS = new Set(['listen', 'getaddrinfo']);
 
 export type Explanation = { readonly lines: readonly string[]; readonly exitCode: number };
 

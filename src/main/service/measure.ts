@@ -7,14 +7,10 @@ import type { Decorators } from '../program/compose.ts';
 /** Every status of an answer. 204 is for OPTIONS, 302 leads a person to the page. */
 const STATUSES = [200, 201, 204, 302, ...Object.values(ERROR_STATUS)];
 
-/**
- * Loads and creates the metrics of this process. A service without them does not load prom-client.
- *
- * @param worker the number of the worker that this process is, if it is one
- */
-export async function loadMetrics(worker: number | undefined): Promise<Metrics> {
+/** Loads and creates the metrics of this process. A service without them does not load prom-client. */
+export async function loadMetrics(): Promise<Metrics> {
   const { createMetrics } = await import('../../adapters/metrics/create-metrics.ts');
-  return createMetrics({ deprecatedRoute: getPet.route, statuses: STATUSES }, readBuild(), worker);
+  return createMetrics({ deprecatedRoute: getPet.route, statuses: STATUSES }, readBuild());
 }
 
 /** What the metrics put around the parts of the service. */

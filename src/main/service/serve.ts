@@ -1,53 +1,43 @@
+import type { Logger } from 'pino';
 import { readBuild } from '../config/build.ts';
 import { type Config, readConfig } from '../config/config.ts';
 import { misspelt } from '../config/misspelt.ts';
 import { isJournal, openServiceLog, openStandardError } from '../log/open-log.ts';
-import type { ServiceIo } from '../program/process.ts';
+import type { Interrupted, ServiceIo } from '../program/process.ts';
 import { certificateRenewal, expiryWarning, readCertificate } from './certificate.ts';
-import { runUntilStopped } from './run-until-stopped.ts';
 import { CREATE_KEY } from './start-keys.ts';
+import { type Service, start } from './start.ts';
+
+/** How long the process may take to close the storage after `SHUTDOWN_DELAY` and `SHUTDOWN_TIMEOUT`. */
+const CLOSE_MS = 3_000;
 
 /**
- * Runs the service. In a worker process of it, takes over the share of that worker.
- *
- * @throws {StartError}
- * @throws what `start` or `startWorkers` throws
- */
-export async function serve(io: ServiceIo): Promise<void> {
-  // The primary process sets this variable of a worker. A service in one process loads neither module.
-  const mayBeWorker = Number(io.env['WORKERS']) > 1;
-  if (mayBeWorker && (await import('node:cluster')).default.isWorker) {
-    await (await import('./work.ts')).work(io);
-  } else await servePrimary(readConfig(io.env, io.storages), io);
-}
-
-/**
- * Starts the service, in this process or in workers. It runs until an interruption or a bug ends it.
+ * Starts the service. It runs until an interruption or a bug ends it.
  *
  * With TLS, a hang-up (SIGHUP) makes it read its certificate again. Without TLS there is nothing to read again, and a
  * hang-up interrupts: the terminal that the service was started in has closed.
+ *
+ * @throws {StartError}
+ * @throws what `start` throws
  */
-async function servePrimary(config: Config, { env, signal, onHangUp }: ServiceIo): Promise<void> {
+export async function serve({ env, signal, onHangUp, storages }: ServiceIo): Promise<void> {
+  const config = readConfig(env, storages);
   const standardError = openStandardError();
-  const { log, output } = await openServiceLog(config, standardError);
+  const log = await openServiceLog(config, standardError);
   for (const [given, meant] of misspelt(env)) {
     log.warn(`the variable ${given} has no effect; is it a misspelt ${meant}?`);
   }
-  const { workers, tls: files } = config;
-  const start = async () => {
+  const { tls: files } = config;
+  const startHere = async () => {
     const tls = files && (await readCertificate(files));
     const warning = tls && expiryWarning(tls, new Date());
     if (warning !== undefined) log.warn(warning);
-    if (workers === 1) {
-      return (await import('./start.ts')).start({ ...config, tls }, log, { isLogged: isJournal(env) });
-    }
-    return (await import('./start-workers.ts')).startWorkers({ ...config, tls }, log, { env, output });
+    return start({ ...config, tls }, log, { isLogged: isJournal(env) });
   };
-  const starting = runUntilStopped(start, { config, log, signal });
+  const starting = runUntilStopped(startHere, config, { log, signal });
   onHangUp(files && certificateRenewal(files, starting, log));
   const { url, metricsUrl, madeKey } = await starting;
-  const fields = { url, ...(workers > 1 && { workers }), ...readBuild() };
-  log.info(fields, `listening on ${url} (page at ${url}/docs)`);
+  log.info({ url, ...readBuild() }, `listening on ${url} (page at ${url}/docs)`);
   if (metricsUrl !== undefined) log.info({ metricsUrl }, `metrics at ${metricsUrl}`);
   // Flushed at once, because scripts wait for this line.
   log.flush(() => {
@@ -63,4 +53,57 @@ async function servePrimary(config: Config, { env, signal, onHangUp }: ServiceIo
     );
     standardError.flush();
   });
+}
+
+/**
+ * Starts a service, and stops it at an interruption or a bug. Then nothing keeps the process alive.
+ *
+ * @param signal aborted with an {@link Interrupted}
+ * @returns the service, when it listens
+ * @throws what `start` throws
+ */
+async function runUntilStopped(
+  starting: () => Promise<Service>,
+  config: Config,
+  { log, signal }: { readonly log: Logger; readonly signal: AbortSignal },
+): Promise<Service> {
+  let service: Service | undefined = undefined;
+  let stopping = false;
+
+  const stop = (reason: string) => {
+    // The terminal and npm both send the signal of one Ctrl-C.
+    if (stopping) return;
+    stopping = true;
+    const stopped = service?.stop();
+    log.info({ reason }, 'shutting down');
+    // The service does not listen yet: nothing is in flight, and every step of a start can be repeated.
+    if (stopped === undefined) process.exit();
+    log.flush();
+    stopped.then(onStopped, crash);
+    setTimeout(
+      () => {
+        log.fatal('still not stopped, giving up');
+        process.exit(1);
+      },
+      config.shutdownDelayMs + config.shutdownTimeoutMs + CLOSE_MS,
+    ).unref();
+  };
+  const onStopped = (cutOff: number) => {
+    log.info({ cutOff }, 'stopped');
+    // An export to a receiver of traces that hangs would keep the process alive.
+    if (config.tracing !== undefined) process.exit();
+  };
+  const crash = (err: unknown) => {
+    log.fatal({ err }, 'stopping because of a bug');
+    process.exitCode = 1;
+    stop('bug');
+  };
+  const onAbort = () => stop((signal.reason as Interrupted).signal);
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort);
+  // Unhandled rejections arrive here too.
+  process.on('uncaughtException', crash);
+
+  service = await starting();
+  return service;
 }

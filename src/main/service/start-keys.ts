@@ -72,15 +72,6 @@ export async function startKeys(
   return { known: [knownKey(made)], made };
 }
 
-/**
- * The same keys for a further process of the service.
- *
- * @param made what {@link startKeys} has made for the first process
- */
-export function sameStartKeys({ apiKeys }: Pick<Config, 'apiKeys'>, made: MadeKey | undefined): StartKeys {
-  return { known: (apiKeys ?? (made ? [made] : [])).map(knownKey) };
-}
-
 /** The command that creates a key in the storage. */
 export const CREATE_KEY = `${PROGRAM} keys create --label NAME`;
 

@@ -12,7 +12,7 @@ import { requestLog } from '../log/request-log.ts';
 import type { Tracing } from '../tracing/open-tracing.ts';
 import { loadMetrics, measuring } from './measure.ts';
 import { serveMetrics, urlOf } from './serve-metrics.ts';
-import { type MadeKey, type StartKeys, startKeys } from './start-keys.ts';
+import { type MadeKey, startKeys } from './start-keys.ts';
 
 export type Service = {
   /** Where it listens, such as `http://127.0.0.1:3000`. With TLS it begins with `https:`. */
@@ -37,12 +37,8 @@ export type StartOptions = {
   readonly recordUsesEveryMs?: number;
   /** `SERVER_LIMITS` by default. */
   readonly limits?: Partial<ServerLimits>;
-  /** The keys in addition to those in the storage. By default `startKeys` decides. */
-  readonly keys?: StartKeys;
   /** Whether standard error is a log, in which a key must not be. Not by default. */
   readonly isLogged?: boolean;
-  /** The metrics of a worker. The primary process serves them. */
-  readonly metrics?: Metrics | undefined;
 };
 
 /** More often than the repository writes one key's use, to show a first use soon. */
@@ -66,15 +62,12 @@ export async function start(
   options: StartOptions = {},
 ): Promise<Service> {
   await using opening = new AsyncDisposableStack();
-  const measures = options.metrics === undefined && config.metricsPort !== undefined;
-  const own = measures ? await loadMetrics(undefined) : undefined;
-  const served = own && opening.use(await serveMetrics(own.text, config, log));
-  const metrics = options.metrics ?? own;
-  const warn = (message: string) => log.warn(message);
+  const metrics = config.metricsPort === undefined ? undefined : await loadMetrics();
+  const served = metrics && opening.use(await serveMetrics(metrics.text, config, log));
   const { kind, url } = config.storage;
   const storage = await kind.open(url, {
     for: 'service',
-    log: { warn },
+    log: { warn: (message) => log.warn(message) },
     autoMigrate: config.autoMigrate,
     ...(metrics !== undefined && { meter: metrics.meter }),
   });
@@ -83,8 +76,8 @@ export async function start(
   const tracing =
     config.tracing && (await import('../tracing/open-tracing.ts')).openTracing(config.tracing, config, log);
   opening.defer(async () => tracing?.stop());
-  const opened = { storage: tracing?.storage(storage) ?? storage, tracing };
-  const { drain, ...service } = await startOn(config, log, opened, { ...options, metrics });
+  const opened = { storage: tracing?.storage(storage) ?? storage, tracing, metrics };
+  const { drain, ...service } = await startOn(config, log, opened, options);
   const open = opening.move();
   const stop = async () => {
     const cutOff = await drain();
@@ -95,17 +88,21 @@ export async function start(
   return { ...service, metricsUrl: served?.url, stop: () => (stopped ??= stop()) };
 }
 
+type Opened = {
+  readonly storage: ServiceStorage;
+  readonly tracing: Tracing | undefined;
+  readonly metrics: Metrics | undefined;
+};
+
 /** `drain` ends what uses the storage. It resolves with the number of connections that had to be cut off. */
 async function startOn(
   config: ServiceConfig,
   log: Logger,
-  { storage, tracing }: { readonly storage: ServiceStorage; readonly tracing: Tracing | undefined },
-  { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, ...options }: StartOptions,
+  { storage, tracing, metrics }: Opened,
+  { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits, isLogged }: StartOptions,
 ) {
-  const { metrics, limits, isLogged } = options;
   const { pets, keys, probe, limiter } = storage;
-  const { known, made } =
-    options.keys ?? (await startKeys(config, compose({ keys }).listKeys, { now, log, isLogged }));
+  const { known, made } = await startKeys(config, compose({ keys }).listKeys, { now, log, isLogged });
   const parts = {
     pets,
     keys,

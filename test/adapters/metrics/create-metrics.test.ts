@@ -4,19 +4,6 @@ import { BUILD, seriesOf } from '../../support/metrics.ts';
 
 const API = { deprecatedRoute: '/v1/pets/:petId', statuses: [] };
 
-it.each([
-  [undefined, '', 'process_start_time_seconds'],
-  [3, '{worker="3"}', 'process_start_time_seconds{worker="3"}'],
-])('the series of worker %s have the label "%s"', async (worker, label, startTime) => {
-  const { meter, text } = createMetrics(API, BUILD, worker);
-  meter.insertsCommitted(7);
-  const series = seriesOf(await text());
-  expect(series.get(`petstore_storage_commit_inserts_sum${label}`)).toBe(7);
-  expect(series.has(startTime)).toBe(true);
-  const labelled = series.keys().filter((name) => name.includes('worker="3"'));
-  expect(labelled.toArray()).toHaveLength(worker === undefined ? 0 : series.size);
-});
-
 it('the series of a process have its build and each check of its storage, that of the scrape included', async () => {
   const metrics = createMetrics(API, BUILD);
   await metrics.probe({ check: async () => ({ lastId: 0n }) }).check();

@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { type Config, StartError, readConfig } from '../../../src/main/config/config.ts';
 import { describeVariables } from '../../../src/main/config/variables.ts';
@@ -16,7 +15,6 @@ const DEFAULTS = {
   maxConnections: 10_000,
   metricsHost: '127.0.0.1',
   metricsPort: undefined,
-  workers: 1,
   tls: undefined,
   logLevel: 'info',
   shutdownDelayMs: 0,
@@ -41,7 +39,6 @@ const ALLOWED = {
     'must be requests/time, such as 600/60s or 10000/1h: 1 to 1000000000 requests in whole seconds, minutes or hours up to 24h',
   MAX_CONNECTIONS: 'must be an integer from 1 to 1000000',
   METRICS_PORT: 'must be an integer from 0 to 65535',
-  WORKERS: 'must be auto or an integer from 1 to 256',
   LOG_LEVEL: 'must be one of trace, debug, info, warn, error, fatal, silent',
   SHUTDOWN_DELAY: 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m',
   SHUTDOWN_TIMEOUT: 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m',
@@ -59,7 +56,6 @@ const FIELDS = {
   MAX_CONNECTIONS: 'maxConnections',
   METRICS_HOST: 'metricsHost',
   METRICS_PORT: 'metricsPort',
-  WORKERS: 'workers',
   LOG_LEVEL: 'logLevel',
   SHUTDOWN_DELAY: 'shutdownDelayMs',
   SHUTDOWN_TIMEOUT: 'shutdownTimeoutMs',
@@ -122,7 +118,6 @@ describe('the configuration', () => {
     ['MAX_CONNECTIONS', '1000000', 1_000_000],
     ['METRICS_HOST', '0.0.0.0', '0.0.0.0'],
     ['METRICS_PORT', '0', 0],
-    ['WORKERS', '1', 1],
     ['LOG_LEVEL', 'silent', 'silent'],
     ['SHUTDOWN_DELAY', '10s', 10_000],
     ['SHUTDOWN_TIMEOUT', '0s', 0],
@@ -142,26 +137,6 @@ describe('the configuration', () => {
     expect(problemsOf({ TLS_KEY: 'key.pem', TLS_CERT: '' })).toStrictEqual([problem]);
     expect(problemsOf({ TLS_KEY: 'key.pem', PORT: 'http' })).toStrictEqual([`PORT ${ALLOWED.PORT}`, problem]);
   });
-
-  it.each([
-    ['2', 2],
-    ['256', 256],
-    ['auto', availableParallelism()],
-  ])('takes WORKERS=%s on a storage that services share', (WORKERS, workers) => {
-    const DATABASE_URL = 'mongodb://localhost/petstore';
-    expect(read({ DATABASE_URL, WORKERS })).toStrictEqual({ ...DEFAULTS, workers });
-  });
-
-  it.each(['memory:', 'sqlite:/var/lib/pets.db', ''])(
-    'refuses WORKERS=2 and WORKERS=auto on "%s"',
-    (DATABASE_URL) => {
-      for (const WORKERS of ['2', 'auto']) {
-        expect(problemsOf({ DATABASE_URL, WORKERS })).toStrictEqual([
-          'WORKERS must be 1 unless services can share the storage in DATABASE_URL, which MongoDB allows',
-        ]);
-      }
-    },
-  );
 
   it.each([
     ['a key with a label', `ci.bot-2=${KEY}`, [{ label: 'ci.bot-2', token: KEY }]],
@@ -249,7 +224,6 @@ describe('the configuration', () => {
     ].map((text) => ['RATE_LIMIT', text] as const),
     ...['0', '1000001', '10000000'].map((text) => ['MAX_CONNECTIONS', text] as const),
     ...['on', '65536'].map((text) => ['METRICS_PORT', text] as const),
-    ...['0', '257', '1000', 'Auto'].map((text) => ['WORKERS', text] as const),
     ...['Info', 'warning', 'none', '30'].map((text) => ['LOG_LEVEL', text] as const),
     ...['25', '61m', '3601s', '3600001ms'].flatMap((text) => [
       ['SHUTDOWN_DELAY', text] as const,
@@ -272,6 +246,16 @@ describe('the configuration', () => {
     expect(problemsOf(everything)).toStrictEqual(lines);
     expect(() => readConfig(everything)).toThrow(lines.join('\n'));
   });
+
+  it.each(['1', '4', 'auto'])(
+    'refuses WORKERS=%s, which has ended, and names what takes its place',
+    (WORKERS) => {
+      const place = 'run several services behind a proxy, as docs/operations.md#several-services shows';
+      expect(problemsOf({ WORKERS })).toStrictEqual([`WORKERS has ended: ${place}`]);
+      expect(problemsOf({ WORKERS, PORT: 'http' })).toHaveLength(2);
+      expect(problemsOf({ WORKERS: '' })).toStrictEqual([]);
+    },
+  );
 });
 
 describe('the description of the variables', () => {

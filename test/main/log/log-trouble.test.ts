@@ -59,7 +59,7 @@ it('audit lines that were dropped are reported when the log is read, even if it 
   const program = `
     import { openServiceLog, openStandardError } from './src/main/log/open-log.ts';
     import { requestLog } from './src/main/log/request-log.ts';
-    const { log } = await openServiceLog({ logLevel: 'error' }, openStandardError());
+    const log = await openServiceLog({ logLevel: 'error' }, openStandardError());
     const { petCreated } = requestLog(log);
     const pet = { requestId: 'r'.repeat(64), petId: 1n, keyId: 'k', keyLabel: 'k', replayed: false };
     for (let n = 0; n < 10_000; n++) petCreated(pet);

@@ -12,7 +12,6 @@ const ON_DEMAND = {
   mongodb: /\/node_modules\/mongodb\//,
   metrics: /\/node_modules\/prom-client\//,
   traces: /\/node_modules\/@opentelemetry\//,
-  workers: /\/service\/(?:start-workers|worker-process|work)\.ts/,
 };
 
 async function run(env: Record<string, string>) {
@@ -26,7 +25,7 @@ function partsIn(modules: string): readonly string[] {
 }
 
 it.each<readonly [readonly string[], Record<string, string>]>([
-  [[], { WORKERS: '1', ...ENDPOINT, OTEL_SDK_DISABLED: 'true' }],
+  [[], { ...ENDPOINT, OTEL_SDK_DISABLED: 'true' }],
   [['metrics', 'traces'], { METRICS_PORT: '0', ...ENDPOINT }],
 ])('a service loads %j with %j', async (parts, env) => {
   const { service, modules } = await run(env);
@@ -38,11 +37,10 @@ it.each<readonly [readonly string[], Record<string, string>]>([
   expect(partsIn(await modules())).toStrictEqual(parts);
 });
 
-it('a service with workers on MongoDB loads what it needs', async () => {
+it('a service on MongoDB loads its driver', async () => {
   const { service, modules } = await run({
-    WORKERS: '2',
     DATABASE_URL: 'mongodb://127.0.0.1:1/pets?serverSelectionTimeoutMS=1',
   });
   await service.ended;
-  expect(partsIn(await modules()), service.stderr).toStrictEqual(['mongodb', 'workers']);
+  expect(partsIn(await modules()), service.stderr).toStrictEqual(['mongodb']);
 });

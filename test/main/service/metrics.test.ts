@@ -10,7 +10,7 @@ import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
 import { nonZero, scrape } from '../../support/metrics.ts';
-import { preload, run, runService, SERVICE, SERVICE_ENV } from '../../support/process.ts';
+import { run, runService, SERVICE, SERVICE_ENV } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
 import { newFile } from '../../support/sqlite.ts';
 
@@ -19,23 +19,6 @@ const PET = '{"name":"Rex","categoryId":7}';
 
 const requests = (method: string, route: string, status_class: string) =>
   `http_request_duration_seconds_count{method="${method}",route="${route}",status_class="${status_class}"}`;
-
-/** The primary process counts seconds at SIGUSR2 only, and five at once. The fourth worker never loads the service. */
-const TICKS = `
-  const { setInterval } = globalThis;
-  let tick;
-  if (cluster.isPrimary) globalThis.setInterval = (callback, ms) => {
-    if (ms === 1_000) tick ??= callback;
-    return setInterval(callback, ms === 1_000 ? 2 ** 30 : ms);
-  };
-  process.on('SIGUSR2', () => {
-    for (let n = 0; n < 5; n++) tick();
-    process.stderr.write('tick\\n');
-  });
-  if (cluster.worker?.id === 4) {
-    process.stderr.write('starts for ever\\n');
-    for (;;);
-  }`;
 
 describe('the metrics of a service', () => {
   it('count what requests and storage did', async () => {
@@ -188,67 +171,6 @@ describe.skipIf(mongo === undefined)(`the metrics of a service with MongoDB${lef
     expect(series.get('petstore_storage_connections')).toBeGreaterThan(0);
     expect(series.get('petstore_storage_connection_waiters')).toBe(0);
     expect(series.get('petstore_storage_commit_inserts_sum')).toBe(1);
-  });
-
-  it('are those of all workers that answer, and a worker that hangs is replaced', async () => {
-    const { url: DATABASE_URL } = await freshDatabase(mongo!);
-    const NODE_OPTIONS = preload(TICKS);
-    const service = runService({ ...ON, API_KEYS: KEY, DATABASE_URL, WORKERS: '2', NODE_OPTIONS });
-    const tick = async (times: number) => {
-      service.signal('SIGUSR2');
-      await service.printed(new RegExp(`(?:tick\n){${times}}`), 'stderr');
-    };
-    const url = await service.url();
-    const metricsUrl = String((await service.logged(/metrics at [^"]+/))['metricsUrl']);
-    // Each connection goes to the next worker.
-    for (let n = 0; n < 6; n++) await ask(`${url}/v1/pets`, { headers: { connection: 'close' } });
-    const up = (worker: number) => `petstore_worker_up{worker="${worker}"}`;
-    const lists = (worker: number) =>
-      `${requests('GET', '/v1/pets', '2xx').slice(0, -1)},worker="${worker}"}`;
-    const series = await scrape(metricsUrl);
-    expect(nonZero(series, 'http_request_duration_seconds_count')).toStrictEqual({
-      [lists(1)]: 3,
-      [lists(2)]: 3,
-    });
-    expect(nonZero(series, 'petstore_worker_up')).toStrictEqual({ [up(1)]: 1, [up(2)]: 1 });
-    expect(series.get('process_start_time_seconds{worker="1"}')).toBeUndefined();
-    expect(series.get('nodejs_eventloop_lag_p99_seconds{worker="2"}')).toBeGreaterThanOrEqual(0);
-
-    const [first, second] = (await service.loggedTimes(2, 'a worker listens')).map(({ pid }) => Number(pid));
-    process.kill(second!, 'SIGSTOP');
-    await tick(1);
-    // It waits for the first worker, which has answered then.
-    const hung = await scrape(metricsUrl);
-    expect([lists(1), lists(2), up(1), up(2)].map((name) => hung.get(name))).toStrictEqual([
-      3,
-      undefined,
-      1,
-      0,
-    ]);
-    await tick(2);
-    expect((await scrape(metricsUrl)).get(up(1))).toBe(1);
-    expect(service.stdout).not.toContain('a worker has ended');
-    await tick(3);
-    expect(await service.logged('a worker has ended; another one follows')).toMatchObject({
-      level: 50,
-      worker: 2,
-      problems: ['it did not answer for 10 seconds and was killed'],
-    });
-    await service.printed(/"worker":3,"pid":\d+,"msg":"a worker listens"/);
-    const after = await scrape(metricsUrl);
-    expect([lists(1), up(1), up(2), up(3)].map((name) => after.get(name))).toStrictEqual([
-      3,
-      1,
-      undefined,
-      1,
-    ]);
-
-    // A signal that comes while Node itself starts a worker.
-    process.kill(first!, 'SIGKILL');
-    await service.printed(/starts for ever/, 'stderr');
-    service.signal('SIGTERM');
-    expect(await service.ended).toStrictEqual({ code: 0, signal: null });
-    await expect(fetch(metricsUrl)).rejects.toThrow('fetch failed');
   });
 });
 

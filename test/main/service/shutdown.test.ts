@@ -58,6 +58,18 @@ describe('while it drains', () => {
     await expect(connect(url)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
+  it('closes a further connection than MAX_CONNECTIONS, and says how many SHUTDOWN_TIMEOUT cut off', async () => {
+    const service = runService({ API_KEYS: KEY, SHUTDOWN_TIMEOUT: '100ms', MAX_CONNECTIONS: '1' });
+    const url = await service.url();
+    const { cutOff } = await stalledCreate(url);
+    await (await connect(url)).closed();
+    await service.logged('connections refused: as many as MAX_CONNECTIONS are open');
+    service.signal('SIGHUP');
+    await cutOff();
+    expect(await service.ended).toStrictEqual({ code: 0, signal: null });
+    expect(service.log.find(({ msg }) => msg === 'stopped')).toMatchObject({ cutOff: 1 });
+  });
+
   it('ends the process when something keeps it alive', async () => {
     const service = runService({
       API_KEYS: KEY,
@@ -72,10 +84,11 @@ describe('while it drains', () => {
   });
 });
 
-// An exception arrives in the same place: see `a worker process`.
-it('an unhandled rejection is logged, and ends the service with 1 after the requests in flight', async () => {
-  const NODE_OPTIONS = onSigusr2("Promise.reject(new TypeError('boom'))");
-  const service = runService({ API_KEYS: KEY, NODE_OPTIONS });
+it.each([
+  ['an unhandled rejection', "Promise.reject(new TypeError('boom'))"],
+  ['an exception that nobody catches', "throw new TypeError('boom')"],
+])('%s is logged, and ends the service with 1 after the requests in flight', async (_, bug) => {
+  const service = runService({ API_KEYS: KEY, NODE_OPTIONS: onSigusr2(bug) });
   const { complete } = await stalledCreate(await service.url());
 
   service.signal('SIGUSR2');

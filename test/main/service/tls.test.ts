@@ -5,9 +5,7 @@ import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
-import { preload, type Program, ROOT, run, runService } from '../../support/process.ts';
-import { freshDatabase } from '../../support/mongo-database.ts';
-import { sharedMongo } from '../../support/mongodb.ts';
+import { type Program, ROOT, run, runService } from '../../support/process.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { PEM_FILES, ROOT_CERT } from '../../support/tls/pem-files.ts';
 
@@ -28,18 +26,6 @@ async function started(env: Record<string, string> = {}) {
   const service = runService({ API_KEYS: KEY, TLS_CERT, TLS_KEY, ...env });
   return { service, url: await service.url(), replace };
 }
-
-/** A worker loads only after a message from its primary, and the third one waits for SIGUSR2 before it listens. */
-const HOLD = `
-  import { once } from 'node:events';
-  import net from 'node:net';
-  cluster.on('online', (worker) => worker.send('load'));
-  if (cluster.isWorker) await once(process, 'message');
-  const { listen } = net.Server.prototype;
-  if (cluster.worker?.id === 3) net.Server.prototype.listen = function (...args) {
-    process.once('SIGUSR2', () => listen.apply(this, args));
-    process.stderr.write('worker 3 is held: ' + process.pid + '\\n');
-  };`;
 
 /** The certificate that a new connection gets. */
 async function certificate(url: string): Promise<string | undefined> {
@@ -102,42 +88,9 @@ describe('SIGHUP, with a certificate', () => {
     expect(service.stderr).toBe('');
   });
 
-  it('reads it again for every worker, and replacements get the pair in use', async ({ skip }) => {
-    const mongo = await sharedMongo();
-    if (mongo === undefined) {
-      skip('there is no MongoDB');
-      return;
-    }
-    const { url: DATABASE_URL } = await freshDatabase(mongo);
-    const NODE_OPTIONS = preload(HOLD);
-    const { service, url, replace } = await started({ DATABASE_URL, WORKERS: '2', NODE_OPTIONS });
-    const [first, second] = (await service.loggedTimes(2, 'a worker listens')).map(({ pid }) => Number(pid));
-    process.kill(first!, 'SIGKILL');
-    const [, third] = await service.printed(/worker 3 is held: (\d+)/, 'stderr');
-    await replace(PEM_FILES.renewedCert, PEM_FILES.renewedKey);
-    // As a terminal does that closes.
-    process.kill(-service.pid, 'SIGHUP');
-    await service.logged(READ_AGAIN);
-    process.kill(Number(third), 'SIGUSR2');
-    await service.loggedTimes(3, 'a worker listens');
-    // The workers get connections in turn.
-    expect([await certificate(url), await certificate(url)]).toStrictEqual([NEW, NEW]);
-
-    await replace(PEM_FILES.renewedCert, PEM_FILES.key);
-    process.kill(second!, 'SIGKILL');
-    await service.loggedTimes(4, 'a worker listens');
-    expect([await certificate(url), await certificate(url)]).toStrictEqual([NEW, NEW]);
-    service.signal('SIGTERM');
-    expect(await service.ended).toStrictEqual(DONE);
-  });
-
-  it('does not end a start of workers that wait for the storage; SIGTERM does', async () => {
+  it('does not end a start that waits for the storage; SIGTERM does', async () => {
     const { port, asked } = await silentServer();
-    const service = runService({
-      DATABASE_URL: `mongodb://127.0.0.1:${port}/petstore`,
-      WORKERS: '2',
-      ...TLS,
-    });
+    const service = runService({ DATABASE_URL: `mongodb://127.0.0.1:${port}/petstore`, ...TLS });
     await asked;
     service.signal('SIGHUP');
     service.signal('SIGTERM');
