@@ -62,7 +62,10 @@ describe('compose.yaml', () => {
 
   it('gives the proxy the instances that it names', async () => {
     const config = await readFile(join(FOLDER, 'haproxy/haproxy.cfg'), 'utf8');
-    const named = Array.from(config.matchAll(/^ {2}server \S+ (\S+):3000$/gm), ([, host]) => host);
+    const named = Array.from(
+      config.matchAll(/^ {2}server \S+ "\$\{\w+-(\S+):3000\}"$/gm),
+      ([, host]) => host,
+    );
     expect(named).toStrictEqual(Object.keys(services).filter((name) => name.startsWith('petstore-')));
   });
 

@@ -7,8 +7,11 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../../proof/failure/free-port.ts';
 import { KEY } from '../support/client.ts';
 import { onPath } from '../support/mongod-binary.ts';
-import { LONG_DELAY, ROOT, run, runService } from '../support/process.ts';
+import { freshDatabase } from '../support/mongo-database.ts';
+import { LONG_DELAY, type Program, ROOT, run } from '../support/process.ts';
 import { startService } from '../support/service.ts';
+import { mongo } from '../support/shared-mongo.ts';
+import { systemdUnit } from '../support/systemd-unit.ts';
 import { testDirectory } from '../support/test-directory.ts';
 
 const haproxy = await onPath('haproxy');
@@ -19,20 +22,17 @@ const none = haproxy === undefined;
 
 describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : ''}`, () => {
   /**
-   * Runs HAProxy with the configuration of `deploy`, but with these addresses. After a failed check, the next ones
-   * follow faster. A check never fails because the machine is slow.
+   * Runs HAProxy with the configuration of `deploy` on one machine. After a failed check, the next ones follow faster. A
+   * check never fails because the machine is slow.
    */
-  async function start(first: string, second: string) {
+  async function start(PETSTORE_1: string, PETSTORE_2: string) {
     const port = await freePort();
     const file = join(await testDirectory(), 'haproxy.cfg');
     const config = (await readFile(CONFIG, 'utf8'))
-      .replace('bind :8080', `bind 127.0.0.1:${port}`)
-      .replace('inter 2s', 'inter 2s fastinter 100ms')
-      .replace('timeout connect 1s', 'timeout connect 30s\n  timeout check 30s')
-      .replace('petstore-1:3000', first)
-      .replace('petstore-2:3000', second);
+      .replace('inter 2s', 'inter 2s fastinter 100ms downinter 100ms')
+      .replace('timeout connect 1s', 'timeout connect 30s\n  timeout check 30s');
     await writeFile(file, config);
-    const proxy = run(haproxy ?? '', ['-f', file]);
+    const proxy = run(haproxy ?? '', ['-f', file], { BIND: `127.0.0.1:${port}`, PETSTORE_1, PETSTORE_2 });
     const url = `http://127.0.0.1:${port}`;
     const isUp = async () => {
       if (proxy.hasEnded) throw new Error(`${proxy.stdout}${proxy.stderr}`);
@@ -71,10 +71,12 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
       .toMatchObject({ client: '127.0.0.2' });
   });
 
-  it('fails no request when an instance stops', async () => {
-    const stopping = runService({ API_KEYS: KEY, ...LONG_DELAY });
-    const other = await startService();
-    const { url, proxy } = await start(new URL(await stopping.url()).host, new URL(other.url).host);
+  it('fails no request while the instances of one machine restart one after the other', async ({ skip }) => {
+    if (mongo === undefined) skip('no MongoDB, which the instances share');
+    const { url: DATABASE_URL, db } = await freshDatabase(mongo!);
+    const instances = [await instance(DATABASE_URL), await instance(DATABASE_URL)] as const;
+    const running = [await instances[0].start(), await instances[1].start()];
+    const { url, proxy } = await start(instances[0].address, instances[1].address);
     const over = new AbortController();
     onTestFinished(() => over.abort());
     const answers: number[][] = [[], [], [], []];
@@ -88,17 +90,23 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
       const before = answers.map(({ length }) => length);
       await expect.poll(() => answers.every(({ length }, i) => length >= before[i]! + count)).toBe(true);
     };
-    await pass(12);
-    stopping.signal('SIGTERM');
-    // As in compose.yaml, the delay is longer than the checks and the last requests to this instance take.
-    await proxy.printed(/Server petstore\/petstore-1 is DOWN/);
-    await pass(1);
-    stopping.signal('SIGUSR2');
-    await stopping.ended;
+    for (const [index, { start: startAgain }] of instances.entries()) {
+      await pass(12);
+      const stopping = running[index]!;
+      stopping.signal('SIGTERM');
+      // The delay is longer than the checks and the last requests to this instance take.
+      await proxy.printed(new RegExp(`Server petstore/petstore-${index + 1} is DOWN`));
+      await pass(1);
+      stopping.signal('SIGUSR2');
+      expect(await stopping.ended, stopping.stderr).toStrictEqual({ code: 0, signal: null });
+      await startAgain();
+      await proxy.printed(new RegExp(`Server petstore/petstore-${index + 1} is UP`));
+    }
     await pass(12);
     over.abort();
     await Promise.all(clients);
     expect(new Set(answers.flat())).toStrictEqual(new Set([201]));
+    expect(await db.collection('pets').countDocuments()).toBe(answers.flat().length);
   });
 
   it('sends no request twice, and answers in the form of the service', async () => {
@@ -124,6 +132,23 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
     expect(await answer.json()).toStrictEqual({ code: 'UNAVAILABLE', message, status: 503 });
   });
 });
+
+/** An instance of the systemd unit. Its start resolves when systemd would call it started: with /readyz. */
+async function instance(DATABASE_URL: string) {
+  const { command, environment } = await systemdUnit(await freePort());
+  const env = { ...environment, API_KEYS: KEY, DATABASE_URL, ...LONG_DELAY };
+  const program = command('ExecStart').replace(
+    '/usr/local/bin/petstore',
+    `${process.execPath} bin/petstore.js`,
+  );
+  const start = async (): Promise<Program> => {
+    const service = run('bash', ['-c', program], env);
+    const waiting = run('bash', ['-c', command('ExecStartPost')], env);
+    expect(await waiting.ended, service.stderr).toStrictEqual({ code: 0, signal: null });
+    return service;
+  };
+  return { address: `${env['HOST']}:${env['PORT']}`, start };
+}
 
 /** An instance that is ready, and hangs up on every POST after it has read it. */
 async function hangingUp(): Promise<{ server: Server; address: string; posts: () => number }> {

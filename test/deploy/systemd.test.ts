@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { freePort } from '../../proof/failure/free-port.ts';
 import { ask, KEY } from '../support/client.ts';
 import { HAS_IPV6, NO_IPV6 } from '../support/ipv6.ts';
-import { type Program, ROOT, run, runService } from '../support/process.ts';
+import { type Program, run, runService } from '../support/process.ts';
+import { systemdUnit } from '../support/systemd-unit.ts';
 import { testDirectory } from '../support/test-directory.ts';
 import { PEM_FILES } from '../support/tls/pem-files.ts';
 
@@ -16,7 +17,7 @@ const MAX_EXPOSURE = 2;
 
 const TLS = { TLS_CERT: PEM_FILES.cert, TLS_KEY: PEM_FILES.key };
 
-const unit = await readFile(join(ROOT, 'deploy/systemd/petstore.service'), 'utf8');
+const unit = await systemdUnit(3001);
 
 const hasAnalyze = spawnSync('systemd-analyze', ['--version']).status === 0;
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
@@ -26,15 +27,13 @@ async function installed(): Promise<string> {
   const directory = await testDirectory();
   const executable = join(directory, 'petstore');
   await writeFile(executable, '#!/bin/sh\n', { mode: 0o755 });
-  const path = join(directory, 'petstore.service');
-  await writeFile(path, unit.replaceAll(EXECUTABLE, executable));
+  const path = join(directory, 'petstore@3001.service');
+  await writeFile(path, unit.text.replaceAll(EXECUTABLE, executable));
   return path;
 }
 
-/** Runs a command of the unit. systemd itself would make a dollar sign of two. */
 function execute(setting: string, env: Readonly<Record<string, string>>): Program {
-  const [, command = ''] = new RegExp(`^${setting}=(.*)$`, 'm').exec(unit) ?? [];
-  return run('bash', ['-c', `exec ${command.replaceAll('$$', '$')}`], env);
+  return run('bash', ['-c', unit.command(setting)], env);
 }
 
 async function analyze(...args: readonly string[]): Promise<string> {
@@ -92,8 +91,8 @@ describe.skipIf(!hasCurl)(
   },
 );
 
-it('gives the service the time for its drain that it takes by default', () => {
-  const seconds = Number(/^TimeoutStopSec=(\d+)s$/m.exec(unit)?.[1]);
-  // SHUTDOWN_TIMEOUT, and 3 s to close the storage.
-  expect(seconds).toBeGreaterThanOrEqual(25 + 3);
+it('gives an instance its port, and the time that a drain behind HAProxy takes', () => {
+  expect(unit.environment).toMatchObject({ HOST: '127.0.0.1', PORT: '3001' });
+  // SHUTDOWN_DELAY, SHUTDOWN_TIMEOUT, and 3 s to close the storage.
+  expect(Number.parseInt(unit.setting('TimeoutStopSec'), 10)).toBeGreaterThanOrEqual(15 + 25 + 3);
 });
