@@ -81,21 +81,6 @@ export class Program {
     return JSON.parse(line);
   }
 
-  /** Waits for the first `count` log lines with this message. */
-  loggedTimes(count: number, message: string): Promise<readonly Record<string, unknown>[]> {
-    return waitFor(this.#news, 'news', () => {
-      const text = `"msg":${JSON.stringify(message)}`;
-      const lines = this.stdout
-        .split('\n')
-        .slice(0, -1)
-        .filter((line) => line.includes(text));
-      if (lines.length >= count) return lines.slice(0, count).map((line) => JSON.parse(line));
-      if (this.#hasEnded)
-        throw new Error(`ended without ${count} lines ${text}:\n${this.stdout}\n${this.stderr}`);
-      return undefined;
-    });
-  }
-
   /** Waits until the service listens. Resolves with its URL. */
   async url(): Promise<string> {
     return String((await this.logged(/listening on [^"]+/))['url']);

@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { freePort } from '../../../proof/failure/free-port.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
@@ -155,7 +156,7 @@ describe('the port of the metrics', () => {
     const { port: PORT } = await silentServer();
     const { port: METRICS_PORT } = new URL((await startService(ON)).metricsUrl ?? '');
     await expect(startService({ PORT, METRICS_PORT })).rejects.toThrow('EADDRINUSE');
-    const free = await freePort();
+    const free = `${await freePort()}`;
     await expect(startService({ PORT, METRICS_PORT: free })).rejects.toThrow(`127.0.0.1:${PORT}`);
     const { metricsUrl } = await startService({ METRICS_PORT: free });
     expect(new URL(metricsUrl ?? '').port).toBe(free);
@@ -173,10 +174,3 @@ describe.skipIf(mongo === undefined)(`the metrics of a service with MongoDB${lef
     expect(series.get('petstore_storage_commit_inserts_sum')).toBe(1);
   });
 });
-
-async function freePort(): Promise<string> {
-  const service = await startService(ON);
-  const { port } = new URL(service.metricsUrl ?? '');
-  await service.stop();
-  return port;
-}
