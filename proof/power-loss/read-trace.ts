@@ -1,0 +1,107 @@
+import type { DiskEvent } from './disk-event.ts';
+
+/** What strace records. The index in shared memory is left out: it does not survive, and SQLite makes it anew. */
+const CALLS =
+  'openat,mkdir,write,writev,pwrite64,ftruncate,fsync,fdatasync,rename,renameat2,link,linkat,unlink,unlinkat';
+
+/** The options with which strace prints everything that {@link readTrace} needs. */
+export const STRACE_OPTIONS = ['-f', '-y', '-xx', '-s', '1000000', '-e', `trace=${CALLS}`] as const;
+
+type Call = {
+  readonly name: string;
+  readonly args: string;
+  readonly result: string;
+  /** How many events there were when the call began. */
+  readonly began: number;
+};
+
+/**
+ * The events in a trace, in the order of the ends of the calls. A write counts from its beginning on: its bytes may reach
+ * the disk, or not, before it returns.
+ *
+ * @param known the files that exist already; new ones are added
+ */
+export function readTrace(trace: string, directory: string, known: Set<string>, first: number): DiskEvent[] {
+  const events: DiskEvent[] = [];
+  const unfinished = new Map<string, Omit<Call, 'result'>>();
+  const add = (call: Call) => events.push(...eventsOf(call, directory, known));
+  for (const line of trace.split('\n')) {
+    const [, pid = '', rest = ''] = /^(\d+) +(.*)$/.exec(line) ?? [];
+    const began = first + events.length;
+    const [, name, args, result] = /^(\w+)\((.*)\) += (\S+)/.exec(rest) ?? [];
+    if (name !== undefined) {
+      add({ name, args: args!, result: result!, began });
+      continue;
+    }
+    const [, begun, beginning] = /^(\w+)\((.*) <unfinished \.\.\.>$/.exec(rest) ?? [];
+    if (begun !== undefined) {
+      if (begun.includes('write')) add({ name: begun, args: beginning!, result: '0', began });
+      else unfinished.set(pid, { name: begun, args: beginning!, began });
+      continue;
+    }
+    const [, end, outcome] = /^<\.\.\. \w+ resumed>(.*)\) += (\S+)/.exec(rest) ?? [];
+    const call = unfinished.get(pid);
+    unfinished.delete(pid);
+    if (call !== undefined && outcome !== undefined)
+      add({ ...call, args: call.args + end!, result: outcome });
+  }
+  return events;
+}
+
+function eventsOf({ name, args, result, began }: Call, directory: string, known: Set<string>): DiskEvent[] {
+  if (result.startsWith('-')) return [];
+  const texts = Array.from(args.matchAll(/"((?:\\x[\da-f]{2})*)"/g), ([, hex = '']) => bytesOf(hex));
+  const acknowledged = name.startsWith('write') ? answeredPet(Buffer.concat(texts)) : undefined;
+  if (acknowledged !== undefined) return [{ type: 'acknowledged', pets: [acknowledged] }];
+  const file = decoded(/^\d+<([^>]*)>/.exec(args)?.[1] ?? '');
+  const names = texts.map(String);
+  const paths = file === '' ? names.filter((path) => path.startsWith('/')) : [file];
+  const [path = '', to = ''] = paths;
+  if (!`${path}/`.startsWith(`${directory}/`) || path.endsWith('-shm')) return [];
+  switch (name) {
+    case 'openat':
+      if (!args.includes('O_CREAT') || known.has(path)) return [];
+      known.add(path);
+      return [{ type: 'create', path }];
+    case 'mkdir':
+      return [{ type: 'mkdir', path }];
+    case 'write':
+      // One writer appends to such a file.
+      return [{ type: 'write', path, offset: -1, bytes: texts[0]! }];
+    case 'writev':
+      return [{ type: 'write', path, offset: -1, bytes: Buffer.concat(texts) }];
+    case 'pwrite64':
+      return [{ type: 'write', path, offset: Number(/, (\d+)$/.exec(args)?.[1]), bytes: texts[0]! }];
+    case 'ftruncate':
+      return [{ type: 'truncate', path, size: Number(/, (\d+)$/.exec(args)?.[1]) }];
+    case 'fsync':
+    case 'fdatasync':
+      return [{ type: 'sync', path, covers: began }];
+    case 'rename':
+    case 'renameat2':
+      known.delete(path);
+      known.add(to);
+      return [{ type: 'rename', path, to }];
+    case 'unlink':
+    case 'unlinkat':
+      known.delete(path);
+      return [{ type: 'unlink', path }];
+    default:
+      throw new Error(`the model of a disk does not know ${name}`);
+  }
+}
+
+/** The JSON of the pet in an answer 201. */
+function answeredPet(bytes: Buffer): string | undefined {
+  const [head, body] = bytes.toString().split('\r\n\r\n');
+  return head?.startsWith('HTTP/1.1 201 ') === true ? body : undefined;
+}
+
+function bytesOf(hex: string): Buffer {
+  return Buffer.from(hex.replaceAll('\\x', ''), 'hex');
+}
+
+/** A path, which strace prints in hex too. */
+function decoded(path: string): string {
+  return path.startsWith('\\x') ? bytesOf(path).toString() : path;
+}
