@@ -27,7 +27,7 @@ describe.each([...documents])('%s', (path, text) => {
 
   it('names folders and files that exist', async () => {
     const named = Array.from(
-      text.matchAll(/(?<![\w/.-])(?:src|test|proof|bench|docs|deploy|examples|scripts|\.ci)\/[\w./-]*\w/g),
+      text.matchAll(/(?<![\w/.-])(?:src|test|proof|bench|docs|deploy|examples|scripts|\.ci)\/[\w./@-]*\w/g),
       ([name]) => name,
     );
     const missing = named.map(async (name) => ((await exists(name)) ? [] : [name]));
