@@ -1,7 +1,7 @@
 /**
- * Prints docs/licences.md: the licences of the production dependencies, as their packages declare them.
+ * Prints deploy/licences.md: the licences of the production dependencies, as their packages declare them.
  *
- *   node scripts/list-licences.ts > docs/licences.md
+ *   node scripts/list-licences.ts > deploy/licences.md
  */
 import { productionLock } from './production-lock.ts';
 

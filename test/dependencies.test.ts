@@ -16,7 +16,7 @@ type Bom = {
   }[];
 };
 
-const page = await readDocument('docs/licences.md');
+const page = await readDocument('deploy/licences.md');
 const rows = tableOf(page, 'Licences').map(([licence = '', packages = '']) => ({
   licence,
   packages: packages.split(', '),

@@ -5,7 +5,7 @@ import { ROOT } from './support/process.ts';
 
 const MAX_LINE_LENGTH = 120;
 
-const patterns = ['*.md', 'docs/*.md', 'deploy/README.md', '.github/*.md'];
+const patterns = ['*.md', '{docs,deploy,bench,proof}/*.md', 'proof/*/results.md', '.github/*.md'];
 const paths = await Array.fromAsync(glob(patterns, { cwd: ROOT }));
 const documents = new Map(
   await Promise.all(
@@ -27,15 +27,15 @@ describe.each([...documents])('%s', (path, text) => {
 
   it('names folders and files that exist', async () => {
     const named = Array.from(
-      text.matchAll(/(?<![\w/.-])(?:src|test|bench|docs|deploy|examples|scripts|\.ci)\/[\w./-]*\w/g),
+      text.matchAll(/(?<![\w/.-])(?:src|test|proof|bench|docs|deploy|examples|scripts|\.ci)\/[\w./@-]*\w/g),
       ([name]) => name,
     );
     const missing = named.map(async (name) => ((await exists(name)) ? [] : [name]));
     expect((await Promise.all(missing)).flat()).toStrictEqual([]);
   });
 
-  // Figures make the lines of the generated document longer.
-  if (path === 'docs/failure-results.md') return;
+  // Figures make the lines of generated documents longer.
+  if (path.endsWith('/results.md')) return;
 
   it(`has no line longer than ${MAX_LINE_LENGTH} characters outside tables and code`, () => {
     const lines = withoutCode(text).split('\n');
@@ -55,6 +55,19 @@ describe('the picture of the architecture', () => {
       .filter((entry) => entry.isDirectory())
       .map(({ parentPath, name }) => relative(join(ROOT, 'src'), join(parentPath, name)));
     expect(drawn.toSorted()).toStrictEqual(folders.toSorted());
+  });
+});
+
+describe('what to read first', () => {
+  it('has about as many lines as its heading says', async () => {
+    const [, lines = '', list = ''] =
+      /^## The (\d+) lines to read first\n(.*?)^## /ms.exec(documents.get('docs/architecture.md') ?? '') ??
+      [];
+    const files = Array.from(list.matchAll(/\]\(\.\.\/(.*?)\)/g), ([, path = '']) =>
+      readFile(join(ROOT, path), 'utf8'),
+    );
+    const found = (await Promise.all(files)).map((text) => text.split('\n').length - 1);
+    expect(found.reduce((sum, count) => sum + count)).toBeCloseTo(Number(lines), -2);
   });
 });
 

@@ -83,13 +83,16 @@ describe('README', () => {
   it('opens with the command that starts the service, and has the tests after the tour', () => {
     const [start] = blocks;
     const [tests] = commands('Tests');
-    expect([start!.text, tests!.text]).toStrictEqual(['npm ci && npm start\n', 'npm ci && npm test\n']);
+    expect([start!.text, tests!.text]).toStrictEqual([
+      'npm ci --omit=dev && npm start\n',
+      'npm ci && npm test\n',
+    ]);
   });
 
   it('starts a service with the first one, and uses it: a request that can be pasted, the tour, keys', async () => {
     const DATABASE_URL = `sqlite:${await testDirectory()}/petstore.db`;
     // `npm ci` would remove the packages that this test runs on.
-    const start = commands('Petstore')[0]!.text.replace('npm ci && ', '');
+    const start = commands('Petstore')[0]!.text.replace('npm ci --omit=dev && ', '');
     // Enough for the tour, and not for all animals a second time.
     const { line, env } = await startWith(start, { DATABASE_URL, RATE_LIMIT: '400/1h' });
     expect(await printedBy(line)).toBe('[]');
@@ -117,15 +120,19 @@ describe('README', () => {
       .map(({ text }) => text)
       .join('')
       .replaceAll('sqlite:./data/petstore.db', DATABASE_URL)
+      .replaceAll('sqlite:./data/', `sqlite:${directory}/`)
       .replaceAll('mongodb://127.0.0.1:27017/petstore', `'${url}'`)
-      .replaceAll(/ (pets\.ndjson|petstore-backup\.db)$/gm, ` ${directory}/$1`);
+      .replaceAll(/ (pets\.ndjson|petstore-backup\.db)( |$)/gm, ` ${directory}/$1$2`);
+    await succeeds(['import', 'examples/pets.ndjson'], { DATABASE_URL });
     const printed = await printedBy(moves, { DATABASE_URL });
     expect(printed).toContain('imported 300 pets\n');
     expect(printed).toContain('copied 300 pets\n');
     const examples = await readDocument('examples/pets.ndjson');
     expect(await readFile(`${directory}/pets.ndjson`, 'utf8')).toBe(examples);
-    const { stdout } = await succeeds(['export', '--from', `sqlite:${directory}/petstore-backup.db`]);
-    expect(stdout).toBe(examples);
+    for (const file of ['petstore-backup.db', 'second.db']) {
+      const { stdout } = await succeeds(['export', '--from', `sqlite:${directory}/${file}`]);
+      expect(stdout).toBe(examples);
+    }
   });
 
   it('has the variables of --help, with the same defaults', () => {

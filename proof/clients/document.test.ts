@@ -1,5 +1,8 @@
+import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
+import { ask, KEY } from '../../test/support/client.ts';
 import { blocksOf, readDocument } from '../../test/support/document.ts';
+import { startService } from '../../test/support/service.ts';
 import { GENERATORS } from './generators.ts';
 
 const document = await readDocument('docs/clients.md');
@@ -15,4 +18,24 @@ it.each(Object.entries(GENERATORS))('shows how %s is called', (_name, generator)
   const { generate = '' } = 'heading' in generator ? {} : generator;
   // The document may break the line.
   expect(document.replaceAll(/ \\\n +/g, ' ')).toContain(generate);
+});
+
+it('the feed of the page shows every animal once: of two pages, and one that is added later', async () => {
+  const url = `${(await startService()).url}/v1`;
+  const add = () => ask(`${url}/pets`, { body: '{"name":"Rex","categoryId":7}' });
+  await Promise.all(Array.from({ length: 101 }, add));
+  const block = blocksOf(document).find(({ language }) => language === 'js')?.text;
+  const globals = { URLSearchParams, Response, fetch, setTimeout: setImmediate };
+  const follow = runInNewContext(`(${block})`, globals) as (...args: readonly unknown[]) => Promise<never>;
+  const seen: number[] = [];
+  const enough = new Error('enough');
+
+  const following = follow(url, KEY, async ({ id }: { readonly id: number }) => {
+    seen.push(id);
+    if (id === 101) await add();
+    if (id === 102) throw enough;
+  });
+
+  await expect(following).rejects.toBe(enough);
+  expect(seen).toStrictEqual(Array.from({ length: 102 }, (_, index) => index + 1));
 });

@@ -16,7 +16,7 @@ import type { Form } from './stage.ts';
 
 const USAGE = `The failure suite: breaks real processes under load, and checks that no acknowledged pet is lost.
 
-  npm run test:failure                    three repetitions; writes docs/failure-results.md
+  npm run test:failure                    three repetitions; writes proof/failure/results.md
   npm run test:failure -- --short         one repetition with shorter loads, in less than four minutes
   npm run test:failure -- --only SIGSTOP  the scenarios whose name contains SIGSTOP; writes no page
                           --repetitions 5
@@ -155,7 +155,7 @@ async function main(): Promise<void> {
   });
   console.log(`\n${text}`);
   if (form === 'full' && values.only === '' && part === 'both')
-    await writeFile(join(ROOT, 'docs/failure-results.md'), text);
+    await writeFile(join(ROOT, 'proof/failure/results.md'), text);
   if (values.report !== undefined) {
     const counts = { numPassedTests: passed, numFailedTests: failed, numPendingTests: leftOut };
     await writeFile(values.report, JSON.stringify({ success: failed === 0, ...counts }));

@@ -39,7 +39,7 @@ How to read it:
   have affected.
 
 Every scenario leaves a history of all calls with their begin, end, outcome and answer. It decides the columns in bold:
-see [check-history.ts](../proof/failure/check-history.ts). After the load the suite reads the whole catalogue, repeats a
+see [check-history.ts](check-history.ts). After the load the suite reads the whole catalogue, repeats a
 sample of the requests, which must give the same bytes, and reads it again; that is part of the history. The minutes of
 history are the time for which clients sent requests, summed over the scenarios. A scenario also fails on a 503 without
 \`Retry-After\`.

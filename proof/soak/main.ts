@@ -17,7 +17,7 @@ import { SoakKeys } from './soak-keys.ts';
 
 const USAGE = `The soak: a mixed load for a long time, and whether anything grows that should not.
 
-  npm run soak                     20 minutes on SQLite; writes docs/soak.md
+  npm run soak                     20 minutes on SQLite; writes proof/soak/results.md
   npm run soak -- --minutes 3
               --store mongodb      or memory; writes nothing
               --leak               with a leak in the service, which must be found; writes nothing
@@ -113,7 +113,7 @@ async function main(): Promise<void> {
   console.log(text);
   for (const line of [...new Set(wrong)].slice(0, 20)) console.log(`WRONG: ${line}`);
   if (service.errors !== '') console.log(`THE SERVICE LOGGED: ${service.errors.slice(0, 2_000)}`);
-  if (values.store === 'sqlite' && !values.leak) await writeFile(join(ROOT, 'docs/soak.md'), text);
+  if (values.store === 'sqlite' && !values.leak) await writeFile(join(ROOT, 'proof/soak/results.md'), text);
   const grew = rows.filter(({ holds }) => !holds).map(({ name }) => name);
   console.log(grew.length === 0 ? 'nothing grew' : `GREW: ${grew.join(', ')}`);
   if (grew.length > 0 || wrong.length > 0 || service.errors !== '') process.exitCode = 1;

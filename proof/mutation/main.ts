@@ -6,13 +6,13 @@
  *   npm run mutation -- adapters/sqlite --mutate 'src/adapters/sqlite/*.ts'
  *   npm run mutation -- domain --disable-bail
  *
- * Leaves Stryker's reports in reports/mutation and writes the scores into docs/mutation.md. Without bail, a mutant meets
+ * Leaves Stryker's reports in reports/mutation and writes the scores into proof/mutation/results.md. Without bail, a mutant meets
  * all tests that reach it, and the tests that kill none are printed.
  */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { Stryker } from '@stryker-mutator/core';
-import { type MutationReport, writeScores } from './mutation-scores.ts';
+import { type MutationReport, writeScores } from './scores.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -1,6 +1,6 @@
 import { existsSync, globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 
-const PAGE = 'docs/mutation.md';
+const PAGE = 'proof/mutation/results.md';
 
 /** The part of Stryker's report that is used here. https://github.com/stryker-mutator/mutation-testing-elements */
 export type MutationReport = {
