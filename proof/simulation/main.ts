@@ -7,7 +7,7 @@ import { describeStates, neverReached, STATES } from './states.ts';
 import { twoServices } from './two-services.ts';
 
 /** A run of so many schedules must reach every state. */
-const FULL_RUN = 1_000;
+const FULL_RUN = 5_000;
 
 const USAGE = `usage: npm run simulate -- [options]
   --seeds N    how many schedules of each scenario (default: ${FULL_RUN}); from ${FULL_RUN} on, each state must be reached

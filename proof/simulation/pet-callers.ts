@@ -48,6 +48,8 @@ type Walk = {
   readonly isWalk: boolean;
 };
 
+const FIRST_PAGE: Walk = { status: undefined, begin: 0n, limit: 100, isWalk: false };
+
 /** Callers of one or several pet repositories on one store, and what they have been told. */
 export class PetCallers {
   readonly #simulation: Simulation;
@@ -86,11 +88,10 @@ export class PetCallers {
 
   /** Every process adds a pet under a key of its own, and reads the first page twice. Never rejects. */
   async addAndRead(): Promise<void> {
-    const page = { status: undefined, begin: 0n, limit: 10, isWalk: false };
     const work = this.#store.repositories.map(async (repository, process) => {
       await this.#insertUnder(repository, process + 1, 'content');
-      await this.#listFrom(repository, process, page);
-      await this.#listFrom(repository, process, page);
+      await this.#listFrom(repository, process, FIRST_PAGE);
+      await this.#listFrom(repository, process, FIRST_PAGE);
     });
     await Promise.all(work);
     await this.#simulation.wait('recovered', RECOVERY_MS);
@@ -180,6 +181,7 @@ export class PetCallers {
       () => this.#find(repository),
       () => this.#list(repository, process, false),
       () => this.#list(repository, process, true),
+      () => this.#addElsewhere(process),
       async () => {
         await Promise.all(numbers(random.integer(2, 12)).map(() => this.#insert(repository)));
       },
@@ -189,6 +191,13 @@ export class PetCallers {
       await this.#simulation.wait('a caller comes', random.chance(0.3) ? 0 : pauseMs);
       await random.pick(actions)();
     }
+  }
+
+  /** Another process adds a pet, and this one reads: the other may know a later primary. */
+  async #addElsewhere(process: number): Promise<void> {
+    const { repositories } = this.#store;
+    await this.#insert(repositories[(process + 1) % repositories.length]!);
+    await this.#listFrom(repositories[process]!, process, FIRST_PAGE);
   }
 
   async #insert(repository: PetRepository): Promise<void> {

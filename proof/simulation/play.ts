@@ -1,5 +1,5 @@
 import { runSchedule, type Scenario } from './run-schedule.ts';
-import type { State } from './states.ts';
+import type { Reached, State } from './states.ts';
 
 export type Seeds = {
   readonly seeds: Iterable<number>;
@@ -9,16 +9,18 @@ export type Seeds = {
 export type Played = {
   /** What went wrong in the first bad schedule, and the command that replays it. `undefined` if all are good. */
   readonly violation: string | undefined;
-  /** How many of the schedules have reached each state. */
-  readonly reached: ReadonlyMap<State, number>;
+  readonly reached: ReadonlyMap<State, Reached>;
 };
 
 /** Plays schedules, until one violates a promise. */
 export async function play(scenario: Scenario, { seeds, flaw }: Seeds): Promise<Played> {
-  const reached = new Map<State, number>();
+  const reached = new Map<State, Reached>();
   for (const seed of seeds) {
     const outcome = await runSchedule(scenario, seed, flaw);
-    for (const state of outcome.reached) reached.set(state, (reached.get(state) ?? 0) + 1);
+    for (const state of outcome.reached) {
+      const { schedules, firstSeed } = reached.get(state) ?? { schedules: 0, firstSeed: seed };
+      reached.set(state, { schedules: schedules + 1, firstSeed });
+    }
     if (outcome.violations.length === 0) continue;
     const replay = `npm run simulate -- --only ${scenario.name} --from ${seed} --seeds 1 --trace`;
     const withFlaw = flaw === undefined ? '' : ` --flaw ${flaw}`;

@@ -23,15 +23,27 @@ export const STATES = {
 
 export type State = keyof typeof STATES;
 
-/** How many schedules have reached each state of a scenario, as lines for people. */
-export function describeStates(states: readonly State[], reached: ReadonlyMap<State, number>): string {
-  return states.map((state) => `${String(reached.get(state) ?? 0).padStart(8)}  ${STATES[state]}`).join('\n');
+export type Reached = {
+  /** How many schedules have reached the state. */
+  readonly schedules: number;
+  /** The seed of the first one. */
+  readonly firstSeed: number;
+};
+
+/** A line for each state of a scenario. */
+export function describeStates(states: readonly State[], reached: ReadonlyMap<State, Reached>): string {
+  const lines = states.map((state) => {
+    const { schedules = 0, firstSeed } = reached.get(state) ?? {};
+    const first = firstSeed === undefined ? '' : ` (first with seed ${firstSeed})`;
+    return `${String(schedules).padStart(8)}  ${STATES[state]}${first}`;
+  });
+  return lines.join('\n');
 }
 
 /** The states of a scenario that no schedule has reached. */
 export function neverReached(
   states: readonly State[],
-  reached: ReadonlyMap<State, number>,
+  reached: ReadonlyMap<State, Reached>,
 ): readonly State[] {
   return states.filter((state) => !reached.has(state));
 }
