@@ -14,7 +14,7 @@ type Named<Names> = { [M in keyof Names]: Names[M] extends undefined ? never : M
  *
  * @param names of all methods, for `advice`: a new method fails to compile until it is listed. Nothing goes around a
  *   method whose name is `undefined`
- * @param advice called once for each method, not at each call
+ * @param advice called once for each method, with its name and the method's own, not at each call
  */
 export function around<
   Port extends { readonly [M in keyof Port]: Method },
@@ -22,14 +22,14 @@ export function around<
 >(
   port: Port,
   names: Names,
-  advice: (name: NonNullable<Names[keyof Names]>) => Advice<Port[Named<Names> & keyof Port]>,
+  advice: (name: NonNullable<Names[keyof Names]>, method: string) => Advice<Port[Named<Names> & keyof Port]>,
 ): Port {
   const methods = Object.keys(names).map((key) => {
     const method = key as keyof Port;
     const call: Method = port[method].bind(port);
     const name = names[method];
     if (name === undefined) return [method, call];
-    const advise = advice(name);
+    const advise = advice(name, key);
     return [method, (...args: never) => advise(() => call(...args) as Promise<never>, args)];
   });
   return Object.fromEntries(methods) as Port;

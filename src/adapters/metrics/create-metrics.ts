@@ -6,7 +6,8 @@ import type { RateLimiter } from '../../application/ports/rate-limiter.ts';
 import type { StorageMeter, StorageProbe } from '../../application/ports/storage-health.ts';
 import { countDecisions, countVerifications, exposeState } from './port-metrics.ts';
 import { type MeasuredApi, RequestMetrics } from './request-metrics.ts';
-import { KEY_OPERATIONS, PET_OPERATIONS, StorageMetrics } from './storage-metrics.ts';
+import { STORAGE_OPERATIONS } from '../../application/storage-operations.ts';
+import { StorageMetrics } from './storage-metrics.ts';
 
 type Build = { readonly version: string; readonly commit: string };
 
@@ -24,18 +25,18 @@ export function createMetrics(api: MeasuredApi, build: Build) {
   exposeBuild(registry, build);
   const requests = new RequestMetrics(registry, api);
   const storage = new StorageMetrics(registry);
-  const measure = storage.measure.bind(storage);
+  const measure = (operation: string) => storage.measure(operation);
   collectDefaultMetrics({ register: registry });
   return {
     ...countVerifications(registry),
     requests,
     /** For the storage, when it is opened. */
     meter: storage as StorageMeter,
-    pets: (pets: PetRepository) => around(pets, PET_OPERATIONS, measure),
-    keys: (keys: ApiKeyRepository) => around(keys, KEY_OPERATIONS, measure),
+    pets: (pets: PetRepository) => around(pets, STORAGE_OPERATIONS.pets, measure),
+    keys: (keys: ApiKeyRepository) => around(keys, STORAGE_OPERATIONS.keys, measure),
     limiter: (limiter: RateLimiter) =>
-      countDecisions(around(limiter, { take: 'count_request' }, measure), registry),
-    probe: (probe: StorageProbe) => exposeState(around(probe, { check: 'check' }, measure), registry),
+      countDecisions(around(limiter, STORAGE_OPERATIONS.limiter, measure), registry),
+    probe: (probe: StorageProbe) => exposeState(around(probe, STORAGE_OPERATIONS.probe, measure), registry),
     /** The text of a scrape, in the text format 0.0.4 of Prometheus. */
     text: () => registry.metrics(),
   };

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-type Description = { readonly name: string; readonly help: string };
+type Exposed<T> = { readonly name: string; readonly help: string; readonly read: () => T };
 
 /**
  * Exposes counts that others keep, by the values of a label. A scrape reads them: counting a request is then one
@@ -8,8 +8,7 @@ type Description = { readonly name: string; readonly help: string };
  */
 export function exposeCounts(
   registry: Registry,
-  { label, ...description }: Description & { readonly label: string },
-  read: () => Iterable<readonly [string, number]>,
+  { label, read, ...description }: Exposed<Iterable<readonly [string, number]>> & { readonly label: string },
 ): void {
   const counter: Counter = new Counter({
     ...description,
@@ -25,8 +24,7 @@ export function exposeCounts(
 /** Exposes a figure that can fall, read at each scrape. */
 export function exposeFigure(
   registry: Registry,
-  description: Description,
-  read: () => number | Promise<number>,
+  { read, ...description }: Exposed<number | Promise<number>>,
 ): void {
   const gauge: Gauge = new Gauge({
     ...description,

@@ -5,6 +5,7 @@ import type { Allowance, RateLimiter } from '../../application/ports/rate-limite
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageProbe } from '../../application/ports/storage-health.ts';
 import type { Caller, TokenRefusal, TokenVerifier } from '../../application/ports/token-verifier.ts';
+import { STORAGE_OPERATIONS } from '../../application/storage-operations.ts';
 import { petIdsLeft } from '../../domain/pet.ts';
 import { exposeCounts, exposeFigure } from './expose.ts';
 
@@ -29,17 +30,14 @@ function counting<Result, Outcome extends string>(
 /** Counts the decisions of the limiter. */
 export function countDecisions(limiter: RateLimiter, registry: Registry): RateLimiter {
   const decisions = { allowed: 0, limited: 0, failed: 0 };
-  exposeCounts(
-    registry,
-    {
-      name: 'petstore_rate_limit_decisions_total',
-      help: 'Requests of keys with a limit: within it, beyond it, or not counted because counting failed.',
-      label: 'decision',
-    },
-    () => Object.entries(decisions),
-  );
+  exposeCounts(registry, {
+    name: 'petstore_rate_limit_decisions_total',
+    help: 'Requests of keys with a limit: within it, beyond it, or not counted because counting failed.',
+    label: 'decision',
+    read: () => Object.entries(decisions),
+  });
   const count = counting(decisions, ({ allowed }: Allowance) => (allowed ? 'allowed' : 'limited'));
-  return around(limiter, { take: 'take' }, () => count);
+  return around(limiter, STORAGE_OPERATIONS.limiter, () => count);
 }
 
 /**
@@ -49,15 +47,12 @@ export function countDecisions(limiter: RateLimiter, registry: Registry): RateLi
 export function countVerifications(registry: Registry) {
   /** `failed`: the key could not be checked, or there is a bug. */
   const outcomes = { accepted: 0, unknown: 0, expired: 0, revoked: 0, failed: 0 };
-  exposeCounts(
-    registry,
-    {
-      name: 'petstore_key_verifications_total',
-      help: 'Verifications of API keys by their outcome.',
-      label: 'outcome',
-    },
-    () => Object.entries(outcomes),
-  );
+  exposeCounts(registry, {
+    name: 'petstore_key_verifications_total',
+    help: 'Verifications of API keys by their outcome.',
+    label: 'outcome',
+    read: () => Object.entries(outcomes),
+  });
   const count = counting(outcomes, (caller: Caller | undefined) => caller && 'accepted');
   return {
     onTokenRefused: (reason: TokenRefusal) => void outcomes[reason]++,
@@ -76,19 +71,16 @@ export function exposeState(probe: StorageProbe, registry: Registry): StoragePro
     lastId = state.lastId;
     return state;
   };
-  exposeFigure(
-    registry,
-    {
-      name: 'petstore_storage_ready',
-      help: '1 if the storage answers within 0.5 s at the time of the scrape and can serve requests, otherwise 0.',
-    },
-    () => Promise.race([check().then(() => 1, notReady), sleep(SCRAPE_MS, 0, { ref: false })]),
-  );
-  exposeFigure(
-    registry,
-    { name: 'petstore_pet_ids_left', help: 'How many ids were left for new pets at the latest check.' },
-    () => Number(petIdsLeft(lastId)),
-  );
+  exposeFigure(registry, {
+    name: 'petstore_storage_ready',
+    help: '1 if the storage answers within 0.5 s at the time of the scrape and can serve requests, otherwise 0.',
+    read: () => Promise.race([check().then(() => 1, notReady), sleep(SCRAPE_MS, 0, { ref: false })]),
+  });
+  exposeFigure(registry, {
+    name: 'petstore_pet_ids_left',
+    help: 'How many ids were left for new pets at the latest check.',
+    read: () => Number(petIdsLeft(lastId)),
+  });
   return { check };
 }
 

@@ -1,6 +1,6 @@
 import { Counter, type Registry } from 'prom-client';
 import { exposeCounts, exposeFigure } from './expose.ts';
-import { Histogram } from './histogram.ts';
+import { exposeHistogram } from './histogram.ts';
 
 /** The part of a request's record that is measured. */
 export type AnsweredRequest = {
@@ -39,7 +39,7 @@ const NONE = 'none';
 
 /** Counts requests and takes their time. What clients send never becomes a label. */
 export class RequestMetrics {
-  readonly #durations: Histogram;
+  readonly #durations: ReturnType<typeof exposeHistogram>;
   readonly #deprecatedRoute: string;
   /** By the labels. */
   readonly #observers = new Map<string, (value: number) => void>();
@@ -52,7 +52,7 @@ export class RequestMetrics {
   constructor(registry: Registry, { deprecatedRoute, statuses }: MeasuredApi) {
     this.#deprecatedRoute = deprecatedRoute;
     this.#answers = new Map([...statuses.map(String), OTHER].map((status) => [status, 0]));
-    this.#durations = new Histogram(
+    this.#durations = exposeHistogram(
       registry,
       'http_request_duration_seconds',
       'From the parsed headers of a request to the last byte of its answer.',
@@ -63,25 +63,23 @@ export class RequestMetrics {
       help: 'Requests that the server refused before the application saw them, such as bytes that are not HTTP.',
       registers: [registry],
     });
-    exposeFigure(
-      registry,
-      { name: 'http_requests_in_flight', help: 'Requests without a complete answer.' },
-      () => this.#inFlight,
-    );
-    exposeCounts(
-      registry,
-      {
-        name: 'petstore_deprecated_calls_total',
-        help: 'Calls of a deprecated operation by the id of the API key.',
-        label: 'key_id',
-      },
-      () => this.#deprecatedCalls,
-    );
-    exposeCounts(
-      registry,
-      { name: 'http_responses_total', help: 'Answers by their status.', label: 'status' },
-      () => this.#answers,
-    );
+    exposeFigure(registry, {
+      name: 'http_requests_in_flight',
+      help: 'Requests without a complete answer.',
+      read: () => this.#inFlight,
+    });
+    exposeCounts(registry, {
+      name: 'petstore_deprecated_calls_total',
+      help: 'Calls of a deprecated operation by the id of the API key.',
+      label: 'key_id',
+      read: () => this.#deprecatedCalls,
+    });
+    exposeCounts(registry, {
+      name: 'http_responses_total',
+      help: 'Answers by their status.',
+      label: 'status',
+      read: () => this.#answers,
+    });
   }
 
   /** Call it when the application gets a request. */
@@ -102,7 +100,7 @@ export class RequestMetrics {
 
   #observerOf(method: string, route: string, status_class: string) {
     return this.#observers.getOrInsertComputed(`${method} ${status_class} ${route}`, () =>
-      this.#durations.with({ method, route, status_class }),
+      this.#durations({ method, route, status_class }),
     );
   }
 

@@ -4,32 +4,8 @@ import type { ApiKeyError } from '../../application/keys/errors.ts';
 import type { PetError } from '../../application/pets/errors.ts';
 import type { ConnectionEvent, StorageMeter } from '../../application/ports/storage-health.ts';
 import { exposeFigure } from './expose.ts';
-import { Histogram } from './histogram.ts';
+import { exposeHistogram } from './histogram.ts';
 import { DURATION_BUCKETS } from './request-metrics.ts';
-
-/** The names of the operations of the storage, by the methods of the ports. */
-export const PET_OPERATIONS = {
-  insert: 'insert_pet',
-  insertOnce: 'insert_pet_once',
-  findById: 'find_pet',
-  list: 'list_pets',
-} as const;
-export const KEY_OPERATIONS = {
-  insert: 'insert_key',
-  findById: 'find_key',
-  list: 'list_keys',
-  revoke: 'revoke_key',
-  expire: 'expire_key',
-  recordUse: 'record_key_uses',
-} as const;
-const OPERATIONS = [
-  ...Object.values(PET_OPERATIONS),
-  ...Object.values(KEY_OPERATIONS),
-  'count_request',
-  'check',
-] as const;
-
-type Operation = (typeof OPERATIONS)[number];
 
 type OperatorError = Extract<PetError | ApiKeyError, { readonly fault: 'operator' }>;
 
@@ -63,7 +39,7 @@ const COMMIT_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 /** Measures what a storage does: its operations from outside, and what it reports about itself. */
 export class StorageMetrics implements StorageMeter {
   readonly insertsCommitted: StorageMeter['insertsCommitted'];
-  readonly #observers = new Map<Operation, (seconds: number) => void>();
+  readonly #durations: ReturnType<typeof exposeHistogram>;
   readonly #failures: Counter;
   readonly #refusals: Counter;
   /** The values of `CONNECTION_FIGURES`. */
@@ -71,31 +47,27 @@ export class StorageMetrics implements StorageMeter {
 
   constructor(registry: Registry) {
     const registers = [registry];
-    const durations = new Histogram(
+    this.#durations = exposeHistogram(
       registry,
       'petstore_storage_operation_duration_seconds',
       'How long operations of the storage took, the failed ones included.',
       DURATION_BUCKETS,
     );
-    const commits = new Histogram(
+    const commits = exposeHistogram(
       registry,
       'petstore_storage_commit_inserts',
       'How many inserts shared a commit.',
       COMMIT_BUCKETS,
     );
-    this.insertsCommitted = commits.with({});
+    this.insertsCommitted = commits({});
     this.#failures = new Counter({
       name: 'petstore_storage_failures_total',
       help: 'Operations of the storage that failed.',
       labelNames: ['operation', 'kind'],
       registers,
     });
-    for (const operation of OPERATIONS) {
-      this.#observers.set(operation, durations.with({ operation }));
-      for (const kind of FAILURES) this.#failures.inc({ operation, kind }, 0);
-    }
     for (const [index, [name, help]] of CONNECTION_FIGURES.entries()) {
-      exposeFigure(registry, { name, help }, () => this.#connections[index]!);
+      exposeFigure(registry, { name, help, read: () => this.#connections[index]! });
     }
     this.#refusals = new Counter({
       name: 'petstore_storage_connection_refusals_total',
@@ -106,10 +78,12 @@ export class StorageMetrics implements StorageMeter {
 
   /**
    * Makes a function that runs an operation and takes its time. It settles as the operation does. It is not async: that
-   * would cost one more promise.
+   * would cost one more promise. Call it once for each operation: it adds the series of the operation, with failures at
+   * 0, because a counter that begins at 1 has no increase.
    */
-  measure(operation: Operation): <T>(run: () => Promise<T>) => Promise<T> {
-    const observe = this.#observers.get(operation)!;
+  measure(operation: string): <T>(run: () => Promise<T>) => Promise<T> {
+    const observe = this.#durations({ operation });
+    for (const kind of FAILURES) this.#failures.inc({ operation, kind }, 0);
     return (run) => {
       const startedMs = performance.now();
       const end = () => observe((performance.now() - startedMs) / 1_000);

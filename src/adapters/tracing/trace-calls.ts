@@ -8,20 +8,10 @@ import {
 } from '@opentelemetry/api';
 import { faultOf } from '../../application/fault.ts';
 import { around } from '../../application/around.ts';
+import { STORAGE_OPERATIONS } from '../../application/storage-operations.ts';
 import type { ServiceStorage } from '../../application/storage-kind.ts';
 
 type UseCase<Input extends readonly unknown[], Output> = { execute(...input: Input): Promise<Output> };
-
-const PETS = { insert: 'insert', insertOnce: 'insertOnce', findById: 'findById', list: 'list' } as const;
-
-const KEYS = {
-  insert: 'insert',
-  findById: 'findById',
-  list: 'list',
-  revoke: 'revoke',
-  expire: 'expire',
-  recordUse: 'recordUse',
-} as const;
 
 /**
  * The storage with a span for each call that a sampled request makes. The span is that of the call, even if the storage
@@ -30,7 +20,7 @@ const KEYS = {
  * @param system the name of the database system: https://opentelemetry.io/docs/specs/semconv/db/database-spans/
  */
 export function traceStorage(storage: ServiceStorage, tracer: Tracer, system: string): ServiceStorage {
-  const callsOn = (collection?: string) => (operation: string) => {
+  const callsOn = (collection?: string) => (_: unknown, operation: string) => {
     const name = collection === undefined ? operation : `${operation} ${collection}`;
     const attributes = {
       'db.system.name': system,
@@ -41,10 +31,12 @@ export function traceStorage(storage: ServiceStorage, tracer: Tracer, system: st
   };
   const { pets, keys, probe, limiter } = storage;
   return {
-    pets: around(pets, PETS, callsOn('pets')),
-    keys: around(keys, KEYS, callsOn('api_keys')),
-    probe: around(probe, { check: 'check' }, callsOn()),
-    ...(limiter !== undefined && { limiter: around(limiter, { take: 'take' }, callsOn('rate_limits')) }),
+    pets: around(pets, STORAGE_OPERATIONS.pets, callsOn('pets')),
+    keys: around(keys, STORAGE_OPERATIONS.keys, callsOn('api_keys')),
+    probe: around(probe, STORAGE_OPERATIONS.probe, callsOn()),
+    ...(limiter !== undefined && {
+      limiter: around(limiter, STORAGE_OPERATIONS.limiter, callsOn('rate_limits')),
+    }),
     close: () => storage.close(),
   };
 }

@@ -56,7 +56,7 @@ describe('an operation of a storage', () => {
     const values = await series();
     expect(nonZero(values, 'petstore_storage_failures_total')).toStrictEqual({});
     // A counter that begins at 1 has no increase.
-    expect(values.get('petstore_storage_failures_total{operation="list_pets",kind="unavailable"}')).toBe(0);
+    expect(values.get('petstore_storage_failures_total{operation="insert_pet_once",kind="damaged"}')).toBe(0);
   });
 });
 

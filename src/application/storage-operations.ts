@@ -1,0 +1,21 @@
+import type { ServiceStorage } from './storage-kind.ts';
+
+type Ports = Required<Omit<ServiceStorage, 'close'>>;
+
+/**
+ * The operations of a service's storage, by port and method, under the names that metrics give them. Metrics and traces
+ * go around exactly these: a new method of a port fails to compile until it is here, and then both have it.
+ */
+export const STORAGE_OPERATIONS = {
+  pets: { insert: 'insert_pet', insertOnce: 'insert_pet_once', findById: 'find_pet', list: 'list_pets' },
+  keys: {
+    insert: 'insert_key',
+    findById: 'find_key',
+    list: 'list_keys',
+    revoke: 'revoke_key',
+    expire: 'expire_key',
+    recordUse: 'record_key_uses',
+  },
+  limiter: { take: 'count_request' },
+  probe: { check: 'check' },
+} as const satisfies { readonly [P in keyof Ports]: { readonly [M in keyof Ports[P]]: string } };
