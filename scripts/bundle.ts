@@ -1,10 +1,9 @@
+import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import mongodb from 'mongodb/package.json' with { type: 'json' };
 import { rolldown } from 'rolldown';
 import { FILE_NAMES, TEMPLATE } from '../src/adapters/http/openapi/docs-page.ts';
-import { readCommit } from '../src/main/config/build.ts';
 import { licensesOf } from './licenses.ts';
 
 export const ROOT = resolve(import.meta.dirname, '..');
@@ -22,7 +21,7 @@ export const PAGE_FILES = Object.fromEntries(
  * @throws {Error} on any warning of the bundler
  */
 export async function bundle(directory: string, { split }: { readonly split: boolean }): Promise<string> {
-  const commit = process.env['PETSTORE_COMMIT'] || readCommit(pathToFileURL(join(ROOT, '.git/')));
+  const commit = process.env['PETSTORE_COMMIT'] || checkedOutCommit();
   await using build = await rolldown({
     input: { main: join(ROOT, 'src/main/main.ts') },
     platform: 'node',
@@ -49,4 +48,13 @@ export async function bundle(directory: string, { split }: { readonly split: boo
   });
   const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
   return await licensesOf([...modules, ...Object.values(PAGE_FILES)]);
+}
+
+/** `unknown` without git or a repository. A directory above that is one says nothing about this one. */
+function checkedOutCommit(): string {
+  const { stdout } = spawnSync('git', ['--git-dir=.git', 'rev-parse', 'HEAD'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  });
+  return stdout?.trim() || 'unknown';
 }

@@ -31,8 +31,11 @@ export function exposeHistogram(registry: Registry, name: string, help: string, 
         const le = bounds[bucket] ?? '+Inf';
         return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: count };
       });
-      const total = (what: string, value: number) => ({ metricName: `${name}_${what}`, labels, value });
-      return [...buckets, total('sum', sum), total('count', count)];
+      return [
+        ...buckets,
+        { metricName: `${name}_sum`, labels, value: sum },
+        { metricName: `${name}_count`, labels, value: count },
+      ];
     });
     return (value) => {
       let bucket = 0;

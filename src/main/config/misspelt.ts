@@ -2,12 +2,9 @@ import { VARIABLE_NAMES } from './variables.ts';
 
 type Given = Readonly<Record<string, string | undefined>>;
 
-/** Names as short as HOST and PORT are words, and so are those beside them: POST, SORT, HOSTS. */
-const LONGEST_WORD = 4;
-
 /**
  * The variables that may be misspelt ones of ours: one letter is added, missing or wrong, or two neighbours are swapped.
- * Of a short name, only the last counts. Values that are empty count as absent.
+ * Values that are empty count as absent.
  *
  * @returns pairs of a name in the environment and the one that may be meant
  */
@@ -23,7 +20,6 @@ function isMisspelt(given: string, meant: string): boolean {
   // The space differs from a letter that follows the whole name.
   const start = Array.from(`${meant} `).findIndex((letter, at) => given[at] !== letter);
   const [a, b] = [given.slice(start), meant.slice(start)];
-  if (a[0] === b[1] && a[1] === b[0] && a.slice(2) === b.slice(2)) return true;
-  if (meant.length <= LONGEST_WORD) return false;
-  return a.slice(1) === b.slice(1) || a.slice(1) === b || a === b.slice(1);
+  const isSwapped = a[0] === b[1] && a[1] === b[0] && a.slice(2) === b.slice(2);
+  return isSwapped || a.slice(1) === b.slice(1) || a.slice(1) === b || a === b.slice(1);
 }

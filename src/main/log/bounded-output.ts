@@ -7,9 +7,6 @@ const BATCH_MS = 100;
 /** How many bytes of lines may wait. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
-/** How many more bytes of audit lines may wait. Request lines outnumber them and would leave them no room. */
-const AUDIT_RESERVE_BYTES = 256 * 1024;
-
 /** The pause after a failed write. It doubles with each failure in a row. */
 const FIRST_RETRY_MS = 5;
 const LONGEST_RETRY_MS = 100;
@@ -17,16 +14,11 @@ const LONGEST_RETRY_MS = 100;
 /** How long the exit of the process may be held up. */
 const EXIT_MS = 500;
 
-/** How many lines were dropped: all of them, and the audit lines among them. */
-export type Dropped = { readonly lines: number; readonly auditLines: number };
-
-const NOTHING: Dropped = { lines: 0, auditLines: 0 };
-
 type Options = {
   /** Turns a line into the text to write. Default: the line itself. */
   readonly format?: (line: string) => string;
-  /** Called when there is room again after lines were dropped. */
-  readonly onRoom?: (dropped: Dropped) => void;
+  /** Called when there is room again after lines were dropped, with their number. */
+  readonly onRoom?: (lines: number) => void;
 };
 
 /**
@@ -44,7 +36,7 @@ export class BoundedOutput {
   #state: 'idle' | 'writing' | 'pausing' = 'idle';
   #timer: NodeJS.Timeout | undefined;
   #retryMs = FIRST_RETRY_MS;
-  #dropped = NOTHING;
+  #dropped = 0;
   readonly #callbacks: (() => void)[] = [];
 
   /** @param fd a regular file, or a non-blocking descriptor */
@@ -57,7 +49,10 @@ export class BoundedOutput {
     const text = this.#options.format?.(line) ?? line;
     const bytes = Buffer.byteLength(text);
     const total = this.#batch.length + this.#waitingBytes + bytes;
-    if ((total > MAX_WAITING_BYTES || this.#dropped.lines > 0) && this.#drops(line, total)) return;
+    if (total > MAX_WAITING_BYTES || this.#dropped > 0) {
+      this.#dropped++;
+      return;
+    }
     this.#waiting += text;
     this.#waitingBytes += bytes;
     if (this.#waitingBytes >= BATCH_BYTES) this.#write();
@@ -74,32 +69,14 @@ export class BoundedOutput {
   /**
    * Writes what is left when the process exits. Blocks for at most half a second. A batch that another thread is
    * writing at that moment counts as written.
-   *
-   * @returns what was lost, or `undefined` if nothing was
    */
-  end(): Dropped | undefined {
-    const untilMs = performance.now() + EXIT_MS;
+  end(): void {
     // Node waits for the other thread before the process exits.
     const rest = this.#state === 'writing' ? Buffer.alloc(0) : this.#batch;
+    const left = Buffer.concat([rest, this.#takeBatch()]);
     this.#batch = Buffer.alloc(0);
-    const left = writeNow(this.#fd, Buffer.concat([rest, this.#takeBatch()]), untilMs);
-    const lines = left.toString().split('\n').slice(0, -1);
-    const { lines: before, auditLines } = this.#dropped;
-    if (lines.length + before === 0) return undefined;
-    if (lines.length === 0) {
-      this.#reportDropped();
-      if (writeNow(this.#fd, this.#takeBatch(), untilMs).length === 0) return undefined;
-    }
-    return { lines: before + lines.length, auditLines: auditLines + lines.filter(isAudit).length };
-  }
-
-  /** @param total how many bytes would wait if this line did */
-  #drops(line: string, total: number): boolean {
-    const audit = isAudit(line);
-    if (audit && total <= MAX_WAITING_BYTES + AUDIT_RESERVE_BYTES) return false;
-    const { lines, auditLines } = this.#dropped;
-    this.#dropped = { lines: lines + 1, auditLines: auditLines + (audit ? 1 : 0) };
-    return true;
+    this.#reportDropped();
+    writeNow(this.#fd, Buffer.concat([left, this.#takeBatch()]), performance.now() + EXIT_MS);
   }
 
   #write(): void {
@@ -143,9 +120,9 @@ export class BoundedOutput {
   }
 
   #reportDropped(): void {
-    const dropped = this.#dropped;
-    this.#dropped = NOTHING;
-    if (dropped.lines > 0) this.#options.onRoom?.(dropped);
+    const lines = this.#dropped;
+    this.#dropped = 0;
+    if (lines > 0) this.#options.onRoom?.(lines);
   }
 
   #callBack(): void {
@@ -153,24 +130,15 @@ export class BoundedOutput {
   }
 }
 
-/** Cannot match inside a string: JSON escapes quotation marks there (RFC 8259, section 7). */
-function isAudit(line: string): boolean {
-  return line.includes('"audit":"');
-}
-
-/**
- * @param untilMs a time of `performance.now()`
- * @returns what was not written before then
- */
-function writeNow(fd: number, bytes: Buffer, untilMs: number): Buffer {
+/** @param untilMs a time of `performance.now()`, after which the rest is lost */
+function writeNow(fd: number, bytes: Buffer, untilMs: number): void {
   let left = bytes;
   while (left.length > 0 && performance.now() < untilMs) {
     try {
       left = left.subarray(writeSync(fd, left));
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) return left;
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) return;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FIRST_RETRY_MS);
     }
   }
-  return left;
 }

@@ -11,7 +11,7 @@ import { BoundedOutput } from './bounded-output.ts';
  * The service's log on standard output: JSON lines, or text if standard output is a terminal. When the process exits,
  * the log and standard error write what they still hold, as far as their readers take it.
  *
- * @param standardError receives the number of lost log lines at exit
+ * @param standardError is written at exit, after the log
  */
 export async function openServiceLog(
   { logLevel }: Pick<Config, 'logLevel'>,
@@ -20,17 +20,13 @@ export async function openServiceLog(
   const isTerminal = isatty(1);
   const output = new BoundedOutput(nonBlocking(1), {
     ...(isTerminal && { format: await terminalFormat() }),
-    onRoom: (dropped) => audit.warn(dropped, 'log lines were dropped'),
+    onRoom: (lines) => audit.warn({ lines }, 'log lines were dropped'),
   });
   const log = pino({ level: logLevel, base: null }, output);
   // Reports at every level, because audit lines are logged at every level.
   const audit = auditLog(log);
   process.once('exit', () => {
-    const lost = output.end();
-    if (lost !== undefined && !isTerminal) {
-      const { lines, auditLines } = lost;
-      standardError.write(`petstore: ${lines} log lines were lost, ${auditLines} of them audit lines\n`);
-    }
+    output.end();
     standardError.end();
   });
   return log;

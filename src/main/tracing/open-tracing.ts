@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { context, diag, type DiagLogger, DiagLogLevel } from '@opentelemetry/api';
+import { context, diag, DiagLogLevel } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
@@ -29,7 +29,7 @@ import type { ServiceStorage } from '../../application/storage-kind.ts';
 import type { Config } from '../config/config.ts';
 import type { TracingConfig } from '../config/tracing.ts';
 import type { Decorators } from '../program/compose.ts';
-import { ExportTrouble, SILENT } from './export-trouble.ts';
+import { watchExports } from './export-trouble.ts';
 import { tracedRequestLog } from './traced-request-log.ts';
 
 /** The default of `OTEL_SERVICE_NAME`. The npm package has another name. */
@@ -59,18 +59,17 @@ export function openTracing(
   const { sampler, samplerRatio, maxAttributeChars, batch } = config;
   // The SDK reads the variables of the exporter and of the resource itself, but not from --env.
   Object.assign(process.env, config.variables);
-  setSdkLog({ ...SILENT, warn: (message) => log.warn(message) });
-  const exporter = new OTLPTraceExporter();
+  onSdkWarning((message) => log.warn(message));
+  const exports = watchExports(new OTLPTraceExporter(), log);
   const resource = resourceOf();
-  const trouble = new ExportTrouble(log);
-  setSdkLog(trouble.sdkLog);
+  onSdkWarning(exports.onSdkWarning);
 
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   const provider = new TracerProvider({
     resource,
     sampler: SAMPLERS[sampler](samplerRatio),
     spanLimits: { attributeValueLengthLimit: maxAttributeChars },
-    spanProcessors: [new BatchSpanProcessor({ exporter: trouble.watch(exporter), ...batch })],
+    spanProcessors: [new BatchSpanProcessor({ exporter: exports.watched, ...batch })],
   });
   const tracer = provider.getTracer(NAME, packageJson.version);
   const propagator = config.readsTraceparent ? new W3CTraceContextPropagator() : undefined;
@@ -97,7 +96,9 @@ export function openTracing(
   };
 }
 
-function setSdkLog(logger: DiagLogger): void {
+/** Its errors are the outcomes of exports, which are known. */
+function onSdkWarning(warn: (message: string) => void): void {
+  const logger = { error() {}, warn, info() {}, debug() {}, verbose() {} };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
 }
 

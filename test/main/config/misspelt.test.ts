@@ -7,6 +7,7 @@ it.each([
   ['PROT', 'PORT'],
   ['OPRT', 'PORT'],
   ['HSOT', 'HOST'],
+  ['PORTS', 'PORT'],
   ['API_KEY', 'API_KEYS'],
   ['API_KEYSS', 'API_KEYS'],
   ['APIKEYS', 'API_KEYS'],
@@ -26,23 +27,23 @@ it.each(VARIABLE_NAMES)('%s is itself', (name) => {
 
 // Shells, desktops, systemd, containers, Kubernetes, CI, Node, npm, proxies, and other programs with such names.
 const OTHERS =
-  `HOME HOSTNAME HOSTTYPE HOSTS PATH PWD SHELL SHLVL TERM LANG LC_ALL USER LOGNAME MAIL EDITOR PAGER DISPLAY
+  `HOME HOSTNAME HOSTTYPE PATH PWD SHELL SHLVL TERM LANG LC_ALL USER LOGNAME MAIL EDITOR PAGER DISPLAY
   _ TZ PS1 IFS OLDPWD TMPDIR XDG_SESSION_ID SSH_TTY SSH_AUTH_SOCK DBUS_SESSION_BUS_ADDRESS COLORTERM LS_COLORS
   INVOCATION_ID JOURNAL_STREAM NOTIFY_SOCKET LISTEN_PID STATE_DIRECTORY MEMORY_PRESSURE_WATCH SYSTEMD_EXEC_PID MAINPID
   KUBERNETES_PORT KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT PETSTORE_PORT PETSTORE_SERVICE_HOST DB_PORT POD_NAME
   CI GITHUB_ACTIONS GITHUB_TOKEN RUNNER_OS GITLAB_CI BUILD_NUMBER NODE NODE_ENV NODE_OPTIONS NODE_VERSION NODE_PATH
   npm_config_cache npm_lifecycle_event INIT_CWD NO_COLOR DEBUG HTTP_PROXY HTTPS_PROXY NO_PROXY SSL_CERT_FILE
-  PORTS POST SORT SPORT HOT HOP GHOST COST MOST MONGODB_URI REDIS_URL PGHOST PGPORT MYSQL_HOST LOGLEVEL2
+  MONGODB_URI REDIS_URL PGHOST PGPORT MYSQL_HOST LOGLEVEL2
   METRICS_PATH WEB_CONCURRENCY OTEL_SERVICE_NAME OTEL_TRACES_EXPORTER OTEL_LOG_LEVEL TLS_CA TLS_CERT_FILE`.split(
     /\s+/,
   );
 
-it('says nothing about what others set, nor about an empty variable', () => {
+it('nothing is said about what others set, nor about an empty variable', () => {
   const others = Object.fromEntries(OTHERS.map((name) => [name, 'x']));
   expect(misspelt({ ...others, PROT: '', API_KEY: undefined })).toStrictEqual([]);
 });
 
-it('is a warning in the log of the service, which starts', async () => {
+it('a misspelt variable is a warning in the log of the service, which starts', async () => {
   const service = runService({ API_KEYS: '0123456789abcdef', DATABSE_URL: 'sqlite:pets.db' });
   await service.url();
   expect(service.log.slice(0, -1)).toStrictEqual([

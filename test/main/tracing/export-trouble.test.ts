@@ -1,59 +1,71 @@
 import { ExportResultCode } from '@opentelemetry/core';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace';
 import { pino } from 'pino';
-import { expect, it } from 'vitest';
-import { ExportTrouble } from '../../../src/main/tracing/export-trouble.ts';
+import { beforeEach, expect, it, onTestFinished, vi } from 'vitest';
+import { watchExports } from '../../../src/main/tracing/export-trouble.ts';
 
-function troubleWithLog() {
+const MINUTE_MS = 60_000;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+});
+
+/** An exporter whose exports end as told, and what was logged. */
+function watching() {
   const lines: unknown[] = [];
   const log = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(JSON.parse(line)) });
-  const clock = { nowMs: 0 };
-  return { lines, clock, trouble: new ExportTrouble(log, () => clock.nowMs) };
+  let result: { code: ExportResultCode; error?: Error };
+  const exporter = { export: (_: unknown, done: (given: typeof result) => void) => done(result) };
+  const { watched, onSdkWarning } = watchExports({ ...exporter, shutdown: async () => {} }, log);
+  const exports = (given: typeof result) => {
+    result = given;
+    watched.export([{}, {}] as ReadableSpan[], (outcome) => expect(outcome).toBe(given));
+  };
+  return {
+    lines,
+    onSdkWarning,
+    fails: (error?: Error) => exports({ code: ExportResultCode.FAILED, ...(error && { error }) }),
+    succeeds: () => exports({ code: ExportResultCode.SUCCESS }),
+  };
 }
 
 const WARNING = { level: 40, msg: 'traces are not exported: spans are lost' };
 const OVER = { level: 30, msg: 'traces are exported again' };
 
-it('reports each outage once, and its end with the number of lost spans', () => {
-  const { lines, clock, trouble } = troubleWithLog();
-  trouble.exported();
-  for (const spans of [3, 4, 5]) trouble.lost(spans, 'refused');
-  clock.nowMs = 60_000;
-  trouble.exported();
-  trouble.exported();
-  trouble.lost(1, 'late');
-  clock.nowMs = 120_000;
-  trouble.exported();
+it('an outage is one line at its begin and one at its end', () => {
+  const { lines, fails, succeeds } = watching();
+  succeeds();
+  for (let n = 0; n < 3; n++) fails(new Error('refused'));
+  vi.advanceTimersByTime(MINUTE_MS);
+  succeeds();
+  succeeds();
+  fails(new Error('late'));
+  vi.advanceTimersByTime(MINUTE_MS);
+  succeeds();
   expect(lines).toStrictEqual([
     { ...WARNING, reason: 'refused' },
-    { ...OVER, lostSpans: 12 },
+    OVER,
     { ...WARNING, reason: 'late' },
-    { ...OVER, lostSpans: 1 },
+    OVER,
   ]);
 });
 
-it('takes a receiver that comes and goes for one outage', () => {
-  const { lines, clock, trouble } = troubleWithLog();
+it('a receiver that comes and goes is one outage', () => {
+  const { lines, fails, succeeds } = watching();
   for (let minute = 0; minute < 10; minute++) {
-    clock.nowMs = minute * 60_000;
-    trouble.lost(1, 'refused');
-    clock.nowMs += 59_999;
-    trouble.exported();
+    fails(new Error('refused'));
+    vi.advanceTimersByTime(MINUTE_MS - 1);
+    succeeds();
   }
   expect(lines).toStrictEqual([{ ...WARNING, reason: 'refused' }]);
 });
 
-it('counts the spans that the queue of the SDK had no room for, and ignores its other messages', () => {
-  const { lines, clock, trouble } = troubleWithLog();
-  trouble.sdkLog.warn('Dropping extra attributes.');
-  trouble.sdkLog.error('{"stack":"…"}');
-  trouble.sdkLog.warn('Dropped 17 spans because maxQueueSize reached');
-  clock.nowMs = 60_000;
-  trouble.exported();
-  expect(lines).toStrictEqual([
-    { ...WARNING, reason: 'more spans wait than OTEL_BSP_MAX_QUEUE_SIZE' },
-    { ...OVER, lostSpans: 17 },
-  ]);
+it('the queue of the SDK without room is an outage too, and its other warnings are ignored', () => {
+  const { lines, onSdkWarning } = watching();
+  onSdkWarning('Dropping extra attributes.');
+  onSdkWarning('Dropped 17 spans because maxQueueSize reached');
+  expect(lines).toStrictEqual([{ ...WARNING, reason: 'more spans wait than OTEL_BSP_MAX_QUEUE_SIZE' }]);
 });
 
 it.each([
@@ -65,15 +77,8 @@ it.each([
   ],
   ['its code alone', Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }), 'ECONNREFUSED'],
   ['nothing', undefined, 'unknown'],
-])('gives the reason of a failed export by %s', async (_, error, reason) => {
-  const { lines, trouble } = troubleWithLog();
-  const result = { code: ExportResultCode.FAILED, ...(error !== undefined && { error }) };
-  const exporter = trouble.watch({
-    export: (_spans, done) => done(result),
-    shutdown: async () => {},
-  });
-  const results: unknown[] = [];
-  exporter.export([{}, {}] as ReadableSpan[], (outcome) => void results.push(outcome));
+])('the reason of a failed export is told by %s', (_, error, reason) => {
+  const { lines, fails } = watching();
+  fails(error);
   expect(lines).toStrictEqual([{ ...WARNING, reason }]);
-  expect(results).toStrictEqual([result]);
 });
