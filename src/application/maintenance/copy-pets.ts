@@ -1,3 +1,4 @@
+import { importedIdProblem, InvalidPet } from '../../domain/pet.ts';
 import { CountsDiffer, PetIdTaken } from './errors.ts';
 import { ArchiveSource, BATCH_SIZE, checkSourceCount, prefetch } from './archive-source.ts';
 import {
@@ -41,6 +42,7 @@ export class CopyPets {
    * Compares the pets that the target already has, then writes the others. Can be repeated after an interruption at any
    * point. Writes nothing when it finds a conflict or a damaged pet in the comparison.
    *
+   * @throws {InvalidPet} when the ids of the source leave too few for new pets; nothing is written
    * @throws {PetIdTaken} when the target has a different pet under an id of the source
    * @throws {IdempotencyKeyTaken} when it has a different pet with the same idempotency key; found only while
    *   pets are written
@@ -50,6 +52,8 @@ export class CopyPets {
    */
   async execute(onProgress: OnProgress): Promise<Copied> {
     const survey = await this.#source.survey(onProgress);
+    const problem = importedIdProblem(survey.lastId);
+    if (problem !== undefined) throw new InvalidPet([problem]);
     const { alreadyThere, others, completeTo, complete } = await this.#compare(survey, onProgress);
     // Before the first write: from now on, a service on the target assigns none of these ids.
     await this.#target.reserve(survey.lastId);

@@ -15,13 +15,15 @@ export async function copyCommand(given: Given, session: Session): Promise<void>
   const sourceStorage = storageOf('--from', fromUrl, session);
   const targetStorage = storageOf('--to', toUrl, session);
   await using source = await open(sourceStorage, { for: 'reading' });
-  const from = { sourceArchive: source.archive, sourceKeys: source.keys };
-  // Before the target is opened, which creates a missing SQLite file.
-  await compose(from).checkSource.execute(session.onProgress);
   await using target = await open(targetStorage, { for: 'writing' });
-  const { copyKeys, copyPets } = compose({ ...from, archive: target.archive, keys: target.keys });
+  const { copyKeys, copyPets } = compose({
+    sourceArchive: source.archive,
+    sourceKeys: source.keys,
+    archive: target.archive,
+    keys: target.keys,
+  });
   session.hint = 'run the same command again to continue; what is copied stays';
-  // Finds a conflict between keys before the first pet is written.
+  // Finds a damaged key, or a conflict between keys, before the first pet is written.
   await copyKeys.check();
   const copied = await copyPets.execute(session.onProgress);
   if (!given.json) await session.print(copiedText('copied', copied));

@@ -12,7 +12,6 @@ import { RotateKey } from '../../application/keys/rotate-key.ts';
 import { GetKey, ListKeys, RevokeKey } from '../../application/keys/stored-keys.ts';
 import { eitherTokenVerifier, StoredTokenVerifier } from '../../application/keys/token-verifiers.ts';
 import { ArchiveSource } from '../../application/maintenance/archive-source.ts';
-import { CheckSource } from '../../application/maintenance/check-source.ts';
 import { CopyKeys } from '../../application/maintenance/copy-keys.ts';
 import { CopyPets } from '../../application/maintenance/copy-pets.ts';
 import { ExportPets } from '../../application/maintenance/export-pets.ts';
@@ -66,7 +65,6 @@ export type Parts = {
   listKeys: ListKeys;
   revokeKey: RevokeKey;
   rotateKey: RotateKey;
-  checkSource: CheckSource;
   checkStorage: CheckStorage;
   copyPets: CopyPets;
   copyKeys: CopyKeys;
@@ -101,7 +99,6 @@ const FACTORIES = {
     new RotateKey(keys, createKey, now),
 
   source: ({ sourceArchive }: From<'sourceArchive'>) => new ArchiveSource(sourceArchive),
-  checkSource: ({ source, sourceKeys }: From<'source' | 'sourceKeys'>) => new CheckSource(source, sourceKeys),
   checkStorage: (parts: From<'sourceArchive' | 'sourceKeys' | 'inspector'>) => {
     const { sourceArchive: archive, sourceKeys: keys, inspector } = parts;
     return new CheckStorage({ archive, keys, inspector }, (pet) => fingerprintOf(pet, sha256));

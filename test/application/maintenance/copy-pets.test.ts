@@ -69,6 +69,21 @@ describe('CopyPets', () => {
     await expect(copying).rejects.toBe(damaged);
   });
 
+  it('writes nothing when the ids of the source leave too few for new pets', async () => {
+    const source = archiveWith(await storeWith(SOME), { lastId: async () => MAX_PET_ID });
+    const target = new InMemoryPetRepository();
+    await expect(copy(source, target)).rejects.toThrow('which would leave too few ids for new pets');
+    expect(await target.lastId()).toBe(0n);
+  });
+
+  it('reads the source once when the target has none of its pets, but for the batches of the comparison', async () => {
+    let reads = 0;
+    const source = await storeWith(SOME);
+    const counted = archiveWith(source, { read: (after, limit) => (reads++, source.read(after, limit)) });
+    await copy(counted, new InMemoryPetRepository());
+    expect(reads).toBe(3 + 2);
+  });
+
   it('reserves the ids before it writes the first pet', async () => {
     const store = new InMemoryPetRepository();
     const reserved: bigint[] = [];
