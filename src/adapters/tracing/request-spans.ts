@@ -36,8 +36,6 @@ export class RequestSpans {
   readonly #tracer: Tracer;
   readonly #propagator: TextMapPropagator | undefined;
   readonly #contexts = new WeakMap<object, Context>();
-  /** The last base and its attributes. Nearly all requests have the same one. */
-  #base: { readonly url: string; readonly attributes: Attributes } | undefined;
 
   /** @param propagator reads the caller's span from the headers. `undefined`: every request begins a trace */
   constructor(tracer: Tracer, propagator: TextMapPropagator | undefined) {
@@ -55,7 +53,7 @@ export class RequestSpans {
       // Not the active context: on a connection that pipelines, it is that of the request before.
       const caller = this.#propagator?.extract(ROOT_CONTEXT, request.headers, defaultTextMapGetter);
       const parent = caller ?? ROOT_CONTEXT;
-      const attributes = { ...this.#baseAttributes(baseUrl(request)), ...requestAttributes(request) };
+      const attributes = { ...baseAttributes(baseUrl(request)), ...requestAttributes(request) };
       const span = this.#tracer.startSpan(nameOf(request), { kind: SpanKind.SERVER, attributes }, parent);
       const own = trace.setSpan(parent, span);
       this.#contexts.set(request, own);
@@ -74,11 +72,6 @@ export class RequestSpans {
     if (request === undefined || span === undefined) return;
     describeOutcome(span, request, outcome);
     span.end();
-  }
-
-  #baseAttributes(url: string): Attributes {
-    if (this.#base?.url !== url) this.#base = { url, attributes: baseAttributes(url) };
-    return this.#base.attributes;
   }
 }
 

@@ -14,7 +14,7 @@ const LONGEST_RETRY_MS = 100;
 /** How long the exit of the process may be held up. */
 const EXIT_MS = 500;
 
-type Options = {
+export type BoundedOutputOptions = {
   /** Turns a line into the text to write. Default: the line itself. */
   readonly format?: (line: string) => string;
   /** Called when there is room again after lines were dropped, with their number. */
@@ -28,7 +28,7 @@ type Options = {
  */
 export class BoundedOutput {
   readonly #fd: number;
-  readonly #options: Options;
+  readonly #options: BoundedOutputOptions;
   #waiting = '';
   #waitingBytes = 0;
   /** The current batch: taken from `#waiting`, not written yet. */
@@ -40,7 +40,7 @@ export class BoundedOutput {
   readonly #callbacks: (() => void)[] = [];
 
   /** @param fd a regular file, or a non-blocking descriptor */
-  constructor(fd: number, options: Options = {}) {
+  constructor(fd: number, options: BoundedOutputOptions = {}) {
     this.#fd = fd;
     this.#options = options;
   }

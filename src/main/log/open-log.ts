@@ -5,36 +5,30 @@ import type { RequestRecord } from '../../adapters/http/contract/request-log.ts'
 import type { Config } from '../config/config.ts';
 import type { Env, Output } from '../program/process.ts';
 import { auditLog } from './audit.ts';
-import { BoundedOutput } from './bounded-output.ts';
+import { BoundedOutput, type BoundedOutputOptions } from './bounded-output.ts';
 
-/**
- * The service's log on standard output: JSON lines, or text if standard output is a terminal. When the process exits,
- * the log and standard error write what they still hold, as far as their readers take it.
- *
- * @param standardError is written at exit, after the log
- */
-export async function openServiceLog(
-  { logLevel }: Pick<Config, 'logLevel'>,
-  standardError: BoundedOutput,
-): Promise<Logger> {
-  const isTerminal = isatty(1);
-  const output = new BoundedOutput(nonBlocking(1), {
-    ...(isTerminal && { format: await terminalFormat() }),
+/** The service's log on standard output: JSON lines, or text if standard output is a terminal. */
+export async function openServiceLog({ logLevel }: Pick<Config, 'logLevel'>): Promise<Logger> {
+  const output = openOutput(1, {
+    ...(isatty(1) && { format: await terminalFormat() }),
     onRoom: (lines) => audit.warn({ lines }, 'log lines were dropped'),
   });
   const log = pino({ level: logLevel, base: null }, output);
   // Reports at every level, because audit lines are logged at every level.
   const audit = auditLog(log);
-  process.once('exit', () => {
-    output.end();
-    standardError.end();
-  });
   return log;
 }
 
 /** The service's standard error. Like the log, it never makes the service wait for its reader. */
 export function openStandardError(): BoundedOutput {
-  return new BoundedOutput(nonBlocking(2));
+  return openOutput(2);
+}
+
+/** When the process exits, it writes what it still holds, as far as its reader takes it. */
+function openOutput(fd: 1 | 2, options: BoundedOutputOptions = {}): BoundedOutput {
+  const output = new BoundedOutput(nonBlocking(fd), options);
+  process.once('exit', () => output.end());
+  return output;
 }
 
 /** Whether standard error goes to the journal of systemd: `$JOURNAL_STREAM` in systemd.exec(5). */

@@ -22,8 +22,8 @@ const CLOSE_MS = 3_000;
  */
 export async function serve({ env, signal, onHangUp, storages }: ServiceIo): Promise<void> {
   const config = readConfig(env, storages);
+  const log = await openServiceLog(config);
   const standardError = openStandardError();
-  const log = await openServiceLog(config, standardError);
   for (const [given, meant] of misspelt(env)) {
     log.warn(`the variable ${given} has no effect; is it a misspelt ${meant}?`);
   }

@@ -17,17 +17,13 @@ export function tracedRequestLog(log: Logger, spans: RequestSpans): RequestLog {
       spans.end(request, record);
       context.with(spans.contextOf(request), () => lines.answered(record));
     },
-    failed: (error, requestId, request) => {
-      if (requestId === undefined) withoutTrace(() => lines.failed(error, requestId));
-      else lines.failed(error, requestId, request);
+    failed(error, requestId, request) {
+      const its = requestId === undefined ? ROOT_CONTEXT : context.active();
+      context.with(its, () => lines.failed(error, requestId, request));
     },
-    connectionTrouble: (trouble) => withoutTrace(() => lines.connectionTrouble(trouble)),
+    // It belongs to no request, but may come while the context of one is active.
+    connectionTrouble: (trouble) => context.with(ROOT_CONTEXT, () => lines.connectionTrouble(trouble)),
   };
-}
-
-/** For a report that belongs to no request. It may come while the context of one is active. */
-function withoutTrace(report: () => void): void {
-  context.with(ROOT_CONTEXT, report);
 }
 
 function withTraceIds(fields: object): object {

@@ -50,9 +50,9 @@ describe('a service whose standard output', () => {
 it('lines that were dropped are reported when the log is read, even if it has errors only', async () => {
   const log = await unread();
   const program = `
-    import { openServiceLog, openStandardError } from './src/main/log/open-log.ts';
+    import { openServiceLog } from './src/main/log/open-log.ts';
     import { requestLog } from './src/main/log/request-log.ts';
-    const log = await openServiceLog({ logLevel: 'error' }, openStandardError());
+    const log = await openServiceLog({ logLevel: 'error' });
     const { petCreated } = requestLog(log);
     const pet = { requestId: 'r'.repeat(64), petId: 1n, keyId: 'k', keyLabel: 'k', replayed: false };
     for (let n = 0; n < 10_000; n++) petCreated(pet);
