@@ -30,27 +30,6 @@ function logged(report: (log: RequestLog) => void, level = 'info'): unknown[] {
   return lines.map((line) => JSON.parse(line));
 }
 
-describe('the log line of a request', () => {
-  it('has the fields of the record', () => {
-    const record = { ...REQUEST, aborted: true } as const;
-    expect(logged((log) => log.answered(record))).toStrictEqual([{ level: 30, msg: 'request', ...record }]);
-  });
-
-  it('leaves out what is unknown because the input was not HTTP', () => {
-    const none = {
-      method: undefined,
-      route: undefined,
-      durationMs: undefined,
-      keyId: undefined,
-      keyLabel: undefined,
-      client: undefined,
-    };
-    expect(logged((log) => log.answered({ ...REQUEST, ...none, status: 400 }))).toStrictEqual([
-      { level: 30, msg: 'request', requestId: 'r', status: 400 },
-    ]);
-  });
-});
-
 describe('the log line of a failure', () => {
   it('is an error with its stack if it is a bug', () => {
     const bug = new TypeError('boom', { cause: new Error('the reason') });

@@ -17,14 +17,13 @@ function watching() {
   const log = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(JSON.parse(line)) });
   let result: { code: ExportResultCode; error?: Error };
   const exporter = { export: (_: unknown, done: (given: typeof result) => void) => done(result) };
-  const { watched, onSdkWarning } = watchExports({ ...exporter, shutdown: async () => {} }, log);
+  const { watched } = watchExports({ ...exporter, shutdown: async () => {} }, log);
   const exports = (given: typeof result) => {
     result = given;
     watched.export([{}, {}] as ReadableSpan[], (outcome) => expect(outcome).toBe(given));
   };
   return {
     lines,
-    onSdkWarning,
     fails: (error?: Error) => exports({ code: ExportResultCode.FAILED, ...(error && { error }) }),
     succeeds: () => exports({ code: ExportResultCode.SUCCESS }),
   };
@@ -59,13 +58,6 @@ it('a receiver that comes and goes is one outage', () => {
     succeeds();
   }
   expect(lines).toStrictEqual([{ ...WARNING, reason: 'refused' }]);
-});
-
-it('the queue of the SDK without room is an outage too, and its other warnings are ignored', () => {
-  const { lines, onSdkWarning } = watching();
-  onSdkWarning('Dropping extra attributes.');
-  onSdkWarning('Dropped 17 spans because maxQueueSize reached');
-  expect(lines).toStrictEqual([{ ...WARNING, reason: 'more spans wait than OTEL_BSP_MAX_QUEUE_SIZE' }]);
 });
 
 it.each([
