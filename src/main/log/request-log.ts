@@ -10,8 +10,6 @@ import { auditLog } from './audit.ts';
 const CONNECTION_TROUBLES = {
   'cut-off': 'connections cut off: clients that do not read their answers held too much memory',
   refused: 'connections refused: as many as MAX_CONNECTIONS are open',
-  'no-descriptors': 'out of file descriptors: new connections are closed without an answer',
-  'descriptors-again': 'file descriptors are available again',
   tls: 'a client speaks TLS, but this port speaks plain HTTP: use http:// in its URL, or set TLS_CERT and TLS_KEY',
   'not-tls': 'a client speaks plain HTTP, but this port speaks TLS: use https:// in its URL',
   handshake: 'TLS handshakes failed: these clients cannot connect, or are no TLS clients',

@@ -172,10 +172,10 @@ describe('the log line of a request that was not counted', () => {
 });
 
 describe('the log line of trouble with connections', () => {
-  it('is a warning that says what happened to how many', () => {
+  it('is a warning that says what happened, and to how many or why', () => {
     const report = (log: RequestLog) => {
       log.connectionTrouble({ kind: 'cut-off', connections: 20 });
-      log.connectionTrouble({ kind: 'handshake', connections: 2, reason: 'ERR_SSL_UNSUPPORTED_PROTOCOL' });
+      log.connectionTrouble({ kind: 'handshake', reason: 'ERR_SSL_UNSUPPORTED_PROTOCOL' });
     };
     expect(logged(report)).toStrictEqual([
       {
@@ -186,7 +186,6 @@ describe('the log line of trouble with connections', () => {
       {
         level: WARN,
         msg: 'TLS handshakes failed: these clients cannot connect, or are no TLS clients',
-        connections: 2,
         reason: 'ERR_SSL_UNSUPPORTED_PROTOCOL',
       },
     ]);

@@ -43,15 +43,12 @@ export type ConnectionTrouble =
   | { readonly kind: 'cut-off'; readonly connections: number }
   /** The limit of connections was reached. */
   | { readonly kind: 'refused'; readonly connections: number }
-  /** The process has no file descriptor left. How many connections that costs is unknown. */
-  | { readonly kind: 'no-descriptors' }
-  | { readonly kind: 'descriptors-again' }
   /** A client began with a TLS handshake on a plain port. Reported once. */
   | { readonly kind: 'tls' }
-  /** A client began with a plain request on a TLS port. Reported once. */
+  /** A client began with a plain request on a TLS port. Reported once a minute at most. */
   | { readonly kind: 'not-tls' }
-  /** TLS handshakes failed. `reason` is the code of the last failure. */
-  | { readonly kind: 'handshake'; readonly connections: number; readonly reason: string };
+  /** A TLS handshake failed. `reason` is Node's code or OpenSSL's. Each reason is reported once a minute at most. */
+  | { readonly kind: 'handshake'; readonly reason: string };
 
 /** Receives the reports of the HTTP adapter. */
 export interface RequestLog {
@@ -64,7 +61,7 @@ export interface RequestLog {
    */
   failed(error: unknown, requestId: string | undefined, request?: Partial<RequestRecord>): void;
   petCreated(created: PetCreated): void;
-  /** A counted kind is reported at most once every ten seconds. The others are reported when they begin and end. */
+  /** A counted kind is reported at most once every ten seconds. */
   connectionTrouble(trouble: ConnectionTrouble): void;
   /** A request passed uncounted because the storage of the rate limiter is unavailable. */
   notLimited(error: StorageUnavailable, requestId: string): void;

@@ -1,41 +1,13 @@
-import { IncomingMessage } from 'node:http';
-import { answerHeaders, requestIdOf } from '../contract/answer-headers.ts';
-import { errorAnswer, errorJson, type RequestRefused } from '../contract/errors.ts';
+import type { IncomingMessage } from 'node:http';
+import type { RequestRefused } from '../contract/errors.ts';
 import { MAX_URL_BYTES } from '../contract/limits.ts';
 import * as refusals from '../contract/refusals.ts';
-import { Answer } from './answer.ts';
-import type { Connection } from './connection.ts';
-import { setLast } from './node-internals.ts';
 
 /** An error of Node's HTTP parser or its timers. */
 export type ClientError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
 
 /** A request line whose URL is longer than the limit. */
 const LONG_URL = new RegExp(String.raw`(?:^|\n)[A-Z-]+ [^ \r\n]{${MAX_URL_BYTES + 1}}`);
-
-/**
- * Answers input after which nothing can be trusted: bytes that are not HTTP, a request that does not end in time, or one
- * that a proxy could read differently. The answer comes after those before it, and ends the connection.
- */
-export function answerBrokenRequest(refused: RequestRefused, connection: Connection): void {
-  const { latest } = connection;
-  connection.isStopped = true;
-  // Otherwise, the input has no answer object yet.
-  const isOfLatest = latest !== undefined && (!latest.req.complete || isAmbiguous(latest.req));
-  if (isOfLatest && latest.headersSent) {
-    // The request is answered without its body. The answer may lack its own body yet.
-    if (latest.writableFinished) connection.hangUp();
-    else latest.once('finish', () => connection.hangUp());
-    return;
-  }
-  const answer = isOfLatest ? latest : new Answer(new IncomingMessage(connection.socket));
-  const error = errorAnswer(refused);
-  const body = errorJson(error);
-  setLast(answer);
-  answer.setHeaders(new Map(Object.entries(answerHeaders(requestIdOf(answer.req), body))));
-  answer.writeHead(error.status).end(body);
-  if (!isOfLatest) connection.append(answer);
-}
 
 /**
  * Whether a proxy in front of the service could disagree with it about where this request ends (request smuggling).

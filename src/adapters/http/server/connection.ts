@@ -1,9 +1,11 @@
-import type { IncomingMessage, RequestListener } from 'node:http';
+import { IncomingMessage, type RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
+import { answerHeaders, requestIdOf } from '../contract/answer-headers.ts';
+import { errorAnswer, errorJson, type RequestRefused } from '../contract/errors.ts';
 import { MAX_BODY_BYTES } from '../contract/limits.ts';
 import { NOT_HTTP } from '../contract/refusals.ts';
-import type { Answer } from './answer.ts';
-import { answerBrokenRequest, isAmbiguous } from './broken-request.ts';
+import { Answer } from './answer.ts';
+import { isAmbiguous } from './broken-request.ts';
 import { attach, endParsing, isLast, replaceClose, setLast } from './node-internals.ts';
 
 /** How many requests of a connection may be without an answer, the one in progress included. */
@@ -104,13 +106,33 @@ export class Connection {
     if (!this.isStopped) {
       this.#push(answer);
       if (offersUpgrade(answer.req)) setLast(answer);
-      if (isAmbiguous(answer.req)) answerBrokenRequest(NOT_HTTP, this);
+      if (isAmbiguous(answer.req)) this.refuse(NOT_HTTP);
     }
     if (this.isStopped) endParsing();
   }
 
-  /** Sends an answer after those before it. */
-  append(answer: Answer): void {
+  /**
+   * Answers input after which nothing can be trusted: bytes that are not HTTP, a request that does not end in time, or
+   * one that a proxy could read differently. The answer comes after those before it, and ends the connection.
+   */
+  refuse(refused: RequestRefused): void {
+    const { latest } = this;
+    this.isStopped = true;
+    // Otherwise, the input has no answer object yet.
+    const isOfLatest = latest !== undefined && (!latest.req.complete || isAmbiguous(latest.req));
+    if (isOfLatest && latest.headersSent) {
+      // The request is answered without its body. The answer may lack its own body yet.
+      if (latest.writableFinished) this.hangUp();
+      else latest.once('finish', () => this.hangUp());
+      return;
+    }
+    const answer = isOfLatest ? latest : new Answer(new IncomingMessage(this.socket));
+    const error = errorAnswer(refused);
+    const body = errorJson(error);
+    setLast(answer);
+    answer.setHeaders(new Map(Object.entries(answerHeaders(requestIdOf(answer.req), body))));
+    answer.writeHead(error.status).end(body);
+    if (isOfLatest) return;
     this.#push(answer);
     this.#takeUp();
   }

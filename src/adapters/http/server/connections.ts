@@ -19,6 +19,8 @@ export type ConnectionsOptions = {
 /** The open connections of a server. */
 export class Connections implements ConnectionOptions {
   readonly #bySocket = new Map<unknown, Connection>();
+  /** Those in their TLS handshake included. Node does not say which of them is below a TLS socket. */
+  readonly tcpSockets = new Set<Socket>();
   readonly #options: ConnectionsOptions;
   readonly #turns = new Set<() => void>();
   isDraining = false;
@@ -35,6 +37,11 @@ export class Connections implements ConnectionOptions {
 
   all(): MapIterator<Connection> {
     return this.#bySocket.values();
+  }
+
+  addTcp(socket: Socket): void {
+    this.tcpSockets.add(socket);
+    socket.once('close', () => this.tcpSockets.delete(socket));
   }
 
   add(socket: Socket): void {

@@ -50,10 +50,6 @@ export async function createLimitedServer(
   server.maxConnections = limits.maxConnections;
   // `maxHeaderSize` limits the headers. Beyond Node's default limit of their number, it drops headers silently.
   server.maxHeadersCount = 0;
-
-  // While all workers of a cluster are full, a connection would go back and forth between them and the primary.
-  // The types lack it: https://nodejs.org/api/net.html#serverdropmaxconnection
-  Object.assign(server, { dropMaxConnection: true });
   allowHalfOpen(server);
   // The same over TLS. Not before, because a client that closes its side in the handshake has left.
   server.on('secureConnection', (socket: TLSSocket) => (socket.allowHalfOpen = true));

@@ -4,19 +4,20 @@ import type { Socket } from 'node:net';
 import type { RequestLog } from '../contract/request-log.ts';
 import { SERVER_LIMITS, type ServerLimits } from './limits.ts';
 import { Answer } from './answer.ts';
-import { answerBrokenRequest, type ClientError, refusalOf } from './broken-request.ts';
+import { type ClientError, refusalOf } from './broken-request.ts';
 import { closeServer } from './close-server.ts';
 import { Connections } from './connections.ts';
 import { createLimitedServer, type LimitedServer, type TlsPair } from './create-limited-server.ts';
-import { Handshakes } from './handshakes.ts';
 import { throttleCounts } from './throttle-counts.ts';
-import { watchDescriptors } from './watch-descriptors.ts';
 
 /**
  * How many connections may wait to be accepted, if the operating system allows that many. Further clients retry after a
  * second. Node's default is 511.
  */
 const BACKLOG_CONNECTIONS = 4096;
+
+/** How often a reason for failed handshakes is reported, in milliseconds. */
+const HANDSHAKE_REPORT_MS = 60_000;
 
 /** The first byte of a TLS handshake: RFC 8446, section 5.1. */
 const TLS_HANDSHAKE = 0x16;
@@ -79,15 +80,12 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
   });
   dispatch(server, connections, log);
   const tlsServer = 'setSecureContext' in server ? server : undefined;
-  const handshakes = tlsServer && new Handshakes(tlsServer, log);
+  tlsServer?.on('tlsClientError', handshakeReports(log));
 
   server.listen({ host, port, backlog: BACKLOG_CONNECTIONS });
   await once(server, 'listening');
   // The server keeps running when it cannot accept a connection.
   server.on('error', (error) => log.failed(error, undefined));
-  const stopWatching = watchDescriptors((isExhausted) =>
-    log.connectionTrouble({ kind: isExhausted ? 'no-descriptors' : 'descriptors-again' }),
-  );
   const address = server.address();
   return {
     port: typeof address === 'object' && address !== null ? address.port : port,
@@ -97,8 +95,7 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
     drain: async (timeoutMs, acceptForMs = 0) => {
       connections.isDraining = true;
       if (acceptForMs > 0) await new Promise((resolve) => setTimeout(resolve, acceptForMs));
-      stopWatching();
-      return closeServer(server, connections, handshakes, timeoutMs);
+      return closeServer(server, connections, timeoutMs);
     },
     renewCertificate: (pair) => tlsServer?.setSecureContext(pair),
   };
@@ -111,6 +108,7 @@ function dispatch(server: LimitedServer, connections: Connections, log: RequestL
   // Without TLS, Node's HTTP server takes over a socket at once, otherwise after the handshake.
   const begin = 'setSecureContext' in server ? 'secureConnection' : 'connection';
   server.on(begin, (socket: Socket) => connections.add(socket));
+  server.on('connection', (socket: Socket) => connections.addTcp(socket));
   server.on('request', onRequest);
   // Node would answer 417 without a body. RFC 9110, section 10.1.1, allows a server to ignore unknown expectations.
   server.on('checkExpectation', onRequest);
@@ -138,11 +136,24 @@ function dispatch(server: LimitedServer, connections: Connections, log: RequestL
       log.connectionTrouble({ kind: 'tls' });
     }
     if (connection.isStopped) return;
-    // A request is not late while it waits, or while its client does not read.
-    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection.isBacklogged) return;
-    answerBrokenRequest(refusalOf(error), connection);
+    connection.refuse(refusalOf(error));
   });
   // Beyond `maxConnections`.
   const onRefused = throttleCounts((count) => log.connectionTrouble({ kind: 'refused', connections: count }));
   server.on('drop', () => onRefused(1));
+}
+
+/** Reports each reason for which TLS handshakes fail, once a minute at most. */
+function handshakeReports(log: Pick<RequestLog, 'connectionTrouble'>): (error: ClientError) => void {
+  const reportedMs = new Map<string, number>();
+  return ({ code = 'unknown' }) => {
+    // The client has left, as health checks of the TCP port do.
+    if (code === 'ECONNRESET') return;
+    const nowMs = performance.now();
+    if (nowMs - (reportedMs.get(code) ?? -Infinity) < HANDSHAKE_REPORT_MS) return;
+    reportedMs.set(code, nowMs);
+    log.connectionTrouble(
+      code === 'ERR_SSL_HTTP_REQUEST' ? { kind: 'not-tls' } : { kind: 'handshake', reason: code },
+    );
+  };
 }

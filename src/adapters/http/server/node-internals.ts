@@ -39,8 +39,9 @@ export function allowHalfOpen(server: TcpServer): void {
 
 /**
  * Stops accepting connections, and calls `onClosed` when the last one has ended. The `close` of an HTTP server would
- * also close idle connections at once, and stop checking for late requests.
- * https://github.com/nodejs/node/issues/60617. Test: "leaves idle connections open for half a second".
+ * also close connections whose client still reads its answer, and stop checking for late requests.
+ * https://github.com/nodejs/node/issues/60617. Test: "waits for answers, and for clients that still read" in
+ * close-server.test.ts.
  */
 export function stopAccepting(server: TcpServer, onClosed: () => void): void {
   TcpServer.prototype.close.call(server, onClosed);

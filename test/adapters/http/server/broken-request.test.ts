@@ -1,5 +1,4 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
-import type { Server } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { isAmbiguous } from '../../../../src/adapters/http/server/broken-request.ts';
 import { listen } from '../../../../src/adapters/http/server/listen.ts';
@@ -153,19 +152,18 @@ describe('a request that does not end in time', () => {
     expect(client.hasEnded).toBe(true);
   });
 
-  test('is not late while the client does not read the answer before it', async () => {
-    const { connect, answer, handled } = await start();
+  test('is late although its client does not read the answer before it', async () => {
+    const { connect, log, answer, handled } = await start(limits);
     const client = connect();
     client.socket.pause();
     await client.send(get('/1') + get('/2').slice(0, -2));
     await answer('x'.repeat(200_000));
-    const { server } = client.server as unknown as { readonly server: Server };
-    const late = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
-    server.emit('clientError', late, client.server);
-    await client.send('X: y\r\n\r\n');
+    // Its time begins later, so it is late after the first.
+    await connect().send('GET / HTTP/1.1\r\nHost');
+    await log.record(0);
     client.socket.resume();
     await settled();
-    expect([client.statuses, handled]).toStrictEqual([[200], ['GET /1', 'GET /2']]);
+    expect([client.statuses, client.hasEnded, handled]).toStrictEqual([[200, 408], true, ['GET /1']]);
   });
 
   test('is late behind a request in progress, whose answer comes first', async () => {

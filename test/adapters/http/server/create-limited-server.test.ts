@@ -29,6 +29,5 @@ test.each([
     insecureHTTPParser: false,
     requireHostHeader: false,
     httpAllowHalfOpen: true,
-    dropMaxConnection: true,
   });
 });
