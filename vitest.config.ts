@@ -17,7 +17,7 @@ const OVER_TLS = [
 const SAME_OVER_TLS = [
   // They have no server, or they say themselves whether it speaks TLS.
   'server/{close-server,connection,connections,create-limited-server,few-descriptors,listen}',
-  'server/{slow-connections,throttle-counts,tls,upgrade-offers}',
+  'server/{slow-connections,tls,upgrade-offers}',
   'hardening/memory-over-tls',
   // The timers are Node's own. hardening/many-connections.test.ts tries them over TLS.
   'server/timeouts',

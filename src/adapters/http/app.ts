@@ -6,9 +6,10 @@ import type { TokenVerifier } from '../../application/ports/token-verifier.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 import { authenticate, limitRate } from './middleware/api-key.ts';
 import { allowOrigins, answerPreflight } from './middleware/cors.ts';
-import { allowedMethods, koaApp, listener, routes } from './middleware/koa-bypass.ts';
 import type { State } from './middleware/log-request.ts';
+import { routes } from './middleware/routes.ts';
 import { baseUrl, checkForwarded, checkLength, checkTarget } from './middleware/request-target.ts';
+import { koaListener } from './middleware/write-answer.ts';
 import type { OperationDependencies } from './operations/operation.ts';
 import { addOperations, announceDeprecations, OPERATIONS } from './operations/operations.ts';
 import { addPublicRoutes } from './public-routes.ts';
@@ -46,21 +47,19 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   addOperations(router, { ...dependencies, ...urls, authenticate: authenticated });
   addPublicRoutes(router, { ...dependencies, ...urls });
 
-  const app = koaApp(log, trustProxy);
-  if (corsOrigins.length > 0) app.use(allowOrigins(corsOrigins));
-  app.use(checkTarget);
-  if (trustProxy && publicUrl === undefined) app.use(checkForwarded);
-  app.use(announceDeprecations(OPERATIONS, base));
-  app.use(checkLength);
-  if (corsOrigins.length > 0) {
-    const methods = OPERATIONS.flatMap((operation) => operation.methods);
-    app.use(answerPreflight(corsOrigins, methods));
-  }
-  app.use(authenticated);
-  app.use(limitRate(limiter, rateLimit, log));
-  app.use(routes(router));
-  app.use(allowedMethods(router));
-  return listener(app, log);
+  const hasCors = corsOrigins.length > 0;
+  const methods = OPERATIONS.flatMap((operation) => operation.methods);
+  return koaListener(log, trustProxy, [
+    ...(hasCors ? [allowOrigins(corsOrigins)] : []),
+    checkTarget,
+    ...(trustProxy && publicUrl === undefined ? [checkForwarded] : []),
+    announceDeprecations(OPERATIONS, base),
+    checkLength,
+    ...(hasCors ? [answerPreflight(corsOrigins, methods)] : []),
+    authenticated,
+    limitRate(limiter, rateLimit, log),
+    routes(router),
+  ]);
 }
 
 function pathOf(publicUrl = ''): string {
@@ -82,10 +81,5 @@ export function createMetricsApp(text: () => Promise<string>, log: RequestLog): 
     ctx.body = await text();
     ctx.state.headers['Content-Type'] = TEXT_FORMAT;
   });
-  const app = koaApp(log, false);
-  app.use(checkTarget);
-  app.use(checkLength);
-  app.use(routes(router));
-  app.use(allowedMethods(router));
-  return listener(app, log);
+  return koaListener(log, false, [checkTarget, checkLength, routes(router)]);
 }

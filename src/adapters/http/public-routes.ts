@@ -44,12 +44,8 @@ export function addPublicRoutes(
     ctx.body = warning === undefined ? OK : { ...OK, warnings: [warning] };
   });
 
-  /** The document, as JSON, for the latest base that a request asked for. Nearly always there is only one. */
-  let document: { readonly base: string; readonly json: string } | undefined;
   router.get('/openapi.json', (ctx) => {
-    const base = baseUrl(ctx.req);
-    if (document?.base !== base) document = { base, json: JSON.stringify(openApiDocument(base)) };
-    ctx.body = document.json;
+    ctx.body = openApiDocument(baseUrl(ctx.req));
   });
 
   /** Tells a program where everything is, and sends a person to the page. */

@@ -39,7 +39,7 @@ it.each<[string, (log: RequestLog) => void]>([
 
 it.each<[string, (log: RequestLog) => void]>([
   ['a failure without a request', (log) => log.failed(AWAY, undefined)],
-  ['connections', (log) => log.connectionTrouble({ kind: 'refused', connections: 3 })],
+  ['connections', (log) => log.connectionTrouble({ kind: 'refused' })],
 ])('the line of %s has no ids', (_, report) => {
   expect(idsOf(report)).toStrictEqual({ trace_id: undefined, span_id: undefined, trace_flags: undefined });
 });

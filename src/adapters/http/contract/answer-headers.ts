@@ -39,15 +39,11 @@ export function requestIdOf(request: IncomingMessage & { [ID]?: string }): strin
   const known = request[ID];
   if (known !== undefined) return known;
   const { headers } = request;
-  const id = acceptedRequestId(headers['x-request-id']);
+  const sent = headers['x-request-id'];
+  const id = typeof sent === 'string' && ACCEPTED.test(sent) ? sent : randomUUID();
   // Not stored for every request: that would slow down a list, and a WeakMap even more.
   if ((headers['content-length'] ?? headers['transfer-encoding']) !== undefined) request[ID] = id;
   return id;
-}
-
-/** The id that the client sent if it is safe to log, otherwise a new one. */
-function acceptedRequestId(header: string | string[] | undefined): string {
-  return typeof header === 'string' && ACCEPTED.test(header) ? header : randomUUID();
 }
 
 /** The value of `RateLimit-Policy`: draft-ietf-httpapi-ratelimit-headers-11, section 3. */

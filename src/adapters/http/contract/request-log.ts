@@ -40,14 +40,14 @@ export type PetCreated = {
 /** A problem with connections rather than with a request. */
 export type ConnectionTrouble =
   /** The answers that clients did not read took too much memory. The largest holders lost their connections. */
-  | { readonly kind: 'cut-off'; readonly connections: number }
+  | { readonly kind: 'cut-off' }
   /** The limit of connections was reached. */
-  | { readonly kind: 'refused'; readonly connections: number }
-  /** A client began with a TLS handshake on a plain port. Reported once. */
+  | { readonly kind: 'refused' }
+  /** A client began with a TLS handshake on a plain port. */
   | { readonly kind: 'tls' }
-  /** A client began with a plain request on a TLS port. Reported once a minute at most. */
+  /** A client began with a plain request on a TLS port. */
   | { readonly kind: 'not-tls' }
-  /** A TLS handshake failed. `reason` is Node's code or OpenSSL's. Each reason is reported once a minute at most. */
+  /** A TLS handshake failed. `reason` is Node's code or OpenSSL's. */
   | { readonly kind: 'handshake'; readonly reason: string };
 
 /** Receives the reports of the HTTP adapter. */
@@ -61,7 +61,7 @@ export interface RequestLog {
    */
   failed(error: unknown, requestId: string | undefined, request?: Partial<RequestRecord>): void;
   petCreated(created: PetCreated): void;
-  /** A counted kind is reported at most once every ten seconds. */
+  /** The same trouble is reported once a minute at most. */
   connectionTrouble(trouble: ConnectionTrouble): void;
   /** A request passed uncounted because the storage of the rate limiter is unavailable. */
   notLimited(error: StorageUnavailable, requestId: string): void;

@@ -103,11 +103,8 @@ function hasPath(ctx: Context): boolean {
 
 /** How often a header occurs. Node silently keeps the first of several, while a proxy may use the last. */
 function count(rawHeaders: readonly string[], name: string): number {
-  let found = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const raw = rawHeaders[i]!;
-    // Comparing lengths first avoids most of the lower-casing.
-    if (raw.length === name.length && raw.toLowerCase() === name) found++;
-  }
-  return found;
+  // Comparing lengths first avoids most of the lower-casing.
+  const isName = (raw: string, index: number) =>
+    index % 2 === 0 && raw.length === name.length && raw.toLowerCase() === name;
+  return rawHeaders.filter(isName).length;
 }

@@ -63,8 +63,6 @@ type Failure = readonly [error: unknown, headers?: ResponseHeaders];
 const shared = (allow: string) =>
   ({
     Unauthorized: [refusals.INVALID_KEY, { 'WWW-Authenticate': 'WWW-Authenticate' }],
-    MayNotRead: [refusals.insufficientScope('pets:read'), { 'WWW-Authenticate': 'ReadScope', ...LIMITED }],
-    MayNotWrite: [refusals.insufficientScope('pets:write'), { 'WWW-Authenticate': 'WriteScope', ...LIMITED }],
     MethodNotAllowed: [refusals.methodNotAllowed(allow), { Allow: 'Allow', ...LIMITED }],
     RequestTimeout: [refusals.REQUEST_TIMEOUT],
     PayloadTooLarge: [refusals.BODY_TOO_LARGE, LIMITED],

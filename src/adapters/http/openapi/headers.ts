@@ -1,4 +1,4 @@
-import type { Scope } from '../../../domain/api-key.ts';
+import { SCOPES } from '../../../domain/api-key.ts';
 import { PET_STATUSES } from '../../../domain/pet.ts';
 import {
   deprecationHeaders,
@@ -15,32 +15,25 @@ import type { JsonObject } from './schemas.ts';
 
 const DEPRECATION = deprecationHeaders(GET_PET_DEPRECATION);
 
-const text = (rule: JsonObject) => ({ type: 'string', ...rule });
-
-const optional = (description: string, pattern: string, example: string) => ({
+const optional = (description: string, rule: JsonObject, example: string) => ({
   description,
-  schema: text({ pattern }),
+  schema: { type: 'string', ...rule },
   example,
 });
 
 const required = (description: string, rule: JsonObject, example: string) => ({
-  description,
+  ...optional(description, rule, example),
   required: true,
-  schema: text(rule),
-  example,
 });
 
 const exactly = (description: string, value: string) => required(description, { enum: [value] }, value);
-
-const missingScope = (scope: Scope) =>
-  exactly('The scope that the API key lacks (RFC 6750).', scopeChallenge(scope));
 
 /** The rate limit of the examples, used up. */
 export const RATE_LIMIT = { requests: 600, seconds: 60 };
 export const NOTHING_LEFT = { remaining: 0, resetSeconds: 30 };
 
 /** The response headers that belong to the API, not those of HTTP servers in general. */
-const HEADERS = {
+export const HEADERS = {
   'X-Request-Id': required(
     'Identifies the request in the log. The id that the client sent if it is valid, otherwise a new one.',
     { pattern: REQUEST_ID_PATTERN },
@@ -51,8 +44,11 @@ const HEADERS = {
     { pattern: '^Bearer realm="petstore"(, error="invalid_token")?$' },
     'Bearer realm="petstore", error="invalid_token"',
   ),
-  ReadScope: missingScope('pets:read'),
-  WriteScope: missingScope('pets:write'),
+  MissingScope: required(
+    'The scope that the API key lacks (RFC 6750).',
+    { enum: SCOPES.map(scopeChallenge) },
+    scopeChallenge('pets:write'),
+  ),
   Allow: required(
     'The methods that the path supports.',
     { pattern: '^[A-Z]+(, [A-Z]+)*$' },
@@ -67,35 +63,34 @@ const HEADERS = {
   'RateLimit-Policy': optional(
     'The rate limit of the API key: at most `q` requests in each window of `w` seconds. Absent when the key has ' +
       'no limit.',
-    '^"key";q=[1-9][0-9]*;w=[1-9][0-9]*$',
+    { pattern: '^"key";q=[1-9][0-9]*;w=[1-9][0-9]*$' },
     rateLimitPolicy(RATE_LIMIT),
   ),
   RateLimit: optional(
     'What is left of the limit: `r` requests in the current window, which ends in `t` seconds. Absent when the ' +
       'API key has no limit, or when the service could not count the request.',
-    '^"key";r=(0|[1-9][0-9]*);t=[1-9][0-9]*$',
+    { pattern: '^"key";r=(0|[1-9][0-9]*);t=[1-9][0-9]*$' },
     rateLimitLeft(NOTHING_LEFT),
   ),
-  Location: {
-    description:
-      'The path of the new animal, below the path of the server. Absent from ' +
+  Location: optional(
+    'The path of the new animal, below the path of the server. Absent from ' +
       `${sunsetDay(GET_PET_DEPRECATION)} on, when getPet is removed.`,
-    schema: text({ format: 'uri-reference', pattern: '^(/[^?#]*)?/v1/pets/[1-9][0-9]*$' }),
-    example: '/v1/pets/42',
-  },
-  'Idempotent-Replayed': {
-    description: 'Present when an earlier request with the same `Idempotency-Key` added the animal.',
-    schema: text({ enum: ['true'] }),
-    example: 'true',
-  },
+    { format: 'uri-reference', pattern: '^(/[^?#]*)?/v1/pets/[1-9][0-9]*$' },
+    '/v1/pets/42',
+  ),
+  'Idempotent-Replayed': optional(
+    'Present when an earlier request with the same `Idempotency-Key` added the animal.',
+    { enum: ['true'] },
+    'true',
+  ),
   'Next-Cursor': optional(
     'The `cursor` of the next page, for clients that do not parse `Link`. Absent on the last page.',
-    CURSOR_PATTERN,
+    { pattern: CURSOR_PATTERN },
     encodeCursor(43n),
   ),
   NextPage: optional(
     'The absolute URL of the next page (RFC 8288), with the same filter and limit. Absent on the last page.',
-    '^<https?://[^<> ]+[?&]cursor=[^<>& ]+>; rel="next"$',
+    { pattern: '^<https?://[^<> ]+[?&]cursor=[^<>& ]+>; rel="next"$' },
     `<https://petstore.example/v1/pets?limit=2&status=${PET_STATUSES[0]}` +
       `&cursor=${encodeCursor(43n)}>; rel="next"`,
   ),
@@ -131,7 +126,3 @@ export const LIMITED: ResponseHeaders = { 'RateLimit-Policy': 'RateLimit-Policy'
 
 /** Headers of every answer after which a client should wait. */
 export const RETRY: ResponseHeaders = { 'Retry-After': 'Retry-After', ...LIMITED };
-
-export function componentHeaders(): JsonObject {
-  return HEADERS;
-}

@@ -1,11 +1,10 @@
-import type { Scope } from '../../../domain/api-key.ts';
 import { componentResponses, failure, type SharedFailure, sharedFailures } from '../openapi/answers.ts';
-import { componentHeaders, DEPRECATED, LIMITED, type ResponseHeaders } from '../openapi/headers.ts';
+import { DEPRECATED, HEADERS, LIMITED, type ResponseHeaders } from '../openapi/headers.ts';
 import { componentSchemas, type JsonObject, parameter } from '../openapi/schemas.ts';
 import { sunsetDay } from '../contract/answer-headers.ts';
 import { MAX_BODY_BYTES } from '../contract/limits.ts';
 import { NoQuery } from '../contract/query.ts';
-import { allowHeader, methodNotAllowed, UNSUPPORTED_MEDIA_TYPE } from '../contract/refusals.ts';
+import { allowHeader, insufficientScope, UNSUPPORTED_MEDIA_TYPE } from '../contract/refusals.ts';
 import type { Operation } from './operation.ts';
 import { OPERATIONS } from './operations.ts';
 
@@ -46,7 +45,7 @@ export function openApiDocument(base: string): JsonObject {
     paths: paths(),
     components: {
       schemas: componentSchemas(),
-      headers: componentHeaders(),
+      headers: HEADERS,
       responses: componentResponses(allowHeader(OPERATIONS.flatMap(({ methods }) => methods))),
       securitySchemes: { apiKey: API_KEY },
     },
@@ -79,12 +78,6 @@ function paths(): JsonObject {
   );
 }
 
-/** The component that describes the refusal of an API key without the scope. */
-const MAY_NOT = {
-  'pets:read': 'MayNotRead',
-  'pets:write': 'MayNotWrite',
-} as const satisfies Record<Scope, SharedFailure>;
-
 /** @param allow the `Allow` header of its path */
 function describe(operation: Operation, allow: string): JsonObject {
   const { name, scope, deprecation, query, body, summary, description, documentation } = operation;
@@ -110,10 +103,12 @@ function describe(operation: Operation, allow: string): JsonObject {
       requestBody: { description: BODY, required: true, content: { 'application/json': requestBody } },
     }),
     responses: {
-      ...shared([MAY_NOT[scope], 'Unauthorized', 'RateLimited', 'Internal', 'Unavailable'], announced),
-      ...(announced === undefined
-        ? shared(['MethodNotAllowed'])
-        : { 405: failure([methodNotAllowed(allow)], { Allow: 'Allow', ...announced, ...LIMITED }) }),
+      ...shared(['Unauthorized', 'MethodNotAllowed', 'RateLimited', 'Internal', 'Unavailable'], announced),
+      403: failure([insufficientScope(scope)], {
+        'WWW-Authenticate': 'MissingScope',
+        ...LIMITED,
+        ...announced,
+      }),
       // These can occur before the operation is known.
       ...shared(['RequestTimeout', 'UriTooLong', 'HeadersTooLarge']),
       ...(body === undefined

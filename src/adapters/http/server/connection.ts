@@ -18,7 +18,7 @@ const REQUEST_BYTES = 4 * 1024;
 const MAX_DROPPED_BODY_BYTES = 1024 * 1024;
 
 /** How much is read and dropped after the last answer, in bytes. A longer URL is not answered. */
-const MAX_DROPPED_BYTES = 16 * 1024 * 1024;
+const MAX_DROPPED_BYTES = 4 * 1024 * 1024;
 
 /** How long a client may keep sending after its last answer before the connection is destroyed, in milliseconds. */
 const LINGER_MS = 1_000;
@@ -154,13 +154,11 @@ export class Connection {
     this.isStopped = true;
     socket.end();
     // Not before: a slow client still reads. One that never reads meets the idle timeout.
-    socket.once('finish', () => this.#destroyLater());
+    socket.once('finish', () => {
+      const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+      socket.once('close', () => clearTimeout(timer));
+    });
     this.#read();
-  }
-
-  #destroyLater(): void {
-    const timer = setTimeout(() => this.socket.destroy(), LINGER_MS);
-    this.socket.once('close', () => clearTimeout(timer));
   }
 
   readonly #becomesLast = (answer: Answer) => this.#options.isDraining && answer === this.latest;
@@ -178,13 +176,12 @@ export class Connection {
   };
 
   /**
-   * A TLS socket must not be paused once its own side has ended: it reads on and keeps everything in memory. That was
-   * 400 MB within a second in Node 26.10.
+   * Reads on when its own side has ended: a TLS socket that is paused then reads anyway, and keeps everything in memory.
+   * That was 400 MB within a second in Node 26.10.
    */
   #mayRead(): boolean {
     const { socket, latest } = this;
-    const isPaused = this.#droppedBytes > MAX_DROPPED_BYTES && !('encrypted' in socket);
-    if (this.isStopped) return socket.writableEnded && !isPaused;
+    if (this.isStopped) return socket.writableEnded;
     // Node parses nothing either while the client does not read, or the application does not read a body.
     if (latest?.req.complete === false && latest.req.readableLength >= latest.req.readableHighWaterMark)
       return false;
@@ -199,11 +196,9 @@ export class Connection {
     const { latest } = this;
     const isInDroppedBody = latest?.req.complete === false && latest.writableFinished;
     this.#droppedBytes = this.isStopped || isInDroppedBody ? this.#droppedBytes + bytes.length : 0;
-    // Cuts off a client that keeps sending a body after its request was answered without it. Node has no limit.
-    if (!this.isStopped && this.#droppedBytes > MAX_DROPPED_BODY_BYTES) {
-      this.isStopped = true;
-      this.#destroyLater();
-    }
+    // A client keeps sending a body after its request was answered without it. Node has no limit.
+    if (!this.isStopped && this.#droppedBytes > MAX_DROPPED_BODY_BYTES) this.hangUp();
+    else if (this.#droppedBytes > MAX_DROPPED_BYTES) this.socket.destroy();
     return true;
   }
 

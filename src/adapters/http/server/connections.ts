@@ -12,8 +12,8 @@ export type ConnectionsOptions = {
   readonly handle: RequestListener;
   /** How many bytes all connections together may hold in memory. Beyond it, those that hold the most are cut off. */
   readonly maxHeldBytes: number;
-  /** Called with how many connections were cut off because of `maxHeldBytes`. */
-  readonly onCutOff: (connections: number) => void;
+  /** Called when connections were cut off because of `maxHeldBytes`. */
+  readonly onCutOff: () => void;
 };
 
 /** The open connections of a server. */
@@ -24,7 +24,7 @@ export class Connections implements ConnectionOptions {
   readonly #options: ConnectionsOptions;
   readonly #turns = new Set<() => void>();
   isDraining = false;
-  #isMeasuring = false;
+  #measuring: NodeJS.Timeout | undefined;
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
@@ -67,9 +67,7 @@ export class Connections implements ConnectionOptions {
   };
 
   #measureLater(): void {
-    if (this.#isMeasuring) return;
-    this.#isMeasuring = true;
-    setTimeout(this.#measure, MEASURE_INTERVAL_MS).unref();
+    this.#measuring ??= setTimeout(this.#measure, MEASURE_INTERVAL_MS).unref();
   }
 
   readonly #measure = () => {
@@ -79,7 +77,7 @@ export class Connections implements ConnectionOptions {
       heldBytes += connection.heldBytes;
       isBusy ||= connection.isAnswering;
     }
-    this.#isMeasuring = false;
+    this.#measuring = undefined;
     // A request in progress can fill the memory even if no other request comes.
     if (isBusy) this.#measureLater();
     if (heldBytes > this.#options.maxHeldBytes) this.#cut(heldBytes);
@@ -89,13 +87,11 @@ export class Connections implements ConnectionOptions {
     const { maxHeldBytes, onCutOff } = this.#options;
     const all = this.all().map(({ socket, heldBytes: bytes }) => ({ socket, bytes }));
     let leftBytes = heldBytes;
-    let cutOff = 0;
     for (const { socket, bytes } of all.toArray().toSorted((a, b) => b.bytes - a.bytes)) {
       if (leftBytes <= maxHeldBytes * SHARE_AFTER_CUT) break;
       socket.destroy();
       leftBytes -= bytes;
-      cutOff++;
     }
-    onCutOff(cutOff);
+    onCutOff();
   }
 }

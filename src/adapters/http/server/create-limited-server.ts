@@ -40,11 +40,8 @@ export async function createLimitedServer(
     requireHostHeader: false,
   };
   // Loaded on demand: a start without TLS does not wait for it.
-  const https = tls && (await import('node:https'));
-  const server =
-    https === undefined
-      ? createServer(options)
-      : https.createServer({ ...options, ...tls, handshakeTimeout: limits.handshakeTimeoutMs });
+  const withTls = tls && { ...options, ...tls, handshakeTimeout: limits.handshakeTimeoutMs };
+  const server = withTls ? (await import('node:https')).createServer(withTls) : createServer(options);
   // Otherwise, a client that never reads its answer would keep the connection and the answer in memory for ever.
   server.timeout = limits.idleTimeoutMs;
   server.maxConnections = limits.maxConnections;

@@ -1,9 +1,10 @@
 import { HEADERS_TIMEOUT_MS, MAX_HEADERS_BYTES, REQUEST_TIMEOUT_MS } from '../contract/limits.ts';
 
 /** Limits of the server: how long a client may take, and how much memory its requests and answers may use. */
-export type ServerLimits = Readonly<typeof LIMITS>;
+export type ServerLimits = Readonly<typeof SERVER_LIMITS>;
 
-const LIMITS = {
+/** The defaults. */
+export const SERVER_LIMITS = {
   /** Time for a TLS handshake, in milliseconds. */
   handshakeTimeoutMs: 10_000,
   /** Time for all headers of a request, in milliseconds. */
@@ -30,6 +31,3 @@ const LIMITS = {
    */
   maxHeldBytes: 64 * 1024 * 1024,
 };
-
-/** The defaults. */
-export const SERVER_LIMITS: ServerLimits = LIMITS;

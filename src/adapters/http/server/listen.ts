@@ -5,10 +5,9 @@ import type { RequestLog } from '../contract/request-log.ts';
 import { SERVER_LIMITS, type ServerLimits } from './limits.ts';
 import { Answer } from './answer.ts';
 import { type ClientError, refusalOf } from './broken-request.ts';
-import { closeServer } from './close-server.ts';
 import { Connections } from './connections.ts';
 import { createLimitedServer, type LimitedServer, type TlsPair } from './create-limited-server.ts';
-import { throttleCounts } from './throttle-counts.ts';
+import { stopAccepting } from './node-internals.ts';
 
 /**
  * How many connections may wait to be accepted, if the operating system allows that many. Further clients retry after a
@@ -16,11 +15,13 @@ import { throttleCounts } from './throttle-counts.ts';
  */
 const BACKLOG_CONNECTIONS = 4096;
 
-/** How often a reason for failed handshakes is reported, in milliseconds. */
-const HANDSHAKE_REPORT_MS = 60_000;
+const MINUTE_MS = 60_000;
 
 /** The first byte of a TLS handshake: RFC 8446, section 5.1. */
 const TLS_HANDSHAKE = 0x16;
+
+/** How often connections that have become idle are closed, in milliseconds. */
+const SWEEP_INTERVAL_MS = 50;
 
 export type HttpServer = {
   /** The port in use. For port 0 the system has chosen it. */
@@ -66,6 +67,7 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
   const { host, port, log, tls } = options;
   const limits = { ...SERVER_LIMITS, ...options.limits };
   const server = await createLimitedServer(limits, tls);
+  const report = oncePerMinute((trouble) => log.connectionTrouble(trouble));
   const connections = new Connections({
     handle: (request, answer) => {
       if (!answer.headersSent) return handle(request, answer);
@@ -76,11 +78,15 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
       log.answered({ requestId, method: request.method ?? undefined, status: answer.statusCode, client });
     },
     maxHeldBytes: limits.maxHeldBytes,
-    onCutOff: throttleCounts((count) => log.connectionTrouble({ kind: 'cut-off', connections: count })),
+    onCutOff: () => report({ kind: 'cut-off' }),
   });
-  dispatch(server, connections, log);
+  dispatch(server, connections, report);
   const tlsServer = 'setSecureContext' in server ? server : undefined;
-  tlsServer?.on('tlsClientError', handshakeReports(log));
+  tlsServer?.on('tlsClientError', ({ code: reason = 'unknown' }: ClientError) => {
+    // The client has left, as health checks of the TCP port do.
+    if (reason === 'ECONNRESET') return;
+    report(reason === 'ERR_SSL_HTTP_REQUEST' ? { kind: 'not-tls' } : { kind: 'handshake', reason });
+  });
 
   server.listen({ host, port, backlog: BACKLOG_CONNECTIONS });
   await once(server, 'listening');
@@ -102,7 +108,11 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
 }
 
 /** Hands each event of Node's server to the connection that it belongs to. */
-function dispatch(server: LimitedServer, connections: Connections, log: RequestLog): void {
+function dispatch(
+  server: LimitedServer,
+  connections: Connections,
+  report: RequestLog['connectionTrouble'],
+): void {
   const onRequest = (request: IncomingMessage, answer: Answer) =>
     connections.of(request.socket)?.accept(answer);
   // Without TLS, Node's HTTP server takes over a socket at once, otherwise after the handshake.
@@ -123,7 +133,6 @@ function dispatch(server: LimitedServer, connections: Connections, log: RequestL
     onRequest(request, new Answer(request));
     connections.of(socket)!.isStopped = true;
   });
-  let hasSeenTls = false;
   server.on('clientError', (error: ClientError, socket) => {
     const connection = connections.of(socket);
     // The TLS handshake has failed.
@@ -131,29 +140,50 @@ function dispatch(server: LimitedServer, connections: Connections, log: RequestL
       socket.destroy();
       return;
     }
-    if (!hasSeenTls && connection.latest === undefined && error.rawPacket?.[0] === TLS_HANDSHAKE) {
-      hasSeenTls = true;
-      log.connectionTrouble({ kind: 'tls' });
-    }
+    if (connection.latest === undefined && error.rawPacket?.[0] === TLS_HANDSHAKE) report({ kind: 'tls' });
     if (connection.isStopped) return;
     connection.refuse(refusalOf(error));
   });
   // Beyond `maxConnections`.
-  const onRefused = throttleCounts((count) => log.connectionTrouble({ kind: 'refused', connections: count }));
-  server.on('drop', () => onRefused(1));
+  server.on('drop', () => report({ kind: 'refused' }));
 }
 
-/** Reports each reason for which TLS handshakes fail, once a minute at most. */
-function handshakeReports(log: Pick<RequestLog, 'connectionTrouble'>): (error: ClientError) => void {
+/** Does what {@link HttpServer.drain} says. A TLS handshake in progress may end, or meet its time limit. */
+async function closeServer(
+  server: LimitedServer,
+  connections: Connections,
+  timeoutMs: number,
+): Promise<number> {
+  const closed = new Promise<void>((resolve) => stopAccepting(server, resolve));
+  const sweep = setInterval(() => {
+    // To Node, a connection is idle while its client still reads the answer. Closing it would cut the answer short.
+    if (!connections.all().some(({ isBacklogged }) => isBacklogged)) server.closeIdleConnections();
+  }, SWEEP_INTERVAL_MS);
+  let cutOff = 0;
+  const timer = setTimeout(() => {
+    const open = connections.all().toArray();
+    const backlogged = new Set(open.filter(({ isBacklogged }) => isBacklogged));
+    server.closeIdleConnections();
+    // Closing an idle connection does not count as cutting it off, nor does ending a handshake.
+    cutOff = open.filter((connection) => backlogged.has(connection) || !connection.socket.destroyed).length;
+    for (const socket of connections.tcpSockets) socket.destroy();
+  }, timeoutMs);
+  await closed;
+  clearInterval(sweep);
+  clearTimeout(timer);
+  // Stops Node's timer for late requests.
+  server.close();
+  return cutOff;
+}
+
+/** Passes on the trouble of each kind and reason once a minute at most: it can happen thousands of times at once. */
+function oncePerMinute(report: RequestLog['connectionTrouble']): RequestLog['connectionTrouble'] {
   const reportedMs = new Map<string, number>();
-  return ({ code = 'unknown' }) => {
-    // The client has left, as health checks of the TCP port do.
-    if (code === 'ECONNRESET') return;
+  return (trouble) => {
+    const key = JSON.stringify(trouble);
     const nowMs = performance.now();
-    if (nowMs - (reportedMs.get(code) ?? -Infinity) < HANDSHAKE_REPORT_MS) return;
-    reportedMs.set(code, nowMs);
-    log.connectionTrouble(
-      code === 'ERR_SSL_HTTP_REQUEST' ? { kind: 'not-tls' } : { kind: 'handshake', reason: code },
-    );
+    if (nowMs - (reportedMs.get(key) ?? -Infinity) < MINUTE_MS) return;
+    reportedMs.set(key, nowMs);
+    report(trouble);
   };
 }

@@ -10,7 +10,7 @@ const post = (headers: string) =>
 
 // connection.test.ts has the numbers.
 describe.concurrent('an endless body is answered once and then no longer read', () => {
-  // 1 MiB in the service, and what the sockets of both sides hold: on Linux at most 6 MiB and 4 MiB.
+  // 4 MiB in the service, and what the sockets of both sides hold: on Linux at most 6 MiB and 4 MiB.
   const MAX_TAKEN_BYTES = 16 * MIB;
   const block = Buffer.alloc(64 * 1024, 'x');
   const chunk = Buffer.concat([Buffer.from('10000\r\n'), block, Buffer.from('\r\n')]);

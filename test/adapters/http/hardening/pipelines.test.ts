@@ -136,7 +136,7 @@ describe('when connections hold more memory than the limit', () => {
       connection.pause();
       await connection.send(SCRIPT.repeat(8));
     }
-    expect(await api.log.trouble(0)).toStrictEqual({ kind: 'cut-off', connections: expect.any(Number) });
+    expect(await api.log.trouble(0)).toStrictEqual({ kind: 'cut-off' });
     slow.resume();
     for (let i = 0; i < 8; i++) expect((await slow.answer()).status).toBe(200);
     expect(api.log.failures).toStrictEqual([]);

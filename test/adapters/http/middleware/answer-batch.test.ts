@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setImmediate as endOfIteration } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { AnswerBatch } from '../../../../src/adapters/http/middleware/koa-bypass.ts';
+import { AnswerBatch } from '../../../../src/adapters/http/middleware/answer-batch.ts';
 
 function responses(count: number): readonly ServerResponse[] {
   return Array.from({ length: count }, () => new ServerResponse(new IncomingMessage(new Socket())));

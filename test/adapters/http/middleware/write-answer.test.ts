@@ -1,7 +1,9 @@
 import Router from '@koa/router';
+import type { Middleware } from 'koa';
 import { expect, onTestFinished, test } from 'vitest';
-import { koaApp, listener, routes } from '../../../../src/adapters/http/middleware/koa-bypass.ts';
 import type { State } from '../../../../src/adapters/http/middleware/log-request.ts';
+import { routes } from '../../../../src/adapters/http/middleware/routes.ts';
+import { koaListener } from '../../../../src/adapters/http/middleware/write-answer.ts';
 import { listen } from '../../../../src/adapters/http/server/listen.ts';
 import { received } from '../../../support/answer.ts';
 import { RecordingLog } from '../../../support/recording-log.ts';
@@ -18,11 +20,9 @@ type Handler = Parameters<Router<State>['all']>[1];
 /** The answer to a GET of a route with this handler, and what is logged. */
 async function answerOf(handler: Handler) {
   const log = new RecordingLog();
-  const app = koaApp(log, false);
   const router = new Router<State>();
   router.get('/route', handler);
-  app.use(routes(router));
-  const server = await listen(listener(app, log), { host: '127.0.0.1', port: 0, log });
+  const server = await listen(koaListener(log, false, [routes(router)]), { host: '127.0.0.1', port: 0, log });
   onTestFinished(async () => void (await server.drain(0)));
   const response = await fetch(`http://127.0.0.1:${server.port}/route`, { headers: { 'x-request-id': ID } });
   return { ...(await received(response)), failures: log.failures, record: await log.record(0) };
@@ -102,12 +102,11 @@ test.each<readonly [string, Handler, string]>([
 
 test('an answer that cannot be written ends the connection, and is logged', async () => {
   const log = new RecordingLog();
-  const app = koaApp(log, false);
-  app.use((ctx) => {
+  const handler: Middleware<State> = (ctx) => {
     ctx.state.headers['X-Line'] = 'a\nb';
     ctx.body = {};
-  });
-  const server = await listen(listener(app, log), { host: '127.0.0.1', port: 0, log });
+  };
+  const server = await listen(koaListener(log, false, [handler]), { host: '127.0.0.1', port: 0, log });
   onTestFinished(async () => void (await server.drain(0)));
   await expect(
     fetch(`http://127.0.0.1:${server.port}/`, { headers: { 'x-request-id': ID } }),
@@ -118,13 +117,12 @@ test('an answer that cannot be written ends the connection, and is logged', asyn
 
 test('an error answer to a client that has left is logged with its address', async () => {
   const log = new RecordingLog();
-  const app = koaApp(log, false);
-  app.use(({ req }) => {
+  const handler: Middleware<State> = ({ req }) => {
     // After writeHead, and before the end of the answer.
     setImmediate(() => req.socket.destroy());
     throw new Error('a bug');
-  });
-  const server = await listen(listener(app, log), { host: '127.0.0.1', port: 0, log });
+  };
+  const server = await listen(koaListener(log, false, [handler]), { host: '127.0.0.1', port: 0, log });
   onTestFinished(async () => void (await server.drain(0)));
   await expect(fetch(`http://127.0.0.1:${server.port}/`)).rejects.toThrow('fetch failed');
   expect(await log.record(0)).toMatchObject({ status: 500, client: '127.0.0.1', aborted: true });
