@@ -26,7 +26,7 @@ const SAME_OVER_TLS = [
 ].map((files) => `test/adapters/http/${files}.test.ts`);
 
 /** `npm test` leaves them out: `npm run test:browser`. */
-const IN_A_BROWSER = ['test/adapters/http/openapi/page/docs.test.ts'];
+const IN_A_BROWSER = ['proof/browser/docs-page.test.ts'];
 
 export default defineConfig({
   test: {

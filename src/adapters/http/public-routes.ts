@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import type Router from '@koa/router';
 import type { ParameterizedContext } from 'koa';
 import type { StorageProbe } from '../../application/ports/storage-health.ts';
@@ -6,14 +5,12 @@ import { petIdsWarning } from '../../domain/pet.ts';
 import type { State } from './middleware/log-request.ts';
 import { type DocsPage, FILE_NAMES, loadDocsPage, type PageFile } from './openapi/docs-page.ts';
 import { openApiDocument } from './operations/document.ts';
+import type { OperationDependencies } from './operations/operation.ts';
 import { SHUTTING_DOWN } from './contract/refusals.ts';
 
-type Dependencies = {
+type Dependencies = Pick<OperationDependencies, 'baseUrl' | 'basePath'> & {
   readonly probe: StorageProbe;
   readonly isDraining: () => boolean;
-  readonly baseUrl: (request: IncomingMessage) => string;
-  /** The path of `PUBLIC_URL`, without a trailing slash. Empty if it has none. */
-  readonly basePath: string;
 };
 
 const OK = { status: 'ok' };

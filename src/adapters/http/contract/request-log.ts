@@ -39,14 +39,12 @@ export type PetCreated = {
 
 /** A problem with connections rather than with a request. */
 export type ConnectionTrouble =
-  /** The answers that clients did not read took too much memory. The largest holders lost their connections. */
-  | { readonly kind: 'cut-off' }
-  /** The limit of connections was reached. */
-  | { readonly kind: 'refused' }
-  /** A client began with a TLS handshake on a plain port. */
-  | { readonly kind: 'tls' }
-  /** A client began with a plain request on a TLS port. */
-  | { readonly kind: 'not-tls' }
+  /**
+   * cut-off: the answers that clients did not read took too much memory, and the largest holders lost their connections.
+   * refused: the limit of connections was reached. tls: a client began with a TLS handshake on a plain port. not-tls: a
+   * client began with a plain request on a TLS port.
+   */
+  | { readonly kind: 'cut-off' | 'refused' | 'tls' | 'not-tls' }
   /** A TLS handshake failed. `reason` is Node's code or OpenSSL's. */
   | { readonly kind: 'handshake'; readonly reason: string };
 

@@ -91,13 +91,12 @@ function authority({ headers: { host }, socket, url = '' }: IncomingMessage): st
   return `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }
 
-/** Koa parses the URL when its path is first read. That throws for some targets that Node accepts. */
+/** Koa parses the URL when its path is first read. That throws errors of several kinds for targets that Node accepts. */
 function hasPath(ctx: Context): boolean {
   try {
     return typeof ctx.path === 'string';
-  } catch (error) {
-    if (error instanceof TypeError) return false;
-    throw error;
+  } catch {
+    return false;
   }
 }
 

@@ -21,10 +21,9 @@ export function routes({ stack }: Router<State>): Middleware<State> {
     const { path, method } = ctx;
     const route = handlers.find(({ layer }) => layer.methods.includes(method) && layer.match(path));
     if (route === undefined) return answerMethods(ctx, stack);
-    const { layer, handle } = route;
-    ctx.state.route = String(layer.path);
-    (ctx as RouterContext).params = layer.params(path, layer.captures(path));
-    return handle(ctx);
+    ctx.state.route = String(route.layer.path);
+    (ctx as RouterContext).params = route.layer.params(path, route.layer.captures(path));
+    return route.handle(ctx);
   };
 }
 

@@ -1,6 +1,6 @@
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import type { Pet } from '../../../domain/pet.ts';
-import { type ErrorCode, errorAnswer } from '../contract/errors.ts';
+import { type ErrorCode, errorAnswer, errorJson } from '../contract/errors.ts';
 import { MAX_BODY_BYTES, MAX_HEADERS_BYTES, MAX_URL_BYTES } from '../contract/limits.ts';
 import * as refusals from '../contract/refusals.ts';
 import { ALWAYS, LIMITED, NOTHING_LEFT, RATE_LIMIT, type ResponseHeaders, RETRY } from './headers.ts';
@@ -116,10 +116,7 @@ export function failure(
   const answers = errors.map(errorAnswer);
   const meanings = answers.map(({ code }) => `\`${code}\`: ${CODE_MEANING[code]}`);
   const description = [...meanings, ...(remark === undefined ? [] : [remark])].join('\n\n');
-  const examples = answers.map(({ code, message, status }): [string, JsonObject] => [
-    code,
-    { code, message, status },
-  ]);
+  const examples = answers.map((answer) => [answer.code, JSON.parse(errorJson(answer)) as unknown] as const);
   return response(description, schemaRef('Error'), Object.fromEntries(examples), headers);
 }
 

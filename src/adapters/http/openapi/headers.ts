@@ -1,4 +1,3 @@
-import { SCOPES } from '../../../domain/api-key.ts';
 import { PET_STATUSES } from '../../../domain/pet.ts';
 import {
   deprecationHeaders,
@@ -15,18 +14,20 @@ import type { JsonObject } from './schemas.ts';
 
 const DEPRECATION = deprecationHeaders(GET_PET_DEPRECATION);
 
-const optional = (description: string, rule: JsonObject, example: string) => ({
+const optional = (description: string, rule: JsonObject, example: string | number) => ({
   description,
   schema: { type: 'string', ...rule },
   example,
 });
 
-const required = (description: string, rule: JsonObject, example: string) => ({
+const required = (description: string, rule: JsonObject, example: string | number) => ({
   ...optional(description, rule, example),
   required: true,
 });
 
 const exactly = (description: string, value: string) => required(description, { enum: [value] }, value);
+
+const MISSING_SCOPE = 'The scope that the API key lacks (RFC 6750).';
 
 /** The rate limit of the examples, used up. */
 export const RATE_LIMIT = { requests: 600, seconds: 60 };
@@ -44,22 +45,18 @@ export const HEADERS = {
     { pattern: '^Bearer realm="petstore"(, error="invalid_token")?$' },
     'Bearer realm="petstore", error="invalid_token"',
   ),
-  MissingScope: required(
-    'The scope that the API key lacks (RFC 6750).',
-    { enum: SCOPES.map(scopeChallenge) },
-    scopeChallenge('pets:write'),
-  ),
+  ReadScope: exactly(MISSING_SCOPE, scopeChallenge('pets:read')),
+  WriteScope: exactly(MISSING_SCOPE, scopeChallenge('pets:write')),
   Allow: required(
     'The methods that the path supports.',
     { pattern: '^[A-Z]+(, [A-Z]+)*$' },
     'GET, HEAD, OPTIONS',
   ),
-  'Retry-After': {
-    description: 'How long to wait before retrying, in seconds.',
-    required: true,
-    schema: { type: 'integer', minimum: 0 },
-    example: Number(RETRY_AFTER['Retry-After']),
-  },
+  'Retry-After': required(
+    'How long to wait before retrying, in seconds.',
+    { type: 'integer', minimum: 0 },
+    Number(RETRY_AFTER['Retry-After']),
+  ),
   'RateLimit-Policy': optional(
     'The rate limit of the API key: at most `q` requests in each window of `w` seconds. Absent when the key has ' +
       'no limit.',

@@ -1,3 +1,4 @@
+import type { Scope } from '../../../domain/api-key.ts';
 import { componentResponses, failure, type SharedFailure, sharedFailures } from '../openapi/answers.ts';
 import { DEPRECATED, HEADERS, LIMITED, type ResponseHeaders } from '../openapi/headers.ts';
 import { componentSchemas, type JsonObject, parameter } from '../openapi/schemas.ts';
@@ -78,6 +79,12 @@ function paths(): JsonObject {
   );
 }
 
+/** The header of the refusal of an API key without the scope. */
+const SCOPE_HEADER = {
+  'pets:read': 'ReadScope',
+  'pets:write': 'WriteScope',
+} as const satisfies Record<Scope, keyof typeof HEADERS>;
+
 /** @param allow the `Allow` header of its path */
 function describe(operation: Operation, allow: string): JsonObject {
   const { name, scope, deprecation, query, body, summary, description, documentation } = operation;
@@ -105,7 +112,7 @@ function describe(operation: Operation, allow: string): JsonObject {
     responses: {
       ...shared(['Unauthorized', 'MethodNotAllowed', 'RateLimited', 'Internal', 'Unavailable'], announced),
       403: failure([insufficientScope(scope)], {
-        'WWW-Authenticate': 'MissingScope',
+        'WWW-Authenticate': SCOPE_HEADER[scope],
         ...LIMITED,
         ...announced,
       }),

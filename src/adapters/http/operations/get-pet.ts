@@ -53,8 +53,7 @@ export const getPet = operation({
   },
   handler({ getPet: useCase }) {
     return async (ctx) => {
-      const pet = await useCase.execute(parse(PetId, ctx.params['petId'], 'petId'));
-      ctx.body = petJson(pet);
+      ctx.body = petJson(await useCase.execute(parse(PetId, ctx.params['petId'], 'petId')));
     };
   },
 });

@@ -68,8 +68,8 @@ export const listPets = operation({
     `${PAGE_SIZE_MAX}, by default ${PAGE_SIZE_DEFAULT}. When more animals follow, the \`Link\` header carries the ` +
     'URL of the next page, and `Next-Cursor` carries its `cursor`. Follow one of them until it is absent. Such a ' +
     'walk returns every animal that existed when the walk began exactly once, even while animals are added. A ' +
-    'page never skips an animal whose stored record is ' +
-    'damaged: the page ends before that animal, and the next page answers `503`.',
+    'page never skips an animal whose stored record is damaged: the page ends before that animal, and the next ' +
+    'page answers `503`.',
   documentation: () => ({
     responses: {
       200: response(

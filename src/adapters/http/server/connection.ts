@@ -18,7 +18,7 @@ const REQUEST_BYTES = 4 * 1024;
 const MAX_DROPPED_BODY_BYTES = 1024 * 1024;
 
 /** How much is read and dropped after the last answer, in bytes. A longer URL is not answered. */
-const MAX_DROPPED_BYTES = 4 * 1024 * 1024;
+const MAX_DROPPED_BYTES = 16 * 1024 * 1024;
 
 /** How long a client may keep sending after its last answer before the connection is destroyed, in milliseconds. */
 const LINGER_MS = 1_000;

@@ -67,7 +67,8 @@ export class Connections implements ConnectionOptions {
   };
 
   #measureLater(): void {
-    this.#measuring ??= setTimeout(this.#measure, MEASURE_INTERVAL_MS).unref();
+    if (this.#measuring !== undefined) return;
+    this.#measuring = setTimeout(this.#measure, MEASURE_INTERVAL_MS).unref();
   }
 
   readonly #measure = () => {

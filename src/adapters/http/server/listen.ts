@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener } from 'node:http';
-import type { Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { RequestLog } from '../contract/request-log.ts';
 import { SERVER_LIMITS, type ServerLimits } from './limits.ts';
 import { Answer } from './answer.ts';
@@ -44,6 +44,8 @@ export type HttpServer = {
    */
   renewCertificate(pair: TlsPair): void;
 };
+
+type Report = RequestLog['connectionTrouble'];
 
 export type ListenOptions = {
   readonly host: string;
@@ -92,9 +94,8 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
   await once(server, 'listening');
   // The server keeps running when it cannot accept a connection.
   server.on('error', (error) => log.failed(error, undefined));
-  const address = server.address();
   return {
-    port: typeof address === 'object' && address !== null ? address.port : port,
+    port: (server.address() as AddressInfo).port,
     get isDraining() {
       return connections.isDraining;
     },
@@ -108,11 +109,7 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
 }
 
 /** Hands each event of Node's server to the connection that it belongs to. */
-function dispatch(
-  server: LimitedServer,
-  connections: Connections,
-  report: RequestLog['connectionTrouble'],
-): void {
+function dispatch(server: LimitedServer, connections: Connections, report: Report): void {
   const onRequest = (request: IncomingMessage, answer: Answer) =>
     connections.of(request.socket)?.accept(answer);
   // Without TLS, Node's HTTP server takes over a socket at once, otherwise after the handshake.
@@ -149,11 +146,7 @@ function dispatch(
 }
 
 /** Does what {@link HttpServer.drain} says. A TLS handshake in progress may end, or meet its time limit. */
-async function closeServer(
-  server: LimitedServer,
-  connections: Connections,
-  timeoutMs: number,
-): Promise<number> {
+async function closeServer(server: LimitedServer, connections: Connections, timeoutMs: number) {
   const closed = new Promise<void>((resolve) => stopAccepting(server, resolve));
   const sweep = setInterval(() => {
     // To Node, a connection is idle while its client still reads the answer. Closing it would cut the answer short.
@@ -177,7 +170,7 @@ async function closeServer(
 }
 
 /** Passes on the trouble of each kind and reason once a minute at most: it can happen thousands of times at once. */
-function oncePerMinute(report: RequestLog['connectionTrouble']): RequestLog['connectionTrouble'] {
+function oncePerMinute(report: Report): Report {
   const reportedMs = new Map<string, number>();
   return (trouble) => {
     const key = JSON.stringify(trouble);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
-import { EMPTY, OK, success, whole } from '../../../support/answer.ts';
+import { EMPTY, whole } from '../../../support/answer.ts';
 import { type Api, KEY, startApi } from '../../../support/http.ts';
 import { HeldPetRepository, petBody, stored } from '../../../support/pets.ts';
 
@@ -30,24 +30,6 @@ async function stalled(api: Api): Promise<void> {
 }
 
 describe('requests that arrive at once', () => {
-  test('are handled one at a time, each after the previous answer is out', async () => {
-    const pets = new HeldPetRepository();
-    await using api = await startApi({ pets });
-    const connection = await api.connect();
-    const body = petBody();
-    await connection.send(create(body) + create(body) + LIST);
-    await pets.calls(1);
-    await api.get('/livez');
-    expect(pets.count).toBe(1);
-    pets.release();
-    const created = (id: number) =>
-      success(201, `{"id":${id},${body.slice(1, -1)},"status":"available"}`, { location: `/v1/pets/${id}` });
-    expect(whole(await connection.answer())).toStrictEqual(created(1));
-    expect(whole(await connection.answer())).toStrictEqual(created(2));
-    expect(whole(await connection.answer())).toMatchObject({ status: 200, body: /"id":1.*"id":2/ });
-    expect(api.log.created.map(({ petId }) => petId)).toStrictEqual([1n, 2n]);
-  });
-
   test('of every kind are answered in order, however TCP splits them', async () => {
     const body = petBody();
     const chunked = head(
@@ -72,15 +54,6 @@ describe('requests that arrive at once', () => {
       expect(JSON.parse((await api.get('/v1/pets')).body)).toHaveLength(4);
       expect(api.log.failures).toStrictEqual([]);
     }
-  });
-
-  test('of a client that has ended its side are all answered', async () => {
-    await using api = await startApi();
-    const connection = await api.connect();
-    await connection.send(LIVEZ.repeat(8));
-    connection.endSending();
-    for (let i = 0; i < 8; i++) expect(whole(await connection.answer())).toStrictEqual(OK);
-    await connection.closed();
   });
 
   test('are sent "100 Continue" in order, like any answer', async () => {

@@ -91,27 +91,6 @@ describe('a drain that still accepts for some time', () => {
   });
 });
 
-describe('at the timeout', () => {
-  test('connections that are still open are cut off and counted', async () => {
-    const pets = new HeldPetRepository();
-    await using api = await startApi({ pets });
-    const waiting = await api.connect();
-    const halfway = await api.connect();
-    const uploading = await api.connect();
-    await waiting.send(LIST);
-    await halfway.send('GET /livez HTTP/1.1\r\nHost');
-    await uploading.send(`${POST}Content-Length: 10\r\n\r\n{`);
-    await pets.calls(1);
-    await api.get('/livez');
-    const drained = api.drain(50);
-    expect(await waiting.next()).toBeUndefined();
-    await Promise.all([halfway.closed(), uploading.closed()]);
-    expect(await drained).toBe(3);
-    expect(await api.log.record(2)).toMatchObject({ route: '/v1/pets', aborted: true });
-    expect(api.log.failures).toStrictEqual([]);
-  });
-});
-
 /**
  * Begins a drain, and returns when it refuses connections and has done, on the event loop and on the clock, all that it
  * does far beyond the time that idle connections have.

@@ -1,6 +1,6 @@
 import { type Browser, chromium } from 'playwright-core';
 import type { TestContext } from 'vitest';
-import { onPath } from './mongod-binary.ts';
+import { onPath } from '../../test/support/mongod-binary.ts';
 
 const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'];
 

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import axe, { type AxeResults } from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, describe, expect, onTestFinished, test, type TestContext } from 'vitest';
-import { startChromium } from '../../../../support/chromium.ts';
-import { type Api, startApi } from '../../../../support/http.ts';
-import { ROOT } from '../../../../support/process.ts';
+import { startChromium } from './chromium.ts';
+import { type Api, startApi } from '../../test/support/http.ts';
+import { ROOT } from '../../test/support/process.ts';
 
 const LAPTOP = { width: 1366, height: 768 };
 const PHONE = { width: 390, height: 844 };
