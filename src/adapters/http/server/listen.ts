@@ -95,7 +95,7 @@ export async function listen(handle: RequestListener, options: ListenOptions): P
   // The server keeps running when it cannot accept a connection.
   server.on('error', (error) => log.failed(error, undefined));
   return {
-    port: (server.address() as AddressInfo).port,
+    port: (server.address() as AddressInfo | null)?.port ?? port,
     get isDraining() {
       return connections.isDraining;
     },
