@@ -167,7 +167,7 @@ describe('a drain', () => {
 
   test('closes it at its timeout, and does not count it', async () => {
     const pets = new HeldPetRepository();
-    await using api = await startApi({ speaksTls: true, pets });
+    await using api = await startApi({ speaksTls: true, pets, limits: { handshakeTimeoutMs: 3_600_000 } });
     const silent = await dial(api);
     const waiting = await api.connect();
     await waiting.send(LIST);
