@@ -5,7 +5,10 @@ import { readTracing, type TracingConfig } from './tracing.ts';
 import { problemLines, type Variables, variables } from './variables.ts';
 
 /** The configuration of the service, from its environment. */
-export type Config = Readonly<ReturnType<typeof configOf>>;
+export type Config = Readonly<ReturnType<typeof configOf>> & {
+  /** Lines for the log. */
+  readonly warnings: readonly string[];
+};
 
 export type TlsFiles = NonNullable<Config['tls']>;
 
@@ -40,11 +43,11 @@ export function readConfig(
     Object.entries(environment).filter((entry): entry is [string, string] => Boolean(entry[1])),
   );
   const { success, output, issues } = v.safeParse(variables(storages), given);
-  const { tracing, problems } = readTracing(given);
+  const { tracing, problems, warnings } = readTracing(given);
   const ended = Object.keys(ENDED).flatMap((name) => (name in given ? [`${name} ${ENDED[name]}`] : []));
   const all = [...problemLines(issues), ...problems, ...ended];
   if (!success || all.length > 0) throw new StartError(all);
-  return configOf(output, tracing);
+  return { ...configOf(output, tracing), warnings };
 }
 
 function configOf(given: Variables, tracing: TracingConfig | undefined) {

@@ -20,9 +20,23 @@ const Endpoint = v.pipe(
   v.string(),
   v.check((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), ENDPOINT),
 );
-const Protocol = v.optional(v.literal('http/protobuf', 'must be http/protobuf'));
+
+/** A value that the service cannot send to: an export to another place would fail for as long as it runs. */
+const Endpoints = v.object({
+  OTEL_EXPORTER_OTLP_ENDPOINT: v.optional(Endpoint),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: v.optional(Endpoint),
+});
+
+/** Case does not matter: https://opentelemetry.io/docs/specs/otel/configuration/common/#enum */
+function oneOf<const Value extends string>(values: readonly Value[], rule: string) {
+  return v.pipe(v.string(), v.toLowerCase(), v.picklist(values, rule));
+}
+
+const Protocol = v.optional(oneOf(['http/protobuf'], 'must be http/protobuf'));
 
 const Propagators = v.pipe(
+  v.string(),
+  v.toLowerCase(),
   CommaSeparated,
   v.everyItem((name) => /^(tracecontext|baggage|none)$/.test(name), PROPAGATORS),
 );
@@ -35,14 +49,13 @@ function count(min: number, initial: number) {
 
 /** The defaults are those of https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/. */
 const Variables = v.object({
-  OTEL_TRACES_EXPORTER: v.optional(v.literal('otlp', 'must be otlp or none')),
-  OTEL_EXPORTER_OTLP_ENDPOINT: v.optional(Endpoint),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: v.optional(Endpoint),
+  OTEL_SDK_DISABLED: v.optional(oneOf(['true', 'false'], 'must be true or false')),
+  OTEL_TRACES_EXPORTER: v.optional(oneOf(['otlp', 'none'], 'must be otlp or none')),
   OTEL_EXPORTER_OTLP_PROTOCOL: Protocol,
   OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: Protocol,
   OTEL_PROPAGATORS: v.optional(Propagators, 'tracecontext,baggage'),
   OTEL_TRACES_SAMPLER: v.optional(
-    v.picklist(SAMPLERS, `must be one of ${SAMPLERS.join(', ')}`),
+    oneOf(SAMPLERS, `must be one of ${SAMPLERS.join(', ')}`),
     'parentbased_always_on',
   ),
   OTEL_TRACES_SAMPLER_ARG: v.optional(Ratio, '1'),
@@ -62,15 +75,26 @@ export type TracingConfig = ReturnType<typeof tracingOf>;
  * is an endpoint to send them to. `OTEL_SDK_DISABLED=true` turns them off.
  *
  * @param given the environment without empty variables
- * @returns the configuration, or `undefined` when traces are off, and a line for each invalid variable
+ * @returns the configuration, or `undefined` when traces are off; a line for each variable that is invalid; and one for
+ *   each that is ignored for its value, as https://opentelemetry.io/docs/specs/otel/configuration/common/ wants it
  */
 export function readTracing(given: Given): {
   readonly tracing: TracingConfig | undefined;
   readonly problems: readonly string[];
+  readonly warnings: readonly string[];
 } {
-  if (!isAsked(given)) return { tracing: undefined, problems: [] };
-  const { success, output, issues } = v.safeParse(Variables, decisive(given));
-  return { tracing: success ? tracingOf(output, given) : undefined, problems: problemLines(issues) };
+  const read = decisive(given);
+  if (!isAsked(read)) return { tracing: undefined, problems: [], warnings: [] };
+  const problems = problemLines(v.safeParse(Endpoints, read).issues);
+  const { issues = [] } = v.safeParse(Variables, read);
+  const wrong = new Set(issues.map(({ path }) => path?.[0].key));
+  const valid = Object.fromEntries(Object.entries(read).filter(([name]) => !wrong.has(name)));
+  const isOn = problems.length === 0 && isAsked(valid);
+  return {
+    tracing: isOn ? tracingOf(v.parse(Variables, valid), given) : undefined,
+    problems,
+    warnings: problemLines(issues).map((line) => `${line}; its value is ignored`),
+  };
 }
 
 function tracingOf(output: v.InferOutput<typeof Variables>, given: Given) {
@@ -99,11 +123,10 @@ function tracingOf(output: v.InferOutput<typeof Variables>, given: Given) {
 }
 
 function isAsked(given: Given): boolean {
-  if (given['OTEL_SDK_DISABLED']?.toLowerCase() === 'true') return false;
-  const exporter = given['OTEL_TRACES_EXPORTER'];
-  if (exporter !== undefined) return exporter !== 'none';
   const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, OTEL_EXPORTER_OTLP_ENDPOINT } = given;
-  return (OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? OTEL_EXPORTER_OTLP_ENDPOINT) !== undefined;
+  const endpoint = OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? OTEL_EXPORTER_OTLP_ENDPOINT;
+  const exporter = given['OTEL_TRACES_EXPORTER']?.toLowerCase() ?? endpoint ?? 'none';
+  return given['OTEL_SDK_DISABLED']?.toLowerCase() !== 'true' && exporter !== 'none';
 }
 
 /** Without the variables for all signals that traces have one of their own for. */

@@ -20,6 +20,7 @@ const DEFAULTS = {
   shutdownDelayMs: 0,
   shutdownTimeoutMs: 25_000,
   tracing: undefined,
+  warnings: [],
 };
 
 const KEY = '0123456789abcdef';

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { StartError, readConfig } from '../../../src/main/config/config.ts';
 import { readTracing } from '../../../src/main/config/tracing.ts';
+import { KEY } from '../../support/client.ts';
+import { runService } from '../../support/process.ts';
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' };
 
@@ -22,10 +24,11 @@ describe('traces are on with', () => {
     ['an endpoint', ENDPOINT],
     ['an endpoint of traces', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://collector.example/v1/traces' }],
     ['the exporter otlp', { OTEL_TRACES_EXPORTER: 'otlp' }],
-    ['an SDK that is not disabled', { ...ENDPOINT, OTEL_SDK_DISABLED: 'false' }],
+    ['the exporter OTLP in capitals', { OTEL_TRACES_EXPORTER: 'OTLP' }],
+    ['an SDK that is not disabled', { ...ENDPOINT, OTEL_SDK_DISABLED: 'False' }],
   ])('%s', (_, given) => {
     const tracing = { ...DEFAULTS, variables: given };
-    expect(readTracing(given)).toStrictEqual({ tracing, problems: [] });
+    expect(readTracing(given)).toStrictEqual({ tracing, problems: [], warnings: [] });
   });
 });
 
@@ -34,10 +37,11 @@ describe('traces are off with', () => {
     ['no variable', {}],
     ['no endpoint', { OTEL_SERVICE_NAME: 'shop', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }],
     ['the exporter none', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'none', OTEL_TRACES_SAMPLER: 'wrong' }],
+    ['the exporter None', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'None' }],
     ['a disabled SDK', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'otlp', OTEL_SDK_DISABLED: 'true' }],
     ['a disabled SDK in capitals', { ...ENDPOINT, OTEL_SDK_DISABLED: 'TRUE' }],
   ])('%s', (_, given) => {
-    expect(readTracing(given)).toStrictEqual({ tracing: undefined, problems: [] });
+    expect(readTracing(given)).toStrictEqual({ tracing: undefined, problems: [], warnings: [] });
   });
 
   it('an empty endpoint', () => {
@@ -49,9 +53,9 @@ it.each<[Record<string, string>, object]>([
   [{ OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, {}],
   [{ OTEL_PROPAGATORS: 'none' }, { readsTraceparent: false }],
   [{ OTEL_PROPAGATORS: 'baggage' }, { readsTraceparent: false }],
-  [{ OTEL_PROPAGATORS: 'baggage, tracecontext' }, { readsTraceparent: true }],
+  [{ OTEL_PROPAGATORS: 'Baggage, TraceContext' }, { readsTraceparent: true }],
   [
-    { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.25' },
+    { OTEL_TRACES_SAMPLER: 'TraceIdRatio', OTEL_TRACES_SAMPLER_ARG: '0.25' },
     { sampler: 'traceidratio', samplerRatio: 0.25 },
   ],
   [{ OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT: '12' }, { maxAttributeChars: 12 }],
@@ -67,7 +71,7 @@ it.each<[Record<string, string>, object]>([
 ])('%j is read', (given, expected) => {
   const variables = { ...ENDPOINT, ...given };
   const tracing = { ...DEFAULTS, ...expected, variables };
-  expect(readTracing(variables)).toStrictEqual({ tracing, problems: [] });
+  expect(readTracing(variables)).toStrictEqual({ tracing, problems: [], warnings: [] });
 });
 
 it.each([
@@ -81,21 +85,14 @@ it.each([
   expect(tracing).toStrictEqual({ ...DEFAULTS, variables: ENDPOINT });
 });
 
-describe('an invalid variable is refused:', () => {
+// https://opentelemetry.io/docs/specs/otel/configuration/common/ and, for the argument of the sampler,
+// https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
+describe('a value that the specification says to warn of is ignored with a warning:', () => {
   it.each<[name: string, value: string, rule: string]>([
+    ['OTEL_SDK_DISABLED', 'yes', 'must be true or false'],
     ['OTEL_TRACES_EXPORTER', 'console', 'must be otlp or none'],
     ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', 'must be http/protobuf'],
-    ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'grpc', 'must be http/protobuf'],
-    [
-      'OTEL_EXPORTER_OTLP_ENDPOINT',
-      'collector',
-      'must be an http or https URL, such as http://localhost:4318',
-    ],
-    [
-      'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
-      'ftp://collector.example',
-      'must be an http or https URL, such as http://localhost:4318',
-    ],
+    ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'http/json', 'must be http/protobuf'],
     ['OTEL_PROPAGATORS', 'b3', 'must be tracecontext, baggage or both, comma-separated, or none'],
     [
       'OTEL_TRACES_SAMPLER',
@@ -110,17 +107,42 @@ describe('an invalid variable is refused:', () => {
     ['OTEL_BSP_SCHEDULE_DELAY', '5s', 'must be an integer from 0 to 1000000000'],
     ['OTEL_BSP_EXPORT_TIMEOUT', '9999999999', 'must be an integer from 1 to 1000000000'],
   ])('%s=%s', (name, value, rule) => {
-    const given = { ...ENDPOINT, [name]: value };
-    expect(readTracing(given)).toStrictEqual({ tracing: undefined, problems: [`${name} ${rule}`] });
+    const variables = { ...ENDPOINT, [name]: value };
+    const warnings = [`${name} ${rule}; its value is ignored`];
+    expect(readTracing(variables)).toStrictEqual({
+      tracing: { ...DEFAULTS, variables },
+      problems: [],
+      warnings,
+    });
   });
 
-  it('together with the other variables of the service', () => {
-    const environment = { ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc', PORT: 'x' };
-    expect(() => readConfig(environment)).toThrow(
-      new StartError([
-        'PORT must be an integer from 0 to 65535',
-        'OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf',
-      ]),
-    );
+  it('without an endpoint, an unknown exporter leaves traces off', () => {
+    const warnings = ['OTEL_TRACES_EXPORTER must be otlp or none; its value is ignored'];
+    expect(readTracing({ OTEL_TRACES_EXPORTER: 'console' })).toStrictEqual({
+      tracing: undefined,
+      problems: [],
+      warnings,
+    });
   });
+
+  it('the service starts, and its log has the warning', async () => {
+    const service = runService({ API_KEYS: KEY, OTEL_TRACES_EXPORTER: 'zipkin' });
+    await service.url();
+    expect(service.log[0]).toMatchObject({
+      level: 40,
+      msg: 'OTEL_TRACES_EXPORTER must be otlp or none; its value is ignored',
+    });
+  });
+});
+
+it.each([
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
+  ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'ftp://collector.example'],
+])('an endpoint that is no URL is refused, with the other variables of the service: %s', (name, value) => {
+  expect(() => readConfig({ [name]: value, PORT: 'x' })).toThrow(
+    new StartError([
+      'PORT must be an integer from 0 to 65535',
+      `${name} must be an http or https URL, such as http://localhost:4318`,
+    ]),
+  );
 });
