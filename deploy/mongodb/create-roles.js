@@ -20,8 +20,10 @@ if (!SERVICE_PASSWORD || !MIGRATOR_PASSWORD) throw new Error('set SERVICE_PASSWO
 const ROLES = {
   // For `serve`, `keys`, `export`, `skip-ids`, and `copy` from the database. It deletes nothing, and changes no pet.
   petstoreService: {
+    // To see what would lose pets: a capped collection, or an index of somebody else.
+    '': ['listCollections'],
     pets: ['find', 'insert', 'listIndexes'],
-    api_keys: ['find', 'insert', 'update'],
+    api_keys: ['find', 'insert', 'update', 'listIndexes'],
     rate_limits: ['find', 'insert', 'update', 'listIndexes'],
     schema: ['find'],
   },
@@ -36,7 +38,7 @@ const ROLES = {
   petstoreMigrator: {
     '': ['listCollections'],
     pets: ['find', 'createCollection', 'collMod', 'listIndexes', 'createIndex'],
-    api_keys: ['find', 'createCollection', 'collMod'],
+    api_keys: ['find', 'createCollection', 'collMod', 'listIndexes'],
     rate_limits: ['find', 'createCollection', 'collMod', 'listIndexes', 'createIndex'],
     schema: ['find', 'insert', 'update'],
   },

@@ -5,7 +5,9 @@ export const sent = new Set<string>();
 
 /** They neither change a document nor read one. */
 const NEUTRAL = new Set(
-  'hello ping endSessions getMore killCursors listCollections listIndexes saslStart saslContinue'.split(' '),
+  'hello ping connectionStatus endSessions getMore killCursors listCollections listIndexes saslStart saslContinue'.split(
+    ' ',
+  ),
 );
 
 /** Watches every client of this process. The driver has no event that is common to all clients. */

@@ -2,18 +2,20 @@ import { Counter, type Registry } from 'prom-client';
 import { faultOf } from '../../application/fault.ts';
 import type { ApiKeyError } from '../../application/keys/errors.ts';
 import type { PetError } from '../../application/pets/errors.ts';
+import type { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { ConnectionEvent, StorageMeter } from '../../application/ports/storage-health.ts';
 import { exposeFigure } from './expose.ts';
 import { exposeHistogram } from './histogram.ts';
 import { DURATION_BUCKETS } from './request-metrics.ts';
 
-type OperatorError = Extract<PetError | ApiKeyError, { readonly fault: 'operator' }>;
+type OperatorError = Extract<PetError | ApiKeyError | StorageSetupError, { readonly fault: 'operator' }>;
 
 /** The failures that only an operator can help with. */
 const OPERATOR_FAILURES: Readonly<Record<OperatorError['kind'], string>> = {
   'damaged-pet': 'damaged',
   'damaged-api-key': 'damaged',
   'pet-ids-exhausted': 'ids_exhausted',
+  'storage-setup': 'refused',
 };
 const FAILURES = new Set(['unavailable', ...Object.values(OPERATOR_FAILURES), 'bug']);
 

@@ -81,7 +81,7 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
     } catch (error) {
       if (duplicateField(error) !== '_id') throw error;
       const existing = await this.#keys.findOne({ _id: document._id });
-      if (existing === null) throw new StorageUnavailable('the API key is not yet durable', { cause: error });
+      if (existing === null) throw new StorageUnavailable('the API key is not yet durable');
       if (throwIfDamaged(toRecord(existing)).digest !== document.digest)
         throw new ApiKeyIdTaken(document._id);
     }

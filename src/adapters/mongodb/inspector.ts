@@ -4,9 +4,9 @@ import type { Finding, StorageInspector } from '../../application/ports/storage-
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { hasPetId, type StoredPetDocument, toArchivedPet } from './pet-document.ts';
 import { type CollectionPlan, COLLECTIONS, IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
-import { sharedIdempotencyKeys, unplanned } from './schema/indexes.ts';
+import { sharedIdempotencyKeys } from './schema/indexes.ts';
+import { examineSchema, UNSEEN } from './schema/schema-problems.ts';
 import { isLong } from './schema/collections.ts';
-import { isValidated } from './schema/validator.ts';
 
 const CALL_TIMEOUT_MS = 60_000;
 
@@ -21,28 +21,17 @@ export class MongoInspector implements StorageInspector {
   }
 
   async *findings(): AsyncGenerator<Finding> {
-    const found = await this.#read(() => this.#db.listCollections().toArray());
-    const options = new Map(found.map((info) => [info.name, 'options' in info ? (info.options ?? {}) : {}]));
-    for (const plan of COLLECTIONS) {
-      const about = `collection "${plan.name}"`;
-      const stored = options.get(plan.name);
-      if (stored === undefined) yield { about, problem: 'it is missing' };
-      else {
-        if (!isValidated(stored, plan)) yield { about, problem: 'it has another validator' };
-        yield* this.#indexFindings(plan);
-        yield* this.#documentFindings(plan);
-      }
+    const { problems, isWhole } = await this.#read(() => examineSchema(this.#db));
+    if (!isWhole) yield { about: 'privileges', problem: UNSEEN };
+    for (const { collection, problem, mend } of problems) {
+      const command = typeof mend === 'string' ? `; run in mongosh: ${mend}` : '';
+      yield { about: `collection "${collection}"`, problem: `it ${problem}${command}` };
     }
-  }
-
-  async *#indexFindings({ name: collection, indexes }: CollectionPlan): AsyncGenerator<Finding> {
-    for (const { plan, state } of await this.#read(() => unplanned(this.#db, collection, indexes))) {
-      yield { about: `collection "${collection}"`, problem: `it ${state}` };
-      if (plan !== IDEMPOTENCY_INDEX) continue;
-      for (const ids of await this.#read(() => sharedIdempotencyKeys(this.#db))) {
-        yield { about: `pets ${ids.join(', ')}`, problem: 'they share an idempotency key' };
-      }
+    const isUnique = !problems.some(({ problem }) => problem.includes(IDEMPOTENCY_INDEX.name));
+    for (const ids of isUnique ? [] : await this.#read(() => sharedIdempotencyKeys(this.#db))) {
+      yield { about: `pets ${ids.join(', ')}`, problem: 'they share an idempotency key' };
     }
+    for (const plan of COLLECTIONS) yield* this.#documentFindings(plan);
   }
 
   /** A validator does not check what was stored without it. */

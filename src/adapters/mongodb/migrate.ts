@@ -1,34 +1,38 @@
 import { BSON, type Db } from 'mongodb';
 import type { Migration } from '../../application/storage-kind.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
-import { connect, toSetupError } from './connection/connect.ts';
-import { isServerError } from './connection/server-error-codes.ts';
+import { connect, refuse, toSetupError } from './connection/connect.ts';
 import { type CollectionPlan, COLLECTIONS } from './schema/collection-plans.ts';
-import { DURABLE, versionsOf } from './schema/collections.ts';
-import { createIndexes } from './schema/indexes.ts';
-import { readVersion, SCHEMA_VERSION, versionProblem } from './schema/schema-version.ts';
-import { isValidated } from './schema/validator.ts';
+import { versionsOf } from './schema/collections.ts';
+import { described, examineSchema, UNSEEN } from './schema/schema-problems.ts';
+import { DEFAULT_PROGRAM, readVersion, SCHEMA_VERSION, versionProblem } from './schema/schema-version.ts';
 
 /**
- * Brings the database to the schema of this build. Every step can be repeated and run by several
- * migrations at once. The version is written last: it guarantees the rest.
+ * Brings the database to the schema of this build: creates what is missing, and changes nothing that is there. Every
+ * step can be repeated and run by several migrations at once. The version is written last: it guarantees the rest.
  *
- * @throws {StorageSetupError} if MongoDB cannot be reached, if the schema has another version, and if a repair needs a
- *   decision
+ * @param program how a user calls the program, for hints
+ * @throws {StorageSetupError} if MongoDB cannot be reached, if the schema has another version, and if something is in
+ *   the way
  */
-export async function migrate(url: string): Promise<Migration> {
+export async function migrate(url: string, program = DEFAULT_PROGRAM): Promise<Migration> {
   // Building an index over many pets can take any time.
   const client = await connect(url, { socketTimeoutMS: 0, appName: 'petstore-migrate' });
   try {
     const db = client.db();
     const from = await readVersion(db);
-    const problem = from === undefined ? undefined : versionProblem(from, db.databaseName);
-    if (problem !== undefined) throw new StorageSetupError(problem);
-    for (const plan of COLLECTIONS) {
-      await createCollection(db, plan);
-      if (from === undefined) await refuseInvalidDocuments(db, plan);
-      await createIndexes(db, plan);
-    }
+    if (from !== undefined) refuse(versionProblem(from, db.databaseName));
+    const { problems, isWhole } = await examineSchema(db);
+    refuse(isWhole ? undefined : UNSEEN);
+    refuse(
+      described(
+        problems.filter(({ mend }) => typeof mend === 'string'),
+        db,
+        program,
+      ),
+    );
+    if (from === undefined) for (const plan of COLLECTIONS) await refuseInvalidDocuments(db, plan);
+    for (const { mend } of problems) if (typeof mend === 'function') await mend(db);
     await versionsOf(db).updateOne(
       { _id: 'petstore' },
       { $max: { version: SCHEMA_VERSION } },
@@ -39,19 +43,6 @@ export async function migrate(url: string): Promise<Migration> {
     throw toSetupError(client, error);
   } finally {
     await client.close();
-  }
-}
-
-async function createCollection(db: Db, plan: CollectionPlan): Promise<void> {
-  const { name, validator } = plan;
-  const [info] = await db.listCollections({ name }, { nameOnly: false }).toArray();
-  if (info?.options !== undefined && isValidated(info.options, plan)) return;
-  try {
-    if (info === undefined) await db.createCollection(name, { validator });
-    else await db.command({ collMod: name, validator, writeConcern: DURABLE });
-  } catch (error) {
-    // Another migration has created it.
-    if (!isServerError(error, 'NamespaceExists')) throw error;
   }
 }
 

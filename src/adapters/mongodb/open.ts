@@ -1,18 +1,20 @@
 import type { Db, MongoClient } from 'mongodb';
 import type { Opened, ServiceOptions } from '../../application/storage-kind.ts';
 import type { StorageState } from '../../application/ports/storage-health.ts';
-import { StorageSetupError, StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { MongoApiKeyRepository } from './api-key-repository.ts';
 import { ConfirmedReads } from './confirmed-reads.ts';
-import { connect, type Reports, toSetupError } from './connection/connect.ts';
+import { connect, refuse, type Reports, toSetupError } from './connection/connect.ts';
+import { missingRights } from './connection/missing-rights.ts';
 import { MongoInspector } from './inspector.ts';
 import { migrate } from './migrate.ts';
 import { MongoPetArchive } from './pet-archive.ts';
 import { lastId } from './pet-ids.ts';
 import { MongoPetRepository } from './pet-repository.ts';
 import { MongoRateLimiter } from './rate-limiter.ts';
-import { indexProblem } from './schema/indexes.ts';
+import { described, examineSchema, UNSEEN } from './schema/schema-problems.ts';
 import { DEFAULT_PROGRAM, readVersion, versionProblem } from './schema/schema-version.ts';
+import { SchemaWatch } from './schema/schema-watch.ts';
 
 /** Every purpose gets the same adapters. Only the checks before differ. */
 type MongoStorage = Required<Opened['service']> & Opened['writing'] & Opened['checking'];
@@ -34,8 +36,12 @@ export async function openMongoStorage(
 ): Promise<MongoStorage> {
   const client = await connect(url, {}, reports);
   return setUp(client, async (db) => {
-    if (autoMigrate && (await schemaProblem(db, program)) !== undefined) await migrate(url);
-    refuse(await schemaProblem(db, program));
+    refuse(await missingRights(db));
+    const before = await examine(db, program);
+    if (autoMigrate && before.problem !== undefined) await migrate(url, program);
+    const { problem, isWhole } = await examine(db, program);
+    refuse(problem);
+    if (!isWhole) reports.log?.warn(UNSEEN);
     return storageIn(db, client, { program, ...reports });
   });
 }
@@ -62,12 +68,13 @@ function storageIn(
   { program, log, meter }: Reports & { readonly program: string },
 ): MongoStorage {
   const reads = new ConfirmedReads(db, log);
+  const schema = new SchemaWatch(async () => (await examine(db, program)).problem);
   return {
-    pets: new MongoPetRepository(db, reads, { meter }),
+    pets: new MongoPetRepository(db, reads, { meter, schema }),
     archive: new MongoPetArchive(db, reads),
     keys: new MongoApiKeyRepository(db, reads),
     limiter: new MongoRateLimiter(db),
-    probe: { check: () => check(db, reads, program) },
+    probe: { check: () => check(db, reads, schema) },
     inspector: new MongoInspector(db, reads),
     close: () => client.close(),
   };
@@ -82,20 +89,16 @@ async function setUp<T>(client: MongoClient, work: (db: Db) => Promise<T>): Prom
   }
 }
 
-function refuse(problem: string | undefined): void {
-  if (problem !== undefined) throw new StorageSetupError(problem);
-}
-
-async function check(db: Db, reads: ConfirmedReads, program: string): Promise<StorageState> {
-  const [problem, id] = await reads.read(PROBE_TIMEOUT_MS, () =>
-    Promise.all([schemaProblem(db, program), lastId(db)]),
-  );
+async function check(db: Db, reads: ConfirmedReads, schema: SchemaWatch): Promise<StorageState> {
+  const [problem, id] = await reads.read(PROBE_TIMEOUT_MS, () => Promise.all([schema.problem(), lastId(db)]));
   if (problem !== undefined) throw new StorageUnavailable(problem);
   return { lastId: id };
 }
 
-/** @returns what the operator must do before a service can use the schema, in one line */
-async function schemaProblem(db: Db, program: string): Promise<string | undefined> {
-  const [version, indexes] = await Promise.all([readVersion(db), indexProblem(db, program)]);
-  return versionProblem(version, db.databaseName, program) ?? indexes;
+/** `problem`: what the operator must do before a service can use the schema, in one line. */
+async function examine(db: Db, program: string) {
+  const [version, { problems, isWhole }] = await Promise.all([readVersion(db), examineSchema(db)]);
+  const harmful = problems.filter(({ isHarmless = false }) => !isHarmless);
+  const problem = versionProblem(version, db.databaseName, program) ?? described(harmful, db, program);
+  return { problem, isWhole };
 }

@@ -160,8 +160,9 @@ export class PetClaims {
     const error = new MongoServerError({ message: failure.errmsg, ...failure });
     const field = duplicateField(error);
     if (field !== '_id' && field !== 'idem.k') {
-      if (isTransient(error)) throw error;
-      batch.shift()?.reject(toStorageError(error));
+      const refusal = toStorageError(error);
+      if (isTransient(refusal)) throw refusal;
+      batch.shift()?.reject(refusal);
       for (const claim of batch.splice(0)) this.#again(claim);
       return;
     }

@@ -17,7 +17,8 @@ import { hasPetId, isWrittenBy, toArchivedPet } from './pet-document.ts';
 import { PetReader } from './pet-reader.ts';
 import { IDEMPOTENCY_INDEX } from './schema/collection-plans.ts';
 import { type PetDocument, petsOf, toBigInt } from './schema/collections.ts';
-import { unplanned } from './schema/indexes.ts';
+import { indexesOf, isReady } from './schema/indexes.ts';
+import type { SchemaWatch } from './schema/schema-watch.ts';
 
 /** A request is answered within ten seconds. */
 const CALL_TIMEOUT_MS = 9_500;
@@ -28,6 +29,7 @@ export type MongoPetOptions = {
   /** The limit of every call. Default: 9.5 s. */
   readonly timeoutMs?: number | undefined;
   readonly meter?: StorageMeter | undefined;
+  readonly schema?: SchemaWatch;
 };
 
 /** Pets in MongoDB, shared by any number of processes. */
@@ -38,16 +40,20 @@ export class MongoPetRepository implements PetRepository {
   /** Whether a second pet with an idempotency key would be rejected. */
   readonly #hasIndex: SharedSearch<boolean>;
   readonly #reads: ConfirmedReads;
+  readonly #schema: SchemaWatch | undefined;
   readonly #timeoutMs: number;
 
-  constructor(db: Db, reads: ConfirmedReads, { timeoutMs = CALL_TIMEOUT_MS, meter }: MongoPetOptions = {}) {
+  constructor(
+    db: Db,
+    reads: ConfirmedReads,
+    { timeoutMs = CALL_TIMEOUT_MS, meter, schema }: MongoPetOptions = {},
+  ) {
     this.#pets = petsOf(db);
     this.#reader = new PetReader(db);
     this.#claims = new PetClaims(db, reads, meter);
-    this.#hasIndex = new SharedSearch(
-      async () => (await unplanned(db, 'pets', [IDEMPOTENCY_INDEX])).length === 0,
-    );
+    this.#hasIndex = new SharedSearch(async () => isReady(IDEMPOTENCY_INDEX, await indexesOf(db, 'pets')));
     this.#reads = reads;
+    this.#schema = schema;
     this.#timeoutMs = timeoutMs;
   }
 
@@ -91,6 +97,8 @@ export class MongoPetRepository implements PetRepository {
   }
 
   async #insert(pet: NewPet, idempotency: Idempotency | undefined, deadline: Deadline): Promise<Inserted> {
+    const problem = await deadline.retry(async () => this.#schema?.problemForWrites());
+    if (problem !== undefined) throw new StorageUnavailable(problem);
     if (idempotency !== undefined) await this.#requireIndex(deadline);
     const token = new UUID();
     const stored = await this.#claims.add({ pet, idempotency, token, deadline });

@@ -3,7 +3,7 @@ import { type Allowance, allowanceOf, type RateLimiter } from '../../application
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { RateLimit } from '../../domain/api-key.ts';
 import { Batcher } from './round-trips/batcher.ts';
-import { duplicateField, toStorageError } from './connection/mongo-errors.ts';
+import { described, duplicateField, toStorageError } from './connection/mongo-errors.ts';
 import { withDeadline } from './connection/deadline.ts';
 import { RATE_LIMITS, type RateLimitDocument } from './schema/collections.ts';
 
@@ -100,8 +100,7 @@ export class MongoRateLimiter implements RateLimiter {
       return counted;
     } catch (error) {
       if (!(error instanceof MongoError)) throw toStorageError(error);
-      const message = `MongoDB could not count the request: ${error.message}`;
-      throw new StorageUnavailable(message, { cause: error });
+      throw new StorageUnavailable(`MongoDB could not count the request: ${described(error)}`);
     }
   }
 }

@@ -21,7 +21,7 @@ export function mongodbStorage(program: string): StorageKind {
     },
     async migrate(url) {
       const { migrate } = await import('./migrate.ts');
-      return migrate(url);
+      return migrate(url, program);
     },
     tools: { backUp: 'mongodump --oplog or snapshots of its volumes', restore: 'mongorestore' },
   };

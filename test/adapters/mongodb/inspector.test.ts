@@ -88,7 +88,10 @@ describe.skipIf(mongo === undefined)(`an inspector of MongoDB${leftOut}`, () => 
         await drop('rate_limits', 'expire_-1')(db);
         await db.collection('rate_limits').createIndex({ expire: 1 }, { name: 'expire_-1' }, {});
       },
-      ['collection "rate_limits": it has an index "expire_-1" with another definition'],
+      [
+        'collection "rate_limits": it has an index "expire_-1" with another definition; ' +
+          'run in mongosh: db.getCollection("rate_limits").dropIndex("expire_-1")',
+      ],
     ],
   ])('finds what is wrong with the schema: %s', async (_, damage, expected) => {
     expect(await findings(await freshDatabase(mongo!), damage)).toStrictEqual(expected);
@@ -103,7 +106,10 @@ describe.skipIf(mongo === undefined)(`an inspector of MongoDB${leftOut}`, () => 
       { validator: {} },
     ]) {
       const found = await findings(database, modify('pets', how));
-      expect(found, JSON.stringify(how)).toStrictEqual(['collection "pets": it has another validator']);
+      const [finding = ''] = found;
+      expect(finding.split(';')[0], JSON.stringify(how)).toMatch(
+        /^collection "pets": it (has another|lacks its) validator$/,
+      );
       await database.pets.deleteMany({});
     }
   });

@@ -107,16 +107,6 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     expect(await schemaOf(database)).toStrictEqual(before);
   });
 
-  it('refuses a view in the place of a collection', async () => {
-    const { url, db } = await freshDatabase(mongo!, { migrated: false });
-    await db.createCollection('pets', { viewOn: 'animals' });
-
-    await expect(migrate(url)).rejects.toMatchObject({
-      kind: 'storage-setup',
-      message: expect.stringMatching(/^MongoDB at .+, database "test-.+": .*view/),
-    });
-  });
-
   it.each([
     { name: 'pets', what: 'pet' },
     { name: 'api_keys', what: 'API key' },

@@ -54,10 +54,8 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
     const [there, next] = archivedPets(2);
     await target.archive.write([there!]);
     const bad = { ...next!, name: 'x'.repeat(256) };
-    await expect(target.archive.write([bad])).rejects.toThrow('Document failed validation');
-    await expect(target.archive.write([there!, bad])).rejects.toMatchObject({
-      writeErrors: [{ code: 11_000 }, { code: 121 }],
-    });
+    await expect(target.archive.write([bad])).rejects.toThrow('a validator of MongoDB refuses a record');
+    await expect(target.archive.write([there!, bad])).rejects.toThrow('a validator of MongoDB');
   });
 
   describe('fences', () => {
@@ -96,9 +94,9 @@ describe.skipIf(mongo === undefined)(`MongoDB${leftOut}`, () => {
       const { url, db, archive, repository, next, fences } = await besideService();
       await putFence(db, 2n, 500n);
       // It learns of the fence, and stores nothing.
-      await expect(repository.insert({ ...rex, name: '' })).rejects.toThrow('validation');
+      await expect(repository.insert({ ...rex, name: '' })).rejects.toThrow('a validator');
       const { repository: another } = await openRepository(url);
-      await expect(another.insert({ ...rex, name: '' })).rejects.toThrow('validation');
+      await expect(another.insert({ ...rex, name: '' })).rejects.toThrow('a validator');
       await archive.reserve(id);
 
       expect(await fences()).toStrictEqual(expected);

@@ -181,8 +181,7 @@ describe.skipIf(mongo === undefined)(`a rate limiter in MongoDB${leftOut}`, () =
 
       await expect(limiter.take(key, TEN)).rejects.toMatchObject({
         ...UNAVAILABLE,
-        message: expect.stringMatching(/^MongoDB could not count the request: .*Document failed validation/),
-        cause: expect.any(MongoServerError),
+        message: 'MongoDB could not count the request: DocumentValidationFailure (121)',
       });
       expect(await burst(limiter, 2, TEN, key)).toStrictEqual([0, 2, 0]);
       await validate({});
@@ -220,7 +219,7 @@ describe('a rate limiter', () => {
     [
       'has another unique index',
       duplicate('_id'),
-      new StorageUnavailable('MongoDB could not count the request: duplicate _id'),
+      new StorageUnavailable('MongoDB could not count the request: DuplicateKey (11000)'),
     ],
     [
       'closes the connection',

@@ -1,5 +1,9 @@
 import { faultOf } from '../../../application/fault.ts';
-import type { DamagedApiKey, StorageUnavailable } from '../../../application/ports/storage-errors.ts';
+import type {
+  DamagedApiKey,
+  StorageSetupError,
+  StorageUnavailable,
+} from '../../../application/ports/storage-errors.ts';
 import type { PetError } from '../../../application/pets/errors.ts';
 import type { Headers } from './answer-headers.ts';
 
@@ -57,7 +61,7 @@ export type ErrorAnswer = {
 export const RETRY_AFTER = { 'Retry-After': '2' } as const satisfies Headers;
 
 /** Every known failure of the use cases and ports that a request reaches. Anything else is a bug. */
-type ApplicationError = PetError | DamagedApiKey | StorageUnavailable;
+type ApplicationError = PetError | DamagedApiKey | StorageSetupError | StorageUnavailable;
 
 export type ClientError = Extract<ApplicationError, { readonly fault: 'client' }>;
 
@@ -76,6 +80,7 @@ const MESSAGES = {
   'pet-ids-exhausted': 'no ids are left for new pets; it has been logged under this request id',
   'damaged-pet': DAMAGED,
   'damaged-api-key': DAMAGED,
+  'storage-setup': 'the storage refuses the record; it has been logged under this request id',
   'storage-unavailable': 'the storage cannot be reached now; try again later',
 } as const satisfies Record<Exclude<ApplicationError, ClientError>['kind'], string>;
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type ConnectionPoolEvents,
+  type Document,
   type MongoClient,
   type MongoClientOptions,
   MongoError,
@@ -11,6 +12,7 @@ import { StorageSetupError } from '../../../application/ports/storage-errors.ts'
 import type { ServiceOptions } from '../../../application/storage-kind.ts';
 import type { ConnectionEvent, StorageMeter } from '../../../application/ports/storage-health.ts';
 import { createClient } from './create-client.ts';
+import { described } from './mongo-errors.ts';
 import { ServerDiscovery } from './server-discovery.ts';
 
 const PRIMARY_POLL_INTERVAL_MS = 200;
@@ -51,7 +53,8 @@ export async function connect(
     const discovery = new ServerDiscovery(client);
     try {
       await Promise.race([client.connect(), discovery.failed]);
-      await waitForPrimary(client);
+      const hello = await waitForPrimary(client);
+      if (isForgetful(hello)) log?.warn(`MongoDB at ${locationOf(client)} ${FORGETFUL}`);
       return client;
     } catch (error) {
       await client.close();
@@ -63,6 +66,15 @@ export async function connect(
     }
     await sleep(PRIMARY_POLL_INTERVAL_MS);
   }
+}
+
+const FORGETFUL =
+  'is a standalone server of version 8.0 or later, which can lose acknowledged pets when it is killed; ' +
+  'use a replica set of three members: https://jira.mongodb.org/browse/SERVER-139311';
+
+/** Wire version 25 is MongoDB 8.0. */
+function isForgetful({ setName, maxWireVersion }: Document): boolean {
+  return setName === undefined && maxWireVersion >= 25;
 }
 
 /** Whether a server was found, but a connection to it was lost or took too long. The driver does not try again. */
@@ -77,9 +89,7 @@ function isInterruption(error: unknown): boolean {
 function describe(client: MongoClient, discovery: ServerDiscovery, error: unknown): unknown {
   if (!(error instanceof MongoServerSelectionError)) return toSetupError(client, error);
   // The driver's message mentions one server at most.
-  return new StorageSetupError(`MongoDB at ${locationOf(client)}: no primary: ${discovery.describe()}`, {
-    cause: error,
-  });
+  return new StorageSetupError(`MongoDB at ${locationOf(client)}: no primary: ${discovery.describe()}`);
 }
 
 /**
@@ -88,17 +98,18 @@ function describe(client: MongoClient, discovery: ServerDiscovery, error: unknow
  *
  * @throws {StorageSetupError} at once if another member is the primary, otherwise if none is elected in time
  */
-async function waitForPrimary(client: MongoClient): Promise<void> {
+async function waitForPrimary(client: MongoClient): Promise<Document> {
   const { directConnection, serverSelectionTimeoutMS } = client.options;
   const deadline = performance.now() + serverSelectionTimeoutMS;
   for (;;) {
-    const { msg, isWritablePrimary, setName, primary, me } = await client.db('admin').command({ hello: 1 });
+    const hello = await client.db('admin').command({ hello: 1 });
+    const { msg, isWritablePrimary, setName, primary, me } = hello;
     if (msg === 'isdbgrid') {
       throw new StorageSetupError(
         `MongoDB at ${locationOf(client)} is a mongos; petstore needs a replica set without sharding`,
       );
     }
-    if (isWritablePrimary || !directConnection) return;
+    if (isWritablePrimary || !directConnection) return hello;
     if ((primary !== undefined && primary !== me) || performance.now() > deadline) {
       const other = primary === undefined ? 'there is none' : `that is ${primary}`;
       throw new StorageSetupError(
@@ -115,9 +126,12 @@ export function toSetupError(client: MongoClient, error: unknown): unknown {
   // An unknown host name or an unreadable certificate is not a MongoError.
   const isSystemError = error instanceof Error && 'code' in error;
   if (!(error instanceof MongoError || isSystemError)) return error;
-  // The server quotes the whole command.
-  const message = error.message.replace(/( to execute command) \{ (\w+): .*/s, '$1 $2');
-  return new StorageSetupError(`MongoDB at ${locationOf(client)}: ${message}`, { cause: error });
+  return new StorageSetupError(`MongoDB at ${locationOf(client)}: ${described(error)}`);
+}
+
+/** @throws {StorageSetupError} if there is a problem */
+export function refuse(problem: string | undefined): void {
+  if (problem !== undefined) throw new StorageSetupError(problem);
 }
 
 function locationOf({ options: { srvHost, hosts, dbName } }: MongoClient): string {

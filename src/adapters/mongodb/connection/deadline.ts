@@ -10,7 +10,7 @@ export class Deadline {
   readonly #timeoutMs: number;
   readonly #atMs: number;
   readonly #primary: { readonly hasPrimary: boolean } | undefined;
-  #lastFailure: unknown;
+  #lastFailure: Error | undefined;
 
   /** @param primary tells the caller that there is none, if the call takes too long */
   constructor(timeoutMs: number, primary?: { readonly hasPrimary: boolean }) {
@@ -48,7 +48,7 @@ export class Deadline {
         return await work();
       } catch (error) {
         const failure = toStorageError(error);
-        if (!isTransient(error)) throw failure;
+        if (!isTransient(failure)) throw failure;
         this.#lastFailure = failure;
       }
       await sleep(Math.random() * maxPauseMs);
@@ -56,9 +56,10 @@ export class Deadline {
   }
 
   #timedOut(): StorageUnavailable {
+    if (this.#primary?.hasPrimary === false) return new StorageUnavailable('MongoDB has no primary');
     const late = `MongoDB did not complete the call within ${this.#timeoutMs} ms`;
-    const message = this.#primary?.hasPrimary === false ? 'MongoDB has no primary' : late;
-    return new StorageUnavailable(message, { cause: this.#lastFailure });
+    const last = this.#lastFailure && `; the last attempt: ${this.#lastFailure.message}`;
+    return new StorageUnavailable(late + (last ?? ''));
   }
 }
 

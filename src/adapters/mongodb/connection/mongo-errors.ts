@@ -12,54 +12,69 @@ import {
   MongoTopologyClosedError,
   MongoWriteConcernError,
 } from 'mongodb';
-import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
-import { DUPLICATE_KEY, isRejectedRequest, isServerError } from './server-error-codes.ts';
+import { StorageSetupError, StorageUnavailable } from '../../../application/ports/storage-errors.ts';
+import { CODES, DUPLICATE_KEY, isRejectedRequest, isServerError, nameOf } from './server-error-codes.ts';
 
-type Reason =
-  /** Petstore uses MongoDB wrongly, or the error is not about MongoDB. */
-  | 'bug'
-  /** An election, a timeout or a lost connection: a retry within the same call can succeed. */
-  | 'outage'
-  /** Another password, a role, a migration is needed, or this process has closed its client: no retry can succeed. */
-  | 'lasting-outage';
+/** An outage that no retry within the same call can end: it needs another password, a role or a migration. */
+class LastingOutage extends StorageUnavailable {}
 
-/** @returns a {@link StorageUnavailable} unless the error is a bug; a bug unchanged */
+/**
+ * What the caller of a port may see of an error. A server's own text stays behind: see {@link described}.
+ *
+ * @returns a {@link StorageUnavailable}, a {@link StorageSetupError}, or a bug
+ */
 export function toStorageError(error: unknown): unknown {
+  if (error instanceof StorageUnavailable || error instanceof StorageSetupError) return error;
   const source = unwrapped(error);
-  if (source instanceof StorageUnavailable || reasonOf(source) === 'bug') return error;
-  const message = source instanceof Error ? source.message : String(source);
-  return new StorageUnavailable(`MongoDB is unavailable: ${message}`, { cause: error });
-}
-
-/** Whether a retry within the same call can succeed. */
-export function isTransient(error: unknown): boolean {
-  return reasonOf(unwrapped(error)) === 'outage';
-}
-
-function reasonOf(error: unknown): Reason {
-  if (error instanceof StorageUnavailable) {
-    const reason = reasonOf(unwrapped(error.cause));
-    // Such as a duplicate of a document that is not yet durable.
-    return reason === 'bug' ? 'outage' : reason;
+  const broken = ruleBroken(source);
+  if (broken !== undefined) return broken;
+  if (isClientClosed(source) || isServerError(source, 'Unauthorized', 'AuthenticationFailed')) {
+    return new LastingOutage(`MongoDB is unavailable: ${described(source)}`);
   }
-  if (isClientClosed(error)) return 'lasting-outage';
-  if (error instanceof MongoServerError) return reasonOfReply(error);
-  // The driver reports its own misuse with this class, and an incompatible server with a subclass.
-  if (error instanceof MongoAPIError) return error instanceof MongoCompatibilityError ? 'outage' : 'bug';
-  // An invalid BSON reply is the connection's fault: everything that this adapter sends is valid.
-  return error instanceof MongoError || error instanceof BSON.BSONError || isSocketError(error)
-    ? 'outage'
-    : 'bug';
+  if (isHintedIndexMissing(source)) {
+    return new LastingOutage('MongoDB is unavailable: an index is missing; migrate the database again');
+  }
+  if (isOutage(source)) return new StorageUnavailable(`MongoDB is unavailable: ${described(source)}`);
+  return source instanceof MongoServerError
+    ? new Error(`MongoDB rejects a command: ${described(source)}`)
+    : error;
 }
 
-function reasonOfReply(error: MongoServerError): Reason {
-  if (isServerError(error, 'Unauthorized', 'AuthenticationFailed') || isHintedIndexMissing(error))
-    return 'lasting-outage';
-  const isOutage =
-    codesOf(error).some((code) => !isRejectedRequest(code)) ||
-    error.hasErrorLabel('RetryableWriteError') ||
-    error.hasErrorLabel('SystemOverloadedError');
-  return isOutage ? 'outage' : 'bug';
+/** Whether a retry within the same call can succeed. @param failure what {@link toStorageError} returns */
+export function isTransient(failure: unknown): failure is StorageUnavailable {
+  return failure instanceof StorageUnavailable && !(failure instanceof LastingOutage);
+}
+
+/** Where to read what an operator can do about a code. */
+const ADVICE: ReadonlyMap<unknown, string> = new Map([
+  [CODES.Unauthorized, '; docs/storage.md has the table of roles'],
+]);
+
+/**
+ * What a log or a terminal may show of an error. A server's text can quote the command, with names of pets and digests
+ * of keys. Of its reply, only the name and the number of the code are shown.
+ */
+export function described(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  // The driver repeats the text of a server in errors of its own.
+  const reply = error.cause instanceof MongoServerError ? error.cause : error;
+  if (!(reply instanceof MongoServerError)) return error.message;
+  const [code] = codesOf(reply);
+  return `${nameOf(code) ?? reply.codeName ?? 'code'} (${String(code)})${ADVICE.get(code) ?? ''}`;
+}
+
+function isOutage(error: unknown): boolean {
+  if (error instanceof MongoServerError) {
+    return (
+      codesOf(error).some((code) => !isRejectedRequest(code)) ||
+      error.hasErrorLabel('RetryableWriteError') ||
+      error.hasErrorLabel('SystemOverloadedError')
+    );
+  }
+  // The driver reports its own misuse with this class, and an incompatible server with a subclass.
+  if (error instanceof MongoAPIError) return error instanceof MongoCompatibilityError;
+  // An invalid BSON reply is the connection's fault: everything that this adapter sends is valid.
+  return error instanceof MongoError || error instanceof BSON.BSONError || isSocketError(error);
 }
 
 /** For an error without a server reply, the driver wraps the error into the reply of a bulk write. */
@@ -83,10 +98,10 @@ function isSocketError(error: unknown): boolean {
 }
 
 /** The server has no specific code for a hint that names a missing index. */
-function isHintedIndexMissing(error: MongoServerError): boolean {
+function isHintedIndexMissing(error: unknown): boolean {
   return (
     isServerError(error, 'BadValue') &&
-    error.message.includes('hint provided does not correspond to an existing index')
+    (error as Error).message.includes('hint provided does not correspond to an existing index')
   );
 }
 
@@ -103,7 +118,18 @@ function isClientClosed(error: unknown): boolean {
   );
 }
 
-type WriteFailure = { readonly code?: unknown; readonly keyPattern?: Readonly<Record<string, unknown>> };
+type WriteFailure = {
+  readonly code?: unknown;
+  readonly errmsg?: string | undefined;
+  readonly keyPattern?: Readonly<Record<string, unknown>>;
+};
+
+/** The failures of single documents. With a write concern timeout as well, they are in the result of the error. */
+function failuresOf(error: MongoServerError): readonly WriteFailure[] {
+  const { writeErrors }: { readonly writeErrors?: readonly WriteFailure[] } =
+    error instanceof MongoWriteConcernError ? error.result : { writeErrors: [error] };
+  return error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : (writeErrors ?? []);
+}
 
 /**
  * @returns the first field of the unique index that rejected a write, such as `_id`; `undefined` if the write failed
@@ -111,9 +137,31 @@ type WriteFailure = { readonly code?: unknown; readonly keyPattern?: Readonly<Re
  */
 export function duplicateField(error: unknown): string | undefined {
   if (!(error instanceof MongoServerError)) return undefined;
-  // With a write concern timeout as well, the duplicate key is in the result of the error.
-  const { writeErrors }: { readonly writeErrors?: readonly WriteFailure[] } =
-    error instanceof MongoWriteConcernError ? error.result : { writeErrors: [error] };
-  const failure = writeErrors?.[0];
+  const [failure] = failuresOf(error);
   return failure?.code === DUPLICATE_KEY ? Object.keys(failure.keyPattern ?? {})[0] : undefined;
+}
+
+/** The fields of the unique indexes that petstore makes. */
+const OWN_FIELDS = new Set(['_id', 'idem.k', 'key']);
+
+/** What a server says of a duplicate. What follows is the value. */
+const DUPLICATE =
+  /collection: [^.]+\.(?<collection>\S+) index: (?<index>.+?) (?:collation: .+ )?dup key: \{ "?(?<field>[^:"]+)/s;
+
+/** @returns the error if an index or a validator that petstore has not made refuses a record */
+function ruleBroken(error: unknown): StorageSetupError | undefined {
+  if (!(error instanceof MongoServerError)) return undefined;
+  for (const { code, errmsg = error.message } of failuresOf(error)) {
+    if (code === CODES.DocumentValidationFailure) {
+      return new StorageSetupError('a validator of MongoDB refuses a record; petstore check says which');
+    }
+    const { collection, index, field = '_id' } = DUPLICATE.exec(errmsg)?.groups ?? {};
+    if (code === DUPLICATE_KEY && !OWN_FIELDS.has(field)) {
+      return new StorageSetupError(
+        `the unique index "${index}" of the collection "${collection}" refuses a record, and petstore has not made it; ` +
+          `run in mongosh: db.getCollection("${collection}").dropIndex("${index}")`,
+      );
+    }
+  }
+  return undefined;
 }

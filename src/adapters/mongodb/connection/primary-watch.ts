@@ -1,6 +1,7 @@
 import type { MongoClient, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
 import type { StorageLog } from '../../../application/ports/storage-health.ts';
 import { Deadline } from './deadline.ts';
+import { described } from './mongo-errors.ts';
 
 /** How long a call waits for an election. MongoDB's default for `electionTimeoutMillis`. */
 const ELECTION_MS = 10_000;
@@ -72,7 +73,9 @@ export class PrimaryWatch {
     else this.#lostMs ??= performance.now() - Math.max(heardMs(now) - heardMs(before), 0);
     if (this.hasPrimary) this.#wake();
     if (primary?.address === known?.address) return;
-    const states = members.map(({ address, type, error }) => `${address}: ${error?.message ?? type}`);
+    const states = members.map(
+      ({ address, type, error }) => `${address}: ${error ? described(error) : type}`,
+    );
     if (primary === undefined) this.#log?.warn(`MongoDB has no primary; members: ${states.join(', ')}`);
     else this.#log?.warn(`MongoDB has a primary again: ${primary.address}`);
   }

@@ -8,6 +8,7 @@ import {
   type ServerHeartbeatSucceededEvent,
   type TopologyDescriptionChangedEvent,
 } from 'mongodb';
+import { described } from './mongo-errors.ts';
 
 /** The driver's errors when a server speaks another protocol. */
 const PROTOCOL_ERRORS = [BSON.BSONError, MongoParseError, RangeError] as const;
@@ -84,7 +85,7 @@ export class ServerDiscovery {
     if (/^(?:connection .*|Socket 'connect') timed out/.test(message)) {
       return `it does not answer within ${connectTimeoutMS} ms; is it a MongoDB server?`;
     }
-    return message;
+    return described(failure);
   }
 }
 

@@ -3,7 +3,7 @@ import { MongoServerError } from 'mongodb';
 // Source: https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml, reviewed in November 2026.
 
 /** The codes that this adapter tells apart. */
-const CODES = {
+export const CODES = {
   BadValue: 2,
   FailedToParse: 9,
   Unauthorized: 13,
@@ -32,6 +32,11 @@ const REJECTED_REQUEST: ReadonlySet<unknown> = new Set([
 
 export function isRejectedRequest(code: unknown): boolean {
   return REJECTED_REQUEST.has(code);
+}
+
+/** For the failure of a single document, a reply has the number only. */
+export function nameOf(code: unknown): string | undefined {
+  return Object.entries(CODES).find(([, number]) => number === code)?.[0];
 }
 
 export const DUPLICATE_KEY = CODES.DuplicateKey;

@@ -1,4 +1,4 @@
-import type { CreateIndexesOptions, Document } from 'mongodb';
+import type { CreateIndexesOptions, Db, Document } from 'mongodb';
 import {
   KEY_LABEL_MAX_LENGTH,
   RATE_LIMIT_MAX_REQUESTS,
@@ -22,6 +22,17 @@ export type CollectionPlan = {
   readonly documentName: string;
   readonly validator: Document;
   readonly indexes: readonly IndexPlan[];
+};
+
+/** What is missing, or was made by somebody else and loses, refuses or reorders documents. */
+export type SchemaProblem = {
+  readonly collection: string;
+  /** Completes "the collection …" in one line. */
+  readonly problem: string;
+  /** What `migrate` does about it; or the command for mongosh, where `migrate` would have to change what is there. */
+  readonly mend: ((db: Db) => Promise<unknown>) | string;
+  /** Whether a service works with it. */
+  readonly isHarmless?: boolean;
 };
 
 /** Serves a list with a status filter without a sort. */

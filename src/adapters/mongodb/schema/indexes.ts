@@ -4,9 +4,9 @@ import { StorageSetupError } from '../../../application/ports/storage-errors.ts'
 import { isServerError } from '../connection/server-error-codes.ts';
 import {
   type CollectionPlan,
-  COLLECTIONS,
   type IndexPlan,
   RATE_LIMIT_TTL_INDEX,
+  type SchemaProblem,
 } from './collection-plans.ts';
 import { petsOf } from './collections.ts';
 
@@ -18,7 +18,9 @@ type IndexInfo = {
   readonly name: string;
   readonly key: Document;
   readonly unique?: boolean;
+  readonly prepareUnique?: boolean;
   readonly hidden?: boolean;
+  readonly expireAfterSeconds?: number;
   /** Present while the index is being built. */
   readonly buildUUID?: unknown;
 };
@@ -28,7 +30,7 @@ type ListIndexesReply = {
 };
 
 /** @returns all indexes of a collection, those being built included; none if the collection does not exist */
-async function indexesOf(db: Db, collection: string): Promise<readonly IndexInfo[]> {
+export async function indexesOf(db: Db, collection: string): Promise<readonly IndexInfo[]> {
   try {
     // By default the server lists an index that is being built like any other, though it rejects no duplicate yet.
     const reply = await db.command({ listIndexes: collection, includeBuildUUIDs: true });
@@ -70,69 +72,62 @@ function effectsOf(options: Document): readonly unknown[] {
   return EFFECTIVE.map((name) => (options[name] === false ? undefined : options[name]));
 }
 
-/** @returns the indexes that are not ready or not as planned, with a phrase about the collection that says how */
-export async function unplanned(db: Db, collection: string, indexes: readonly IndexPlan[]) {
-  if (indexes.length === 0) return [];
-  const existing = await indexesOf(db, collection);
-  return indexes
-    .filter((plan) => !existing.some((info) => isPlanned(info, plan)))
-    .map((plan) => ({ plan, state: stateOf(plan, existing) }));
+export function isReady(plan: IndexPlan, existing: readonly IndexInfo[]): boolean {
+  return existing.some((info) => isPlanned(info, plan));
 }
 
-/** @returns what the operator must do, in one line; `undefined` if every required index is ready */
-export async function indexProblem(db: Db, program: string): Promise<string | undefined> {
-  const problems = COLLECTIONS.map(async ({ name, indexes }) => {
-    const required = indexes.filter((plan) => plan !== RATE_LIMIT_TTL_INDEX);
-    const found = await unplanned(db, name, required);
-    return found.map(({ state }) => `the collection "${name}" ${state}`);
+/** What is wrong with the indexes of a collection: those that are planned, and those of others. */
+export function indexProblems(
+  { name: collection, indexes }: CollectionPlan,
+  existing: readonly IndexInfo[],
+): readonly SchemaProblem[] {
+  const drop = (name: string) => `db.getCollection("${collection}").dropIndex("${name}")`;
+  const missing = indexes.filter((plan) => !isReady(plan, existing));
+  const problems = missing.map((plan): SchemaProblem => {
+    // The server would refuse to make the index beside it.
+    const other = existing.find((info) => info.name === plan.name || hasDefinition(info, plan));
+    const mend = (db: Db) => createIndex(db, collection, plan);
+    const about = { collection, isHarmless: plan === RATE_LIMIT_TTL_INDEX };
+    if (other === undefined) return { ...about, problem: `lacks the index "${plan.name}"`, mend };
+    if (other.buildUUID !== undefined)
+      return { ...about, problem: `is still building the index "${plan.name}"`, mend };
+    if (other.name !== plan.name) {
+      return {
+        ...about,
+        problem: `has the index "${other.name}" in the place of "${plan.name}"`,
+        mend: drop(other.name),
+      };
+    }
+    if (other.hidden && hasDefinition(other, plan)) {
+      const unhide = drop(plan.name).replace('drop', 'unhide');
+      return { ...about, problem: `hides the index "${plan.name}"`, mend: unhide };
+    }
+    return {
+      ...about,
+      problem: `has an index "${plan.name}" with another definition`,
+      mend: drop(plan.name),
+    };
   });
-  const all = (await Promise.all(problems)).flat();
-  return all.length === 0
-    ? undefined
-    : `in the database "${db.databaseName}" ${all.join(', ')}; run: ${program} migrate`;
+  const isOurs = (info: IndexInfo) =>
+    JSON.stringify(info.key) === '{"_id":1}' ||
+    indexes.some((plan) => info.name === plan.name || hasDefinition(info, plan));
+  const foreign = existing
+    .filter((info) => !isOurs(info))
+    .flatMap((info): readonly SchemaProblem[] => {
+      const { name, unique, prepareUnique, expireAfterSeconds } = info;
+      const does =
+        expireAfterSeconds !== undefined ? 'deletes' : unique || prepareUnique ? 'refuses' : undefined;
+      const problem = `has the index "${name}" of somebody else, which ${does} documents`;
+      return does === undefined ? [] : [{ collection, problem, mend: drop(name) }];
+    });
+  return [...problems, ...foreign];
 }
 
-function stateOf({ name }: IndexPlan, existing: readonly IndexInfo[]): string {
-  const info = existing.find((other) => other.name === name);
-  if (info === undefined) return `lacks the index "${name}"`;
-  return info.buildUUID === undefined
-    ? `has an index "${name}" with another definition`
-    : `is still building the index "${name}"`;
-}
-
-/**
- * Creates the missing indexes of a collection. Waits while another migration builds them. Changes no other index.
- *
- * @throws {StorageSetupError} if another index, or what is stored, is in the way
- */
-export async function createIndexes(db: Db, { name: collection, indexes }: CollectionPlan): Promise<void> {
+async function createIndex(db: Db, collection: string, plan: IndexPlan): Promise<void> {
+  const { key, name, options, remedy } = plan;
   const { setName } = await db.command({ hello: 1 });
   // With the default quorum, one member that is down blocks the build. A standalone server rejects the option.
-  const quorum: Quorum = setName === undefined ? {} : { commitQuorum: 'majority' };
-  const existing = await indexesOf(db, collection);
-  for (const plan of indexes.filter((planned) => !existing.some((info) => isPlanned(info, planned)))) {
-    refuseOther(db, collection, plan, existing);
-    await create(db, collection, plan, quorum);
-  }
-}
-
-type Quorum = { readonly commitQuorum?: 'majority' };
-
-/** Refuses an index that has the planned name, or the planned definition under another name. */
-function refuseOther(db: Db, collection: string, plan: IndexPlan, existing: readonly IndexInfo[]): void {
-  const other = existing.find((info) => info.name === plan.name || hasDefinition(info, plan));
-  if (other === undefined || other.buildUUID !== undefined) return;
-  const method =
-    other.hidden && other.name === plan.name && hasDefinition(other, plan) ? 'unhideIndex' : 'dropIndex';
-  throw new StorageSetupError(
-    `the index "${other.name}" of the collection "${collection}" of the database "${db.databaseName}" is in the way ` +
-      `of the index "${plan.name}"; stop the services, run in mongosh: ` +
-      `db.getCollection("${collection}").${method}("${other.name}"), then migrate again`,
-  );
-}
-
-async function create(db: Db, collection: string, plan: IndexPlan, quorum: Quorum): Promise<void> {
-  const { key, name, options, remedy } = plan;
+  const quorum = setName === undefined ? {} : ({ commitQuorum: 'majority' } as const);
   try {
     await db.collection(collection).createIndex(key, { name, ...options }, quorum);
   } catch (error) {

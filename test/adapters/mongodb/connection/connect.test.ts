@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { BSON, type Document, type MongoClient, MongoError } from 'mongodb';
+import { BSON, type Document, type MongoClient, MongoError, MongoServerError } from 'mongodb';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { connect, toSetupError } from '../../../../src/adapters/mongodb/connection/connect.ts';
 import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
@@ -16,20 +16,19 @@ const client = clientOf({ hosts: ['one:1', 'two:2'], dbName: 'shop' });
 const at = 'MongoDB at one:1, two:2, database "shop":';
 
 it.each<readonly [Error, string]>([
-  [new MongoError('not authorized'), `${at} not authorized`],
+  [new MongoError('no connection'), `${at} no connection`],
   [
     Object.assign(new Error('getaddrinfo ENOTFOUND one'), { code: 'ENOTFOUND' }),
     `${at} getaddrinfo ENOTFOUND one`,
   ],
   [
-    new MongoError('not authorized on shop to execute command { find: "pets",\n filter: {} }'),
-    `${at} not authorized on shop to execute command find`,
+    new MongoServerError({ code: 13, message: 'not authorized on shop to execute command { find: "pets" }' }),
+    `${at} Unauthorized (13); docs/storage.md has the table of roles`,
   ],
 ])('becomes one line for the operator: %s', (error, line) => {
   const reported = toSetupError(client, error);
 
-  expect(reported).toStrictEqual(new StorageSetupError(line, { cause: error }));
-  expect(reported).toMatchObject({ cause: error });
+  expect(reported).toStrictEqual(new StorageSetupError(line));
 });
 
 it('names a cluster by its service record', () => {
@@ -90,6 +89,29 @@ function answering(state: () => Document) {
 }
 
 const MEMBER = { setName: 'pair', me: 'one:1' };
+
+it.each<readonly [string, Document, number]>([
+  ['a standalone 7.0', { maxWireVersion: 21 }, 0],
+  ['a standalone 8.0', { maxWireVersion: 25 }, 1],
+  ['a standalone of a later version', { maxWireVersion: 29 }, 1],
+  ['a member 8.0 of a set', { ...MEMBER, maxWireVersion: 25 }, 0],
+])('warns of a server that can lose acknowledged pets: %s', async (_, state, lines) => {
+  const address = await listening(answering(() => ({ isWritablePrimary: true, ...state })));
+  const warnings: string[] = [];
+  const log = { warn: (line: string) => void warnings.push(line) };
+  const connected = await connect(`mongodb://${address}/shop?directConnection=true`, {}, { log });
+  onTestFinished(() => connected.close());
+
+  expect(warnings).toStrictEqual(
+    Array.from(
+      { length: lines },
+      () =>
+        `MongoDB at ${address}, database "shop" is a standalone server of version 8.0 or later, which can lose ` +
+        'acknowledged pets when it is killed; use a replica set of three members: ' +
+        'https://jira.mongodb.org/browse/SERVER-139311',
+    ),
+  );
+});
 
 describe('a server that is not a primary is refused at once', () => {
   it.each<readonly [Document, string, string]>([
@@ -231,7 +253,9 @@ describe.skipIf(mongo === undefined)(`a real MongoDB${leftOut}`, () => {
     const error = await openMongoStorage(withUser, { autoMigrate: false }).catch((reason: unknown) => reason);
 
     expect(error).toBeInstanceOf(StorageSetupError);
-    expect((error as Error).message).toMatch(/^MongoDB at \S+, database "petstore": Authentication failed/);
+    expect((error as Error).message).toMatch(
+      /^MongoDB at \S+, database "petstore": AuthenticationFailed \(18\)/,
+    );
     expect((error as Error).message).not.toMatch(/secret|tom|\n/);
   });
 });

@@ -95,24 +95,27 @@ describe.skipIf(mongo === undefined)(`a required index${leftOut}`, () => {
 
   it.each(IN_THE_WAY)(
     'is refused when it is %s, with the command that mends it: %o',
-    async (what, needed, other) => {
+    async (what, needed, index) => {
       const method = what === 'hidden' ? 'unhideIndex' : 'dropIndex';
-      const { url, db } = await damaged(needed, other);
+      const { url, db } = await damaged(needed, index);
       const before = await indexesOf(db);
-      const { name = needed.index } = other[1];
+      const { name = needed.index } = index[1];
 
-      expect(await refusal(openMongoStorage(url, { autoMigrate: false }))).toContain(
-        `the collection "${needed.collection}" ${name === 'mine' ? 'lacks the' : 'has an'} index "${needed.index}"`,
-      );
-      expect(await refusal(migrate(url))).toBe(
-        `the index "${name}" of the collection "${needed.collection}" of the database "${db.databaseName}" is in the ` +
-          `way of the index "${needed.index}"; stop the services, run in mongosh: ` +
-          `db.getCollection("${needed.collection}").${method}("${name}"), then migrate again`,
-      );
+      const other = `has an index "${name}" with another definition`;
+      const states: Readonly<Record<string, string>> = {
+        hidden: `hides the index "${name}"`,
+        'under another name': `has the index "mine" in the place of "${needed.index}"`,
+      };
+      const line =
+        `in the database "${db.databaseName}" the collection "${needed.collection}" ${states[what] ?? other}; ` +
+        `stop the services, run in mongosh: db.getCollection("${needed.collection}").${method}("${name}"); ` +
+        `then ${MIGRATE}`;
+      expect(await refusal(openMongoStorage(url, { autoMigrate: false }))).toBe(line);
+      expect(await refusal(migrate(url))).toBe(line);
       expect(await indexesOf(db)).toStrictEqual(before);
 
-      const index = { name, hidden: false };
-      if (method === 'unhideIndex') await db.command({ collMod: needed.collection, index });
+      const unhidden = { name, hidden: false };
+      if (method === 'unhideIndex') await db.command({ collMod: needed.collection, index: unhidden });
       else await db.collection(needed.collection).dropIndex(name);
       await Promise.all([migrate(url), migrate(url)]);
       await expectPlanned(db);

@@ -1,0 +1,67 @@
+import { type Db, MongoServerError } from 'mongodb';
+
+/** What requests to a service need. */
+const NEEDED = Object.entries({
+  pets: ['find', 'insert', 'listIndexes'],
+  api_keys: ['find', 'update'],
+  rate_limits: ['find', 'insert', 'update', 'listIndexes'],
+  schema: ['find'],
+});
+
+/** https://www.mongodb.com/docs/manual/reference/resource-document/ */
+type Privilege = {
+  readonly resource: { readonly db?: string; readonly collection?: string; readonly anyResource?: boolean };
+  readonly actions: readonly string[];
+};
+
+type AuthInfo = {
+  readonly authenticatedUsers?: readonly unknown[];
+  readonly authenticatedUserPrivileges?: readonly Privilege[];
+};
+
+/**
+ * Asks what the account may do, inherited roles included. Without a login, and where MongoDB does not tell, nothing is
+ * missing for certain.
+ *
+ * @returns the rights that are certainly missing, in one line for the operator; `undefined` if there is none
+ */
+export async function missingRights(db: Db): Promise<string | undefined> {
+  const { authenticatedUsers = [], authenticatedUserPrivileges: all } = await authInfoOf(db);
+  if (authenticatedUsers.length === 0 || all === undefined) return undefined;
+  const missing = NEEDED.flatMap(([collection, actions]) => {
+    const granted = new Set(
+      all
+        .filter(({ resource }) => covers(resource, db.databaseName, collection))
+        .flatMap(({ actions: some }) => some),
+    );
+    const isAny = granted.has('anyAction');
+    return actions
+      .filter((action) => !isAny && !granted.has(action))
+      .map((action) => `${action} on "${collection}"`);
+  });
+  return missing.length === 0
+    ? undefined
+    : `the account of the database "${db.databaseName}" may not ${missing.join(', ')}; docs/storage.md has the table ` +
+        'of roles, and deploy/mongodb/create-roles.js makes them';
+}
+
+async function authInfoOf(db: Db): Promise<AuthInfo> {
+  try {
+    const { authInfo = {} } = await db.command({ connectionStatus: 1, showPrivileges: true });
+    return authInfo as AuthInfo;
+  } catch (error) {
+    if (!(error instanceof MongoServerError)) throw error;
+    return {};
+  }
+}
+
+/** An empty name stands for every database, or for every collection. */
+function covers(
+  { db, collection, anyResource }: Privilege['resource'],
+  database: string,
+  name: string,
+): boolean {
+  return (
+    anyResource === true || ((db === '' || db === database) && (collection === '' || collection === name))
+  );
+}

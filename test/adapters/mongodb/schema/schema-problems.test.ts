@@ -1,0 +1,173 @@
+import { runInNewContext } from 'node:vm';
+import type { Db, Document } from 'mongodb';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { MongoInspector } from '../../../../src/adapters/mongodb/inspector.ts';
+import { migrate } from '../../../../src/adapters/mongodb/migrate.ts';
+import { openMongoStorage } from '../../../../src/adapters/mongodb/open.ts';
+import { StorageSetupError, StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
+import { freshDatabase, openClient } from '../../../support/mongo-database.ts';
+import { rex } from '../../../support/pets.ts';
+import { leftOut, mongo } from '../../../support/shared-mongo.ts';
+
+const remade = (how: Document) => async (db: Db) => {
+  await db.collection('pets').rename('pets_before');
+  await db.createCollection('pets', how);
+};
+const indexed = (name: string, key: Document, how: Document) => (db: Db) =>
+  db.collection(name).createIndex(key as Record<string, 1>, { name: 'mine', ...how }, {});
+const modified = (how: Document) => (db: Db) => db.command({ collMod: 'pets', ...how });
+
+const COPY =
+  'db.getCollection("pets").aggregate([{ $out: "pets_copy" }]); db.getCollection("pets").drop(); ' +
+  'db.getCollection("pets_copy").renameCollection("pets")';
+const UNSET =
+  'db.runCommand({ collMod: "pets", validator: {}, validationLevel: "strict", validationAction: "error" })';
+const DROP = 'db.getCollection("pets").dropIndex("mine")';
+const TTL = { expireAfterSeconds: 3_600 } as const;
+const MINE = 'has the index "mine" of somebody else, which';
+
+type Harm = readonly [what: string, harm: (db: Db) => Promise<unknown>, problem: string, command: string];
+
+/** What loses, refuses or reorders pets. */
+const HARM: readonly Harm[] = [
+  [
+    'a capped collection',
+    remade({ capped: true, size: 4_096 }),
+    'is capped, so it deletes its oldest documents',
+    COPY,
+  ],
+  [
+    'a collection that was capped later',
+    (db) => db.command({ convertToCapped: 'pets', size: 4_096 }),
+    'is capped, so it deletes its oldest documents',
+    COPY,
+  ],
+  ['a time series', remade({ timeseries: { timeField: 'at' } }), 'is a timeseries', COPY],
+  ['a view', remade({ viewOn: 'pets_before' }), 'is a view', COPY],
+  [
+    'a collation',
+    remade({ collation: { locale: 'de' } }),
+    'has a collation, which compares text in another way',
+    COPY,
+  ],
+  [
+    'a collection whose documents expire',
+    remade({ clusteredIndex: { key: { _id: 1 }, unique: true }, ...TTL }),
+    'deletes documents after a time',
+    'db.runCommand({ collMod: "pets", expireAfterSeconds: "off" })',
+  ],
+  ['a TTL index', indexed('pets', { at: 1 }, TTL), `${MINE} deletes documents`, DROP],
+  [
+    'a TTL index on API keys',
+    indexed('api_keys', { createdAt: 1 }, TTL),
+    `${MINE} deletes documents`,
+    DROP.replace('pets', 'api_keys'),
+  ],
+  ['a unique index', indexed('pets', { name: 1 }, { unique: true }), `${MINE} refuses documents`, DROP],
+  [
+    'a hidden unique index on rate limit counts',
+    indexed('rate_limits', { points: 1 }, { unique: true, hidden: true }),
+    `${MINE} refuses documents`,
+    DROP.replace('pets', 'rate_limits'),
+  ],
+  [
+    'a validator of somebody else',
+    modified({ validator: { owner: { $exists: true } } }),
+    'has another validator',
+    UNSET,
+  ],
+];
+
+const open = (url: string) => openMongoStorage(url, { autoMigrate: false });
+
+async function refusal(work: Promise<unknown>): Promise<string> {
+  const [outcome] = await Promise.allSettled([work]);
+  expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(StorageSetupError) });
+  return outcome.status === 'rejected' ? outcome.reason.message : '';
+}
+
+async function findings(url: string): Promise<readonly string[]> {
+  const { db, reads } = await openClient(url);
+  const found = await Array.fromAsync(new MongoInspector(db, reads).findings());
+  return found.map(({ about, problem }) => `${about}: ${problem}`);
+}
+
+/** Runs what a message tells an operator to run in mongosh. */
+async function inMongosh(db: Db, commands: string): Promise<void> {
+  const getCollection = (name: string) => ({
+    aggregate: (stages: Document[]) => db.collection(name).aggregate(stages).toArray(),
+    drop: () => db.collection(name).drop(),
+    dropIndex: (index: string) => db.collection(name).dropIndex(index),
+    renameCollection: (to: string) => db.collection(name).rename(to),
+  });
+  const globals = { db: { getCollection, runCommand: (command: Document) => db.command(command) } };
+  for (const command of commands.split('; ')) await runInNewContext(command, globals);
+}
+
+describe.skipIf(mongo === undefined)(`a schema in MongoDB that somebody has changed${leftOut}`, () => {
+  it.each(HARM)('is refused, with the command that mends it: %s', async (_, harm, problem, command) => {
+    const { url, db } = await freshDatabase(mongo!);
+    await harm(db);
+    const [, collection = ''] = /"(pets|api_keys|rate_limits)"/.exec(command) ?? [];
+    const before = await db.listCollections({}, { nameOnly: false }).toArray();
+
+    const line = await refusal(open(url));
+    expect(line).toContain(`in the database "${db.databaseName}" the collection "${collection}" ${problem}`);
+    expect(line).toContain(`; stop the services, run in mongosh: ${command}; then run: petstore migrate`);
+    const refused = await refusal(migrate(url));
+    expect(refused).toContain(`the collection "${collection}" ${problem}`);
+    expect(refused).toContain(command);
+    expect(await findings(url)).toContainEqual(
+      `collection "${collection}": it ${problem}; run in mongosh: ${command}`,
+    );
+    expect(await db.listCollections({}, { nameOnly: false }).toArray()).toStrictEqual(before);
+
+    await inMongosh(db, command);
+    await migrate(url);
+    const { pets, close } = await open(url);
+    onTestFinished(close);
+    expect(await pets.insert(rex)).toMatchObject({ id: 1n });
+    expect(await findings(url)).toStrictEqual([]);
+  });
+
+  it.each<readonly [string, (db: Db) => Promise<unknown>, readonly string[]]>([
+    ['a plain index', indexed('pets', { name: 1 }, {}), []],
+    ['a partial index', indexed('pets', { name: 1 }, { partialFilterExpression: { status: 'sold' } }), []],
+    ['no validator', modified({ validator: {} }), ['collection "pets": it lacks its validator']],
+    [
+      'a validator that only warns',
+      modified({ validationAction: 'warn' }),
+      [`collection "pets": it has another validator; run in mongosh: ${UNSET}`],
+    ],
+    [
+      'no index that deletes old rate limit counts',
+      (db) => db.collection('rate_limits').dropIndex('expire_-1'),
+      ['collection "rate_limits": it lacks the index "expire_-1"'],
+    ],
+  ])('serves if what it has is harmless: %s', async (_, change, expected) => {
+    const { url, db } = await freshDatabase(mongo!);
+    await change(db);
+
+    const { probe, close } = await open(url);
+    onTestFinished(close);
+    await probe.check();
+    expect(await findings(url)).toStrictEqual(expected);
+  });
+
+  it('stores nothing from when the probe has seen that the pets are gone until they are back', async () => {
+    const { url, db, pets: documents } = await freshDatabase(mongo!);
+    const { pets, probe, close } = await open(url);
+    onTestFinished(close);
+    await pets.insert(rex);
+    await documents.rename('pets_away');
+    await expect(probe.check()).rejects.toThrow('the collection "pets" is missing');
+
+    await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+    await expect(pets.insert(rex)).rejects.toThrow('the collection "pets" is missing');
+    expect(await db.listCollections({ name: 'pets' }).toArray()).toStrictEqual([]);
+    await db.collection('pets_away').rename('pets');
+    await expect
+      .poll(() => pets.insert(rex).catch(() => undefined), { timeout: 10_000 })
+      .toMatchObject({ id: 2n });
+  });
+});
