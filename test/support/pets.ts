@@ -9,12 +9,33 @@ import type {
 import { type NewPet, newPet, type Pet, type PetDraft } from '../../src/domain/pet.ts';
 import { waitFor } from './wait-for.ts';
 
+/** Two values of each field. A new field does not compile without them, and the suites then try it everywhere. */
+const VALUES: { readonly [Field in keyof NewPet]: readonly [NewPet[Field], NewPet[Field]] } = {
+  name: ['Rex', 'Tom'],
+  categoryId: [7n, 8n],
+  status: ['available', 'sold'],
+};
+
 /** A new pet with defaults for the fields that a test does not care about. */
 export function aPet(fields: Partial<PetDraft> = {}): NewPet {
-  return newPet({ name: 'Rex', categoryId: 7n, ...fields });
+  const defaults = Object.entries(VALUES).map(([field, [value]]) => [field, value]);
+  return newPet({ ...(Object.fromEntries(defaults) as NewPet), ...fields });
 }
 
 export const rex = aPet();
+
+/** For each field, its name and a pet that differs from {@link rex} in it only. */
+export const others = Object.entries(VALUES).map(
+  ([field, [, other]]): readonly [field: string, pet: NewPet] => [field, aPet({ [field]: other })],
+);
+
+/** Changes whatever is not frozen in a pet, lists included. */
+export function tamper(value: object): void {
+  for (const [field, old] of Object.entries(value)) {
+    if (typeof old === 'object' && old !== null) tamper(old);
+    else Reflect.set(value, field, typeof old === 'bigint' ? 99n : 'changed');
+  }
+}
 
 /** Inserts a pet for each set of fields. */
 export async function stored(

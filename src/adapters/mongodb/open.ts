@@ -15,7 +15,7 @@ import { indexProblem } from './schema/indexes.ts';
 import { DEFAULT_PROGRAM, readVersion, versionProblem } from './schema/schema-version.ts';
 
 /** Every purpose gets the same adapters. Only the checks before differ. */
-type MongoStorage = Required<Opened['service']> & Opened['writing'] & Opened['checking'];
+type MongoStorage = Opened<true>['service'] & Opened['writing'] & Opened['checking'];
 
 /** `/readyz` reports an outage of MongoDB within two seconds. */
 const PROBE_TIMEOUT_MS = 1_500;

@@ -36,7 +36,7 @@ describe('CreatePet', () => {
   // The hashes of ["an-id","POST /v1/pets","a-key"] and ["Rex","7","available"].
   it('stores what every build has stored: a key is remembered as long as its pet exists', async () => {
     const pets = new InMemoryPetRepository();
-    const key = idempotencyKey('a-key', 'an-id');
+    const key = idempotencyKey('a-key', 'an-id', 'POST /v1/pets');
     await new CreatePet(pets, sha256).execute({ name: 'Rex', categoryId: 7n }, key);
     const [{ idempotency } = {}] = await pets.read(0n, 1);
     expect(idempotency).toStrictEqual({
