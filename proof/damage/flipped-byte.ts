@@ -9,6 +9,7 @@ import { aKey, at } from '../../test/support/api-keys.ts';
 import { archivedPets } from '../../test/support/archived-pets.ts';
 import { numbers } from '../../test/support/numbers.ts';
 import { askAll, is, type Question } from './ask-all.ts';
+import { aPet } from '../../test/support/pets.ts';
 
 /** What the service makes of a file with a changed byte. */
 export type Verdict = {
@@ -89,7 +90,7 @@ async function judge({ pets, archive, keys }: SqliteStorage): Promise<Verdict> {
     }),
     [
       'a new pet',
-      () => pets.insert(newPet({ name: 'New', categoryId: 1n })),
+      () => pets.insert(aPet({ name: 'New', categoryId: 1n })),
       async (added) => {
         const { id, name } = added as Pet;
         return id > RESERVED_ID && name === 'New' && is(added)(await pets.findById(id));

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { newPet } from '../../../src/domain/pet.ts';
 import { succeeds } from '../../support/command.ts';
 import { failCommand } from '../../support/fail-point.ts';
 import { type MongodProcess, startMongodProcess } from '../../support/mongod-process.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
+import { aPet } from '../../support/pets.ts';
 
 const DATABASE = 'petstore';
 
@@ -63,7 +63,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
       Promise.allSettled([
         probe.check(),
         ...Array.from({ length: 20 }, () => pets.list({ limit: 1 })),
-        ...Array.from({ length: 20 }, () => pets.insert(newPet({ name: 'Rex', categoryId: 7n }))),
+        ...Array.from({ length: 20 }, () => pets.insert(aPet())),
       ]);
 
     await users.command({ ...service, roles: [] });
