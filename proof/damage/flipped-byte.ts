@@ -102,6 +102,6 @@ async function judge({ pets, archive, keys }: SqliteStorage): Promise<Verdict> {
   return { outcome, why: wrong[0] ?? errors[0] ?? '' };
 }
 
-function withoutKey({ id, name, categoryId, status }: ArchivedPet): Pet {
-  return { id, name, categoryId, status };
+function withoutKey({ idempotency: _, ...pet }: ArchivedPet): Pet {
+  return pet;
 }

@@ -72,9 +72,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
 /** The first of two pets gets a value of its own. The second one stays as it is. */
 const PETS = numbers(2 * Object.keys(VALUES).length).map((n) => ({
   id: BigInt(n + 1),
-  name: `pet ${n + 1}`,
-  categoryId: BigInt(n + 1),
-  status: 'sold' as const,
+  ...aPet({ name: `pet ${n + 1}`, categoryId: BigInt(n + 1), status: 'sold' }),
 }));
 const ARCHIVED = PETS.map((pet) => ({ ...pet, idempotency: idempotencyFor(pet.name) }));
 
