@@ -4,7 +4,7 @@ import { openSqliteStorage, type SqliteStorage } from '../../src/adapters/sqlite
 import { DamagedApiKey, StorageSetupError } from '../../src/application/ports/storage-errors.ts';
 import { type ArchivedPet, BEFORE_EVERY_ID } from '../../src/application/ports/pet-archive.ts';
 import type { ApiKey } from '../../src/domain/api-key.ts';
-import { newPet, type Pet, PET_STATUSES } from '../../src/domain/pet.ts';
+import { newPet, type Pet, PET_STATUSES, petWithId } from '../../src/domain/pet.ts';
 import { aKey, at } from '../../test/support/api-keys.ts';
 import { archivedPets } from '../../test/support/archived-pets.ts';
 import { numbers } from '../../test/support/numbers.ts';
@@ -102,6 +102,6 @@ async function judge({ pets, archive, keys }: SqliteStorage): Promise<Verdict> {
   return { outcome, why: wrong[0] ?? errors[0] ?? '' };
 }
 
-function withoutKey({ idempotency: _, ...pet }: ArchivedPet): Pet {
-  return pet;
+function withoutKey(pet: ArchivedPet): Pet {
+  return petWithId(pet.id, pet);
 }

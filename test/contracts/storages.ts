@@ -38,13 +38,10 @@ export type TestedStorage = {
   /** Creates a new, empty store. The one before is gone. */
   create(): Promise<Store<Ports> & { readonly url: string; openKeys: Store<Keys>['open'] }>;
   /** What can happen to the storage under a service, or why it cannot. */
-  readonly troubles: Readonly<Record<'answers nothing' | 'is gone', OpenTroubled | Never>>;
+  readonly troubles: Readonly<Record<'answers nothing' | 'is gone', OpenTroubled | string>>;
   /** Whether its service tells a meter of inserts, or why not. */
-  readonly isMetered: true | Never;
+  readonly isMetered: true | string;
 };
-
-/** Why something cannot happen. */
-export type Never = { readonly never: string };
 
 export type OpenTroubled = (log: StorageLog) => Promise<Troubled>;
 
@@ -56,7 +53,7 @@ export type Troubled = Keys & {
   timeOut?(): void;
   end(): unknown;
   /** Whether the log learns of the trouble and of its end. */
-  readonly isLogged: boolean;
+  readonly logs: boolean;
 };
 
 /** Every storage, with what it can do. Call it once a file. */
@@ -74,7 +71,7 @@ export function testedStorages(): readonly TestedStorage[] {
         return { url: 'memory:', open: async () => ports, openKeys: async () => ports };
       },
       troubles: { 'answers nothing': IN_PROCESS, 'is gone': IN_PROCESS },
-      isMetered: { never: 'nothing is committed' },
+      isMetered: 'nothing is committed',
     },
     {
       kind: sqliteStorage,
@@ -108,7 +105,7 @@ export function testedStorages(): readonly TestedStorage[] {
   ];
 }
 
-const IN_PROCESS: Never = { never: 'it is in the memory of the process' };
+const IN_PROCESS = 'it is in the memory of the process';
 
 /** Another program holds the lock for writes. */
 async function openLocked(log: StorageLog): Promise<Troubled> {
@@ -121,7 +118,7 @@ async function openLocked(log: StorageLog): Promise<Troubled> {
     begin: () => other.exec('BEGIN IMMEDIATE'),
     timeOut: () => clock.advance(BUSY_TIMEOUT_MS),
     end: () => other.exec('COMMIT'),
-    isLogged: false,
+    logs: false,
   };
 }
 
@@ -130,18 +127,18 @@ async function openMoved(log: StorageLog): Promise<Troubled> {
   const file = await newFile();
   const service = await openSqliteService(file, log);
   const away = `${file}.away`;
-  return { ...service, begin: () => rename(file, away), end: () => rename(away, file), isLogged: true };
+  return { ...service, begin: () => rename(file, away), end: () => rename(away, file), logs: true };
 }
 
 async function openStalled(log: StorageLog): Promise<Troubled> {
   const { service, proxy } = await openThroughProxy(log);
-  return { ...service, begin: () => proxy.stall(), end: () => proxy.resume(), isLogged: false };
+  return { ...service, begin: () => proxy.stall(), end: () => proxy.resume(), logs: false };
 }
 
 async function openCut(log: StorageLog): Promise<Troubled> {
   const { service, proxy } = await openThroughProxy(log);
   const { port } = proxy;
-  return { ...service, begin: () => proxy.close(), end: () => proxy.listen(port), isLogged: true };
+  return { ...service, begin: () => proxy.close(), end: () => proxy.listen(port), logs: true };
 }
 
 async function openThroughProxy(log: StorageLog) {

@@ -18,7 +18,7 @@ import { numbers } from '../../support/numbers.ts';
 import { aPet } from '../../support/pets.ts';
 
 const rex = aPet();
-const stranger = { name: 'Tom', categoryId: 8n, status: 'sold' } as const;
+const stranger = aPet({ name: 'Tom', categoryId: 8n, status: 'sold' });
 const TIMED_OUT = { code: 64, errmsg: 'waiting for replication timed out' };
 const NOT_WRITABLE_PRIMARY = 10_107;
 const BAD_VALUE = 2;
