@@ -32,28 +32,33 @@ export function storageKindContract(storage: TestedStorage): void {
   const possible = (reason: unknown) => (typeof reason === 'string' ? ` (skipped: ${reason})` : '');
 
   for (const [trouble, open] of Object.entries(troubles)) {
-    const title = `refuses a call as unavailable in bounded time, and works again afterwards, when it ${trouble}`;
-    it.skipIf(typeof open === 'string')(title + possible(open), async () => {
-      const warnings: string[] = [];
-      const service = await (open as OpenTroubled)({ warn: (message) => void warnings.push(message) });
-      await service.pets.insert(aPet());
-      await service.keys.insert(aKey());
+    const when = `when it ${trouble}${possible(open)}`;
+    it.skipIf(typeof open === 'string')(
+      `refuses calls in bounded time, and works again, ${when}`,
+      async () => {
+        const warnings: string[] = [];
+        const service = await (open as OpenTroubled)({ warn: (message) => void warnings.push(message) });
+        await service.pets.insert(aPet());
+        await service.keys.insert(aKey());
 
-      await service.begin();
-      const calling = callAll(service);
-      service.timeOut?.();
-      const outcomes = await calling;
-      const reasons = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
-      expect(outcomes.slice(0, 2).map(({ status }) => status)).toStrictEqual(['rejected', 'rejected']);
-      for (const reason of reasons) expect(reason).toBeInstanceOf(StorageUnavailable);
-      await expect.poll(() => warnings.length).toBeGreaterThanOrEqual(service.logs ? 1 : 0);
+        await service.begin();
+        const calling = callAll(service);
+        service.timeOut?.();
+        const outcomes = await calling;
+        const reasons = outcomes.flatMap((outcome) =>
+          outcome.status === 'rejected' ? [outcome.reason] : [],
+        );
+        expect(outcomes.slice(0, 2).map(({ status }) => status)).toStrictEqual(['rejected', 'rejected']);
+        for (const reason of reasons) expect(reason).toBeInstanceOf(StorageUnavailable);
+        await expect.poll(() => warnings.length).toBeGreaterThanOrEqual(service.logs ? 1 : 0);
 
-      await service.end();
-      await expect
-        .poll(async () => (await callAll(service)).every(({ status }) => status === 'fulfilled'))
-        .toBe(true);
-      expect(warnings.length).toBeGreaterThanOrEqual(service.logs ? 2 : 0);
-    });
+        await service.end();
+        await expect
+          .poll(async () => (await callAll(service)).every(({ status }) => status === 'fulfilled'))
+          .toBe(true);
+        expect(warnings.length).toBeGreaterThanOrEqual(service.logs ? 2 : 0);
+      },
+    );
   }
 
   async function openService(url: string, options: Partial<ServiceOptions> = {}) {
