@@ -17,6 +17,7 @@ import { openSqliteStorage } from '../src/adapters/sqlite/open.ts';
 import { BATCH_SIZE } from '../src/application/maintenance/archive-source.ts';
 import { PET_STATUSES, type Pet, petWithId } from '../src/domain/pet.ts';
 import { startMongo } from '../test/support/mongodb.ts';
+import { aPet } from '../test/support/pets.ts';
 import { temporaryDirectory } from '../test/support/temporary-directory.ts';
 import { ROOT } from './support/service.ts';
 
@@ -28,7 +29,7 @@ const SAMPLE_MS = 250;
 function pet(n: number): Pet {
   const name = `${['Rex', 'Mitzi 🐈', 'Schrödinger', 'ハチ', 'Bartholomew the Second'][n % 5]} ${n}`;
   const categoryId = BigInt(n % 100) * 92_233_720_368_547_758n;
-  return petWithId(BigInt(n + 1), { name, categoryId, status: PET_STATUSES[n % 3]! });
+  return petWithId(BigInt(n + 1), aPet({ name, categoryId, status: PET_STATUSES[n % 3]! }));
 }
 
 function* batches(): Generator<Pet[]> {

@@ -10,15 +10,15 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { makeDurable } from '../src/adapters/sqlite/connection.ts';
 import { openSqliteStorage } from '../src/adapters/sqlite/open.ts';
 import { INSERT_STATEMENTS } from '../src/adapters/sqlite/statements.ts';
-import { newPet } from '../src/domain/pet.ts';
 import { temporaryDirectory } from '../test/support/temporary-directory.ts';
 import { quantile, summary } from './support/statistics.ts';
+import { aPet } from '../test/support/pets.ts';
 
 const ROUNDS = Number(process.argv[2] ?? 5);
 const CALLERS = 64;
 const ROUND_MS = 2_000;
 
-const rex = newPet({ name: 'Rex', categoryId: 7n });
+const rex = aPet();
 
 type Figures = { readonly rate: number; readonly p50Ms: number; readonly p99Ms: number };
 

@@ -12,6 +12,7 @@ import type { ServiceStorage, Storage } from '../src/application/storage-kind.ts
 import { PET_STATUSES, type Pet, petWithId } from '../src/domain/pet.ts';
 import { parseDatabaseUrl, STORAGES } from '../src/main/config/storages.ts';
 import type { GrowthResult } from './harness/measure-growth.ts';
+import { aPet } from '../test/support/pets.ts';
 import { quantile } from './support/statistics.ts';
 
 const ROUNDS = 15;
@@ -25,11 +26,8 @@ const BATCH = 1_000;
 const [url = 'memory:', ...sizes] = process.argv.slice(2);
 
 function pet(index: number): Pet {
-  return petWithId(BigInt(index + 1), {
-    name: `Rex ${index % 100}`,
-    categoryId: BigInt(index % 10),
-    status: PET_STATUSES[index % 3]!,
-  });
+  const fields = { name: `Rex ${index % 100}`, categoryId: BigInt(index % 10) };
+  return petWithId(BigInt(index + 1), aPet({ ...fields, status: PET_STATUSES[index % 3]! }));
 }
 
 type Open = {

@@ -13,6 +13,7 @@ import { ReplicaSet } from '../proof/failure/replica-set.ts';
 import type { ServiceStorage } from '../src/application/storage-kind.ts';
 import { startMongodb } from './harness/mongodb.ts';
 import { quantile } from './support/statistics.ts';
+import { aPet } from '../test/support/pets.ts';
 
 const LOADS = ['1 x 1', '1 x 32', '2 x 8', '4 x 8', '8 x 4'];
 
@@ -76,7 +77,7 @@ async function serve(): Promise<void> {
     const latenciesMs: number[] = [];
     const caller = async () => {
       for (let at = performance.now(); at < endMs; at = performance.now()) {
-        await pets.insert({ name: 'Rex', categoryId: 7n, status: 'available' });
+        await pets.insert(aPet());
         latenciesMs.push(performance.now() - at);
       }
     };

@@ -8,14 +8,14 @@ import { ConfirmedReads } from '../src/adapters/mongodb/confirmed-reads.ts';
 import { connect } from '../src/adapters/mongodb/connection/connect.ts';
 import { migrate } from '../src/adapters/mongodb/migrate.ts';
 import { MongoPetRepository } from '../src/adapters/mongodb/pet-repository.ts';
-import { newPet } from '../src/domain/pet.ts';
 import type { Member } from '../proof/failure/member.ts';
 import { ReplicaSet } from '../proof/failure/replica-set.ts';
 import { until } from '../proof/failure/until.ts';
+import { aPet } from '../test/support/pets.ts';
 
 const ROUNDS = Number(process.argv[2] ?? 5);
 const DATABASE = 'bench';
-const rex = newPet({ name: 'Rex', categoryId: 7n });
+const rex = aPet();
 const PATIENCE = { withinMs: 60_000, everyMs: 1 };
 
 await using set = await ReplicaSet.start();

@@ -4,11 +4,12 @@ import { openSqliteStorage, type SqliteStorage } from '../../src/adapters/sqlite
 import { DamagedApiKey, StorageSetupError } from '../../src/application/ports/storage-errors.ts';
 import { type ArchivedPet, BEFORE_EVERY_ID } from '../../src/application/ports/pet-archive.ts';
 import type { ApiKey } from '../../src/domain/api-key.ts';
-import { newPet, type Pet, PET_STATUSES } from '../../src/domain/pet.ts';
+import { newPet, type Pet, PET_STATUSES, petWithId } from '../../src/domain/pet.ts';
 import { aKey, at } from '../../test/support/api-keys.ts';
 import { archivedPets } from '../../test/support/archived-pets.ts';
 import { numbers } from '../../test/support/numbers.ts';
 import { askAll, is, type Question } from './ask-all.ts';
+import { aPet } from '../../test/support/pets.ts';
 
 /** What the service makes of a file with a changed byte. */
 export type Verdict = {
@@ -89,7 +90,7 @@ async function judge({ pets, archive, keys }: SqliteStorage): Promise<Verdict> {
     }),
     [
       'a new pet',
-      () => pets.insert(newPet({ name: 'New', categoryId: 1n })),
+      () => pets.insert(aPet({ name: 'New', categoryId: 1n })),
       async (added) => {
         const { id, name } = added as Pet;
         return id > RESERVED_ID && name === 'New' && is(added)(await pets.findById(id));
@@ -101,6 +102,6 @@ async function judge({ pets, archive, keys }: SqliteStorage): Promise<Verdict> {
   return { outcome, why: wrong[0] ?? errors[0] ?? '' };
 }
 
-function withoutKey({ id, name, categoryId, status }: ArchivedPet): Pet {
-  return { id, name, categoryId, status };
+function withoutKey(pet: ArchivedPet): Pet {
+  return petWithId(pet.id, pet);
 }

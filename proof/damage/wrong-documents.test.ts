@@ -32,6 +32,7 @@ import { databasePool, freshDatabase, openClient } from '../../test/support/mong
 import { numbers } from '../../test/support/numbers.ts';
 import { leftOut, mongo } from '../../test/support/shared-mongo.ts';
 import { askAll, is, type Question } from './ask-all.ts';
+import { aPet } from '../../test/support/pets.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 
@@ -71,9 +72,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
 /** The first of two pets gets a value of its own. The second one stays as it is. */
 const PETS = numbers(2 * Object.keys(VALUES).length).map((n) => ({
   id: BigInt(n + 1),
-  name: `pet ${n + 1}`,
-  categoryId: BigInt(n + 1),
-  status: 'sold' as const,
+  ...aPet({ name: `pet ${n + 1}`, categoryId: BigInt(n + 1), status: 'sold' }),
 }));
 const ARCHIVED = PETS.map((pet) => ({ ...pet, idempotency: idempotencyFor(pet.name) }));
 
@@ -160,7 +159,7 @@ describe.skipIf(mongo === undefined)(`a document with a field of another type${l
       };
       // At once: they share round trips.
       await Promise.all((await giveValues(db, 'pets', ids, field)).map(judge));
-      const { id } = await pets.insert(newPet({ name: 'new', categoryId: 4n }));
+      const { id } = await pets.insert(aPet({ name: 'new', categoryId: 4n }));
       expect(id).toBeGreaterThan(PETS.at(-1)!.id);
     },
   );
@@ -208,7 +207,7 @@ describe.skipIf(mongo === undefined)(`a document with a field of another type${l
     await new MongoPetArchive(storage, reads).reserve(500n);
     for await (const type of eachValue(db, 'pets', 500, 'upTo')) {
       const pets = new MongoPetRepository(storage, reads);
-      expect(await pets.insert(newPet({ name: type, categoryId: 7n })), type).toMatchObject({ id: 501n });
+      expect(await pets.insert(aPet({ name: type })), type).toMatchObject({ id: 501n });
       await db.collection('pets').deleteOne({ _id: 501 as never });
     }
   });

@@ -61,7 +61,12 @@ const MONGODB: readonly MongoScenario[] = [
   ...AWAY_SCENARIOS,
 ];
 
-export const PLAYS: readonly Play[] = [
-  ...SQLITE.map((scenario): Play => ({ ...scenario, on: (lane, how) => lane.onFile(scenario, how) })),
-  ...MONGODB.map((scenario): Play => ({ ...scenario, on: (lane, how) => lane.onReplicaSet(scenario, how) })),
-];
+/** By storage. */
+export const PLAYS_ON: Readonly<Record<string, readonly Play[]>> = {
+  SQLite: SQLITE.map((scenario) => ({ ...scenario, on: (lane, how) => lane.onFile(scenario, how) })),
+  MongoDB: MONGODB.map((scenario) => ({ ...scenario, on: (lane, how) => lane.onReplicaSet(scenario, how) })),
+  // It ends with its process.
+  memory: [],
+};
+
+export const PLAYS = Object.values(PLAYS_ON).flat();

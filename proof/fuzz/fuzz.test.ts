@@ -4,12 +4,12 @@ import { describe, expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
 import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/tokens/in-memory-token-verifier.ts';
 import type { PetQuery } from '../../src/application/ports/pet-repository.ts';
-import { newPet } from '../../src/domain/pet.ts';
 import { startApi } from '../../test/support/http.ts';
 import { SPEAKS_TLS } from '../../test/support/tls/pem-files.ts';
 import { campaign, playAlone } from './campaign.ts';
 import type { FuzzCase } from './fuzz-case.ts';
 import { FUZZ_KEY, FUZZ_LIMITS } from './fuzz-limits.ts';
+import { aPet } from '../../test/support/pets.ts';
 
 const CORPUS = join(import.meta.dirname, 'corpus');
 
@@ -55,7 +55,7 @@ class FaultyPets extends InMemoryPetRepository {
   override async findById(id: bigint) {
     if (this.#fault === 'a 500 for some input' && id < 0n) throw new Error('a fault');
     const adds = this.#fault === 'a pet that a refused request has added' && id === 17n;
-    if (adds) await this.insert(newPet({ name: 'Eve', categoryId: 1n }));
+    if (adds) await this.insert(aPet({ name: 'Eve', categoryId: 1n }));
     return super.findById(id);
   }
 

@@ -4,9 +4,9 @@ import { petJson } from '../../src/adapters/json/exact-json.ts';
 import { sqliteStorage } from '../../src/adapters/sqlite/storage.ts';
 import { StorageSetupError } from '../../src/application/ports/storage-errors.ts';
 import { BEFORE_EVERY_ID } from '../../src/application/ports/pet-archive.ts';
-import { newPet } from '../../src/domain/pet.ts';
+import { aPet } from '../../test/support/pets.ts';
 
-const NEXT = newPet({ name: 'the next pet', categoryId: 1n });
+const NEXT = aPet({ name: 'the next pet', categoryId: 1n });
 const LOG = { warn: () => {} };
 
 export type Opened =

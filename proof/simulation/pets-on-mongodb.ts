@@ -5,6 +5,7 @@ import { MongoPetRepository } from '../../src/adapters/mongodb/pet-repository.ts
 import { toBigInt } from '../../src/adapters/mongodb/schema/collections.ts';
 import type { PetStatus } from '../../src/domain/pet.ts';
 import { numbers } from '../../test/support/numbers.ts';
+import { aPet } from '../../test/support/pets.ts';
 import { MongoClientModel } from './mongo-client-model.ts';
 import { PetCallers, type StoredPet } from './pet-callers.ts';
 import { ReplicaSet } from './replica-set.ts';
@@ -105,9 +106,11 @@ function storedIn(set: ReplicaSet): readonly StoredPet[] {
     .filter(({ collection, document }) => collection === 'pets' && document?.['_id'] instanceof Long)
     .map(({ document }) => ({
       id: toBigInt(document!['_id'] as Long),
-      name: String(document!['name']),
-      categoryId: toBigInt(document!['categoryId'] as Long),
-      status: document!['status'] as PetStatus,
+      ...aPet({
+        name: String(document!['name']),
+        categoryId: toBigInt(document!['categoryId'] as Long),
+        status: document!['status'] as PetStatus,
+      }),
       key: document!['idem']?.k as string | undefined,
     }));
 }

@@ -9,14 +9,16 @@ type Open<Adapters> = Readonly<Adapters> & {
   close(): Promise<void>;
 };
 
-/** What a service works with. */
-export type ServiceStorage = Open<{
+/**
+ * What a service works with. Where services share the storage, its limiter counts for all of them. Without one, each
+ * service would grant the whole limit.
+ */
+export type ServiceStorage<Shared extends boolean = boolean> = Open<{
   pets: PetRepository;
   keys: ApiKeyRepository;
   probe: StorageProbe;
-  /** Counts for all services that share the storage. Absent where only one service can open it. */
-  limiter?: RateLimiter;
-}>;
+}> &
+  (Shared extends true ? { readonly limiter: RateLimiter } : { readonly limiter?: RateLimiter });
 
 export type ServiceOptions = {
   readonly log: StorageLog;
@@ -39,8 +41,8 @@ export type Purpose =
   | { readonly for: 'keys'; readonly mayCreate: boolean };
 
 /** What is opened for each purpose. */
-export type Opened = {
-  service: ServiceStorage;
+export type Opened<Shared extends boolean = boolean> = {
+  service: ServiceStorage<Shared>;
   /** For `export` and the source side of `copy`. */
   reading: Open<{ archive: ReadablePetArchive; keys: Pick<ApiKeyRepository, 'list'> }>;
   /** For `check`. */
@@ -58,7 +60,7 @@ export type Migration = {
 };
 
 /** A technology that stores pets and API keys. Everything that the program says and decides about it is here. */
-export type StorageKind = {
+export type StorageKind<Shared extends boolean = boolean> = {
   /** For people. */
   readonly name: string;
   /** Its name in traces: https://opentelemetry.io/docs/specs/semconv/db/database-spans/ */
@@ -71,7 +73,7 @@ export type StorageKind = {
   /** Whether its storages outlive the process. Commands reach only such a storage. */
   readonly persistent: boolean;
   /** Whether several services may use one storage at once. */
-  readonly shared: boolean;
+  readonly shared: Shared;
 
   /** Whether the URL is of this kind. */
   isUrl(url: string): boolean;
@@ -83,7 +85,7 @@ export type StorageKind = {
    * @throws {StorageSetupError}
    * @throws {StorageUnavailable}
    */
-  open<P extends Purpose>(url: string, purpose: P): Promise<Opened[P['for']]>;
+  open<P extends Purpose>(url: string, purpose: P): Promise<Opened<Shared>[P['for']]>;
 
   /**
    * Brings the schema up to date. Absent from a storage that does so at every start.

@@ -51,7 +51,7 @@ export type NewPet = {
   readonly status: PetStatus;
 };
 
-/** A pet in the catalogue. Never changes. */
+/** A pet in the catalogue. */
 export type Pet = NewPet & {
   /** 1 to {@link MAX_PET_ID}. Assigned by the repository and never reused. */
   readonly id: bigint;
@@ -69,42 +69,70 @@ export class InvalidPet extends Error {
   }
 }
 
+/**
+ * Every field of a pet, with the rule that a value of any type breaks: a phrase that follows the name of the field, or
+ * `undefined`.
+ */
+const RULES: { readonly [Field in keyof NewPet]: (value: unknown) => string | undefined } = {
+  name: (name) => (typeof name === 'string' ? petNameProblem(name) : 'must be a string'),
+  categoryId: (id) => (typeof id === 'bigint' && isInt64(id) ? undefined : 'must be a signed 64-bit integer'),
+  status: (status) =>
+    (PET_STATUSES as readonly unknown[]).includes(status)
+      ? undefined
+      : `must be one of ${PET_STATUSES.join(', ')}`,
+};
+
+/** The fields that came after the first release. */
+const LATER_FIELDS = (Object.keys(RULES) as (keyof NewPet)[]).filter(
+  (field) => !['name', 'categoryId', 'status'].includes(field),
+);
+
 /** @throws {InvalidPet} naming every rule that the draft breaks */
 export function newPet({ name, categoryId, status = DEFAULT_PET_STATUS }: PetDraft): NewPet {
-  const pet = Object.freeze({ name, categoryId, status });
+  const pet = unchangeable<NewPet>({ name, categoryId, status });
   const problems = petProblems(pet);
   if (problems.length > 0) throw new InvalidPet(problems);
   return pet;
 }
 
+/** A pet with its id. Drops all other fields. Trusts the caller that the rest obeys the rules. */
+export function petWithId(id: bigint, { name, categoryId, status }: NewPet): Pet {
+  return unchangeable<Pet>({ id, name, categoryId, status });
+}
+
+/**
+ * Callers share pets, so nobody may be able to change one. A field that holds an object, such as a list, does not
+ * compile here before it is copied and frozen.
+ */
+function unchangeable<P extends NewPet>(pet: { readonly [Field in keyof P]: Primitive<P[Field]> }): P {
+  return Object.freeze(pet);
+}
+
+type Primitive<Value> = Value extends string | bigint | number | boolean | undefined ? Value : never;
+
 /** Every rule that the fields break, as phrases such as "status must be …". No phrase contains the value of a field. */
 export function petProblems(fields: Partial<Record<keyof NewPet, unknown>>): readonly string[] {
-  const { name, categoryId, status } = fields;
-  const problems: Record<keyof NewPet, string | undefined> = {
-    name: typeof name === 'string' ? petNameProblem(name) : 'must be a string',
-    categoryId:
-      typeof categoryId === 'bigint' && isInt64(categoryId) ? undefined : 'must be a signed 64-bit integer',
-    status: (PET_STATUSES as readonly unknown[]).includes(status)
-      ? undefined
-      : `must be one of ${PET_STATUSES.join(', ')}`,
-  };
   const phrases: string[] = [];
   // Not `Object.entries`, which takes longer: every pet of a list is checked.
-  for (const field in problems) {
-    const problem = problems[field as keyof NewPet];
+  for (const field in RULES) {
+    const problem = RULES[field as keyof NewPet](fields[field as keyof NewPet]);
     if (problem !== undefined) phrases.push(`${field} ${problem}`);
   }
   return phrases;
 }
 
 /**
- * The fields of a pet as texts. Equal pets have equal texts, and only they. Every stored fingerprint is made from them
- * in this order. A new field comes last. If pets may lack it, its text begins with its name: it is left out of theirs,
- * and their fingerprints stay as they are.
+ * The fields of a pet as texts. Equal pets have equal texts, and only they. Every stored fingerprint and checksum is
+ * made from them. A later field that a pet lacks is left out, so that older pets keep theirs.
  */
-export function petTexts({ name, categoryId, status }: NewPet): readonly string[] {
-  const texts: Record<keyof NewPet, string | undefined> = { name, categoryId: String(categoryId), status };
-  return Object.values(texts).filter((text) => text !== undefined);
+export function petTexts(
+  pet: NewPet,
+): [name: string, categoryId: string, status: string, ...later: string[]] {
+  const texts: ReturnType<typeof petTexts> = [pet.name, `${pet.categoryId}`, pet.status];
+  for (const field of LATER_FIELDS) {
+    if (pet[field] !== undefined) texts.push(JSON.stringify([field, pet[field]]));
+  }
+  return texts;
 }
 
 /** What is wrong with an id that a pet brings along, or `undefined`. */
@@ -122,11 +150,6 @@ export function petIdsLeft(lastId: bigint): bigint {
 export function petIdsWarning(lastId: bigint): string | undefined {
   if (petIdsLeft(lastId) >= SKIPPED_PET_IDS) return undefined;
   return `fewer than ${SKIPPED_PET_IDS} ids are left for new pets`;
-}
-
-/** A pet with its id. Drops all other fields. Trusts the caller that the rest obeys the rules. */
-export function petWithId(id: bigint, { name, categoryId, status }: NewPet): Pet {
-  return Object.freeze({ id, name, categoryId, status });
 }
 
 export function isInt64(value: bigint): boolean {

@@ -2,8 +2,9 @@ import { expect, it, onTestFinished } from 'vitest';
 import { DamagedPet } from '../../src/application/pets/errors.ts';
 import type { ReadablePetArchive } from '../../src/application/ports/pet-archive.ts';
 import type { Idempotency, PetRepository } from '../../src/application/ports/pet-repository.ts';
-import { type NewPet, newPet, type Pet } from '../../src/domain/pet.ts';
+import type { NewPet, Pet } from '../../src/domain/pet.ts';
 import { idempotencyFor } from '../support/archived-pets.ts';
+import { aPet } from '../support/pets.ts';
 
 export type DamageableStore<Damage> = {
   readonly pets: PetRepository;
@@ -36,7 +37,7 @@ export function damagedPetsContract<Damage>(
     onTestFinished(() => store.close());
     const pets: Pet[] = [];
     for (let n = 1; n <= 5; n++) {
-      const inserted = await store.pets.insertOnce(aPet(n), idempotency(n));
+      const inserted = await store.pets.insertOnce(petOf(n), idempotency(n));
       pets.push(inserted.pet);
     }
     await store.damage(ID, damage);
@@ -68,9 +69,9 @@ export function damagedPetsContract<Damage>(
 
     // It is not replayed, and no second one is created.
     const [, again, next] = await Promise.all([
-      pets.insertOnce(aPet(1), idempotency(1)),
-      failure(pets.insertOnce(aPet(3), idempotency(3))),
-      pets.insert(aPet(6)),
+      pets.insertOnce(petOf(1), idempotency(1)),
+      failure(pets.insertOnce(petOf(3), idempotency(3))),
+      pets.insert(petOf(6)),
     ]);
     expect(again).toMatchObject(expected);
     expect(await pets.list({ limit: 10, after: ID })).toStrictEqual([...stored.slice(3), next]);
@@ -82,15 +83,15 @@ export function damagedPetsContract<Damage>(
     expect(await pets.list({ limit: 10 })).toStrictEqual(stored);
     expect(await failure(archive.read(0n, 10))).toMatchObject({ id: ID, problem });
 
-    const outcome: unknown = await pets.insertOnce(aPet(3), idempotency(3)).catch((error: unknown) => error);
+    const outcome: unknown = await pets.insertOnce(petOf(3), idempotency(3)).catch((error: unknown) => error);
     // A record that has lost its key cannot be found by it.
     const expected = outcome instanceof DamagedPet ? { id: ID, problem } : { replayed: false };
     expect(outcome).toMatchObject(expected);
   });
 }
 
-function aPet(n: number): NewPet {
-  return newPet({ name: `pet ${n}`, categoryId: BigInt(n), status: 'sold' });
+function petOf(n: number): NewPet {
+  return aPet({ name: `pet ${n}`, categoryId: BigInt(n), status: 'sold' });
 }
 
 function idempotency(n: number): Idempotency {

@@ -1,22 +1,34 @@
+import { rename } from 'node:fs/promises';
 import { describe, onTestFinished } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
+import { memoryStorage } from '../../src/adapters/memory/storage.ts';
+import { MongoApiKeyRepository } from '../../src/adapters/mongodb/api-key-repository.ts';
+import { ConfirmedReads } from '../../src/adapters/mongodb/confirmed-reads.ts';
 import { openMongoArchive, openMongoStorage } from '../../src/adapters/mongodb/open.ts';
+import { MongoPetRepository } from '../../src/adapters/mongodb/pet-repository.ts';
+import { mongodbStorage } from '../../src/adapters/mongodb/storage.ts';
+import { BUSY_TIMEOUT_MS } from '../../src/adapters/sqlite/errors.ts';
 import { openSqliteKeys, openSqliteStorage } from '../../src/adapters/sqlite/open.ts';
+import { sqliteStorage } from '../../src/adapters/sqlite/storage.ts';
 import type { ApiKeyRepository } from '../../src/application/ports/api-key-repository.ts';
 import type { PetArchive } from '../../src/application/ports/pet-archive.ts';
 import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
-import { databaseForRuns } from '../support/mongo-database.ts';
+import type { StorageLog } from '../../src/application/ports/storage-health.ts';
+import type { StorageKind } from '../../src/application/storage-kind.ts';
+import { fakeClock } from '../support/fake-clock.ts';
+import { databaseForRuns, freshDatabase, openClient, throughProxy } from '../support/mongo-database.ts';
 import { leftOut, mongo } from '../support/shared-mongo.ts';
-import { newFile, silentLog } from '../support/sqlite.ts';
+import { newFile, openService as openSqliteService, otherConnection, silentLog } from '../support/sqlite.ts';
 import type { Processes, Store } from './model.ts';
 
 export type Keys = { readonly keys: ApiKeyRepository };
 export type Ports = Keys & { readonly pets: PetRepository; readonly archive: PetArchive };
 
 export type TestedStorage = {
-  readonly name: string;
-  readonly isLeftOut?: boolean;
+  readonly kind: StorageKind;
+  /** Why the tests leave it out, if they do. */
+  readonly leftOut?: string;
   /** How many sequences of random calls `npm test` tries. */
   readonly runs: number;
   /** Which services can have one store open. */
@@ -24,46 +36,119 @@ export type TestedStorage = {
   /** Which processes that manage keys can have one store open, a service among them. */
   readonly keyHolders: Processes;
   /** Creates a new, empty store. The one before is gone. */
-  create(): Promise<Store<Ports> & { openKeys: Store<Keys>['open'] }>;
+  create(): Promise<Store<Ports> & { readonly url: string; openKeys: Store<Keys>['open'] }>;
+  /** What can happen to the storage under a service, or why it cannot. */
+  readonly troubles: Readonly<Record<'answers nothing' | 'is gone', OpenTroubled | string>>;
+  /** Whether its service tells a meter of inserts, or why not. */
+  readonly isMetered: true | string;
+};
+
+export type OpenTroubled = (log: StorageLog) => Promise<Troubled>;
+
+/** A service whose calls give up before long. */
+export type Troubled = Keys & {
+  readonly pets: PetRepository;
+  begin(): unknown;
+  /** The time of a call is over. Absent when the calls are short. */
+  timeOut?(): void;
+  end(): unknown;
+  /** Whether the log learns of the trouble and of its end. */
+  readonly logs: boolean;
 };
 
 /** Every storage, with what it can do. Call it once a file. */
-function testedStorages(): readonly TestedStorage[] {
+export function testedStorages(): readonly TestedStorage[] {
   const emptyDatabase = databaseForRuns(() => mongo!);
   return [
     {
-      name: 'memory',
+      kind: memoryStorage,
       runs: 70,
       services: 'one',
       keyHolders: 'one',
       async create() {
         const pets = new InMemoryPetRepository();
         const ports = { pets, archive: pets, keys: new InMemoryApiKeyRepository() };
-        return { open: async () => ports, openKeys: async () => ports };
+        return { url: 'memory:', open: async () => ports, openKeys: async () => ports };
       },
+      troubles: { 'answers nothing': IN_PROCESS, 'is gone': IN_PROCESS },
+      isMetered: 'nothing is committed',
     },
     {
-      name: 'SQLite',
+      kind: sqliteStorage,
       runs: 16,
       services: 'one after another',
       keyHolders: 'many',
       async create() {
         const file = await newFile();
-        return { open: () => openSqliteStorage(file, silentLog), openKeys: () => openSqliteKeys(file) };
+        return {
+          url: `sqlite:${file}`,
+          open: () => openSqliteStorage(file, silentLog),
+          openKeys: () => openSqliteKeys(file),
+        };
       },
+      troubles: { 'answers nothing': openLocked, 'is gone': openMoved },
+      isMetered: true,
     },
     {
-      name: `MongoDB${leftOut}`,
-      isLeftOut: mongo === undefined,
+      kind: mongodbStorage('petstore'),
+      ...(mongo === undefined && { leftOut }),
       runs: 9,
       services: 'many',
       keyHolders: 'many',
       async create() {
         const { url } = await emptyDatabase();
-        return { open: () => openService(url), openKeys: () => openMongoArchive(url) };
+        return { url, open: () => openService(url), openKeys: () => openMongoArchive(url) };
       },
+      troubles: { 'answers nothing': openStalled, 'is gone': openCut },
+      isMetered: true,
     },
   ];
+}
+
+const IN_PROCESS = 'it is in the memory of the process';
+
+/** Another program holds the lock for writes. */
+async function openLocked(log: StorageLog): Promise<Troubled> {
+  const file = await newFile();
+  const service = await openSqliteService(file, log);
+  const other = otherConnection(file);
+  const clock = fakeClock();
+  return {
+    ...service,
+    begin: () => other.exec('BEGIN IMMEDIATE'),
+    timeOut: () => clock.advance(BUSY_TIMEOUT_MS),
+    end: () => other.exec('COMMIT'),
+    logs: false,
+  };
+}
+
+/** Another program moves the file away. */
+async function openMoved(log: StorageLog): Promise<Troubled> {
+  const file = await newFile();
+  const service = await openSqliteService(file, log);
+  const away = `${file}.away`;
+  return { ...service, begin: () => rename(file, away), end: () => rename(away, file), logs: true };
+}
+
+async function openStalled(log: StorageLog): Promise<Troubled> {
+  const { service, proxy } = await openThroughProxy(log);
+  return { ...service, begin: () => proxy.stall(), end: () => proxy.resume(), logs: false };
+}
+
+async function openCut(log: StorageLog): Promise<Troubled> {
+  const { service, proxy } = await openThroughProxy(log);
+  const { port } = proxy;
+  return { ...service, begin: () => proxy.close(), end: () => proxy.listen(port), logs: true };
+}
+
+async function openThroughProxy(log: StorageLog) {
+  const timeoutMs = 500;
+  const { url } = await freshDatabase(mongo!);
+  const { url: proxied, proxy } = await throughProxy(url);
+  const { db } = await openClient(proxied);
+  const reads = new ConfirmedReads(db, log);
+  const pets = new MongoPetRepository(db, reads, { timeoutMs });
+  return { service: { pets, keys: new MongoApiKeyRepository(db, reads, timeoutMs) }, proxy };
 }
 
 async function openService(url: string) {
@@ -90,6 +175,8 @@ export async function opened(storage: TestedStorage) {
   };
   return {
     ...(await untilEnd(store.open())),
+    url: store.url,
+    openAnother: () => untilEnd(store.open()),
     /** As the command line does beside a service. */
     openKeys: async () => (await untilEnd(store.openKeys())).keys,
   };
@@ -101,7 +188,8 @@ export function overStorages(
   ...contracts: readonly ((storage: TestedStorage) => void)[]
 ): void {
   for (const storage of testedStorages()) {
-    describe.skipIf(storage.isLeftOut ?? false)(`${port}: ${storage.name}`, () => {
+    const { kind, leftOut: reason } = storage;
+    describe.skipIf(reason !== undefined)(`${port}: ${kind.name}${reason ?? ''}`, () => {
       for (const contract of contracts) contract(storage);
     });
   }

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { readConfig } from '../../src/main/config/config.ts';
 import { describeVariables } from '../../src/main/config/variables.ts';
-import { docker } from '../support/docker.ts';
+import { docker } from './docker.ts';
 import { ROOT } from '../support/process.ts';
 import { testDirectory } from '../support/test-directory.ts';
 

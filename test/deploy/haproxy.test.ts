@@ -11,7 +11,7 @@ import { freshDatabase } from '../support/mongo-database.ts';
 import { LONG_DELAY, type Program, ROOT, run } from '../support/process.ts';
 import { startService } from '../support/service.ts';
 import { mongo } from '../support/shared-mongo.ts';
-import { systemdUnit } from '../support/systemd-unit.ts';
+import { systemdUnit } from './systemd-unit.ts';
 import { testDirectory } from '../support/test-directory.ts';
 
 const haproxy = await onPath('haproxy');

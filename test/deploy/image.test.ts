@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask } from '../support/client.ts';
-import { docker, dockerBuild, dockerProblem, removeLater, runContainer } from '../support/docker.ts';
-import { findNodeImage, type NodeImage, nodeImageProblem } from '../support/node-image.ts';
+import { docker, dockerBuild, dockerProblem, removeLater, runContainer } from './docker.ts';
+import { findNodeImage, type NodeImage, nodeImageProblem } from './node-image.ts';
 import { ROOT } from '../support/process.ts';
 
 const MAX_LAYERS_MB = 40;

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { describeVariables } from '../../src/main/config/variables.ts';
 import { ask } from '../support/client.ts';
-import { kubernetesSchemas, type Schemas } from '../support/kubernetes-schemas.ts';
+import { kubernetesSchemas, type Schemas } from './kubernetes-schemas.ts';
 import { onPath } from '../support/mongod-binary.ts';
 import { ROOT } from '../support/process.ts';
 import { startService } from '../support/service.ts';

@@ -5,7 +5,7 @@ import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../src/adapters/mongodb/open.ts';
-import { newPet } from '../../src/domain/pet.ts';
+import type { WhilePetsNeverChange } from '../../src/application/pets-never-change.ts';
 import { aKey, at } from '../support/api-keys.ts';
 import { freePort } from '../../proof/failure/free-port.ts';
 import { anArchivedPet } from '../support/archived-pets.ts';
@@ -17,6 +17,7 @@ import { ROOT, run } from '../support/process.ts';
 import { startService } from '../support/service.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { testDirectory } from '../support/test-directory.ts';
+import { aPet } from '../support/pets.ts';
 
 const DATABASE = 'petstore';
 const PASSWORDS = {
@@ -31,7 +32,7 @@ const FAST = ['--journalCommitInterval', '5'];
 
 /** Runs a script of `deploy/mongodb` and returns what it prints. */
 async function mongosh(uri: string, script: string, env: Record<string, string>): Promise<string> {
-  const interpreter = new URL('../support/mongosh.ts', import.meta.url).pathname;
+  const interpreter = new URL('./mongosh.ts', import.meta.url).pathname;
   const program = run(process.execPath, [interpreter, uri, join(ROOT, 'deploy/mongodb', script)], env);
   const { code } = await program.ended;
   if (code !== 0) throw new Error(program.stderr);
@@ -130,6 +131,13 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
     await new MongoClient(serviceUrl()).connect().then((client) => client.close());
   });
 
+  it('let the service change no pet', async () => {
+    const actions: WhilePetsNeverChange<readonly string[]> = ['find', 'insert', 'listIndexes'];
+    const { roles } = await root.db(DATABASE).command({ rolesInfo: 'petstoreService', showPrivileges: true });
+    const onPets = roles[0].privileges.find((one: Privilege) => one.resource.collection === 'pets');
+    expect(onPets.actions).toStrictEqual(actions);
+  });
+
   it('say which variable is missing', async () => {
     await expect(createRoles({ SERVICE_PASSWORD: '' })).rejects.toThrow(
       'set SERVICE_PASSWORD and MIGRATOR_PASSWORD',
@@ -222,7 +230,7 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
     };
     const storage = await openMongoStorage(serviceUrl(), { autoMigrate: false, log: { warn } });
     opened.defer(storage.close);
-    await storage.pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
+    await storage.pets.insert(aPet());
     await storage.pets.list({ limit: 10 });
     await storage.keys.insert(aKey());
     await storage.keys.recordUse(new Map([[aKey().id, at(1)]]));

@@ -6,7 +6,7 @@ import { freePort } from '../../proof/failure/free-port.ts';
 import { ask, KEY } from '../support/client.ts';
 import { HAS_IPV6, NO_IPV6 } from '../support/ipv6.ts';
 import { type Program, run, runService } from '../support/process.ts';
-import { systemdUnit } from '../support/systemd-unit.ts';
+import { systemdUnit } from './systemd-unit.ts';
 import { testDirectory } from '../support/test-directory.ts';
 import { PEM_FILES } from '../support/tls/pem-files.ts';
 

@@ -99,7 +99,7 @@ describe('a stored pet', () => {
   });
 
   it('ignores any other field of its record', () => {
-    const document = { ...draft, op: 'a token', id: 2n };
+    const document = { ...newPet(draft), op: 'a token', id: 2n };
     expect(petWithId(1n, document)).toStrictEqual({ id: 1n, ...draft });
   });
 });

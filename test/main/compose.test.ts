@@ -5,6 +5,7 @@ import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/tokens/in-me
 import { ListPets } from '../../src/application/pets/list-pets.ts';
 import { SCOPES } from '../../src/domain/api-key.ts';
 import { compose, type Parts } from '../../src/main/program/compose.ts';
+import { aPet } from '../support/pets.ts';
 
 const settings = { publicUrl: undefined, rateLimit: undefined, trustProxy: false, corsOrigins: [] };
 
@@ -56,7 +57,7 @@ describe('the composition root', () => {
         return createPet;
       },
     });
-    const { pet } = await made.createPet.execute({ name: 'Rex', categoryId: 1n });
+    const { pet } = await made.createPet.execute(aPet());
     expect(pet.name).toBe('not Rex');
     expect(made.pets).not.toBe(given.pets);
     expect(made.pets).toBe(made.pets);
@@ -66,7 +67,7 @@ describe('the composition root', () => {
 
   it('shares nothing with another root of the same process', async () => {
     const [one, other] = [compose(parts()), compose(parts())];
-    await one.createPet.execute({ name: 'Rex', categoryId: 1n });
+    await one.createPet.execute(aPet());
     expect(await other.listPets.execute({})).toStrictEqual({ pets: [] });
     expect(other.app).not.toBe(one.app);
   });

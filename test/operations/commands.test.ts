@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoStorage } from '../../src/adapters/mongodb/open.ts';
 import { readBuild } from '../../src/main/config/build.ts';
-import { newPet } from '../../src/domain/pet.ts';
 import { ask } from '../support/client.ts';
 import { succeeds } from '../support/command.ts';
 import { readDocument } from '../support/document.ts';
@@ -13,6 +12,7 @@ import { startMongo } from '../support/mongodb.ts';
 import { leftOut, mongo } from '../support/shared-mongo.ts';
 import { type Program, ROOT } from '../support/process.ts';
 import { bash, blockOf, BLOCKS, installation } from './page.ts';
+import { aPet } from '../support/pets.ts';
 
 const EXAMPLES = await readDocument('examples/pets.ndjson');
 const LAST_EXAMPLE_ID = Number(/"id":(\d+).*\n$/.exec(EXAMPLES)![1]);
@@ -134,7 +134,7 @@ describe.skipIf(mongo === undefined)(`the commands for MongoDB${leftOut}`, () =>
     expect((await succeeds(['export'], after)).stdout).toBe(EXAMPLES);
     const { pets, close } = await openMongoStorage(after.DATABASE_URL, { autoMigrate: false });
     onTestFinished(close);
-    const { id } = await pets.insert(newPet({ name: 'Lora', categoryId: 7n }));
+    const { id } = await pets.insert(aPet({ name: 'Lora' }));
     expect(Number(id)).toBe(LAST_EXAMPLE_ID + SKIPPED_IDS + 1);
   });
 

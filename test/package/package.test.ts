@@ -9,6 +9,7 @@ import { LIST_MODULES, ROOT, run } from '../support/process.ts';
 import { damage, fileWith } from '../support/sqlite.ts';
 import { type TemporaryDirectory, temporaryDirectory } from '../support/temporary-directory.ts';
 import { BUILD_ENV, journeys } from './journeys.ts';
+import { aPet } from '../support/pets.ts';
 
 const execute = promisify(execFile);
 const MIB = 1024 * 1024;
@@ -99,7 +100,7 @@ describe('the npm package', () => {
   });
 
   test('loads on demand, and names the source of an error if Node is told to use source maps', async () => {
-    const file = await fileWith([{ id: 1n, name: 'Rex', categoryId: 7n, status: 'sold' }]);
+    const file = await fileWith([{ id: 1n, ...aPet({ status: 'sold' }) }]);
     damage(file, "UPDATE pets SET status = 'secret'");
     const MODULES = join(directory.path, 'modules');
     const service = run(program, [], {

@@ -2,10 +2,11 @@ import { hash } from 'node:crypto';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
 import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-archive.ts';
 import type { Idempotency } from '../../src/application/ports/pet-repository.ts';
+import { aPet } from './pets.ts';
 
 /** A pet with defaults for the fields that a test does not care about. */
 export function anArchivedPet(fields: Partial<ArchivedPet> & Pick<ArchivedPet, 'id'>): ArchivedPet {
-  return { name: 'Rex', categoryId: 7n, status: 'available', ...fields };
+  return { ...aPet(), ...fields };
 }
 
 /** Different pets with ids from 1, and with a missing id after every third. One in five has an idempotency key. */

@@ -1,20 +1,36 @@
 import { EventEmitter } from 'node:events';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
-import type {
-  Idempotency,
-  Inserted,
-  PetQuery,
-  PetRepository,
-} from '../../src/application/ports/pet-repository.ts';
+import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
 import { type NewPet, newPet, type Pet, type PetDraft } from '../../src/domain/pet.ts';
 import { waitFor } from './wait-for.ts';
 
+/** Two values of each field. A new field does not compile without them, and the suites then try it everywhere. */
+const VALUES: { readonly [Field in keyof NewPet]: readonly [NewPet[Field], NewPet[Field]] } = {
+  name: ['Rex', 'Tom'],
+  categoryId: [7n, 8n],
+  status: ['available', 'sold'],
+};
+
 /** A new pet with defaults for the fields that a test does not care about. */
 export function aPet(fields: Partial<PetDraft> = {}): NewPet {
-  return newPet({ name: 'Rex', categoryId: 7n, ...fields });
+  const defaults = Object.entries(VALUES).map(([field, [value]]) => [field, value]);
+  return newPet({ ...(Object.fromEntries(defaults) as NewPet), ...fields });
 }
 
 export const rex = aPet();
+
+/** For each field, its name and a pet that differs from {@link rex} in it only. */
+export const others = Object.entries(VALUES).map(
+  ([field, [, other]]): readonly [field: string, pet: NewPet] => [field, aPet({ [field]: other })],
+);
+
+/** Changes whatever is not frozen in a pet, lists included. */
+export function tamper(value: object): void {
+  for (const [field, old] of Object.entries(value)) {
+    if (typeof old === 'object' && old !== null) tamper(old);
+    else Reflect.set(value, field, typeof old === 'bigint' ? 99n : 'changed');
+  }
+}
 
 /** Inserts a pet for each set of fields. */
 export async function stored(
@@ -32,30 +48,49 @@ export function petBody(fields: Readonly<Record<string, string>> = {}): string {
   return `{${all.map(([name, json]) => `"${name}":${json}`).join(',')}}`;
 }
 
-/** A repository whose every call rejects with this error. */
-export class FailingPetRepository implements PetRepository {
-  readonly insert: () => Promise<never>;
-  readonly insertOnce: () => Promise<never>;
-  readonly findById: () => Promise<never>;
-  readonly list: () => Promise<never>;
+const METHODS = [
+  'insert',
+  'insertOnce',
+  'findById',
+  'list',
+] as const satisfies readonly (keyof PetRepository)[];
 
+/** A repository whose every call goes through this function first. */
+class Guarded extends InMemoryPetRepository {
+  constructor(before: () => Promise<unknown>) {
+    super();
+    for (const method of METHODS) {
+      const call: (...args: never) => Promise<unknown> = this[method].bind(this);
+      this[method] = async (...args: never) => (await before(), (await call(...args)) as never);
+    }
+  }
+}
+
+/** A repository whose every call rejects with this error. */
+export class FailingPetRepository extends Guarded {
   constructor(error: unknown) {
-    const fail = async () => {
+    super(async () => {
       throw error;
-    };
-    this.insert = this.insertOnce = this.findById = this.list = fail;
+    });
   }
 }
 
 /** A slow repository: calls wait until they are released. */
-export class HeldPetRepository implements PetRepository {
-  readonly #pets = new InMemoryPetRepository();
+export class HeldPetRepository extends Guarded {
   readonly #released = Promise.withResolvers<void>();
   readonly #events = new EventEmitter();
   #calls = 0;
 
+  constructor() {
+    super(() => {
+      this.#calls++;
+      this.#events.emit('call');
+      return this.#released.promise;
+    });
+  }
+
   /** The number of calls so far. */
-  get count(): number {
+  get called(): number {
     return this.#calls;
   }
 
@@ -66,31 +101,5 @@ export class HeldPetRepository implements PetRepository {
 
   release(): void {
     this.#released.resolve();
-  }
-
-  async insert(pet: NewPet): Promise<Pet> {
-    await this.#wait();
-    return this.#pets.insert(pet);
-  }
-
-  async insertOnce(pet: NewPet, idempotency: Idempotency): Promise<Inserted> {
-    await this.#wait();
-    return this.#pets.insertOnce(pet, idempotency);
-  }
-
-  async findById(id: bigint): Promise<Pet | undefined> {
-    await this.#wait();
-    return this.#pets.findById(id);
-  }
-
-  async list(query: PetQuery): Promise<readonly Pet[]> {
-    await this.#wait();
-    return this.#pets.list(query);
-  }
-
-  async #wait(): Promise<void> {
-    this.#calls++;
-    this.#events.emit('call');
-    await this.#released.promise;
   }
 }

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { openSqliteStorage } from '../../src/adapters/sqlite/open.ts';
-import { newPet } from '../../src/domain/pet.ts';
 import { idempotencyFor } from './archived-pets.ts';
+import { aPet } from './pets.ts';
 
 /**
  * A service that stores pets until a test kills it: `node sqlite-writer.ts FILE CALLERS`. For each acknowledged pet it
@@ -17,7 +17,7 @@ await Promise.all(
   Array.from({ length: Number(callers) }, async (_, caller) => {
     for (let n = 0; ; n++) {
       const name = `pet ${caller}-${n}`;
-      const { pet } = await pets.insertOnce(newPet({ name, categoryId: BigInt(n) }), idempotencyFor(name));
+      const { pet } = await pets.insertOnce(aPet({ name, categoryId: BigInt(n) }), idempotencyFor(name));
       // A buffer of this process would be lost with it.
       writeSync(1, `${++acknowledged} ${pet.id} ${pet.name}\n`);
     }

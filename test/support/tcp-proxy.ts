@@ -24,8 +24,8 @@ export class TcpProxy {
     this.#port = target.port;
   }
 
-  async listen(): Promise<this> {
-    this.#server.listen(0, '127.0.0.1');
+  async listen(port = 0): Promise<this> {
+    this.#server.listen(port, '127.0.0.1');
     await once(this.#server, 'listening');
     return this;
   }

@@ -1,4 +1,5 @@
 import { IdempotencyKeyTaken, PetIdTaken } from '../../application/maintenance/errors.ts';
+import type { WhilePetsNeverChange } from '../../application/pets-never-change.ts';
 import { IdempotencyKeyReused, PetIdsExhausted } from '../../application/pets/errors.ts';
 import { type ArchivedPet, type PetArchive, samePet } from '../../application/ports/pet-archive.ts';
 import type {
@@ -17,7 +18,7 @@ export class InMemoryPetRepository implements PetRepository, PetArchive {
   readonly #all: Pet[] = [];
   readonly #byStatus: Record<PetStatus, Pet[]> = { available: [], pending: [], sold: [] };
   readonly #byIdempotencyKey = new Map<string | undefined, Pet>();
-  readonly #idempotency = new WeakMap<Pet, Idempotency>();
+  readonly #idempotency = new WeakMap<WhilePetsNeverChange<Pet>, Idempotency>();
   #lastId = 0n;
 
   async insert(pet: NewPet): Promise<Pet> {

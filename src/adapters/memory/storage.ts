@@ -1,7 +1,7 @@
 import type { StorageKind } from '../../application/storage-kind.ts';
 
 /** Pets and API keys in the memory of the process. */
-export const memoryStorage: StorageKind = {
+export const memoryStorage: StorageKind<false> = {
   name: 'memory',
   system: 'memory',
   urlForm: 'memory:',

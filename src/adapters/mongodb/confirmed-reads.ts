@@ -1,4 +1,5 @@
 import type { Db, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
+import type { WhilePetsNeverChange } from '../../application/pets-never-change.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageLog } from '../../application/ports/storage-health.ts';
 import { Batcher } from './round-trips/batcher.ts';
@@ -31,6 +32,9 @@ export type PrimaryTerm = {
   /** Resolves after a confirmation that began after the call. Calls during a confirmation share the next one. */
   readonly confirm: () => Promise<void>;
 };
+
+/** A deposed primary may say that a pet is missing. What it does return is right. */
+type IsMiss<T> = WhilePetsNeverChange<(result: T) => boolean>;
 
 const ONE_AT_A_TIME = { maxWaitMs: Infinity, maxCalls: Infinity } as const;
 
@@ -87,7 +91,7 @@ export class ConfirmedReads {
    *   then replace it. Default: no result is a miss.
    * @throws {StorageUnavailable} after `timeoutMs`, or at once if no retry can succeed
    */
-  read<T>(timeoutMs: number, read: () => Promise<T>, isMiss?: (result: T) => boolean): Promise<T> {
+  read<T>(timeoutMs: number, read: () => Promise<T>, isMiss?: IsMiss<T>): Promise<T> {
     return this.watch.withDeadline(timeoutMs, (deadline) =>
       deadline.retry(() => this.#attempt(deadline, read, isMiss)),
     );

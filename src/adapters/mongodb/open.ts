@@ -17,7 +17,7 @@ import { DEFAULT_PROGRAM, readVersion, versionProblem } from './schema/schema-ve
 import { SchemaWatch } from './schema/schema-watch.ts';
 
 /** Every purpose gets the same adapters. Only the checks before differ. */
-type MongoStorage = Required<Opened['service']> & Opened['writing'] & Opened['checking'];
+type MongoStorage = Opened<true>['service'] & Opened['writing'] & Opened['checking'];
 
 /** `/readyz` reports an outage of MongoDB within two seconds. */
 const PROBE_TIMEOUT_MS = 1_500;

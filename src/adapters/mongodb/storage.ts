@@ -5,7 +5,7 @@ import type { Purpose, StorageKind } from '../../application/storage-kind.ts';
  *
  * @param program how a user calls the program, for hints
  */
-export function mongodbStorage(program: string): StorageKind {
+export function mongodbStorage(program: string): StorageKind<true> {
   return {
     name: 'MongoDB',
     system: 'mongodb',

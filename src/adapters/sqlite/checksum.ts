@@ -1,18 +1,12 @@
-import type { NewPet } from '../../domain/pet.ts';
+import { type NewPet, petTexts } from '../../domain/pet.ts';
 
 // SQLite does not notice a changed byte in the value of a column. Each row has the checksum of its other columns.
 
-/**
- * The checksum of a pet, without its idempotency key. An unsigned integer of 32 bits, like the next two. A field that
- * the pet lacks changes nothing.
- */
-export function petChecksum(id: bigint, { name, categoryId, status }: NewPet): number {
-  const fields: Record<keyof NewPet, string | bigint | undefined> = { categoryId, status, name };
-  let text = String(id);
-  for (const field in fields) {
-    const value = fields[field as keyof NewPet];
-    if (value !== undefined) text += ` ${value}`;
-  }
+/** The checksum of a pet, without its idempotency key. An unsigned integer of 32 bits, like the next two. */
+export function petChecksum(id: bigint, pet: NewPet): number {
+  const texts = petTexts(pet);
+  let text = `${id} ${texts[1]} ${texts[2]} ${texts[0]}`;
+  for (let later = 3; later < texts.length; later++) text += ` ${texts[later]}`;
   return fnv1a(text);
 }
 

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { WhilePetsNeverChange } from '../../application/pets-never-change.ts';
 import type { Pet } from '../../domain/pet.ts';
 
 /**
@@ -19,7 +20,7 @@ const TRUSTED_MS = 100;
  */
 export class ReadCache {
   readonly #dataVersion: StatementSync;
-  readonly #found = new Map<bigint | string, readonly Pet[]>();
+  readonly #found = new Map<bigint | string, WhilePetsNeverChange<readonly Pet[]>>();
   readonly #readOnce = new Set<bigint | string>();
   #pets = 0;
   #version = 0n;

@@ -8,7 +8,7 @@ import { mountWarning } from './mounts.ts';
 export const DEFAULT_SQLITE_PATH = './data/petstore.db';
 
 /** Pets and API keys in a SQLite file. The adapter is loaded when the file is opened. */
-export const sqliteStorage: StorageKind = {
+export const sqliteStorage: StorageKind<false> = {
   name: 'SQLite',
   system: 'sqlite',
   urlForm: 'sqlite:PATH',

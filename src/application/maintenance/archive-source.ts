@@ -1,3 +1,4 @@
+import type { WhilePetsNeverChange } from '../pets-never-change.ts';
 import type { ArchivedPet, PetSource, ReadablePetArchive, Survey } from '../ports/pet-archive.ts';
 import { CountsDiffer } from './errors.ts';
 
@@ -17,8 +18,12 @@ export class ArchiveSource implements PetSource {
     this.#archive = archive;
   }
 
-  /** @throws {StorageUnavailable} */
-  async survey(): Promise<Survey> {
+  /**
+   * What it counts is there until the end.
+   *
+   * @throws {StorageUnavailable}
+   */
+  async survey(): Promise<WhilePetsNeverChange<Survey>> {
     const greatestId = await this.#archive.greatestId();
     const count = await this.#archive.count(greatestId);
     return { count, greatestId, lastId: await this.#archive.lastId() };

@@ -7,6 +7,7 @@ import {
   type OnProgress,
   type ReadablePetArchive,
 } from '../ports/pet-archive.ts';
+import type { WhilePetsNeverChange } from '../pets-never-change.ts';
 import type { Opened } from '../storage-kind.ts';
 import type { Finding } from '../ports/storage-health.ts';
 import { type Pet, petIdsWarning } from '../../domain/pet.ts';
@@ -19,7 +20,8 @@ export type Checkable = Omit<Opened['checking'], 'close'>;
 /** Examines a storage. Services may use it: what is added during the check may be left out. Changes nothing. */
 export class CheckStorage {
   readonly #storage: Checkable;
-  readonly #fingerprintOf: (pet: Pet) => string;
+  /** The pet is still what the request said that created it. */
+  readonly #fingerprintOf: WhilePetsNeverChange<(pet: Pet) => string>;
 
   /** @param fingerprintOf that of the requests that create a pet */
   constructor(storage: Checkable, fingerprintOf: (pet: Pet) => string) {

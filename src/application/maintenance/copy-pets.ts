@@ -1,5 +1,6 @@
 import { importedIdProblem, InvalidPet } from '../../domain/pet.ts';
 import { CountsDiffer, PetIdTaken } from './errors.ts';
+import type { WhilePetsNeverChange } from '../pets-never-change.ts';
 import { ArchiveSource, BATCH_SIZE, checkSourceCount, prefetch } from './archive-source.ts';
 import {
   type ArchivedPet,
@@ -22,8 +23,8 @@ export type Copied = {
 
 /** What the target has before the copy, up to the greatest id of the source. */
 type Standing = Pick<Copied, 'alreadyThere' | 'others'> & {
-  /** The target has every pet of the source up to this id. */
-  readonly completeTo: bigint;
+  /** The target has every pet of the source up to this id. A repetition need not write them. */
+  readonly completeTo: WhilePetsNeverChange<bigint>;
   /** The number of those pets. */
   readonly complete: number;
 };

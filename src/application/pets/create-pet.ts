@@ -1,8 +1,12 @@
 import { newPet, type NewPet, type PetDraft, petTexts } from '../../domain/pet.ts';
+import type { WhilePetsNeverChange } from '../pets-never-change.ts';
 import type { Inserted, PetRepository } from '../ports/pet-repository.ts';
 
 /** SHA-256 of a text in UTF-8, as 64 lower-case hex digits. */
 export type Sha256 = (text: string) => string;
+
+/** A replay answers with the pet as it is now, which is what the first call answered. */
+type Answer = WhilePetsNeverChange<Inserted>;
 
 export class CreatePet {
   readonly #pets: PetRepository;
@@ -24,7 +28,7 @@ export class CreatePet {
    * @throws {DamagedPet} when the record of the first call's pet is damaged
    * @throws {StorageUnavailable} the pet may have been stored
    */
-  async execute(draft: PetDraft, idempotencyKey?: string): Promise<Inserted> {
+  async execute(draft: PetDraft, idempotencyKey?: string): Promise<Answer> {
     const pet = newPet(draft);
     if (idempotencyKey === undefined) return { pet: await this.#pets.insert(pet), replayed: false };
     const key = this.#sha256(idempotencyKey);

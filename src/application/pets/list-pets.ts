@@ -5,6 +5,7 @@ import {
   type Pet,
   type PetStatus,
 } from '../../domain/pet.ts';
+import type { WhilePetsNeverChange } from '../pets-never-change.ts';
 import { DamagedPet, InvalidPageSize } from './errors.ts';
 import type { PetRepository } from '../ports/pet-repository.ts';
 
@@ -20,8 +21,11 @@ export type PageRequest = {
 export type PetPage = {
   /** In ascending order of id. May be fewer than the limit even when a page follows. */
   readonly pets: readonly Pet[];
-  /** The `after` of the next page. Absent on the last page. */
-  readonly next?: bigint;
+  /**
+   * The `after` of the next page. Absent on the last page. An id is all that a page needs to know where it begins, and
+   * a walk with a filter returns each pet once.
+   */
+  readonly next?: WhilePetsNeverChange<bigint>;
 };
 
 export class ListPets {

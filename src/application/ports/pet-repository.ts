@@ -27,16 +27,8 @@ export type Inserted = {
  * Stores the catalogue. `test/contracts/pet-repository.ts` and `test/contracts/idempotency.ts` test every adapter
  * against these comments.
  *
- * A stored pet never changes and is never removed. An operation that does either must first change what relies on it:
- *
- * - A replay answers with the stored pet what the first call answered. `CheckStorage` computes a fingerprint from the
- *   stored pet.
- * - An id is all that a page needs to know where it begins, and a walk through the pages returns each pet once.
- * - Several callers get the same frozen pet or page: from memory, from the cache of the SQLite adapter, and from a round
- *   trip that they share in the MongoDB adapter.
- * - A MongoDB primary that is no longer one may answer with a pet. Only a miss is asked again.
- * - The ids of MongoDB have no gaps in which an old insert could still store something.
- * - An import that is repeated leaves the pets alone that are there. A copy reads each pet once while services add more.
+ * A stored pet never changes and is never removed. `WhilePetsNeverChange` stands wherever the program relies on that. A
+ * method that does either turns it into a compile error there.
  *
  * Rules of every adapter:
  *

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createFile } from '../../../src/adapters/files/durable-files.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
-import { newPet } from '../../../src/domain/pet.ts';
 import { closedAfterTest, newFile, openService } from '../../support/sqlite.ts';
+import { aPet } from '../../support/pets.ts';
 
 describe('a new file', () => {
   it.each([
@@ -57,7 +57,7 @@ describe('an existing file', () => {
     await chmod(file, 0o640);
 
     const { pets } = await openService(file);
-    await pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
+    await pets.insert(aPet());
 
     expect(await mode(directory)).toBe(0o755);
     expect(await modes(directory)).toMatchObject({ 'petstore.db': 0o640, 'petstore.db-wal': 0o640 });

@@ -11,6 +11,7 @@ import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { idempotencyFor, petsAfter } from '../../support/archived-pets.ts';
 import { BUILD, nonZero, seriesOf } from '../../support/metrics.ts';
+import { rex } from '../../support/pets.ts';
 
 const API = { deprecatedRoute: '/v1/pets/:petId', statuses: [] };
 
@@ -31,7 +32,6 @@ describe('a measured repository answers as the other one does, and counts each o
   it('of pets', async () => {
     const metrics = createMetrics(API, BUILD);
     const pets = metrics.pets(await petsAfter());
-    const rex = { name: 'Rex', categoryId: 7n, status: 'available' } as const;
     expect(await pets.insert(rex)).toStrictEqual({ id: 1n, ...rex });
     const added = await pets.insertOnce({ ...rex, status: 'sold' }, idempotencyFor('a'));
     expect(added).toStrictEqual({ pet: { id: 2n, ...rex, status: 'sold' }, replayed: false });

@@ -2,11 +2,11 @@ import { Int32, Long, ObjectId } from 'mongodb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { PetIdTaken } from '../../../src/application/maintenance/errors.ts';
-import { newPet } from '../../../src/domain/pet.ts';
 import { damagedPetsContract } from '../../contracts/damaged-pets.ts';
 import { anArchivedPet, idempotencyFor } from '../../support/archived-pets.ts';
 import { databasePool } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { aPet } from '../../support/pets.ts';
 
 const STATUS = 'status must be one of available, pending, sold';
 const INT64 = 'categoryId must be a signed 64-bit integer';
@@ -71,7 +71,7 @@ describe.skipIf(mongo === undefined)(`a document that is not a pet${leftOut}`, (
     const { pets, archive, collection, close } = await open();
     onTestFinished(close);
     const stored = [];
-    for (let n = 1; n <= 3; n++) stored.push(await pets.insert(newPet({ name: 'Rex', categoryId: 7n })));
+    for (let n = 1; n <= 3; n++) stored.push(await pets.insert(aPet()));
     await collection.insertOne(
       { _id, name: 'Tom', categoryId: 7n, status: 'available' },
       { bypassDocumentValidation: true },
@@ -96,7 +96,7 @@ describe.skipIf(mongo === undefined)(`a document that is not a pet${leftOut}`, (
     );
 
     await expect(archive.write([anArchivedPet({ id: 1n })])).rejects.toStrictEqual(new PetIdTaken(1n));
-    expect(await pets.insert(newPet({ name: 'Rex', categoryId: 7n }))).toMatchObject({ id: 2n });
+    expect(await pets.insert(aPet())).toMatchObject({ id: 2n });
   });
 
   it('is not replayed, even if it has an idempotency key', async () => {
@@ -108,9 +108,7 @@ describe.skipIf(mongo === undefined)(`a document that is not a pet${leftOut}`, (
       { bypassDocumentValidation: true },
     );
 
-    await expect(
-      pets.insertOnce(newPet({ name: 'Tom', categoryId: 7n }), idempotencyFor('a')),
-    ).rejects.toMatchObject({
+    await expect(pets.insertOnce(aPet({ name: 'Tom' }), idempotencyFor('a'))).rejects.toMatchObject({
       kind: 'storage-unavailable',
     });
   });

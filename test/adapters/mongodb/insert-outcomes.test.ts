@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PetIdsExhausted } from '../../../src/application/pets/errors.ts';
 import type { PetRepository } from '../../../src/application/ports/pet-repository.ts';
-import { MAX_PET_ID, newPet, type Pet } from '../../../src/domain/pet.ts';
+import { MAX_PET_ID, type Pet } from '../../../src/domain/pet.ts';
 import { idempotencyFor, inOrderOfId } from '../../support/archived-pets.ts';
 import { failCommand, failPoint, separateMongo } from '../../support/fail-point.ts';
 import {
@@ -14,9 +14,10 @@ import {
 } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
+import { aPet } from '../../support/pets.ts';
 
-const rex = newPet({ name: 'Rex', categoryId: 7n });
-const stranger = { name: 'Tom', categoryId: 8n, status: 'sold' } as const;
+const rex = aPet();
+const stranger = aPet({ name: 'Tom', categoryId: 8n, status: 'sold' });
 const TIMED_OUT = { code: 64, errmsg: 'waiting for replication timed out' };
 const NOT_WRITABLE_PRIMARY = 10_107;
 const BAD_VALUE = 2;
@@ -110,7 +111,7 @@ describe.skipIf(mongo === undefined)(`an insert into MongoDB${leftOut}`, () => {
 
   it('goes round strangers with some of the ids, which stay, although the write concern times out', async () => {
     const { db, pets, repository } = await opened();
-    await repository.insert(newPet({ name: 'first', categoryId: 7n }));
+    await repository.insert(aPet({ name: 'first' }));
     await pets.insertMany([3n, 6n, 21n].map((_id) => ({ _id, ...stranger })));
     await failCommand(db, 'insert', { times: 1 }, { writeConcernError: TIMED_OUT });
 

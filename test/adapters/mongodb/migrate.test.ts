@@ -3,10 +3,10 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
-import { newPet } from '../../../src/domain/pet.ts';
 import { databasePool, freshDatabase } from '../../support/mongo-database.ts';
 import { numbers } from '../../support/numbers.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { aPet } from '../../support/pets.ts';
 
 const emptyDatabase = databasePool(() => mongo!);
 
@@ -72,7 +72,7 @@ describe.skipIf(mongo === undefined)(`migrating MongoDB${leftOut}`, () => {
     expect(await database.pets.countDocuments(there)).toBe(3);
     const { pets, close } = await openMongoStorage(database.url, { autoMigrate: false });
     onTestFinished(close);
-    expect((await pets.insert(newPet({ name: 'Rex', categoryId: 7n }))).id).toBe(2n ** 40n + 1n);
+    expect((await pets.insert(aPet())).id).toBe(2n ** 40n + 1n);
   });
 
   it('restores what was removed', async () => {

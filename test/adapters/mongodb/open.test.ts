@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoArchive, openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
-import { newPet } from '../../../src/domain/pet.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { aPet } from '../../support/pets.ts';
 
 describe.skipIf(mongo === undefined)(`opening MongoDB${leftOut}`, () => {
   it('migrates an empty database with autoMigrate, twice at once', async () => {
@@ -14,9 +14,7 @@ describe.skipIf(mongo === undefined)(`opening MongoDB${leftOut}`, () => {
       openMongoStorage(url, { autoMigrate: true }),
       openMongoStorage(url, { autoMigrate: true }),
     ]);
-    const ids = await Promise.all(
-      opened.map(async ({ pets }) => (await pets.insert(newPet({ name: 'Rex', categoryId: 7n }))).id),
-    );
+    const ids = await Promise.all(opened.map(async ({ pets }) => (await pets.insert(aPet())).id));
     for (const { close } of opened) await close();
 
     expect(new Set(ids)).toStrictEqual(new Set([1n, 2n]));

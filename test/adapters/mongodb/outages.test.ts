@@ -5,13 +5,13 @@ import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { MongoPetRepository } from '../../../src/adapters/mongodb/pet-repository.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { newPet } from '../../../src/domain/pet.ts';
 import { aKey, at } from '../../support/api-keys.ts';
 import { freshDatabase, openClient, throughProxy } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { aPet } from '../../support/pets.ts';
 
-const rex = newPet({ name: 'Rex', categoryId: 7n });
-const long = newPet({ name: 'Rex'.repeat(80), categoryId: 7n });
+const rex = aPet();
+const long = aPet({ name: 'Rex'.repeat(80) });
 const key = aKey();
 
 type Ports = { readonly pets: MongoPetRepository; readonly keys: MongoApiKeyRepository };

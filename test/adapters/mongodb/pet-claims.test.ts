@@ -5,9 +5,9 @@ import { idempotencyFor } from '../../support/archived-pets.ts';
 import { databasePool, freshDatabase, openRepository, throughProxy } from '../../support/mongo-database.ts';
 import { numbers } from '../../support/numbers.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
-import { rex } from '../../support/pets.ts';
+import { aPet, rex } from '../../support/pets.ts';
 
-const stranger = { name: 'Tom', categoryId: 8n, status: 'sold' } as const;
+const stranger = aPet({ name: 'Tom', categoryId: 8n, status: 'sold' });
 const emptyDatabase = databasePool(() => mongo!);
 
 /** A repository that knows the greatest id, and that records the ids of each insert. */

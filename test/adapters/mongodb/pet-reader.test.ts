@@ -6,10 +6,11 @@ import { PetReader } from '../../../src/adapters/mongodb/pet-reader.ts';
 import { databasePool, openClient } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { numbers } from '../../support/numbers.ts';
+import { aPet } from '../../support/pets.ts';
 
 const STATUS = 'status must be one of available, pending, sold';
 const NAME = 'name must be a string';
-const sold = { name: 'Rex', categoryId: 7n, status: 'sold' } as const;
+const sold = aPet({ status: 'sold' });
 const range = (first: number, last: number) => numbers(last - first + 1).map((n) => first + n);
 
 /** The fields that damage has changed, by id. */

@@ -4,11 +4,11 @@ import { migrate } from '../../../src/adapters/mongodb/migrate.ts';
 import { openMongoStorage } from '../../../src/adapters/mongodb/open.ts';
 import { UNSEEN } from '../../../src/adapters/mongodb/schema/schema-problems.ts';
 import { StorageSetupError, StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { newPet } from '../../../src/domain/pet.ts';
 import { Command, succeeds } from '../../support/command.ts';
 import { failCommand } from '../../support/fail-point.ts';
 import { type MongodProcess, startMongodProcess } from '../../support/mongod-process.ts';
 import { sharedMongo } from '../../support/mongodb.ts';
+import { aPet } from '../../support/pets.ts';
 
 const DATABASE = 'petstore';
 
@@ -81,7 +81,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
       Promise.allSettled([
         probe.check(),
         ...Array.from({ length: 20 }, () => pets.list({ limit: 1 })),
-        ...Array.from({ length: 20 }, () => pets.insert(newPet({ name: 'Rex', categoryId: 7n }))),
+        ...Array.from({ length: 20 }, () => pets.insert(aPet())),
       ]);
 
     await users.command({ ...service, roles: [] });
@@ -134,7 +134,7 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
       const { probe, pets, close } = await openMongoStorage(urlOf(user), { autoMigrate: false, log });
       onTestFinished(close);
       await probe.check();
-      await pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
+      await pets.insert(aPet());
 
       expect(warnings).toStrictEqual(Array.from({ length: lines }, () => UNSEEN));
     },

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { mongodbStorage } from '../../../src/adapters/mongodb/storage.ts';
-import { newPet } from '../../../src/domain/pet.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
+import { aPet } from '../../support/pets.ts';
 
 const kind = mongodbStorage('petstore');
 const SERVICE = { for: 'service', autoMigrate: false, log: { warn: () => {} } } as const;
@@ -36,7 +36,7 @@ describe.skipIf(mongo === undefined)(`a storage in MongoDB${leftOut}`, () => {
     expect(await kind.migrate!(url)).toMatchObject({ to: 4 });
 
     const { pets, close } = await kind.open(url, SERVICE);
-    await pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
+    await pets.insert(aPet());
     await close();
     for (const purpose of ['reading', 'checking', 'writing'] as const) {
       const opened = await kind.open(url, { for: purpose });

@@ -5,8 +5,9 @@ import {
   isChecksum,
   petChecksum,
 } from '../../../src/adapters/sqlite/checksum.ts';
+import { aPet } from '../../support/pets.ts';
 
-const REX = { name: 'Rex 🐈', categoryId: -7n, status: 'sold' } as const;
+const REX = aPet({ name: 'Rex 🐈', categoryId: -7n, status: 'sold' });
 
 // Existing files contain them.
 it('the checksums of every build are the same', () => {

@@ -2,9 +2,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, it } from 'vitest';
 import { openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
 import { BEFORE_EVERY_ID } from '../../../src/application/ports/pet-archive.ts';
-import { newPet } from '../../../src/domain/pet.ts';
 import { damagedPetsContract } from '../../contracts/damaged-pets.ts';
 import { damage, newFile, openService, silentLog } from '../../support/sqlite.ts';
+import { aPet } from '../../support/pets.ts';
 
 const STATUS = 'status must be one of available, pending, sold';
 const INT64 = 'categoryId must be a signed 64-bit integer';
@@ -60,8 +60,8 @@ async function open() {
 it('does not skip a pet whose id was changed to 0', async () => {
   const file = await newFile();
   const { pets, archive } = await openService(file);
-  await pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
-  const tom = await pets.insert(newPet({ name: 'Tom', categoryId: 7n }));
+  await pets.insert(aPet());
+  const tom = await pets.insert(aPet({ name: 'Tom' }));
 
   damage(file, 'UPDATE pets SET id = 0 WHERE id = 1');
 
@@ -78,7 +78,7 @@ it('does not skip a pet whose id was changed to 0', async () => {
 it('reports a pet that its table has lost, but an index has not', async () => {
   const file = await newFile();
   const { pets } = await openService(file);
-  await pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
+  await pets.insert(aPet());
 
   loseRows(file);
 
@@ -108,5 +108,5 @@ it('gives no reserved id after the counter has lost it', async () => {
   damage(file, "UPDATE sqlite_sequence SET seq = 6 WHERE name = 'pets'");
 
   expect(await archive.lastId()).toBe(70n);
-  expect(await pets.insert(newPet({ name: 'Rex', categoryId: 7n }))).toMatchObject({ id: 71n });
+  expect(await pets.insert(aPet())).toMatchObject({ id: 71n });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
-import { newPet } from '../../../src/domain/pet.ts';
 import { idempotencyFor } from '../../support/archived-pets.ts';
 import { newFile, openService, otherConnection, silentLog, writer } from '../../support/sqlite.ts';
+import { aPet } from '../../support/pets.ts';
 
-const rex = newPet({ name: 'Rex', categoryId: -(2n ** 63n), status: 'pending' });
+const rex = aPet({ categoryId: -(2n ** 63n), status: 'pending' });
 
 describe('a restart', () => {
   it('never reuses an id, not even that of a deleted pet', async () => {
@@ -60,7 +60,7 @@ describe('kill -9 under load', () => {
       const pet = await pets.findById(id);
       expect(pet?.name).toBe(name);
       const { categoryId } = pet!;
-      const again = await pets.insertOnce(newPet({ name, categoryId }), idempotencyFor(name));
+      const again = await pets.insertOnce(aPet({ name, categoryId }), idempotencyFor(name));
       expect(again).toStrictEqual({ pet, replayed: true });
     });
     await Promise.all(retries);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { openSqliteForReading } from '../../../src/adapters/sqlite/open.ts';
 import { PetIdTaken } from '../../../src/application/maintenance/errors.ts';
-import { newPet } from '../../../src/domain/pet.ts';
 import { anArchivedPet, archivedPets, idempotencyFor } from '../../support/archived-pets.ts';
 import { closedAfterTest, commits, newFile, openService, otherConnection } from '../../support/sqlite.ts';
+import { aPet } from '../../support/pets.ts';
 
 describe('the archive of a SQLite file', () => {
   it('writes a batch in one transaction, all or nothing', async () => {
@@ -26,7 +26,7 @@ describe('the archive of a SQLite file', () => {
     const reading = await closedAfterTest(openSqliteForReading(file));
 
     expect(await reading.archive.read(0n, 20)).toStrictEqual(archivedPets(10));
-    const rex = await storage.pets.insert(newPet({ name: 'Rex', categoryId: 7n }));
+    const rex = await storage.pets.insert(aPet());
     expect(await reading.archive.read(rex.id - 1n, 20)).toStrictEqual([rex]);
     expect([await reading.archive.lastId(), await reading.archive.count(rex.id)]).toStrictEqual([rex.id, 11]);
   });

@@ -5,7 +5,7 @@ import { ArchiveSource } from '../../../src/application/maintenance/archive-sour
 import { CopyPets } from '../../../src/application/maintenance/copy-pets.ts';
 import { DamagedPet } from '../../../src/application/pets/errors.ts';
 import type { ArchivedPet, PetArchive, Progress } from '../../../src/application/ports/pet-archive.ts';
-import { MAX_PET_ID, newPet } from '../../../src/domain/pet.ts';
+import { MAX_PET_ID } from '../../../src/domain/pet.ts';
 import {
   anArchivedPet,
   archivedPets,
@@ -14,6 +14,7 @@ import {
   petsAfter,
   storeWith,
 } from '../../support/archived-pets.ts';
+import { aPet } from '../../support/pets.ts';
 
 const SOME = archivedPets(2500);
 const LAST = SOME.at(-1)!.id;
@@ -49,7 +50,7 @@ describe('CopyPets', () => {
     expect(await copy(await storeWith(SOME), target)).toStrictEqual(result(2500));
 
     expect(await everything(target)).toStrictEqual(SOME);
-    expect((await target.insert(newPet({ name: 'Tom', categoryId: 7n }))).id).toBe(LAST + 1n);
+    expect((await target.insert(aPet({ name: 'Tom' }))).id).toBe(LAST + 1n);
   });
 
   it('copies an empty source and still reserves its assigned ids', async () => {
@@ -231,7 +232,7 @@ describe('CopyPets', () => {
 
   it('tolerates new pets of a service on the target', async () => {
     const store = new InMemoryPetRepository();
-    const target = watched(store, { after: () => store.insert(newPet({ name: 'new', categoryId: 7n })) });
+    const target = watched(store, { after: () => store.insert(aPet({ name: 'new' })) });
     expect(await copy(await storeWith(SOME), target)).toStrictEqual(result(2500));
     expect(await store.count(MAX_PET_ID)).toBe(2503);
   });

@@ -3,7 +3,6 @@ import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-reposito
 import { CountsDiffer } from '../../../src/application/maintenance/errors.ts';
 import { ExportPets } from '../../../src/application/maintenance/export-pets.ts';
 import type { ArchivedPet, Progress } from '../../../src/application/ports/pet-archive.ts';
-import { newPet } from '../../../src/domain/pet.ts';
 import {
   anArchivedPet,
   archivedPets,
@@ -11,6 +10,7 @@ import {
   inOrderOfId,
   storeWith,
 } from '../../support/archived-pets.ts';
+import { aPet } from '../../support/pets.ts';
 
 const SOME = archivedPets(2500);
 const LAST = SOME.at(-1)!.id;
@@ -38,7 +38,7 @@ describe('ExportPets', () => {
     const pets: ArchivedPet[] = [];
     for await (const batch of new ExportPets(store).execute(ignore)) {
       pets.push(...batch);
-      await store.insert(newPet({ name: 'late', categoryId: 7n }));
+      await store.insert(aPet({ name: 'late' }));
     }
     expect(pets).toStrictEqual(SOME);
   });

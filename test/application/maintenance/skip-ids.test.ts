@@ -1,14 +1,15 @@
 import { expect, it } from 'vitest';
 import { SkipIds, TooFewPetIds } from '../../../src/application/maintenance/skip-ids.ts';
-import { MAX_PET_ID, newPet, SKIPPED_PET_IDS } from '../../../src/domain/pet.ts';
+import { MAX_PET_ID, SKIPPED_PET_IDS } from '../../../src/domain/pet.ts';
 import { petsAfter } from '../../support/archived-pets.ts';
+import { aPet } from '../../support/pets.ts';
 
 it.each([0n, 7n, MAX_PET_ID - SKIPPED_PET_IDS - 1n])(
   'new pets get greater ids than %s + 10^12',
   async (last) => {
     const pets = await petsAfter(last);
     expect(await new SkipIds(pets).execute()).toBe(last + SKIPPED_PET_IDS);
-    expect((await pets.insert(newPet({ name: 'Rex', categoryId: 7n }))).id).toBe(last + SKIPPED_PET_IDS + 1n);
+    expect((await pets.insert(aPet())).id).toBe(last + SKIPPED_PET_IDS + 1n);
   },
 );
 

@@ -4,8 +4,9 @@ import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-reposito
 import { CreatePet } from '../../../src/application/pets/create-pet.ts';
 import { InvalidPet } from '../../../src/domain/pet.ts';
 import { sha256 } from '../../support/archived-pets.ts';
+import { aPet } from '../../support/pets.ts';
 
-const draft = { name: 'Rex', categoryId: 7n, status: 'pending' } as const;
+const draft = aPet({ status: 'pending' });
 
 describe('CreatePet', () => {
   it('stores a pet and returns it with its new id', async () => {
@@ -36,8 +37,8 @@ describe('CreatePet', () => {
   // The hashes of ["an-id","POST /v1/pets","a-key"] and ["Rex","7","available"].
   it('stores what every build has stored: a key is remembered as long as its pet exists', async () => {
     const pets = new InMemoryPetRepository();
-    const key = idempotencyKey('a-key', 'an-id');
-    await new CreatePet(pets, sha256).execute({ name: 'Rex', categoryId: 7n }, key);
+    const key = idempotencyKey('a-key', 'an-id', 'POST /v1/pets');
+    await new CreatePet(pets, sha256).execute(aPet(), key);
     const [{ idempotency } = {}] = await pets.read(0n, 1);
     expect(idempotency).toStrictEqual({
       key: 'ad5aa89ade9660588fc57026e7b4e27f286d7a33a7b1e623514f6e32bb44a02a',

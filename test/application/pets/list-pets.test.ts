@@ -5,14 +5,14 @@ import { ListPets, type PageRequest } from '../../../src/application/pets/list-p
 import { parseStoredPage, parseStoredPet } from '../../../src/application/pets/parse-stored-pet.ts';
 import type { PetQuery } from '../../../src/application/ports/pet-repository.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { newPet, type Pet, PET_STATUSES } from '../../../src/domain/pet.ts';
-import { FailingPetRepository } from '../../support/pets.ts';
+import { type Pet, PET_STATUSES } from '../../../src/domain/pet.ts';
+import { aPet, FailingPetRepository } from '../../support/pets.ts';
 
 /** A catalogue of this many pets. Their statuses rotate: available, pending, sold. */
 async function catalogue(size: number): Promise<InMemoryPetRepository> {
   const pets = new InMemoryPetRepository();
   for (let i = 0; i < size; i++) {
-    await pets.insert(newPet({ name: `pet ${i + 1}`, categoryId: 1n, status: PET_STATUSES[i % 3] }));
+    await pets.insert(aPet({ name: `pet ${i + 1}`, status: PET_STATUSES[i % 3]! }));
   }
   return pets;
 }
@@ -32,7 +32,7 @@ describe('ListPets', () => {
   it('returns whole pets', async () => {
     const page = await new ListPets(await catalogue(1)).execute({});
     expect(page).toStrictEqual({
-      pets: [{ id: 1n, name: 'pet 1', categoryId: 1n, status: 'available' }],
+      pets: [{ id: 1n, ...aPet({ name: 'pet 1' }) }],
     });
   });
 
@@ -68,7 +68,7 @@ describe('ListPets', () => {
         }
       }
       const pets = new Damaged();
-      for (let n = 1; n <= 6; n++) await pets.insert(newPet({ name: `pet ${n}`, categoryId: 1n }));
+      for (let n = 1; n <= 6; n++) await pets.insert(aPet({ name: `pet ${n}` }));
       return pets;
     }
 

@@ -6,9 +6,10 @@ import {
   parseStoredPage,
   parseStoredPet,
 } from '../../../src/application/pets/parse-stored-pet.ts';
-import { INT64_MAX, INT64_MIN, MAX_PET_ID, newPet, petWithId } from '../../../src/domain/pet.ts';
+import { INT64_MAX, INT64_MIN, MAX_PET_ID, petWithId } from '../../../src/domain/pet.ts';
+import { aPet } from '../../support/pets.ts';
 
-const REX = { name: 'Rex', categoryId: 7n, status: 'sold' } as const;
+const REX = aPet({ status: 'sold' });
 
 function failure(work: () => unknown): DamagedPet {
   try {
@@ -24,7 +25,7 @@ describe('a stored pet', () => {
   it.each([
     [1n, REX],
     [MAX_PET_ID, { ...REX, categoryId: INT64_MAX }],
-    [7n, { name: '🐈'.repeat(255), categoryId: INT64_MIN, status: 'pending' }],
+    [7n, aPet({ name: '🐈'.repeat(255), categoryId: INT64_MIN, status: 'pending' })],
   ] as const)('is returned unchanged: %s', (id, fields) => {
     expect(parseStoredPet(id, fields)).toStrictEqual({ id, ...fields });
   });
@@ -48,7 +49,7 @@ describe('a stored pet', () => {
   });
 
   it('leaves its contents out of the error when it is damaged', () => {
-    const rex = petWithId(1n, newPet({ name: 'secret', categoryId: 7n }));
+    const rex = petWithId(1n, aPet({ name: 'secret' }));
     const error = failure(() =>
       parseStoredPage([rex, { ...rex, id: 2n, name: 'secret\n' }], 0n, (pet) => parseStoredPet(pet.id, pet)),
     );
@@ -59,7 +60,7 @@ describe('a stored pet', () => {
 });
 
 describe('a stored page', () => {
-  const pets = [3n, 5n, 4n].map((id) => petWithId(id, newPet(REX)));
+  const pets = [3n, 5n, 4n].map((id) => petWithId(id, REX));
 
   it('is in ascending order and starts after the requested id', () => {
     const outOfOrder = failure(() => parseStoredPage(pets, 2n, (pet) => pet));
@@ -75,7 +76,7 @@ describe('a stored page', () => {
 });
 
 describe('a stored idempotency key', () => {
-  const rex = petWithId(1n, newPet(REX));
+  const rex = petWithId(1n, REX);
   const digest = 'a'.repeat(64);
 
   it('comes with a fingerprint, or neither is stored', () => {

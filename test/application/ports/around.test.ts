@@ -2,8 +2,7 @@ import { expect, it } from 'vitest';
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { around } from '../../../src/application/around.ts';
 import type { PetRepository } from '../../../src/application/ports/pet-repository.ts';
-
-const REX = { name: 'Rex', categoryId: 7n, status: 'available' } as const;
+import { aPet } from '../../support/pets.ts';
 
 it('goes around each call of the named methods, and leaves the others alone', async () => {
   const memory: PetRepository = new InMemoryPetRepository();
@@ -18,9 +17,9 @@ it('goes around each call of the named methods, and leaves the others alone', as
       return result;
     };
   });
-  const rex = { id: 1n, ...REX };
-  expect(await pets.insert(REX)).toStrictEqual(rex);
+  const rex = { id: 1n, ...aPet() };
+  expect(await pets.insert(aPet())).toStrictEqual(rex);
   expect(await pets.list({ limit: 1 })).toStrictEqual([rex]);
   expect(await pets.findById(1n)).toStrictEqual(rex);
-  expect(seen).toStrictEqual(['new', 'one', ['new', REX], rex, ['one', 1n], rex]);
+  expect(seen).toStrictEqual(['new', 'one', ['new', aPet()], rex, ['one', 1n], rex]);
 });

@@ -11,6 +11,7 @@ import { Command, FAILED, succeeds } from '../../support/command.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
 import { damage, newFile } from '../../support/sqlite.ts';
+import { aPet } from '../../support/pets.ts';
 
 /** Runs a check that must find something. Resolves with its lines on standard output, without the last one. */
 async function findings(DATABASE_URL: string): Promise<readonly string[]> {
@@ -26,7 +27,7 @@ async function findings(DATABASE_URL: string): Promise<readonly string[]> {
 
 /** Adds three pets, the first two with an idempotency key, and an API key. */
 async function fill({ pets, keys }: Pick<ServiceStorage, 'pets' | 'keys'>): Promise<void> {
-  const draft = { name: 'Rex', categoryId: 7n };
+  const draft = aPet();
   for (const key of ['a', 'b', undefined]) await new CreatePet(pets, sha256).execute(draft, key);
   await keys.insert(aKey(1, { revokedAt: at(1) }));
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import type { WhilePetsNeverChange } from '../../../application/pets-never-change.ts';
 import type { Allowance } from '../../../application/ports/rate-limiter.ts';
 import type { RateLimit } from '../../../domain/api-key.ts';
 import { MAX_REQUEST_ID_LENGTH } from './limits.ts';
@@ -65,8 +66,8 @@ export type Deprecation = {
   readonly replacement: string;
 };
 
-/** The days are public: `CHANGELOG.md` names them. */
-export const GET_PET_DEPRECATION: Deprecation = {
+/** The days are public: `CHANGELOG.md` names them. From the sunset on, no operation has the path of a pet. */
+export const GET_PET_DEPRECATION: WhilePetsNeverChange<Deprecation> = {
   since: new Date('2026-11-20'),
   sunset: new Date('2030-12-05'),
   replacement: 'GET /v1/pets',

@@ -5,18 +5,23 @@ import { INVALID_IDEMPOTENCY_KEY } from './refusals.ts';
 const FORM = /^(?:"((?:[ !#-[\]-~]|\\["\\])+)"|([!#-~]+))$/;
 
 /**
- * Identifies a createPet request by its `Idempotency-Key` and the API key. The quoted and the bare form of an
+ * Identifies a request by its `Idempotency-Key`, the API key and the operation. The quoted and the bare form of an
  * `Idempotency-Key` are the same key: draft-ietf-httpapi-idempotency-key-header.
  *
  * @param header the value of `Idempotency-Key`
  * @param originId of the API key, or its id where it has none
+ * @param operation method and path, such as `POST /v1/pets`
  * @returns `undefined` when there is no such header. Every stored key is a hash of such a text
  * @throws {RequestRefused} INVALID_IDEMPOTENCY_KEY
  */
-export function idempotencyKey(header: string | readonly string[] | undefined, originId: string) {
+export function idempotencyKey(
+  header: string | readonly string[] | undefined,
+  originId: string,
+  operation: string,
+) {
   if (header === undefined) return undefined;
   const [, quoted, bare] = FORM.exec(String(header)) ?? [];
   const key = quoted?.replaceAll(/\\(.)/g, '$1') ?? bare;
   if (key === undefined || key.length > MAX_IDEMPOTENCY_KEY_LENGTH) throw INVALID_IDEMPOTENCY_KEY;
-  return JSON.stringify([originId, 'POST /v1/pets', key]);
+  return JSON.stringify([originId, operation, key]);
 }

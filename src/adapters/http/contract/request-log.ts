@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { WhilePetsNeverChange } from '../../../application/pets-never-change.ts';
 import type { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 
 /** One answered request. Contains no key and no body. */
@@ -58,7 +59,8 @@ export interface RequestLog {
    * @param request absent if the failure belongs to none
    */
   failed(error: unknown, requestId: string | undefined, request?: Partial<RequestRecord>): void;
-  petCreated(created: PetCreated): void;
+  /** The only audit line about pets. */
+  petCreated(created: WhilePetsNeverChange<PetCreated>): void;
   /** The same trouble is reported once a minute at most. */
   connectionTrouble(trouble: ConnectionTrouble): void;
   /** A request passed uncounted because the storage of the rate limiter is unavailable. */

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { getAsset, isSea } from 'node:sea';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import type { WhilePetsNeverChange } from '../../../application/pets-never-change.ts';
 import { type Scope, SCOPES } from '../../../domain/api-key.ts';
 import { INT64_MAX, INT64_MIN } from '../../../domain/pet.ts';
 import { ERROR_STATUS, type ErrorCode } from '../contract/errors.ts';
@@ -72,7 +73,7 @@ async function pageFile(type: string, bytes: Buffer): Promise<PageFile> {
 const KIB = 1024;
 const SECOND_MS = 1_000;
 
-const SCOPE_MEANING: Record<Scope, string> = {
+const SCOPE_MEANING: WhilePetsNeverChange<Record<Scope, string>> = {
   'pets:read': 'Listing animals and getting one',
   'pets:write': 'Adding animals',
 };

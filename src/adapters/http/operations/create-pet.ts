@@ -9,7 +9,7 @@ import { MAX_IDEMPOTENCY_KEY_LENGTH } from '../contract/limits.ts';
 import { NoQuery } from '../contract/query.ts';
 import { bodyNotJson, INVALID_IDEMPOTENCY_KEY } from '../contract/refusals.ts';
 import { NewPet, parse } from '../contract/schemas.ts';
-import { operation } from './operation.ts';
+import { type Operation, operation } from './operation.ts';
 
 const IDEMPOTENCY_KEY: JsonObject = {
   name: 'Idempotency-Key',
@@ -23,7 +23,7 @@ const IDEMPOTENCY_KEY: JsonObject = {
   schema: { type: 'string', pattern: `^[!#-~]{1,${MAX_IDEMPOTENCY_KEY_LENGTH}}$` },
 };
 
-export const createPet = operation({
+export const createPet: Operation = operation({
   name: 'createPet',
   method: 'post',
   path: '/pets',
@@ -70,7 +70,8 @@ export const createPet = operation({
     return async (ctx, _query, draft) => {
       const { headers, requestId } = ctx.state;
       const caller = ctx.state.caller!;
-      const key = idempotencyKey(ctx.req.headers['idempotency-key'], caller.originId ?? caller.id);
+      const header = ctx.req.headers['idempotency-key'];
+      const key = idempotencyKey(header, caller.originId ?? caller.id, `${ctx.method} ${createPet.route}`);
       const { pet, replayed } = await useCase.execute(draft, key);
       // Logged before the answer: the pet exists even if the client never learns of it.
       log.petCreated({ requestId, petId: pet.id, keyId: caller.id, keyLabel: caller.label, replayed });

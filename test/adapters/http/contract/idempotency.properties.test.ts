@@ -37,7 +37,7 @@ const header = fc.oneof(
 
 function keyOf(value: string, caller = 'me'): string | undefined {
   try {
-    return idempotencyKey(value, caller);
+    return idempotencyKey(value, caller, 'POST /v1/pets');
   } catch (error) {
     if (error instanceof RequestRefused && error.code === 'INVALID_IDEMPOTENCY_KEY') return undefined;
     throw error;

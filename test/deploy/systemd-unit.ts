@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ROOT } from './process.ts';
+import { ROOT } from '../support/process.ts';
 
 const UNIT = join(ROOT, 'deploy/systemd/petstore@.service');
 

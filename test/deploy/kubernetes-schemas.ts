@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { CACHE, fileOfWheel } from './python-wheel.ts';
+import { CACHE, fileOfWheel } from '../support/python-wheel.ts';
 
 // The schemas of the Kubernetes API in the form that refuses unknown fields, as a package on PyPI carries them.
 // https://github.com/willthames/kubernetes-validate

@@ -2,7 +2,7 @@
  * Stands in for mongosh, which is 150 MB: runs a script with the few globals that ours use. As in mongosh, calls wait for
  * their results and throw the server's errors.
  *
- *   node test/support/mongosh.ts URI SCRIPT
+ *   node test/deploy/mongosh.ts URI SCRIPT
  */
 import { readFileSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';

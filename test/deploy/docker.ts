@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
-import { afterDeath } from './after-death.ts';
-import { isExecutable } from './mongod-binary.ts';
-import { type Program, run } from './process.ts';
+import { afterDeath } from '../support/after-death.ts';
+import { isExecutable } from '../support/mongod-binary.ts';
+import { type Program, run } from '../support/process.ts';
 
 const runFile = promisify(execFile);
 

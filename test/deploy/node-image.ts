@@ -3,8 +3,8 @@ import { chmod, cp, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { docker, removeLater } from './docker.ts';
-import { onPath } from './mongod-binary.ts';
-import { temporaryDirectory } from './temporary-directory.ts';
+import { onPath } from '../support/mongod-binary.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const runFile = promisify(execFile);
 

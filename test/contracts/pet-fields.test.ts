@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import { petJson } from '../../src/adapters/json/exact-json.ts';
+import { toPet, toPetDocument } from '../../src/adapters/mongodb/pet-document.ts';
+import { parsePetLine, petLines } from '../../src/adapters/ndjson/pet-line.ts';
+import { petChecksum } from '../../src/adapters/sqlite/checksum.ts';
+import { toPetValues } from '../../src/adapters/sqlite/pet-row.ts';
+import { fingerprintOf } from '../../src/application/pets/create-pet.ts';
+import { samePet } from '../../src/application/ports/pet-archive.ts';
+import { type Pet, petTexts, petWithId } from '../../src/domain/pet.ts';
+import { idempotencyFor, sha256 } from '../support/archived-pets.ts';
+import { aPet, others, rex } from '../support/pets.ts';
+
+/** All that is made of a whole pet. The storages are in the other contracts. */
+const FORMS: readonly (readonly [what: string, of: (pet: Pet) => unknown])[] = [
+  ['the texts of its fields', petTexts],
+  ['its fingerprint', (pet) => fingerprintOf(pet, sha256)],
+  ['its row in SQLite', (pet) => toPetValues(pet, undefined)],
+  ['the checksum of its row', (pet) => petChecksum(pet.id, pet)],
+  ['its document in MongoDB', (pet) => toPetDocument(pet, undefined)],
+  ['its line in a file', (pet) => petLines([pet])],
+  ['its JSON', (pet) => JSON.stringify(petJson(pet))],
+];
+
+const REX = petWithId(1n, rex);
+
+describe.each(others.map(([field, pet]) => ({ field, pet: petWithId(1n, pet) })))(
+  'the $field of a pet',
+  ({ pet }) => {
+    it.each(FORMS)('changes %s', (_, of) => {
+      expect(of(pet)).not.toStrictEqual(of(REX));
+    });
+
+    it('makes it another pet for a copy', () => {
+      expect(samePet(pet, pet)).toBe(true);
+      expect([samePet(pet, REX), samePet(REX, pet)]).toStrictEqual([false, false]);
+    });
+
+    it('comes back from a document and from a line', () => {
+      expect(toPet(toPetDocument(pet, undefined))).toStrictEqual(pet);
+      expect(parsePetLine(petLines([pet]).trim())).toStrictEqual(pet);
+    });
+  },
+);
+
+it('two pets are not the same when their ids or their idempotency keys differ', () => {
+  const pet = { ...REX, idempotency: idempotencyFor('key', 'body') };
+  const different = [
+    REX,
+    { ...pet, id: 2n },
+    { ...pet, idempotency: idempotencyFor('another key', 'body') },
+    { ...pet, idempotency: idempotencyFor('key', 'another body') },
+  ];
+  expect(different.flatMap((other) => [samePet(pet, other), samePet(other, pet)])).not.toContain(true);
+  expect(samePet(pet, structuredClone(pet))).toBe(true);
+});
+
+// Storages, files and clients have them.
+it('the forms of a pet are those of every build', () => {
+  const pet = petWithId(7n, aPet({ name: 'Rex 🐈', categoryId: -7n, status: 'sold' }));
+  expect(petTexts(pet)).toStrictEqual(['Rex 🐈', '-7', 'sold']);
+  expect(fingerprintOf(pet, (text) => text)).toBe('["Rex 🐈","-7","sold"]');
+  expect(toPetValues(pet, undefined)).toStrictEqual([
+    7n,
+    'Rex 🐈',
+    -7n,
+    'sold',
+    1_557_270_368,
+    null,
+    null,
+    null,
+  ]);
+  const line = '{"id":7,"name":"Rex 🐈","categoryId":-7,"status":"sold"}';
+  expect([petLines([pet]), JSON.stringify(petJson(pet))]).toStrictEqual([`${line}\n`, line]);
+});

@@ -1,0 +1,98 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { StorageUnavailable } from '../../src/application/ports/storage-errors.ts';
+import type { ServiceOptions } from '../../src/application/storage-kind.ts';
+import { aKey, at } from '../support/api-keys.ts';
+import { idempotencyFor } from '../support/archived-pets.ts';
+import { numbers } from '../support/numbers.ts';
+import { aPet } from '../support/pets.ts';
+import type { OpenTroubled, TestedStorage, Troubled } from './storages.ts';
+
+/** All calls of a service, at once. Writes come first. */
+async function callAll({ pets, keys }: Pick<Troubled, 'pets' | 'keys'>) {
+  const { id } = aKey();
+  return Promise.allSettled([
+    pets.insert(aPet()),
+    pets.insertOnce(aPet(), idempotencyFor('a')),
+    pets.findById(1n),
+    pets.list({ limit: 10, status: 'available' }),
+    keys.insert(aKey()),
+    keys.revoke(id, at(1)),
+    keys.expire(id, at(1)),
+    keys.recordUse(new Map([[id, at(1)]])),
+    keys.findById(id),
+    keys.list(),
+  ]);
+}
+
+/** The contract of {@link StorageKind}, as a service uses it. */
+export function storageKindContract(storage: TestedStorage): void {
+  const { kind, troubles, isMetered } = storage;
+
+  /** What follows the title of a test: why the storage cannot do it, if that is so. */
+  const possible = (reason: unknown) => (typeof reason === 'string' ? ` (skipped: ${reason})` : '');
+
+  for (const [trouble, open] of Object.entries(troubles)) {
+    const when = `when it ${trouble}${possible(open)}`;
+    it.skipIf(typeof open === 'string')(
+      `refuses calls in bounded time, and works again, ${when}`,
+      async () => {
+        const warnings: string[] = [];
+        const service = await (open as OpenTroubled)({ warn: (message) => void warnings.push(message) });
+        await service.pets.insert(aPet());
+        await service.keys.insert(aKey());
+
+        await service.begin();
+        const calling = callAll(service);
+        service.timeOut?.();
+        const outcomes = await calling;
+        const reasons = outcomes.flatMap((outcome) =>
+          outcome.status === 'rejected' ? [outcome.reason] : [],
+        );
+        expect(outcomes.slice(0, 2).map(({ status }) => status)).toStrictEqual(['rejected', 'rejected']);
+        for (const reason of reasons) expect(reason).toBeInstanceOf(StorageUnavailable);
+        await expect.poll(() => warnings.length).toBeGreaterThanOrEqual(service.logs ? 1 : 0);
+
+        await service.end();
+        await expect
+          .poll(async () => (await callAll(service)).every(({ status }) => status === 'fulfilled'))
+          .toBe(true);
+        expect(warnings.length).toBeGreaterThanOrEqual(service.logs ? 2 : 0);
+      },
+    );
+  }
+
+  async function openService(url: string, options: Partial<ServiceOptions> = {}) {
+    const log = { warn() {} };
+    const service = await kind.open(url, { for: 'service', log, autoMigrate: false, ...options });
+    onTestFinished(() => service.close());
+    return service;
+  }
+
+  it('opens for a service that is ready, and closes more than once', async () => {
+    const { probe, close } = await openService((await storage.create()).url);
+    expect(await probe.check()).toStrictEqual({ lastId: 0n });
+    await close();
+  });
+
+  it.skipIf(isMetered !== true)(`tells its meter of every insert once${possible(isMetered)}`, async () => {
+    const commits: number[] = [];
+    const meter = { insertsCommitted: (inserts: number) => void commits.push(inserts), connection() {} };
+    const { pets } = await openService((await storage.create()).url, { meter });
+
+    await pets.insert(aPet());
+    await Promise.all(numbers(30).map(() => pets.insert(aPet())));
+
+    expect(commits.reduce((sum, inserts) => sum + inserts)).toBe(31);
+  });
+
+  const alone = possible(kind.shared || 'only one service can open it');
+  it.skipIf(!kind.shared)(`has a limiter that counts for all services which share it${alone}`, async () => {
+    const { url } = await storage.create();
+    const services = [await openService(url), await openService(url)];
+
+    const taken = [];
+    for (const { limiter } of services) taken.push(await limiter?.take('tom', { requests: 2, seconds: 60 }));
+
+    expect(taken).toMatchObject([{ remaining: 1 }, { remaining: 0 }]);
+  });
+}
