@@ -15,6 +15,9 @@ const CONNECTION_TROUBLES = {
   handshake: 'TLS handshakes failed: these clients cannot connect, or are no TLS clients',
 } satisfies Record<ConnectionTrouble['kind'], string>;
 
+/** How a socket that listens on `::` writes an IPv4 address: RFC 4291, section 2.5.5.2. */
+const MAPPED = /^::ffff:(?=\d+\.)/;
+
 const READINESS = '/readyz';
 const kindOf = ({ method, route }: Partial<RequestRecord>) => (route === READINESS ? route : method);
 
@@ -46,7 +49,8 @@ export function requestLog(log: Logger): RequestLog {
   };
   return {
     answered: (request) => {
-      log.info(request, 'request');
+      const client = request.client?.replace(MAPPED, '');
+      log.info(client === request.client ? request : { ...request, client }, 'request');
       if (hasRead(request)) succeeded(kindOf(request));
     },
     failed: (error, requestId, request = {}) => {

@@ -30,6 +30,17 @@ function logged(report: (log: RequestLog) => void, level = 'info'): unknown[] {
   return lines.map((line) => JSON.parse(line));
 }
 
+describe('the log line of a request', () => {
+  it.each([
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['2001:db8::1', '2001:db8::1'],
+    ['::ffff:0:1', '::ffff:0:1'],
+  ])('has the IPv4 address of a client, also on a socket that accepts IPv6: %s', (client, expected) => {
+    const request = { ...REQUEST, client };
+    expect(logged((log) => log.answered(request))).toMatchObject([{ msg: 'request', client: expected }]);
+  });
+});
+
 describe('the log line of a failure', () => {
   it('is an error with its stack if it is a bug', () => {
     const bug = new TypeError('boom', { cause: new Error('the reason') });
