@@ -18,7 +18,7 @@ test('an old Node is told what to do', async () => {
 });
 
 describe('the command of a clone', () => {
-  const THIS_NODE = `exec '${process.execPath}' "$@"`;
+  const THIS_NODE = `#!/bin/sh\nexec '${process.execPath}' "$@"`;
 
   /** Runs bin/petstore of a clone through a link to it, with such scripts as Node. */
   async function runWith(nodes: { readonly own?: string; readonly onPath: string }, args: readonly string[]) {
@@ -32,10 +32,11 @@ describe('the command of a clone', () => {
     await symlink('../bin/petstore', join(directory, 'path/petstore'));
     const scripts = { 'node_modules/.bin/node': nodes.own, 'path/node': nodes.onPath };
     for (const [path, script] of Object.entries(scripts)) {
-      if (script !== undefined)
-        await writeFile(join(directory, path), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+      if (script !== undefined) await writeFile(join(directory, path), `${script}\n`, { mode: 0o755 });
     }
-    const PATH = `${join(directory, 'path')}:${process.env['PATH']}`;
+    // npm puts the Node of the clone first.
+    const folders = ['node_modules/.bin', 'path'].map((folder) => join(directory, folder));
+    const PATH = [...folders, process.env['PATH']].join(':');
     return run('petstore', args, { ...SERVICE_ENV, PATH }, directory);
   }
 
@@ -49,8 +50,18 @@ describe('the command of a clone', () => {
     expect(petstore.stderr).toBe('petstore: there is no SQLite file /nonexistent/petstore.db\n');
   });
 
+  test.each([
+    ['of another processor', '\x7fELF\x02\x01\x01'],
+    ['of another C library', '#!/lib/ld-of-another-system.so'],
+    ['that lacks a symbol', '#!/bin/sh\necho "node: GLIBC_9.99 not found" >&2; exit 1'],
+  ])('runs on the Node of the PATH if its own is one %s, also under npm', async (_, own) => {
+    const petstore = await runWith({ own, onPath: THIS_NODE }, ['--version']);
+    expect(await petstore.ended).toStrictEqual({ code: 0, signal: null });
+    expect([petstore.stdout, petstore.stderr]).toStrictEqual([expect.stringMatching(/^\d+\.\d+/), '']);
+  });
+
   test("becomes the service on the clone's own Node, which gets signals", async () => {
-    const petstore = await runWith({ own: THIS_NODE, onPath: 'exit 99' }, []);
+    const petstore = await runWith({ own: THIS_NODE, onPath: '#!/bin/sh\nexit 99' }, []);
     await petstore.url();
     petstore.signal('SIGTERM');
     expect(await petstore.ended).toStrictEqual({ code: 0, signal: null });
