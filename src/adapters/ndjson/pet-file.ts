@@ -11,7 +11,7 @@ import { refuseDatabaseFile } from '../files/database-files.ts';
 import { writeWholeFile } from '../files/durable-files.ts';
 import { type Compression, compressionOf, decompressed, Undecompressible } from './compression.ts';
 import { blocksOf, linesOf } from './lines.ts';
-import { parsePetLine, petLines } from './pet-line.ts';
+import { formProblem, parsePetLine, petLines } from './pet-line.ts';
 
 /** A pet takes at most about 4,000 bytes, even when every character of its name is escaped. */
 export const MAX_LINE_BYTES = 65_536;
@@ -140,9 +140,12 @@ export class PetFile implements PetSource {
         for (const bytes of lines) {
           line++;
           if (bytes.length > MAX_LINE_BYTES) {
-            throw new PetFileError(this.#path, line, `is longer than ${MAX_LINE_BYTES} bytes`);
+            const form = formProblem(bytes.toString('latin1', 0, MAX_LINE_BYTES));
+            throw new PetFileError(this.#path, line, form ?? `is longer than ${MAX_LINE_BYTES} bytes`);
           }
-          const pet = parsePetLine(this.#decode(line === 1 ? withoutByteOrderMark(bytes) : bytes, line));
+          const text = this.#decode(line === 1 ? withoutByteOrderMark(bytes) : bytes, line);
+          if (text.trim() === '') continue;
+          const pet = parsePetLine(text);
           if (typeof pet === 'string') throw new PetFileError(this.#path, line, pet);
           const problem = pet.id > lastId ? importedIdProblem(pet.id) : misplaced(pet.id, lastId);
           if (problem !== undefined) throw new PetFileError(this.#path, line, problem);
@@ -183,7 +186,7 @@ function withoutByteOrderMark(bytes: Buffer): Buffer {
 
 function misplaced(id: bigint, last: bigint): string {
   return id === last
-    ? `the id ${id} is also the id of the line before`
+    ? `the id ${id} is also the id of the pet before`
     : `the id ${id} comes after ${last}; pets must be in ascending order of id`;
 }
 

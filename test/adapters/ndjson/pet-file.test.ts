@@ -80,7 +80,7 @@ describe('a file of pets', () => {
 
   it('may be standard input, which is kept until it is closed', async () => {
     const all = archivedPets(500);
-    const pets = await PetFile.keep(inputOf(`${petLines(all)}{`));
+    const pets = await PetFile.keep(inputOf(`${petLines(all)}{"id"`));
     const expected = { kind: 'pet-file', message: 'standard input:501: is not JSON' };
     await expect(pets.survey(ignore)).rejects.toMatchObject(expected);
     await expect(Array.fromAsync(pets.read(0n))).rejects.toMatchObject(expected);
@@ -97,6 +97,13 @@ describe('a file of pets', () => {
     })();
     await expect(PetFile.keep(input)).rejects.toBe(failure);
     expect(await openFilesIn(tmpdir())).toStrictEqual(before);
+  });
+
+  it('may have blank lines, which count', async () => {
+    const [first, second] = [anArchivedPet({ id: 1n }), anArchivedPet({ id: 2n })];
+    const text = `\n \t\r\n${petLines([first])}\n\n${petLines([second])}\r\n  `;
+    expect(await read(text)).toStrictEqual([first, second]);
+    await expect(read(`${text}\n{}`)).rejects.toThrow(':9: id is required');
   });
 
   it('may be written by hand', async () => {
@@ -196,9 +203,7 @@ describe('a bad file', () => {
   it.each<readonly [string, string | Uint8Array]>([
     ['is not JSON', '{"id":4'],
     ['is not JSON', '\ufeff{"id":4,"name":"Tom","categoryId":7}'],
-    ['is empty', ''],
-    ['is empty', '  \r'],
-    ['is nested too deeply', '['.repeat(30_000) + ']'.repeat(30_000)],
+    ['is nested too deeply', `{"a":${'['.repeat(30_000)}${']'.repeat(30_000)}}`],
     ['must be a JSON object', '7'],
     ['id is required; name is required; categoryId is required', '{}'],
     ['id must be an integer from 1 to 9007199254740991', '{"id":"4","name":"Tom","categoryId":7}'],
@@ -215,6 +220,15 @@ describe('a bad file', () => {
     ['name must be at most 255 characters long', `{"id":4,"name":"${'x'.repeat(256)}","categoryId":7}`],
     ['status must be one of available, pending, sold', with_(',"status":"lost"')],
     ['stauts is not a field of a pet', with_(',"stauts":"sold"')],
+    [
+      'status must be one of available, pending, sold; _id is not a field of a pet; tags is not a field of a pet',
+      with_(',"_id":{"$oid":"1"},"status":"x","tags":[]'),
+    ],
+    [
+      'idempotency.key is required; idempotency.fingerprint is required; idempotency.k is not a field of a pet; ' +
+        'idempotency.f is not a field of a pet',
+      with_(',"idempotency":{"k":"1","f":"2"}'),
+    ],
     ['idempotency must be a JSON object', with_(',"idempotency":"x"')],
     ['idempotency.fingerprint is required', with_(`,"idempotency":{"key":"${digest}"}`)],
     [
@@ -225,7 +239,7 @@ describe('a bad file', () => {
       'idempotency.key must be 64 lower-case hex digits; idempotency.fingerprint must be 64 lower-case hex digits',
       with_(`,"idempotency":{"key":"${digest}x","fingerprint":"x${digest}"}`),
     ],
-    ['the id 3 is also the id of the line before', '{"id":3,"name":"Tom","categoryId":7}'],
+    ['the id 3 is also the id of the pet before', '{"id":3,"name":"Tom","categoryId":7}'],
     ['the id 2 comes after 3; pets must be in ascending order of id', '{"id":2,"name":"Tom","categoryId":7}'],
     [
       `is longer than ${MAX_LINE_BYTES} bytes`,
@@ -242,6 +256,20 @@ describe('a bad file', () => {
     const expected = { kind: 'pet-file', message: `${path}:2: ${problem}` };
     await expect(pets.survey(ignore)).rejects.toMatchObject(expected);
     await expect(Array.fromAsync(pets.read(0n))).rejects.toMatchObject(expected);
+  });
+
+  const ARRAY = 'is a JSON array; write one pet per line, such as with: jq -c .[] (jq 1.7 or later)';
+  const SEVERAL = 'is not JSON; write each pet on one line, such as with: jq -c . (jq 1.7 or later)';
+  it.each([
+    ['an array on one line', `[${REX}]`, `1: ${ARRAY}`],
+    ['a long array on one line', `\n [${Array.from({ length: 2_000 }, () => REX).join()}]`, `2: ${ARRAY}`],
+    ['an array with a pet per line', `[${REX},\n${REX}]\n`, `1: ${ARRAY}`],
+    ['an array on many lines', JSON.stringify([JSON.parse(REX)], null, 2), `1: ${ARRAY}`],
+    ['an object on many lines', JSON.stringify(JSON.parse(REX), null, 2), `1: ${SEVERAL}`],
+    ['an object on two lines, behind a pet', `${REX}\r\n{"id":4,\r\n"name":"Tom"}`, `2: ${SEVERAL}`],
+  ])('is told what else it is: %s', async (_, content, problem) => {
+    const { path, pets } = await file(content);
+    await expect(pets.survey(ignore)).rejects.toThrow(`${path}:${problem}`);
   });
 
   it('is rejected with the number of a line far down', async () => {

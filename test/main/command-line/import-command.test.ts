@@ -48,7 +48,7 @@ describe('an import that is refused', () => {
     'names the wrong line of %s, and leaves no database',
     async (name) => {
       const directory = await testDirectory();
-      const text = `${petLines(PETS.slice(0, 2))}{`;
+      const text = `${petLines(PETS.slice(0, 2))}{"id"`;
       const path = await fileWith(text);
       const [file, shown] = name === 'pets.ndjson' ? [path, path] : ['-', name];
       const args = ['import', file, '--to', `sqlite:${directory}/petstore.db`];
