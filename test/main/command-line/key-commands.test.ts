@@ -256,7 +256,7 @@ describe('petstore keys', () => {
   });
 
   it.each([
-    ['create', '--label is required: 1 to 64 characters'],
+    ['create', "required option '--label <LABEL>' not specified"],
     ['create --label a\nb', 'label must be 1 to 64 visible characters, with spaces only between them'],
     ['create --label x --scopes pets:all', '--scopes must be one or more of pets:read,pets:write'],
     ['create --label x --expires 0d', '--expires must be a duration such as 365d or 12h, or never'],
@@ -264,7 +264,8 @@ describe('petstore keys', () => {
     ['create --label x --rate-limit 600', `--rate-limit ${RATE_LIMIT_FORM}`],
     [`rotate ${ID} --overlap long`, '--overlap must be a duration such as 24h or 0s'],
     ['create --label x --json=1', "unknown option '--json=…' (Did you mean --json?)"],
-    ['create --label --json', '--label lacks its value'],
+    ['create --label --json', "option '--label <LABEL>' argument missing"],
+    ['create --label --scopes x', '--label lacks its value'],
     ['create --label x --scopes pets:read --scopes pets:write', '--scopes is given more than once'],
     [`revoke ${ID} ${ID}`, 'too many arguments'],
     ['', 'the command must be one of create, list, show, revoke, rotate'],

@@ -1,7 +1,6 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { COMMANDS as DEFINITIONS } from '../../../src/main/command-line/commands.ts';
 import { readBuild } from '../../../src/main/config/build.ts';
 import { describeVariables } from '../../../src/main/config/variables.ts';
 import type { Io } from '../../../src/main/program/process.ts';
@@ -13,6 +12,7 @@ import { fakeClock } from '../../support/fake-clock.ts';
 
 const ID = '0123456789abcdef';
 const COMMANDS = 'serve, keys, migrate, backup, restore, skip-ids, check, export, import, copy';
+const KEY_COMMANDS = 'create, list, show, revoke, rotate';
 const URLS = 'sqlite:PATH or mongodb://HOST/DATABASE';
 
 describe('the general command line', () => {
@@ -26,20 +26,24 @@ describe('the general command line', () => {
   );
 
   it('explains each command, with what each argument and option means', async () => {
-    const { stdout: all } = await succeeds(['--help']);
-    expect(all).toMatch(/^ {2}help\b.* {2,}\S/m);
-    for (const [name, { summary, arguments: given, options }] of Object.entries(DEFINITIONS)) {
-      const [last = '', ...group] = name.split(' ').toReversed();
-      const { stdout: list } = await succeeds([...group, '--help']);
-      expect(list).toMatch(new RegExp(`^ {2}${last}\\b.* {2,}${RegExp.escape(summary)}$`, 'm'));
-      expect(summary).not.toBe('');
-      const { stdout } = await succeeds([...name.split(' '), '--help']);
-      expect(stdout).toMatch(new RegExp(`^Usage: bin/petstore ${name}\\b`));
-      for (const form of [...Object.keys({ ...given, ...options }), '--help']) {
-        const [word = ''] = form.split(' ');
-        expect(stdout).toMatch(new RegExp(`^ .*${word.replaceAll(/[<>[\]]/g, '')}\\b.* {2,}\\S`, 'm'));
+    const entriesOf = (help: string, section: string) => {
+      const [, lines = ''] = new RegExp(`^${section}:\\n((?: .*\\n)+)`, 'm').exec(help) ?? [];
+      return lines.split(/\n(?= {2}\S)/).filter(Boolean);
+    };
+    const commandsBelow = async (path: readonly string[]): Promise<readonly (readonly string[])[]> => {
+      const { stdout: help } = await succeeds([...path, '--help']);
+      expect(help).toMatch(new RegExp(`^Usage: ${['bin/petstore', ...path].join(' ')} .*\n\n[A-Z]`));
+      for (const section of ['Arguments', 'Options', 'Global Options', 'Commands']) {
+        for (const entry of entriesOf(help, section)) expect(entry).toMatch(/^ {2}\S.*? {2,}\S/);
       }
-    }
+      expect(help).toMatch(/ --env <FILE> [^]* --json /);
+      const names = entriesOf(help, 'Commands').map((entry) => entry.trim().split(' ')[0]!);
+      const own = names.filter((name) => name !== 'help').map((name) => [...path, name]);
+      return [...own, ...(await Promise.all(own.map(commandsBelow))).flat()];
+    };
+    expect((await commandsBelow([])).map((path) => path.join(' ')).toSorted()).toStrictEqual(
+      [...COMMANDS.split(', '), ...KEY_COMMANDS.split(', ').map((name) => `keys ${name}`)].toSorted(),
+    );
   });
 
   it('wraps its help to the width of the terminal', async () => {
@@ -73,8 +77,9 @@ describe('the general command line', () => {
     ['help hunter2', `the command must be one of ${COMMANDS}`, ''],
     ['import', "missing required argument 'FILE'", 'import '],
     ['migrate a b', 'too many arguments', 'migrate '],
-    ['migrate sqlite:a.db', 'URL must be mongodb://HOST/DATABASE to migrate', 'migrate '],
-    ['copy --from sqlite:a.db', '--from and --to are both required', 'copy '],
+    ['migrate sqlite:a.db', 'migrate is for MongoDB', 'migrate '],
+    ['copy --from sqlite:a.db', "required option '--to <URL>' not specified", 'copy '],
+    ['--json', '--json is for commands', ''],
     ['export --to sqlite:a.db', "unknown option '--to'", 'export '],
     ['export --from', "option '--from <URL>' argument missing", 'export '],
     ['export --from postgres://me:secret@x/y', `--from must be ${URLS}`, 'export '],
@@ -101,22 +106,27 @@ describe('the general command line', () => {
 
   it.each([
     ['to', 'npm_config_token_description'],
-    ['rate-limit', 'npm_config_rate_limit'],
+    ['to', 'npm_config_to'],
+    ['from', 'npm_config_from'],
+    ['env', 'npm_config_env'],
   ])('does nothing when npm has taken --%s from it', async (option, variable) => {
     // What the program gets from: npm start import FILE --to URL
     const directory = await testDirectory();
     const env = { DATABASE_URL: `sqlite:${directory}/petstore.db`, [variable]: 'x' };
     await refused(
       ['import', 'examples/pets.ndjson'],
-      `npm took --${option} for an option of its own; run bin/petstore instead; see bin/petstore import --help`,
+      `npm took --${option} for an option of its own; run bin/petstore instead; see bin/petstore --help`,
       { env, code: USAGE },
     );
     expect(await readdir(directory)).toStrictEqual([]);
   });
 
-  it('works when npm has left it its options', async () => {
+  it('works when npm has left it its options, whatever else npm is configured with', async () => {
     const { url } = await sqliteWith([]);
-    const { stderr } = await succeeds(['export', `--from=${url}`], { npm_config_from: 'x' });
+    const { stderr } = await succeeds(['export', `--from=${url}`], {
+      npm_config_from: 'x',
+      npm_config_token: 'x',
+    });
     expect(stderr).toBe('petstore: exported 0 pets\n');
   });
 
