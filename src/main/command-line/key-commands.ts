@@ -1,16 +1,19 @@
 import { rm, writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
+import type { DependencyContainer } from 'tsyringe';
 import { writeNewFile } from '../../adapters/files/durable-files.ts';
 import { mintKey } from '../../adapters/tokens/token.ts';
-import type { CreatedKey, HandOver } from '../../application/keys/create-key.ts';
-import { throwIfDamaged } from '../../application/keys/stored-keys.ts';
+import { type CreatedKey, CreateKey, type HandOver } from '../../application/keys/create-key.ts';
+import { RotateKey } from '../../application/keys/rotate-key.ts';
+import { GetKey, ListKeys, RevokeKey, throwIfDamaged } from '../../application/keys/stored-keys.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { API_KEY_ID, newApiKey, type RateLimit, type Scope, SCOPES } from '../../domain/api-key.ts';
 import { parseDurationMs, parseRateLimit, RATE_LIMIT_FORM } from '../config/forms.ts';
 import { auditedKeys } from '../log/audit.ts';
 import { openCommandLog } from '../log/open-log.ts';
-import { compose, type Parts } from '../program/compose.ts';
+import { compose } from '../program/compose.ts';
 import { UsageError } from '../program/failures.ts';
+import { KEYS, MINT, NOW, registerKeys } from '../program/register-keys.ts';
 import type { Does } from './command-line.ts';
 import { open, storageOf } from './command-storage.ts';
 import { keyJson, keyLines, keyTable } from './key-report.ts';
@@ -108,12 +111,12 @@ async function createKey(session: Session, options: Create): Promise<void> {
   };
   // Refuses an invalid draft before a SQLite file is created.
   newApiKey(draft, session.now);
-  await makeKey(session, options, ({ createKey: use }, handOver) => use.execute(draft, handOver));
+  await makeKey(session, options, (root, handOver) => root.resolve(CreateKey).execute(draft, handOver));
 }
 
 async function listKeys(session: Session): Promise<void> {
-  await withKeys(session, async (useCases) => {
-    const all = await useCases.listKeys.execute();
+  await withKeys(session, async (root) => {
+    const all = await root.resolve(ListKeys).execute();
     const json = all.map((key) => keyJson(key, session.now));
     await session.answer(keyTable(all, session.now), json);
     // Fails only after the list, which shows the other keys.
@@ -123,17 +126,17 @@ async function listKeys(session: Session): Promise<void> {
 
 async function showKey(session: Session, id: string): Promise<void> {
   requireId(id);
-  await withKeys(session, async ({ getKey }) => {
-    const key = await getKey.execute(id);
+  await withKeys(session, async (root) => {
+    const key = await root.resolve(GetKey).execute(id);
     await session.answer(keyLines(key, session.now), keyJson(key, session.now));
   });
 }
 
 async function revokeKey(session: Session, id: string): Promise<void> {
   requireId(id);
-  await withKeys(session, async (useCases) => {
-    const { revokedAt } = await useCases.getKey.execute(id);
-    const key = await useCases.revokeKey.execute(id);
+  await withKeys(session, async (root) => {
+    const { revokedAt } = await root.resolve(GetKey).execute(id);
+    const key = await root.resolve(RevokeKey).execute(id);
     const already = revokedAt ? ` already, since ${revokedAt.toISOString()}` : '';
     const text = `the key ${id} is revoked${already}; every service refuses it within 10 seconds\n`;
     await session.answer(text, keyJson(key, session.now));
@@ -146,11 +149,11 @@ async function rotateKey(session: Session, id: string, options: Rotate): Promise
     overlapMs: overlapMsOf(options.overlap),
     expiresAt: expiryOf(options.expires, session.now),
   };
-  const make: Make = ({ rotateKey: use }, handOver) => use.execute(id, rotation, handOver);
+  const make: Make = (root, handOver) => root.resolve(RotateKey).execute(id, rotation, handOver);
   await makeKey(session, options, make, id);
 }
 
-type Make = (useCases: UseCases, handOver: HandOver) => Promise<CreatedKey>;
+type Make = (root: DependencyContainer, handOver: HandOver) => Promise<CreatedKey>;
 
 /**
  * Makes a key, and prints its token, which is stored nowhere, or writes it to a new file. The file comes before the key,
@@ -173,9 +176,9 @@ async function makeKey(session: Session, options: NewKey, make: Make, replaces?:
     else await session.answer(`the key ${key.id} is in ${file}\n`, { ...json, file });
     undo.move();
   };
-  const work = async (useCases: UseCases) => {
+  const work = async (root: DependencyContainer) => {
     try {
-      await make(useCases, handOver);
+      await make(root.register(MINT, { useValue: () => minted }), handOver);
     } catch (error) {
       // A storage that has not answered may have the key.
       if (error instanceof StorageUnavailable && file !== undefined && !undo.disposed) {
@@ -185,19 +188,18 @@ async function makeKey(session: Session, options: NewKey, make: Make, replaces?:
       throw error;
     }
   };
-  await withKeys(session, work, { mayCreate: replaces === undefined, mint: () => minted });
+  await withKeys(session, work, { mayCreate: replaces === undefined });
 }
-
-type UseCases = Pick<Parts, 'createKey' | 'getKey' | 'listKeys' | 'revokeKey' | 'rotateKey'>;
 
 /** Every change is audited. */
 async function withKeys(
   session: Session,
-  work: (useCases: UseCases) => Promise<unknown>,
-  { mayCreate = false, mint = mintKey } = {},
+  work: (root: DependencyContainer) => Promise<unknown>,
+  { mayCreate } = { mayCreate: false },
 ): Promise<void> {
   const storage = storageOf('URL', undefined, session, 'set API_KEYS for the service instead');
   await using opened = await open(storage, { for: 'keys', mayCreate });
   const keys = auditedKeys(opened.keys, await openCommandLog(session.io.stderr));
-  await work(compose({ keys, mint, now: () => session.now }));
+  const root = compose(registerKeys).register(KEYS, { useValue: keys });
+  await work(root.register(NOW, { useValue: () => session.now }));
 }

@@ -1,10 +1,14 @@
 import type { Command } from 'commander';
 import { PetFile, writePetFile } from '../../adapters/ndjson/pet-file.ts';
 import { petLines } from '../../adapters/ndjson/pet-line.ts';
-import type { Copied } from '../../application/maintenance/copy-pets.ts';
+import { CheckSource } from '../../application/maintenance/check-source.ts';
+import { CopyKeys } from '../../application/maintenance/copy-keys.ts';
+import { type Copied, CopyPets } from '../../application/maintenance/copy-pets.ts';
+import { ExportPets } from '../../application/maintenance/export-pets.ts';
 import { countText } from '../config/forms.ts';
 import { openCommandLog } from '../log/open-log.ts';
 import { compose } from '../program/compose.ts';
+import { PET_SOURCE, registerMaintenance, SOURCE, TARGET } from '../program/register-maintenance.ts';
 import { UsageError } from '../program/failures.ts';
 import { auditKey } from '../log/audit.ts';
 import type { Does } from './command-line.ts';
@@ -61,15 +65,16 @@ async function copy(session: Session, options: Copy): Promise<void> {
   const sourceStorage = storageOf('--from', options.from, session);
   const targetStorage = storageOf('--to', options.to, session);
   await using source = await open(sourceStorage, { for: 'reading' });
-  const from = { sourceArchive: source.archive, sourceKeys: source.keys };
+  const root = compose(registerMaintenance).register(SOURCE, { useValue: source });
   // Before the target is opened, which creates a missing SQLite file.
-  await compose(from).checkSource.execute(session.onProgress);
+  await root.resolve(CheckSource).execute(session.onProgress);
   await using target = await open(targetStorage, { for: 'writing' });
-  const { copyKeys, copyPets } = compose({ ...from, archive: target.archive, keys: target.keys });
+  root.register(TARGET, { useValue: target });
+  const copyKeys = root.resolve(CopyKeys);
   session.hint = 'run the same command again to continue; what is copied stays';
   // Finds a conflict between keys before the first pet is written.
   await copyKeys.check();
-  const copied = await copyPets.execute(session.onProgress);
+  const copied = await root.resolve(CopyPets).execute(session.onProgress);
   if (!session.json) await session.print(copiedText('copied', copied));
   const keys = await copyKeys.execute();
   const log = await openCommandLog(session.io.stderr);
@@ -84,13 +89,13 @@ async function exportPets(session: Session, file = '-', options: Export = {}): P
   const isPiped = file === '-';
   if (isPiped && session.json) throw new UsageError('--json needs a FILE: standard output holds the pets');
   await using source = await open(storageOf('--from', options.from, session), { for: 'reading' });
-  const { exportPets: pipeline } = compose({ sourceArchive: source.archive });
+  const root = compose(registerMaintenance).register(SOURCE, { useValue: source });
   session.hint = isPiped
     ? 'the output is incomplete; run the command again from the beginning'
     : 'no file was written; run the same command again';
   let pets = 0;
   const batches = async function* () {
-    for await (const batch of pipeline.execute(session.onProgress)) {
+    for await (const batch of root.resolve(ExportPets).execute(session.onProgress)) {
       yield batch;
       pets += batch.length;
     }
@@ -113,7 +118,9 @@ async function importPets(session: Session, path: string, options: Import): Prom
   await source.survey(session.onProgress);
   await using target = await open(storage, { for: 'writing' });
   session.hint = 'run the same command again to continue; what is imported stays';
-  const copied = await compose({ source, archive: target.archive }).copyPets.execute(session.onProgress);
+  const root = compose(registerMaintenance).register(PET_SOURCE, { useValue: source });
+  root.register(TARGET, { useValue: target });
+  const copied = await root.resolve(CopyPets).execute(session.onProgress);
   await session.answer(copiedText('imported', copied), { file: path, ...copied });
 }
 

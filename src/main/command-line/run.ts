@@ -17,7 +17,10 @@ export async function run(argv: readonly string[], io: Io): Promise<number | und
   try {
     refuseNpmOptions(argv, io.env);
     // The service starts without the parser.
-    if (argv.length === 0 || (argv.length === 1 && argv[0] === 'serve')) return void (await io.serve(io));
+    if (argv.length === 0 || (argv.length === 1 && argv[0] === 'serve')) {
+      await io.serve(io);
+      return undefined;
+    }
     const { CommandLine } = await import('./command-line.ts');
     const commandLine = new CommandLine(argv, io.stdout.columns);
     help = commandLine.help;

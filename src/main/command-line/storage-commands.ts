@@ -1,9 +1,12 @@
 import type { Command } from 'commander';
+import { CheckStorage } from '../../application/maintenance/check-storage.ts';
+import { SkipIds } from '../../application/maintenance/skip-ids.ts';
 import type { Finding } from '../../application/ports/storage-health.ts';
 import { SKIPPED_PET_IDS } from '../../domain/pet.ts';
 import { countText } from '../config/forms.ts';
 import { kindsWith, namesOf, STORAGES, urlForms } from '../config/storages.ts';
 import { compose } from '../program/compose.ts';
+import { CHECKED, registerMaintenance, TARGET } from '../program/register-maintenance.ts';
 import { StorageUnsound, UsageError } from '../program/failures.ts';
 import type { Does } from './command-line.ts';
 import { open, SOURCES, storageOf } from './command-storage.ts';
@@ -109,8 +112,8 @@ async function check(session: Session, options: From): Promise<void> {
   const storage = storageOf('--from', options.from, session);
   await using source = await open(storage, { for: 'checking' });
   session.hint = 'the check is incomplete; nothing was changed';
-  const { archive: sourceArchive, keys: sourceKeys, inspector } = source;
-  const findings = compose({ sourceArchive, sourceKeys, inspector }).checkStorage.execute(session.onProgress);
+  const root = compose(registerMaintenance).register(CHECKED, { useValue: source });
+  const findings = root.resolve(CheckStorage).execute(session.onProgress);
   const shown: Finding[] = [];
   let count = 0;
   let next = await findings.next();
@@ -134,7 +137,8 @@ async function skipIds(session: Session, url: string | undefined): Promise<void>
   await existing.close();
   await using target = await open(storage, { for: 'writing' });
   session.hint = 'ids may have been skipped; run the same command again';
-  const upTo = await compose({ archive: target.archive }).skipIds.execute();
+  const root = compose(registerMaintenance).register(TARGET, { useValue: target });
+  const upTo = await root.resolve(SkipIds).execute();
   const text = `skipped ${SKIPPED_PET_IDS} ids; new pets get ids greater than ${upTo}\n`;
   await session.answer(text, { skipped: Number(SKIPPED_PET_IDS), upTo: Number(upTo) });
 }
