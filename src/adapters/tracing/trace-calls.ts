@@ -10,7 +10,7 @@ import { faultOf } from '../../application/fault.ts';
 import { around } from '../../application/around.ts';
 import type { ServiceStorage } from '../../application/storage-kind.ts';
 
-type UseCase<Input extends readonly unknown[], Output> = { execute(...input: Input): Promise<Output> };
+export type UseCase<Input extends readonly unknown[], Output> = { execute(...input: Input): Promise<Output> };
 
 const PETS = { insert: 'insert', insertOnce: 'insertOnce', findById: 'findById', list: 'list' } as const;
 

@@ -1,15 +1,16 @@
 import { hash } from 'node:crypto';
 import type { DependencyContainer, InjectionToken } from 'tsyringe';
+import type { UseCase } from '../../adapters/tracing/trace-calls.ts';
 import { CreatePet } from '../../application/pets/create-pet.ts';
 import { GetPet } from '../../application/pets/get-pet.ts';
 import { ListPets } from '../../application/pets/list-pets.ts';
 import type { PetRepository } from '../../application/ports/pet-repository.ts';
 import { provide } from './compose.ts';
 
-type Trace = <U extends { execute(...input: never): Promise<unknown> }>(
+type Trace = <Input extends readonly unknown[], Output>(
   name: string,
-  useCase: U,
-) => Pick<U, 'execute'>;
+  useCase: UseCase<Input, Output>,
+) => UseCase<Input, Output>;
 
 /** Given. */
 export const PETS: InjectionToken<PetRepository> = Symbol('PETS');

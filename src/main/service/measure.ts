@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import { getPet } from '../../adapters/http/operations/get-pet.ts';
 import { ERROR_STATUS } from '../../adapters/http/contract/errors.ts';
@@ -37,5 +38,13 @@ export function measuredLog(log: RequestLog, { requests }: Metrics): RequestLog 
       log.answered(record, request);
       requests.answered(record);
     },
+  };
+}
+
+/** Counts the requests that begin. */
+export function measuredApp(handle: RequestListener, { requests }: Metrics): RequestListener {
+  return (request, response) => {
+    requests.began();
+    handle(request, response);
   };
 }
