@@ -1,6 +1,7 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { RATE_LIMIT_FORM } from '../../../src/main/config/forms.ts';
 import { readBuild } from '../../../src/main/config/build.ts';
 import { describeVariables } from '../../../src/main/config/variables.ts';
 import type { Io } from '../../../src/main/program/process.ts';
@@ -13,6 +14,11 @@ import { fakeClock } from '../../support/fake-clock.ts';
 const ID = '0123456789abcdef';
 const COMMANDS = 'serve, keys, migrate, backup, restore, skip-ids, check, export, import, copy';
 const KEY_COMMANDS = 'create, list, show, revoke, rotate';
+const ID_FORM = 'ID must be the 16 hexadecimal digits between the underscores of a key, as in keys list';
+const CREATE = 'keys create --label x';
+const EXPIRES_FORM = '--expires must be a duration such as 365d or 12h, or never';
+const MONGODB = 'mongodb://127.0.0.1:1/petstore';
+const MONGODB_BACKUP = 'mongodump --oplog or snapshots of its volumes';
 const URLS = 'sqlite:PATH or mongodb://HOST/DATABASE';
 
 describe('the general command line', () => {
@@ -89,6 +95,33 @@ describe('the general command line', () => {
       'export ',
     ],
     ['export', `DATABASE_URL must be ${URLS}`, 'export '],
+    ['export --json --from sqlite:a.db', '--json needs a FILE: standard output holds the pets', 'export '],
+    ['backup', "missing required argument 'FILE'", 'backup '],
+    [`backup a --from ${MONGODB}`, `backup is for SQLite; for MongoDB use ${MONGODB_BACKUP}`, 'backup '],
+    [`restore a --to ${MONGODB}`, 'restore is for SQLite; for MongoDB use mongorestore', 'restore '],
+    ['restore -', 'a backup needs the name of a file', 'restore '],
+    ['keys', `the command must be one of ${KEY_COMMANDS}`, 'keys '],
+    ['keys show', "missing required argument 'ID'", 'keys show '],
+    // It does not repeat what may be a key.
+    [`keys show pets_${ID}_secret`, ID_FORM, 'keys show '],
+    [`keys revoke pets_${ID}_secret`, ID_FORM, 'keys revoke '],
+    [`keys rotate pets_${ID}_secret`, ID_FORM, 'keys rotate '],
+    [`keys revoke ${ID} ${ID}`, 'too many arguments', 'keys revoke '],
+    [`keys rotate ${ID} --overlap long`, '--overlap must be a duration such as 24h or 0s', 'keys rotate '],
+    ['keys create', "required option '--label <LABEL>' not specified", 'keys create '],
+    ['keys create --label --json', "option '--label <LABEL>' argument missing", 'keys create '],
+    ['keys create --label --scopes x', '--label lacks its value', 'keys create '],
+    [`${CREATE} --label y`, '--label is given more than once', 'keys create '],
+    [
+      `${CREATE}\ny`,
+      'label must be 1 to 64 visible characters, with spaces only between them',
+      'keys create ',
+    ],
+    [`${CREATE} --scopes pets:all`, '--scopes must be one or more of pets:read,pets:write', 'keys create '],
+    [`${CREATE} --expires 0d`, EXPIRES_FORM, 'keys create '],
+    [`${CREATE} --expires soon`, EXPIRES_FORM, 'keys create '],
+    [`${CREATE} --rate-limit 600`, `--rate-limit ${RATE_LIMIT_FORM}`, 'keys create '],
+    [`${CREATE} --json=1`, "unknown option '--json=…' (Did you mean --json?)", 'keys create '],
     ['export --env /nonexistent/.env', 'the file of --env does not exist: /nonexistent/.env', 'export '],
     [
       'export --env=/',
@@ -102,6 +135,12 @@ describe('the general command line', () => {
   ])('refuses %j in one line', async (line, problem, command) => {
     const message = `${problem}; see bin/petstore ${command}--help`;
     await refused(line.split(' '), message, { env: { DATABASE_URL: 'hunter2' }, code: USAGE });
+  });
+
+  it('explains why keys in memory cannot be managed', async () => {
+    const problem =
+      'DATABASE_URL is memory:, which no other process can reach; set API_KEYS for the service instead';
+    await refused(['keys', 'list'], `${problem}; see bin/petstore keys list --help`, { code: USAGE });
   });
 
   it.each([
