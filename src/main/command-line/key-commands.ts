@@ -19,7 +19,6 @@ import { open, storageOf } from './command-storage.ts';
 import { keyJson, keyLines, keyTable } from './key-report.ts';
 import type { Session } from './session.ts';
 
-const KEY_ID = 'the part of a key between its underscores';
 const EXPIRES = 'how long the new key is valid: 365d, 12h or never';
 const OUTPUT = 'write the new key to this new file, which only its owner can read, and do not print it';
 
@@ -46,16 +45,20 @@ export function addKeyCommands(petstore: Command, does: Does): void {
     .command('list')
     .description('Lists all keys, the revoked and expired ones included.')
     .action(does(listKeys));
-  keys.command('show').description('Shows one key.').argument('<ID>', KEY_ID).action(does(showKey));
+  keys
+    .command('show')
+    .description('Shows one key.')
+    .argument('<ID>', 'the part of a key between its underscores', keyId)
+    .action(does(showKey));
   keys
     .command('revoke')
     .description('Revokes a key for good: every service refuses it within 10 seconds.')
-    .argument('<ID>', KEY_ID)
+    .argument('<ID>', 'the part of a key between its underscores', keyId)
     .action(does(revokeKey));
   keys
     .command('rotate')
     .description('Replaces a key: creates one with the same rights and lets the old one expire.')
-    .argument('<ID>', KEY_ID)
+    .argument('<ID>', 'the part of a key between its underscores', keyId)
     .option('--overlap <DURATION>', 'how long the old key stays valid: 24h, 0s', '24h')
     .option('--expires <DURATION>', EXPIRES, '365d')
     .option('--output <FILE>', OUTPUT)
@@ -95,8 +98,8 @@ function overlapMsOf(text: string): number {
 }
 
 /** Never repeats the value, which may be a whole key. */
-function requireId(text: string): void {
-  if (API_KEY_ID.test(text)) return;
+function keyId(text: string): string {
+  if (API_KEY_ID.test(text)) return text;
   throw new UsageError(
     'ID must be the 16 hexadecimal digits between the underscores of a key, as in keys list',
   );
@@ -115,40 +118,32 @@ async function createKey(session: Session, options: Create): Promise<void> {
 }
 
 async function listKeys(session: Session): Promise<void> {
-  await withKeys(session, async (root) => {
-    const all = await root.resolve(ListKeys).execute();
-    const json = all.map((key) => keyJson(key, session.now));
-    await session.answer(keyTable(all, session.now), json);
-    // Fails only after the list, which shows the other keys.
-    all.forEach(throwIfDamaged);
-  });
+  await using keys = await openKeys(session);
+  const all = await keys.root.resolve(ListKeys).execute();
+  const json = all.map((key) => keyJson(key, session.now));
+  await session.answer(keyTable(all, session.now), json);
+  // Fails only after the list, which shows the other keys.
+  all.forEach(throwIfDamaged);
 }
 
 async function showKey(session: Session, id: string): Promise<void> {
-  requireId(id);
-  await withKeys(session, async (root) => {
-    const key = await root.resolve(GetKey).execute(id);
-    await session.answer(keyLines(key, session.now), keyJson(key, session.now));
-  });
+  await using keys = await openKeys(session);
+  const key = await keys.root.resolve(GetKey).execute(id);
+  await session.answer(keyLines(key, session.now), keyJson(key, session.now));
 }
 
 async function revokeKey(session: Session, id: string): Promise<void> {
-  requireId(id);
-  await withKeys(session, async (root) => {
-    const { revokedAt } = await root.resolve(GetKey).execute(id);
-    const key = await root.resolve(RevokeKey).execute(id);
-    const already = revokedAt ? ` already, since ${revokedAt.toISOString()}` : '';
-    const text = `the key ${id} is revoked${already}; every service refuses it within 10 seconds\n`;
-    await session.answer(text, keyJson(key, session.now));
-  });
+  await using keys = await openKeys(session);
+  const { revokedAt } = await keys.root.resolve(GetKey).execute(id);
+  const key = await keys.root.resolve(RevokeKey).execute(id);
+  const already = revokedAt ? ` already, since ${revokedAt.toISOString()}` : '';
+  const text = `the key ${id} is revoked${already}; every service refuses it within 10 seconds\n`;
+  await session.answer(text, keyJson(key, session.now));
 }
 
 async function rotateKey(session: Session, id: string, options: Rotate): Promise<void> {
-  requireId(id);
-  const rotation = {
-    overlapMs: overlapMsOf(options.overlap),
-    expiresAt: expiryOf(options.expires, session.now),
-  };
+  const expiresAt = expiryOf(options.expires, session.now);
+  const rotation = { overlapMs: overlapMsOf(options.overlap), expiresAt };
   const make: Make = (root, handOver) => root.resolve(RotateKey).execute(id, rotation, handOver);
   await makeKey(session, options, make, id);
 }
@@ -161,8 +156,12 @@ type Make = (root: DependencyContainer, handOver: HandOver) => Promise<CreatedKe
  *
  * @param replaces the id of the replaced key
  */
-async function makeKey(session: Session, options: NewKey, make: Make, replaces?: string): Promise<void> {
-  const { output: file } = options;
+async function makeKey(
+  session: Session,
+  { output: file }: NewKey,
+  make: Make,
+  replaces?: string,
+): Promise<void> {
   const minted = mintKey();
   await using undo = new AsyncDisposableStack();
   // Before a SQLite file is created.
@@ -176,30 +175,25 @@ async function makeKey(session: Session, options: NewKey, make: Make, replaces?:
     else await session.answer(`the key ${key.id} is in ${file}\n`, { ...json, file });
     undo.move();
   };
-  const work = async (root: DependencyContainer) => {
-    try {
-      await make(root.register(MINT, { useValue: () => minted }), handOver);
-    } catch (error) {
-      // A storage that has not answered may have the key.
-      if (error instanceof StorageUnavailable && file !== undefined && !undo.disposed) {
-        undo.move();
-        session.note(`${file} stays, because its key may be stored: try it, or remove the file`);
-      }
-      throw error;
+  await using keys = await openKeys(session, replaces === undefined);
+  try {
+    await make(keys.root.register(MINT, { useValue: () => minted }), handOver);
+  } catch (error) {
+    // A storage that has not answered may have the key.
+    if (error instanceof StorageUnavailable && file !== undefined && !undo.disposed) {
+      undo.move();
+      session.note(`${file} stays, because its key may be stored: try it, or remove the file`);
     }
-  };
-  await withKeys(session, work, { mayCreate: replaces === undefined });
+    throw error;
+  }
 }
 
-/** Every change is audited. */
-async function withKeys(
-  session: Session,
-  work: (root: DependencyContainer) => Promise<unknown>,
-  { mayCreate } = { mayCreate: false },
-): Promise<void> {
+/** The keys in DATABASE_URL. Every change is audited. */
+async function openKeys(session: Session, mayCreate = false) {
+  const log = await openCommandLog(session.io.stderr);
   const storage = storageOf('URL', undefined, session, 'set API_KEYS for the service instead');
-  await using opened = await open(storage, { for: 'keys', mayCreate });
-  const keys = auditedKeys(opened.keys, await openCommandLog(session.io.stderr));
-  const root = compose(registerKeys).register(KEYS, { useValue: keys });
-  await work(root.register(NOW, { useValue: () => session.now }));
+  const opened = await open(storage, { for: 'keys', mayCreate });
+  const root = compose(registerKeys).register(KEYS, { useValue: auditedKeys(opened.keys, log) });
+  root.register(NOW, { useValue: () => session.now });
+  return { root, [Symbol.asyncDispose]: opened[Symbol.asyncDispose] };
 }
