@@ -1,74 +1,75 @@
-import { describe, expect, it } from 'vitest';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
 import { InMemoryApiKeyRepository } from '../../src/adapters/memory/api-key-repository.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
-import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/tokens/in-memory-token-verifier.ts';
-import { ListPets } from '../../src/application/pets/list-pets.ts';
+import { knownKey } from '../../src/adapters/tokens/in-memory-token-verifier.ts';
+import { CreateKey } from '../../src/application/keys/create-key.ts';
 import { SCOPES } from '../../src/domain/api-key.ts';
-import { compose, type Parts } from '../../src/main/program/compose.ts';
-import { aPet } from '../support/pets.ts';
+import { compose } from '../../src/main/program/compose.ts';
+import { APP, KNOWN_KEYS, registerHttp, SETTINGS, TOKENS } from '../../src/main/program/register-http.ts';
+import { KEYS, registerKeys } from '../../src/main/program/register-keys.ts';
+import { CHECKED, registerMaintenance, SOURCE, TARGET } from '../../src/main/program/register-maintenance.ts';
+import { CREATE_PET, LIST_PETS, PETS, registerPets } from '../../src/main/program/register-pets.ts';
+import { ROOT } from '../support/process.ts';
+import { RecordingLog } from '../support/recording-log.ts';
 
-const settings = { publicUrl: undefined, rateLimit: undefined, trustProxy: false, corsOrigins: [] };
+type Root = ReturnType<typeof compose>;
+type Token = Parameters<Root['resolve']>[0];
 
-function parts() {
-  return {
-    pets: new InMemoryPetRepository(),
+/** With all that the service and the commands give. `tokens` are of what is made from it. */
+function everything() {
+  const tokens: Token[] = [];
+  const watch = (root: Root) => {
+    const register: (token: Token, provider: never) => Root = root.register.bind(root);
+    root.register = (token: Token, provider: unknown) => {
+      tokens.push(token);
+      return register(token, provider as never);
+    };
+  };
+  const root = compose(watch, registerPets, registerKeys, registerMaintenance, registerHttp);
+  const opened = {
+    archive: new InMemoryPetRepository(),
     keys: new InMemoryApiKeyRepository(),
-    probe: { check: async () => ({ lastId: 0n }) },
-    knownKeys: [knownKey({ label: 'ci', token: 'ci-0123456789abcdef' })],
-    log: { answered() {}, failed() {}, petCreated() {}, notLimited() {}, connectionTrouble() {} },
-    settings,
-    isDraining: () => false,
-  } satisfies Partial<Parts>;
+    inspector: { async *findings() {} },
+    close: async () => {},
+  };
+  for (const token of [SOURCE, TARGET, CHECKED]) root.register(token, { useValue: opened });
+  const settings = { publicUrl: undefined, rateLimit: undefined, trustProxy: false, corsOrigins: [] };
+  const probe = { check: async () => ({ lastId: 0n }) };
+  const process = { probe, log: new RecordingLog(), isDraining: () => false };
+  root.register(SETTINGS, { useValue: { ...settings, ...process } });
+  root.register(KNOWN_KEYS, { useValue: [knownKey({ label: 'ci', token: 'ci-0123456789abcdef' })] });
+  root.register(KEYS, { useValue: opened.keys }).register(PETS, { useValue: opened.archive });
+  return { root, tokens };
 }
 
-describe('the composition root', () => {
-  it('makes each part once, and returns the parts that it was given instead', () => {
-    const given = { ...parts(), tokens: new InMemoryTokenVerifier([]) };
-    const made = compose(given);
-    expect(made.listPets).toBeInstanceOf(ListPets);
-    expect(made.listPets).toBe(made.listPets);
-    expect(made.tokens).toBe(given.tokens);
-  });
+it('every part can be made, and the service and the commands resolve no other', () => {
+  const { root, tokens } = everything();
+  for (const token of tokens) expect(root.resolve(token)).toBeDefined();
+  const names = new Set(
+    tokens.map((token) => (typeof token === 'symbol' ? token.description : (token as { name: string }).name)),
+  );
+  const rooms = ['command-line', 'service'].map((room) => join(ROOT, 'src/main', room));
+  const sources = rooms.flatMap((room) =>
+    readdirSync(room).map((file) => readFileSync(join(room, file), 'utf8')),
+  );
+  const resolved = new Set(Array.from(sources.join('').matchAll(/\.resolve\((\w+)\)/g), ([, name]) => name));
+  expect(resolved.size).toBeGreaterThan(10);
+  expect(resolved.difference(names)).toStrictEqual(new Set());
+});
 
-  it('names the part that is missing', () => {
-    // @ts-expect-error The compiler refuses it first.
-    expect(() => compose({}).listPets).toThrow('"pets"');
-  });
+it('a root makes a part once, and shares it with no other root of the process', async () => {
+  const [one, other] = [everything().root, everything().root];
+  expect(one.resolve(APP)).toBe(one.resolve(APP));
+  expect(one.resolve(APP)).not.toBe(other.resolve(APP));
+  await one.resolve(CREATE_PET).execute({ name: 'Rex', categoryId: 1n });
+  expect(await other.resolve(LIST_PETS).execute({})).toStrictEqual({ pets: [] });
+});
 
-  it('knows the keys in the storage and those that it was given', async () => {
-    const made = compose(parts());
-    const { key, token } = await made.createKey.execute({ label: 'till', scopes: SCOPES });
-    expect(await made.tokens.verify(token)).toMatchObject({ id: key.id });
-    expect(await made.tokens.verify('ci-0123456789abcdef')).toMatchObject({ id: 'ci' });
-  });
-
-  it('decorates parts that were given, and parts that it made', async () => {
-    const given = parts();
-    const wrapped: unknown[] = [];
-    const made = compose(given, {
-      pets: (pets) => ({
-        insert: (pet) => pets.insert({ ...pet, name: `not ${pet.name}` }),
-        insertOnce: (pet, idempotency) => pets.insertOnce(pet, idempotency),
-        findById: (id) => pets.findById(id),
-        list: (query) => pets.list(query),
-      }),
-      createPet: (createPet) => {
-        wrapped.push(createPet);
-        return createPet;
-      },
-    });
-    const { pet } = await made.createPet.execute(aPet());
-    expect(pet.name).toBe('not Rex');
-    expect(made.pets).not.toBe(given.pets);
-    expect(made.pets).toBe(made.pets);
-    expect(wrapped).toStrictEqual([made.createPet]);
-    expect(made.keys).toBe(given.keys);
-  });
-
-  it('shares nothing with another root of the same process', async () => {
-    const [one, other] = [compose(parts()), compose(parts())];
-    await one.createPet.execute(aPet());
-    expect(await other.listPets.execute({})).toStrictEqual({ pets: [] });
-    expect(other.app).not.toBe(one.app);
-  });
+it('the service knows the keys in the storage and those that it was given', async () => {
+  const { root } = everything();
+  const { key, token } = await root.resolve(CreateKey).execute({ label: 'till', scopes: SCOPES });
+  expect(await root.resolve(TOKENS).verify(token)).toMatchObject({ id: key.id });
+  expect(await root.resolve(TOKENS).verify('ci-0123456789abcdef')).toMatchObject({ id: 'ci' });
 });

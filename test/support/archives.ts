@@ -3,13 +3,9 @@ import { join } from 'node:path';
 import { openMongoArchive } from '../../src/adapters/mongodb/open.ts';
 import { openSqliteStorage } from '../../src/adapters/sqlite/open.ts';
 import type { ArchivedPet, PetArchive } from '../../src/application/ports/pet-archive.ts';
-import { freshDatabase } from './mongo-database.ts';
-import type { sharedMongo } from './mongodb.ts';
 import { fileWith as databaseWith, silentLog } from './sqlite.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
 import { testDirectory } from './test-directory.ts';
-
-type Mongo = NonNullable<Awaited<ReturnType<typeof sharedMongo>>>;
 
 export async function fileWith(text: string): Promise<string> {
   const path = join(await testDirectory(), 'pets.ndjson');
@@ -21,14 +17,6 @@ export async function fileWith(text: string): Promise<string> {
 export async function sqliteWith(pets: readonly ArchivedPet[]): Promise<{ url: string; path: string }> {
   const path = await databaseWith(pets);
   return { url: `sqlite:${path}`, path };
-}
-
-/** A MongoDB database with these pets. */
-export async function mongoWith(mongo: Mongo, pets: readonly ArchivedPet[]): Promise<string> {
-  const { url } = await freshDatabase(mongo);
-  await using target = await opened(url);
-  await target.archive.write(pets);
-  return url;
 }
 
 async function opened(url: string): Promise<{ archive: PetArchive } & AsyncDisposable> {

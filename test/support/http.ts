@@ -4,7 +4,12 @@ import { type HttpServer, listen } from '../../src/adapters/http/server/listen.t
 import type { ServerLimits } from '../../src/adapters/http/server/limits.ts';
 import { InMemoryPetRepository } from '../../src/adapters/memory/pet-repository.ts';
 import { InMemoryTokenVerifier, knownKey } from '../../src/adapters/tokens/in-memory-token-verifier.ts';
-import { compose, type Parts } from '../../src/main/program/compose.ts';
+import type { AppDependencies } from '../../src/adapters/http/app.ts';
+import type { PetRepository } from '../../src/application/ports/pet-repository.ts';
+import { compose } from '../../src/main/program/compose.ts';
+import { APP, LIMITER, registerHttp, SETTINGS, TOKENS } from '../../src/main/program/register-http.ts';
+import { NOW } from '../../src/main/program/register-keys.ts';
+import { PETS, registerPets } from '../../src/main/program/register-pets.ts';
 import type { Answer } from './answer.ts';
 import { expectConforms } from './conformance.ts';
 import { RawConnection } from './raw-connection.ts';
@@ -12,11 +17,11 @@ import { RecordingLog } from './recording-log.ts';
 import { PAIR, ROOT_CERT, SPEAKS_TLS } from './tls/pem-files.ts';
 
 /** Parts and settings that take the place of those that a test has by default. */
-type ApiOptions = Partial<Parts> &
-  Partial<Parts['settings']> & {
-    readonly limits?: Partial<ServerLimits>;
-    readonly speaksTls?: boolean;
-  };
+type ApiOptions = Partial<Omit<AppDependencies, 'listPets' | 'createPet' | 'getPet' | 'log'>> & {
+  readonly pets?: PetRepository;
+  readonly limits?: Partial<ServerLimits>;
+  readonly speaksTls?: boolean;
+};
 
 /** A value of `undefined` takes the header out that would be there by default. */
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -136,20 +141,24 @@ export class Api implements AsyncDisposable {
 }
 
 export async function startApi(options: ApiOptions = {}): Promise<Api> {
-  const { publicUrl, rateLimit, trustProxy = false, corsOrigins = [], limits = {}, ...others } = options;
-  const { speaksTls = SPEAKS_TLS, ...parts } = others;
+  const { pets = new InMemoryPetRepository(), limits = {}, speaksTls = SPEAKS_TLS, ...parts } = options;
+  const { tokens = new InMemoryTokenVerifier([knownKey({ label: KEY_LABEL, token: KEY })]) } = parts;
+  const { limiter, now = () => new Date('2026-12-24T12:00:00Z') } = parts;
   const log = new RecordingLog();
-  const { app } = compose({
-    pets: new InMemoryPetRepository(),
-    tokens: new InMemoryTokenVerifier([knownKey({ label: KEY_LABEL, token: KEY })]),
-    probe: { check: async () => ({ lastId: 0n }) },
-    now: () => new Date('2026-12-24T12:00:00Z'),
-    settings: { publicUrl, rateLimit, trustProxy, corsOrigins },
-    log,
-    isDraining: () => server.isDraining,
-    ...parts,
-  });
+  const root = compose(registerPets, registerHttp).register(PETS, { useValue: pets });
+  root.register(TOKENS, { useValue: tokens }).register(NOW, { useValue: now });
+  if (limiter !== undefined) root.register(LIMITER, { useValue: limiter });
+  const { publicUrl, rateLimit, trustProxy = false, corsOrigins = [] } = parts;
+  const { probe = { check: async () => ({ lastId: 0n }) }, isDraining = () => server.isDraining } = parts;
+  const settings = { publicUrl, rateLimit, trustProxy, corsOrigins };
+  root.register(SETTINGS, { useValue: { ...settings, probe, isDraining, log } });
   const tls = speaksTls ? PAIR : undefined;
-  const server: HttpServer = await listen(app, { host: '127.0.0.1', port: 0, log, limits, tls });
+  const server: HttpServer = await listen(root.resolve(APP), {
+    host: '127.0.0.1',
+    port: 0,
+    log,
+    limits,
+    tls,
+  });
   return new Api(server, log, speaksTls);
 }

@@ -11,7 +11,7 @@ import { around } from '../../application/around.ts';
 import { STORAGE_OPERATIONS } from '../../application/storage-operations.ts';
 import type { ServiceStorage } from '../../application/storage-kind.ts';
 
-type UseCase<Input extends readonly unknown[], Output> = { execute(...input: Input): Promise<Output> };
+export type UseCase<Input extends readonly unknown[], Output> = { execute(...input: Input): Promise<Output> };
 
 /**
  * The storage with a span for each call that a sampled request makes. The span is that of the call, even if the storage

@@ -1,7 +1,25 @@
 import type { Opened, Purpose, Storage } from '../../application/storage-kind.ts';
-import { databaseUrlRule, DEFAULT_DATABASE_URL, parseDatabaseUrl } from '../config/storages.ts';
+import {
+  databaseUrlRule,
+  DEFAULT_DATABASE_URL,
+  parseDatabaseUrl,
+  STORAGES,
+  urlForms,
+} from '../config/storages.ts';
 import { UsageError } from '../program/failures.ts';
 import type { Session } from './session.ts';
+
+const PERSISTENT = STORAGES.filter(({ persistent }) => persistent);
+
+/** Says what a command can read from, and by default reads from. */
+export const SOURCES = `${urlForms(PERSISTENT)} (default: DATABASE_URL)`;
+
+/** What a command can write to. */
+export const TARGETS = urlForms(
+  PERSISTENT.map(({ urlForm, shared }) => ({
+    urlForm: shared ? urlForm : `${urlForm}, which no service may use at the same time,`,
+  })),
+);
 
 /**
  * The storage that an option or argument names, by default that of the service in the same environment.

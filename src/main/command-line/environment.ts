@@ -3,7 +3,6 @@ import { parseEnv } from 'node:util';
 import { PROGRAM } from '../config/build.ts';
 import { UsageError } from '../program/failures.ts';
 import type { Env } from '../program/process.ts';
-import { COMMANDS } from './commands.ts';
 
 /**
  * The environment, and the variables of a file that it leaves out or leaves empty.
@@ -21,24 +20,27 @@ export function withEnvFile(env: Env, path: string): Env {
   }
 }
 
-/** The options that npm does not have. It takes them for its own when `--` is missing before them. */
-const OPTIONS = Object.values(COMMANDS)
-  .flatMap(({ options = {} }) => ['--env <FILE>', ...Object.keys(options)])
-  .flatMap((flags) => /^--(\S+) </.exec(flags)?.[1] ?? []);
+/**
+ * The options that npm takes for its own when `--` is missing before them, by the variable in which it leaves them. It
+ * completes --to to an option of its own, --token-description.
+ */
+const TAKEN = {
+  npm_config_to: '--to',
+  npm_config_token_description: '--to',
+  npm_config_from: '--from',
+  npm_config_env: '--env',
+} as const;
 
 /**
- * Refuses a command line from which npm has taken an option: `npm start import FILE --to URL` would otherwise
- * write to the default database. npm leaves such an option in a variable.
+ * Refuses a command line from which npm has taken an option that names a storage: `npm exec petstore import FILE --to
+ * URL` would otherwise write to the default database.
  *
  * @throws {UsageError}
  */
 export function refuseNpmOptions(argv: readonly string[], env: Env): void {
-  const taken = OPTIONS.find(
-    (name) =>
-      // npm completes --to to an option of its own, --token-description.
-      Object.keys(env).some((key) => key.startsWith(`npm_config_${name.replaceAll('-', '_')}`)) &&
-      !argv.some((word) => word === `--${name}` || word.startsWith(`--${name}=`)),
-  );
-  if (taken === undefined) return;
-  throw new UsageError(`npm took --${taken} for an option of its own; run ${PROGRAM} instead`);
+  for (const [variable, option] of Object.entries(TAKEN)) {
+    if (env[variable] === undefined) continue;
+    if (argv.some((word) => word === option || word.startsWith(`${option}=`))) continue;
+    throw new UsageError(`npm took ${option} for an option of its own; run ${PROGRAM} instead`);
+  }
 }

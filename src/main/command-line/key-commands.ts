@@ -1,74 +1,167 @@
 import { rm, writeFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import type { DependencyContainer } from 'tsyringe';
 import { writeNewFile } from '../../adapters/files/durable-files.ts';
 import { mintKey } from '../../adapters/tokens/token.ts';
-import type { CreatedKey, HandOver } from '../../application/keys/create-key.ts';
-import { throwIfDamaged } from '../../application/keys/stored-keys.ts';
+import { type CreatedKey, CreateKey, type HandOver } from '../../application/keys/create-key.ts';
+import { RotateKey } from '../../application/keys/rotate-key.ts';
+import { GetKey, ListKeys, RevokeKey, throwIfDamaged } from '../../application/keys/stored-keys.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import { newApiKey } from '../../domain/api-key.ts';
+import { API_KEY_ID, newApiKey, type RateLimit, type Scope, SCOPES } from '../../domain/api-key.ts';
+import { parseDurationMs, parseRateLimit, RATE_LIMIT_FORM } from '../config/forms.ts';
 import { auditedKeys } from '../log/audit.ts';
 import { openCommandLog } from '../log/open-log.ts';
-import { compose, type Parts } from '../program/compose.ts';
+import { compose } from '../program/compose.ts';
+import { UsageError } from '../program/failures.ts';
+import { KEYS, MINT, NOW, registerKeys } from '../program/register-keys.ts';
+import type { Does } from './command-line.ts';
 import { open, storageOf } from './command-storage.ts';
-import { expiryOf, idOf, labelOf, overlapMsOf, rateLimitOf, scopesOf } from './key-options.ts';
 import { keyJson, keyLines, keyTable } from './key-report.ts';
-import type { Given, Session } from './session.ts';
+import type { Session } from './session.ts';
 
-export async function createCommand(given: Given, session: Session): Promise<void> {
+const EXPIRES = 'how long the new key is valid: 365d, 12h or never';
+const OUTPUT = 'write the new key to this new file, which only its owner can read, and do not print it';
+
+export function addKeyCommands(petstore: Command, does: Does): void {
+  const keys = petstore
+    .command('keys')
+    .description(
+      'Creates, lists, rotates and revokes API keys. They are stored beside the pets, in DATABASE_URL. Services may ' +
+        'use that storage.',
+    );
+  keys
+    .command('create')
+    .description(
+      'Creates a key and writes it to standard output or a file, once: only its SHA-256 is stored. ' +
+        'Nothing else goes to standard output: KEY=$(petstore keys create --label NAME). In JSON, it is "key".',
+    )
+    .requiredOption('--label <LABEL>', 'what the key is for; required')
+    .option('--scopes <SCOPES>', 'pets:read, pets:write or both, separated by a comma', SCOPES.join(','))
+    .option('--rate-limit <LIMIT>', 'a limit for this key in place of RATE_LIMIT, such as 600/60s')
+    .option('--expires <DURATION>', EXPIRES, '365d')
+    .option('--output <FILE>', OUTPUT)
+    .action(does(createKey));
+  keys
+    .command('list')
+    .description('Lists all keys, the revoked and expired ones included.')
+    .action(does(listKeys));
+  keys
+    .command('show')
+    .description('Shows one key.')
+    .argument('<ID>', 'the part of a key between its underscores', keyId)
+    .action(does(showKey));
+  keys
+    .command('revoke')
+    .description('Revokes a key for good: every service refuses it within 10 seconds.')
+    .argument('<ID>', 'the part of a key between its underscores', keyId)
+    .action(does(revokeKey));
+  keys
+    .command('rotate')
+    .description('Replaces a key: creates one with the same rights and lets the old one expire.')
+    .argument('<ID>', 'the part of a key between its underscores', keyId)
+    .option('--overlap <DURATION>', 'how long the old key stays valid: 24h, 0s', '24h')
+    .option('--expires <DURATION>', EXPIRES, '365d')
+    .option('--output <FILE>', OUTPUT)
+    .action(does(rotateKey));
+}
+
+type NewKey = { readonly expires: string; readonly output?: string };
+type Create = NewKey & { readonly label: string; readonly scopes: string; readonly rateLimit?: string };
+type Rotate = NewKey & { readonly overlap: string };
+
+// Each of these reads one value of the command line, and throws a UsageError when it is wrong.
+
+function scopesOf(text: string): readonly Scope[] {
+  const names = text.split(',');
+  if (names.every((name): name is Scope => (SCOPES as readonly string[]).includes(name))) return names;
+  throw new UsageError(`--scopes must be one or more of ${SCOPES.join(',')}`);
+}
+
+/** The instant at which the key expires; `undefined` for never. */
+function expiryOf(text: string, now: Date): Date | undefined {
+  if (text === 'never') return undefined;
+  const ms = parseDurationMs(text);
+  if (ms) return new Date(now.getTime() + ms);
+  throw new UsageError('--expires must be a duration such as 365d or 12h, or never');
+}
+
+function rateLimitOf(text: string | undefined): RateLimit | undefined {
+  const limit = text === undefined ? undefined : parseRateLimit(text);
+  if (text === undefined || limit !== undefined) return limit;
+  throw new UsageError(`--rate-limit ${RATE_LIMIT_FORM}`);
+}
+
+function overlapMsOf(text: string): number {
+  const ms = parseDurationMs(text);
+  if (ms !== undefined) return ms;
+  throw new UsageError('--overlap must be a duration such as 24h or 0s');
+}
+
+/** Never repeats the value, which may be a whole key. */
+function keyId(text: string): string {
+  if (API_KEY_ID.test(text)) return text;
+  throw new UsageError(
+    'ID must be the 16 hexadecimal digits between the underscores of a key, as in keys list',
+  );
+}
+
+async function createKey(session: Session, options: Create): Promise<void> {
   const draft = {
-    label: labelOf(given),
-    scopes: scopesOf(given),
-    expiresAt: expiryOf(given, session.now),
-    rateLimit: rateLimitOf(given),
+    label: options.label,
+    scopes: scopesOf(options.scopes),
+    expiresAt: expiryOf(options.expires, session.now),
+    rateLimit: rateLimitOf(options.rateLimit),
   };
   // Refuses an invalid draft before a SQLite file is created.
   newApiKey(draft, session.now);
-  await makeKey(given, session, ({ createKey }, handOver) => createKey.execute(draft, handOver));
+  await makeKey(session, options, (root, handOver) => root.resolve(CreateKey).execute(draft, handOver));
 }
 
-export async function listCommand(given: Given, session: Session): Promise<void> {
-  await withKeys(session, async ({ listKeys }) => {
-    const all = await listKeys.execute();
-    const json = all.map((key) => keyJson(key, session.now));
-    await session.answer(given, keyTable(all, session.now), json);
-    // Fails only after the list, which shows the other keys.
-    all.forEach(throwIfDamaged);
-  });
+async function listKeys(session: Session): Promise<void> {
+  await using keys = await openKeys(session);
+  const all = await keys.root.resolve(ListKeys).execute();
+  const json = all.map((key) => keyJson(key, session.now));
+  await session.answer(keyTable(all, session.now), json);
+  // Fails only after the list, which shows the other keys.
+  all.forEach(throwIfDamaged);
 }
 
-export async function showCommand(given: Given, session: Session): Promise<void> {
-  const id = idOf(given);
-  await withKeys(session, async ({ getKey }) => {
-    const key = await getKey.execute(id);
-    await session.answer(given, keyLines(key, session.now), keyJson(key, session.now));
-  });
+async function showKey(session: Session, id: string): Promise<void> {
+  await using keys = await openKeys(session);
+  const key = await keys.root.resolve(GetKey).execute(id);
+  await session.answer(keyLines(key, session.now), keyJson(key, session.now));
 }
 
-export async function revokeCommand(given: Given, session: Session): Promise<void> {
-  const id = idOf(given);
-  await withKeys(session, async ({ getKey, revokeKey }) => {
-    const { revokedAt } = await getKey.execute(id);
-    const key = await revokeKey.execute(id);
-    const already = revokedAt ? ` already, since ${revokedAt.toISOString()}` : '';
-    const text = `the key ${id} is revoked${already}; every service refuses it within 10 seconds\n`;
-    await session.answer(given, text, keyJson(key, session.now));
-  });
+async function revokeKey(session: Session, id: string): Promise<void> {
+  await using keys = await openKeys(session);
+  const { revokedAt } = await keys.root.resolve(GetKey).execute(id);
+  const key = await keys.root.resolve(RevokeKey).execute(id);
+  const already = revokedAt ? ` already, since ${revokedAt.toISOString()}` : '';
+  const text = `the key ${id} is revoked${already}; every service refuses it within 10 seconds\n`;
+  await session.answer(text, keyJson(key, session.now));
 }
 
-export async function rotateCommand(given: Given, session: Session): Promise<void> {
-  const id = idOf(given);
-  const rotation = { overlapMs: overlapMsOf(given), expiresAt: expiryOf(given, session.now) };
-  await makeKey(given, session, ({ rotateKey }, handOver) => rotateKey.execute(id, rotation, handOver));
+async function rotateKey(session: Session, id: string, options: Rotate): Promise<void> {
+  const expiresAt = expiryOf(options.expires, session.now);
+  const rotation = { overlapMs: overlapMsOf(options.overlap), expiresAt };
+  const make: Make = (root, handOver) => root.resolve(RotateKey).execute(id, rotation, handOver);
+  await makeKey(session, options, make, id);
 }
 
-type Make = (useCases: UseCases, handOver: HandOver) => Promise<CreatedKey>;
+type Make = (root: DependencyContainer, handOver: HandOver) => Promise<CreatedKey>;
 
 /**
  * Makes a key, and prints its token, which is stored nowhere, or writes it to a new file. The file comes before the key,
- * so no failure leaves a key that works and nobody has. An ID on the command line names the replaced key.
+ * so no failure leaves a key that works and nobody has.
+ *
+ * @param replaces the id of the replaced key
  */
-async function makeKey(given: Given, session: Session, make: Make): Promise<void> {
-  const { output: file } = given.options;
-  const [replaces] = given.positionals;
+async function makeKey(
+  session: Session,
+  { output: file }: NewKey,
+  make: Make,
+  replaces?: string,
+): Promise<void> {
   const minted = mintKey();
   await using undo = new AsyncDisposableStack();
   // Before a SQLite file is created.
@@ -78,35 +171,29 @@ async function makeKey(given: Given, session: Session, make: Make): Promise<void
   }
   const handOver: HandOver = async ({ key, token }) => {
     const json = { ...keyJson(key, session.now), ...(replaces !== undefined && { replaces }) };
-    if (file === undefined) await session.answer(given, `${token}\n`, { ...json, key: token });
-    else await session.answer(given, `the key ${key.id} is in ${file}\n`, { ...json, file });
+    if (file === undefined) await session.answer(`${token}\n`, { ...json, key: token });
+    else await session.answer(`the key ${key.id} is in ${file}\n`, { ...json, file });
     undo.move();
   };
-  const work = async (useCases: UseCases) => {
-    try {
-      await make(useCases, handOver);
-    } catch (error) {
-      // A storage that has not answered may have the key.
-      if (error instanceof StorageUnavailable && file !== undefined && !undo.disposed) {
-        undo.move();
-        session.note(`${file} stays, because its key may be stored: try it, or remove the file`);
-      }
-      throw error;
+  await using keys = await openKeys(session, replaces === undefined);
+  try {
+    await make(keys.root.register(MINT, { useValue: () => minted }), handOver);
+  } catch (error) {
+    // A storage that has not answered may have the key.
+    if (error instanceof StorageUnavailable && file !== undefined && !undo.disposed) {
+      undo.move();
+      session.note(`${file} stays, because its key may be stored: try it, or remove the file`);
     }
-  };
-  await withKeys(session, work, { mayCreate: replaces === undefined, mint: () => minted });
+    throw error;
+  }
 }
 
-type UseCases = Pick<Parts, 'createKey' | 'getKey' | 'listKeys' | 'revokeKey' | 'rotateKey'>;
-
-/** Every change is audited. */
-async function withKeys(
-  session: Session,
-  work: (useCases: UseCases) => Promise<unknown>,
-  { mayCreate = false, mint = mintKey } = {},
-): Promise<void> {
+/** The keys in DATABASE_URL. Every change is audited. */
+async function openKeys(session: Session, mayCreate = false) {
+  const log = await openCommandLog(session.io.stderr);
   const storage = storageOf('URL', undefined, session, 'set API_KEYS for the service instead');
-  await using opened = await open(storage, { for: 'keys', mayCreate });
-  const keys = auditedKeys(opened.keys, await openCommandLog(session.io.stderr));
-  await work(compose({ keys, mint, now: () => session.now }));
+  const opened = await open(storage, { for: 'keys', mayCreate });
+  const root = compose(registerKeys).register(KEYS, { useValue: auditedKeys(opened.keys, log) });
+  root.register(NOW, { useValue: () => session.now });
+  return { root, [Symbol.asyncDispose]: opened[Symbol.asyncDispose] };
 }

@@ -1,65 +1,114 @@
+import type { Command } from 'commander';
 import { PetFile, writePetFile } from '../../adapters/ndjson/pet-file.ts';
 import { petLines } from '../../adapters/ndjson/pet-line.ts';
-import type { Copied } from '../../application/maintenance/copy-pets.ts';
+import { CopyKeys } from '../../application/maintenance/copy-keys.ts';
+import { type Copied, CopyPets } from '../../application/maintenance/copy-pets.ts';
+import { ExportPets } from '../../application/maintenance/export-pets.ts';
 import { countText } from '../config/forms.ts';
 import { openCommandLog } from '../log/open-log.ts';
 import { compose } from '../program/compose.ts';
+import { PET_SOURCE, registerMaintenance, SOURCE, TARGET } from '../program/register-maintenance.ts';
 import { UsageError } from '../program/failures.ts';
 import { auditKey } from '../log/audit.ts';
-import { open, storageOf } from './command-storage.ts';
-import type { Given, Session } from './session.ts';
+import type { Does } from './command-line.ts';
+import { open, SOURCES, storageOf, TARGETS } from './command-storage.ts';
+import type { Session } from './session.ts';
 
-export async function copyCommand(given: Given, session: Session): Promise<void> {
-  const { from: fromUrl, to: toUrl } = given.options;
-  if (fromUrl === undefined || toUrl === undefined) throw new UsageError('--from and --to are both required');
-  const sourceStorage = storageOf('--from', fromUrl, session);
-  const targetStorage = storageOf('--to', toUrl, session);
+export function addMovingCommands(petstore: Command, does: Does): void {
+  petstore
+    .command('export')
+    .description(
+      'Writes all pets to a file or to standard output: lines of JSON (NDJSON), in ascending order of id, without API ' +
+        'keys. Services may use the storage: every pet acknowledged before the start is written, later ones may be missing.',
+    )
+    .argument(
+      '[FILE]',
+      'absent or -: standard output, without --json. A name that ends in .gz or .zst is compressed. Only its owner can read a new FILE. ' +
+        'An older one is replaced when the new one is complete, which keeps its permissions; no database is replaced',
+    )
+    .option('--from <URL>', SOURCES)
+    .action(does(exportPets));
+  petstore
+    .command('import')
+    .description(
+      'Reads pets from a file or from standard input, as export has written them. They keep their ids, which the storage ' +
+        'never gives to new pets. All are checked first: on any error, nothing is written. After an interruption, run ' +
+        'the same command again to continue.',
+    )
+    .argument(
+      '<FILE>',
+      'lines in ascending order of id: {"id":1,"name":"Rex","categoryId":7,"status":"available"}. A name that ends in ' +
+        '.gz or .zst is decompressed. -: standard input, which is kept in a temporary file',
+    )
+    .option('--to <URL>', `${TARGETS} (default: DATABASE_URL)`)
+    .action(does(importPets));
+  petstore
+    .command('copy')
+    .description(
+      'Copies all pets and API keys to another storage. Pets keep their ids, which the target never gives to new pets. ' +
+        'Keys stay valid: clients need no new ones. The target may already contain pets and keys; if one of them ' +
+        'conflicts with the source, nothing is written. After an interruption, run the same command again to continue.',
+    )
+    .requiredOption(
+      '--from <URL>',
+      'required. Services may use it: every pet acknowledged before the start is copied. Later ones may be missing, so ' +
+        'stop the services before the last copy',
+    )
+    .requiredOption('--to <URL>', `required: ${TARGETS}`)
+    .action(does(copy));
+}
+
+type Copy = { readonly from: string; readonly to: string };
+
+async function copy(session: Session, options: Copy): Promise<void> {
+  const sourceStorage = storageOf('--from', options.from, session);
+  const targetStorage = storageOf('--to', options.to, session);
   await using source = await open(sourceStorage, { for: 'reading' });
   await using target = await open(targetStorage, { for: 'writing' });
-  const { copyKeys, copyPets } = compose({
-    sourceArchive: source.archive,
-    sourceKeys: source.keys,
-    archive: target.archive,
-    keys: target.keys,
-  });
+  const root = compose(registerMaintenance)
+    .register(SOURCE, { useValue: source })
+    .register(TARGET, { useValue: target });
+  const copyKeys = root.resolve(CopyKeys);
   session.hint = 'run the same command again to continue; what is copied stays';
   // Finds a damaged key, or a conflict between keys, before the first pet is written.
   await copyKeys.check();
-  const copied = await copyPets.execute(session.onProgress);
-  if (!given.json) await session.print(copiedText('copied', copied));
+  const copied = await root.resolve(CopyPets).execute(session.onProgress);
+  if (!session.json) await session.print(copiedText('copied', copied));
   const keys = await copyKeys.execute();
   const log = await openCommandLog(session.io.stderr);
   for (const key of keys) auditKey(log, 'key.copied', key);
   const text = `copied ${countText(keys.length, 'API key')}\n`;
-  await session.answer(given, text, { ...copied, apiKeys: keys.length });
+  await session.answer(text, { ...copied, apiKeys: keys.length });
 }
 
-export async function exportCommand(given: Given, session: Session): Promise<void> {
-  const [file = '-'] = given.positionals;
+type Export = { readonly from?: string };
+
+async function exportPets(session: Session, file = '-', options: Export = {}): Promise<void> {
   const isPiped = file === '-';
-  if (isPiped && given.json) throw new UsageError('--json needs a FILE: standard output holds the pets');
-  await using source = await open(storageOf('--from', given.options.from, session), { for: 'reading' });
-  const { exportPets } = compose({ sourceArchive: source.archive });
+  if (isPiped && session.json) throw new UsageError('--json needs a FILE: standard output holds the pets');
+  await using source = await open(storageOf('--from', options.from, session), { for: 'reading' });
+  const root = compose(registerMaintenance).register(SOURCE, { useValue: source });
   session.hint = isPiped
     ? 'the output is incomplete; run the command again from the beginning'
     : 'no file was written; run the same command again';
   let pets = 0;
   const batches = async function* () {
-    for await (const batch of exportPets.execute(session.onProgress)) {
+    for await (const batch of root.resolve(ExportPets).execute(session.onProgress)) {
       yield batch;
       pets += batch.length;
     }
   };
   if (!isPiped) await writePetFile(file, batches());
   else for await (const batch of batches()) await session.write(petLines(batch));
-  if (given.json) await session.print(`${JSON.stringify({ file, pets })}\n`);
+  if (session.json) await session.print(`${JSON.stringify({ file, pets })}\n`);
   // Not to standard output, which may hold the export.
   else session.note(`exported ${countText(pets, 'pet')}`);
 }
 
-export async function importCommand(given: Given, session: Session): Promise<void> {
-  const [path = '-'] = given.positionals;
-  const storage = storageOf('--to', given.options.to, session);
+type Import = { readonly to?: string };
+
+async function importPets(session: Session, path: string, options: Import): Promise<void> {
+  const storage = storageOf('--to', options.to, session);
   await using opened = new AsyncDisposableStack();
   const source = await (path === '-' ? PetFile.keep(session.io.stdin()) : PetFile.open(path));
   opened.defer(() => source.close());
@@ -67,8 +116,10 @@ export async function importCommand(given: Given, session: Session): Promise<voi
   await source.survey(session.onProgress);
   await using target = await open(storage, { for: 'writing' });
   session.hint = 'run the same command again to continue; what is imported stays';
-  const copied = await compose({ source, archive: target.archive }).copyPets.execute(session.onProgress);
-  await session.answer(given, copiedText('imported', copied), { file: path, ...copied });
+  const root = compose(registerMaintenance).register(PET_SOURCE, { useValue: source });
+  root.register(TARGET, { useValue: target });
+  const copied = await root.resolve(CopyPets).execute(session.onProgress);
+  await session.answer(copiedText('imported', copied), { file: path, ...copied });
 }
 
 /** The answer of a command that copies pets. */

@@ -1,13 +1,8 @@
 import { PROGRAM } from '../config/build.ts';
 import { explain } from '../program/failures.ts';
 import { Interrupted, type Io } from '../program/process.ts';
-import { commandNameOf } from './commands.ts';
 import { refuseNpmOptions, withEnvFile } from './environment.ts';
-import type { Invocation } from './parse-command-line.ts';
 import { Session } from './session.ts';
-
-/** How long an interrupted command may take to close what it opened. A storage that hangs is then abandoned. */
-const UNWIND_MS = 1_000;
 
 /**
  * Runs the command that `argv` names. Resolves when the command has ended or the service has started.
@@ -18,64 +13,24 @@ const UNWIND_MS = 1_000;
  */
 export async function run(argv: readonly string[], io: Io): Promise<number | undefined> {
   let session = new Session(io);
+  let help = `${PROGRAM} --help`;
   try {
     refuseNpmOptions(argv, io.env);
-    const invocation = await parse(argv, io.stdout.columns);
-    if ('text' in invocation) {
-      await session.print(invocation.text);
-      return 0;
-    }
-    const { env: file } = invocation.given.options;
-    if (file !== undefined) session = new Session({ ...io, env: withEnvFile(io.env, file) });
-    const { load, given } = invocation;
-    if (load === undefined) {
-      await session.io.serve(session.io);
+    // The service starts without the parser.
+    if (argv.length === 0 || (argv.length === 1 && argv[0] === 'serve')) {
+      await io.serve(io);
       return undefined;
     }
-    const command = await load();
-    session.io.onHangUp();
-    await untilInterrupted(session, () => command(given, session));
-    return 0;
+    const { CommandLine } = await import('./command-line.ts');
+    const commandLine = new CommandLine(argv, io.stdout.columns);
+    help = commandLine.help;
+    const { perform, env: file, json } = commandLine.parse();
+    session = new Session(file === undefined ? io : { ...io, env: withEnvFile(io.env, file) }, json);
+    return await perform(session);
   } catch (error) {
     if (error instanceof Interrupted) return error.exitCode;
-    const help = [PROGRAM, commandNameOf(argv), '--help'].filter(Boolean).join(' ');
     const { lines, exitCode } = explain(error, help);
     for (const line of lines) session.note(line);
     return exitCode;
-  }
-}
-
-/** The service starts without the parser. */
-async function parse(argv: readonly string[], columns: number | undefined): Promise<Invocation> {
-  if (argv.length === 0 || (argv.length === 1 && argv[0] === 'serve')) {
-    return { given: { options: {}, json: false, positionals: [] } };
-  }
-  const { parseCommandLine } = await import('./parse-command-line.ts');
-  return parseCommandLine(argv, columns);
-}
-
-/**
- * Tells the user at once about an interruption, then lets the work stop and close what it opened.
- *
- * @throws {Interrupted} after an interruption, whatever the work does
- */
-async function untilInterrupted(session: Session, work: () => Promise<void>): Promise<void> {
-  const { signal } = session.io;
-  const givenUp = Promise.withResolvers<void>();
-  let timer: NodeJS.Timeout | undefined;
-  const onAbort = () => {
-    session.note(`interrupted${session.hint === undefined ? '' : `; ${session.hint}`}`);
-    timer = setTimeout(givenUp.resolve, UNWIND_MS);
-  };
-  signal.addEventListener('abort', onAbort);
-  try {
-    session.progress.start();
-    if (signal.aborted) onAbort();
-    else await Promise.race([work(), givenUp.promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-    clearTimeout(timer);
-    session.progress.clear();
-    signal.throwIfAborted();
   }
 }

@@ -3,19 +3,8 @@ import { OutputError } from '../program/failures.ts';
 import type { Io } from '../program/process.ts';
 import { ProgressReport } from './progress-report.ts';
 
-type KeyOption = 'label' | 'scopes' | 'expires' | 'rateLimit' | 'overlap' | 'output';
-
-/** An option with a value. */
-export type OptionName = 'from' | 'to' | 'env' | KeyOption;
-
-/** A command line, parsed. */
-export type Given = {
-  readonly options: Readonly<Partial<Record<OptionName, string>>>;
-  readonly json: boolean;
-  readonly positionals: readonly string[];
-};
-
-export type Command = (given: Given, session: Session) => Promise<void>;
+/** How long an interrupted command may take to close what it opened. A storage that hangs is then abandoned. */
+const UNWIND_MS = 1_000;
 
 /** One run of a command: what it may read, and how it reports. */
 export class Session {
@@ -25,11 +14,44 @@ export class Session {
   readonly now = new Date();
   /** What the command may read, and where it reports. */
   readonly io: Io;
-  readonly progress: ProgressReport;
+  /** Whether its answer is for a program: `--json`. */
+  readonly json: boolean;
+  readonly #progress: ProgressReport;
 
-  constructor(io: Io) {
+  constructor(io: Io, json = false) {
     this.io = io;
-    this.progress = new ProgressReport(io.stderr);
+    this.json = json;
+    this.#progress = new ProgressReport(io.stderr);
+  }
+
+  /**
+   * Does the work of a command. Tells the user at once about an interruption, then lets the work stop and close what it
+   * opened.
+   *
+   * @returns the exit code
+   * @throws {Interrupted} after an interruption, whatever the work does
+   */
+  async run(work: () => Promise<void>): Promise<number> {
+    const { signal, onHangUp } = this.io;
+    const givenUp = Promise.withResolvers<void>();
+    let timer: NodeJS.Timeout | undefined;
+    const onAbort = () => {
+      this.note(`interrupted${this.hint === undefined ? '' : `; ${this.hint}`}`);
+      timer = setTimeout(givenUp.resolve, UNWIND_MS);
+    };
+    onHangUp();
+    signal.addEventListener('abort', onAbort);
+    try {
+      this.#progress.start();
+      if (signal.aborted) onAbort();
+      else await Promise.race([work(), givenUp.promise]);
+      return 0;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      clearTimeout(timer);
+      this.#progress.clear();
+      signal.throwIfAborted();
+    }
   }
 
   /**
@@ -39,7 +61,7 @@ export class Session {
    */
   readonly onProgress = (progress: Progress): void => {
     this.io.signal.throwIfAborted();
-    this.progress.update(progress);
+    this.#progress.update(progress);
   };
 
   /**
@@ -48,8 +70,8 @@ export class Session {
    * @throws {OutputError}
    * @throws {Interrupted}
    */
-  async answer({ json }: { readonly json: boolean }, text: string, value: unknown): Promise<void> {
-    await this.print(json ? `${JSON.stringify(value)}\n` : text);
+  async answer(text: string, value: unknown): Promise<void> {
+    await this.print(this.json ? `${JSON.stringify(value)}\n` : text);
   }
 
   /**
@@ -59,7 +81,7 @@ export class Session {
    * @throws {Interrupted}
    */
   async print(text: string): Promise<void> {
-    this.progress.clear();
+    this.#progress.clear();
     await this.write(text);
   }
 
@@ -79,7 +101,7 @@ export class Session {
 
   /** Writes a text to standard error. No line of it looks like an audit line, which begins with `{`. */
   note(text: string): void {
-    this.progress.clear();
+    this.#progress.clear();
     this.io.stderr.write(`petstore: ${text.replaceAll(/\n(?! )/g, '\n  ')}\n`);
   }
 }

@@ -1,64 +1,123 @@
+import type { Command } from 'commander';
+import { CheckStorage } from '../../application/maintenance/check-storage.ts';
+import { SkipIds } from '../../application/maintenance/skip-ids.ts';
 import type { Finding } from '../../application/ports/storage-health.ts';
 import { SKIPPED_PET_IDS } from '../../domain/pet.ts';
-import { StartError } from '../config/config.ts';
 import { countText } from '../config/forms.ts';
-import {
-  databaseUrlRule,
-  DEFAULT_DATABASE_URL,
-  kindsWith,
-  namesOf,
-  parseDatabaseUrl,
-} from '../config/storages.ts';
+import { kindsWith, namesOf, STORAGES, urlForms } from '../config/storages.ts';
 import { compose } from '../program/compose.ts';
+import { CHECKED, registerMaintenance, TARGET } from '../program/register-maintenance.ts';
 import { StorageUnsound, UsageError } from '../program/failures.ts';
-import { open, storageOf } from './command-storage.ts';
-import type { Given, Session } from './session.ts';
+import type { Does } from './command-line.ts';
+import { open, SOURCES, storageOf } from './command-storage.ts';
+import type { Session } from './session.ts';
 
-export async function backupCommand(given: Given, session: Session): Promise<void> {
-  const file = fileOf(given);
-  const { kind, url } = storageOf('--from', given.options.from, session);
-  if (kind.backUp === undefined) throw new UsageError(`backup ${otherTools('backUp', session)}`);
-  session.hint = 'no backup was written; run the same command again';
-  await kind.backUp(url, file, session.onProgress);
-  await session.answer(given, `backed up to ${file}\n`, { file });
+const OTHER_BACKUPS = STORAGES.map(({ name, tools }) =>
+  tools ? ` For ${name} use ${tools.backUp}.` : '',
+).join('');
+
+type From = { readonly from?: string };
+type To = { readonly to?: string };
+
+export function addStorageCommands(petstore: Command, does: Does): void {
+  const backedUp = namesOf(kindsWith('backUp'));
+  const backedUpUrl = `${urlForms(kindsWith('backUp'))} (default: DATABASE_URL)`;
+  petstore
+    .command('migrate')
+    .description(`Creates or updates the schema of a ${namesOf(kindsWith('migrate'))} database.`)
+    .argument('[URL]', `${urlForms(kindsWith('migrate'))} (default: DATABASE_URL)`)
+    .action(does(migrate));
+  petstore
+    .command('backup')
+    .description(
+      `Copies a ${backedUp} database to a file: pets, API keys and idempotency keys. A service may use it at the same ` +
+        `time: FILE contains every pet acknowledged before the start.${OTHER_BACKUPS}`,
+    )
+    .argument('<FILE>', 'must not exist; only its owner can read it. After an interruption there is no FILE')
+    .option('--from <URL>', backedUpUrl)
+    .action(does(backUp));
+  petstore
+    .command('restore')
+    .description(
+      `Puts a backup in the place of a ${backedUp} database that no service uses. FILE is checked first. What was there ` +
+        'before stays beside it, under a name that the answer gives. After an interruption, run the command again.',
+    )
+    .argument('<FILE>', 'as backup has written it')
+    .option('--to <URL>', backedUpUrl)
+    .action(does(restore));
+  petstore
+    .command('skip-ids')
+    .description(
+      'Keeps new pets from getting the ids of lost ones: it skips 10^12 ids, and each repetition further ones. For a ' +
+        'MongoDB that was restored from a backup or has lost members. Run it before the services start. A file that ' +
+        'backup has written needs no skip-ids.',
+    )
+    .argument('[URL]', SOURCES)
+    .action(does(skipIds));
+  petstore
+    .command('check')
+    .description(
+      'Examines a storage and says what is wrong with it, even while services use it. Reads the schema, the indexes, ' +
+        'every pet, idempotency key and API key, and changes nothing. Exit codes: 0 sound, 1 findings, one a line.',
+    )
+    .option('--from <URL>', SOURCES)
+    .action(does(check));
 }
 
-export async function restoreCommand(given: Given, session: Session): Promise<void> {
-  const file = fileOf(given);
-  const { kind, url } = storageOf('--to', given.options.to, session);
-  if (kind.restore === undefined) throw new UsageError(`restore ${otherTools('restore', session)}`);
+async function migrate(session: Session, url: string | undefined): Promise<void> {
+  const storage = storageOf('URL', url, session);
+  if (storage.kind.migrate === undefined) throw notFor('migrate', session);
+  const { database, from, to } = await storage.kind.migrate(storage.url);
+  const before = from === to ? 'as before' : `before: ${from ?? 'none'}`;
+  const text = `the database "${database}" has schema version ${to} (${before})\n`;
+  await session.answer(text, { database, from: from ?? null, to });
+}
+
+async function backUp(session: Session, file: string, options: From): Promise<void> {
+  requireName(file);
+  const { kind, url } = storageOf('--from', options.from, session);
+  if (kind.backUp === undefined) throw notFor('backUp', session);
+  session.hint = 'no backup was written; run the same command again';
+  await kind.backUp(url, file, session.onProgress);
+  await session.answer(`backed up to ${file}\n`, { file });
+}
+
+async function restore(session: Session, file: string, options: To): Promise<void> {
+  requireName(file);
+  const { kind, url } = storageOf('--to', options.to, session);
+  if (kind.restore === undefined) throw notFor('restore', session);
   session.hint = 'run the same command again';
   const kept = await kind.restore(url, file, session.onProgress);
   const text = kept === undefined ? '' : `; what it replaced is kept as ${kept}`;
-  await session.answer(given, `restored ${file}${text}\n`, { file, kept: kept ?? null });
+  await session.answer(`restored ${file}${text}\n`, { file, kept: kept ?? null });
 }
 
 /** Says which storages the command is for, and what takes its place for the others. */
-function otherTools(command: 'backUp' | 'restore', { io: { storages } }: Session): string {
+function notFor(method: 'migrate' | 'backUp' | 'restore', { io: { storages } }: Session): UsageError {
   const others = storages.flatMap(({ name, tools }) =>
-    tools ? [`; for ${name} use ${tools[command]}`] : [],
+    tools && method !== 'migrate' ? [`; for ${name} use ${tools[method]}`] : [],
   );
-  return `is for ${namesOf(kindsWith(command, storages))}${others.join('')}`;
+  const names = namesOf(kindsWith(method, storages));
+  return new UsageError(`${method.toLowerCase()} is for ${names}${others.join('')}`);
 }
 
-function fileOf({ positionals: [file = '-'] }: Given): string {
+function requireName(file: string): void {
   if (file === '-') throw new UsageError('a backup needs the name of a file');
-  return file;
 }
 
 /** How many findings are shown. A storage can have one for each pet. */
 const MAX_SHOWN = 100;
 
-export async function checkCommand(given: Given, session: Session): Promise<void> {
-  const storage = storageOf('--from', given.options.from, session);
+async function check(session: Session, options: From): Promise<void> {
+  const storage = storageOf('--from', options.from, session);
   await using source = await open(storage, { for: 'checking' });
   session.hint = 'the check is incomplete; nothing was changed';
-  const { archive: sourceArchive, keys: sourceKeys, inspector } = source;
-  const check = compose({ sourceArchive, sourceKeys, inspector }).checkStorage.execute(session.onProgress);
+  const root = compose(registerMaintenance).register(CHECKED, { useValue: source });
+  const findings = root.resolve(CheckStorage).execute(session.onProgress);
   const shown: Finding[] = [];
   let count = 0;
-  let next = await check.next();
-  for (; !next.done; next = await check.next()) {
+  let next = await findings.next();
+  for (; !next.done; next = await findings.next()) {
     count++;
     if (shown.length < MAX_SHOWN) shown.push(next.value);
   }
@@ -67,32 +126,19 @@ export async function checkCommand(given: Given, session: Session): Promise<void
   const lines = shown.map(({ about, problem }) => `${about}: ${problem}\n`).join('');
   const rest = more === 0 ? '' : `and ${countText(more, 'further problem')}\n`;
   const checked = `checked ${countText(pets, 'pet')} and ${countText(apiKeys, 'API key')}\n`;
-  await session.answer(given, lines + rest + checked, { pets, apiKeys, findings: shown, more });
+  await session.answer(lines + rest + checked, { pets, apiKeys, findings: shown, more });
   if (count > 0) throw new StorageUnsound(count);
 }
 
-export async function migrateCommand(given: Given, session: Session): Promise<void> {
-  const [argument] = given.positionals;
-  const { storages, env } = session.io;
-  const storage = parseDatabaseUrl(argument ?? (env['DATABASE_URL'] || DEFAULT_DATABASE_URL), storages);
-  if (storage?.kind.migrate === undefined) {
-    const rule = `${databaseUrlRule(kindsWith('migrate', storages))} to migrate`;
-    throw argument === undefined ? new StartError([`DATABASE_URL ${rule}`]) : new UsageError(`URL ${rule}`);
-  }
-  const { database, from, to } = await storage.kind.migrate(storage.url);
-  const before = from === to ? 'as before' : `before: ${from ?? 'none'}`;
-  const text = `the database "${database}" has schema version ${to} (${before})\n`;
-  await session.answer(given, text, { database, from: from ?? null, to });
-}
-
-export async function skipIdsCommand(given: Given, session: Session): Promise<void> {
-  const storage = storageOf('URL', given.positionals[0], session);
+async function skipIds(session: Session, url: string | undefined): Promise<void> {
+  const storage = storageOf('URL', url, session);
   // Refuses a missing SQLite file, which opening it for writing would create.
   const existing = await storage.kind.open(storage.url, { for: 'reading' });
   await existing.close();
   await using target = await open(storage, { for: 'writing' });
   session.hint = 'ids may have been skipped; run the same command again';
-  const upTo = await compose({ archive: target.archive }).skipIds.execute();
+  const root = compose(registerMaintenance).register(TARGET, { useValue: target });
+  const upTo = await root.resolve(SkipIds).execute();
   const text = `skipped ${SKIPPED_PET_IDS} ids; new pets get ids greater than ${upTo}\n`;
-  await session.answer(given, text, { skipped: Number(SKIPPED_PET_IDS), upTo: Number(upTo) });
+  await session.answer(text, { skipped: Number(SKIPPED_PET_IDS), upTo: Number(upTo) });
 }

@@ -1,8 +1,11 @@
+import type { RequestListener } from 'node:http';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import { getPet } from '../../adapters/http/operations/get-pet.ts';
 import { ERROR_STATUS } from '../../adapters/http/contract/errors.ts';
+import type { RequestLog } from '../../adapters/http/contract/request-log.ts';
+import { InMemoryRateLimiter } from '../../adapters/memory/rate-limiter.ts';
+import type { ServiceStorage } from '../../application/storage-kind.ts';
 import { readBuild } from '../config/build.ts';
-import type { Decorators } from '../program/compose.ts';
 
 /** Every status of an answer. 204 is for OPTIONS, 302 leads a person to the page. */
 const STATUSES = [200, 201, 204, 302, ...Object.values(ERROR_STATUS)];
@@ -13,24 +16,35 @@ export async function loadMetrics(): Promise<Metrics> {
   return createMetrics({ deprecatedRoute: getPet.route, statuses: STATUSES }, readBuild());
 }
 
-/** What the metrics put around the parts of the service. */
-export function measuring({ pets, keys, limiter, tokens, probe, requests }: Metrics): Decorators {
+/** The storage with measures around the calls of its parts. */
+export function measuredStorage(
+  storage: ServiceStorage,
+  { pets, keys, limiter, probe }: Metrics,
+): ServiceStorage {
   return {
-    pets,
-    keys,
-    limiter,
-    tokens,
-    probe,
-    log: (log) => ({
-      ...log,
-      answered(record, request) {
-        log.answered(record, request);
-        requests.answered(record);
-      },
-    }),
-    app: (handle) => (request, response) => {
-      requests.began();
-      handle(request, response);
+    pets: pets(storage.pets),
+    keys: keys(storage.keys),
+    probe: probe(storage.probe),
+    limiter: limiter(storage.limiter ?? new InMemoryRateLimiter()),
+    close: () => storage.close(),
+  };
+}
+
+/** Counts the answers that the log is told about. */
+export function measuredLog(log: RequestLog, { requests }: Metrics): RequestLog {
+  return {
+    ...log,
+    answered(record, request) {
+      log.answered(record, request);
+      requests.answered(record);
     },
+  };
+}
+
+/** Counts the requests that begin. */
+export function measuredApp(handle: RequestListener, { requests }: Metrics): RequestListener {
+  return (request, response) => {
+    requests.began();
+    handle(request, response);
   };
 }

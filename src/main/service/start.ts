@@ -5,12 +5,25 @@ import type { TlsPair } from '../../adapters/http/server/create-limited-server.t
 import type { ServerLimits } from '../../adapters/http/server/limits.ts';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
 import type { ServiceStorage } from '../../application/storage-kind.ts';
-import { compose, type Needs } from '../program/compose.ts';
+import { StoredTokenVerifier } from '../../application/keys/token-verifiers.ts';
+import { ListKeys } from '../../application/keys/stored-keys.ts';
+import { compose } from '../program/compose.ts';
+import {
+  APP,
+  KNOWN_KEYS,
+  LIMITER,
+  ON_TOKEN_REFUSED,
+  registerHttp,
+  SETTINGS,
+  TOKENS,
+} from '../program/register-http.ts';
+import { KEYS, NOW, registerKeys } from '../program/register-keys.ts';
+import { PETS, registerPets, TRACE } from '../program/register-pets.ts';
 import type { Config } from '../config/config.ts';
 import { auditLog } from '../log/audit.ts';
 import { requestLog } from '../log/request-log.ts';
 import type { Tracing } from '../tracing/open-tracing.ts';
-import { loadMetrics, measuring } from './measure.ts';
+import { loadMetrics, measuredApp, measuredLog, measuredStorage } from './measure.ts';
 import { serveMetrics, urlOf } from './serve-metrics.ts';
 import { type MadeKey, startKeys } from './start-keys.ts';
 
@@ -101,30 +114,33 @@ async function startOn(
   { storage, tracing, metrics }: Opened,
   { now = () => new Date(), recordUsesEveryMs = RECORD_USES_EVERY_MS, limits, isLogged }: StartOptions,
 ) {
-  const { pets, keys, probe, limiter } = storage;
-  const { known, made } = await startKeys(config, compose({ keys }).listKeys, { now, log, isLogged });
-  const parts = {
-    pets,
-    keys,
-    probe,
-    ...(limiter !== undefined && { limiter }),
-    ...(metrics !== undefined && { onTokenRefused: metrics.onTokenRefused }),
-    settings: config,
-    knownKeys: known,
-    log: tracing?.requestLog(log) ?? requestLog(log),
-    now,
-    isDraining: () => server.isDraining,
-  } satisfies Needs<'app' | 'storedTokens'>;
-  const service = compose(parts, tracing?.decorators ?? {}, metrics ? measuring(metrics) : {});
-  const server: HttpServer = await listen(service.app, {
+  const root = compose(registerPets, registerKeys, registerHttp).register(NOW, { useValue: now });
+  const { pets, keys, probe, limiter } = metrics ? measuredStorage(storage, metrics) : storage;
+  root.register(PETS, { useValue: pets }).register(KEYS, { useValue: keys });
+  if (limiter !== undefined) root.register(LIMITER, { useValue: limiter });
+  if (tracing !== undefined) root.register(TRACE, { useValue: tracing.useCase });
+  const { known, made } = await startKeys(config, root.resolve(ListKeys), { now, log, isLogged });
+  root.register(KNOWN_KEYS, { useValue: known });
+  if (metrics !== undefined) {
+    root.register(ON_TOKEN_REFUSED, { useValue: metrics.onTokenRefused });
+    root.register(TOKENS, { useValue: metrics.tokens(root.resolve(TOKENS)) });
+  }
+  const lines = tracing?.requestLog(log) ?? requestLog(log);
+  const requests = metrics ? measuredLog(lines, metrics) : lines;
+  const { publicUrl, trustProxy, corsOrigins, rateLimit } = config;
+  const settings = { publicUrl, trustProxy, corsOrigins, rateLimit, probe, log: requests };
+  root.register(SETTINGS, { useValue: { ...settings, isDraining: () => server.isDraining } });
+  const bare = root.resolve(APP);
+  const traced = tracing?.app(bare) ?? bare;
+  const server: HttpServer = await listen(metrics ? measuredApp(traced, metrics) : traced, {
     host: config.host,
     port: config.port,
-    log: service.log,
+    log: requests,
     tls: config.tls,
     limits: { maxConnections: config.maxConnections, ...limits },
   });
   const notRecorded = (err: unknown) => log.warn({ err }, 'the use of keys was not recorded');
-  const recordUses = () => service.storedTokens.recordUses().catch(notRecorded);
+  const recordUses = () => root.resolve(StoredTokenVerifier).recordUses().catch(notRecorded);
   const recording = setInterval(() => void recordUses(), recordUsesEveryMs);
   const drain = async () => {
     const cutOff = await server.drain(config.shutdownTimeoutMs, config.shutdownDelayMs);

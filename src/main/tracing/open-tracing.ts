@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { context, diag, DiagLogLevel } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
@@ -24,11 +25,10 @@ import type { Logger } from 'pino';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { RequestSpans } from '../../adapters/tracing/request-spans.ts';
 import { baseUrl } from '../../adapters/http/middleware/request-target.ts';
-import { traceStorage, traceUseCase } from '../../adapters/tracing/trace-calls.ts';
+import { traceStorage, traceUseCase, type UseCase } from '../../adapters/tracing/trace-calls.ts';
 import type { ServiceStorage } from '../../application/storage-kind.ts';
 import type { Config } from '../config/config.ts';
 import type { TracingConfig } from '../config/tracing.ts';
-import type { Decorators } from '../program/compose.ts';
 import { watchExports } from './export-trouble.ts';
 import { tracedRequestLog } from './traced-request-log.ts';
 
@@ -76,13 +76,9 @@ export function openTracing(
   const requests = new RequestSpans(tracer, propagator);
   return {
     storage: (storage: ServiceStorage) => traceStorage(storage, tracer, kind.system),
-    /** For the use cases and the HTTP application. */
-    decorators: {
-      listPets: (useCase) => traceUseCase(tracer, 'ListPets', useCase),
-      createPet: (useCase) => traceUseCase(tracer, 'CreatePet', useCase),
-      getPet: (useCase) => traceUseCase(tracer, 'GetPet', useCase),
-      app: (app) => requests.trace(app, baseUrl(publicUrl, trustProxy)),
-    } satisfies Decorators,
+    useCase: <Input extends readonly unknown[], Output>(name: string, useCase: UseCase<Input, Output>) =>
+      traceUseCase(tracer, name, useCase),
+    app: (app: RequestListener) => requests.trace(app, baseUrl(publicUrl, trustProxy)),
     /** Writes the reports of the HTTP adapter to the log. It ends the spans of requests. */
     requestLog: (lines: Logger) => tracedRequestLog(lines, requests),
     /** Sends the last spans, for a second at most. Call it when the service has drained. */

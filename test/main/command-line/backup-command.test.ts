@@ -7,11 +7,10 @@ import { archivedPets } from '../../support/archived-pets.ts';
 import { sqliteWith } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { ask } from '../../support/client.ts';
-import { Command, refused, succeeds, USAGE } from '../../support/command.ts';
+import { Command, succeeds } from '../../support/command.ts';
 import { startService } from '../../support/service.ts';
 
 const PET = '{"name":"Rex","categoryId":9223372036854775807}';
-const SEE_HELP = 'see bin/petstore backup --help';
 
 /** A database with a key, and the URL of a copy of a backup elsewhere. */
 async function setUp() {
@@ -74,28 +73,5 @@ describe('a backup', () => {
     const line = 'petstore: interrupted; no backup was written; run the same command again\n';
     expect([command.stdout, command.stderr]).toStrictEqual(['', line]);
     expect((await readdir(dirname(path))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
-  });
-
-  it.each([
-    ['backup', 'backup is for SQLite; for MongoDB use mongodump --oplog or snapshots of its volumes'],
-    ['restore', 'restore is for SQLite; for MongoDB use mongorestore'],
-  ])('is not for MongoDB or memory: %s', async (command, problem) => {
-    const file = join(await testDirectory(), 'backup.db');
-    const unreachable = 'DATABASE_URL is memory:, which no other process can reach; use a persistent storage';
-    for (const [DATABASE_URL, message] of [
-      ['mongodb://127.0.0.1:1/petstore', problem],
-      ['memory:', unreachable],
-    ] as const) {
-      const options = { env: { DATABASE_URL }, code: USAGE };
-      await refused([command, file], `${message}; see bin/petstore ${command} --help`, options);
-    }
-    expect(existsSync(file)).toBe(false);
-  });
-
-  it('needs a name', async () => {
-    await refused(['backup'], `missing required argument 'FILE'; ${SEE_HELP}`, { code: USAGE });
-    await refused(['restore', '-'], 'a backup needs the name of a file; see bin/petstore restore --help', {
-      code: USAGE,
-    });
   });
 });

@@ -1,12 +1,11 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { petLines } from '../../../src/adapters/ndjson/pet-line.ts';
 import { openSqliteKeys } from '../../../src/adapters/sqlite/open.ts';
 import { MAX_IMPORTED_PET_ID } from '../../../src/domain/pet.ts';
 import { aKey } from '../../support/api-keys.ts';
 import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
-import { everythingIn, fileWith, mongoWith, sqliteWith, stopAt } from '../../support/archives.ts';
+import { everythingIn, fileWith, sqliteWith, stopAt } from '../../support/archives.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { ask } from '../../support/client.ts';
 import { Command, refused, succeeds } from '../../support/command.ts';
@@ -127,33 +126,6 @@ describe.skipIf(mongo === undefined)(
           expect((await everythingIn(target)).slice(0, -2)).toStrictEqual(PETS);
         },
       );
-
-      it('continues where it stopped: copied to SQLite', async () => {
-        const source = await mongoWith(mongo!, PETS);
-        const { url, proxy } = await throughProxy(source);
-        const to = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
-
-        // The first finds are for the version and the proof of the primary. Then one is for the keys, two are for the
-        // greatest and the last id, and two for the comparison; the rest are batches.
-        const held = stopAt(proxy, 'find', 10);
-        expect(await interrupted(['copy', '--from', url, '--to', to], held)).toBe(continuing('copied'));
-        const before = (await everythingIn(to)).length;
-        expect(before).toBeLessThan(PETS.length);
-
-        await succeeds(['copy', '--from', source, '--to', to]);
-        expect(await everythingIn(to)).toStrictEqual(PETS);
-      });
-
-      it('leaves the older file of an export', async () => {
-        const source = await mongoWith(mongo!, PETS);
-        const { url, proxy } = await throughProxy(source);
-        const path = await fileWith('older\n');
-
-        const line = await interrupted(['export', '--from', url, path], stopAt(proxy, 'find', 7));
-        expect(line).toBe('petstore: interrupted; no file was written; run the same command again\n');
-        expect(await readFile(path, 'utf8')).toBe('older\n');
-        expect(await readdir(dirname(path))).toStrictEqual(['pets.ndjson']);
-      });
     });
 
     it('ends with a signal while the storage does not answer', async () => {

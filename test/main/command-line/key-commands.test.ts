@@ -5,10 +5,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { memoryStorage } from '../../../src/adapters/memory/storage.ts';
 import type { StorageKind } from '../../../src/application/storage-kind.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
-import { RATE_LIMIT_FORM } from '../../../src/main/config/forms.ts';
 import { testDirectory } from '../../support/test-directory.ts';
 import { ask } from '../../support/client.ts';
-import { Command, FAILED, refused, succeeds, USAGE } from '../../support/command.ts';
+import { Command, FAILED, refused, succeeds } from '../../support/command.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { mongo } from '../../support/shared-mongo.ts';
@@ -17,7 +16,6 @@ import { startService } from '../../support/service.ts';
 const FORM = /^pets_([0-9a-f]{16})_[0-9A-Za-z]{49}$/;
 const DAY = 86_400_000;
 const ID = '0123456789abcdef';
-const ID_FORM = 'ID must be the 16 hexadecimal digits between the underscores of a key, as in keys list';
 
 type Env = Record<string, string>;
 
@@ -253,46 +251,5 @@ describe('petstore keys', () => {
       );
       expect(await readFile(file, 'utf8')).toMatch(/^pets_\w+\n$/);
     });
-  });
-
-  it.each([
-    ['create', '--label is required: 1 to 64 characters'],
-    ['create --label a\nb', 'label must be 1 to 64 visible characters, with spaces only between them'],
-    ['create --label x --scopes pets:all', '--scopes must be one or more of pets:read,pets:write'],
-    ['create --label x --expires 0d', '--expires must be a duration such as 365d or 12h, or never'],
-    ['create --label x --expires soon', '--expires must be a duration such as 365d or 12h, or never'],
-    ['create --label x --rate-limit 600', `--rate-limit ${RATE_LIMIT_FORM}`],
-    [`rotate ${ID} --overlap long`, '--overlap must be a duration such as 24h or 0s'],
-    ['create --label x --json=1', "unknown option '--json=…' (Did you mean --json?)"],
-    ['create --label --json', '--label lacks its value'],
-    ['create --label x --scopes pets:read --scopes pets:write', '--scopes is given more than once'],
-    [`revoke ${ID} ${ID}`, 'too many arguments'],
-    ['', 'the command must be one of create, list, show, revoke, rotate'],
-    ['show', "missing required argument 'ID'"],
-    // It does not repeat what may be a key.
-    [`show pets_${ID}_secret`, ID_FORM],
-    [`revoke pets_${ID}_secret`, ID_FORM],
-    [`rotate pets_${ID}_secret`, ID_FORM],
-  ])('refuses %j in one line with exit code 2, and creates nothing', async (line, problem) => {
-    const directory = await testDirectory();
-    const args = ['keys', ...line.split(' ').filter(Boolean)];
-    const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
-    const help = `see bin/petstore ${args.slice(0, 2).join(' ')} --help`;
-    await refused(args, `${problem}; ${help}`, { env, code: USAGE });
-    expect(await readdir(directory)).toStrictEqual([]);
-  });
-
-  it('names an id that no key has', async () => {
-    const env = await sqlite();
-    await created(env, '--label', 'x');
-    for (const name of ['show', 'revoke', 'rotate']) {
-      await refused(['keys', name, ID], `no key has the id ${ID}`, { env });
-    }
-  });
-
-  it('explains why keys in memory cannot be managed', async () => {
-    const problem =
-      'DATABASE_URL is memory:, which no other process can reach; set API_KEYS for the service instead';
-    await refused(['keys', 'list'], `${problem}; see bin/petstore keys list --help`, { code: USAGE });
   });
 });

@@ -1,7 +1,7 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { COMMANDS as DEFINITIONS } from '../../../src/main/command-line/commands.ts';
+import { RATE_LIMIT_FORM } from '../../../src/main/config/forms.ts';
 import { readBuild } from '../../../src/main/config/build.ts';
 import { describeVariables } from '../../../src/main/config/variables.ts';
 import type { Io } from '../../../src/main/program/process.ts';
@@ -13,6 +13,12 @@ import { fakeClock } from '../../support/fake-clock.ts';
 
 const ID = '0123456789abcdef';
 const COMMANDS = 'serve, keys, migrate, backup, restore, skip-ids, check, export, import, copy';
+const KEY_COMMANDS = 'create, list, show, revoke, rotate';
+const ID_FORM = 'ID must be the 16 hexadecimal digits between the underscores of a key, as in keys list';
+const CREATE = 'keys create --label x';
+const EXPIRES_FORM = '--expires must be a duration such as 365d or 12h, or never';
+const MONGODB = 'mongodb://127.0.0.1:1/petstore';
+const MONGODB_BACKUP = 'mongodump --oplog or snapshots of its volumes';
 const URLS = 'sqlite:PATH or mongodb://HOST/DATABASE';
 
 describe('the general command line', () => {
@@ -26,20 +32,24 @@ describe('the general command line', () => {
   );
 
   it('explains each command, with what each argument and option means', async () => {
-    const { stdout: all } = await succeeds(['--help']);
-    expect(all).toMatch(/^ {2}help\b.* {2,}\S/m);
-    for (const [name, { summary, arguments: given, options }] of Object.entries(DEFINITIONS)) {
-      const [last = '', ...group] = name.split(' ').toReversed();
-      const { stdout: list } = await succeeds([...group, '--help']);
-      expect(list).toMatch(new RegExp(`^ {2}${last}\\b.* {2,}${RegExp.escape(summary)}$`, 'm'));
-      expect(summary).not.toBe('');
-      const { stdout } = await succeeds([...name.split(' '), '--help']);
-      expect(stdout).toMatch(new RegExp(`^Usage: bin/petstore ${name}\\b`));
-      for (const form of [...Object.keys({ ...given, ...options }), '--help']) {
-        const [word = ''] = form.split(' ');
-        expect(stdout).toMatch(new RegExp(`^ .*${word.replaceAll(/[<>[\]]/g, '')}\\b.* {2,}\\S`, 'm'));
+    const entriesOf = (help: string, section: string) => {
+      const [, lines = ''] = new RegExp(`^${section}:\\n((?: .*\\n)+)`, 'm').exec(help) ?? [];
+      return lines.split(/\n(?= {2}\S)/).filter(Boolean);
+    };
+    const commandsBelow = async (path: readonly string[]): Promise<readonly (readonly string[])[]> => {
+      const { stdout: help } = await succeeds([...path, '--help']);
+      expect(help).toMatch(new RegExp(`^Usage: ${['bin/petstore', ...path].join(' ')} .*\n\n[A-Z]`));
+      for (const section of ['Arguments', 'Options', 'Global Options', 'Commands']) {
+        for (const entry of entriesOf(help, section)) expect(entry).toMatch(/^ {2}\S.*? {2,}\S/);
       }
-    }
+      expect(help).toMatch(/ --env <FILE> [^]* --json /);
+      const names = entriesOf(help, 'Commands').map((entry) => entry.trim().split(' ')[0]!);
+      const own = names.filter((name) => name !== 'help').map((name) => [...path, name]);
+      return [...own, ...(await Promise.all(own.map(commandsBelow))).flat()];
+    };
+    expect((await commandsBelow([])).map((path) => path.join(' ')).toSorted()).toStrictEqual(
+      [...COMMANDS.split(', '), ...KEY_COMMANDS.split(', ').map((name) => `keys ${name}`)].toSorted(),
+    );
   });
 
   it('wraps its help to the width of the terminal', async () => {
@@ -73,8 +83,9 @@ describe('the general command line', () => {
     ['help hunter2', `the command must be one of ${COMMANDS}`, ''],
     ['import', "missing required argument 'FILE'", 'import '],
     ['migrate a b', 'too many arguments', 'migrate '],
-    ['migrate sqlite:a.db', 'URL must be mongodb://HOST/DATABASE to migrate', 'migrate '],
-    ['copy --from sqlite:a.db', '--from and --to are both required', 'copy '],
+    ['migrate sqlite:a.db', 'migrate is for MongoDB', 'migrate '],
+    ['copy --from sqlite:a.db', "required option '--to <URL>' not specified", 'copy '],
+    ['--json', '--json is for commands', ''],
     ['export --to sqlite:a.db', "unknown option '--to'", 'export '],
     ['export --from', "option '--from <URL>' argument missing", 'export '],
     ['export --from postgres://me:secret@x/y', `--from must be ${URLS}`, 'export '],
@@ -84,6 +95,33 @@ describe('the general command line', () => {
       'export ',
     ],
     ['export', `DATABASE_URL must be ${URLS}`, 'export '],
+    ['export --json --from sqlite:a.db', '--json needs a FILE: standard output holds the pets', 'export '],
+    ['backup', "missing required argument 'FILE'", 'backup '],
+    [`backup a --from ${MONGODB}`, `backup is for SQLite; for MongoDB use ${MONGODB_BACKUP}`, 'backup '],
+    [`restore a --to ${MONGODB}`, 'restore is for SQLite; for MongoDB use mongorestore', 'restore '],
+    ['restore -', 'a backup needs the name of a file', 'restore '],
+    ['keys', `the command must be one of ${KEY_COMMANDS}`, 'keys '],
+    ['keys show', "missing required argument 'ID'", 'keys show '],
+    // It does not repeat what may be a key.
+    [`keys show pets_${ID}_secret`, ID_FORM, 'keys show '],
+    [`keys revoke pets_${ID}_secret`, ID_FORM, 'keys revoke '],
+    [`keys rotate pets_${ID}_secret`, ID_FORM, 'keys rotate '],
+    [`keys revoke ${ID} ${ID}`, 'too many arguments', 'keys revoke '],
+    [`keys rotate ${ID} --overlap long`, '--overlap must be a duration such as 24h or 0s', 'keys rotate '],
+    ['keys create', "required option '--label <LABEL>' not specified", 'keys create '],
+    ['keys create --label --json', "option '--label <LABEL>' argument missing", 'keys create '],
+    ['keys create --label --scopes x', '--label lacks its value', 'keys create '],
+    [`${CREATE} --label y`, '--label is given more than once', 'keys create '],
+    [
+      `${CREATE}\ny`,
+      'label must be 1 to 64 visible characters, with spaces only between them',
+      'keys create ',
+    ],
+    [`${CREATE} --scopes pets:all`, '--scopes must be one or more of pets:read,pets:write', 'keys create '],
+    [`${CREATE} --expires 0d`, EXPIRES_FORM, 'keys create '],
+    [`${CREATE} --expires soon`, EXPIRES_FORM, 'keys create '],
+    [`${CREATE} --rate-limit 600`, `--rate-limit ${RATE_LIMIT_FORM}`, 'keys create '],
+    [`${CREATE} --json=1`, "unknown option '--json=…' (Did you mean --json?)", 'keys create '],
     ['export --env /nonexistent/.env', 'the file of --env does not exist: /nonexistent/.env', 'export '],
     [
       'export --env=/',
@@ -99,24 +137,35 @@ describe('the general command line', () => {
     await refused(line.split(' '), message, { env: { DATABASE_URL: 'hunter2' }, code: USAGE });
   });
 
+  it('explains why keys in memory cannot be managed', async () => {
+    const problem =
+      'DATABASE_URL is memory:, which no other process can reach; set API_KEYS for the service instead';
+    await refused(['keys', 'list'], `${problem}; see bin/petstore keys list --help`, { code: USAGE });
+  });
+
   it.each([
     ['to', 'npm_config_token_description'],
-    ['rate-limit', 'npm_config_rate_limit'],
+    ['to', 'npm_config_to'],
+    ['from', 'npm_config_from'],
+    ['env', 'npm_config_env'],
   ])('does nothing when npm has taken --%s from it', async (option, variable) => {
     // What the program gets from: npm start import FILE --to URL
     const directory = await testDirectory();
     const env = { DATABASE_URL: `sqlite:${directory}/petstore.db`, [variable]: 'x' };
     await refused(
       ['import', 'examples/pets.ndjson'],
-      `npm took --${option} for an option of its own; run bin/petstore instead; see bin/petstore import --help`,
+      `npm took --${option} for an option of its own; run bin/petstore instead; see bin/petstore --help`,
       { env, code: USAGE },
     );
     expect(await readdir(directory)).toStrictEqual([]);
   });
 
-  it('works when npm has left it its options', async () => {
+  it('works when npm has left it its options, whatever else npm is configured with', async () => {
     const { url } = await sqliteWith([]);
-    const { stderr } = await succeeds(['export', `--from=${url}`], { npm_config_from: 'x' });
+    const { stderr } = await succeeds(['export', `--from=${url}`], {
+      npm_config_from: 'x',
+      npm_config_token: 'x',
+    });
     expect(stderr).toBe('petstore: exported 0 pets\n');
   });
 

@@ -118,7 +118,9 @@ describe('a command', () => {
   });
 
   it('exits with 1 when it is refused and its standard error is not read', async () => {
-    const refused = redirected(`2> '${(await unread()).path}'`, { args: 'migrate' });
+    const refused = redirected(`2> '${(await unread()).path}'`, {
+      args: 'export --from sqlite:/nonexistent/petstore.db',
+    });
     expect(await refused.ended).toStrictEqual(FAILED);
   });
 
