@@ -6,12 +6,10 @@ import { type ApiKeyRepository, USE_INTERVAL_MS } from '../../application/ports/
 import { type ApiKey, storedApiKey } from '../../domain/api-key.ts';
 import { Batcher } from './round-trips/batcher.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
+import { CALL_TIMEOUT_MS } from './connection/deadline.ts';
 import { duplicateField } from './connection/mongo-errors.ts';
 import { isServerError } from './connection/server-error-codes.ts';
 import { type ApiKeyDocument, apiKeysOf } from './schema/collections.ts';
-
-/** A request is answered within ten seconds. */
-const CALL_TIMEOUT_MS = 9_500;
 
 /** Lookups begin 5 ms apart: a flood of unknown keys costs 200 queries a second at most. */
 const LOOKUP_PACE = { maxWaitMs: 5, alwaysWaits: true, maxCalls: Infinity } as const;
@@ -23,7 +21,7 @@ export class MongoApiKeyRepository implements ApiKeyRepository {
   readonly #reads: ConfirmedReads;
   readonly #timeoutMs: number;
 
-  /** @param timeoutMs the limit of every call. Default: 10 s. */
+  /** @param timeoutMs the limit of every call. Default: 19.5 s. */
   constructor(db: Db, reads: ConfirmedReads, timeoutMs = CALL_TIMEOUT_MS) {
     this.#keys = apiKeysOf(db);
     this.#reads = reads;

@@ -15,8 +15,8 @@ import { type Failure, insertInOrder, LATEST, lastId, putFence, reserveIds } fro
 import { type PetDocument, petsOf, toBigInt } from './schema/collections.ts';
 
 /**
- * After this time without a reply, an insert is sent again: half of what a call may take. What it needs besides takes as
- * long at most. The driver has been seen to wait forever for a reply whose connection was reset.
+ * After this time without a reply, an insert is sent again: a quarter of what a call may take. What it needs besides
+ * takes as long at most. The driver has been seen to wait forever for a reply whose connection was reset.
  */
 const REPLY_TIMEOUT_MS = 5_000;
 

@@ -9,7 +9,7 @@ import type {
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageMeter } from '../../application/ports/storage-health.ts';
 import { type NewPet, type Pet, petWithId } from '../../domain/pet.ts';
-import type { Deadline } from './connection/deadline.ts';
+import { CALL_TIMEOUT_MS, type Deadline } from './connection/deadline.ts';
 import { SharedSearch } from './round-trips/shared-search.ts';
 import type { ConfirmedReads } from './confirmed-reads.ts';
 import { PetClaims } from './pet-claims.ts';
@@ -20,13 +20,10 @@ import { type PetDocument, petsOf, toBigInt } from './schema/collections.ts';
 import { indexesOf, isReady } from './schema/indexes.ts';
 import type { SchemaWatch } from './schema/schema-watch.ts';
 
-/** A request is answered within ten seconds. */
-const CALL_TIMEOUT_MS = 9_500;
-
 const isMissing = (result: unknown) => result == null;
 
 export type MongoPetOptions = {
-  /** The limit of every call. Default: 9.5 s. */
+  /** The limit of every call. Default: 19.5 s. */
   readonly timeoutMs?: number | undefined;
   readonly meter?: StorageMeter | undefined;
   readonly schema?: SchemaWatch;

@@ -6,6 +6,20 @@ export class StorageUnavailable extends Error {
   override readonly name = 'StorageUnavailable';
   readonly kind = 'storage-unavailable';
   readonly fault = 'storage';
+  readonly #sinceMs: number | undefined;
+
+  constructor(
+    message: string,
+    options?: { readonly cause?: unknown; readonly sinceMs?: number | undefined },
+  ) {
+    super(message, options);
+    this.#sinceMs = options?.sinceMs;
+  }
+
+  /** Since when it has not been available, on the clock of `performance.now()`, if that is known. */
+  get sinceMs(): number | undefined {
+    return this.#sinceMs;
+  }
 }
 
 /**

@@ -5,6 +5,7 @@ import type {
   RequestRecord,
 } from '../../adapters/http/contract/request-log.ts';
 import { faultOf } from '../../application/fault.ts';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import { auditLog } from './audit.ts';
 
 const CONNECTION_TROUBLES = {
@@ -59,7 +60,7 @@ export function requestLog(log: Logger): RequestLog {
       const nowMs = performance.now();
       failing.set(kindOf(request), nowMs);
       if (failedRequests++ > 0) return log.debug({ requestId, err }, 'failure');
-      beganMs = nowMs;
+      beganMs = (error instanceof StorageUnavailable ? error.sinceMs : undefined) ?? nowMs;
       log.warn({ requestId, err }, 'requests fail because of the storage');
     },
     petCreated: ({ requestId, petId, keyId, keyLabel, replayed }) => {

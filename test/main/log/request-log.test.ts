@@ -64,6 +64,26 @@ describe('the log line of a failure', () => {
     expect(logged(report, 'debug')[1]).toMatchObject({ level: DEBUG, msg: 'failure', requestId: 'b' });
   });
 
+  it('counts the seconds of an outage from when the storage was lost', () => {
+    const report = (log: RequestLog) => {
+      const away = new StorageUnavailable('no primary', { sinceMs: performance.now() - 19_000 });
+      log.failed(away, 'a', { method: 'GET' });
+      vi.advanceTimersByTime(1_500);
+      log.answered({ ...REQUEST, status: 200 });
+    };
+    vi.useFakeTimers({ toFake: ['performance'] });
+    try {
+      expect(logged(report)).toContainEqual({
+        level: WARN,
+        msg: 'requests succeed again',
+        seconds: 20.5,
+        failedRequests: 1,
+      });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it('holds a thrown value that is not an Error and belongs to no request', () => {
     expect(logged((log) => log.failed('a thrown string', undefined))).toStrictEqual([
       { level: ERROR, msg: 'failure', err: 'a thrown string' },

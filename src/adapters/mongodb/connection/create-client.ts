@@ -12,8 +12,8 @@ const DEFAULT_OPTIONS = {
   appName: 'petstore',
   maxPoolSize: 50,
   waitQueueTimeoutMS: 2_000,
-  /** Longer than an election. */
-  serverSelectionTimeoutMS: 15_000,
+  /** Longer than a call. So long a start waits for a primary. */
+  serverSelectionTimeoutMS: 25_000,
   connectTimeoutMS: 2_000,
   /** An outage that is over is noticed so late at most. */
   heartbeatFrequencyMS: 500,

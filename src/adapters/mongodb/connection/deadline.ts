@@ -2,18 +2,24 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageUnavailable } from '../../../application/ports/storage-errors.ts';
 import { isTransient, toStorageError } from './mongo-errors.ts';
 
+/** The limit of a call for a request: twenty seconds, with what the request needs besides. */
+export const CALL_TIMEOUT_MS = 19_500;
+
 const FIRST_MAX_PAUSE_MS = 25;
 const MAX_PAUSE_MS = 500;
+
+/** What is known of the primary. `lostMs`: since when there has been none with a majority. */
+type Primary = { readonly hasPrimary: boolean; readonly lostMs: number | undefined };
 
 /** The time limit of one call to MongoDB, retries included. */
 export class Deadline {
   readonly #timeoutMs: number;
   readonly #atMs: number;
-  readonly #primary: { readonly hasPrimary: boolean } | undefined;
+  readonly #primary: Primary | undefined;
   #lastFailure: Error | undefined;
 
   /** @param primary tells the caller that there is none, if the call takes too long */
-  constructor(timeoutMs: number, primary?: { readonly hasPrimary: boolean }) {
+  constructor(timeoutMs: number, primary?: Primary) {
     this.#timeoutMs = timeoutMs;
     this.#atMs = performance.now() + timeoutMs;
     this.#primary = primary;
@@ -56,10 +62,12 @@ export class Deadline {
   }
 
   #timedOut(): StorageUnavailable {
-    if (this.#primary?.hasPrimary === false) return new StorageUnavailable('MongoDB has no primary');
+    const sinceMs = this.#primary?.lostMs ?? this.#atMs - this.#timeoutMs;
+    if (this.#primary?.hasPrimary === false)
+      return new StorageUnavailable('MongoDB has no primary', { sinceMs });
     const late = `MongoDB did not complete the call within ${this.#timeoutMs} ms`;
     const last = this.#lastFailure && `; the last attempt: ${this.#lastFailure.message}`;
-    return new StorageUnavailable(late + (last ?? ''));
+    return new StorageUnavailable(late + (last ?? ''), { sinceMs });
   }
 }
 

@@ -3,8 +3,11 @@ import type { StorageLog } from '../../../application/ports/storage-health.ts';
 import { Deadline } from './deadline.ts';
 import { described } from './mongo-errors.ts';
 
-/** How long a call waits for an election. MongoDB's default for `electionTimeoutMillis`. */
-const ELECTION_MS = 10_000;
+/**
+ * How long a call waits for an election. With MongoDB's default `electionTimeoutMillis` of 10 s, a new primary takes
+ * writes after 11 to 12 s.
+ */
+const ELECTION_MS = 20_000;
 
 /** How long a call waits when an election should be over. A request needs less than a second then. */
 const REFUSAL_MS = 500;
@@ -21,9 +24,9 @@ export class PrimaryWatch {
   hasPrimary = true;
   /** Whether it sees a primary, but no majority: perhaps a deposed one. */
   isInMinority = false;
+  /** Since when there has been no primary with a majority. On the clock of `performance.now()`. */
+  lostMs: number | undefined;
   readonly #log: StorageLog | undefined;
-  /** Since when there has been no primary with a majority. */
-  #lostMs: number | undefined;
   #waiting: PromiseWithResolvers<void> | undefined;
 
   constructor(client: MongoClient, log?: StorageLog) {
@@ -51,13 +54,13 @@ export class PrimaryWatch {
 
   /** The primary has shown that it has a majority. */
   onProof(): void {
-    if (this.isInMinority) this.#lostMs = performance.now();
+    if (this.isInMinority) this.lostMs = performance.now();
   }
 
   /** What may take longer than an election, such as an export, waits as long as it may. */
   #limitMs(timeoutMs: number): number {
-    if (this.#lostMs === undefined || timeoutMs > ELECTION_MS) return timeoutMs;
-    return Math.min(timeoutMs, Math.max(this.#lostMs + ELECTION_MS - performance.now(), REFUSAL_MS));
+    if (this.lostMs === undefined || timeoutMs > ELECTION_MS) return timeoutMs;
+    return Math.min(timeoutMs, Math.max(this.lostMs + ELECTION_MS - performance.now(), REFUSAL_MS));
   }
 
   #onChange({ previousDescription: before, newDescription: now }: TopologyDescriptionChangedEvent): void {
@@ -69,8 +72,8 @@ export class PrimaryWatch {
     // The driver has a clock of its own.
     const heardMs = (view: TopologyDescription) =>
       view.servers.get(known?.address ?? '')?.lastUpdateTime ?? 0;
-    if (this.hasPrimary && !this.isInMinority) this.#lostMs = undefined;
-    else this.#lostMs ??= performance.now() - Math.max(heardMs(now) - heardMs(before), 0);
+    if (this.hasPrimary && !this.isInMinority) this.lostMs = undefined;
+    else this.lostMs ??= performance.now() - Math.max(heardMs(now) - heardMs(before), 0);
     if (this.hasPrimary) this.#wake();
     if (primary?.address === known?.address) return;
     const states = members.map(

@@ -17,7 +17,7 @@ describe('the options of the MongoDB client', () => {
       appName: 'petstore',
       maxPoolSize: 50,
       waitQueueTimeoutMS: 2_000,
-      serverSelectionTimeoutMS: 15_000,
+      serverSelectionTimeoutMS: 25_000,
       connectTimeoutMS: 2_000,
       heartbeatFrequencyMS: 500,
       socketTimeoutMS: 8_000,

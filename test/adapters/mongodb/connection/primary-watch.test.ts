@@ -2,8 +2,8 @@ import { EventEmitter } from 'node:events';
 import type { Db } from 'mongodb';
 import { expect, it, vi } from 'vitest';
 import { ConfirmedReads } from '../../../../src/adapters/mongodb/confirmed-reads.ts';
-import { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
 import { Simulation } from '../../../../proof/simulation/simulation.ts';
+import type { StorageUnavailable } from '../../../../src/application/ports/storage-errors.ts';
 import { SeededRandom } from '../../../support/seeded-random.ts';
 import { virtualTime } from '../../../../proof/simulation/virtual-time.ts';
 
@@ -18,7 +18,8 @@ const P = 'RSPrimary';
 const S = 'RSSecondary';
 const NONE = 'Unknown';
 const LOST = 'MongoDB has no primary; members: a: Unknown, b: RSSecondary, c: RSSecondary';
-const NO_PRIMARY = new StorageUnavailable('MongoDB has no primary', { cause: undefined });
+const unavailable = (message: string) => expect.objectContaining({ name: 'StorageUnavailable', message });
+const NO_PRIMARY = unavailable('MongoDB has no primary');
 
 /** What the driver tells of the members a, b and c, on a virtual clock, and what calls and the log say. */
 class Night {
@@ -57,7 +58,7 @@ class Night {
   }
 
   /** How a call that begins now ends, and after how many milliseconds. */
-  async call(timeoutMs = 10_000, read = async () => 'pets') {
+  async call(timeoutMs = 20_000, read = async () => 'pets') {
     const beganMs = this.simulation.nowMs;
     const [outcome] = await Promise.allSettled([this.reads.read(timeoutMs, read)]);
     const ms = Math.round(this.simulation.nowMs - beganMs);
@@ -83,25 +84,25 @@ it('ends calls at the time of an election, and within a second after it, until t
   const abandoned = vi.fn<() => Promise<string>>();
   await night.play({
     0: () => night.sees(NONE, S, S),
-    1: () => calls.push(night.call(10_000, abandoned)),
+    1: () => calls.push(night.call(20_000, abandoned)),
     4_000: () => call(),
-    9_900: () => call(),
-    15_000: () => call(),
+    19_900: () => call(),
+    25_000: () => call(),
     // Of a probe.
-    15_001: () => call(1_500),
+    25_001: () => call(1_500),
     // Of a command, which waits as long as it may.
-    15_002: () => call(90_000),
-    15_500: () => call(),
+    25_002: () => call(90_000),
+    25_500: () => call(),
     // Before the pauses of the calls end.
-    15_901: () => night.sees(NONE, P, S),
-    16_000: () => call(),
+    25_901: () => night.sees(NONE, P, S),
+    26_000: () => call(),
   });
 
   const refused = (ms: number) => ({ ms, reason: NO_PRIMARY });
   const answered = (ms: number) => ({ ms, value: 'pets' });
   expect(await Promise.all(calls)).toStrictEqual([
-    refused(9_999),
-    refused(6_000),
+    refused(19_999),
+    refused(16_000),
     refused(500),
     refused(500),
     refused(500),
@@ -117,13 +118,17 @@ it('counts from the last answer of the primary, on the clock of the driver', asy
   const night = new Night();
   const calls: Promise<unknown>[] = [];
   const a = { address: 'a', type: NONE, lastUpdateTime: 72_500 };
+  let beganMs = NaN;
   await night.play({
+    0: () => void (beganMs = performance.now()),
     100: () => night.sees({ ...a, type: P, lastUpdateTime: 70_000 }, S, S),
     2_600: () => night.sees(a, S, S),
     3_000: () => calls.push(night.call()),
   });
+  const { reason } = (await calls[0]) as { readonly reason: StorageUnavailable };
+  expect(Math.round(reason.sinceMs! - beganMs)).toBe(100);
 
-  expect(await calls[0]).toStrictEqual({ ms: 7_100, reason: NO_PRIMARY });
+  expect(await calls[0]).toStrictEqual({ ms: 17_100, reason: NO_PRIMARY });
 });
 
 it('limits calls in the same way while a primary shows no majority, unless it proves that it has one', async () => {
@@ -134,15 +139,15 @@ it('limits calls in the same way while a primary shows no majority, unless it pr
   night.confirm = () => (isAlone ? new Promise(() => {}) : Promise.resolve());
   await night.play({
     0: () => night.sees(P, NONE, NONE),
-    9_500: call,
+    19_500: call,
     // After the confirmation that is under way was abandoned.
-    14_000: () => void (isAlone = false),
-    15_000: call,
-    16_000: () => void (isAlone = true),
-    23_000: call,
+    24_000: () => void (isAlone = false),
+    25_000: call,
+    26_000: () => void (isAlone = true),
+    43_000: call,
   });
 
-  const late = (ms: number) => new StorageUnavailable(`MongoDB did not complete the call within ${ms} ms`);
+  const late = (ms: number) => unavailable(`MongoDB did not complete the call within ${ms} ms`);
   expect(await Promise.all(calls)).toStrictEqual([
     { ms: 500, reason: late(500) },
     { ms: 0, value: 'pets' },
@@ -193,7 +198,7 @@ it('lets a closed client reject calls before their deadline', async () => {
   const calls: Promise<unknown>[] = [];
   await night.play({
     0: () => night.sees(NONE, S, S),
-    1: () => calls.push(night.call(10_000, () => Promise.reject(new TypeError('closed')))),
+    1: () => calls.push(night.call(20_000, () => Promise.reject(new TypeError('closed')))),
     100: () => night.client.emit('topologyClosed'),
   });
 
