@@ -57,7 +57,10 @@ function addMember(host) {
 }
 
 if (hello().setName === undefined) {
-  admin.runCommand({ replSetInitiate: { _id: REPLICA_SET, members: [{ _id: 0, host: first }] } });
+  const members = [{ _id: 0, host: first }];
+  // The others elect a new primary after 3 s instead of 10.
+  const settings = { electionTimeoutMillis: 3_000 };
+  admin.runCommand({ replSetInitiate: { _id: REPLICA_SET, members, settings } });
 }
 waitFor('a primary', () => {
   const { primary, me, isWritablePrimary } = hello();

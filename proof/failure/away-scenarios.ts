@@ -8,7 +8,7 @@ import type { Footprint, ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
 
 /** The deadline of a request (`CALL_TIMEOUT_MS` of the MongoDB adapter), plus an allowance for a busy machine. */
-const REQUEST_MS = 10_000 + 1_000;
+const REQUEST_MS = 20_000 + 1_000;
 const READINESS_MS = 2_000;
 const LIVENESS_MS = 1_000;
 
@@ -41,7 +41,7 @@ function away(
       const before = await service.footprint();
       load.fault();
       await leave(store);
-      const watched = await watch(service, stage.form === 'short' ? 11_000 : 35_000);
+      const watched = await watch(service, stage.form === 'short' ? 21_000 : 35_000);
       const returning = performance.now();
       await comeBack(store);
       await store.set.primary();

@@ -5,7 +5,7 @@ import type { Stage } from './stage.ts';
 import { until } from './until.ts';
 
 /** MongoDB's default. */
-const ELECTION_TIMEOUT_MS = 10_000;
+const SLOW_ELECTIONS = { electionTimeoutMillis: 10_000, heartbeatIntervalMillis: 200 } as const;
 
 /** A service whose connections a bridge can tell from those of others. */
 function serviceNamed(stage: Stage, { set, database }: MongoStore, name: string): Promise<ServiceProcess> {
@@ -69,7 +69,7 @@ export const PARTITION_SCENARIOS: readonly MongoScenario[] = [
   // With a shorter timeout the gap that docs/storage.md names would show: lists from the old primary.
   partition(
     'MongoDB: the primary and one of two services cut off',
-    { replicaSet: { bridged: true, electionTimeoutMs: ELECTION_TIMEOUT_MS }, onlyInFull: true },
+    { replicaSet: { bridged: true, settings: SLOW_ELECTIONS }, onlyInFull: true },
     (application) => application === 'left',
   ),
 ];

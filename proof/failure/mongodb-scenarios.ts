@@ -129,7 +129,7 @@ async function expectOutageLines(stage: Stage): Promise<void> {
 }
 
 /** The deadline of a request. */
-const FIRST_REFUSAL_MS = 10_000;
+const FIRST_REFUSAL_MS = 20_000;
 const LATER_REFUSAL_MS = 1_000;
 
 /** Kills a majority of the members, and starts them again under load, when requests were refused for some seconds. */

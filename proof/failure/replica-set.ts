@@ -10,8 +10,10 @@ const NAME = 'failure';
 const MEMBERS = 3;
 
 export type ReplicaSetOptions = {
-  /** A second by default. A set that can be cut apart has MongoDB's default of ten. */
-  readonly electionTimeoutMs?: number;
+  /** By default elections after a second. */
+  readonly settings?: Document;
+  /** Parameters of each mongod. */
+  readonly parameters?: Readonly<Record<string, number>>;
   /** Whether each member is reached through a {@link Bridge}. */
   readonly bridged?: boolean;
   /** Whether {@link Member.setClock} works, where libfaketime is installed. */
@@ -35,7 +37,8 @@ export class ReplicaSet implements AsyncDisposable {
   }
 
   static async start({
-    electionTimeoutMs = 1_000,
+    settings = { electionTimeoutMillis: 1_000, heartbeatIntervalMillis: 200 },
+    parameters = {},
     bridged = false,
     movableClocks = false,
   }: ReplicaSetOptions = {}): Promise<ReplicaSet> {
@@ -53,12 +56,12 @@ export class ReplicaSet implements AsyncDisposable {
       await bridge.listen(reachedAt);
       bridges.set(member, bridge);
     }
-    await Promise.all(members.map((member) => member.start()));
+    await Promise.all(members.map((member) => member.start(parameters)));
     await members[0]?.admin({
       replSetInitiate: {
         _id: NAME,
         members: members.map(({ address }, _id) => ({ _id, host: address })),
-        settings: { electionTimeoutMillis: electionTimeoutMs, heartbeatIntervalMillis: 200 },
+        settings,
       },
     });
     const set = new ReplicaSet(members, bridges, stack.move());

@@ -7,6 +7,7 @@ import {
   SQLITE_CLOCK_SCENARIO,
 } from './clock-scenarios.ts';
 import { LOG_SCENARIOS } from './log-scenarios.ts';
+import { FAILOVER_SCENARIOS } from './mongodb-failover-scenarios.ts';
 import { PARTITION_SCENARIOS } from './mongodb-partition-scenarios.ts';
 import { READS_SCENARIOS } from './mongodb-reads-scenario.ts';
 import { MONGODB_SCENARIOS } from './mongodb-scenarios.ts';
@@ -54,6 +55,7 @@ export type Play = Pick<Scenario<never>, 'name' | 'onlyInFull' | 'alone'> & {
 const SQLITE = [...SQLITE_SCENARIOS, SQLITE_CLOCK_SCENARIO, ...SQLITE_FILE_SCENARIOS, ...LOG_SCENARIOS];
 const MONGODB: readonly MongoScenario[] = [
   ...MONGODB_SCENARIOS,
+  ...FAILOVER_SCENARIOS,
   ...READS_SCENARIOS,
   MONGODB_CLOCK_SCENARIO,
   MONGODB_SERVER_CLOCK_SCENARIO,

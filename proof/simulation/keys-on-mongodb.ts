@@ -7,7 +7,7 @@ import { ReplicaSet } from './replica-set.ts';
 import type { Scenario } from './run-schedule.ts';
 
 /** The limit of every call. */
-const LIMIT_MS = 10_000;
+const LIMIT_MS = 20_000;
 
 /** A lookup may wait this long for the next query before its limit begins. */
 const LOOKUP_PAUSE_MS = 6;

@@ -13,7 +13,7 @@ import type { Scenario } from './run-schedule.ts';
 import type { Simulation } from './simulation.ts';
 
 /** The limit of every call. */
-const LIMIT_MS = 10_000;
+const LIMIT_MS = 20_000;
 
 /** Claims of ids, reservations, shared round trips, confirmed reads, deadlines and retries of one to three processes. */
 export const petsOnMongodb: Scenario = {

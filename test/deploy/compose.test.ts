@@ -12,6 +12,7 @@ import { testDirectory } from '../support/test-directory.ts';
 
 type ComposeService = {
   readonly image: string;
+  readonly command?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
   readonly volumes?: readonly string[];
   readonly ports?: readonly string[];
@@ -36,6 +37,15 @@ describe('compose.yaml', () => {
     for (const file of files) await access(join(FOLDER, file));
     const named = sources.filter((source) => !source.startsWith('.'));
     expect([...new Set(named)].toSorted()).toStrictEqual(Object.keys(volumes).toSorted());
+  });
+
+  it('lets the members soon give up a primary that hangs', () => {
+    for (const name of members) {
+      expect(services[name]?.command?.slice(-2)).toStrictEqual([
+        '--setParameter',
+        'oplogNetworkTimeoutBufferSeconds=1',
+      ]);
+    }
   });
 
   it('publishes one port, on loopback', () => {

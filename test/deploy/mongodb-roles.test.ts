@@ -97,6 +97,7 @@ describe.skipIf(none)(`the scripts of deploy/mongodb${none ? ' (left out: no mon
     const { config } = await admin.command({ replSetGetConfig: 1 });
     const hosts = config.members.map(({ host }: { readonly host: string }) => host);
     expect(hosts).toStrictEqual(MEMBERS.split(','));
+    expect(config.settings.electionTimeoutMillis).toBe(3_000);
     await expect(new MongoClient(firstMember()).db('admin').command({ listDatabases: 1 })).rejects.toThrow(
       'requires authentication',
     );
