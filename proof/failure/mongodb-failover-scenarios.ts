@@ -1,6 +1,8 @@
+import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { afterDeath } from '../../test/support/after-death.ts';
 import { onPath } from '../../test/support/mongod-binary.ts';
-import { ROOT, run } from '../../test/support/process.ts';
+import { ROOT } from '../../test/support/process.ts';
 import { ask } from './ask.ts';
 import { figures, requestsOf } from './figures.ts';
 import { freePort } from './free-port.ts';
@@ -32,8 +34,12 @@ async function haproxyBefore(stage: Stage, services: readonly Url[]): Promise<Ur
   const port = await freePort();
   const [PETSTORE_1 = '', PETSTORE_2 = ''] = services.map(({ url }) => new URL(url).host);
   const env = { BIND: `127.0.0.1:${port}`, PETSTORE_1, PETSTORE_2 };
-  const proxy = run(program, ['-f', join(ROOT, 'deploy/haproxy/haproxy.cfg')], env);
-  stage.owned.defer(() => proxy.kill());
+  const proxy = spawn(program, ['-f', join(ROOT, 'deploy/haproxy/haproxy.cfg')], { env, stdio: 'ignore' });
+  const cleanUp = afterDeath(['kill', '-KILL', `${proxy.pid}`]);
+  stage.owned.defer(async () => {
+    proxy.kill('SIGKILL');
+    cleanUp.cancel();
+  });
   const url = `http://127.0.0.1:${port}`;
   await until(
     'HAProxy serves',
@@ -90,15 +96,23 @@ async function losePrimary(
   await set.commits();
   const committed = seconds();
   // More than the requests in flight.
-  await load.acknowledges(50);
+  await load.acknowledges(15);
   load.healed();
-  const back = seconds();
   const met = requestsOf(load.history).filter(({ ended }) => ended > begunMs);
   const failed = met.filter(({ status = 0 }) => status === 0 || status >= 500).length;
+  const inSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
+  // Some were answered before the loss shows.
+  const first = (...types: readonly string[]) =>
+    Math.min(
+      ...met
+        .filter(({ type, status, ended }) => types.includes(type) && status! < 300 && ended > begunMs + 1_000)
+        .map(({ ended }) => ended - begunMs),
+    );
   const longestMs = Math.max(...met.map(({ begun, ended }) => ended - begun));
   stage.notes.push(
-    `${harm}: a new primary after ${elected}, it could commit after ${committed}, 50 pets were added after ${back}; ` +
-      `${failed} of ${met.length} requests failed, the longest took ${(longestMs / 1_000).toFixed(1)} s`,
+    `${harm}: a new primary after ${elected}, it could commit after ${committed}; the first read after ` +
+      `${inSeconds(first('get', 'page'))}, the first pet after ${inSeconds(first('create'))}; ` +
+      `${failed} of ${met.length} requests failed, the longest took ${inSeconds(longestMs)}`,
   );
   if (harm === 'kill') await old.start();
   else old.thaw();
