@@ -78,11 +78,7 @@ export type TracingConfig = ReturnType<typeof tracingOf>;
  * @returns the configuration, or `undefined` when traces are off; a line for each variable that is invalid; and one for
  *   each that is ignored for its value, as https://opentelemetry.io/docs/specs/otel/configuration/common/ wants it
  */
-export function readTracing(given: Given): {
-  readonly tracing: TracingConfig | undefined;
-  readonly problems: readonly string[];
-  readonly warnings: readonly string[];
-} {
+export function readTracing(given: Given) {
   const read = decisive(given);
   if (!isAsked(read)) return { tracing: undefined, problems: [], warnings: [] };
   const problems = problemLines(v.safeParse(Endpoints, read).issues);

@@ -5,6 +5,7 @@ import type { RequestRecord } from '../../adapters/http/contract/request-log.ts'
 import type { Config } from '../config/config.ts';
 import type { Env, Output } from '../program/process.ts';
 import { auditLog } from './audit.ts';
+import { errorFields } from './error-fields.ts';
 import { BoundedOutput, type BoundedOutputOptions } from './bounded-output.ts';
 
 /** The service's log on standard output: JSON lines, or text if standard output is a terminal. */
@@ -13,7 +14,7 @@ export async function openServiceLog({ logLevel }: Pick<Config, 'logLevel'>): Pr
     ...(isatty(1) && { format: await terminalFormat() }),
     onRoom: (lines) => audit.warn({ lines }, 'log lines were dropped'),
   });
-  const log = pino({ level: logLevel, base: null }, output);
+  const log = pino({ level: logLevel, base: null, serializers: { err: errorFields } }, output);
   // Reports at every level, because audit lines are logged at every level.
   const audit = auditLog(log);
   return log;
