@@ -36,7 +36,7 @@ function setupProblem(file: string): string | undefined {
   // https://www.sqlite.org/howtocorrupt.html#_multiple_links_to_the_same_file
   const { nlink, size } = statSync(file);
   if (nlink !== 1) {
-    return `the SQLite file ${file} has ${nlink} hard links; repeat a killed petstore restore, or remove all but one`;
+    return `the SQLite file ${file} has ${nlink} hard links; remove all but one, or use a copy`;
   }
   if (sizeBytesOf(`${file}-wal`) === 0) return undefined;
   // SQLite treats a file of at most one byte as new and deletes its WAL, which may hold every pet.
@@ -45,7 +45,7 @@ function setupProblem(file: string): string | undefined {
   }
   // The first write of a service makes the file a database in WAL mode. Somebody has since put another in its place.
   return fileFormatOf(file) === 1
-    ? `the SQLite file ${file} does not match its write-ahead log ${file}-wal; run petstore restore`
+    ? `the SQLite file ${file} does not match its write-ahead log ${file}-wal; move both away, and restore a backup`
     : undefined;
 }
 

@@ -106,10 +106,10 @@ export const COMMANDS: Readonly<Record<string, Definition>> = {
     load: async () => (await import('./storage-commands.ts')).backupCommand,
   },
   restore: {
-    summary: `put a backup in the place of a ${BACKED_UP_NAME} database`,
+    summary: `make a ${BACKED_UP_NAME} database of a backup`,
     description:
-      `Checks FILE and puts a copy of it in the place of a ${BACKED_UP_NAME} database that no service uses. What was there before ` +
-      'stays beside it, under a name that the answer gives. After an interruption, run the same command again.',
+      `Checks FILE and makes a ${BACKED_UP_NAME} database of a copy of it, where there is none. If there is one, it prints the ` +
+      'command that moves it away. After an interruption, run the same command again.',
     arguments: { '<FILE>': 'as backup has written it' },
     options: { '--to <URL>': BACKUP_URL, ...JSON_OPTION },
     load: async () => (await import('./storage-commands.ts')).restoreCommand,

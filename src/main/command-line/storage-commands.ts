@@ -28,9 +28,8 @@ export async function restoreCommand(given: Given, session: Session): Promise<vo
   const { kind, url } = storageOf('--to', given.options.to, session);
   if (kind.restore === undefined) throw new UsageError(`restore ${otherTools('restore', session)}`);
   session.hint = 'run the same command again';
-  const kept = await kind.restore(url, file, session.onProgress);
-  const text = kept === undefined ? '' : `; what it replaced is kept as ${kept}`;
-  await session.answer(given, `restored ${file}${text}\n`, { file, kept: kept ?? null });
+  await kind.restore(url, file, session.onProgress);
+  await session.answer(given, `restored ${file}\n`, { file });
 }
 
 /** Says which storages the command is for, and what takes its place for the others. */
