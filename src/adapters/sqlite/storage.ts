@@ -1,7 +1,9 @@
-import { existsSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { unescape } from 'node:querystring';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { Opened, Purpose, StorageKind } from '../../application/storage-kind.ts';
+import { setupError } from './errors.ts';
 import { mountWarning } from './mounts.ts';
 
 /** The path of the default database. Its directory is created on use. */
@@ -31,7 +33,7 @@ export const sqliteStorage: StorageKind<false> = {
   async restore(url, backup, onProgress) {
     const path = pathIn(url);
     refuseMistyped(path);
-    refuseMissing(backup);
+    if (!isThere(backup)) throw missing(backup);
     const { restore } = await import('./backup.ts');
     return restore(path, backup, onProgress);
   },
@@ -70,7 +72,13 @@ function pathIn(url: string): string {
 /** @throws {StorageSetupError} */
 function refuseMissing(path: string): void {
   refuseAmbiguous(path);
-  if (!existsSync(path)) throw new StorageSetupError(`there is no SQLite file ${resolve(path)}`);
+  if (isThere(path)) return;
+  refuseOtherThanPath(path);
+  throw missing(path);
+}
+
+function missing(path: string): StorageSetupError {
+  return new StorageSetupError(`there is no SQLite file ${resolve(path)}`);
 }
 
 /**
@@ -80,12 +88,51 @@ function refuseMissing(path: string): void {
  */
 function refuseMistyped(path: string): void {
   refuseAmbiguous(path);
+  if (isThere(path)) return;
   const directory = dirname(resolve(path));
-  if (path !== DEFAULT_SQLITE_PATH && !existsSync(directory)) {
+  if (path !== DEFAULT_SQLITE_PATH && !isThere(directory, path)) {
     throw new StorageSetupError(
       `there is no directory ${directory} for the SQLite file; correct the path or create the directory`,
     );
   }
+  refuseOtherThanPath(path);
+}
+
+/**
+ * @param file whose path it is, or is part of
+ * @throws {StorageSetupError} when the system does not tell: EACCES, ENOTDIR, ENAMETOOLONG, ELOOP
+ */
+function isThere(path: string, file = path): boolean {
+  try {
+    // Not with `throwIfNoEntry: false`, which hides ENOTDIR too.
+    statSync(resolve(path));
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
+    throw setupError(resolve(file), error);
+  }
+}
+
+/** The line end of another system, a query, a comment, an escape, white space or quotation marks around the name. */
+const OTHER_THAN_PATH = /[\p{Cc}?#]|%[\da-f]{2}|^[\s\p{Cf}"']|[\s\p{Cf}"']$/iu;
+
+/**
+ * Refuses a name that a person hardly gives to a new file. Whoever copies such a name would get another, empty database.
+ *
+ * @throws {StorageSetupError} which says what to write
+ */
+function refuseOtherThanPath(path: string): void {
+  const name = basename(path);
+  if (!OTHER_THAN_PATH.test(name)) return;
+  const visible = name.replaceAll(/\p{C}|(?! )\s/gu, (one) => `\\u{${one.codePointAt(0)!.toString(16)}}`);
+  const meant = unescape(name.replace(/[?#].*/s, '')).replaceAll(
+    /\p{Cc}|^[\s\p{Cf}"']+|[\s\p{Cf}"']+$/gu,
+    '',
+  );
+  throw new StorageSetupError(
+    `there is no SQLite file "${visible}", and what follows sqlite: is a path without escapes, query or comment; ` +
+      `write sqlite:${join(dirname(path), meant || 'PATH')}`,
+  );
 }
 
 /**
