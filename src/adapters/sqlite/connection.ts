@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { fileFormatOf } from '../files/database-files.ts';
+import { withFile } from './errors.ts';
 
 /**
  * Opens a connection that fails with SQLITE_BUSY instead of waiting for a lock, because the wait would block the event
@@ -86,6 +87,8 @@ export function transaction<T>(db: DatabaseSync, work: () => T): T {
     const result = work();
     db.exec('COMMIT');
     return result;
+  } catch (error) {
+    throw withFile(error, fileOf(db));
   } finally {
     // SQLite itself rolls back after some errors: https://www.sqlite.org/lang_transaction.html
     if (db.isTransaction) db.exec('ROLLBACK');
