@@ -62,16 +62,12 @@ export async function restore(to: string, from: string, onProgress: OnProgress):
 function refuseExisting(file: string): void {
   const found = ['', '-wal', '-journal'].map((suffix) => file + suffix).filter((path) => existsSync(path));
   if (found.length === 0) return;
+  const quoted = (path: string) => `'${path.replaceAll("'", "'\\''")}'`;
   const kept = quoted(`${file}.before-restore-${new Date().toISOString().replaceAll(/[-:.]/g, '')}`);
   throw new StorageSetupError(
     `${found[0]} exists, and restore replaces nothing; keep the service from starting, and move the old database away: ` +
       `mkdir ${kept} && mv ${found.map(quoted).join(' ')} ${kept}`,
   );
-}
-
-/** One word for a shell. */
-function quoted(path: string): string {
-  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 /**
