@@ -105,14 +105,13 @@ export type StorageKind<Shared extends boolean = boolean> = {
   backUp?(url: string, path: string, onProgress: OnProgress): Promise<void>;
 
   /**
-   * Puts a backup in the place of everything in the storage. Absent from a storage that comes with restore tools.
+   * Puts a backup where there is no storage yet. Absent from a storage that comes with restore tools.
    *
    * @param backup the path of a file that `backUp` has written
    * @param onProgress may throw to stop, which then changes nothing
-   * @returns the path of what was replaced, and is kept; `undefined` when there was nothing
-   * @throws {StorageSetupError} including when the backup is damaged or a service uses the storage
+   * @throws {StorageSetupError} including when the backup is damaged, and when there is a storage
    */
-  restore?(url: string, backup: string, onProgress: OnProgress): Promise<string | undefined>;
+  restore?(url: string, backup: string, onProgress: OnProgress): Promise<void>;
 
   /** The tools for what it lacks a method for. */
   readonly tools?: { readonly backUp: string; readonly restore: string };

@@ -54,14 +54,10 @@ export async function createFile(file: string): Promise<void> {
 const SUFFIXES = ['', '-journal', '-wal', '-shm'];
 
 export type WholeFile = {
-  /** The name until the file is complete. Default: `TARGET.partial`. */
-  readonly partial?: string;
-  /** Throws when the target must not be written. Called before anything is. */
-  readonly check: (target: string) => void | Promise<void>;
+  /** Throws when the target must not be written. Called before anything is, and before the file gets its name. */
+  readonly check: (target: string) => void;
   /** Writes the empty file of this name, and leaves it closed. */
   readonly write: (partial: string) => Promise<void>;
-  /** The last step before the file gets its name. Default: `check`. */
-  readonly beforeRename?: (target: string) => void | Promise<void>;
 };
 
 /**
@@ -72,17 +68,17 @@ export type WholeFile = {
  * @throws {StorageSetupError} when the file cannot be written
  * @throws what the functions throw
  */
-export async function writeWholeFile(path: string, { write, check, ...rest }: WholeFile): Promise<void> {
+export async function writeWholeFile(path: string, { write, check }: WholeFile): Promise<void> {
   try {
     const target = resolveLinks(path);
-    const { partial = `${target}.partial`, beforeRename = check } = rest;
-    await check(target);
+    const partial = `${target}.partial`;
+    check(target);
     await writeFile(partial, '', { flag: 'wx', mode: FILE_MODE });
     try {
       await write(partial);
       await chmod(partial, (statSync(target, { throwIfNoEntry: false })?.mode ?? FILE_MODE) & 0o777);
       await sync(partial);
-      await beforeRename(target);
+      check(target);
       await rename(partial, target);
     } catch (error) {
       for (const suffix of SUFFIXES) await rm(partial + suffix, { force: true });
@@ -94,7 +90,7 @@ export async function writeWholeFile(path: string, { write, check, ...rest }: Wh
     if (!(error instanceof Error && ('syscall' in error || 'errcode' in error))) throw error;
     const problem =
       'path' in error && 'code' in error && error.code === 'EEXIST'
-        ? `${String(error.path)} exists: wait for the other command, or remove what a killed one left`
+        ? `${String(error.path)} exists: wait for the other command, or move away what a killed one left`
         : `${path} cannot be written: ${error.message}`;
     throw new StorageSetupError(problem, { cause: error });
   }

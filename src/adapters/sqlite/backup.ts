@@ -1,12 +1,11 @@
-import { existsSync, statSync } from 'node:fs';
-import { link, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import type { OnProgress, Progress } from '../../application/ports/pet-archive.ts';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { MAX_PET_ID, SKIPPED_PET_IDS } from '../../domain/pet.ts';
 import { fileFormatOf, resolveLinks } from '../files/database-files.ts';
-import { createDirectory, sync, writeNewFile, writeWholeFile } from '../files/durable-files.ts';
+import { createDirectory, writeNewFile, writeWholeFile } from '../files/durable-files.ts';
 import { connect, fileOf, refuseTruncated } from './connection.ts';
 import { isSound, schemaProblems } from './damage.ts';
 import { isDamage, retryWhileBusy } from './errors.ts';
@@ -40,49 +39,35 @@ export async function backUp(path: string, target: string, onProgress: OnProgres
 }
 
 /**
- * Puts a backup in the place of a database, or where there is none. What it replaces is kept under another name.
+ * Puts a backup where there is no database. It gets its name once it is complete, checked for damage and on the disk.
+ * It replaces nothing: an operator moves away what is there, so that no failure and no crash can lose it.
  *
- * A crash leaves the old database, the new one, or a state that `connect` refuses: the old one with a second name, or
- * the new one in rollback mode beside the old WAL. From each, another restore succeeds. What is kept is complete before
- * anything is removed. The old WAL goes last: a start would take a missing file without a WAL for a new database.
- *
- * @returns the new name of the old database; `undefined` when there was none
+ * @throws {StorageSetupError} including when there is a database, or a part of one, and when a service uses the path
  */
-export async function restore(to: string, from: string, onProgress: OnProgress): Promise<string | undefined> {
+export async function restore(to: string, from: string, onProgress: OnProgress): Promise<void> {
   return openOrRelease(to, async () => {
     const file = resolveLinks(to);
-    refuseOtherThanBackup(resolveLinks(from), file);
-    using source = await openSnapshot(from);
-    refuseOtherSchema(source);
+    using source = await openBackup(from);
     await createDirectory(dirname(file));
+    // Before anything is moved away: a running service would go on writing to it.
     using _ = await takeServiceLock(file);
-    let replaced: readonly string[] = [];
-    const kept = `${file}.before-restore-${new Date().toISOString().replaceAll(/[-:.]/g, '')}`;
-    const partial = `${file}.restoring`;
-    await using undo = new AsyncDisposableStack();
     await writeWholeFile(file, {
-      partial,
-      // What a killed restore has left. This one holds the lock.
-      check: () => rm(partial, { force: true }),
+      check: refuseExisting,
       write: (copy) => copySound(source, copy, 'restoring', onProgress),
-      async beforeRename() {
-        // Not earlier: a command may have written keys meanwhile.
-        replaced = ['', '-wal', '-journal'].filter((suffix) => existsSync(file + suffix));
-        for (const suffix of replaced) {
-          await link(file + suffix, kept + suffix);
-          // Unless it is the last name of its file.
-          undo.defer(() => (statSync(kept + suffix).nlink > 1 ? rm(kept + suffix) : undefined));
-        }
-        await sync(dirname(file));
-        // SQLite would roll it back into the new file.
-        await rm(`${file}-journal`, { force: true });
-      },
     });
-    undo.move();
-    for (const suffix of ['-wal', '-shm']) await rm(file + suffix, { force: true });
-    await sync(dirname(file));
-    return replaced.length === 0 ? undefined : kept;
   });
+}
+
+/** @throws {StorageSetupError} which has the command that moves a database away, in one piece with its log */
+function refuseExisting(file: string): void {
+  const found = ['', '-wal', '-journal'].map((suffix) => file + suffix).filter((path) => existsSync(path));
+  if (found.length === 0) return;
+  const quoted = (path: string) => `'${path.replaceAll("'", "'\\''")}'`;
+  const kept = quoted(`${file}.before-restore-${new Date().toISOString().replaceAll(/[-:.]/g, '')}`);
+  throw new StorageSetupError(
+    `${found[0]} exists, and restore replaces nothing; keep the service from starting, and move the old database away: ` +
+      `mkdir ${kept} && mv ${found.map(quoted).join(' ')} ${kept}`,
+  );
 }
 
 /**
@@ -140,25 +125,23 @@ function completeCopy(file: string): void {
   db.prepare(ARCHIVE_WRITES.raiseSequence).run(next > MAX_PET_ID ? MAX_PET_ID : next);
 }
 
-/** @throws {StorageSetupError} */
-function refuseOtherThanBackup(from: string, file: string): void {
-  const [old, other] = [statSync(file, { throwIfNoEntry: false }), statSync(from)];
-  if (old?.ino === other.ino && old.dev === other.dev) {
-    throw new StorageSetupError(`${from} is the database itself; choose a backup`);
-  }
-  const isAlone = !['-wal', '-journal'].some((suffix) => existsSync(from + suffix));
-  // What is no database is refused when it is opened.
-  if (isAlone && fileFormatOf(from) !== 2) return;
-  throw new StorageSetupError(
-    `${from} is not a backup; make one of it with petstore backup --from sqlite:${from} NEW, and restore NEW`,
-  );
-}
-
-/** @throws {StorageSetupError} */
-function refuseOtherSchema(source: DatabaseSync): void {
-  const [problem] = schemaProblems(source);
-  if (problem === undefined) return;
-  throw new StorageSetupError(
-    `the SQLite file ${fileOf(source)} is damaged (${problem}); nothing was written`,
-  );
+/**
+ * A snapshot of a file that `backUp` has written.
+ *
+ * @throws {StorageSetupError}
+ */
+async function openBackup(path: string): Promise<DatabaseSync> {
+  return openOrRelease(path, async (file, opened) => {
+    const isAlone = !['-wal', '-journal'].some((suffix) => existsSync(file + suffix));
+    // What is no database is refused when it is opened.
+    if (!isAlone || fileFormatOf(file) === 2) {
+      throw new StorageSetupError(
+        `${file} is not a backup; make one of it with petstore backup --from sqlite:${file} NEW, and restore NEW`,
+      );
+    }
+    const source = opened.use(await openSnapshot(file));
+    const [problem] = schemaProblems(source);
+    if (problem === undefined) return source;
+    throw new StorageSetupError(`the SQLite file ${file} is damaged (${problem}); nothing was written`);
+  });
 }

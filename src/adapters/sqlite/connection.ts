@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { fileFormatOf } from '../files/database-files.ts';
+import { withFile } from './errors.ts';
 
 /**
  * Opens a connection that fails with SQLITE_BUSY instead of waiting for a lock, because the wait would block the event
@@ -36,7 +37,7 @@ function setupProblem(file: string): string | undefined {
   // https://www.sqlite.org/howtocorrupt.html#_multiple_links_to_the_same_file
   const { nlink, size } = statSync(file);
   if (nlink !== 1) {
-    return `the SQLite file ${file} has ${nlink} hard links; repeat a killed petstore restore, or remove all but one`;
+    return `the SQLite file ${file} has ${nlink} hard links; remove all but one, or use a copy`;
   }
   if (sizeBytesOf(`${file}-wal`) === 0) return undefined;
   // SQLite treats a file of at most one byte as new and deletes its WAL, which may hold every pet.
@@ -45,7 +46,7 @@ function setupProblem(file: string): string | undefined {
   }
   // The first write of a service makes the file a database in WAL mode. Somebody has since put another in its place.
   return fileFormatOf(file) === 1
-    ? `the SQLite file ${file} does not match its write-ahead log ${file}-wal; run petstore restore`
+    ? `the SQLite file ${file} does not match its write-ahead log ${file}-wal; move both away, and restore a backup`
     : undefined;
 }
 
@@ -86,6 +87,8 @@ export function transaction<T>(db: DatabaseSync, work: () => T): T {
     const result = work();
     db.exec('COMMIT');
     return result;
+  } catch (error) {
+    throw withFile(error, fileOf(db));
   } finally {
     // SQLite itself rolls back after some errors: https://www.sqlite.org/lang_transaction.html
     if (db.isTransaction) db.exec('ROLLBACK');

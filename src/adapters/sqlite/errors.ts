@@ -34,6 +34,7 @@ const SETUP_PROBLEMS: Readonly<Record<number, string>> = {
   [FAILURES.CORRUPT]: 'is damaged or truncated; restore a backup',
   [FAILURES.CANTOPEN]:
     'cannot be opened; check that it is a file, and the permissions of the file and of its directory',
+  [FAILURES.FULL]: 'cannot be written: its disk is full',
   [FAILURES.NOTADB]: 'is not a SQLite database; choose another path',
 };
 
@@ -49,6 +50,12 @@ type SqliteError = Error & { readonly errcode: number };
 export function translated(error: unknown): unknown {
   if (!isUnavailable(error)) return error;
   return new StorageUnavailable(`SQLite is unavailable: ${error.message}`, { cause: error });
+}
+
+/** Adds the file to a failure of the storage: SQLite does not say which disk is full. */
+export function withFile(error: unknown, file: string): unknown {
+  if (FAILURE_CODES.has(resultCode(error))) (error as SqliteError).message += ` (${file})`;
+  return error;
 }
 
 /**

@@ -6,7 +6,8 @@ import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 const MOUNTINFO = '/proc/self/mountinfo';
 
 /** Of file systems that do not last: https://man7.org/linux/man-pages/man2/statfs.2.html */
-const TYPES: Readonly<Record<number, string>> = { 0x794c7630: 'overlay', 0x01021994: 'tmpfs' };
+const OVERLAY = 0x794c7630;
+const TMPFS = 0x01021994;
 
 /**
  * Refuses a file that is itself mounted, as by `docker run --volume FILE:FILE`. What SQLite writes beside it is then on
@@ -26,10 +27,12 @@ export function refuseMounted(file: string): void {
 /** One line if an existing file is in a container's own layer or in memory, otherwise `undefined`. */
 export function mountWarning(path: string): string | undefined {
   const file = realpathSync(path);
-  const type = TYPES[statfsSync(file).type];
-  if (type === undefined) return undefined;
+  const { type } = statfsSync(file);
+  if (type === TMPFS)
+    return `the SQLite file ${file} is in memory (tmpfs), where no pet lasts; put it on a disk`;
+  if (type !== OVERLAY) return undefined;
   return (
-    `the SQLite file ${file} is on ${type}: its pets end with the container or the system; ` +
+    `the SQLite file ${file} is in the layer of a container (overlay), and its pets end with that; ` +
     `mount a volume: --volume NAME:${dirname(file)}`
   );
 }

@@ -1,7 +1,9 @@
-import { existsSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { unescape } from 'node:querystring';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import type { Opened, Purpose, StorageKind } from '../../application/storage-kind.ts';
+import { setupError } from './errors.ts';
 import { mountWarning } from './mounts.ts';
 
 /** The path of the default database. Its directory is created on use. */
@@ -16,24 +18,20 @@ export const sqliteStorage: StorageKind<false> = {
   shared: false,
   isUrl: (url) => /^sqlite:./s.test(url),
   async open<P extends Purpose>(url: string, purpose: P) {
-    const path = pathIn(url);
-    if (mayCreate(purpose)) refuseMistyped(path);
-    else refuseMissing(path);
-    const name: P['for'] = purpose.for;
-    return openers(path, purpose)[name]();
+    const { for: name }: { readonly for: P['for'] } = purpose;
+    const mayCreate = purpose.for === 'keys' ? purpose.mayCreate : /service|writing/.test(name);
+    return openers(pathIn(url, mayCreate), purpose)[name]();
   },
   async backUp(url, target, onProgress) {
-    const path = pathIn(url);
-    refuseMissing(path);
+    const path = pathIn(url, false);
     const { backUp } = await import('./backup.ts');
     await backUp(path, target, onProgress);
   },
   async restore(url, backup, onProgress) {
-    const path = pathIn(url);
-    refuseMistyped(path);
-    refuseMissing(backup);
+    const path = pathIn(url, true);
+    if (isAbsent(backup)) throw noFile(backup);
     const { restore } = await import('./backup.ts');
-    return restore(path, backup, onProgress);
+    await restore(path, backup, onProgress);
   },
 };
 
@@ -58,46 +56,62 @@ function openers(
   };
 }
 
-function mayCreate(purpose: Purpose): boolean {
-  if (purpose.for === 'keys') return purpose.mayCreate;
-  return purpose.for === 'service' || purpose.for === 'writing';
-}
-
-function pathIn(url: string): string {
-  return url.slice('sqlite:'.length);
-}
-
-/** @throws {StorageSetupError} */
-function refuseMissing(path: string): void {
-  refuseAmbiguous(path);
-  if (!existsSync(path)) throw new StorageSetupError(`there is no SQLite file ${resolve(path)}`);
-}
+/** The line end of another system, a query, a comment, an escape, white space or quotation marks around the name. */
+const OTHER_THAN_PATH = /[\p{Cc}?#]|%[\da-f]{2}|^[\s\p{Cf}"']|[\s\p{Cf}"']$/iu;
 
 /**
- * Refuses to create a database where a typing error is likely.
+ * Refuses what may lead to another database than the one that is meant. After `sqlite:///`, some programs expect a
+ * relative path and others an absolute one. `:memory:` would be a file. A missing directory is most likely mistyped. A
+ * file that exists is opened, whatever its name.
  *
+ * @param mayCreate whether a missing file is created
  * @throws {StorageSetupError}
  */
-function refuseMistyped(path: string): void {
-  refuseAmbiguous(path);
+function pathIn(url: string, mayCreate: boolean): string {
+  const path = url.slice('sqlite:'.length);
+  if (path.startsWith('//')) {
+    throw new StorageSetupError(
+      `${url} is ambiguous; write sqlite:relative/path.db or sqlite:/absolute/path.db`,
+    );
+  }
+  if (path === ':memory:') throw new StorageSetupError('sqlite::memory: is not a file; write memory:');
+  if (!isAbsent(path)) return path;
   const directory = dirname(resolve(path));
-  if (path !== DEFAULT_SQLITE_PATH && !existsSync(directory)) {
+  if (mayCreate && path !== DEFAULT_SQLITE_PATH && isAbsent(directory)) {
     throw new StorageSetupError(
       `there is no directory ${directory} for the SQLite file; correct the path or create the directory`,
     );
   }
+  if (OTHER_THAN_PATH.test(basename(path))) throw new StorageSetupError(correctionOf(path));
+  if (!mayCreate) throw noFile(path);
+  return path;
 }
 
-/**
- * After `sqlite:///`, some programs expect a relative path and others an absolute one. `:memory:` would be a file.
- *
- * @throws {StorageSetupError}
- */
-function refuseAmbiguous(path: string): void {
-  if (path.startsWith('//')) {
-    throw new StorageSetupError(
-      `sqlite:${path} is ambiguous; write sqlite:relative/path.db or sqlite:/absolute/path.db`,
-    );
+function correctionOf(path: string): string {
+  const name = basename(path);
+  const visible = name.replaceAll(/\p{C}|(?! )\s/gu, (one) => `\\u{${one.codePointAt(0)!.toString(16)}}`);
+  const meant = unescape(name.replace(/[?#].*/s, '')).replaceAll(
+    /\p{Cc}|^[\s\p{Cf}"']+|[\s\p{Cf}"']+$/gu,
+    '',
+  );
+  return (
+    `there is no SQLite file "${visible}", and what follows sqlite: is a path without escapes, query or comment; ` +
+    `write sqlite:${join(dirname(path), meant || 'PATH')}`
+  );
+}
+
+/** @throws {StorageSetupError} when the system does not tell: EACCES, ENOTDIR, ENAMETOOLONG, ELOOP */
+function isAbsent(path: string): boolean {
+  try {
+    // Not with `throwIfNoEntry: false`, which hides ENOTDIR too.
+    statSync(resolve(path));
+    return false;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return true;
+    throw setupError(resolve(path), error);
   }
-  if (path === ':memory:') throw new StorageSetupError('sqlite::memory: is not a file; write memory:');
+}
+
+function noFile(path: string): StorageSetupError {
+  return new StorageSetupError(`there is no SQLite file ${resolve(path)}`);
 }

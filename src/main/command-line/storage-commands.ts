@@ -39,8 +39,8 @@ export function addStorageCommands(petstore: Command, does: Does): void {
   petstore
     .command('restore')
     .description(
-      `Puts a backup in the place of a ${backedUp} database that no service uses. FILE is checked first. What was there ` +
-        'before stays beside it, under a name that the answer gives. After an interruption, run the command again.',
+      `Checks FILE and makes a ${backedUp} database of a copy of it, where there is none. If there is one, it prints the ` +
+        'command that moves it away. After an interruption, run the same command again.',
     )
     .argument('<FILE>', 'as backup has written it')
     .option('--to <URL>', backedUpUrl)
@@ -87,9 +87,8 @@ async function restore(session: Session, file: string, options: To): Promise<voi
   const { kind, url } = storageOf('--to', options.to, session);
   if (kind.restore === undefined) throw notFor('restore', session);
   session.hint = 'run the same command again';
-  const kept = await kind.restore(url, file, session.onProgress);
-  const text = kept === undefined ? '' : `; what it replaced is kept as ${kept}`;
-  await session.answer(`restored ${file}${text}\n`, { file, kept: kept ?? null });
+  await kind.restore(url, file, session.onProgress);
+  await session.answer(`restored ${file}\n`, { file });
 }
 
 /** Says which storages the command is for, and what takes its place for the others. */

@@ -2,8 +2,12 @@ import { mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from 'no
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { backUp } from '../../../src/adapters/sqlite/backup.ts';
-import { openSqliteForReading, openSqliteStorage } from '../../../src/adapters/sqlite/open.ts';
+import { backUp, restore } from '../../../src/adapters/sqlite/backup.ts';
+import {
+  openSqliteForReading,
+  openSqliteKeys,
+  openSqliteStorage,
+} from '../../../src/adapters/sqlite/open.ts';
 import { StorageSetupError } from '../../../src/application/ports/storage-errors.ts';
 import type { Progress } from '../../../src/application/ports/pet-archive.ts';
 import { MAX_PET_ID } from '../../../src/domain/pet.ts';
@@ -120,7 +124,7 @@ describe('a backup is refused', () => {
       backUp(file, copy, quietly),
       name === 'backup.db'
         ? `${copy} exists; choose another FILE`
-        : `${copy}.partial exists: wait for the other command, or remove what a killed one left`,
+        : `${copy}.partial exists: wait for the other command, or move away what a killed one left`,
     );
     expect(await readFile(path, 'utf8')).toBe('mine');
     expect((await readdir(dirname(file))).filter((other) => other.startsWith('backup'))).toStrictEqual([
@@ -182,4 +186,19 @@ describe('a backup is refused', () => {
     await expectRefused(backUp(file, join(dirname(file), 'backup.db'), quietly), message, cause);
     expect((await readdir(dirname(file))).filter((name) => name.startsWith('backup'))).toStrictEqual([]);
   });
+});
+
+it('a restore is refused when a command creates the database meanwhile, and keeps its key', async () => {
+  const { file, copy } = await large();
+  await backUp(file, copy, quietly);
+  const target = await newFile();
+  let creating: ReturnType<typeof openSqliteKeys> | undefined;
+  // It creates the file at once, and writes the key later.
+  const restoring = restore(target, copy, () => void (creating ??= openSqliteKeys(target)));
+  await expectRefused(restoring, `${target} exists, and restore replaces nothing; `);
+  const { keys, close } = await creating!;
+  onTestFinished(close);
+  await keys.insert(aKey(1));
+  expect(await keys.list()).toStrictEqual([aKey(1)]);
+  expect((await readdir(dirname(target))).filter((name) => name.includes('partial'))).toStrictEqual([]);
 });

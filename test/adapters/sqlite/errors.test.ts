@@ -70,7 +70,7 @@ describe('setupError', () => {
     [8, 'cannot be written; check the permissions of the file and of its directory'],
     [14, 'cannot be opened; check that it is a file, and the permissions of the file and of its directory'],
     [26, 'is not a SQLite database; choose another path'],
-    [13, 'cannot be used: of SQLite'],
+    [13, 'cannot be written: its disk is full'],
     [266, 'cannot be used: of SQLite'],
   ])('says in one line what to do about %i', (errcode, expected) => {
     const error = sqliteError(errcode, 'of\nSQLite');

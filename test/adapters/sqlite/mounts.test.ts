@@ -46,9 +46,7 @@ it.runIf(isAllowed)(
     const refusal =
       `StorageSetupError: the SQLite file ${file} is mounted as a file, and what is beside it would be lost with the ` +
       `container; mount the directory, never the file: --volume DIRECTORY:${dirname(file)}`;
-    const warning =
-      `the SQLite file ${inMemory} is on tmpfs: its pets end with the container or the system; ` +
-      `mount a volume: --volume NAME:${dirname(inMemory)}`;
+    const warning = `the SQLite file ${inMemory} is in memory (tmpfs), where no pet lasts; put it on a disk`;
     // A service, a command that writes pets and one that creates a key.
     expect(program.stdout.split('\n')).toStrictEqual([refusal, warning, refusal, refusal, '']);
     expect(program.stderr).toBe('');

@@ -1,9 +1,12 @@
+import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { GuardedWrite } from '../../../src/adapters/sqlite/file-guard.ts';
 import { sqliteProbe } from '../../../src/adapters/sqlite/probe.ts';
 import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
+import { transaction } from '../../../src/adapters/sqlite/connection.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import { numbers } from '../../support/numbers.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 import { commits, newDatabase, otherConnection, unguardedWrite } from '../../support/sqlite.ts';
 
@@ -95,6 +98,28 @@ describe('the probe of a SQLite file', () => {
     using other = new DatabaseSync(file);
     expect(other.prepare('PRAGMA user_version').get()).toEqual({ user_version: SCHEMA_VERSION + 1 });
   });
+});
+
+it('the probe of a SQLite file writes as many pages as an insert, and leaves no pet and no id behind', async () => {
+  const { file, db, probe } = await opened();
+  const insert = `INSERT INTO pets (name, category_id, status, idempotency_key, fingerprint)
+    VALUES ('Rex', 7, 'sold', randomblob(32), randomblob(32))`;
+  const written = async (work: () => unknown) => {
+    const before = statSync(`${file}-wal`).size;
+    await work();
+    return statSync(`${file}-wal`).size - before;
+  };
+  transaction(db, () => numbers(500).forEach(() => db.exec(insert)));
+  const state = () => db.prepare('SELECT *, (SELECT seq FROM sqlite_sequence) FROM pets').all();
+  const before = state();
+  const bytes = await written(() => db.exec(insert.replace('Rex', 'Tom')));
+  db.exec("DELETE FROM pets WHERE name = 'Tom'; UPDATE sqlite_sequence SET seq = 500");
+  expect(bytes).toBeGreaterThan(4 * 4096);
+  expect(await written(() => probe.check())).toBeGreaterThanOrEqual(bytes);
+  expect(state()).toStrictEqual(before);
+
+  db.exec('UPDATE sqlite_sequence SET seq = 9007199254740991');
+  expect(await probe.check()).toStrictEqual({ lastId: 9_007_199_254_740_991n });
 });
 
 async function opened(guardedWrite?: GuardedWrite) {

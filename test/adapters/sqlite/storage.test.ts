@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_SQLITE_PATH, sqliteStorage } from '../../../src/adapters/sqlite/storage.ts';
+import { asNobody } from '../../support/as-nobody.ts';
 import { run } from '../../support/process.ts';
 import { silentLog } from '../../support/sqlite.ts';
 import { testDirectory } from '../../support/test-directory.ts';
@@ -53,7 +54,7 @@ describe.each(CREATING)('the URL of a database that %s may create', (_, open) =>
 });
 
 it('the default is created with its directory, and a relative path is always the name of a file', async () => {
-  const names = [DEFAULT_SQLITE_PATH, 'file:pets.db?mode=memory', 'a b#c%d?.db'];
+  const names = [DEFAULT_SQLITE_PATH, 'file:pets.db', 'a b%c.db'];
   const directory = await testDirectory();
   const opener = fileURLToPath(new URL('./opener.ts', import.meta.url));
 
@@ -94,5 +95,71 @@ describe.each([...CREATING, ...READING])('an ambiguous URL for %s', (_, open) =>
     ['sqlite::memory:', 'sqlite::memory: is not a file; write memory:'],
   ])('is refused: %s', async (url, message) => {
     await expect(open(url)).rejects.toMatchObject({ kind: 'storage-setup', message });
+  });
+});
+
+describe.each([...CREATING, ...READING])('a URL that is hardly the path of a file, for %s', (_, open) => {
+  it.each([
+    ['pets.db\r', 'pets.db\\u{d}', 'pets.db'],
+    ['pets.db\n', 'pets.db\\u{a}', 'pets.db'],
+    ['pets.db\t', 'pets.db\\u{9}', 'pets.db'],
+    ['pets.db ', 'pets.db ', 'pets.db'],
+    [' pets.db', ' pets.db', 'pets.db'],
+    ['pets.db\u00a0', 'pets.db\\u{a0}', 'pets.db'],
+    ['pets.db\u200b', 'pets.db\\u{200b}', 'pets.db'],
+    ['\ufeffpets.db', '\\u{feff}pets.db', 'pets.db'],
+    ['pets.db # the shop', 'pets.db # the shop', 'pets.db'],
+    ['pets.db?mode=ro', 'pets.db?mode=ro', 'pets.db'],
+    ['my%20pets.db', 'my%20pets.db', 'my pets.db'],
+    ['%C3%A4.db', '%C3%A4.db', 'ä.db'],
+    ['a\u001bb.db', 'a\\u{1b}b.db', 'ab.db'],
+    ['"pets.db"', '"pets.db"', 'pets.db'],
+    ['?', '?', 'PATH'],
+  ])(
+    'is refused with what to write, beside the file that is meant, unless it is there: %j',
+    async (name, shown, meant) => {
+      const directory = await testDirectory();
+      await (await sqliteStorage.open(`sqlite:${directory}/pets.db`, { for: 'writing' })).close();
+      const before = await readdir(directory);
+      await expect(open(`sqlite:${directory}/${name}`)).rejects.toMatchObject({
+        kind: 'storage-setup',
+        message:
+          `there is no SQLite file "${shown}", and what follows sqlite: is a path without escapes, query or comment; ` +
+          `write sqlite:${directory}/${meant}`,
+      });
+      expect(await readdir(directory)).toStrictEqual(before);
+      await copyFile(join(directory, 'pets.db'), join(directory, name));
+      await (await open(`sqlite:${directory}/${name}`)).close();
+    },
+  );
+
+  it('is no reason to refuse a directory', async () => {
+    const directory = join(await testDirectory(), 'C# 100%20?');
+    await mkdir(directory);
+    await (await sqliteStorage.open(`sqlite:${directory}/pets.db`, { for: 'writing' })).close();
+    await (await open(`sqlite:${directory}/pets.db`)).close();
+    expect(await readdir(directory)).toContain('pets.db');
+  });
+});
+
+describe.each([...CREATING, ...READING])('what the system says about a path, for %s', (_, open) => {
+  it.each([
+    ['file/petstore.db', 'ENOTDIR: not a directory'],
+    [`${'x'.repeat(256)}.db`, 'ENAMETOOLONG: name too long'],
+    ['loop/petstore.db', 'ELOOP: too many symbolic links encountered'],
+    ['closed/petstore.db', 'EACCES: permission denied'],
+  ])('is in the refusal: %s', async (name, reason) => {
+    const directory = await testDirectory();
+    await chmod(directory, 0o755);
+    await writeFile(join(directory, 'file'), '');
+    await symlink('loop', join(directory, 'loop'));
+    await mkdir(join(directory, 'closed'), 0o700);
+    const path = join(directory, name);
+    await asNobody(directory, 0o755, async () => {
+      await expect(open(`sqlite:${path}`)).rejects.toMatchObject({
+        kind: 'storage-setup',
+        message: `the SQLite file ${path} cannot be opened: ${reason}, stat '${path}'`,
+      });
+    });
   });
 });

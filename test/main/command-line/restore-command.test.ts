@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, copyFile, link, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, copyFile, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
@@ -11,23 +12,22 @@ import {
   openSqliteStorage,
 } from '../../../src/adapters/sqlite/open.ts';
 import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
-import { aKey } from '../../support/api-keys.ts';
-import { anArchivedPet, archivedPets } from '../../support/archived-pets.ts';
+import { archivedPets } from '../../support/archived-pets.ts';
 import { asNobody } from '../../support/as-nobody.ts';
-import { refused, succeeds } from '../../support/command.ts';
-import { ROOT, SERVICE } from '../../support/process.ts';
+import { Command, FAILED, refused, succeeds } from '../../support/command.ts';
+import { ROOT, run, SERVICE } from '../../support/process.ts';
 import { STRACE_MISSING, traced } from '../../support/strace.ts';
-import { count, newFile, openService, silentLog } from '../../support/sqlite.ts';
+import { newFile, openService, silentLog } from '../../support/sqlite.ts';
 import { type TemporaryDirectory, temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const OLD = archivedPets(5);
 const NEW = archivedPets(7);
 
-/** The database of a service that has crashed with its pets in the write-ahead log, and a backup of another. */
+/** A path where nothing is, and a backup. The directory needs quotes in a shell. */
 let file: string;
 let backup: string;
 let DATABASE_URL: string;
-/** The three files, which each test gets a copy of. */
+/** The backup, and a database of a service that has crashed with its pets in the write-ahead log. */
 let originals: TemporaryDirectory;
 
 beforeAll(async () => {
@@ -48,13 +48,18 @@ beforeAll(async () => {
 afterAll(() => originals.remove());
 
 beforeEach(async () => {
-  file = await newFile();
+  const directory = join(dirname(await newFile()), "it's a shop");
+  await mkdir(directory);
+  file = join(directory, 'petstore.db');
   DATABASE_URL = `sqlite:${file}`;
-  backup = join(dirname(file), 'backup.db');
-  const crashed = join(originals.path, 'old.db-crashed');
-  for (const suffix of ['', '-wal']) await copyFile(crashed + suffix, file + suffix);
+  backup = join(directory, 'backup.db');
   await copyFile(join(originals.path, 'backup.db'), backup);
 });
+
+async function crash(): Promise<void> {
+  for (const suffix of ['', '-wal'])
+    await copyFile(join(originals.path, 'old.db-crashed') + suffix, file + suffix);
+}
 
 /** The pets of a file, as a service finds them. */
 async function petsIn(path: string) {
@@ -64,109 +69,107 @@ async function petsIn(path: string) {
   return pets;
 }
 
-async function names(directory = dirname(file)): Promise<readonly string[]> {
-  return (await readdir(directory)).toSorted();
+/** The files in the directory, without the lock of a service and what a reader needs. */
+async function names(): Promise<readonly string[]> {
+  return (await readdir(dirname(file))).filter((name) => !/\.lock$|-shm$/.test(name)).toSorted();
 }
 
-/** What earlier restores have kept. */
-async function kept(path = file): Promise<readonly string[]> {
-  const found = (await names(dirname(path))).filter((name) => /\.before-restore-\w+$/.test(name));
-  return found.map((name) => join(dirname(path), name));
-}
-
-function hasOldPets(path: string): boolean {
-  try {
-    using db = new DatabaseSync(path, { readBigInts: true });
-    return count(db) === BigInt(OLD.length);
-  } catch {
-    // Without its log: a repeated restore gives both another name.
-    return false;
-  }
-}
-
-async function restore(from = backup, to = file): Promise<string> {
-  return (await succeeds(['restore', from, '--to', `sqlite:${to}`])).stdout;
-}
-
-/** Not the lock, nor what a reader needs. */
-async function lastingNames(): Promise<readonly string[]> {
-  return (await names()).filter((name) => !/\.lock$|-shm$/.test(name));
+async function restore(from = backup): Promise<string> {
+  return (await succeeds(['restore', from], { DATABASE_URL })).stdout;
 }
 
 async function expectRefused(message: string | RegExp, from = backup): Promise<void> {
-  const before = await lastingNames();
+  const before = await names();
   await refused(['restore', from], message, { env: { DATABASE_URL } });
-  expect(await lastingNames()).toStrictEqual(before);
+  expect(await names()).toStrictEqual(before);
 }
 
 describe('a restore', () => {
-  it('serves the pets of the backup, and keeps what it replaces under the name that it says', async () => {
-    const linked = join(dirname(file), 'link.db');
-    await symlink('petstore.db', linked);
-
-    const stdout = await restore(backup, linked);
-
-    const [name = ''] = await kept();
-    expect(stdout).toBe(`restored ${backup}; what it replaced is kept as ${name}\n`);
+  it('fills a path where nothing is, for its owner only, and leaves the backup as it was', async () => {
+    expect(await restore()).toBe(`restored ${backup}\n`);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await petsIn(file)).toStrictEqual(NEW);
-    expect(await petsIn(name)).toStrictEqual(OLD);
-    // The backup itself is as it was.
+    const other = join(dirname(file), 'other.db');
+    await symlink('target.db', other);
+    const { stdout } = await succeeds(['restore', backup, '--to', `sqlite:${other}`, '--json']);
+    expect(JSON.parse(stdout)).toStrictEqual({ file: backup });
+    expect(await petsIn(join(dirname(file), 'target.db'))).toStrictEqual(NEW);
+    expect(await readFile(backup)).toStrictEqual(await readFile(join(originals.path, 'backup.db')));
+  });
+
+  it.each<readonly [string, readonly string[], number | undefined, () => Promise<void>]>([
+    ['a database and its log', ['', '-wal'], OLD.length, crash],
+    ['a log alone', ['-wal'], undefined, () => crash().then(() => rm(file))],
+    ['a journal alone', ['-journal'], undefined, () => writeFile(`${file}-journal`, 'x')],
+    ['an empty file', [''], 0, () => writeFile(file, '')],
+    [
+      'a copied backup beside an old log',
+      ['', '-wal'],
+      undefined,
+      () => crash().then(() => copyFile(backup, file)),
+    ],
+  ])('replaces nothing: %s is moved away by the command that it prints', async (_, suffixes, pets, make) => {
+    await make();
+    const before = await Promise.all(suffixes.map((suffix) => readFile(file + suffix)));
+    const program = new Command(['restore', backup], { DATABASE_URL });
+    expect(await program.ended).toBe(FAILED);
+    const [, found, command = ''] =
+      /^petstore: (.*) exists, and restore replaces nothing; .*: (mkdir .*)\n$/.exec(program.stderr) ?? [];
+    expect(found, program.stderr).toBe(file + suffixes[0]);
+    expect(await Promise.all(suffixes.map((suffix) => readFile(file + suffix)))).toStrictEqual(before);
+    const moved = run('sh', ['-c', command]);
+    expect(await moved.ended, moved.stderr).toStrictEqual({ code: 0, signal: null });
+
     await restore();
     expect(await petsIn(file)).toStrictEqual(NEW);
+    const kept = join(
+      dirname(file),
+      (await names()).find((name) => name.includes('before-restore'))!,
+      'petstore.db',
+    );
+    expect(await Promise.all(suffixes.map((suffix) => readFile(kept + suffix)))).toStrictEqual(before);
+    if (pets !== undefined) expect(await petsIn(kept)).toHaveLength(pets);
   });
 
-  it('keeps the permissions of the database, and makes a new one private', async () => {
-    const missing = join(dirname(file), 'missing.db');
-    expect(await restore(backup, missing)).toBe(`restored ${backup}\n`);
-    expect(await petsIn(missing)).toStrictEqual(NEW);
-    expect((await stat(missing)).mode & 0o777).toBe(0o600);
-    await chmod(file, 0o640);
-    const { stdout } = await succeeds(['restore', backup, '--json'], { DATABASE_URL });
-    expect((await stat(file)).mode & 0o777).toBe(0o640);
-    expect(JSON.parse(stdout)).toStrictEqual({ file: backup, kept: (await kept())[0] });
-  });
-
-  it('works where only the write-ahead log is left, and keeps that', async () => {
-    await rm(file);
-    await restore();
-    expect(await petsIn(file)).toStrictEqual(NEW);
-    const left = (await names()).filter((name) => name.includes('before-restore'));
-    expect(left).toStrictEqual([expect.stringMatching(/-wal$/)]);
-  });
-
-  it('puts right what cp has mixed up, which every other command refuses', async () => {
+  it('is the way out of what cp has mixed up, which every other command refuses', async () => {
+    await crash();
     await copyFile(backup, file);
-    const problem = `the SQLite file ${file} does not match its write-ahead log ${file}-wal; run petstore restore`;
+    const problem =
+      `the SQLite file ${file} does not match its write-ahead log ${file}-wal; ` +
+      'move both away, and restore a backup';
     for (const open of [openSqliteStorage, openSqliteForReading, openSqliteKeys]) {
       await expect(open(file)).rejects.toThrow(problem);
     }
     await refused(['backup', join(dirname(file), 'another.db')], problem, { env: { DATABASE_URL } });
     await refused(['check'], problem, { env: { DATABASE_URL } });
-    await restore();
-    expect(await petsIn(file)).toStrictEqual(NEW);
   });
 
-  it('takes back what another restore has kept, by way of a backup of that', async () => {
-    await restore();
-    const [name = ''] = await kept();
-    const again = join(dirname(file), 'again.db');
-    await expectRefused(
-      `${name} is not a backup; make one of it with petstore backup --from sqlite:${name} NEW, and restore NEW`,
-      name,
-    );
-    await succeeds(['backup', '--from', `sqlite:${name}`, again]);
-    await restore(again);
-    expect(await petsIn(file)).toStrictEqual(OLD);
-  });
+  it.each(['.restoring', '.partial'])(
+    'never deletes a backup, not even one that is named FILE%s',
+    async (end) => {
+      const named = file + end;
+      await copyFile(backup, named);
+      await damagePages(named);
+      const bytes = await readFile(named);
+      await expectRefused(
+        / is damaged; nothing was written\n$| exists: wait for the other command, or move away /,
+        named,
+      );
+      expect(await readFile(named)).toStrictEqual(bytes);
+      await copyFile(backup, named);
+      const program = new Command(['restore', named], { DATABASE_URL });
+      expect(await program.ended).toBe(end === '.restoring' ? 0 : FAILED);
+      expect(await readFile(named)).toStrictEqual(await readFile(backup));
+    },
+  );
 });
 
 describe('a restore is refused, and changes nothing', () => {
-  it('while a service runs', async () => {
-    const service = await openService(file);
+  it('while a service runs, whose files it does not have moved', async () => {
+    await openService(file);
     await expectRefused(
       `the SQLite file ${file} is in use by another petstore service; stop that service first`,
     );
-    expect(await service.pets.insert(anArchivedPet({ id: 1n }))).toMatchObject({ name: 'Rex' });
   });
 
   it.each<readonly [string, RegExp, (path: string) => Promise<void>]>([
@@ -183,26 +186,14 @@ describe('a restore is refused, and changes nothing', () => {
     await copyFile(backup, other);
     await change(other);
     await expectRefused(message, other);
-    expect(await petsIn(file)).toStrictEqual(OLD);
-  });
-
-  it('when the backup is the database itself', async () => {
-    const linked = join(dirname(file), 'link.db');
-    await symlink('petstore.db', linked);
-    for (const from of [file, linked]) {
-      await expectRefused(`${file} is the database itself; choose a backup`, from);
-    }
-    expect(await petsIn(file)).toStrictEqual(OLD);
-    await link(file, `${file}2`);
-    await expectRefused(`${file}2 is the database itself; choose a backup`, `${file}2`);
   });
 
   it('when the directory is read-only', async () => {
     await writeFile(`${file}.lock`, '', { mode: 0o666 });
     await chmod(backup, 0o644);
-    const problem = `${file} cannot be written: EACCES: permission denied, open '${file}.restoring'`;
+    await chmod(dirname(dirname(file)), 0o755);
+    const problem = `${file} cannot be written: EACCES: permission denied, open '${file}.partial'`;
     await asNobody(dirname(file), 0o555, () => expectRefused(problem));
-    expect(await petsIn(file)).toStrictEqual(OLD);
   });
 });
 
@@ -230,7 +221,7 @@ describe('a restore that the system ends', () => {
 
   /** Runs a restore. Yields a copy of its directory as each of these calls leaves it. */
   async function* stepsOfRestore(): AsyncGenerator<string> {
-    const calls = 'link,rename,unlink,fsync,fdatasync,chmod,fchmod';
+    const calls = 'rename,unlink,fsync,fdatasync,chmod,fchmod';
     const options = ['-f', '-e', `trace=${calls}`, '-e', `inject=${calls}:signal=SIGSTOP`];
     const command = [process.execPath, join(ROOT, SERVICE[0]), 'restore', backup, '--to', DATABASE_URL];
     const env = { PATH: process.env['PATH'], UV_THREADPOOL_SIZE: '1' };
@@ -241,7 +232,6 @@ describe('a restore that the system ends', () => {
       for await (const line of createInterface({ input: strace.stderr })) {
         if (!line.includes('--- SIGSTOP ')) continue;
         const image = join(dirname(await newFile()), 'image');
-        // Names of the same file stay so.
         execFileSync('cp', ['-a', dirname(file), image]);
         yield image;
         signal('SIGCONT');
@@ -252,58 +242,26 @@ describe('a restore that the system ends', () => {
     expect(await ended).toStrictEqual([0, null]);
   }
 
-  it.each(['', 'FILE'])(
-    'at any step leaves the old pets, the new ones or a refusal, and can be repeated: %s',
-    async (missing) => {
-      if (missing !== '') await rm(file);
-      let refusals = 0;
-      for await (const directory of stepsOfRestore()) {
-        const image = join(directory, 'petstore.db');
-        const left = await petsIn(image).then(
-          ({ length }) => `${length} pets`,
-          ({ message }: Error) => message,
-        );
-        expect(left).toMatch(/^[57] pets$|petstore restore|is empty, but its write-ahead log/);
-        if (!left.endsWith(' pets')) refusals++;
-        await restore(join(directory, 'backup.db'), image);
-        expect(await petsIn(image)).toStrictEqual(NEW);
-        expect(missing !== '' || (await kept(image)).some(hasOldPets)).toBe(true);
+  it('at any step leaves nothing or the new pets under the name, and can be repeated', async () => {
+    const found = new Set<string>();
+    for await (const directory of stepsOfRestore()) {
+      const image = join(directory, 'petstore.db');
+      const isThere = existsSync(image);
+      found.add(isThere ? 'pets' : 'nothing');
+      if (!isThere) {
+        await rm(`${image}.partial`, { force: true });
+        await succeeds(['restore', join(directory, 'backup.db'), '--to', `sqlite:${image}`]);
       }
-      expect(refusals).toBeGreaterThan(1);
-    },
-  );
-
-  it('loses no key that a command writes meanwhile', async () => {
-    // Leaves no write-ahead log. The command makes one.
-    expect(await petsIn(file)).toStrictEqual(OLD);
-    let command: Awaited<ReturnType<typeof openSqliteKeys>> | undefined;
-    const written: unknown[] = [];
-    let step = 0;
-    for await (const _ of stepsOfRestore()) {
-      command ??= await openSqliteKeys(file);
-      const key = aKey(++step);
-      // Refused when the file has been replaced.
-      await command.keys.insert(key).then(
-        () => written.push(key),
-        () => undefined,
-      );
+      expect(await petsIn(image)).toStrictEqual(NEW);
     }
-    await command?.close();
-    expect(written.length).toBeGreaterThan(1);
-    const { keys, close } = await openSqliteForReading((await kept())[0]!);
-    expect(await keys.list()).toEqual(expect.arrayContaining(written));
-    await close();
-    expect(await petsIn(file)).toStrictEqual(NEW);
+    expect(found).toStrictEqual(new Set(['nothing', 'pets']));
   });
 
-  it.each(['pwrite64:error=ENOSPC', 'rename:error=EIO', 'link:error=EPERM'])(
-    'changes nothing at an error: %s',
-    async (inject) => {
-      const { program } = await traced(['restore', backup], { env: { DATABASE_URL }, inject });
-      expect(await program.ended).toMatchObject({ code: 1 });
-      expect(program.stderr).toMatch(/^petstore: \S+ cannot be written: .*\n$/);
-      expect((await names()).filter((name) => /restor/.test(name))).toStrictEqual([]);
-      expect(await petsIn(file)).toStrictEqual(OLD);
-    },
-  );
+  it.each(['pwrite64:error=ENOSPC', 'rename:error=EIO'])('leaves nothing at an error: %s', async (inject) => {
+    const before = await names();
+    const { program } = await traced(['restore', backup], { env: { DATABASE_URL }, inject });
+    expect(await program.ended).toMatchObject({ code: 1 });
+    expect(program.stderr).toMatch(/^petstore: .* cannot be written: .*\n$/);
+    expect(await names()).toStrictEqual(before);
+  });
 });

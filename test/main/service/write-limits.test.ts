@@ -65,12 +65,13 @@ it.for([
   { store: 'SQLite', whileFull: 503, lists: LINES_OF_A_BATCH, url: async () => `sqlite:${await newFile()}` },
   { store: 'MongoDB', whileFull: 201, lists: 1, url: async () => (await freshDatabase(mongo!)).url },
 ])(
-  'a service on $store goes on while it may not write to files, as does its log',
+  'a service on $store goes on while it may not write to files, as does its log, and says to which',
   async (given, { skip }) => {
     const { store, whileFull, lists } = given;
     if (process.platform !== 'linux') skip('only Linux has prlimit, which makes a write fail');
     if (store === 'MongoDB' && mongo === undefined) skip('no MongoDB');
-    const { service, logged, ask, limitFileSize } = await startAll(await given.url());
+    const url = await given.url();
+    const { service, logged, ask, limitFileSize } = await startAll(url);
     const bare = run(process.execPath, ['-p', '/SigIgn.*/.exec(fs.readFileSync("/proc/self/status"))[0]']);
     await bare.ended;
     expect(readFileSync(`/proc/${service.pid}/status`, 'utf8')).toContain(bare.stdout);
@@ -93,6 +94,7 @@ it.for([
     service.signal('SIGTERM');
     expect(await service.ended, service.stderr).toStrictEqual(DONE);
     expect(service.stderr).toBe('');
+    if (store === 'SQLite') expect(logged()).toContain(`(${url.slice('sqlite:'.length)})`);
     expect(logged().match(/"msg":"request"/g)).toHaveLength(lists + 43);
   },
 );
