@@ -156,7 +156,7 @@ describe('targets that are not a path', () => {
       '*?limit=5',
     ].map((target) => [`GET ${target}`, bad('the request target is not a URL')] as const),
     // Koa's parser of URLs throws, each in its own way.
-    ...['[::1/v1/pets', '%@x/', 'a%zz:b@x/', 'x:y@%:1/'].map(
+    ...['[::1/v1/pets', '%@x/', 'a%zz:b@x/'].map(
       (rest) => [`GET http://${rest}`, bad('the request target is not a URL')] as const,
     ),
     ['CONNECT petstore.example:443', bad('the request target is not a URL')],
