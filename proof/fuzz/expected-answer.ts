@@ -158,6 +158,11 @@ function expectedOfBody(
 ): Expected {
   if (read.is === 'unknown coding') return only(415);
   if (query.size > 0) return refused('INVALID_ARGUMENT', ...query.keys());
+  const inner = /^"((?:[ !#-[\]-~]|\\["\\])+)"$/.exec(keys[0] ?? '')?.[1]?.replaceAll(/\\(.)/g, '$1');
+  const key = inner ?? (/^[!#-~]+$/.test(keys[0] ?? '') ? (keys[0] ?? '') : '');
+  if (keys.length > 1) return { statuses: [201, 400, 413, 422], pet: read.pet };
+  // The headers decide it, so it comes before the body.
+  if (keys.length > 0 && (key === '' || key.length > 255)) return refused('INVALID_IDEMPOTENCY_KEY');
   if (read.is === 'too large') return only(413);
   if (read.is === 'broken') return only(400);
   if (read.is === 'malformed') return refused('MALFORMED_JSON');
@@ -165,11 +170,6 @@ function expectedOfBody(
   const perhaps = read.is === 'unclear' ? [400] : [];
   const { pet } = read;
   if (keys.length === 0) return added([201, ...perhaps], pet, undefined, state);
-  if (keys.length > 1) return { statuses: [201, 400, 422], pet };
-  const inner = /^"((?:[ !#-[\]-~]|\\["\\])+)"$/.exec(keys[0] ?? '')?.[1]?.replaceAll(/\\(.)/g, '$1');
-  const key = inner ?? (/^[!#-~]+$/.test(keys[0] ?? '') ? (keys[0] ?? '') : '');
-  if (key === '' || key.length > 255)
-    return perhaps.length > 0 ? only(400) : refused('INVALID_IDEMPOTENCY_KEY');
   return added([201, 422, ...perhaps], pet, key, state);
 }
 

@@ -162,6 +162,8 @@ function closes(method: string, version: string, headers: Headers): ReadRequest[
   const [option = '', ...more] = valuesOf({ headers }, 'connection').map((value) => value.toLowerCase());
   if (more.length > 0 || !['', 'close', 'keep-alive'].includes(option)) return 'may';
   if (option === 'close' || (option === '' && version === '1.0')) return 'must';
+  // A final answer without the body that the client holds back is the last one: RFC 9110, section 10.1.1.
+  if (valuesOf({ headers }, 'expect').some((value) => /100-continue/i.test(value))) return 'may';
   // A server need not honour the option of HTTP/1.0: RFC 9112, section 9.3. Node does not for an answer without a length.
   return version === '1.0' ? 'may' : 'never';
 }

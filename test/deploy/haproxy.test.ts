@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
-import { get } from 'node:http';
+import { get, type IncomingMessage } from 'node:http';
+import { get as getOverTls } from 'node:https';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../../proof/failure/free-port.ts';
 import { KEY } from '../support/client.ts';
@@ -13,6 +15,7 @@ import { startService } from '../support/service.ts';
 import { mongo } from '../support/shared-mongo.ts';
 import { systemdUnit } from './systemd-unit.ts';
 import { testDirectory } from '../support/test-directory.ts';
+import { PAIR, ROOT_CERT } from '../support/tls/pem-files.ts';
 
 const haproxy = await onPath('haproxy');
 const CONFIG = join(ROOT, 'deploy/haproxy/haproxy.cfg');
@@ -25,11 +28,12 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
    * Runs HAProxy with the configuration of `deploy` on one machine. After a failed check, the next ones follow faster. A
    * check never fails because the machine is slow.
    */
-  async function start(PETSTORE_1: string, PETSTORE_2: string) {
+  async function start(PETSTORE_1: string, PETSTORE_2: string, moreBinds = '') {
     const port = await freePort();
     const file = join(await testDirectory(), 'haproxy.cfg');
     const config = (await readFile(CONFIG, 'utf8'))
       .replace('inter 2s', 'inter 2s fastinter 100ms downinter 100ms')
+      .replace(/^ {2}bind .*\n/m, `$&${moreBinds}`)
       .replace('timeout connect 1s', 'timeout connect 30s\n  timeout check 30s');
     await writeFile(file, config);
     const proxy = run(haproxy ?? '', ['-f', file], { BIND: `127.0.0.1:${port}`, PETSTORE_1, PETSTORE_2 });
@@ -69,6 +73,21 @@ describe.skipIf(none)(`HAProxy${none ? ' (left out: no haproxy: install it)' : '
     await expect
       .poll(() => service.log.find(({ status }) => status === 404))
       .toMatchObject({ client: '127.0.0.2' });
+  });
+
+  it('passes on whether the client spoke TLS with it', async () => {
+    const service = await startService({ TRUST_PROXY: 'true' });
+    const { host } = new URL(service.url);
+    const [port, file] = [await freePort(), join(await testDirectory(), 'pair.pem')];
+    await writeFile(file, PAIR.cert + PAIR.key);
+    const { url } = await start(host, host, `  bind 127.0.0.1:${port} ssl crt ${file}\n`);
+    const lie = { host: 'petstore.example', 'x-forwarded-proto': 'http' };
+    const address = { host: '127.0.0.1', port, servername: 'localhost', ca: ROOT_CERT, headers: lie };
+    const [overTls] = (await once(getOverTls(address), 'response')) as [IncomingMessage];
+    expect(await json(overTls)).toMatchObject({ docs: 'https://petstore.example/docs' });
+    expect(overTls.headers['strict-transport-security']).toBe('max-age=31536000');
+    const plain = await fetch(url, { headers: { 'x-forwarded-proto': 'https' } });
+    expect(await plain.json()).toMatchObject({ docs: `${url}/docs` });
   });
 
   it('fails no request while the instances of one machine restart one after the other', async ({ skip }) => {

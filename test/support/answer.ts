@@ -17,6 +17,8 @@ const COMMON_HEADERS = new Set([
   'date',
   'connection',
   'keep-alive',
+  // strict-transport.test.ts has the answers that have it.
+  'strict-transport-security',
 ]);
 
 type Whole = Pick<Answer, 'status' | 'headers' | 'body'>;

@@ -9,6 +9,7 @@ import { allowOrigins, answerPreflight } from './middleware/cors.ts';
 import type { State } from './middleware/log-request.ts';
 import { routes } from './middleware/routes.ts';
 import { baseUrl, checkForwarded, checkLength, checkTarget } from './middleware/request-target.ts';
+import { reportHttp, requireTls } from './middleware/strict-transport.ts';
 import { koaListener } from './middleware/write-answer.ts';
 import type { OperationDependencies } from './operations/operation.ts';
 import { addOperations, announceDeprecations, OPERATIONS } from './operations/operations.ts';
@@ -50,6 +51,8 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   const hasCors = corsOrigins.length > 0;
   const methods = OPERATIONS.flatMap((operation) => operation.methods);
   return koaListener(log, trustProxy, [
+    requireTls(base),
+    ...(trustProxy && publicUrl?.startsWith('https:') === true ? [reportHttp(log)] : []),
     ...(hasCors ? [allowOrigins(corsOrigins)] : []),
     checkTarget,
     ...(trustProxy && publicUrl === undefined ? [checkForwarded] : []),

@@ -55,9 +55,15 @@ export function addPublicRoutes(
     ctx.state.headers['Location'] = `${basePath}/docs`;
   });
 
-  /** Read by the first request. If that fails, the next one tries again. */
-  let docs: DocsPage | undefined;
-  const load = async () => (docs ??= await loadDocsPage());
+  /** Begun by the first request, and shared by all. If that fails, the next request tries again. */
+  let docs: Promise<DocsPage> | undefined;
+  const load = () => {
+    docs ??= loadDocsPage().catch((error: unknown) => {
+      docs = undefined;
+      throw error;
+    });
+    return docs;
+  };
 
   router.get('/docs', async (ctx) => {
     const { page } = await load();

@@ -21,7 +21,7 @@ const ALLOWED = {
   allow: 'GET, HEAD, OPTIONS, POST',
   'access-control-allow-methods': 'GET, HEAD, POST',
   'access-control-allow-headers':
-    'Authorization, Content-Type, Content-Encoding, Idempotency-Key, X-Request-Id',
+    'Authorization, Content-Type, Content-Encoding, Idempotency-Key, X-Request-Id, traceparent, tracestate, baggage',
   'access-control-max-age': '7200',
 };
 

@@ -1,8 +1,10 @@
 import { once } from 'node:events';
+import fs from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
+import { syncBuiltinESMExports } from 'node:module';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { success, whole } from '../../support/answer.ts';
 import { type Api, startApi } from '../../support/http.ts';
 
@@ -49,6 +51,33 @@ describe('/', () => {
       success(302, way(publicUrl), { vary: 'Origin, Accept', location: '/api/docs' }),
     );
   });
+});
+
+/** What the service reads of the page while it answers these requests for it, and their statuses. */
+async function readsOf(paths: readonly string[], fail?: Error) {
+  const readFile = vi.spyOn(fs, 'readFile');
+  if (fail !== undefined) readFile.mockRejectedValueOnce(fail);
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    readFile.mockRestore();
+    syncBuiltinESMExports();
+  });
+  await using api = await startApi();
+  const statuses = [];
+  if (fail !== undefined) statuses.push((await api.get('/docs')).status);
+  const answers = await Promise.all(paths.map((path) => api.get(path)));
+  statuses.push(...answers.map(({ status }) => status));
+  return { files: readFile.mock.calls.length, statuses };
+}
+
+test('many clients at first view share one reading of the page', async () => {
+  const paths = ['/docs', '/docs/docs.js', '/docs/swagger-ui-bundle.js', '/docs', '/docs'];
+  expect(await readsOf(paths)).toStrictEqual({ files: 5, statuses: [200, 200, 200, 200, 200] });
+});
+
+test('when the page cannot be read, the next request tries again', async () => {
+  const { statuses } = await readsOf(['/docs', '/docs/docs.js'], new Error('EIO'));
+  expect(statuses).toStrictEqual([500, 200, 200]);
 });
 
 describe('/docs', () => {

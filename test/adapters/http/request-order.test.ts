@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { problem, whole } from '../../support/answer.ts';
 import { KEY, startApi } from '../../support/http.ts';
+import { petBody } from '../../support/pets.ts';
 
 /** Every line has one problem less than the line before, in the order of evaluation. */
 const TEXT = { 'content-type': 'text/plain' };
@@ -97,5 +98,44 @@ describe('query parameters are refused before the body is read', () => {
     expect(whole(await connection.answer())).toStrictEqual(
       problem(400, 'INVALID_ARGUMENT', 'x is not a parameter of this operation'),
     );
+  });
+});
+
+describe('a client that waits for "100 Continue"', () => {
+  const POST = `Host: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\nContent-Length: 50\r\n`;
+
+  test.each([
+    ['has no valid Host', POST.replace('Host: x', 'Host: a b'), 'INVALID_ARGUMENT'],
+    ['has no key', POST.replace('Authorization', 'X'), 'UNAUTHENTICATED'],
+    ['has another media type', POST.replace('json', 'xml'), 'UNSUPPORTED_MEDIA_TYPE'],
+    ['has another coding', `${POST}Content-Encoding: zip\r\n`, 'UNSUPPORTED_MEDIA_TYPE'],
+    ['announces too much', POST.replace('50', '65537'), 'PAYLOAD_TOO_LARGE'],
+    ['has a malformed Idempotency-Key', `${POST}Idempotency-Key: a b\r\n`, 'INVALID_IDEMPOTENCY_KEY'],
+  ])('gets its only answer, the last of the connection, without a body: it %s', async (_, headers, code) => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    await connection.send(`POST /v1/pets HTTP/1.1\r\n${headers}Expect: 100-continue\r\n\r\n`);
+    const answer = await connection.answer();
+    expect(JSON.parse(answer.body)).toMatchObject({ code });
+    expect(answer.headers['connection']).toBe('close');
+    await connection.closed();
+  });
+
+  test('gets no 100 from an operation that reads no body', async () => {
+    await using api = await startApi();
+    const answers = await api.raw(`GET /v1/pets HTTP/1.1\r\n${POST}Expect: 100-continue\r\n\r\n`);
+    expect(answers.map(({ status }) => status)).toStrictEqual([200]);
+  });
+
+  test('gets 100 when its body will be read, and its connection stays', async () => {
+    await using api = await startApi();
+    const connection = await api.connect();
+    const body = petBody().padEnd(50);
+    for (const expects of ['100-continue', '100-Continue']) {
+      await connection.send(`POST /v1/pets HTTP/1.1\r\n${POST}Expect: ${expects}\r\n\r\n`);
+      expect((await connection.answer()).status).toBe(100);
+      await connection.send(body);
+      expect((await connection.answer()).status).toBe(201);
+    }
   });
 });

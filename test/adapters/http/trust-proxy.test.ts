@@ -62,6 +62,11 @@ describe('behind a trusted proxy, absolute URLs begin with the forwarded values'
       'http://petstore.example',
     ],
     ['nothing', { host: 'a.example' }, 'http://a.example'],
+    [
+      'nothing, if they are empty',
+      { host: 'a.example', 'x-forwarded-proto': '', 'x-forwarded-host': 'evil.example, ' },
+      'http://a.example',
+    ],
   ])('%s', async (_, headers, base) => {
     await using api = await start({ trustProxy: true });
     expect(await bases(api, headers)).toStrictEqual([base, base]);
@@ -82,14 +87,10 @@ describe('invalid forwarded values from a trusted proxy: 400', () => {
   const HOST = problem(400, 'INVALID_ARGUMENT', 'X-Forwarded-Host must be a host with an optional port');
 
   test.each([
-    ['x-forwarded-proto', '', PROTO],
     ['x-forwarded-proto', 'ftp', PROTO],
     ['x-forwarded-proto', 'xhttps', PROTO],
     ['x-forwarded-proto', 'https:', PROTO],
     ['x-forwarded-proto', 'https://evil.example/', PROTO],
-    ['x-forwarded-proto', 'https, ', PROTO],
-    ['x-forwarded-host', '', HOST],
-    ['x-forwarded-host', 'petstore.example, ', HOST],
     ['x-forwarded-host', 'a b', HOST],
     ['x-forwarded-host', 'https://petstore.example', HOST],
     ['x-forwarded-host', 'petstore.example/path', HOST],

@@ -11,6 +11,9 @@ export type Headers = Readonly<Record<string, string>>;
 /** The headers of every answer, unless its route says otherwise: browsers may keep the files of the docs page. */
 export const ANSWER_HEADERS = { 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' } as const;
 
+/** The value of `Strict-Transport-Security`, in seconds: RFC 6797, section 6.1. Subdomains may be other services. */
+export const A_YEAR = 'max-age=31536000';
+
 /**
  * The headers of an answer with this body, as JSON. The record is new for every call, and the caller may change it.
  *

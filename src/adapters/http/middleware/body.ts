@@ -15,6 +15,9 @@ type Context = ParameterizedContext;
 const JSON_TYPE =
   /^application\/json\s*(?:;\s*(?:(?:charset=(?:utf-8|"utf-8")|(?!charset=)[\w.+-]+=(?:[\w.+-]+|"[^"]*"))\s*)?)*$/i;
 
+/** As Node reads it. */
+const EXPECTS_CONTINUE = /(?:^|\W)100-continue(?:$|\W)/i;
+
 /** The content codings. */
 const DECODERS = new Map([
   ['', undefined],
@@ -40,6 +43,9 @@ export async function readBody(ctx: Context, afterWaiting: () => Promise<unknown
   const { req } = ctx;
   // Before co-body, which takes the length modulo 2^32.
   if (Number(req.headers['content-length']) > MAX_BODY_BYTES) throw refusals.BODY_TOO_LARGE;
+  // Here nothing but the body can still be refused: RFC 9110, section 10.1.1. The final answer without it is the last of
+  // the connection.
+  if (req.httpVersion === '1.1' && EXPECTS_CONTINUE.test(req.headers.expect ?? '')) ctx.res.writeContinue();
   const coding = codingOf(req);
   const decode = DECODERS.get(coding);
   const hasArrived = req.complete;

@@ -13,7 +13,7 @@ const EXPOSED_HEADERS =
 const PREFLIGHT = {
   // `*` would not cover Authorization: https://fetch.spec.whatwg.org/#cors-non-wildcard-request-header-name
   'Access-Control-Allow-Headers':
-    'Authorization, Content-Type, Content-Encoding, Idempotency-Key, X-Request-Id',
+    'Authorization, Content-Type, Content-Encoding, Idempotency-Key, X-Request-Id, traceparent, tracestate, baggage',
   // In seconds: 2 hours, the maximum of Chromium.
   'Access-Control-Max-Age': '7200',
 };

@@ -67,9 +67,10 @@ export function clientAddress({ headers, socket }: IncomingMessage, trustProxy: 
   return client.length <= MAX_ADDRESS_LENGTH && isIP(client) !== 0 ? client : socket.remoteAddress;
 }
 
-/** The values of the nearest proxy. Earlier values in a list may come from the client. */
-function forwarded({ headers }: IncomingMessage) {
-  return { proto: last(headers['x-forwarded-proto']), host: last(headers['x-forwarded-host']) };
+/** The values of the nearest proxy; an empty one counts as absent. Earlier values in a list may come from the client. */
+export function forwarded({ headers }: IncomingMessage) {
+  const proto = last(headers['x-forwarded-proto']) || undefined;
+  return { proto, host: last(headers['x-forwarded-host']) || undefined };
 }
 
 /** The last value of a list. Node joins several headers into one list. */

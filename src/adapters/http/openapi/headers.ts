@@ -1,5 +1,6 @@
 import { PET_STATUSES } from '../../../domain/pet.ts';
 import {
+  A_YEAR,
   deprecationHeaders,
   GET_PET_DEPRECATION,
   rateLimitLeft,
@@ -39,6 +40,11 @@ export const HEADERS = {
     'Identifies the request in the log. The id that the client sent if it is valid, otherwise a new one.',
     { pattern: REQUEST_ID_PATTERN },
     'f0c1ab6e-5a3c-4a43-9d0f-6f1d4c0d7b1e',
+  ),
+  'Strict-Transport-Security': optional(
+    'Present where the service or its public URL speaks TLS, except for names of the machine itself (RFC 6797).',
+    { enum: [A_YEAR] },
+    A_YEAR,
   ),
   'WWW-Authenticate': required(
     'The scheme to use. Has `error="invalid_token"` when the request carried an invalid key (RFC 6750).',
@@ -106,7 +112,10 @@ export const HEADERS = {
 /** The headers of a response: their names on the wire, and the names of their components. */
 export type ResponseHeaders = Readonly<Record<string, keyof typeof HEADERS>>;
 
-export const ALWAYS: ResponseHeaders = { 'X-Request-Id': 'X-Request-Id' };
+export const ALWAYS: ResponseHeaders = {
+  'X-Request-Id': 'X-Request-Id',
+  'Strict-Transport-Security': 'Strict-Transport-Security',
+};
 
 /** Headers of a page when another one follows. */
 export const NEXT_PAGE: ResponseHeaders = { Link: 'NextPage', 'Next-Cursor': 'Next-Cursor' };

@@ -1,5 +1,7 @@
+import type { RouterContext } from '@koa/router';
 import { IdempotencyKeyReused } from '../../../application/pets/errors.ts';
 import { petJson } from '../../json/exact-json.ts';
+import type { State } from '../middleware/log-request.ts';
 import { EXAMPLES, failure, response, thrownBy } from '../openapi/answers.ts';
 import { LIMITED } from '../openapi/headers.ts';
 import { type JsonObject, schemaRef } from '../openapi/schemas.ts';
@@ -23,6 +25,11 @@ const IDEMPOTENCY_KEY: JsonObject = {
   schema: { type: 'string', pattern: `^[!#-~]{1,${MAX_IDEMPOTENCY_KEY_LENGTH}}$` },
 };
 
+function keyOf({ req, method, state }: RouterContext<State>) {
+  const { id, originId = id } = state.caller!;
+  return idempotencyKey(req.headers['idempotency-key'], originId, `${method} ${createPet.route}`);
+}
+
 export const createPet: Operation = operation({
   name: 'createPet',
   method: 'post',
@@ -30,6 +37,7 @@ export const createPet: Operation = operation({
   scope: 'pets:write',
   query: NoQuery,
   body: NewPet,
+  checkHeaders: keyOf,
   summary: 'Add an animal',
   description:
     'The service answers `201` after the storage has acknowledged the animal as durable. After a `503` or a ' +
@@ -70,9 +78,7 @@ export const createPet: Operation = operation({
     return async (ctx, _query, draft) => {
       const { headers, requestId } = ctx.state;
       const caller = ctx.state.caller!;
-      const header = ctx.req.headers['idempotency-key'];
-      const key = idempotencyKey(header, caller.originId ?? caller.id, `${ctx.method} ${createPet.route}`);
-      const { pet, replayed } = await useCase.execute(draft, key);
+      const { pet, replayed } = await useCase.execute(draft, keyOf(ctx));
       // Logged before the answer: the pet exists even if the client never learns of it.
       log.petCreated({ requestId, petId: pet.id, keyId: caller.id, keyLabel: caller.label, replayed });
       if (!isSunset(GET_PET_DEPRECATION, now())) headers['Location'] = `${basePath}/v1/pets/${pet.id}`;

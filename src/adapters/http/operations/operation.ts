@@ -44,6 +44,8 @@ type Definition<Query extends QuerySchema, Body extends BodySchema> = {
   readonly query: Query;
   /** `undefined` for an operation that ignores a body. */
   readonly body: Body;
+  /** Throws what the headers alone decide, before the body is read. */
+  readonly checkHeaders?: (ctx: Context) => void;
   readonly summary: string;
   readonly description: string;
   /** What the OpenAPI document says besides, made on first use. */
@@ -79,7 +81,7 @@ export type Operation = Omit<Definition<QuerySchema, BodySchema>, 'handler'> & {
 export function operation<Query extends QuerySchema, Body extends BodySchema>(
   definition: Definition<Query, Body>,
 ): Operation {
-  const { method, path, scope, deprecation, query, body, handler } = definition;
+  const { method, path, scope, deprecation, query, body, checkHeaders, handler } = definition;
   const parseQuery = queryParser(query);
   type ParsedBody = Parameters<ReturnType<typeof handler>>[2];
   return {
@@ -94,6 +96,7 @@ export function operation<Query extends QuerySchema, Body extends BodySchema>(
         if (deprecation !== undefined && isSunset(deprecation, now())) throw gone(deprecation);
         if (body !== undefined) requireJson(ctx.req);
         const parsedQuery = parseQuery(ctx.querystring);
+        checkHeaders?.(ctx);
         let parsedBody: unknown;
         if (body !== undefined) {
           // Authenticates again after waiting for a body. It may take longer to arrive than a revocation to apply.

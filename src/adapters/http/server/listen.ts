@@ -117,6 +117,8 @@ function dispatch(server: LimitedServer, connections: Connections, report: Repor
   server.on(begin, (socket: Socket) => connections.add(socket));
   server.on('connection', (socket: Socket) => connections.addTcp(socket));
   server.on('request', onRequest);
+  // Node would say 100 before anything of the request is checked.
+  server.on('checkContinue', onRequest);
   // Node would answer 417 without a body. RFC 9110, section 10.1.1, allows a server to ignore unknown expectations.
   server.on('checkExpectation', onRequest);
   // Node would hang up. The service is not a proxy: CONNECT is a method like any other.

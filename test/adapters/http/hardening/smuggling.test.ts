@@ -114,7 +114,8 @@ describe('a request in the body of another one is not processed', () => {
       'POST /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n' +
         `Content-Length: ${SIZE}\r\n\r\n${SMUGGLED}${REFUSED_LAST}`,
     );
-    expect(answers.map(({ status }) => status)).toStrictEqual([100, 401, 401]);
+    // The last one: the client may send the body or not.
+    expect(answers.map(({ status }) => status)).toStrictEqual([401]);
     expect((await api.get('/v1/pets')).body).toBe('[]');
   });
 

@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest';
+import { startApi } from '../../support/http.ts';
+
+type Options = NonNullable<Parameters<typeof startApi>[0]>;
+
+const HEADER = 'strict-transport-security';
+const A_YEAR = 'max-age=31536000';
+const PUBLIC: Options = { publicUrl: 'https://petstore.example/api' };
+const FORWARDED = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'petstore.example' };
+
+test.each<[string, Options, Record<string, string>, string | undefined]>([
+  ['over TLS', { speaksTls: true }, { host: 'petstore.example' }, A_YEAR],
+  [
+    'over TLS to a name that begins like one of this machine',
+    { speaksTls: true },
+    { host: 'localhost.example' },
+    A_YEAR,
+  ],
+  [
+    'over TLS to a name that ends like one of this machine',
+    { speaksTls: true },
+    { host: 'mylocalhost:8443' },
+    A_YEAR,
+  ],
+  ['with a public URL of https', PUBLIC, {}, A_YEAR],
+  ['behind a trusted proxy that speaks TLS', { trustProxy: true }, FORWARDED, A_YEAR],
+  ...[
+    'localhost',
+    'LOCALHOST:3000',
+    'shop.localhost',
+    'localhost.',
+    '127.0.0.1',
+    '127.1.2.3:1',
+    '[::1]:3000',
+  ].map((host): [string, Options, Record<string, string>, undefined] => [
+    `over TLS to ${host}`,
+    { speaksTls: true },
+    { host },
+    undefined,
+  ]),
+  ['with a public URL on this machine', { publicUrl: 'https://localhost:8443/api' }, {}, undefined],
+  ['over plain HTTP', {}, { host: 'petstore.example', ...FORWARDED }, undefined],
+  ['with a public URL of http', { publicUrl: 'http://petstore.example', speaksTls: true }, {}, undefined],
+  ['behind a trusted proxy that speaks HTTP', { trustProxy: true }, { host: 'petstore.example' }, undefined],
+])('%s, every answer requires TLS from then on, or none does: %s', async (_, options, headers, expected) => {
+  await using api = await startApi({ speaksTls: false, ...options });
+  for (const [path, status] of [
+    ['/v1/pets', 200],
+    ['/v1/pets?x', 400],
+    ['/docs', 200],
+    ['/livez#', 400],
+  ] as const) {
+    const answer = await api.get(path, headers);
+    expect([answer.status, answer.headers[HEADER]]).toStrictEqual([status, expected]);
+  }
+});
+
+test('a trusted proxy that takes http although the public URL is one of https is reported once', async () => {
+  await using api = await startApi({ ...PUBLIC, trustProxy: true });
+  for (const proto of [undefined, '', 'https', 'http, https'])
+    await api.get('/livez', { 'x-forwarded-proto': proto });
+  expect(api.log.troubles).toStrictEqual([]);
+  for (let i = 0; i < 2; i++) await api.get('/livez', { 'x-forwarded-proto': 'HTTP' });
+  expect(api.log.troubles).toStrictEqual([{ kind: 'http-at-proxy' }]);
+});
+
+test.each<Options>([
+  { trustProxy: true },
+  { publicUrl: 'http://petstore.example', trustProxy: true },
+  PUBLIC,
+])(
+  'http at a proxy is not reported without a public URL of https and a trusted proxy: %j',
+  async (options) => {
+    await using api = await startApi(options);
+    await api.get('/livez', { 'x-forwarded-proto': 'http' });
+    expect(api.log.troubles).toStrictEqual([]);
+  },
+);
