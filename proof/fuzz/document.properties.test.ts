@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { openApiDocument } from '../../src/adapters/http/operations/document.ts';
-import { holds } from '../../test/properties/holds.ts';
-import { exactValue } from '../../test/properties/json-arbitraries.ts';
-import { aRequest, bytesOf } from '../../test/properties/requests.ts';
+import { holds } from '../properties/holds.ts';
+import { exactValue } from '../properties/json-arbitraries.ts';
+import { aRequest, bytesOf } from '../properties/requests.ts';
 import { violations } from '../../test/support/conformance.ts';
 import { expectedAnswer } from './expected-answer.ts';
 import { type ReadRequest, readRequests, valuesOf } from './read-requests.ts';

@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import { MAX_BODY_BYTES } from '../../src/adapters/http/contract/limits.ts';
-import { isName } from '../../test/properties/is-name.ts';
-import { exactValue } from '../../test/properties/json-arbitraries.ts';
+import { isName } from '../properties/is-name.ts';
+import { exactValue } from '../properties/json-arbitraries.ts';
 import { type ReadRequest, valuesOf } from './read-requests.ts';
 
 export type WantedPet = { readonly name: string; readonly categoryId: bigint; readonly status: string };

@@ -11,8 +11,8 @@ import {
   RATE_LIMIT_MAX_SECONDS,
   SCOPES,
 } from '../../src/domain/api-key.ts';
-import { text } from '../properties/arbitraries.ts';
-import { holds } from '../properties/holds.ts';
+import { text } from '../../proof/properties/arbitraries.ts';
+import { holds } from '../../proof/properties/holds.ts';
 import { aKey, at } from '../support/api-keys.ts';
 import { command, Opened, processCommands } from './model.ts';
 import type { Keys as Port, TestedStorage } from './storages.ts';

@@ -13,8 +13,8 @@ import {
   type PetStatus,
   petWithId,
 } from '../../src/domain/pet.ts';
-import { aNewPet, petStatus } from '../properties/arbitraries.ts';
-import { holds } from '../properties/holds.ts';
+import { aNewPet, petStatus } from '../../proof/properties/arbitraries.ts';
+import { holds } from '../../proof/properties/holds.ts';
 import { idempotencyFor, inOrderOfId } from '../support/archived-pets.ts';
 import { command as commandOf, Opened, processCommands } from './model.ts';
 import type { Ports, TestedStorage } from './storages.ts';

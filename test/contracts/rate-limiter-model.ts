@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { RateLimiter } from '../../src/application/ports/rate-limiter.ts';
 import { RATE_LIMIT_MAX_REQUESTS, RATE_LIMIT_MAX_SECONDS } from '../../src/domain/api-key.ts';
-import { holds } from '../properties/holds.ts';
+import { holds } from '../../proof/properties/holds.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { command as commandOf } from './model.ts';
 

@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { type NewPet, PET_NAME_PATTERN, petNameProblem, petTexts } from '../../src/domain/pet.ts';
-import { aNewPet, text } from '../properties/arbitraries.ts';
-import { holds } from '../properties/holds.ts';
-import { isName } from '../properties/is-name.ts';
+import { aNewPet, text } from '../../proof/properties/arbitraries.ts';
+import { holds } from '../../proof/properties/holds.ts';
+import { isName } from '../../proof/properties/is-name.ts';
 
 const blank = fc.constantFrom(...' \u00a0\u1680\u2003\u2028\u202f\u205f\u3000\ufeff\t\n'.split(''));
 const near = fc.constantFrom(

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { type Expected, expectedAnswer, type StoredPet } from '../../../proof/fuzz/expected-answer.ts';
 import { readRequests } from '../../../proof/fuzz/read-requests.ts';
-import { holds } from '../../properties/holds.ts';
-import { aRequest, bytesOf } from '../../properties/requests.ts';
+import { holds } from '../../../proof/properties/holds.ts';
+import { aRequest, bytesOf } from '../../../proof/properties/requests.ts';
 import type { Answer } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 

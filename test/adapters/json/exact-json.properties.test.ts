@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { jsonErrorPlace } from '../../../src/adapters/json/json-error-place.ts';
 import { parseJson, petJson } from '../../../src/adapters/json/exact-json.ts';
-import { aNewPet, int64 } from '../../properties/arbitraries.ts';
-import { holds } from '../../properties/holds.ts';
-import { exactValue, numberText, space, spelledValue } from '../../properties/json-arbitraries.ts';
+import { aNewPet, int64 } from '../../../proof/properties/arbitraries.ts';
+import { holds } from '../../../proof/properties/holds.ts';
+import { exactValue, numberText, space, spelledValue } from '../../../proof/properties/json-arbitraries.ts';
 
 it('gives every number that is an int64 as a bigint, and any other as the nearest double', async () => {
   await holds(

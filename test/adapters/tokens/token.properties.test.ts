@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { idOf, mintKey } from '../../../src/adapters/tokens/token.ts';
-import { text } from '../../properties/arbitraries.ts';
-import { holds } from '../../properties/holds.ts';
+import { text } from '../../../proof/properties/arbitraries.ts';
+import { holds } from '../../../proof/properties/holds.ts';
 
 // Their randomness is the system's, so a failure prints the token.
 const MINTED = Array.from({ length: 50 }, mintKey);

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { decodeCursor, encodeCursor } from '../../../../src/adapters/http/contract/query.ts';
 import { INT64_MAX, INT64_MIN } from '../../../../src/domain/pet.ts';
-import { int64, text } from '../../../properties/arbitraries.ts';
-import { holds } from '../../../properties/holds.ts';
+import { int64, text } from '../../../../proof/properties/arbitraries.ts';
+import { holds } from '../../../../proof/properties/holds.ts';
 
 it('every int64 survives a round trip, in a text that needs no encoding in a URL', async () => {
   await holds(

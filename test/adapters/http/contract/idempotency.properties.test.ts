@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { RequestRefused } from '../../../../src/adapters/http/contract/errors.ts';
 import { idempotencyKey } from '../../../../src/adapters/http/contract/idempotency.ts';
-import { text } from '../../../properties/arbitraries.ts';
-import { holds } from '../../../properties/holds.ts';
+import { text } from '../../../../proof/properties/arbitraries.ts';
+import { holds } from '../../../../proof/properties/holds.ts';
 
 /** The key that the header means, or `undefined` when it is refused. RFC 9651, section 3.3.3, read step by step. */
 function meaning(header: string): string | undefined {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
-import { ROOT } from '../support/process.ts';
+import { ROOT } from '../../test/support/process.ts';
 
 const USAGE = `The properties of \`npm test\`, with another seed and more examples.
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { relative } from 'node:path';
 import { expect } from 'vitest';
-import { ROOT } from '../support/process.ts';
+import { ROOT } from '../../test/support/process.ts';
 
 /** By default, every run of `npm test` tries the same examples. `npm run test:properties` sets both variables. */
 const { PROPERTY_SEED = '15', PROPERTY_TIMES = '1' } = process.env;
