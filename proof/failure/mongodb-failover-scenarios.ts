@@ -59,7 +59,7 @@ type Failover = {
 };
 
 /** Takes the primary away from two services until another one acknowledges writes again. */
-function failover({ name, replicaSet, harm, proxied = undefined, fails }: Failover): MongoScenario {
+function failover({ name, replicaSet, harm, proxied, fails }: Failover): MongoScenario {
   return {
     name: `MongoDB: ${name}`,
     replicaSet,

@@ -13,7 +13,7 @@ const DIRECTORY_MODE = 0o700;
  * file open, because closing it here would release its locks:
  * https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
  */
-export async function sync(path: string): Promise<void> {
+async function sync(path: string): Promise<void> {
   await using file = await open(path);
   await file.sync();
 }

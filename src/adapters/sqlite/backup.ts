@@ -62,7 +62,6 @@ export async function restore(to: string, from: string, onProgress: OnProgress):
 function refuseExisting(file: string): void {
   const found = ['', '-wal', '-journal'].map((suffix) => file + suffix).filter((path) => existsSync(path));
   if (found.length === 0) return;
-  const quoted = (path: string) => `'${path.replaceAll("'", "'\\''")}'`;
   const kept = quoted(`${file}.before-restore-${new Date().toISOString().replaceAll(/[-:.]/g, '')}`);
   throw new StorageSetupError(
     `${found[0]} exists, and restore replaces nothing; keep the service from starting, and move the old database away: ` +
@@ -144,4 +143,9 @@ async function openBackup(path: string): Promise<DatabaseSync> {
     if (problem === undefined) return source;
     throw new StorageSetupError(`the SQLite file ${file} is damaged (${problem}); nothing was written`);
   });
+}
+
+/** For a shell. */
+function quoted(path: string): string {
+  return `'${path.replaceAll("'", "'\\''")}'`;
 }

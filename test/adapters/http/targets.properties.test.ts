@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { holds } from '../../properties/holds.ts';
+import { holds } from '../../../proof/properties/holds.ts';
 import { KEY, startApi } from '../../support/http.ts';
 
 /** What parsers of URLs treat in a special way. */

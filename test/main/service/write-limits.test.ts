@@ -94,7 +94,7 @@ it.for([
     service.signal('SIGTERM');
     expect(await service.ended, service.stderr).toStrictEqual(DONE);
     expect(service.stderr).toBe('');
-    if (store === 'SQLite') expect(logged()).toContain(`(${url.slice('sqlite:'.length)})`);
+    expect(logged()).toContain(store === 'SQLite' ? `(${url.slice('sqlite:'.length)})` : '');
     expect(logged().match(/"msg":"request"/g)).toHaveLength(lists + 43);
   },
 );
