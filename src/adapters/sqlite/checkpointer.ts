@@ -147,7 +147,9 @@ export class Checkpointer {
   async recover(): Promise<void> {
     const problem = await this.#ask({ mode: 'RESTART', verify: true });
     if (problem === undefined) return;
-    throw new StorageUnavailable(`the write-ahead log ${this.#file}-wal could not be checkpointed: ${problem}`);
+    throw new StorageUnavailable(
+      `the write-ahead log ${this.#file}-wal could not be checkpointed: ${problem}`,
+    );
   }
 
   /** Call it after the connection of the service has been closed. Then the thread empties the log and removes it. */

@@ -104,7 +104,9 @@ export class CommitQueue {
   async close(): Promise<void> {
     this.#closed = true;
     const slow = setTimeout(() => {
-      this.#options.log.warn('the disk does not confirm the last writes; until it does, this process may have to be ended with SIGKILL');
+      this.#options.log.warn(
+        'the disk does not confirm the last writes; until it does, this process may have to be ended with SIGKILL',
+      );
     }, SLOW_CLOSE_MS);
     await this.#running;
     while (this.#flushes > 0) await this.#flushed.promise;
@@ -198,7 +200,11 @@ export class CommitQueue {
     try {
       await this.#options.disk?.flush();
     } catch (error) {
-      if (!this.#hasFailed) this.#options.log.warn(`${String(error)}: no write before a checkpoint succeeds`);
+      if (!this.#hasFailed) {
+        this.#options.log.warn(
+          `a flush has failed: writes are refused until a checkpoint succeeds: ${String(error)}`,
+        );
+      }
       this.#hasFailed = true;
       this.#reject(this.#waiting, error);
       this.#running ??= this.#run();

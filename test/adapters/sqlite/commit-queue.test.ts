@@ -358,7 +358,7 @@ describe('a flush that fails', () => {
     await key;
     expect(await pets.list({ limit: 9 })).toHaveLength(2);
     expect(warnings).toStrictEqual([
-      'Error: EIO: i/o error, fdatasync: no write before a checkpoint succeeds',
+      'a flush has failed: writes are refused until a checkpoint succeeds: Error: EIO: i/o error, fdatasync',
       'a checkpoint has succeeded: writes resume',
     ]);
   });
