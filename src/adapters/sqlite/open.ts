@@ -7,7 +7,6 @@ import type { StorageLog, StorageMeter } from '../../application/ports/storage-h
 import { refuseNameBesideDatabase, resolveLinks } from '../files/database-files.ts';
 import { createFile } from '../files/durable-files.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
-import { Checkpointer } from './checkpointer.ts';
 import { CommitQueue, type DurableWrite } from './commit-queue.ts';
 import { connect, emptyLog, fileOf, makeDurable, refuseReadOnly, refuseTruncated } from './connection.ts';
 import { refuseDamaged, sqliteInspector } from './damage.ts';
@@ -52,7 +51,9 @@ export async function openSqliteStorage(
     await retryWhileBusy(() => createSchema(db));
     await retryWhileBusy(() => refuseDamaged(db));
     const guard = new FileGuard(db, log ?? NO_WARNINGS, { ino, holdsLock: true });
-    const disk = log && flushInThreads(db, guard, log);
+    // From now on no commit waits for the disk, but for the first one in the log.
+    if (log !== undefined) db.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0');
+    const disk = log && new LogDisk(db, guard.walIno, log);
     opened.defer(async () => disk?.close());
     // Before the thread of the checkpoints: the last one to close the file empties its log.
     opened.use(db);
@@ -69,13 +70,6 @@ export async function openSqliteStorage(
   });
 }
 
-/** From now on no commit of the connection waits for the disk, but for the one that begins the log again. */
-function flushInThreads(db: DatabaseSync, guard: FileGuard, log: StorageLog): LogDisk {
-  db.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0');
-  const file = fileOf(db);
-  return new LogDisk(`${file}-wal`, guard.walIno, new Checkpointer(db, file, log));
-}
-
 /**
  * Opens the API keys of the file, even while a service has it open. Creates a missing file as a service would, because
  * an operator may make keys before the first start. If a service starts meanwhile, one of both creates the schema.
@@ -90,7 +84,7 @@ export async function openSqliteKeys(path: string): Promise<Opened['keys']> {
     if (isEmpty) await retryWhileBusy(() => createSchema(db));
     // Reads once more, because the guard needs the WAL, which the first read in WAL mode creates.
     await retryWhileBusy(() => refuseOtherVersion(db));
-    // A checkpoint beside the commits of a service could lose what the service has acknowledged: see `Checkpointer`.
+    // A checkpoint beside the commits of a service could lose what the service has acknowledged: see `LogDisk`.
     db.exec('PRAGMA wal_autocheckpoint = 0');
     const guard = new FileGuard(db, NO_WARNINGS, { ino, holdsLock: false });
     const commits = new CommitQueue(db, { guard, log: NO_WARNINGS });

@@ -12,7 +12,7 @@ import { commits, commitsTo, count, newDatabase, otherConnection } from '../../s
 import { rex } from '../../support/pets.ts';
 
 describe('group commit', () => {
-  it('puts the inserts of two turns into one transaction', async () => {
+  it('puts the inserts of a turn into one transaction, with those that come a turn later', async () => {
     const { file, pets } = await opened();
     const before = await commits(file);
 
