@@ -13,6 +13,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, fdatasyncSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { slowFlush } from '../test/support/slow-flush.ts';
 import { temporaryDirectory } from '../test/support/temporary-directory.ts';
 import { contestantsOn, type Running, SAME_FEATURES, start } from './harness/contestants.ts';
 import { closedLoop, type Load, once, percentile } from './harness/load.ts';
@@ -116,13 +117,9 @@ async function peer(url: string): Promise<ReadonlyMap<string, Figures>> {
 
 execFileSync('taskset', ['-pc', '1', String(process.pid)], { stdio: 'ignore' });
 await using directory = await temporaryDirectory('bench');
-if (values['flush-ms'] !== '0') {
-  const library = join(directory.path, 'slow-flush.so');
-  const source = join(import.meta.dirname, 'support/slow-flush.c');
-  execFileSync('cc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl']);
-  Object.assign(process.env, { LD_PRELOAD: library, FLUSH_MS: values['flush-ms'] });
-}
-const flush = flushMs(directory.path) + Number(values['flush-ms']);
+const addedMs = Number(values['flush-ms']);
+if (addedMs > 0) Object.assign(process.env, await slowFlush(directory.path, addedMs));
+const flush = flushMs(directory.path) + addedMs;
 console.log(`1 / flush: ${(1000 / flush).toFixed(0)} a second; a flush takes ${flush.toFixed(2)} ms`);
 
 const ours = resolve(import.meta.dirname, '..');
@@ -138,7 +135,6 @@ for (let round = 0; round < Number(values.rounds); round++) {
   for (const [name, run] of order) {
     const url = `sqlite:${join(directory.path, `${name.replaceAll(/\W/g, '-')}-${round}.db`)}`;
     measured.set(name, await run(url));
-    if (process.env['DEBUG']) console.error(name, measured.get(name));
   }
   rounds.push(measured);
 }

@@ -31,18 +31,18 @@ export const CHECKPOINT_PROGRAM = `
       const header = read(32);
       const word = header[3] % 2 === 1 ? 'readUInt32BE' : 'readUInt32LE';
       const sums = new Uint32Array(2);
-      const isSummed = (bytes, stored) => {
+      const add = (bytes) => {
         for (let at = 0; at < bytes.length; at += 8) {
           sums[0] += bytes[word](at) + sums[1];
           sums[1] += bytes[word](at + 4) + sums[0];
         }
-        return stored === undefined || (stored.readUInt32BE(0) === sums[0] && stored.readUInt32BE(4) === sums[1]);
       };
-      if (!isSummed(header.subarray(0, 24), header.subarray(24))) return false;
+      add(header.subarray(0, 24));
       for (let frame = 0; frame < frames; frame++) {
         const head = read(24);
-        isSummed(head.subarray(0, 8));
-        if (!isSummed(read(header.readUInt32BE(8)), head.subarray(16))) return false;
+        add(head.subarray(0, 8));
+        add(read(header.readUInt32BE(8)));
+        if (head.readUInt32BE(16) !== sums[0] || head.readUInt32BE(20) !== sums[1]) return false;
       }
       return true;
     } finally {

@@ -16,8 +16,9 @@ const DUE_FRAMES = 1_000n;
 /** A log of this size had a reader in the way of many checkpoints. */
 const LARGE_LOG_BYTES = 64 * MIB;
 
-/** The pause after a checkpoint that did not succeed. */
+/** The pause after a checkpoint that failed, and after one that a reader has cut short. Writes wait during each. */
 const RETRY_MS = 5_000;
+const BUSY_RETRY_MS = 1_000;
 
 const flush = promisify(fdatasync);
 
@@ -93,7 +94,7 @@ export class LogDisk {
       this.#warnAtBytes = LARGE_LOG_BYTES;
       return;
     }
-    this.#checkpointAtMs = performance.now() + RETRY_MS;
+    this.#checkpointAtMs = performance.now() + (problem === BUSY ? BUSY_RETRY_MS : RETRY_MS);
     if (problem !== BUSY) this.#warn(`could not be checkpointed: ${problem}`);
     else if (bytes >= this.#warnAtBytes) {
       const reason = 'because another program keeps reading the file; stop that program';

@@ -47,7 +47,7 @@ describe('a log', () => {
     expect(warnings).toStrictEqual([]);
   });
 
-  it('that a reader keeps from being checkpointed is tried again after 5 seconds', async () => {
+  it('that a reader keeps from being checkpointed is tried again after a second', async () => {
     const reader = readerOf();
     write(5);
     await disk.checkpointIfDue();
@@ -56,7 +56,7 @@ describe('a log', () => {
 
     await disk.checkpointIfDue();
     expect(checkpointed(db)).toBeLessThan(1_000n);
-    clock.advance(5_000);
+    clock.advance(1_000);
     await disk.checkpointIfDue();
 
     expect(checkpointed(db)).toBeGreaterThan(1_000n);
@@ -121,7 +121,7 @@ describe('after a failed flush', () => {
   });
 
   // The kernel marks pages that it could not write as clean, and may then drop them.
-  it.each([0, 24, 32, 48, 100, 250_000])(
+  it.each([0, 32, 48, 100, 250_000])(
     'does not checkpoint a log that has lost what was at byte %i',
     async (at) => {
       write(1);
