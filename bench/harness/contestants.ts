@@ -80,6 +80,9 @@ export async function start(
     env: {
       PATH: process.env['PATH'],
       HOME: process.env['HOME'],
+      // Of a slow disk.
+      LD_PRELOAD: process.env['LD_PRELOAD'],
+      FLUSH_MS: process.env['FLUSH_MS'],
       NODE_ENV: 'production',
       NODE_OPTIONS: watchLoop ? '--import ./bench/harness/watch-loop.ts' : '',
       PORT: String(port),

@@ -1,15 +1,19 @@
 import type { ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
 
-/** Kills one service after the other under load, three times in all, and starts each one again. */
+/** Kills one service after the other under load, and starts each one again. */
 export async function killService(
   stage: Stage,
   services: readonly [ServiceProcess, ...ServiceProcess[]],
+  { times, everySeconds }: { readonly times: number; readonly everySeconds: number } = {
+    times: 3,
+    everySeconds: 2,
+  },
 ): Promise<void> {
   const load = await stage.load(services);
   if (stage.form === 'full') stage.turnOverKeys(load, services[0]);
-  for (let round = 0; round < 3; round++) {
-    await stage.letRun(2);
+  for (let round = 0; round < times; round++) {
+    await stage.letRun(everySeconds);
     load.fault();
     const victim = services[round % services.length] ?? services[0];
     await victim.kill();

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { appendFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { slowFlush } from '../../test/support/slow-flush.ts';
 import { afterDeath } from '../../test/support/after-death.ts';
 import { killService } from './kill-service.ts';
 import type { Scenario } from './scenario.ts';
@@ -14,6 +15,22 @@ const run = promisify(execFile);
 const kill: Scenario<SqliteStore> = {
   name: 'SQLite: kill -9 of the service, three times',
   play: async (stage, store) => killService(stage, [await serviceOn(stage, store)]),
+};
+
+const killBeforeFlush: Scenario<SqliteStore> = {
+  name: 'SQLite: kill -9 between commits and their flushes, twenty times',
+  async play(stage, store) {
+    let slow: Readonly<Record<string, string>>;
+    try {
+      slow = await slowFlush(store.directory, 50);
+    } catch (error) {
+      stage.leftOut = `flushes cannot be slowed down here: ${String(error).split('\n')[0]}`;
+      return;
+    }
+    // Clients that wait for their flush make sure that there is one.
+    const service = await stage.service({ DATABASE_URL: `sqlite:${store.file}`, ...slow });
+    await killService(stage, [service], { times: 20, everySeconds: 0.3 });
+  },
 };
 
 const fullDisk: Scenario<SqliteStore> = {
@@ -69,4 +86,4 @@ export async function fill(path: string): Promise<void> {
   }
 }
 
-export const SQLITE_SCENARIOS: readonly Scenario<SqliteStore>[] = [kill, fullDisk];
+export const SQLITE_SCENARIOS: readonly Scenario<SqliteStore>[] = [kill, killBeforeFlush, fullDisk];

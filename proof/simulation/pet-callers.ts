@@ -27,6 +27,8 @@ export type PetStore = {
   readonly limitMs: number;
   /** Whether the store would keep this pet if everything failed now. */
   readonly isDurable: (pet: Pet) => boolean;
+  /** Whether a read shows only what is durable in this sense. */
+  readonly showsOnlyDurable?: boolean;
   /** Whether a list of this process, from now on, may miss pets: the one gap that the adapter documents. */
   readonly mayListMiss: (process: number) => () => boolean;
   /** Whether the adapter takes calls. */
@@ -269,6 +271,7 @@ export class PetCallers {
     const id = expected?.id ?? BigInt(random.integer(1, 30));
     const { name, value, failed } = await this.#make(`find ${id}`, [], () => repository.findById(id));
     if (failed !== undefined) return;
+    this.#checkShown(name, value === undefined ? [] : [value]);
     const isRight = expected === undefined || (value !== undefined && isSame(expected, value));
     this.#simulation.check(isRight, () => `${name}: an acknowledged pet is not found`);
     this.#simulation.check(value === undefined || value.id === id, () => `${name}: found another pet`);
@@ -299,6 +302,7 @@ export class PetCallers {
       const query = { status, after: last ?? begin, limit };
       const { value: page } = await this.#make(name, [], () => repository.list(query));
       if (page === undefined) return;
+      this.#checkShown(name, page);
       listed.push(...page);
       last = page.length < limit ? undefined : page.at(-1)!.id;
       isMore = isWalk && last !== undefined;
@@ -314,6 +318,13 @@ export class PetCallers {
     this.#simulation.check(isAscending, () => `${name}: not in ascending order: ${ids(listed)}`);
     this.#simulation.check(missed.length === 0 || mayMiss(), () => `${name}: misses ${ids(missed)}`);
     if (missed.length > 0) this.#simulation.reach('documented-gap');
+  }
+
+  /** Call it in the turn of the answer. */
+  #checkShown(name: string, pets: readonly Pet[]): void {
+    if (this.#store.showsOnlyDurable !== true) return;
+    const early = pets.filter((pet) => !this.#store.isDurable(pet));
+    this.#simulation.check(early.length === 0, () => `${name}: shows ${ids(early)} before it is durable`);
   }
 
   #make<T>(

@@ -1,37 +1,41 @@
-import type { DatabaseSync } from 'node:sqlite';
 import { StorageUnavailable } from '../../src/application/ports/storage-errors.ts';
-import { transaction } from '../../src/adapters/sqlite/connection.ts';
-import type { GuardedWrite } from '../../src/adapters/sqlite/file-guard.ts';
-import { InsertQueue } from '../../src/adapters/sqlite/insert-queue.ts';
+import { CommitQueue } from '../../src/adapters/sqlite/commit-queue.ts';
 import { SqlitePetRepository } from '../../src/adapters/sqlite/pet-repository.ts';
 import { ReadCache } from '../../src/adapters/sqlite/read-cache.ts';
 import { FaultyDatabase } from './faulty-database.ts';
+import { FaultyDisk } from './faulty-disk.ts';
 import { PetCallers, type StoredPet } from './pet-callers.ts';
 import type { Scenario } from './run-schedule.ts';
 import type { Simulation } from './simulation.ts';
 
-/** How long an insert waits for the write lock. */
+/** How long an insert may take. */
 const LIMIT_MS = 5_000;
 
-/** An attempt may begin just before the deadline, after a pause of 5 ms. */
-const LAST_ATTEMPT_MS = 10;
-
-/** Group commit in SQLite: the insert queue, a disk and a lock that fail, a guard that refuses. */
+/** Group commit in SQLite: the queue, a disk and a lock that fail, a guard that refuses. */
 export const petsOnSqlite: Scenario = {
   name: 'pets-on-sqlite',
-  flaws: ['loses-commits'],
+  flaws: ['loses-commits', 'saves-nothing'],
   states: ['replay', 'unavailable-stored', 'unavailable-not-stored'],
   rareSeeds: [],
   begin(simulation, flaw) {
     const database = new FaultyDatabase(simulation, flaw);
     const { connection, real } = database;
-    const queue = new InsertQueue(connection, guard(simulation, connection), undefined, LIMIT_MS);
+    const lastId = real.prepare('SELECT ifnull(max(id), 0) AS id FROM pets');
+    const disk = new FaultyDisk(simulation, () => (lastId.get() as { id: bigint }).id, flaw);
+    const queue = new CommitQueue(connection, {
+      guard: guard(simulation, disk),
+      disk,
+      log: { warn: (message) => simulation.note(message) },
+      timeoutMs: LIMIT_MS,
+    });
     let isClosed = false;
     const byId = real.prepare('SELECT name FROM pets WHERE id = ?');
     const callers = new PetCallers(simulation, {
       repositories: [new SqlitePetRepository(connection, queue, new ReadCache(connection))],
-      limitMs: LIMIT_MS + LAST_ATTEMPT_MS,
-      isDurable: ({ id, name }) => !real.isTransaction && byId.get(id)?.['name'] === name,
+      limitMs: LIMIT_MS,
+      isDurable: ({ id, name }) =>
+        id <= disk.durableId && !real.isTransaction && byId.get(id)?.['name'] === name,
+      showsOnlyDurable: true,
       mayListMiss: () => () => false,
       isOpen: () => !isClosed,
       stored: () => storedIn(database),
@@ -57,17 +61,16 @@ export const petsOnSqlite: Scenario = {
 };
 
 /** The guard of the file refuses a write before it, or after it when the file was removed during the write. */
-function guard(simulation: Simulation, connection: DatabaseSync): GuardedWrite {
-  const mayRefuse = () => {
+function guard(simulation: Simulation, disk: FaultyDisk) {
+  const after = () => {
     if (simulation.random.chance(simulation.weather.faults / 4))
       throw new StorageUnavailable('a file is missing');
   };
-  return (write) => {
-    mayRefuse();
-    const result = transaction(connection, write);
-    mayRefuse();
-    return result;
+  const before = () => {
+    simulation.check(!disk.isCheckpointing, () => 'a commit beside a checkpoint');
+    after();
   };
+  return { before, after };
 }
 
 function storedIn({ real }: FaultyDatabase): readonly StoredPet[] {

@@ -1,4 +1,3 @@
-import { writeSync } from 'node:fs';
 import { openSqliteStorage } from '../../src/adapters/sqlite/open.ts';
 import { idempotencyFor } from './archived-pets.ts';
 import { aPet } from './pets.ts';
@@ -10,7 +9,7 @@ import { aPet } from './pets.ts';
 const [file = '', callers] = process.argv.slice(2);
 const storage = await openSqliteStorage(file, { warn: () => {} });
 const { pets } = storage;
-writeSync(1, 'open\n');
+process.stdout.write('open\n');
 
 let acknowledged = 0;
 await Promise.all(
@@ -18,8 +17,9 @@ await Promise.all(
     for (let n = 0; ; n++) {
       const name = `pet ${caller}-${n}`;
       const { pet } = await pets.insertOnce(aPet({ name, categoryId: BigInt(n) }), idempotencyFor(name));
-      // A buffer of this process would be lost with it.
-      writeSync(1, `${++acknowledged} ${pet.id} ${pet.name}\n`);
+      const line = `${++acknowledged} ${pet.id} ${pet.name}\n`;
+      // A full pipe makes it wait: the test may be busy.
+      await new Promise((resolve) => void process.stdout.write(line, resolve));
     }
   }),
 );

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
-import { connect, makeDurable, transaction } from '../../src/adapters/sqlite/connection.ts';
-import type { GuardedWrite } from '../../src/adapters/sqlite/file-guard.ts';
+import { CommitQueue } from '../../src/adapters/sqlite/commit-queue.ts';
+import { connect, makeDurable } from '../../src/adapters/sqlite/connection.ts';
 import { openSqliteStorage, type SqliteStorage } from '../../src/adapters/sqlite/open.ts';
 import { createSchema } from '../../src/adapters/sqlite/schema.ts';
 import type { ArchivedPet } from '../../src/application/ports/pet-archive.ts';
@@ -18,9 +18,12 @@ const KEY_WRITER = fileURLToPath(new URL('./sqlite-key-writer.ts', import.meta.u
 /** For tests that expect no warning. */
 export const silentLog: StorageLog = { warn: () => {} };
 
-/** For tests that leave the files in place. */
-export function unguardedWrite(db: DatabaseSync): GuardedWrite {
-  return (write) => transaction(db, write);
+/** Commits to files that the test leaves in place, and waits for each commit as a command does. */
+export function commitsTo(
+  db: DatabaseSync,
+  options: Partial<ConstructorParameters<typeof CommitQueue>[1]> = {},
+): CommitQueue {
+  return new CommitQueue(db, { guard: { before() {}, after() {} }, log: silentLog, ...options });
 }
 
 /** A path for a database in a new directory, which the end of the test removes. */
@@ -97,6 +100,12 @@ export async function crashImage(file: string): Promise<string> {
 /** Moves the WAL into the file, as far as possible, and empties it. */
 export function checkpoint(file: string): void {
   otherConnection(file).prepare('PRAGMA wal_checkpoint(TRUNCATE)').all();
+}
+
+/** How many pages of the log are in the database. */
+export function checkpointed(db: DatabaseSync): bigint {
+  const row = db.prepare('PRAGMA wal_checkpoint(NOOP)').get() as { checkpointed: bigint };
+  return row.checkpointed;
 }
 
 export function count(db: DatabaseSync): bigint {

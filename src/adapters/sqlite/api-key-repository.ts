@@ -4,24 +4,21 @@ import { DamagedApiKey } from '../../application/ports/storage-errors.ts';
 import { throwIfDamaged } from '../../application/keys/stored-keys.ts';
 import { type ApiKeyRepository, isUseDue } from '../../application/ports/api-key-repository.ts';
 import { type ApiKey, endedKey, storedApiKey } from '../../domain/api-key.ts';
-import { BUSY_TIMEOUT_MS, retryAndTranslate, runAndTranslate } from './errors.ts';
-import type { GuardedWrite } from './file-guard.ts';
+import type { DurableWrite } from './commit-queue.ts';
+import { runAndTranslate } from './errors.ts';
 import { type ApiKeyRow, toColumns, toKey } from './api-key-row.ts';
 import { KEY_STATEMENTS, prepareAll, type Prepared } from './statements.ts';
 
 /**
- * API keys in a SQLite file. Reads run at once. A write waits while another connection holds the write lock: the
- * command line changes keys while a service has the file open.
+ * API keys in a SQLite file. Reads run at once. The command line changes keys while a service has the file open, so a
+ * write may have to wait for a lock.
  */
 export class SqliteApiKeyRepository implements ApiKeyRepository {
-  readonly #guardedWrite: GuardedWrite;
-  readonly #timeoutMs: number;
+  readonly #write: DurableWrite;
   readonly #statements: Prepared<typeof KEY_STATEMENTS>;
 
-  /** @param timeoutMs how long a write waits for the lock, {@link BUSY_TIMEOUT_MS} by default */
-  constructor(db: DatabaseSync, guardedWrite: GuardedWrite, timeoutMs = BUSY_TIMEOUT_MS) {
-    this.#guardedWrite = guardedWrite;
-    this.#timeoutMs = timeoutMs;
+  constructor(db: DatabaseSync, write: DurableWrite) {
+    this.#write = write;
     this.#statements = prepareAll(db, KEY_STATEMENTS);
   }
 
@@ -81,9 +78,5 @@ export class SqliteApiKeyRepository implements ApiKeyRepository {
     const { id, expires_at, revoked_at, last_used_at, checksum } = toColumns(key);
     this.#statements.update.run(expires_at, revoked_at, last_used_at, checksum, id);
     return storedApiKey(key);
-  }
-
-  async #write<T>(work: () => T): Promise<T> {
-    return retryAndTranslate(() => this.#guardedWrite(work), this.#timeoutMs);
   }
 }

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { StorageSetupError } from '../../application/ports/storage-errors.ts';
 import { fileFormatOf } from '../files/database-files.ts';
-import { withFile } from './errors.ts';
+import { busyError, withFile } from './errors.ts';
 
 /**
  * Opens a connection that fails with SQLITE_BUSY instead of waiting for a lock, because the wait would block the event
@@ -80,7 +80,18 @@ export function makeDurable(db: DatabaseSync): void {
   }
 }
 
-/** Commits all of the work durably, or none of it. */
+/**
+ * Moves what an earlier process has left in the log into the database, and waits for the disk. That process may have
+ * shown it and not flushed it. After a failed flush, syncing the log again would succeed and save nothing.
+ *
+ * @throws the error of SQLite, SQLITE_BUSY when another program is reading
+ */
+export function emptyLog(db: DatabaseSync): void {
+  const { busy } = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: bigint };
+  if (busy !== 0n) throw busyError();
+}
+
+/** Commits all of the work, or none of it. */
 export function transaction<T>(db: DatabaseSync, work: () => T): T {
   db.exec('BEGIN IMMEDIATE');
   try {

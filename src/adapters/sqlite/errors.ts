@@ -120,6 +120,11 @@ export function isBusy(error: unknown): boolean {
   return resultCode(error) === FAILURES.BUSY;
 }
 
+/** What SQLite says in the row of a pragma instead. */
+export function busyError(): Error {
+  return Object.assign(new Error('database is locked'), { code: 'ERR_SQLITE_ERROR', errcode: FAILURES.BUSY });
+}
+
 /** The file can be read, but its contents are wrong. */
 export function isDamage(error: unknown): boolean {
   const code = resultCode(error);

@@ -1,26 +1,9 @@
 import { type BigIntStats, statSync } from 'node:fs';
-import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { StorageLog } from '../../application/ports/storage-health.ts';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
-import { fileOf, transaction } from './connection.ts';
+import { fileOf } from './connection.ts';
 import { serviceLockPath } from './service-lock.ts';
-import { WalGrowth } from './wal-growth.ts';
-
-/**
- * Runs a write in one transaction, and returns only if the next start will find what it has committed.
- *
- * @throws {StorageUnavailable} when a file is missing
- * @throws what the write throws, after which nothing is committed
- * @throws the error of SQLite
- */
-export type GuardedWrite = <T>(write: () => T) => T;
-
-/** The longest time between two checks of every file while writes continue. */
-const CHECK_INTERVAL_MS = 1_000;
-
-/** The coarsest timestamps of any file system, those of FAT. Two changes within that time may look like one. */
-const TIMESTAMP_RESOLUTION_MS = 2_000;
 
 const LOCK_ADVICE =
   'another service may be using the file now; put it back, or stop both services and start one';
@@ -38,10 +21,9 @@ type GuardedFile = {
  * remove, rename or replace any of them. SQLite would keep writing to the open files, which the next start cannot find.
  * Reads continue, because their results are correct. Writes resume when every file is back.
  *
- * The guard checks the timestamps of the directory after every commit, before it acknowledges the write. They change
- * with every name in the directory. Then, and at least once every {@link CHECK_INTERVAL_MS}, the guard checks every
- * file. It does not check the WAL itself after every commit: since Linux 6.13, reading the timestamps of a file makes
- * the next write update them, and the `fsync` of a commit would have to write them too.
+ * The guard looks at every file after every flush, before the write is acknowledged. The times of the WAL are read with
+ * the rest. Since Linux 6.13 the next write then updates them, which costs an `fsync` another write, and an `fdatasync`
+ * none.
  *
  * The guard does not notice a file that is overwritten in place.
  */
@@ -51,14 +33,7 @@ export class FileGuard {
   readonly #file: string;
   readonly #wal: GuardedFile;
   readonly #files: readonly GuardedFile[];
-  readonly #walGrowth: WalGrowth;
   #problem: string | undefined;
-  #directory: BigIntStats | undefined;
-  /** The last change was so long ago that the next one must change the timestamps. */
-  #isDirectorySettled = false;
-  /** On the clock of `performance.now()`, like the next. */
-  #directoryChangedAtMs = performance.now();
-  #checkedAtMs = performance.now();
 
   /**
    * @param db a connection that has read something, so that its WAL exists
@@ -89,39 +64,28 @@ export class FileGuard {
     if (this.#files[0]?.stats.ino !== ino) {
       throw new StorageUnavailable(`${file} was replaced while it was being opened`);
     }
-    this.#walGrowth = new WalGrowth(db, file, log);
   }
 
-  readonly guardedWrite: GuardedWrite = (write) => {
-    const isDue = performance.now() - this.#checkedAtMs >= CHECK_INTERVAL_MS;
-    if (this.#problem !== undefined || isDue) {
-      this.#checkFiles();
-      this.#walGrowth.note(statSync(this.#wal.path).size);
-      this.#checkedAtMs = performance.now();
-    }
-    const result = transaction(this.#db, write);
-    if (this.#mayDirectoryHaveChanged()) this.#checkFiles();
-    return result;
-  };
-
-  /** Waits for a checkpoint in progress. */
-  async close(): Promise<void> {
-    await this.#walGrowth.close();
+  /** The inode of the WAL. */
+  get walIno(): bigint {
+    return this.#wal.stats.ino;
   }
 
-  #mayDirectoryHaveChanged(): boolean {
-    const directory = statOf(dirname(this.#file));
-    // A change of a name changes both times of the directory. Nobody can set back the `ctime`.
-    const isSame = directory?.ctimeNs === this.#directory?.ctimeNs && directory?.ino === this.#directory?.ino;
-    if (isSame && this.#isDirectorySettled) return false;
-    if (!isSame) this.#directoryChangedAtMs = performance.now();
-    this.#directory = directory;
-    this.#isDirectorySettled = performance.now() - this.#directoryChangedAtMs >= TIMESTAMP_RESOLUTION_MS;
-    return true;
+  /**
+   * Call it before the transaction of a write.
+   *
+   * @throws {StorageUnavailable} while a file is known to be missing
+   */
+  before(): void {
+    if (this.#problem !== undefined) this.after();
   }
 
-  /** @throws {StorageUnavailable} when a file is missing */
-  #checkFiles(): void {
+  /**
+   * Call it when a write is on the disk, before it is acknowledged.
+   *
+   * @throws {StorageUnavailable} when a file is missing: the next start would not find the write
+   */
+  after(): void {
     const missing = this.#files.filter((file) => !isInPlace(file));
     const problem = missing.length === 0 ? undefined : describe(missing);
     if (problem !== this.#problem) {

@@ -7,13 +7,14 @@ import type { StorageLog, StorageMeter } from '../../application/ports/storage-h
 import { refuseNameBesideDatabase, resolveLinks } from '../files/database-files.ts';
 import { createFile } from '../files/durable-files.ts';
 import { SqliteApiKeyRepository } from './api-key-repository.ts';
-import { connect, fileOf, makeDurable, refuseReadOnly, refuseTruncated } from './connection.ts';
+import { CommitQueue, type DurableWrite } from './commit-queue.ts';
+import { connect, emptyLog, fileOf, makeDurable, refuseReadOnly, refuseTruncated } from './connection.ts';
 import { refuseDamaged, sqliteInspector } from './damage.ts';
-import { retryWhileBusy, setupError } from './errors.ts';
-import { FileGuard, type GuardedWrite } from './file-guard.ts';
+import { retryAndTranslate, retryWhileBusy, setupError } from './errors.ts';
+import { FileGuard } from './file-guard.ts';
+import { LogDisk } from './log-disk.ts';
 import { refuseMounted } from './mounts.ts';
 import { takeServiceLock } from './service-lock.ts';
-import { InsertQueue } from './insert-queue.ts';
 import { SqlitePetArchive } from './pet-archive.ts';
 import { SqlitePetRepository } from './pet-repository.ts';
 import { sqliteProbe } from './probe.ts';
@@ -27,16 +28,17 @@ export type SqliteStorage = Opened['service'] & Opened['writing'];
 const NO_WARNINGS: StorageLog = { warn: () => {} };
 
 /**
- * Opens the file for a service and holds its service lock. Creates the file and its directory if they are missing.
+ * Opens the file for a service or a command, and holds its service lock. Creates the file and its directory if they are
+ * missing. A service leaves every wait for the disk to threads. A command commits in place.
  *
- * @param log gets no warnings by default
+ * @param log of a service; absent for a command
  * @param meter absent when nothing is measured
  * @throws {StorageSetupError} when the file cannot be used, or another service has it open
  * @throws {StorageUnavailable} when a file is removed in the meantime
  */
 export async function openSqliteStorage(
   path: string,
-  log = NO_WARNINGS,
+  log?: StorageLog,
   meter?: StorageMeter,
 ): Promise<SqliteStorage> {
   return openOrRelease(path, async (file, opened) => {
@@ -45,19 +47,24 @@ export async function openSqliteStorage(
     // Once more, to be closed before the lock: the next service should find a closed file.
     opened.use(db);
     await prepareForWrites(db);
+    await retryWhileBusy(() => emptyLog(db));
     await retryWhileBusy(() => createSchema(db));
     await retryWhileBusy(() => refuseDamaged(db));
-    const guard = new FileGuard(db, log, { ino, holdsLock: true });
-    opened.defer(() => guard.close());
-    const { guardedWrite } = guard;
-    const inserts = new InsertQueue(db, guardedWrite, meter);
-    opened.defer(() => inserts.close());
+    const guard = new FileGuard(db, log ?? NO_WARNINGS, { ino, holdsLock: true });
+    // From now on no commit waits for the disk, but for the first one in the log.
+    if (log !== undefined) db.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0');
+    const disk = log && new LogDisk(db, guard.walIno, log);
+    opened.defer(async () => disk?.close());
+    // Before the thread of the checkpoints: the last one to close the file empties its log.
+    opened.use(db);
+    const commits = new CommitQueue(db, { guard, disk, log: log ?? NO_WARNINGS, meter });
+    opened.defer(() => commits.close());
     const cache = new ReadCache(db);
     return {
-      pets: new SqlitePetRepository(db, inserts, cache),
-      archive: new SqlitePetArchive(db, guardedWrite, cache),
-      keys: new SqliteApiKeyRepository(db, guardedWrite),
-      probe: sqliteProbe(db, guardedWrite),
+      pets: new SqlitePetRepository(db, commits, cache),
+      archive: new SqlitePetArchive(db, commits.write, cache),
+      keys: new SqliteApiKeyRepository(db, commits.write),
+      probe: sqliteProbe(db, commits.write),
       close: () => opened.disposeAsync(),
     };
   });
@@ -77,10 +84,13 @@ export async function openSqliteKeys(path: string): Promise<Opened['keys']> {
     if (isEmpty) await retryWhileBusy(() => createSchema(db));
     // Reads once more, because the guard needs the WAL, which the first read in WAL mode creates.
     await retryWhileBusy(() => refuseOtherVersion(db));
+    // A checkpoint beside the commits of a service could lose what the service has acknowledged: see `LogDisk`.
+    db.exec('PRAGMA wal_autocheckpoint = 0');
     const guard = new FileGuard(db, NO_WARNINGS, { ino, holdsLock: false });
-    opened.defer(() => guard.close());
+    const commits = new CommitQueue(db, { guard, log: NO_WARNINGS });
+    opened.defer(() => commits.close());
     return {
-      keys: new SqliteApiKeyRepository(db, guard.guardedWrite),
+      keys: new SqliteApiKeyRepository(db, commits.write),
       close: () => opened.disposeAsync(),
     };
   });
@@ -135,12 +145,12 @@ export async function openSqliteForChecking(path: string): Promise<Opened['check
 }
 
 /** SQLite refuses every write on a read-only connection. */
-const unguardedWrite: GuardedWrite = (write) => write();
+const refusedWrite: DurableWrite = async (write) => retryAndTranslate(write);
 
 function readersOf(db: DatabaseSync, opened: AsyncDisposableStack): Opened['reading'] {
   return {
-    archive: new SqlitePetArchive(db, unguardedWrite),
-    keys: new SqliteApiKeyRepository(db, unguardedWrite),
+    archive: new SqlitePetArchive(db, refusedWrite),
+    keys: new SqliteApiKeyRepository(db, refusedWrite),
     close: () => opened.disposeAsync(),
   };
 }

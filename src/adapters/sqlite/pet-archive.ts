@@ -4,8 +4,8 @@ import { parseStoredPage } from '../../application/pets/parse-stored-pet.ts';
 import { type ArchivedPet, type PetArchive, samePet } from '../../application/ports/pet-archive.ts';
 import { type ArchivedPetRow, type PetReader, petReader, toPetValues } from './pet-row.ts';
 import { retryAndTranslate } from './errors.ts';
-import type { GuardedWrite } from './file-guard.ts';
 import type { ReadCache } from './read-cache.ts';
+import type { DurableWrite } from './commit-queue.ts';
 import { ARCHIVE_QUERIES, ARCHIVE_WRITES, prepareAll, type Prepared } from './statements.ts';
 
 /**
@@ -13,15 +13,15 @@ import { ARCHIVE_QUERIES, ARCHIVE_WRITES, prepareAll, type Prepared } from './st
  * it is read-only, and SQLite refuses every write.
  */
 export class SqlitePetArchive implements PetArchive {
-  readonly #guardedWrite: GuardedWrite;
+  readonly #write: DurableWrite;
   readonly #cache: ReadCache | undefined;
   readonly #queries: Prepared<typeof ARCHIVE_QUERIES>;
   readonly #statements: Prepared<typeof ARCHIVE_WRITES>;
   readonly #toArchivedPet: PetReader['toArchivedPet'];
 
   /** @param cache is emptied by every write, because the ids of an archive come in any order */
-  constructor(db: DatabaseSync, guardedWrite: GuardedWrite, cache?: ReadCache) {
-    this.#guardedWrite = guardedWrite;
+  constructor(db: DatabaseSync, write: DurableWrite, cache?: ReadCache) {
+    this.#write = write;
     this.#cache = cache;
     this.#queries = prepareAll(db, ARCHIVE_QUERIES, { returnArrays: true });
     this.#statements = prepareAll(db, ARCHIVE_WRITES, { returnArrays: true });
@@ -53,21 +53,17 @@ export class SqlitePetArchive implements PetArchive {
     const copies = pets.map(({ idempotency, ...pet }): ArchivedPet => {
       return idempotency === undefined ? pet : { ...pet, idempotency: { ...idempotency } };
     });
-    await this.#commit(() => {
+    await this.#write(() => {
       this.#cache?.clear();
       for (const pet of copies) this.#writeOne(pet);
     });
   }
 
   async reserve(id: bigint): Promise<void> {
-    await this.#commit(() => {
+    await this.#write(() => {
       this.#statements.createSequence.run();
       this.#statements.raiseSequence.run(id);
     });
-  }
-
-  async #commit(work: () => void): Promise<void> {
-    await retryAndTranslate(() => this.#guardedWrite(work));
   }
 
   #writeOne(pet: ArchivedPet): void {

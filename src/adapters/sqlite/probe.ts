@@ -1,12 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
 import type { StorageProbe, StorageState } from '../../application/ports/storage-health.ts';
-import { retryWhileBusy } from './errors.ts';
-import type { GuardedWrite } from './file-guard.ts';
+import type { DurableWrite } from './commit-queue.ts';
 import { SCHEMA_VERSION, versionProblem } from './schema.ts';
 import { INSERT_STATEMENTS } from './statements.ts';
 
-/** How long a probe waits for the write lock. A command holds it for a moment. */
+/** How long a probe waits for the write lock, which a command holds for a moment, and for the disk. */
 const PROBE_TIMEOUT_MS = 1_500;
 
 /** Reads a random pet, too. In a large file its page is most likely not in the cache of the connection. */
@@ -23,7 +22,7 @@ const TRIAL = `SAVEPOINT trial;
   ROLLBACK TO trial; RELEASE trial`;
 
 /** Does what requests need: it reads a pet, and commits a write that changes nothing. */
-export function sqliteProbe(db: DatabaseSync, guardedWrite: GuardedWrite): StorageProbe {
+export function sqliteProbe(db: DatabaseSync, write: DurableWrite): StorageProbe {
   const state = db.prepare(LAST_ID);
   const readAndWrite = () => {
     const problem = versionProblem(db);
@@ -36,7 +35,7 @@ export function sqliteProbe(db: DatabaseSync, guardedWrite: GuardedWrite): Stora
   return {
     check: async () => {
       try {
-        return await retryWhileBusy(() => guardedWrite(readAndWrite), PROBE_TIMEOUT_MS);
+        return await write(readAndWrite, PROBE_TIMEOUT_MS);
       } catch (cause) {
         if (cause instanceof StorageUnavailable) throw cause;
         throw new StorageUnavailable('the SQLite file cannot be read and written', { cause });

@@ -12,9 +12,10 @@ export const PET_QUERIES = {
   /** Finds the entry of a pet in the index, even if the table has lost the pet. */
   byIdInIndex: `SELECT id FROM pets INDEXED BY pets_by_status
     WHERE status IN ('available', 'pending', 'sold') AND id = ?`,
-  list: `SELECT ${PET_COLUMNS} FROM pets WHERE id > ? ORDER BY id LIMIT +?`,
+  list: `SELECT ${PET_COLUMNS} FROM pets WHERE id > ? AND id < ? ORDER BY id LIMIT +?`,
   // When one status dominates, ANALYZE makes the planner walk all pets by id, even for a rare status.
-  listByStatus: `SELECT ${PET_COLUMNS} FROM pets INDEXED BY pets_by_status WHERE status = ? AND id > ? ORDER BY id LIMIT +?`,
+  listByStatus: `SELECT ${PET_COLUMNS} FROM pets INDEXED BY pets_by_status
+    WHERE status = ? AND id > ? AND id < ? ORDER BY id LIMIT +?`,
 } as const;
 
 /** Each row of sqlite_sequence with this name or that of the table holds an id that was assigned or reserved. */

@@ -93,7 +93,7 @@ describe('a backup of a SQLite file', () => {
       shares.push(done / total);
     });
 
-    expect(service.hasEnded).toBe(false);
+    expect([service.hasEnded, service.stderr]).toStrictEqual([false, '']);
     await service.kill();
     // It never starts again.
     expect(shares).toStrictEqual(shares.toSorted((a, b) => a - b));

@@ -18,7 +18,7 @@ import {
   newFile,
   openService,
   otherConnection,
-  unguardedWrite,
+  commitsTo,
   writer,
 } from '../../support/sqlite.ts';
 import { rex } from '../../support/pets.ts';
@@ -168,7 +168,7 @@ describe('a file that another program has locked', () => {
 
   it.each(writes)('fails a write after its deadline, and changes nothing: %s', async (_, write) => {
     const { file, db } = await newDatabase();
-    const keys = new SqliteApiKeyRepository(db, unguardedWrite(db), 50);
+    const keys = new SqliteApiKeyRepository(db, commitsTo(db, { timeoutMs: 50 }).write);
     await keys.insert(aKey(1));
     const other = otherConnection(file);
     other.exec('BEGIN IMMEDIATE');

@@ -1,14 +1,14 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { GuardedWrite } from '../../../src/adapters/sqlite/file-guard.ts';
+import type { DurableWrite } from '../../../src/adapters/sqlite/commit-queue.ts';
 import { sqliteProbe } from '../../../src/adapters/sqlite/probe.ts';
 import { SCHEMA_VERSION } from '../../../src/adapters/sqlite/schema.ts';
 import { transaction } from '../../../src/adapters/sqlite/connection.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { numbers } from '../../support/numbers.ts';
 import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
-import { commits, newDatabase, otherConnection, unguardedWrite } from '../../support/sqlite.ts';
+import { commits, newDatabase, otherConnection, commitsTo } from '../../support/sqlite.ts';
 
 /** How long the probe waits for the write lock. */
 const DEADLINE_MS = 1_500;
@@ -16,7 +16,7 @@ const DEADLINE_MS = 1_500;
 let clock: FakeClock;
 
 beforeEach(() => {
-  clock = fakeClock();
+  clock = fakeClock('setTimeout', 'clearTimeout');
 });
 
 describe('the probe of a SQLite file', () => {
@@ -37,11 +37,9 @@ describe('the probe of a SQLite file', () => {
   it('fails while nothing can be written', async () => {
     const { db, probe } = await opened();
     db.exec('PRAGMA query_only = ON');
-    await expect(probe.check()).rejects.toThrow(StorageUnavailable);
-    await expect(probe.check()).rejects.toMatchObject({
-      message: 'the SQLite file cannot be read and written',
-      cause: { errcode: 8 },
-    });
+    await expect(probe.check()).rejects.toStrictEqual(
+      new StorageUnavailable('SQLite is unavailable: attempt to write a readonly database'),
+    );
 
     db.exec('PRAGMA query_only = OFF');
     expect(await probe.check()).toStrictEqual({ lastId: 0n });
@@ -55,7 +53,7 @@ describe('the probe of a SQLite file', () => {
   });
 
   it('fails when the guard does', async () => {
-    const { probe } = await opened(() => {
+    const { probe } = await opened(async () => {
       throw new StorageUnavailable('gone');
     });
 
@@ -122,7 +120,7 @@ it('the probe of a SQLite file writes as many pages as an insert, and leaves no 
   expect(await probe.check()).toStrictEqual({ lastId: 9_007_199_254_740_991n });
 });
 
-async function opened(guardedWrite?: GuardedWrite) {
+async function opened(write?: DurableWrite) {
   const { file, db } = await newDatabase();
-  return { file, db, probe: sqliteProbe(db, guardedWrite ?? unguardedWrite(db)) };
+  return { file, db, probe: sqliteProbe(db, write ?? commitsTo(db).write) };
 }

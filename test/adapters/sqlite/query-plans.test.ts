@@ -9,8 +9,8 @@ const QUERIES = { ...PET_QUERIES, byIdempotencyKey };
 const PLANS: Record<keyof typeof QUERIES, string> = {
   byId: 'SEARCH pets USING INTEGER PRIMARY KEY (rowid=?)',
   byIdInIndex: 'SEARCH pets USING COVERING INDEX pets_by_status (status=? AND rowid=?)',
-  list: 'SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)',
-  listByStatus: 'SEARCH pets USING INDEX pets_by_status (status=? AND rowid>?)',
+  list: 'SEARCH pets USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)',
+  listByStatus: 'SEARCH pets USING INDEX pets_by_status (status=? AND rowid>? AND rowid<?)',
   byIdempotencyKey: 'SEARCH pets USING INDEX pets_by_idempotency_key (idempotency_key=?)',
 };
 

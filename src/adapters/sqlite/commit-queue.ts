@@ -1,0 +1,237 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import { StorageUnavailable } from '../../application/ports/storage-errors.ts';
+import type { StorageLog, StorageMeter } from '../../application/ports/storage-health.ts';
+import { transaction } from './connection.ts';
+import { BUSY_PAUSE_MS, isBusy, translated } from './errors.ts';
+import type { FileGuard } from './file-guard.ts';
+import type { LogDisk } from './log-disk.ts';
+
+/** How many writes may wait. They pile up only while no commit is possible. */
+const MAX_WAITING = 10_000;
+
+/** How long a write may take: for a lock of another connection, for a checkpoint, and for its flush. */
+const WRITE_TIMEOUT_MS = 10_000;
+
+/** Flushes at once. During the first, what has arrived meanwhile is committed and begins the second. */
+const MAX_FLUSHES = 2;
+
+/** The pause between two attempts to recover from a failed flush. */
+const RECOVERY_PAUSE_MS = 1_000;
+
+/** After this time, a close that waits for the disk tells the operator. */
+const SLOW_CLOSE_MS = 1_000;
+
+/** Greater than the id of every pet. */
+const NOTHING_HIDDEN = 2n ** 63n - 1n;
+
+/** What the inserts of one transaction share. */
+export type Batch = {
+  /** The last id that was assigned. The first insert reads it. */
+  lastId?: bigint;
+  /** The first id that this transaction has assigned. */
+  firstId?: bigint;
+};
+
+type Waiting = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'> & {
+  readonly work: (batch: Batch) => unknown;
+  readonly isInsert: boolean;
+};
+
+/**
+ * Runs a write in a transaction of its own. Resolves when it is on the disk and the next start will find it.
+ *
+ * @param timeoutMs {@link WRITE_TIMEOUT_MS} by default
+ * @throws what the write throws, after which nothing is stored
+ * @throws {StorageUnavailable} also after the time: what was not committed by then never is
+ */
+export type DurableWrite = <T>(write: () => T, timeoutMs?: number) => Promise<T>;
+
+type Options = {
+  readonly guard: Pick<FileGuard, 'before' | 'after'>;
+  /** Absent for a connection with `synchronous = FULL`, whose commits wait for the disk. */
+  readonly disk?: Pick<LogDisk, 'flush' | 'checkpointIfDue' | 'recover'> | undefined;
+  readonly log: StorageLog;
+  /** Absent when nothing is measured. */
+  readonly meter?: StorageMeter | undefined;
+  /** {@link WRITE_TIMEOUT_MS} by default. */
+  readonly timeoutMs?: number | undefined;
+};
+
+/**
+ * Group commit: inserts that come together share a transaction and a flush. A commit writes the log into
+ * the page cache and returns. The flush runs in another thread. The writes resolve when a flush that began after their
+ * commit has ended well. Until then their pets are hidden: see {@link hiddenFrom}.
+ *
+ * Linux tells of a lost page once (https://wiki.postgresql.org/wiki/Fsync_Errors). So after a failed flush nothing is
+ * committed or acknowledged until a checkpoint has written what the log holds into the database.
+ */
+export class CommitQueue {
+  readonly #db: DatabaseSync;
+  readonly #options: Options;
+  readonly #waiting = new Set<Waiting>();
+  /** The first ids of the batches that are committed and not on the disk, in ascending order. */
+  #hidden: bigint[] = [];
+  #running: Promise<void> | undefined;
+  #flushes = 0;
+  /** Resolves when the next flush ends. */
+  #flushed = Promise.withResolvers<void>();
+  /** A flush has failed, and no checkpoint has succeeded since. */
+  #hasFailed = false;
+  #closed = false;
+
+  constructor(db: DatabaseSync, options: Options) {
+    this.#db = db;
+    this.#options = options;
+  }
+
+  /** Pets from this id on may not be on the disk, so nobody may see them. Ids are committed in ascending order. */
+  get hiddenFrom(): bigint {
+    return this.#hidden[0] ?? NOTHING_HIDDEN;
+  }
+
+  readonly write: DurableWrite = async (work, timeoutMs) => this.#add({ work, isInsert: false }, timeoutMs);
+
+  /** @param work returns an error that concerns this insert alone, and throws one that fails the whole batch */
+  async insert<T>(work: (batch: Batch) => T | Error): Promise<T> {
+    return this.#add({ work, isInsert: true });
+  }
+
+  /**
+   * Refuses new writes, and resolves when every earlier one has settled and is on the disk. Until then, closing the
+   * connection would checkpoint a log that may have lost something.
+   */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const slow = setTimeout(() => {
+      this.#options.log.warn(
+        'the disk does not confirm the last writes; until it does, this process may have to be ended with SIGKILL',
+      );
+    }, SLOW_CLOSE_MS);
+    await this.#running;
+    while (this.#flushes > 0) await this.#flushed.promise;
+    clearTimeout(slow);
+  }
+
+  async #add<T>(
+    write: Pick<Waiting, 'work' | 'isInsert'>,
+    timeoutMs = this.#options.timeoutMs ?? WRITE_TIMEOUT_MS,
+  ): Promise<T> {
+    if (this.#closed) throw new StorageUnavailable('the storage is closed');
+    if (this.#waiting.size >= MAX_WAITING) {
+      throw new StorageUnavailable(`${MAX_WAITING} writes are waiting already`);
+    }
+    const { promise, ...settle } = Promise.withResolvers<unknown>();
+    const waiting = { ...write, ...settle };
+    const timer = setTimeout(() => {
+      const outcome = this.#waiting.delete(waiting) ? 'was not stored' : 'may be stored';
+      waiting.reject(new StorageUnavailable(`a write has taken more than ${timeoutMs} ms and ${outcome}`));
+    }, timeoutMs);
+    this.#waiting.add(waiting);
+    this.#running ??= this.#run();
+    try {
+      return (await promise) as T;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Never rejects: every failure goes to the writes that it concerns. */
+  async #run(): Promise<void> {
+    while (this.#waiting.size > 0 || this.#hasFailed) {
+      const before = this.#waiting.size;
+      await turn();
+      // The answers of the last batch bring the next requests, and often the first one comes a turn earlier than the
+      // rest. Without this turn, a batch of many callers is a quarter smaller.
+      if (this.#waiting.size > before) await turn();
+      while (this.#flushes >= MAX_FLUSHES) await this.#flushed.promise;
+      if (this.#hasFailed) await this.#recover();
+      else await this.#commit();
+    }
+    this.#running = undefined;
+  }
+
+  async #commit(): Promise<void> {
+    let batch: readonly Waiting[] = [...this.#waiting];
+    try {
+      await this.#options.disk?.checkpointIfDue();
+      this.#options.guard.before();
+      batch = this.#nextBatch();
+      const ids: Batch = {};
+      const outcomes = transaction(this.#db, () => batch.map(({ work }) => work(ids)));
+      for (const waiting of batch) this.#waiting.delete(waiting);
+      void this.#flush(batch, outcomes, ids.firstId);
+    } catch (error) {
+      if (!isBusy(error)) this.#reject(batch, error);
+      await sleep(BUSY_PAUSE_MS);
+    }
+  }
+
+  /** All inserts, if one of them has waited for longest. */
+  #nextBatch(): readonly Waiting[] {
+    const [first, ...others] = this.#waiting;
+    if (first === undefined) return [];
+    return first.isInsert ? [first, ...others.filter(({ isInsert }) => isInsert)] : [first];
+  }
+
+  async #flush(batch: readonly Waiting[], outcomes: readonly unknown[], firstId = 0n): Promise<void> {
+    if (firstId > 0n) this.#hidden.push(firstId);
+    const last = this.#hidden.at(-1) ?? 0n;
+    this.#flushes++;
+    try {
+      await this.#flushOrFail();
+      this.#hidden = this.#hidden.filter((id) => id > last);
+      this.#options.guard.after();
+      if (batch[0]?.isInsert === true) this.#options.meter?.insertsCommitted(batch.length);
+      for (const [index, { resolve, reject }] of batch.entries()) {
+        const outcome = outcomes[index];
+        if (outcome instanceof Error) reject(outcome);
+        else resolve(outcome);
+      }
+    } catch (error) {
+      this.#reject(batch, error);
+    } finally {
+      this.#flushes--;
+      this.#flushed.resolve();
+      this.#flushed = Promise.withResolvers();
+    }
+  }
+
+  async #flushOrFail(): Promise<void> {
+    try {
+      await this.#options.disk?.flush();
+    } catch (error) {
+      if (!this.#hasFailed) {
+        this.#options.log.warn(
+          `a flush has failed: writes are refused until a checkpoint succeeds: ${String(error)}`,
+        );
+      }
+      this.#hasFailed = true;
+      this.#reject(this.#waiting, error);
+      this.#running ??= this.#run();
+      throw error;
+    }
+    // It may have come too late to be told what another flush was told.
+    if (this.#hasFailed) throw new StorageUnavailable('another flush of the log has failed');
+  }
+
+  async #recover(): Promise<void> {
+    while (this.#flushes > 0) await this.#flushed.promise;
+    try {
+      await this.#options.disk?.recover();
+      this.#hasFailed = false;
+      this.#hidden = [];
+      this.#options.log.warn('a checkpoint has succeeded: writes resume');
+    } catch (error) {
+      this.#reject(this.#waiting, error);
+      await new Promise((resolve) => void setTimeout(resolve, RECOVERY_PAUSE_MS));
+    }
+  }
+
+  #reject(writes: Iterable<Waiting>, error: unknown): void {
+    for (const waiting of writes) {
+      this.#waiting.delete(waiting);
+      waiting.reject(translated(error));
+    }
+  }
+}

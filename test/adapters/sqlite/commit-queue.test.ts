@@ -1,0 +1,473 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { SqlitePetRepository } from '../../../src/adapters/sqlite/pet-repository.ts';
+import { ReadCache } from '../../../src/adapters/sqlite/read-cache.ts';
+import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
+import type { StorageMeter } from '../../../src/application/ports/storage-health.ts';
+import type { Idempotency } from '../../../src/application/ports/pet-repository.ts';
+import type { NewPet } from '../../../src/domain/pet.ts';
+import { idempotencyFor } from '../../support/archived-pets.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
+import { commits, commitsTo, count, newDatabase, otherConnection } from '../../support/sqlite.ts';
+import { rex } from '../../support/pets.ts';
+
+describe('group commit', () => {
+  it('puts the inserts of a turn into one transaction, with those that come a turn later', async () => {
+    const { file, pets } = await opened();
+    const before = await commits(file);
+
+    const first = times(50, () => pets.insert(rex));
+    await turn();
+    await Promise.all([...first, pets.insert(rex)]);
+
+    expect(await commits(file)).toBe(before + 1);
+  });
+
+  it('reports how many inserts shared a commit, before any of them resolves', async () => {
+    const { pets, reports } = await metered();
+
+    await Promise.all(
+      times(50, async () => {
+        await pets.insert(rex);
+        expect(reports).toStrictEqual([50]);
+      }),
+    );
+    await pets.insert(rex);
+
+    expect(reports).toStrictEqual([50, 1]);
+  });
+
+  it('reports nothing when a commit fails', async () => {
+    const { file, pets, reports } = await metered(20);
+    const other = otherConnection(file);
+    other.exec('BEGIN IMMEDIATE');
+
+    await expect(pets.insert(rex)).rejects.toThrow(StorageUnavailable);
+
+    expect(reports).toStrictEqual([]);
+  });
+
+  it('shows other programs the whole batch or nothing, before any insert resolves', async () => {
+    const { file, pets } = await opened();
+    const other = otherConnection(file);
+    const seen: bigint[] = [];
+
+    const inserting = times(50, async () => {
+      await pets.insert(rex);
+      seen.push(count(other));
+    });
+    const during = count(other);
+    await Promise.all(inserting);
+
+    expect(during).toBe(0n);
+    expect(seen).toStrictEqual(times(50, () => 50n));
+  });
+});
+
+describe('an insert that the table refuses', () => {
+  const idempotency = idempotencyFor('a');
+
+  it.each<readonly [string, NewPet, Idempotency | undefined, string]>([
+    ['an unknown status', { ...rex, status: 'lost' as NewPet['status'] }, undefined, 'constraint'],
+    ['an integer beyond int64', { ...rex, categoryId: 2n ** 63n }, undefined, 'too large'],
+    ['a key that is not a SHA-256', rex, { ...idempotency, key: 'no hash' }, 'constraint'],
+    ['a fingerprint that is not a SHA-256', rex, { ...idempotency, fingerprint: '' }, 'constraint'],
+  ])('fails alone: %s', async (_, pet, key, message) => {
+    const { db, pets } = await opened();
+
+    const [before, refused, after] = await Promise.allSettled([
+      pets.insert(rex),
+      key === undefined ? pets.insert(pet) : pets.insertOnce(pet, key),
+      pets.insert(rex),
+    ]);
+
+    expect(before).toStrictEqual({
+      status: 'fulfilled',
+      value: { id: 1n, ...rex },
+    });
+    expect(after.status).toBe('fulfilled');
+    expect(refused).toMatchObject({
+      status: 'rejected',
+      reason: { message: expect.stringContaining(message) },
+    });
+    // A bug: neither the client nor the disk is at fault.
+    expect(refused).not.toMatchObject({ reason: { kind: 'storage-unavailable' } });
+    expect(count(db)).toBe(2n);
+  });
+});
+
+describe('a failure that no single row causes', () => {
+  it('fails the whole batch with the original error, and leaves nothing behind', async () => {
+    const { file, db, pets } = await opened();
+    const other = otherConnection(file);
+    other.exec('ALTER TABLE pets RENAME TO gone');
+
+    const outcomes = await Promise.allSettled([pets.insert(rex), pets.insertOnce(rex, idempotencyFor('a'))]);
+
+    for (const outcome of outcomes) {
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'ERR_SQLITE_ERROR', errcode: 1 } });
+    }
+    expect(db.isTransaction).toBe(false);
+
+    other.exec('ALTER TABLE gone RENAME TO pets');
+    const next = await pets.insertOnce(rex, idempotencyFor('a'));
+    expect(next).toStrictEqual({ pet: { id: 1n, ...rex }, replayed: false });
+  });
+});
+
+/** Only a lock is worth a wait. If the queue waited for anything else, this deadline would make the test time out. */
+const FOREVER_MS = 1e9;
+
+describe('a full disk', () => {
+  it('fails the whole batch at once, and the next batch succeeds when there is space', async () => {
+    const { db, pets } = await opened({ timeoutMs: FOREVER_MS });
+    const first = await pets.insert(rex);
+    db.exec('PRAGMA max_page_count = 10');
+
+    const outcomes = await Promise.allSettled(
+      times(1000, (n) => pets.insertOnce(rex, idempotencyFor(`${n}`))),
+    );
+
+    for (const outcome of outcomes) {
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { kind: 'storage-unavailable' } });
+    }
+    expect(count(db)).toBe(1n);
+    expect(db.isTransaction).toBe(false);
+
+    db.exec('PRAGMA max_page_count = 4294967294');
+    const next = await Promise.all(times(1000, (n) => pets.insertOnce(rex, idempotencyFor(`${n}`))));
+    expect(next.filter(({ replayed }) => replayed)).toStrictEqual([]);
+    expect(new Set(next.map(({ pet }) => pet.id)).size).toBe(1000);
+    for (const { pet } of next) expect(pet.id).toBeGreaterThan(first.id);
+    expect(count(db)).toBe(1001n);
+  });
+});
+
+describe('a file that another program has locked', () => {
+  it('makes inserts wait, while the event loop and reads continue', async () => {
+    const { file, pets } = await opened();
+    const pet = await pets.insert(rex);
+    const other = otherConnection(file);
+    other.exec('BEGIN IMMEDIATE');
+
+    let settled = 0;
+    const inserting = times(3, () => pets.insert(rex).finally(() => settled++));
+    for (let n = 0; n < 100; n++) {
+      await turn();
+      expect(await pets.list({ limit: 10 })).toStrictEqual([pet]);
+    }
+    expect(settled).toBe(0);
+
+    other.exec('COMMIT');
+    const inserted = await Promise.all(inserting);
+    expect(await pets.list({ limit: 10 })).toStrictEqual([pet, ...inserted]);
+  });
+
+  it('never blocks the event loop', async () => {
+    const { db } = await opened();
+
+    expect(db.prepare('PRAGMA busy_timeout').get()).toEqual({ timeout: 0n });
+  });
+
+  it('fails inserts after their deadline, and the next one succeeds when the lock is gone', async () => {
+    const { file, db, pets } = await opened({ timeoutMs: 20 });
+    const other = otherConnection(file);
+    other.exec('BEGIN IMMEDIATE');
+
+    const outcomes = await Promise.allSettled(times(3, () => pets.insert(rex)));
+    other.exec('COMMIT');
+
+    for (const outcome of outcomes) {
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { kind: 'storage-unavailable' } });
+    }
+    expect(count(db)).toBe(0n);
+    expect((await pets.insert(rex)).id).toBe(1n);
+  });
+
+  it('gives every insert its own deadline', async () => {
+    const clock = fakeClock('setTimeout', 'clearTimeout');
+    const { file, pets } = await opened({ timeoutMs: 600 });
+    const other = otherConnection(file);
+    other.exec('BEGIN IMMEDIATE');
+
+    const early = pets.insert(rex);
+    clock.advance(300);
+    const late = pets.insert(rex);
+    clock.advance(300);
+    await expect(early).rejects.toThrow(StorageUnavailable);
+    other.exec('COMMIT');
+
+    expect(await late).toStrictEqual({ id: 1n, ...rex });
+  });
+
+  it('lets at most 10,000 inserts wait', async () => {
+    const { file, db, pets } = await opened();
+    const other = otherConnection(file);
+    other.exec('BEGIN IMMEDIATE');
+
+    const waiting = times(10_000, () => pets.insert(rex));
+    await expect(pets.insert(rex)).rejects.toStrictEqual(
+      new StorageUnavailable('10000 writes are waiting already'),
+    );
+    other.exec('COMMIT');
+
+    await Promise.all(waiting);
+    expect(count(db)).toBe(10_000n);
+    await pets.insert(rex);
+  });
+});
+
+describe('close', () => {
+  it('waits for the inserts in progress and refuses new ones', async () => {
+    const { file, queue, pets } = await opened();
+    const other = otherConnection(file);
+    other.exec('BEGIN IMMEDIATE');
+
+    let closed = false;
+    const inserting = times(3, () => pets.insert(rex));
+    const closing = queue.close().finally(() => (closed = true));
+    await expect(pets.insert(rex)).rejects.toStrictEqual(new StorageUnavailable('the storage is closed'));
+    for (let n = 0; n < 100; n++) await turn();
+    expect(closed).toBe(false);
+
+    other.exec('COMMIT');
+    await closing;
+    await Promise.all(inserting);
+    expect(count(other)).toBe(3n);
+  });
+
+  it('waits for the last flush, and says after a second that it may take a SIGKILL', async () => {
+    const clock = fakeClock('setTimeout', 'clearTimeout');
+    const warnings: string[] = [];
+    const log = { warn: (message: string) => void warnings.push(message) };
+    const { disk, pets, queue } = await openedOnHeldDisk({ log });
+    const inserting = pets.insert(rex);
+    let isClosed = false;
+    const closing = queue.close().finally(() => (isClosed = true));
+    await turns();
+    clock.advance(1_000);
+    await turns();
+    expect(isClosed).toBe(false);
+
+    disk.flushes[0]?.resolve();
+
+    await Promise.all([closing, inserting]);
+    expect(warnings).toStrictEqual([expect.stringMatching(/^the disk does not confirm .* SIGKILL$/)]);
+  });
+});
+
+describe('a pet that is committed and not on the disk', () => {
+  it('is not acknowledged, and nobody sees it, until a flush that began after its commit has ended', async () => {
+    const { disk, file, pets } = await openedOnHeldDisk();
+    const first = pets.insertOnce(rex, idempotencyFor('a'));
+    await turns();
+    const replay = pets.insertOnce(rex, idempotencyFor('a'));
+    const reused = pets.insertOnce(rex, idempotencyFor('a', 'another body'));
+    const settled: string[] = [];
+    for (const [name, write] of Object.entries({ first, replay, reused })) {
+      write.catch(() => {}).finally(() => settled.push(name));
+    }
+    const read = async () => [
+      await pets.findById(1n),
+      await pets.list({ limit: 1 }),
+      await pets.list({ limit: 1, status: rex.status }),
+    ];
+    await turns();
+    expect(count(otherConnection(file))).toBe(1n);
+    for (let n = 0; n < 3; n++) expect(await read()).toStrictEqual([undefined, [], []]);
+    expect([disk.flushes.length, settled]).toStrictEqual([2, []]);
+
+    disk.flushes[0]?.resolve();
+
+    const pet = { id: 1n, ...rex };
+    expect(await first).toStrictEqual({ pet, replayed: false });
+    expect(await read()).toStrictEqual([pet, [pet], [pet]]);
+    await turns();
+    expect(settled).toStrictEqual(['first']);
+    disk.flushes[1]?.resolve();
+    expect(await replay).toStrictEqual({ pet, replayed: true });
+    await expect(reused).rejects.toMatchObject({ kind: 'idempotency-key-reused' });
+  });
+
+  it('shares its flush with all that arrive while two flushes are under way', async () => {
+    const { disk, file, pets } = await openedOnHeldDisk();
+    const before = await commits(file);
+    const inserting = [];
+    for (let n = 0; n < 5; n++) {
+      inserting.push(pets.insert(rex));
+      await turns();
+    }
+    expect([disk.flushes.length, await commits(file)]).toStrictEqual([2, before + 2]);
+
+    // The one that began later has also flushed what was committed before the first.
+    disk.flushes[1]?.resolve();
+    await inserting[1];
+    expect(await pets.list({ limit: 9 })).toHaveLength(2);
+    await turns();
+    expect([disk.flushes.length, await commits(file)]).toStrictEqual([3, before + 3]);
+    for (const flush of disk.flushes) flush.resolve();
+
+    expect(await Promise.all(inserting)).toHaveLength(5);
+  });
+
+  it('is acknowledged only if every file is in place after the flush', async () => {
+    let isRemoved = false;
+    const after = () => {
+      if (isRemoved) throw new StorageUnavailable('removed');
+    };
+    const { disk, pets } = await openedOnHeldDisk({ guard: { before() {}, after } });
+    const inserting = pets.insert(rex);
+    await turns();
+    isRemoved = true;
+    disk.flushes[0]?.resolve();
+
+    await expect(inserting).rejects.toThrow('removed');
+  });
+});
+
+describe('a flush that fails', () => {
+  it('fails its batch and what waits, and nothing is committed or acknowledged before a checkpoint', async () => {
+    const warnings: string[] = [];
+    const log = { warn: (message: string) => void warnings.push(message) };
+    const { disk, db, pets, queue } = await openedOnHeldDisk({ log });
+    const recovery = Promise.withResolvers<void>();
+    disk.recover = async () => recovery.promise;
+    const refused = [];
+    for (const key of ['a', 'b', 'c']) {
+      refused.push(expect(pets.insertOnce(rex, idempotencyFor(key))).rejects.toThrow());
+      await turns();
+    }
+
+    disk.flushes[0]?.reject(new Error('EIO: i/o error, fdatasync'));
+    await turns();
+    // It may have ended well only because the first was told.
+    disk.flushes[1]?.resolve();
+    await Promise.all(refused);
+    const later = pets.insertOnce(rex, idempotencyFor('b'));
+    const key = queue.write(() => db.prepare('SELECT 1').get());
+    await turns();
+    expect([count(db), await pets.list({ limit: 9 })]).toStrictEqual([2n, []]);
+    expect(disk.flushes.length).toBe(2);
+
+    recovery.resolve();
+    await turns();
+    for (const flush of disk.flushes) flush.resolve();
+    expect(await later).toStrictEqual({ pet: { id: 2n, ...rex }, replayed: true });
+    await turns();
+    for (const flush of disk.flushes) flush.resolve();
+    await key;
+    expect(await pets.list({ limit: 9 })).toHaveLength(2);
+    expect(warnings).toStrictEqual([
+      'a flush has failed: writes are refused until a checkpoint succeeds: Error: EIO: i/o error, fdatasync',
+      'a checkpoint has succeeded: writes resume',
+    ]);
+  });
+
+  it('is followed by a checkpoint each second until one succeeds, though nobody asks', async () => {
+    const clock = fakeClock('setTimeout', 'clearTimeout');
+    const { disk, pets } = await openedOnHeldDisk();
+    let attempts = 0;
+    disk.recover = async () => {
+      if (++attempts < 3) throw new StorageUnavailable('the log cannot be checkpointed');
+    };
+    const refused = expect(pets.insert(rex)).rejects.toThrow('EIO');
+    await turns();
+    disk.flushes[0]?.reject(new Error('EIO'));
+    await refused;
+
+    for (let n = 0; n < 5; n++) {
+      await turns();
+      clock.advance(1_000);
+    }
+
+    await turns();
+    expect(attempts).toBe(3);
+    expect(await pets.list({ limit: 9 })).toHaveLength(1);
+  });
+});
+
+describe('a flush that hangs', () => {
+  it('fails writes after 10 s: a committed one is unknown, and one that was not is never stored', async () => {
+    const clock = fakeClock('setTimeout', 'clearTimeout');
+    const { disk, db, pets } = await openedOnHeldDisk();
+    const committed = pets.insertOnce(rex, idempotencyFor('a'));
+    await turns();
+    void pets.insertOnce(rex, idempotencyFor('b')).catch(() => {});
+    await turns();
+    const waiting = pets.insertOnce(rex, idempotencyFor('c'));
+    await turns();
+
+    clock.advance(9_999);
+    await turns();
+    clock.advance(1);
+
+    await expect(committed).rejects.toThrow('has taken more than 10000 ms and may be stored');
+    await expect(waiting).rejects.toThrow('has taken more than 10000 ms and was not stored');
+    disk.flush = async () => {};
+    for (const flush of disk.flushes) flush.resolve();
+    await turns();
+    expect(await pets.insertOnce(rex, idempotencyFor('a'))).toMatchObject({ replayed: true });
+    expect(await pets.insertOnce(rex, idempotencyFor('c'))).toMatchObject({ replayed: false });
+    expect(count(db)).toBe(3n);
+  });
+});
+
+describe('a checkpoint', () => {
+  it('lets writes wait and reads go on', async () => {
+    const { disk, db, pets } = await openedOnHeldDisk();
+    disk.flush = async () => {};
+    const checkpoint = Promise.withResolvers<void>();
+    disk.checkpoint = checkpoint.promise;
+    const inserting = pets.insert(rex);
+    await turns();
+    expect([count(db), await pets.list({ limit: 1 })]).toStrictEqual([0n, []]);
+
+    checkpoint.resolve();
+
+    expect((await inserting).id).toBe(1n);
+  });
+});
+
+/** A disk whose flushes the test ends. */
+class HeldDisk {
+  readonly flushes: PromiseWithResolvers<void>[] = [];
+  checkpoint: Promise<void> | undefined;
+  recover = async () => {};
+
+  flush = async () => {
+    const flush = Promise.withResolvers<void>();
+    this.flushes.push(flush);
+    return flush.promise;
+  };
+
+  checkpointIfDue = async () => this.checkpoint;
+}
+
+/** Enough turns for a commit, and for the answers of its flush. */
+async function turns(): Promise<void> {
+  for (let n = 0; n < 10; n++) await turn();
+}
+
+async function opened(options: Parameters<typeof commitsTo>[1] = {}) {
+  const { file, db } = await newDatabase();
+  const queue = commitsTo(db, options);
+  return { file, db, queue, pets: new SqlitePetRepository(db, queue, new ReadCache(db)) };
+}
+
+async function openedOnHeldDisk(options: Parameters<typeof commitsTo>[1] = {}) {
+  const disk = new HeldDisk();
+  return { disk, ...(await opened({ disk, ...options })) };
+}
+
+async function metered(timeoutMs?: number) {
+  const reports: number[] = [];
+  const meter: StorageMeter = {
+    insertsCommitted: (inserts) => reports.push(inserts),
+    connection: () => reports.push(NaN),
+  };
+  return { reports, ...(await opened({ meter, timeoutMs })) };
+}
+
+function times<T>(n: number, make: (index: number) => T): T[] {
+  return Array.from({ length: n }, (_, index) => make(index));
+}

@@ -1,0 +1,230 @@
+import { execFileSync } from 'node:child_process';
+import { open, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { emptyLog } from '../../../src/adapters/sqlite/connection.ts';
+import { LogDisk } from '../../../src/adapters/sqlite/log-disk.ts';
+import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
+import { openFilesIn } from '../../support/open-files.ts';
+import { checkpointed, newDatabase, newFile, openService, otherConnection } from '../../support/sqlite.ts';
+import { rex } from '../../support/pets.ts';
+
+const MIB = 1024 * 1024;
+
+let file = '';
+let db: DatabaseSync;
+let disk: LogDisk;
+let warnings: string[] = [];
+let clock: FakeClock;
+
+beforeEach(async () => {
+  clock = fakeClock();
+  warnings = [];
+  file = await newFile();
+  db = otherConnection(file);
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE t (b BLOB)');
+  const { ino } = await stat(`${file}-wal`, { bigint: true });
+  disk = new LogDisk(db, ino, { warn: (message) => void warnings.push(message) });
+  onTestFinished(() => disk.close());
+});
+
+describe('a log', () => {
+  it('is checkpointed from 4 MiB on, in a file that keeps its size', async () => {
+    write(3);
+    await disk.checkpointIfDue();
+    expect(checkpointed(db)).toBe(0n);
+
+    write(2);
+    const bytes = await walBytes();
+    await disk.checkpointIfDue();
+    expect(checkpointed(db)).toBeGreaterThan(1_000n);
+    write(1);
+
+    expect(await walBytes()).toBe(bytes);
+    // The next commit has begun it again.
+    expect(checkpointed(db)).toBe(0n);
+    expect(warnings).toStrictEqual([]);
+  });
+
+  it('that a reader keeps from being checkpointed is tried again after a second', async () => {
+    const reader = readerOf();
+    write(5);
+    await disk.checkpointIfDue();
+    reader.exec('COMMIT');
+    write(1);
+
+    await disk.checkpointIfDue();
+    expect(checkpointed(db)).toBeLessThan(1_000n);
+    clock.advance(1_000);
+    await disk.checkpointIfDue();
+
+    expect(checkpointed(db)).toBeGreaterThan(1_000n);
+    expect(warnings).toStrictEqual([]);
+  });
+
+  it('causes a warning at 64 MiB, at each doubling, and when it is small again', async () => {
+    const reader = readerOf();
+    for (const mib of [60, 5, 5, 60]) {
+      write(mib);
+      clock.advance(5_000);
+      await disk.checkpointIfDue();
+    }
+    reader.exec('COMMIT');
+    clock.advance(5_000);
+    await disk.checkpointIfDue();
+
+    const hasGrownTo = (mib: number) =>
+      `the write-ahead log ${file}-wal has grown to ${mib} MiB, because another program keeps reading the file; ` +
+      'stop that program';
+    expect(warnings).toStrictEqual([
+      hasGrownTo(65),
+      hasGrownTo(131),
+      `the write-ahead log ${file}-wal is small again: 0 MiB`,
+    ]);
+    expect(await walBytes()).toBe(0);
+    expect(db.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
+  });
+
+  it('that cannot be checkpointed causes a warning every 5 seconds', async () => {
+    write(5);
+    await rename(dirname(file), `${dirname(file)}-moved`);
+    for (let n = 0; n < 2; n++) {
+      await disk.checkpointIfDue();
+      await disk.checkpointIfDue();
+      clock.advance(5_000);
+    }
+    await rename(`${dirname(file)}-moved`, dirname(file));
+
+    const warning = `the write-ahead log ${file}-wal could not be checkpointed: Error: unable to open database file`;
+    expect(warnings).toStrictEqual([warning, warning]);
+  });
+});
+
+describe('after a failed flush', () => {
+  it('a log of any size is checkpointed', async () => {
+    write(1);
+
+    await disk.recover();
+
+    expect(checkpointed(db)).toBeGreaterThan(200n);
+  });
+
+  it('fails while a reader is in the way', async () => {
+    readerOf();
+    write(1);
+
+    await expect(disk.recover()).rejects.toMatchObject({
+      kind: 'storage-unavailable',
+      message: 'the log cannot be checkpointed: busy',
+    });
+  });
+
+  // The kernel marks pages that it could not write as clean, and may then drop them.
+  it.each([0, 32, 48, 100, 250_000])(
+    'does not checkpoint a log that has lost what was at byte %i',
+    async (at) => {
+      write(1);
+      await using log = await open(`${file}-wal`, 'r+');
+      await log.write(Buffer.from([0, 1, 2, 3]), 0, 4, at);
+
+      await expect(disk.recover()).rejects.toThrow('its end is lost; end the service with SIGKILL');
+
+      expect(checkpointed(db)).toBe(0n);
+    },
+  );
+});
+
+describe('the descriptors of a log', () => {
+  it('are two, of the file that the connection has open, and are opened anew after a recovery', async ({
+    skip,
+  }) => {
+    if (process.platform !== 'linux') skip('only Linux lists the open files of a process');
+    const open = async () => (await openFilesIn(dirname(file))).filter((path) => path.endsWith('-wal'));
+    const withoutDisk = (await open()).length - 2;
+
+    await Promise.all([disk.flush(), disk.flush()]);
+    await disk.recover();
+
+    // The thread of the checkpoints has one, too.
+    expect(await open()).toHaveLength(withoutDisk + 3);
+    expect(checkpointed(db)).toBeGreaterThan(0n);
+    await disk.close();
+    expect(await open()).toHaveLength(withoutDisk);
+  });
+
+  it('are never of a file that was put in its place', async () => {
+    await disk.recover();
+    await rename(`${file}-wal`, `${file}-moved`);
+    await writeFile(`${file}-wal`, '');
+
+    await expect(disk.recover()).rejects.toMatchObject({ kind: 'storage-unavailable' });
+
+    await rename(`${file}-moved`, `${file}-wal`);
+    await disk.recover();
+  });
+});
+
+describe('beside a service', () => {
+  it('another SQLite may write and close the file, and the service keeps its locks and its log', async () => {
+    file = await newFile();
+    const { pets } = await openService(file);
+    await pets.insert(rex);
+    const { ino } = await stat(`${file}-wal`);
+    const write = `
+      const db = new (require('node:sqlite').DatabaseSync)(${JSON.stringify(file)});
+      db.exec("INSERT INTO pets (name, category_id, status, checksum) VALUES ('Tom', 1, 'sold', -1)");
+      db.close();`;
+
+    execFileSync(process.execPath, ['-e', write]);
+
+    // The last connection that closes a file removes its log.
+    expect(await stat(`${file}-wal`)).toMatchObject({ ino });
+    expect((await pets.insert(rex)).id).toBe(3n);
+    expect((await pets.list({ limit: 9 })).map(({ name }) => name)).toStrictEqual(['Rex', 'Tom', 'Rex']);
+  });
+});
+
+describe('a start', () => {
+  it('empties a log that a killed service has left, before anything is shown', async () => {
+    ({ file, db } = await newDatabase());
+    db.exec("INSERT INTO pets (name, category_id, status, checksum) VALUES ('Tom', 1, 'sold', -1)");
+    const before = await stat(`${file}-wal`);
+
+    const { pets } = await openService(file);
+
+    expect(await pets.list({ limit: 9 })).toHaveLength(1);
+    expect((await stat(`${file}-wal`)).size).toBeLessThan(before.size);
+    // The pet is in the file itself.
+    expect((await readFile(file)).includes('Tom')).toBe(true);
+  });
+
+  it('waits while another program reads what is not in the file yet', async () => {
+    ({ file, db } = await newDatabase());
+    const reader = otherConnection(file, { readOnly: true });
+    reader.exec('BEGIN; SELECT count(*) FROM pets');
+    db.exec("INSERT INTO pets (name, category_id, status, checksum) VALUES ('Tom', 1, 'sold', -1)");
+
+    expect(() => emptyLog(db)).toThrow(expect.objectContaining({ errcode: 5 }));
+
+    reader.exec('COMMIT');
+    emptyLog(db);
+    expect((await stat(`${file}-wal`)).size).toBe(0);
+  });
+});
+
+/** Another program that begins to read now, and does not end. */
+function readerOf(): DatabaseSync {
+  const reader = otherConnection(file, { readOnly: true });
+  reader.exec('BEGIN; SELECT count(*) FROM t');
+  return reader;
+}
+
+/** @param mib of the log */
+function write(mib: number): void {
+  db.exec(`INSERT INTO t VALUES (zeroblob(${mib * MIB}))`);
+}
+
+async function walBytes(): Promise<number> {
+  return (await stat(`${file}-wal`)).size;
+}
