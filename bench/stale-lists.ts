@@ -1,6 +1,6 @@
 /**
  * How long reads can miss an acknowledged pet, and how long a change of the primary delays them. Three mongod processes
- * on loopback (MONGOD_BIN, or see test/support/mongod-binary.ts), with MongoDB's default timeouts.
+ * on loopback (MONGOD_BIN, or see test/support/mongod-binary.ts), with the timeouts of deploy/mongodb.
  *
  *   node bench/stale-lists.ts [ROUNDS]       5 by default
  */
@@ -120,7 +120,7 @@ async function measure(what: string, once: () => Promise<number>): Promise<void>
 }
 
 await measure('from the discovery of another primary to the first list', afterChangeMs);
-await setTimeouts(10_000, 2_000);
+await setTimeouts(3_000, 2_000);
 await measure('from the silence of a majority to the first read with proof', untilProofMs);
 await measure('from the awakening of a deposed primary to its last stale list', staleFromDeposedMs);
 await client.close();
