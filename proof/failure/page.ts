@@ -9,7 +9,7 @@ export function page(content: {
   return `# What happens when something fails
 
 Written by \`${command}\`: do not edit. Real processes: the service as its users run it, on three \`mongod\`
-on loopback (\`electionTimeoutMillis\` 1000, \`heartbeatIntervalMillis\` 200) or on a file. Its clients add pets with
+on loopback (\`electionTimeoutMillis\` 1000, \`heartbeatIntervalMillis\` 200, unless its name says otherwise) or on a file. Its clients add pets with
 and without an Idempotency-Key, read pets and pages, walk through the catalogue, and send wrong requests. In some
 scenarios an operator creates and revokes the keys that they use.
 

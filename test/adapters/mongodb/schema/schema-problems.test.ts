@@ -14,7 +14,7 @@ const remade = (how: Document) => async (db: Db) => {
   await db.createCollection('pets', how);
 };
 const indexed = (name: string, key: Document, how: Document) => (db: Db) =>
-  db.collection(name).createIndex(key as Record<string, 1>, { name: 'mine', ...how }, {});
+  db.collection(name).createIndex(key, { name: 'mine', ...how }, {});
 const modified = (how: Document) => (db: Db) => db.command({ collMod: 'pets', ...how });
 
 const COPY =
