@@ -119,24 +119,37 @@ async function losePrimary(
 }
 
 export const FAILOVER_SCENARIOS: readonly MongoScenario[] = [
-  failover({ name: "kill -9 of the primary, with MongoDB's settings", replicaSet: DEFAULTS, harm: 'kill' }),
-  failover({
-    name: 'kill -9 of the primary, with the settings of deploy',
-    replicaSet: SHIPPED,
-    harm: 'kill',
-  }),
+  {
+    ...failover({
+      name: "kill -9 of the primary, with MongoDB's settings",
+      replicaSet: DEFAULTS,
+      harm: 'kill',
+    }),
+    onlyInFull: true,
+  },
+  {
+    ...failover({
+      name: 'kill -9 of the primary, with the settings of deploy',
+      replicaSet: SHIPPED,
+      harm: 'kill',
+    }),
+    onlyInFull: true,
+  },
   failover({
     name: 'kill -9 of the primary behind HAProxy, with the settings of deploy',
     replicaSet: SHIPPED,
     harm: 'kill',
     proxied: true,
   }),
-  failover({
-    name: "SIGSTOP of the primary, with MongoDB's settings",
-    replicaSet: DEFAULTS,
-    harm: 'freeze',
-    fails: true,
-  }),
+  {
+    ...failover({
+      name: "SIGSTOP of the primary, with MongoDB's settings",
+      replicaSet: DEFAULTS,
+      harm: 'freeze',
+      fails: true,
+    }),
+    onlyInFull: true,
+  },
   failover({
     name: 'SIGSTOP of the primary, with the settings of deploy',
     replicaSet: SHIPPED,

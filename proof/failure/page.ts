@@ -9,8 +9,9 @@ export function page(content: {
   return `# What happens when something fails
 
 Written by \`${command}\`: do not edit. Real processes: the service as its users run it, on three \`mongod\`
-on loopback (\`electionTimeoutMillis\` 1000, \`heartbeatIntervalMillis\` 200) or on a file. Its clients add pets with
-and without an Idempotency-Key, read pets and pages, walk through the catalogue, and send wrong requests. In some
+on loopback (\`electionTimeoutMillis\` 1000, \`heartbeatIntervalMillis\` 200, unless its name says otherwise) or on a
+file. Its clients add pets with and without an Idempotency-Key, read pets and pages, walk through the catalogue, and
+send wrong requests. In some
 scenarios an operator creates and revokes the keys that they use.
 
 ${machine.map((fact) => `- ${fact}`).join('\n')}

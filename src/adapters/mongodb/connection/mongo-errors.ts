@@ -2,14 +2,9 @@ import {
   BSON,
   MongoAPIError,
   MongoBulkWriteError,
-  MongoClientClosedError,
   MongoCompatibilityError,
   MongoError,
-  MongoExpiredSessionError,
-  MongoNotConnectedError,
-  MongoServerClosedError,
   MongoServerError,
-  MongoTopologyClosedError,
   MongoWriteConcernError,
 } from 'mongodb';
 import { StorageSetupError, StorageUnavailable } from '../../../application/ports/storage-errors.ts';
@@ -45,11 +40,6 @@ export function isTransient(failure: unknown): failure is StorageUnavailable {
   return failure instanceof StorageUnavailable && !(failure instanceof LastingOutage);
 }
 
-/** Where to read what an operator can do about a code. */
-const ADVICE: ReadonlyMap<unknown, string> = new Map([
-  [CODES.Unauthorized, '; docs/storage.md has the table of roles'],
-]);
-
 /**
  * What a log or a terminal may show of an error. A server's text can quote the command, with names of pets and digests
  * of keys. Of its reply, only the name and the number of the code are shown.
@@ -60,7 +50,8 @@ export function described(error: unknown): string {
   const reply = error.cause instanceof MongoServerError ? error.cause : error;
   if (!(reply instanceof MongoServerError)) return error.message;
   const [code] = codesOf(reply);
-  return `${nameOf(code) ?? reply.codeName ?? 'code'} (${String(code)})${ADVICE.get(code) ?? ''}`;
+  const advice = code === CODES.Unauthorized ? '; docs/storage.md has the table of roles' : '';
+  return `${nameOf(code) ?? reply.codeName ?? 'code'} (${String(code)})${advice}`;
 }
 
 function isOutage(error: unknown): boolean {
@@ -105,17 +96,12 @@ function isHintedIndexMissing(error: unknown): boolean {
   );
 }
 
+/** The driver does not export all of these. It ends all sessions, which are implicit here, when the client closes. */
+const CLOSED =
+  /^Mongo(?:TopologyClosed|ServerClosed|ClientClosed|NotConnected|ExpiredSession|PoolClosed)Error$/;
+
 function isClientClosed(error: unknown): boolean {
-  return (
-    error instanceof MongoTopologyClosedError ||
-    error instanceof MongoServerClosedError ||
-    error instanceof MongoClientClosedError ||
-    error instanceof MongoNotConnectedError ||
-    // All sessions here are implicit. The driver ends them when the client closes.
-    error instanceof MongoExpiredSessionError ||
-    // The driver does not export this class.
-    (error instanceof MongoError && error.name === 'MongoPoolClosedError')
-  );
+  return error instanceof MongoError && CLOSED.test(error.name);
 }
 
 type WriteFailure = {

@@ -81,45 +81,34 @@ export function indexProblems(
   { name: collection, indexes }: CollectionPlan,
   existing: readonly IndexInfo[],
 ): readonly SchemaProblem[] {
-  const drop = (name: string) => `db.getCollection("${collection}").dropIndex("${name}")`;
+  const on = (name: string, method = 'dropIndex') => `db.getCollection("${collection}").${method}("${name}")`;
   const missing = indexes.filter((plan) => !isReady(plan, existing));
   const problems = missing.map((plan): SchemaProblem => {
+    const { name } = plan;
     // The server would refuse to make the index beside it.
-    const other = existing.find((info) => info.name === plan.name || hasDefinition(info, plan));
-    const mend = (db: Db) => createIndex(db, collection, plan);
+    const other = existing.find((info) => info.name === name || hasDefinition(info, plan));
     const about = { collection, isHarmless: plan === RATE_LIMIT_TTL_INDEX };
-    if (other === undefined) return { ...about, problem: `lacks the index "${plan.name}"`, mend };
-    if (other.buildUUID !== undefined)
-      return { ...about, problem: `is still building the index "${plan.name}"`, mend };
-    if (other.name !== plan.name) {
-      return {
-        ...about,
-        problem: `has the index "${other.name}" in the place of "${plan.name}"`,
-        mend: drop(other.name),
-      };
+    if (other === undefined || other.buildUUID !== undefined) {
+      const problem = `${other === undefined ? 'lacks' : 'is still building'} the index "${name}"`;
+      return { ...about, problem, mend: (db) => createIndex(db, collection, plan) };
     }
-    if (other.hidden && hasDefinition(other, plan)) {
-      const unhide = drop(plan.name).replace('drop', 'unhide');
-      return { ...about, problem: `hides the index "${plan.name}"`, mend: unhide };
+    if (other.name !== name) {
+      const problem = `has the index "${other.name}" in the place of "${name}"`;
+      return { ...about, problem, mend: on(other.name) };
     }
-    return {
-      ...about,
-      problem: `has an index "${plan.name}" with another definition`,
-      mend: drop(plan.name),
-    };
+    return other.hidden && hasDefinition(other, plan)
+      ? { ...about, problem: `hides the index "${name}"`, mend: on(name, 'unhideIndex') }
+      : { ...about, problem: `has an index "${name}" with another definition`, mend: on(name) };
   });
-  const isOurs = (info: IndexInfo) =>
-    JSON.stringify(info.key) === '{"_id":1}' ||
-    indexes.some((plan) => info.name === plan.name || hasDefinition(info, plan));
-  const foreign = existing
-    .filter((info) => !isOurs(info))
-    .flatMap((info): readonly SchemaProblem[] => {
-      const { name, unique, prepareUnique, expireAfterSeconds } = info;
-      const does =
-        expireAfterSeconds !== undefined ? 'deletes' : unique || prepareUnique ? 'refuses' : undefined;
-      const problem = `has the index "${name}" of somebody else, which ${does} documents`;
-      return does === undefined ? [] : [{ collection, problem, mend: drop(name) }];
-    });
+  const foreign = existing.flatMap((info): readonly SchemaProblem[] => {
+    const { name, key, unique, prepareUnique, expireAfterSeconds } = info;
+    const isOurs = indexes.some((plan) => name === plan.name || hasDefinition(info, plan));
+    const deletes = expireAfterSeconds !== undefined;
+    if (isOurs || JSON.stringify(key) === '{"_id":1}' || !(deletes || unique || prepareUnique)) return [];
+    const does = deletes ? 'deletes' : 'refuses';
+    const problem = `has the index "${name}" of somebody else, which ${does} documents`;
+    return [{ collection, problem, mend: on(name) }];
+  });
   return [...problems, ...foreign];
 }
 
@@ -135,7 +124,6 @@ async function createIndex(db: Db, collection: string, plan: IndexPlan): Promise
     throw new StorageSetupError(
       `documents of the collection "${collection}" of the database "${db.databaseName}" share a value of ` +
         `"${Object.keys(key)[0]}"; ${remedy}, then migrate again`,
-      { cause: error },
     );
   }
 }
