@@ -11,13 +11,7 @@ import { InMemoryApiKeyRepository } from '../../../src/adapters/memory/api-key-r
 import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { InMemoryRateLimiter } from '../../../src/adapters/memory/rate-limiter.ts';
 import { traceStorage, traceUseCase } from '../../../src/adapters/tracing/trace-calls.ts';
-import {
-  DamagedPet,
-  IdempotencyKeyReused,
-  InvalidPageSize,
-  PetIdsExhausted,
-  PetNotFound,
-} from '../../../src/application/pets/errors.ts';
+import { DamagedPet, IdempotencyKeyReused } from '../../../src/application/pets/errors.ts';
 import { GetPet } from '../../../src/application/pets/get-pet.ts';
 import type { ServiceStorage } from '../../../src/application/storage-kind.ts';
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
@@ -172,14 +166,8 @@ describe('a call that rejects', () => {
     ],
     ['a bug', new TypeError('boom'), { status: { code: 2, message: 'boom' }, errorType: 'TypeError' }],
     ['a thrown string', 'boom', { status: { code: 2, message: 'boom' }, errorType: '_OTHER' }],
-    [
-      'a lack of ids',
-      new PetIdsExhausted(),
-      { status: { code: 2, message: 'no pet id is left' }, errorType: 'pet-ids-exhausted' },
-    ],
     ["a client's mistake", new IdempotencyKeyReused(), UNSET],
     ['an invalid pet', new InvalidPet(['name must not be empty']), UNSET],
-    ['an invalid page size', new InvalidPageSize({ min: 1, max: 100 }), UNSET],
   ])('because of %s says so, and rejects with the same error', async (_, error, expected) => {
     const storage = memory();
     // oxlint-disable-next-line typescript/prefer-promise-reject-errors
@@ -190,14 +178,5 @@ describe('a call that rejects', () => {
       { name: 'GetPet', ...expected },
     ]);
     expect(found.error).toBe(error);
-  });
-
-  it('because a pet does not exist is no failure', async () => {
-    const found = await failures(memory());
-    expect(found.spans).toStrictEqual([
-      { name: 'findById pets', ...UNSET },
-      { name: 'GetPet', ...UNSET },
-    ]);
-    expect(found.error).toStrictEqual(new PetNotFound(7n));
   });
 });

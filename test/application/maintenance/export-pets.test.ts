@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { CountsDiffer } from '../../../src/application/maintenance/errors.ts';
 import { ExportPets } from '../../../src/application/maintenance/export-pets.ts';
 import type { ArchivedPet, Progress } from '../../../src/application/ports/pet-archive.ts';
@@ -29,10 +28,6 @@ describe('ExportPets', () => {
     expect(seen.at(-1)).toStrictEqual({ doing: 'exporting', done: 2500, total: 2500 });
   });
 
-  it('yields nothing from an empty archive', async () => {
-    expect(await exported(new ExportPets(new InMemoryPetRepository()).execute(ignore))).toStrictEqual([]);
-  });
-
   it('leaves out pets that are added after the start', async () => {
     const store = await storeWith(SOME);
     const pets: ArchivedPet[] = [];
@@ -55,12 +50,8 @@ describe('ExportPets', () => {
     expect(seen.at(-1)).toStrictEqual({ doing: 'exporting', done: 2501, total: 2501 });
   });
 
-  it.each([
-    { what: 'cannot be read', counts: [2501, 2501] },
-    { what: 'has disappeared at the end', counts: [2500, 2499] },
-  ])('fails when a pet $what', async ({ counts }) => {
-    const store = await storeWith(SOME);
-    const less = archiveWith(store, { count: async () => counts.shift() ?? 0 });
+  it('fails when a pet that was counted cannot be read', async () => {
+    const less = archiveWith(await storeWith(SOME), { count: async () => 2501 });
     await expect(exported(new ExportPets(less).execute(ignore))).rejects.toThrow(CountsDiffer);
   });
 });

@@ -39,14 +39,13 @@ it('nothing is said about what others set, about our own names, nor about an emp
   expect(misspelt({ ...others, PROT: '', API_KEY: undefined })).toStrictEqual([]);
 });
 
-it('a misspelt variable is a warning in the log of the service, which starts', async () => {
-  const service = runService({ API_KEYS: '0123456789abcdef', DATABSE_URL: 'sqlite:pets.db' });
+it('the warnings of the configuration and a misspelt variable are in the log of the service, which starts', async () => {
+  const ignored = { OTEL_TRACES_EXPORTER: 'zipkin', DATABSE_URL: 'sqlite:pets.db' };
+  const service = runService({ API_KEYS: '0123456789abcdef', ...ignored });
   await service.url();
+  const warning = { level: 40, time: expect.any(Number) };
   expect(service.log.slice(0, -1)).toStrictEqual([
-    {
-      level: 40,
-      time: expect.any(Number),
-      msg: 'the variable DATABSE_URL has no effect; is it a misspelt DATABASE_URL?',
-    },
+    { ...warning, msg: 'OTEL_TRACES_EXPORTER must be otlp or none; its value is ignored' },
+    { ...warning, msg: 'the variable DATABSE_URL has no effect; is it a misspelt DATABASE_URL?' },
   ]);
 });

