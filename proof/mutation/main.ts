@@ -12,7 +12,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { Stryker } from '@stryker-mutator/core';
-import { type MutationReport, writeScores } from './scores.ts';
+import { type MutationReport, writeScores } from '../../scripts/mutation-scores.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -36,6 +36,10 @@ export class FaultyDatabase {
     return this as unknown as DatabaseSync;
   }
 
+  location(): string {
+    return 'petstore.db';
+  }
+
   get isTransaction(): boolean {
     return this.real.isTransaction;
   }

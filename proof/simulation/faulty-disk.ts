@@ -30,6 +30,7 @@ export class FaultyDisk implements Pick<LogDisk, 'flush' | 'checkpointIfDue' | '
     const knewOfLoss = this.#hasLostPages;
     this.#simulation.check(this.#flushes < 2, () => 'three flushes are under way');
     this.#flushes++;
+    if (this.#flushes === 2) this.#simulation.reach('two-flushes');
     await this.#wait('a flush ends');
     this.#flushes--;
     const isTold = this.#hasLostPages && !knewOfLoss && random.chance(0.5);
@@ -38,6 +39,10 @@ export class FaultyDisk implements Pick<LogDisk, 'flush' | 'checkpointIfDue' | '
       throw this.#failure();
     }
     if (!this.#hasLostPages && upTo > this.durableId) this.durableId = upTo;
+  }
+
+  get isFlushing(): boolean {
+    return this.#flushes > 0;
   }
 
   async checkpointIfDue(): Promise<void> {
@@ -51,6 +56,7 @@ export class FaultyDisk implements Pick<LogDisk, 'flush' | 'checkpointIfDue' | '
     this.#simulation.check(this.#flushes === 0, () => 'a flush is under way during the recovery');
     await this.#wait('a recovery ends');
     if (this.#simulation.random.chance(this.#simulation.weather.faults)) throw this.#failure();
+    this.#simulation.reach('flush-failed');
     if (!this.#savesNothing) this.durableId = this.#lastId();
     this.#hasLostPages = false;
   }

@@ -323,6 +323,8 @@ export class PetCallers {
   /** Call it in the turn of the answer. */
   #checkShown(name: string, pets: readonly Pet[]): void {
     if (this.#store.showsOnlyDurable !== true) return;
+    if (this.#store.stored().some((pet) => !this.#store.isDurable(pet)))
+      this.#simulation.reach('read-stopped');
     const early = pets.filter((pet) => !this.#store.isDurable(pet));
     this.#simulation.check(early.length === 0, () => `${name}: shows ${ids(early)} before it is durable`);
   }

@@ -15,7 +15,16 @@ const LIMIT_MS = 5_000;
 export const petsOnSqlite: Scenario = {
   name: 'pets-on-sqlite',
   flaws: ['loses-commits', 'saves-nothing'],
-  states: ['replay', 'unavailable-stored', 'unavailable-not-stored'],
+  states: [
+    'flush-and-gathering',
+    'two-flushes',
+    'flush-failed',
+    'read-stopped',
+    'drain-with-batch',
+    'replay',
+    'unavailable-stored',
+    'unavailable-not-stored',
+  ],
   rareSeeds: [],
   begin(simulation, flaw) {
     const database = new FaultyDatabase(simulation, flaw);
@@ -49,6 +58,7 @@ export const petsOnSqlite: Scenario = {
       simulation.later('close', simulation.random.between(0, 300), () => {
         callers.insertSome(simulation.random.integer(0, 3));
         isClosed = true;
+        if (callers.pendingInserts > 0) simulation.reach('drain-with-batch');
         void queue.close().then(() => simulation.later('closed', 0, checkSettled));
       });
     }
@@ -68,6 +78,7 @@ function guard(simulation: Simulation, disk: FaultyDisk) {
   };
   const before = () => {
     simulation.check(!disk.isCheckpointing, () => 'a commit beside a checkpoint');
+    if (disk.isFlushing) simulation.reach('flush-and-gathering');
     after();
   };
   return { before, after };
