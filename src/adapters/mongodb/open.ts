@@ -68,7 +68,7 @@ function storageIn(
   { program, log, meter }: Reports & { readonly program: string },
 ): MongoStorage {
   const reads = new ConfirmedReads(db, log);
-  const schema = new SchemaWatch(async () => (await examine(db, program)).problem);
+  const schema = new SchemaWatch(async () => (await examine(db, program, true)).problem);
   return {
     pets: new MongoPetRepository(db, reads, { meter, schema }),
     archive: new MongoPetArchive(db, reads),
@@ -96,9 +96,11 @@ async function check(db: Db, reads: ConfirmedReads, schema: SchemaWatch): Promis
 }
 
 /** `problem`: what the operator must do before a service can use the schema, in one line. */
-async function examine(db: Db, program: string) {
+async function examine(db: Db, program: string, isRunning = false) {
   const [version, { problems, isWhole }] = await Promise.all([readVersion(db), examineSchema(db)]);
-  const harmful = problems.filter(({ isHarmless = false }) => !isHarmless);
+  const harmful = problems.filter(
+    ({ isHarmless = false, refusesSome = false }) => !isHarmless && !(isRunning && refusesSome),
+  );
   const problem = versionProblem(version, db.databaseName, program) ?? described(harmful, db, program);
   return { problem, isWhole };
 }

@@ -33,6 +33,8 @@ export type SchemaProblem = {
   readonly mend: ((db: Db) => Promise<unknown>) | string;
   /** Whether a service works with it. */
   readonly isHarmless?: boolean;
+  /** Whether it loses nothing, but refuses some documents. No start, but a service that runs goes on with the others. */
+  readonly refusesSome?: boolean;
 };
 
 /** Serves a list with a status filter without a sort. */

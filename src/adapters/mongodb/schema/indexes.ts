@@ -107,7 +107,7 @@ export function indexProblems(
     if (isOurs || JSON.stringify(key) === '{"_id":1}' || !(deletes || unique || prepareUnique)) return [];
     const does = deletes ? 'deletes' : 'refuses';
     const problem = `has the index "${name}" of somebody else, which ${does} documents`;
-    return [{ collection, problem, mend: on(name) }];
+    return [{ collection, problem, mend: on(name), refusesSome: !deletes }];
   });
   return [...problems, ...foreign];
 }

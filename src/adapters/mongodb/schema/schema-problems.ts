@@ -97,7 +97,7 @@ function collectionProblems(
     // One that is not enforced, or enforced in part, refuses nothing that petstore stores.
     [
       !(isFree && isEnforced) && !(isEnforced && isDeepStrictEqual(asStored(validator), asStored(planned))),
-      { problem: 'has another validator', mend: unset, isHarmless: isFree || !isEnforced },
+      { problem: 'has another validator', mend: unset, isHarmless: isFree || !isEnforced, refusesSome: true },
     ],
   ];
   return problems.flatMap(([isSo, problem]) => (isSo ? { collection, ...problem } : []));
