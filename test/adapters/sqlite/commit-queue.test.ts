@@ -332,9 +332,9 @@ describe('a flush that fails', () => {
     const { disk, db, pets, queue } = await openedOnHeldDisk({ log });
     const recovery = Promise.withResolvers<void>();
     disk.recover = async () => recovery.promise;
-    const refused = [];
+    const refused: Promise<unknown>[] = [];
     for (const key of ['a', 'b', 'c']) {
-      refused.push(expect(pets.insertOnce(rex, idempotencyFor(key))).rejects.toThrow());
+      refused.push(pets.insertOnce(rex, idempotencyFor(key)).catch((error: unknown) => error));
       await turns();
     }
 
@@ -342,7 +342,7 @@ describe('a flush that fails', () => {
     await turns();
     // It may have ended well only because the first was told.
     disk.flushes[1]?.resolve();
-    await Promise.all(refused);
+    for (const error of await Promise.all(refused)) expect(error).toBeInstanceOf(Error);
     const later = pets.insertOnce(rex, idempotencyFor('b'));
     const key = queue.write(() => db.prepare('SELECT 1').get());
     await turns();
@@ -370,10 +370,10 @@ describe('a flush that fails', () => {
     disk.recover = async () => {
       if (++attempts < 3) throw new StorageUnavailable('the log cannot be checkpointed');
     };
-    const refused = expect(pets.insert(rex)).rejects.toThrow('EIO');
+    const refused = pets.insert(rex).catch(String);
     await turns();
     disk.flushes[0]?.reject(new Error('EIO'));
-    await refused;
+    expect(await refused).toContain('EIO');
 
     for (let n = 0; n < 5; n++) {
       await turns();

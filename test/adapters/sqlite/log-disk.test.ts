@@ -140,17 +140,18 @@ describe('the descriptors of a log', () => {
     skip,
   }) => {
     if (process.platform !== 'linux') skip('only Linux lists the open files of a process');
-    const open = async () => (await openFilesIn(dirname(file))).filter((path) => path.endsWith('-wal'));
-    const withoutDisk = (await open()).length - 2;
+    const descriptors = async () =>
+      (await openFilesIn(dirname(file))).filter((path) => path.endsWith('-wal'));
+    const withoutDisk = (await descriptors()).length - 2;
 
     await Promise.all([disk.flush(), disk.flush()]);
     await disk.recover();
 
     // The thread of the checkpoints has one, too.
-    expect(await open()).toHaveLength(withoutDisk + 3);
+    expect(await descriptors()).toHaveLength(withoutDisk + 3);
     expect(checkpointed(db)).toBeGreaterThan(0n);
     await disk.close();
-    expect(await open()).toHaveLength(withoutDisk);
+    expect(await descriptors()).toHaveLength(withoutDisk);
   });
 
   it('are never of a file that was put in its place', async () => {
@@ -171,12 +172,12 @@ describe('beside a service', () => {
     const { pets } = await openService(file);
     await pets.insert(rex);
     const { ino } = await stat(`${file}-wal`);
-    const write = `
+    const program = `
       const db = new (require('node:sqlite').DatabaseSync)(${JSON.stringify(file)});
       db.exec("INSERT INTO pets (name, category_id, status, checksum) VALUES ('Tom', 1, 'sold', -1)");
       db.close();`;
 
-    execFileSync(process.execPath, ['-e', write]);
+    execFileSync(process.execPath, ['-e', program]);
 
     // The last connection that closes a file removes its log.
     expect(await stat(`${file}-wal`)).toMatchObject({ ino });
