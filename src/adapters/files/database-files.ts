@@ -14,10 +14,9 @@ import { basename, dirname, join, resolve } from 'node:path';
 /** What a file of SQLite begins with: https://www.sqlite.org/fileformat.html */
 const MAGICS = [
   Buffer.from('SQLite format 3\0'),
-  // Two byte orders of a write-ahead log.
-  Buffer.from([0x37, 0x7f, 0x06, 0x82]),
-  Buffer.from([0x37, 0x7f, 0x06, 0x83]),
-  Buffer.from([0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]),
+  // A write-ahead log in either byte order, which the next byte tells.
+  Buffer.from('377f06', 'hex'),
+  Buffer.from('d9d505f920a163d7', 'hex'),
 ];
 
 /** The end of the name of a file beside a database. Such a file may be empty while a service depends on it. */

@@ -108,8 +108,9 @@ export async function writeNewFile(path: string, write: WholeFile['write']): Pro
   await writeWholeFile(file, {
     check(target) {
       // Not existsSync, which reports a dangling symbolic link as absent.
-      const isThere = lstatSync(file, { throwIfNoEntry: false }) !== undefined;
-      if (isThere) throw new StorageSetupError(`${file} exists; choose another FILE`);
+      if (lstatSync(file, { throwIfNoEntry: false })) {
+        throw new StorageSetupError(`${file} exists; choose another FILE`);
+      }
       refuseDatabaseFile(target);
     },
     write,

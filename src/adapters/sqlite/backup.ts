@@ -17,6 +17,8 @@ import { ARCHIVE_WRITES, INSERT_STATEMENTS } from './statements.ts';
 /** 4 MiB. Between two steps, the backup reports its progress and can be interrupted. */
 const PAGES_PER_STEP = 1024;
 
+type Share = Omit<Progress, 'doing'>;
+
 /**
  * Copies the database to a new file, even while a service writes to it. The copy is one self-contained file in rollback
  * mode. It gets its name once it is complete, checked for damage and on the disk. New ids in the copy start 10^12 after
@@ -32,8 +34,9 @@ const PAGES_PER_STEP = 1024;
  */
 export async function backUp(path: string, target: string, onProgress: OnProgress): Promise<void> {
   using source = await openSnapshot(path);
+  const report = (share: Share) => onProgress({ doing: 'backing up', ...share });
   await writeNewFile(target, async (partial) => {
-    await copySound(source, partial, 'backing up', onProgress);
+    await copySound(source, partial, report);
     completeCopy(partial);
   });
 }
@@ -53,7 +56,7 @@ export async function restore(to: string, from: string, onProgress: OnProgress):
     using _ = await takeServiceLock(file);
     await writeWholeFile(file, {
       check: refuseExisting,
-      write: (copy) => copySound(source, copy, 'restoring', onProgress),
+      write: (copy) => copySound(source, copy, (share) => onProgress({ doing: 'restoring', ...share })),
     });
   });
 }
@@ -90,18 +93,13 @@ async function openSnapshot(path: string): Promise<DatabaseSync> {
  * @throws {StorageSetupError} when the database is damaged
  * @throws the error of SQLite
  */
-async function copySound(
-  source: DatabaseSync,
-  copy: string,
-  doing: Progress['doing'],
-  onProgress: OnProgress,
-): Promise<void> {
+async function copySound(source: DatabaseSync, copy: string, report: (share: Share) => void): Promise<void> {
   let cause: unknown;
   try {
     await backup(source, copy, {
       rate: PAGES_PER_STEP,
       progress: ({ totalPages, remainingPages }) =>
-        onProgress({ doing, done: totalPages - remainingPages, total: totalPages }),
+        report({ done: totalPages - remainingPages, total: totalPages }),
     });
     // Ends the snapshot, which keeps the service from emptying its WAL.
     source.exec('ROLLBACK');

@@ -39,10 +39,9 @@ export function mountWarning(path: string): string | undefined {
 
 /** @param mountinfo its fifth field is the mount point, with white space and backslashes in octal */
 export function isMountPoint(file: string, mountinfo: string): boolean {
-  const points = mountinfo.split('\n').map((line) => line.split(' ')[4] ?? '');
-  return points.some((point) => unescaped(point) === file);
-}
-
-function unescaped(point: string): string {
-  return point.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(parseInt(digits, 8)));
+  const escaped = file.replaceAll(
+    /[ \t\n\\]/g,
+    (one) => `\\${one.charCodeAt(0).toString(8).padStart(3, '0')}`,
+  );
+  return mountinfo.split('\n').some((line) => line.split(' ')[4] === escaped);
 }

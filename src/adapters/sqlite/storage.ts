@@ -18,14 +18,28 @@ export const sqliteStorage: StorageKind<false> = {
   shared: false,
   isUrl: (url) => /^sqlite:./s.test(url),
   async open<P extends Purpose>(url: string, purpose: P) {
-    const { for: name }: { readonly for: P['for'] } = purpose;
-    const mayCreate = purpose.for === 'keys' ? purpose.mayCreate : /service|writing/.test(name);
-    return openers(pathIn(url, mayCreate), purpose)[name]();
+    const name: P['for'] = purpose.for;
+    const path = pathIn(url, purpose.for === 'keys' ? purpose.mayCreate : /^(?:service|writing)$/.test(name));
+    const { log, meter } = purpose.for === 'service' ? purpose : {};
+    const adapter = await import('./open.ts');
+    const openForWriting = async () => {
+      const storage = await adapter.openSqliteStorage(path, log, meter);
+      const warning = log && mountWarning(path);
+      if (warning !== undefined) log?.warn(warning);
+      return storage;
+    };
+    const ways: { readonly [Name in keyof Opened]: () => Promise<Opened[Name]> } = {
+      service: openForWriting,
+      writing: openForWriting,
+      reading: () => adapter.openSqliteForReading(path),
+      checking: () => adapter.openSqliteForChecking(path),
+      keys: () => adapter.openSqliteKeys(path),
+    };
+    return ways[name]();
   },
   async backUp(url, target, onProgress) {
-    const path = pathIn(url, false);
     const { backUp } = await import('./backup.ts');
-    await backUp(path, target, onProgress);
+    await backUp(pathIn(url, false), target, onProgress);
   },
   async restore(url, backup, onProgress) {
     const path = pathIn(url, true);
@@ -34,27 +48,6 @@ export const sqliteStorage: StorageKind<false> = {
     await restore(path, backup, onProgress);
   },
 };
-
-function openers(
-  path: string,
-  purpose: Purpose,
-): { readonly [Name in keyof Opened]: () => Promise<Opened[Name]> } {
-  const { log, meter } = purpose.for === 'service' ? purpose : {};
-  const openForWriting = async () => {
-    const { openSqliteStorage } = await import('./open.ts');
-    const storage = await openSqliteStorage(path, log, meter);
-    const warning = log && mountWarning(path);
-    if (warning !== undefined) log?.warn(warning);
-    return storage;
-  };
-  return {
-    service: openForWriting,
-    writing: openForWriting,
-    reading: async () => (await import('./open.ts')).openSqliteForReading(path),
-    checking: async () => (await import('./open.ts')).openSqliteForChecking(path),
-    keys: async () => (await import('./open.ts')).openSqliteKeys(path),
-  };
-}
 
 /** The line end of another system, a query, a comment, an escape, white space or quotation marks around the name. */
 const OTHER_THAN_PATH = /[\p{Cc}?#]|%[\da-f]{2}|^[\s\p{Cf}"']|[\s\p{Cf}"']$/iu;
