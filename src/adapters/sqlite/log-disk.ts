@@ -90,15 +90,21 @@ export class LogDisk {
     const bytes = this.#logBytes();
     const problem = await this.#checkpoint({ mode: bytes < LARGE_LOG_BYTES ? 'RESTART' : 'TRUNCATE' });
     if (problem === undefined) {
-      if (this.#warnAtBytes > LARGE_LOG_BYTES) this.#warn(`is small again: ${toMib(this.#logBytes())} MiB`);
+      if (this.#warnAtBytes > LARGE_LOG_BYTES)
+        this.#log.warn(
+          `the write-ahead log ${this.#file}-wal is small again: ${toMib(this.#logBytes())} MiB`,
+        );
       this.#warnAtBytes = LARGE_LOG_BYTES;
       return;
     }
     this.#checkpointAtMs = performance.now() + (problem === BUSY ? BUSY_RETRY_MS : RETRY_MS);
-    if (problem !== BUSY) this.#warn(`could not be checkpointed: ${problem}`);
+    if (problem !== BUSY)
+      this.#log.warn(`the write-ahead log ${this.#file}-wal could not be checkpointed: ${problem}`);
     else if (bytes >= this.#warnAtBytes) {
-      const reason = 'because another program keeps reading the file; stop that program';
-      this.#warn(`has grown to ${toMib(bytes)} MiB, ${reason}`);
+      this.#log.warn(
+        `the write-ahead log ${this.#file}-wal has grown to ${toMib(bytes)} MiB, because another program keeps ` +
+          'reading the file; stop that program',
+      );
       while (this.#warnAtBytes <= bytes) this.#warnAtBytes *= 2;
     }
   }
@@ -160,10 +166,6 @@ export class LogDisk {
 
   #logBytes(): number {
     return statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-  }
-
-  #warn(problem: string): void {
-    this.#log.warn(`the write-ahead log ${this.#file}-wal ${problem}`);
   }
 }
 
