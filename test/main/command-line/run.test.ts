@@ -215,7 +215,7 @@ describe('the command line of a command', () => {
 });
 
 describe('--env', () => {
-  async function envFile(text: string): Promise<string> {
+  async function envFile(text: string | Uint8Array): Promise<string> {
     const path = join(await testDirectory(), '.env');
     await writeFile(path, text);
     return path;
@@ -243,5 +243,35 @@ describe('--env', () => {
     await refused(['import', '--', '--env'], '--env does not exist', {
       env: { DATABASE_URL: (await sqliteWith([])).url },
     });
+  });
+
+  it('reads a file that begins with a byte order mark, with quoted values of several lines and with comments', async () => {
+    const { url } = await sqliteWith([]);
+    const path = await envFile(
+      `\uFEFFDATABASE_URL=${url}\r\n\n# it's "no value\n  export A="x\ny z\n"  # b\nB = 'c' # it's\nC=\n`,
+    );
+    expect((await succeeds(['keys', 'list', '--json', `--env=${path}`], { DATABASE_URL: '' })).stdout).toBe(
+      '[]\n',
+    );
+  });
+
+  const UTF_8 = 'must be UTF-8; some editors write UTF-16';
+  it.each<readonly [what: string, bytes: string | Uint8Array, problem: string]>([
+    ['in UTF-16', Buffer.from('\uFEFFDATABASE_URL=x\n', 'utf16le'), UTF_8],
+    ['in UTF-16 without a mark', Buffer.from('A=x\n', 'utf16le'), UTF_8],
+    ['in the other order of bytes', Buffer.from('\uFEFFA=x\n', 'utf16le').swap16(), UTF_8],
+    ['in Latin-1', Buffer.from('A=ä\n', 'latin1'), UTF_8],
+    ['with a name alone', 'A=1\n\nDATABASE_URL\n', 'sets no variable in line 3, which must be NAME=VALUE'],
+    ['in YAML', '# a\nA: 1', 'sets no variable in line 2, which must be NAME=VALUE'],
+    ['with words before', 'set A=1', 'sets no variable in line 1, which must be NAME=VALUE'],
+    ['after a value of lines', 'A="1\n2"\nB', 'sets no variable in line 3, which must be NAME=VALUE'],
+    ['without a name', '=x', 'sets no variable in line 1, which must be NAME=VALUE'],
+  ])('refuses a file %s, and writes nothing', async (_, bytes, problem) => {
+    const directory = await testDirectory();
+    const path = await envFile(bytes);
+    const message = `the file of --env ${problem}: ${path}; see bin/petstore keys create --help`;
+    const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
+    await refused(['keys', 'create', '--label', 'x', '--env', path], message, { env, code: USAGE });
+    expect(await readdir(directory)).toStrictEqual([]);
   });
 });
