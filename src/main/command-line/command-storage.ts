@@ -51,3 +51,8 @@ export async function open<P extends Purpose>(
   const opened = await kind.open(url, purpose);
   return { ...opened, [Symbol.asyncDispose]: () => opened.close() };
 }
+
+/** Says on standard error which storage a command has written: without the user and the password of its URL. */
+export function sayWritten({ url }: Storage, session: Session): void {
+  session.note(`wrote to ${url.replace(/^(mongodb[^/]*\/\/)(?:[^/]*@)?([^?]*).*/s, '$1$2')}`);
+}

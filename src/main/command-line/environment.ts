@@ -30,8 +30,8 @@ function textOf(path: string): string {
   // A quoted value may have several lines.
   const shortened = text.replaceAll(COMMENT_OR_QUOTED, (part) => part.replaceAll(/[^=\r\n]/g, ''));
   const wrong = shortened
-    .split('\n')
-    .findIndex((line) => !/^\s*(?:(?:export\s+)?[^\s=]+\s*=.*)?$/.test(line));
+    .split(/\r?\n/)
+    .findIndex((line) => !/^\s*(?:#.*|(?:export\s+)?[^\s=]+\s*=.*)?$/.test(line));
   if (wrong >= 0) throw refusal(`sets no variable in line ${wrong + 1}, which must be NAME=VALUE`);
   return text;
 }

@@ -11,7 +11,7 @@ import { PET_SOURCE, registerMaintenance, SOURCE, TARGET } from '../program/regi
 import { UsageError } from '../program/failures.ts';
 import { auditKey } from '../log/audit.ts';
 import type { Does } from './command-line.ts';
-import { open, SOURCES, storageOf, TARGETS } from './command-storage.ts';
+import { open, sayWritten, SOURCES, storageOf, TARGETS } from './command-storage.ts';
 import type { Session } from './session.ts';
 
 export function addMovingCommands(petstore: Command, does: Does): void {
@@ -119,6 +119,7 @@ async function importPets(session: Session, path: string, options: Import): Prom
   const root = compose(registerMaintenance).register(PET_SOURCE, { useValue: source });
   root.register(TARGET, { useValue: target });
   const copied = await root.resolve(CopyPets).execute(session.onProgress);
+  sayWritten(storage, session);
   await session.answer(copiedText('imported', copied), { file: path, ...copied });
 }
 

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { RATE_LIMIT_FORM } from '../../../src/main/config/forms.ts';
 import { readBuild } from '../../../src/main/config/build.ts';
 import { describeVariables } from '../../../src/main/config/variables.ts';
+import type { StorageKind } from '../../../src/application/storage-kind.ts';
 import type { Io } from '../../../src/main/program/process.ts';
 import { memoryStorage } from '../../../src/adapters/memory/storage.ts';
 import { sqliteWith } from '../../support/archives.ts';
@@ -168,6 +169,42 @@ describe('the general command line', () => {
     });
     expect(stderr).toBe('petstore: exported 0 pets\n');
   });
+
+  it('warns of a misspelt variable, also of one in the file of --env, and does its work', async () => {
+    const { url } = await sqliteWith([]);
+    const path = join(await testDirectory(), '.env');
+    await writeFile(path, `DATABSE_URL=sqlite:elsewhere.db\nAPI_KEY=x\n`);
+    const { stderr } = await succeeds(['keys', 'list', '--env', path], { DATABASE_URL: url });
+    expect(stderr).toBe(
+      'petstore: the variable DATABSE_URL has no effect; is it a misspelt DATABASE_URL?\n' +
+        'petstore: the variable API_KEY has no effect; is it a misspelt API_KEYS?\n',
+    );
+    expect((await succeeds(['--help'], { DATABSE_URL: 'x' })).stderr).toBe('');
+  });
+
+  it.each([
+    ['keys create --label x', 'memory:x', 'memory:x'],
+    [
+      'keys create --label x',
+      'mongodb://me:se%40cret@db-1:27017,db-2/pets?authSource=admin',
+      'mongodb://db-1:27017,db-2/pets',
+    ],
+    [
+      'import examples/pets.ndjson',
+      'mongodb+srv://me:a:b@cluster.example/pets?x=a@b',
+      'mongodb+srv://cluster.example/pets',
+    ],
+    ['skip-ids', 'mongodb://db/pets', 'mongodb://db/pets'],
+  ])(
+    'says which storage it has written, without user and password: %s to %s',
+    async (line, DATABASE_URL, shown) => {
+      const storage: StorageKind = { ...memoryStorage, persistent: true, isUrl: () => true };
+      const { stderr } = await succeeds(line.split(' '), { DATABASE_URL }, { storages: [storage] });
+      expect(stderr.split('\n').filter((text) => text.includes('wrote'))).toStrictEqual([
+        `petstore: wrote to ${shown}`,
+      ]);
+    },
+  );
 
   it('does nothing when it is interrupted before it begins', async () => {
     const directory = await testDirectory();
