@@ -57,7 +57,9 @@ export async function openMongoArchive(url: string, program = DEFAULT_PROGRAM): 
   const client = await connect(url, { socketTimeoutMS: 0 });
   return setUp(client, async (db) => {
     // Only the version: a database that has lost an index can still be exported.
-    refuse(versionProblem(await readVersion(db), db.databaseName, program));
+    // DATABASE_URL may name another database than this one.
+    const migration = `${program} migrate URL, with the URL of that database`;
+    refuse(versionProblem(await readVersion(db), db.databaseName, migration));
     return storageIn(db, client, { program });
   });
 }
@@ -99,6 +101,7 @@ async function check(db: Db, reads: ConfirmedReads, schema: SchemaWatch): Promis
 async function examine(db: Db, program: string) {
   const [version, { problems, isWhole }] = await Promise.all([readVersion(db), examineSchema(db)]);
   const harmful = problems.filter(({ isHarmless = false }) => !isHarmless);
-  const problem = versionProblem(version, db.databaseName, program) ?? described(harmful, db, program);
+  const problem =
+    versionProblem(version, db.databaseName, `${program} migrate`) ?? described(harmful, db, program);
   return { problem, isWhole };
 }

@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { SERVER_LIMITS } from '../../adapters/http/server/limits.ts';
 import type { StorageKind } from '../../application/storage-kind.ts';
 import {
-  databaseUrlRule,
+  databaseUrlProblem,
   DEFAULT_DATABASE_URL,
   kindsWith,
   namesOf,
@@ -120,7 +120,15 @@ export function problemLines(issues: readonly v.BaseIssue<unknown>[] = []): read
 
 /** The variables of the service. */
 export function variables(storages: readonly StorageKind[]) {
-  const DatabaseUrl = parsed((url) => parseDatabaseUrl(url, storages), databaseUrlRule(storages));
+  const DatabaseUrl = v.pipe(
+    v.string(),
+    v.rawTransform(({ dataset: { value: url }, addIssue, NEVER }) => {
+      const storage = parseDatabaseUrl(url, storages);
+      if (storage !== undefined) return storage;
+      addIssue({ message: databaseUrlProblem(url, storages) });
+      return NEVER;
+    }),
+  );
   const each = v.object({
     HOST: v.optional(Host, '127.0.0.1'),
     PORT: v.optional(Port, '3000'),

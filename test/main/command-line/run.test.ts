@@ -95,6 +95,11 @@ describe('the general command line', () => {
       '--from is memory:, which no other process can reach; use a persistent storage',
       'export ',
     ],
+    [
+      'check --from mongodb://h',
+      '--from must end with the name of a database: mongodb://HOST/DATABASE',
+      'check ',
+    ],
     ['export', `DATABASE_URL must be ${URLS}`, 'export '],
     ['export --json --from sqlite:a.db', '--json needs a FILE: standard output holds the pets', 'export '],
     ['backup', "missing required argument 'FILE'", 'backup '],
