@@ -49,6 +49,9 @@ describe.skipIf(mongo === undefined)(`a storage in MongoDB${leftOut}`, () => {
     const { url, db } = await freshDatabase(mongo!, { migrated: false });
     const refusal = `the database "${db.databaseName}" has no petstore schema; run: petstore migrate`;
     await expect(kind.open(url, SERVICE)).rejects.toThrow(refusal);
+    // DATABASE_URL may name another one.
+    const ofCommand = kind.open(url, { for: 'writing' });
+    await expect(ofCommand).rejects.toThrow(`${refusal} URL, with the URL of that database`);
     expect(await db.listCollections().toArray()).toStrictEqual([]);
     expect(await kind.migrate!(url)).toMatchObject({ to: 4 });
 
