@@ -15,7 +15,7 @@ if (Number.parseInt(process.version.slice(1), 10) >= MIN_MAJOR) {
   process.stderr.write(
     `petstore: needs Node ${MIN_MAJOR} or later, and this is ${process.version}. ` +
       (isClone
-        ? 'On Linux and on Macs with Apple silicon, `npm ci` installs one, and bin/petstore uses it.\n'
+        ? 'On Linux and on Macs with Apple silicon, `npm ci` without --omit=optional installs one, and bin/petstore uses it.\n'
         : 'Install one: https://nodejs.org/en/download\n'),
   );
   process.exitCode = 1;

@@ -79,6 +79,12 @@ export type StorageKind<Shared extends boolean = boolean> = {
   isUrl(url: string): boolean;
 
   /**
+   * What is wrong with a URL that looks like one of this kind. Completes a sentence that begins with the name of a
+   * variable or an option, and quotes no part of the URL, which may be a password.
+   */
+  urlProblem?(url: string): string | undefined;
+
+  /**
    * Opens a storage.
    *
    * @param url of this kind

@@ -1,6 +1,7 @@
 import { appendFile, copyFile, cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { ask } from '../support/client.ts';
 import { preload, ROOT, run, runService, SERVICE, SERVICE_ENV } from '../support/process.ts';
 import { testDirectory } from '../support/test-directory.ts';
 
@@ -13,7 +14,7 @@ test('an old Node is told what to do', async () => {
   expect(petstore.stdout).toBe('');
   expect(petstore.stderr).toBe(
     'petstore: needs Node 26 or later, and this is v20.20.2. ' +
-      'On Linux and on Macs with Apple silicon, `npm ci` installs one, and bin/petstore uses it.\n',
+      'On Linux and on Macs with Apple silicon, `npm ci` without --omit=optional installs one, and bin/petstore uses it.\n',
   );
 });
 
@@ -89,7 +90,7 @@ test('npm start writes nothing when it takes --to for itself', async () => {
   expect(await readdir(directory)).toStrictEqual([]);
 });
 
-test('npm run dev starts the service again after a change, and Ctrl-C drains it', async () => {
+test('npm run dev starts the service again after a change, with the same key, and Ctrl-C drains it', async () => {
   const directory = await testDirectory();
   for (const part of ['bin', 'src', 'package.json']) {
     await cp(join(ROOT, part), join(directory, part), { recursive: true });
@@ -103,9 +104,12 @@ test('npm run dev starts the service again after a change, and Ctrl-C drains it'
   );
   const env = { ...SERVICE_ENV, PATH: `${directory}:${process.env['PATH']}` };
   const dev = run('npm', ['run', 'dev'], env, directory);
-  await dev.printed(/listening on/);
+  const statusOf = async (url = '') => (await ask(`${url}/v1/pets`, { key })).status;
+  const [, key = ''] = await dev.printed(/^The API key, also after each change: (\S+)$/m);
+  expect(await statusOf(await dev.url())).toBe(200);
   await appendFile(join(directory, 'src/main/main.ts'), '// changed\n');
-  await dev.printed(/"reason":"SIGTERM".*"stopped".*listening on/s);
+  const [, url] = await dev.printed(/"reason":"SIGTERM".*"stopped".*listening on (\S+)/s);
+  expect(await statusOf(url)).toBe(200);
   // As a terminal does, to the whole group.
   process.kill(-dev.pid, 'SIGINT');
   await dev.ended;

@@ -57,7 +57,9 @@ export async function openMongoArchive(url: string, program = DEFAULT_PROGRAM): 
   const client = await connect(url, { socketTimeoutMS: 0 });
   return setUp(client, async (db) => {
     // Only the version: a database that has lost an index can still be exported.
-    refuse(versionProblem(await readVersion(db), db.databaseName, program));
+    // DATABASE_URL may name another database than this one.
+    const migration = `${program} migrate URL, with the URL of that database`;
+    refuse(versionProblem(await readVersion(db), db.databaseName, migration));
     return storageIn(db, client, { program });
   });
 }
@@ -101,6 +103,7 @@ async function examine(db: Db, program: string, isRunning = false) {
   const harmful = problems.filter(
     ({ isHarmless = false, refusesSome = false }) => !isHarmless && !(isRunning && refusesSome),
   );
-  const problem = versionProblem(version, db.databaseName, program) ?? described(harmful, db, program);
+  const problem =
+    versionProblem(version, db.databaseName, `${program} migrate`) ?? described(harmful, db, program);
   return { problem, isWhole };
 }

@@ -12,7 +12,8 @@ export function mongodbStorage(program: string): StorageKind<true> {
     urlForm: 'mongodb://HOST/DATABASE',
     persistent: true,
     shared: true,
-    isUrl: (url) => /^mongodb(?:\+srv)?:\/\/[^/?]+\/[^?]/.test(url),
+    isUrl: (url) => SCHEME.test(url) && urlProblem(url) === undefined,
+    urlProblem: (url) => (SCHEME.test(url) ? urlProblem(url) : undefined),
     async open(url, purpose: Purpose) {
       const { openMongoArchive, openMongoStorage } = await import('./open.ts');
       return purpose.for === 'service'
@@ -25,4 +26,17 @@ export function mongodbStorage(program: string): StorageKind<true> {
     },
     tools: { backUp: 'mongodump --oplog or snapshots of its volumes', restore: 'mongorestore' },
   };
+}
+
+const SCHEME = /^mongodb(?:\+srv)?:\/\//;
+
+/** The part before the host is the user with the password: https://www.mongodb.com/docs/manual/reference/connection-string/ */
+function urlProblem(url: string): string | undefined {
+  const [, user = '', rest = ''] = /^([^@/?#]*@)?(.*)$/s.exec(url.replace(SCHEME, '')) ?? [];
+  if (/[@#]/.test(rest) || /%(?![\da-f]{2})|:.*:/is.test(user)) {
+    return 'must have its user and password percent-encoded: %40 for @, %3A for :, %25 for %, %3F for ?, %2F for /, %23 for #';
+  }
+  return /^[^/?]+\/[^?]/.test(rest)
+    ? undefined
+    : 'must end with the name of a database: mongodb://HOST/DATABASE';
 }

@@ -3,6 +3,9 @@ import type { ApiKey } from '../../domain/api-key.ts';
 import { throwIfDamaged } from '../keys/stored-keys.ts';
 import type { ApiKeyRepository } from '../ports/api-key-repository.ts';
 
+/** `alreadyThere`: how many of the keys of the source were in the target before. */
+export type CopiedKeys = { readonly keys: readonly ApiKey[]; readonly alreadyThere: number };
+
 /**
  * Copies the API keys of a storage to another one. Clients keep their keys, and a retried request replays there too: an
  * Idempotency-Key belongs to the id of an API key.
@@ -24,13 +27,15 @@ export class CopyKeys {
    * @throws {ApiKeyIdTaken} when the target has another key under an id of the source
    * @throws {StorageUnavailable}
    */
-  async check(): Promise<readonly ApiKey[]> {
+  async check(): Promise<CopiedKeys> {
     const keys = (await this.#source.list()).map(throwIfDamaged);
+    let alreadyThere = 0;
     for (const { id, digest } of keys) {
       const there = await this.#target.findById(id);
       if (there !== undefined && there.digest !== digest) throw new ApiKeyIdTaken(id);
+      if (there !== undefined) alreadyThere++;
     }
-    return keys;
+    return { keys, alreadyThere };
   }
 
   /**
@@ -42,10 +47,10 @@ export class CopyKeys {
    * @throws {ApiKeyIdTaken} likewise; also when another key arrives during the copy. It is not overwritten
    * @throws {StorageUnavailable} some keys may have been copied
    */
-  async execute(): Promise<readonly ApiKey[]> {
-    const keys = await this.check();
+  async execute(): Promise<CopiedKeys> {
+    const copied = await this.check();
     const uses = new Map<string, Date>();
-    for (const key of keys) {
+    for (const key of copied.keys) {
       const { id, revokedAt, expiresAt, lastUsedAt } = key;
       await this.#target.insert(key);
       if (revokedAt !== undefined) await this.#target.revoke(id, revokedAt);
@@ -53,6 +58,6 @@ export class CopyKeys {
       if (lastUsedAt !== undefined) uses.set(id, lastUsedAt);
     }
     await this.#target.recordUse(uses);
-    return keys;
+    return copied;
   }
 }

@@ -100,8 +100,8 @@ export class CommandLine {
       if (!(error instanceof CommanderError)) throw error;
       if (error.exitCode !== 0) throw new UsageError(this.#problemOf(error));
     }
-    if (this.#perform === undefined)
-      return { perform: (session) => session.run(() => session.print(this.#text)) };
+    const print = (session: Session) => session.print(this.#text).then(() => 0);
+    if (this.#perform === undefined) return { perform: print };
     return { perform: this.#perform, ...this.#petstore.opts<{ env?: string; json?: true }>() };
   }
 

@@ -1,6 +1,6 @@
 import type { Opened, Purpose, Storage } from '../../application/storage-kind.ts';
 import {
-  databaseUrlRule,
+  databaseUrlProblem,
   DEFAULT_DATABASE_URL,
   parseDatabaseUrl,
   STORAGES,
@@ -37,7 +37,12 @@ export function storageOf(
   const url = given ?? (env['DATABASE_URL'] || DEFAULT_DATABASE_URL);
   const storage = parseDatabaseUrl(url, storages);
   if (storage === undefined) {
-    throw new UsageError(`${name} ${databaseUrlRule(storages.filter((kind) => kind.persistent))}`);
+    throw new UsageError(
+      `${name} ${databaseUrlProblem(
+        url,
+        storages.filter((kind) => kind.persistent),
+      )}`,
+    );
   }
   if (storage.kind.persistent) return storage;
   throw new UsageError(`${name} is ${url}, which no other process can reach; ${instead}`);
@@ -50,4 +55,9 @@ export async function open<P extends Purpose>(
 ): Promise<Opened[P['for']] & AsyncDisposable> {
   const opened = await kind.open(url, purpose);
   return { ...opened, [Symbol.asyncDispose]: () => opened.close() };
+}
+
+/** Says on standard error which storage a command has written: without the user and the password of its URL. */
+export function sayWritten({ url }: Storage, session: Session): void {
+  session.note(`wrote to ${url.replace(/^(mongodb[^/]*\/\/)(?:[^/]*@)?([^?]*).*/s, '$1$2')}`);
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { PROGRAM } from '../config/build.ts';
@@ -7,18 +8,35 @@ import type { Env } from '../program/process.ts';
 /**
  * The environment, and the variables of a file that it leaves out or leaves empty.
  *
- * @throws {UsageError} when the file cannot be read
+ * @throws {UsageError} when the file cannot be read, or a line of it sets no variable
  */
 export function withEnvFile(env: Env, path: string): Env {
   const given = Object.entries(env).filter(([, value]) => value !== undefined && value !== '');
+  return { ...parseEnv(textOf(path)), ...Object.fromEntries(given) };
+}
+
+/** The text without a byte order mark, which would become a part of the first name. */
+function textOf(path: string): string {
+  const refusal = (problem: string) => new UsageError(`the file of --env ${problem}: ${path}`);
+  let bytes: Buffer;
   try {
-    return { ...parseEnv(readFileSync(path, 'utf8')), ...Object.fromEntries(given) };
+    bytes = readFileSync(path);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
-    const problem = error.code === 'ENOENT' ? 'does not exist' : `cannot be read: ${error.message}`;
-    throw new UsageError(`the file of --env ${problem}: ${path}`);
+    throw refusal(error.code === 'ENOENT' ? 'does not exist' : `cannot be read: ${error.message}`);
   }
+  if (!isUtf8(bytes) || bytes.includes(0)) throw refusal('must be UTF-8; some editors write UTF-16');
+  const text = bytes.toString().replace(/^\uFEFF/, '');
+  // A quoted value may have several lines.
+  const shortened = text.replaceAll(COMMENT_OR_QUOTED, (part) => part.replaceAll(/[^=\r\n]/g, ''));
+  const wrong = shortened
+    .split(/\r?\n/)
+    .findIndex((line) => !/^\s*(?:#.*|(?:export\s+)?[^\s=]+\s*=.*)?$/.test(line));
+  if (wrong >= 0) throw refusal(`sets no variable in line ${wrong + 1}, which must be NAME=VALUE`);
+  return text;
 }
+
+const COMMENT_OR_QUOTED = /^[^\S\n]*#.*$|=[^\S\n]*(["'`])[^]*?\1/gm;
 
 /**
  * The options that npm takes for its own when `--` is missing before them, by the variable in which it leaves them. It

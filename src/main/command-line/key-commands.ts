@@ -15,7 +15,7 @@ import { compose } from '../program/compose.ts';
 import { UsageError } from '../program/failures.ts';
 import { KEYS, MINT, NOW, registerKeys } from '../program/register-keys.ts';
 import type { Does } from './command-line.ts';
-import { open, storageOf } from './command-storage.ts';
+import { open, sayWritten, storageOf } from './command-storage.ts';
 import { keyJson, keyLines, keyTable } from './key-report.ts';
 import type { Session } from './session.ts';
 
@@ -178,6 +178,7 @@ async function makeKey(
   await using keys = await openKeys(session, replaces === undefined);
   try {
     await make(keys.root.register(MINT, { useValue: () => minted }), handOver);
+    sayWritten(keys.storage, session);
   } catch (error) {
     // A storage that has not answered may have the key.
     if (error instanceof StorageUnavailable && file !== undefined && !undo.disposed) {
@@ -195,5 +196,5 @@ async function openKeys(session: Session, mayCreate = false) {
   const opened = await open(storage, { for: 'keys', mayCreate });
   const root = compose(registerKeys).register(KEYS, { useValue: auditedKeys(opened.keys, log) });
   root.register(NOW, { useValue: () => session.now });
-  return { root, [Symbol.asyncDispose]: opened[Symbol.asyncDispose] };
+  return { storage, root, [Symbol.asyncDispose]: opened[Symbol.asyncDispose] };
 }

@@ -11,7 +11,7 @@ import { PET_SOURCE, registerMaintenance, SOURCE, TARGET } from '../program/regi
 import { UsageError } from '../program/failures.ts';
 import { auditKey } from '../log/audit.ts';
 import type { Does } from './command-line.ts';
-import { open, SOURCES, storageOf, TARGETS } from './command-storage.ts';
+import { open, sayWritten, SOURCES, storageOf, TARGETS } from './command-storage.ts';
 import type { Session } from './session.ts';
 
 export function addMovingCommands(petstore: Command, does: Does): void {
@@ -74,11 +74,11 @@ async function copy(session: Session, options: Copy): Promise<void> {
   await copyKeys.check();
   const copied = await root.resolve(CopyPets).execute(session.onProgress);
   if (!session.json) await session.print(copiedText('copied', copied));
-  const keys = await copyKeys.execute();
+  const { keys, alreadyThere } = await copyKeys.execute();
   const log = await openCommandLog(session.io.stderr);
   for (const key of keys) auditKey(log, 'key.copied', key);
-  const text = `copied ${countText(keys.length, 'API key')}\n`;
-  await session.answer(text, { ...copied, apiKeys: keys.length });
+  const text = `copied ${countText(keys.length, 'API key')}${known(alreadyThere)}\n`;
+  await session.answer(text, { ...copied, apiKeys: keys.length, apiKeysAlreadyThere: alreadyThere });
 }
 
 type Export = { readonly from?: string };
@@ -119,12 +119,16 @@ async function importPets(session: Session, path: string, options: Import): Prom
   const root = compose(registerMaintenance).register(PET_SOURCE, { useValue: source });
   root.register(TARGET, { useValue: target });
   const copied = await root.resolve(CopyPets).execute(session.onProgress);
+  sayWritten(storage, session);
   await session.answer(copiedText('imported', copied), { file: path, ...copied });
 }
 
 /** The answer of a command that copies pets. */
 function copiedText(done: 'copied' | 'imported', { pets, alreadyThere, others }: Copied): string {
-  const known = alreadyThere > 0 ? `; ${alreadyThere} of them were already there` : '';
   const extra = others > 0 ? `; the target also has ${countText(others, 'other pet')}` : '';
-  return `${done} ${countText(pets, 'pet')}${known}${extra}\n`;
+  return `${done} ${countText(pets, 'pet')}${known(alreadyThere)}${extra}\n`;
+}
+
+function known(alreadyThere: number): string {
+  return alreadyThere > 0 ? `; ${alreadyThere} of them were already there` : '';
 }

@@ -8,6 +8,8 @@ const LINE_EVERY_MS = 5_000;
 /** How often that is checked while the work reports nothing. */
 const TICK_MS = 1_000;
 
+const STILL_WORKING = 'still working';
+
 const BAR_WIDTH = 24;
 const ERASE_LINE = '\r\x1b[K';
 
@@ -16,7 +18,7 @@ export class ProgressReport {
   readonly #output: Output;
   readonly #nowMs: () => number;
   #first: (Progress & { readonly atMs: number }) | undefined;
-  #text = 'still working';
+  #text = STILL_WORKING;
   #lastAtMs: number;
   #hasBar = false;
   #timer: NodeJS.Timeout | undefined;
@@ -37,7 +39,11 @@ export class ProgressReport {
     // Each kind of work has its own rate.
     if (this.#first?.doing !== progress.doing) this.#first = { ...progress, atMs };
     const perSecond = (1000 * (progress.done - this.#first.done)) / (atMs - this.#first.atMs);
-    this.#text = `${this.#output.isTTY ? bar(progress) : ''}${describe(progress, perSecond)}`;
+    // What comes next may wait for a storage that does not answer.
+    const isOver = progress.done === progress.total;
+    const shown = `${this.#output.isTTY ? bar(progress) : ''}${describe(progress, perSecond)}`;
+    this.#text = isOver ? STILL_WORKING : shown;
+    if (isOver && this.#output.isTTY) this.#lastAtMs = -Infinity;
     this.#show(atMs);
   };
 

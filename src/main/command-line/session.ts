@@ -1,4 +1,5 @@
 import type { Progress } from '../../application/ports/pet-archive.ts';
+import { misspelt } from '../config/misspelt.ts';
 import { OutputError } from '../program/failures.ts';
 import type { Io } from '../program/process.ts';
 import { ProgressReport } from './progress-report.ts';
@@ -40,6 +41,9 @@ export class Session {
       timer = setTimeout(givenUp.resolve, UNWIND_MS);
     };
     onHangUp();
+    for (const [given, meant] of misspelt(this.io.env)) {
+      this.note(`the variable ${given} has no effect; is it a misspelt ${meant}?`);
+    }
     signal.addEventListener('abort', onAbort);
     try {
       this.#progress.start();

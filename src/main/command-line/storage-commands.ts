@@ -9,7 +9,7 @@ import { compose } from '../program/compose.ts';
 import { CHECKED, registerMaintenance, TARGET } from '../program/register-maintenance.ts';
 import { StorageUnsound, UsageError } from '../program/failures.ts';
 import type { Does } from './command-line.ts';
-import { open, SOURCES, storageOf } from './command-storage.ts';
+import { open, sayWritten, SOURCES, storageOf } from './command-storage.ts';
 import type { Session } from './session.ts';
 
 const OTHER_BACKUPS = STORAGES.map(({ name, tools }) =>
@@ -84,10 +84,12 @@ async function backUp(session: Session, file: string, options: From): Promise<vo
 
 async function restore(session: Session, file: string, options: To): Promise<void> {
   requireName(file);
-  const { kind, url } = storageOf('--to', options.to, session);
+  const storage = storageOf('--to', options.to, session);
+  const { kind, url } = storage;
   if (kind.restore === undefined) throw notFor('restore', session);
   session.hint = 'run the same command again';
   await kind.restore(url, file, session.onProgress);
+  sayWritten(storage, session);
   await session.answer(`restored ${file}\n`, { file });
 }
 
@@ -138,6 +140,7 @@ async function skipIds(session: Session, url: string | undefined): Promise<void>
   session.hint = 'ids may have been skipped; run the same command again';
   const root = compose(registerMaintenance).register(TARGET, { useValue: target });
   const upTo = await root.resolve(SkipIds).execute();
+  sayWritten(storage, session);
   const text = `skipped ${SKIPPED_PET_IDS} ids; new pets get ids greater than ${upTo}\n`;
   await session.answer(text, { skipped: Number(SKIPPED_PET_IDS), upTo: Number(upTo) });
 }

@@ -28,9 +28,10 @@ export function kindsWith(
   return kinds.filter((kind) => kind[method] !== undefined);
 }
 
-/** Completes a sentence that begins with the name of a variable or an option. */
-export function databaseUrlRule(kinds: readonly StorageKind[]): string {
-  return `must be ${urlForms(kinds)}`;
+/** Says why no kind takes the URL. Completes a sentence that begins with the name of a variable or an option. */
+export function databaseUrlProblem(url: string, kinds: readonly StorageKind[]): string {
+  const [problem] = kinds.flatMap((kind) => kind.urlProblem?.(url) ?? []);
+  return problem ?? `must be ${urlForms(kinds)}`;
 }
 
 /** Such as `sqlite:PATH or memory:`. */

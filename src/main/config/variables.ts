@@ -1,8 +1,9 @@
+import { isIP } from 'node:net';
 import * as v from 'valibot';
 import { SERVER_LIMITS } from '../../adapters/http/server/limits.ts';
 import type { StorageKind } from '../../application/storage-kind.ts';
 import {
-  databaseUrlRule,
+  databaseUrlProblem,
   DEFAULT_DATABASE_URL,
   kindsWith,
   namesOf,
@@ -14,12 +15,12 @@ import { parseDurationMs, parseRateLimit, RATE_LIMIT_FORM } from './forms.ts';
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 const PUBLIC_URL =
-  'must be an http or https URL without credentials, query or fragment, such as https://petstore.example';
+  'must be an http or https URL without credentials, query, fragment or // in its path, such as https://petstore.example';
 const API_KEY =
   'must be comma-separated keys of at least 16 characters from A-Z a-z 0-9 - . _ ~ + / =, each optionally as label=key';
 const LABELS = 'must have a different label for each key';
 const CORS_ORIGINS =
-  'must be comma-separated origins, each a scheme, a host and an optional port, such as https://shop.example';
+  'must be comma-separated origins, each a scheme, a host and an optional port, without a slash at the end: https://shop.example';
 const TLS_PAIR = 'and TLS_KEY must be set together';
 const DURATION = 'must be a duration from 0s to 1h, such as 500ms, 25s or 2m';
 
@@ -39,6 +40,15 @@ export function integer(min: number, max: number) {
     v.maxValue(max, rule),
   );
 }
+
+/** The start asks the system whether it is an address of this machine. */
+const Host = v.pipe(
+  v.string(),
+  v.check(
+    (host) => isIP(host) !== 0 || /^[\w-]+(\.[\w-]+)*\.?$/.test(host),
+    ({ input }) => `must be an IP address or a host name, and is ${JSON.stringify(input)}`,
+  ),
+);
 
 const Port = integer(0, 65_535);
 
@@ -69,7 +79,9 @@ function parsePublicUrl(text: string): string | undefined {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
   const { origin, pathname, search, hash, username, password } = url;
-  return search + hash + username + password === '' ? origin + pathname.replace(/\/+$/, '') : undefined;
+  const path = pathname.replace(/\/+$/, '');
+  // A Location that begins with // would name another host: RFC 3986, section 4.2.
+  return search + hash + username + password !== '' || path.includes('//') ? undefined : origin + path;
 }
 
 /** `label=key` or `key`; the key has only the characters of a b64token: RFC 6750, section 2.1. */
@@ -85,6 +97,18 @@ const ApiKeys = v.pipe(
   v.check((keys) => new Set(keys.map(({ label }) => label)).size === keys.length, LABELS),
 );
 
+type Addresses = Readonly<Record<'HOST' | 'METRICS_HOST', string>> & {
+  readonly PORT: number;
+  readonly METRICS_PORT?: number;
+};
+
+function arePortsApart({ HOST, METRICS_HOST, PORT, METRICS_PORT }: Addresses): boolean {
+  const isEvery = [HOST, METRICS_HOST].some((host) => isIP(host) === 0 || /^[0:.]+$/.test(host));
+  return PORT === 0 || PORT !== METRICS_PORT || (HOST !== METRICS_HOST && !isEvery);
+}
+
+const ADDRESSES = [['HOST'], ['PORT'], ['METRICS_HOST'], ['METRICS_PORT']] as const;
+
 function isTlsPair(given: { readonly TLS_CERT?: string; readonly TLS_KEY?: string }): boolean {
   return (given.TLS_CERT === undefined) === (given.TLS_KEY === undefined);
 }
@@ -96,9 +120,17 @@ export function problemLines(issues: readonly v.BaseIssue<unknown>[] = []): read
 
 /** The variables of the service. */
 export function variables(storages: readonly StorageKind[]) {
-  const DatabaseUrl = parsed((url) => parseDatabaseUrl(url, storages), databaseUrlRule(storages));
+  const DatabaseUrl = v.pipe(
+    v.string(),
+    v.rawTransform(({ dataset: { value: url }, addIssue, NEVER }) => {
+      const storage = parseDatabaseUrl(url, storages);
+      if (storage !== undefined) return storage;
+      addIssue({ message: databaseUrlProblem(url, storages) });
+      return NEVER;
+    }),
+  );
   const each = v.object({
-    HOST: v.optional(v.string(), '127.0.0.1'),
+    HOST: v.optional(Host, '127.0.0.1'),
     PORT: v.optional(Port, '3000'),
     DATABASE_URL: v.optional(DatabaseUrl, DEFAULT_DATABASE_URL),
     AUTO_MIGRATE: v.optional(Flag, 'false'),
@@ -108,7 +140,7 @@ export function variables(storages: readonly StorageKind[]) {
     CORS_ORIGINS: v.optional(CorsOrigins),
     RATE_LIMIT: v.optional(parsed(parseRateLimit, RATE_LIMIT_FORM)),
     MAX_CONNECTIONS: v.optional(integer(1, 1_000_000), String(SERVER_LIMITS.maxConnections)),
-    METRICS_HOST: v.optional(v.string(), '127.0.0.1'),
+    METRICS_HOST: v.optional(Host, '127.0.0.1'),
     METRICS_PORT: v.optional(Port),
     TLS_CERT: v.optional(v.string()),
     TLS_KEY: v.optional(v.string()),
@@ -120,6 +152,7 @@ export function variables(storages: readonly StorageKind[]) {
   return v.pipe(
     each,
     v.forward(v.partialCheck([['TLS_CERT'], ['TLS_KEY']], isTlsPair, TLS_PAIR), ['TLS_CERT']),
+    v.forward(v.partialCheck(ADDRESSES, arePortsApart, 'must differ from PORT'), ['METRICS_PORT']),
   );
 }
 

@@ -8,9 +8,6 @@ const WRONG_USAGE = 2;
 /** 128 + SIGPIPE: what shells report for a program that a reader such as `head` has left. */
 const READER_GONE = 141;
 
-/** Where an address fails. */
-const LISTEN_CALLS = new Set(['listen', 'getaddrinfo']);
-
 export type Explanation = { readonly lines: readonly string[]; readonly exitCode: number };
 
 /**
@@ -26,13 +23,10 @@ export function explain(error: unknown, help: string): Explanation {
     return { lines: [`${oneLine(error)}; see ${help}`], exitCode: WRONG_USAGE };
   }
   if (faultOf(error) !== 'bug') return { lines: [oneLine(error)], exitCode: FAILED };
-  if ('syscall' in error && LISTEN_CALLS.has(String(error.syscall))) {
-    return { lines: [`cannot listen on HOST and PORT: ${oneLine(error)}`], exitCode: FAILED };
-  }
   return { lines: [error.stack ?? error.message], exitCode: FAILED };
 }
 
-/** A message can quote a value with line breaks, such as a file name or HOST. */
+/** A message can quote a value with line breaks, such as a file name. */
 function oneLine({ message }: Error): string {
   return message.replaceAll(/\s+/g, ' ');
 }

@@ -17,7 +17,7 @@ const NEAR_END_MS = 14 * 24 * 3_600_000;
 /**
  * Reads the certificate and its key, and checks that a server can use them.
  *
- * @throws {StartError} when a file cannot be read or used. Has no contents and no path: each may be a secret
+ * @throws {StartError} when a file cannot be read or used. Has no contents, which may be a secret
  */
 export async function readCertificate({ certFile, keyFile }: TlsFiles): Promise<Certificate> {
   const files = [
@@ -53,9 +53,11 @@ async function read<T>(
   problem: string,
   parse: (pem: string) => T,
 ): Promise<{ readonly pem: string; readonly parsed: T }> {
+  if (file.includes('-----BEGIN'))
+    throw new StartError([`${variable} must be the path of a PEM file, not its contents`]);
   const pem = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.errno === undefined) throw error;
-    throw new StartError([`${variable} cannot be read: ${getSystemErrorMessage(error.errno)}`]);
+    throw new StartError([`${variable} cannot be read: ${getSystemErrorMessage(error.errno)}: ${file}`]);
   });
   return { pem, parsed: usable(variable, problem, () => parse(pem)) };
 }

@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
 import { createMetricsApp } from '../../adapters/http/app.ts';
-import { type HttpServer, listen } from '../../adapters/http/server/listen.ts';
+import type { HttpServer } from '../../adapters/http/server/listen.ts';
 import type { ServerLimits } from '../../adapters/http/server/limits.ts';
-import { type Config, StartError } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
 import { requestLog } from '../log/request-log.ts';
+import { listenAt } from './address.ts';
 
 /**
  * Few clients scrape, and none of them sends a body. Their connections must not take the file descriptors that the API
@@ -33,20 +34,14 @@ export async function serveMetrics(
   log: Logger,
 ): Promise<AsyncDisposable & { readonly url: string }> {
   const quietLog = { ...requestLog(log), answered: () => {}, connectionTrouble: () => {} };
-  try {
-    const app = createMetricsApp(text, quietLog);
-    const server = await listen(app, { host, port, log: quietLog, limits: LIMITS });
-    return {
-      url: `${urlOf({ host }, server)}/metrics`,
-      async [Symbol.asyncDispose]() {
-        await server.drain(LAST_SCRAPE_MS);
-      },
-    };
-  } catch (error) {
-    if (!(error instanceof Error && 'syscall' in error)) throw error;
-    const message = error.message.replaceAll(/\s+/g, ' ');
-    throw new StartError([`cannot listen on METRICS_HOST and METRICS_PORT: ${message}`]);
-  }
+  const app = createMetricsApp(text, quietLog);
+  const server = await listenAt('METRICS_', app, { host, port, log: quietLog, limits: LIMITS });
+  return {
+    url: `${urlOf({ host }, server)}/metrics`,
+    async [Symbol.asyncDispose]() {
+      await server.drain(LAST_SCRAPE_MS);
+    },
+  };
 }
 
 /** Where a server listens, such as `http://127.0.0.1:3000`. */

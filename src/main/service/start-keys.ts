@@ -55,11 +55,9 @@ export async function startKeys(
     return { known: [] };
   }
   if (!isLoopback(host)) {
+    const way = storage.kind.persistent ? `run: ${CREATE_KEY}` : 'set API_KEYS';
     throw new StartError([
-      storage.kind.persistent
-        ? 'there is no API key yet, and others can reach the service when HOST is not a loopback address; ' +
-          `run: ${CREATE_KEY}`
-        : 'API_KEYS must be set when HOST is not a loopback address, because others can reach the service then',
+      `there is no API key yet, and others can reach the service at HOST=${host}, which is no loopback address; ${way}`,
     ]);
   }
   if (isLogged) {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { type HttpServer, listen } from '../../adapters/http/server/listen.ts';
+import type { HttpServer } from '../../adapters/http/server/listen.ts';
 import type { TlsPair } from '../../adapters/http/server/create-limited-server.ts';
 import type { ServerLimits } from '../../adapters/http/server/limits.ts';
 import type { Metrics } from '../../adapters/metrics/create-metrics.ts';
@@ -23,6 +23,7 @@ import type { Config } from '../config/config.ts';
 import { auditLog } from '../log/audit.ts';
 import { requestLog } from '../log/request-log.ts';
 import type { Tracing } from '../tracing/open-tracing.ts';
+import { listenAt, requireHost } from './address.ts';
 import { loadMetrics, measuredApp, measuredLog, measuredStorage } from './measure.ts';
 import { serveMetrics, urlOf } from './serve-metrics.ts';
 import { type MadeKey, startKeys } from './start-keys.ts';
@@ -66,14 +67,14 @@ const LAST_USES_MS = 1_000;
  *
  * @throws {StorageSetupError}
  * @throws {StorageUnavailable}
- * @throws {StartError} when the service has no API key and others could reach it, or cannot serve metrics
- * @throws {NodeJS.ErrnoException} when it cannot listen
+ * @throws {StartError} when the service has no API key and others could reach it, or when it cannot listen
  */
 export async function start(
   config: ServiceConfig,
   log: Logger,
   options: StartOptions = {},
 ): Promise<Service> {
+  await requireHost(config.host);
   await using opening = new AsyncDisposableStack();
   const metrics = config.metricsPort === undefined ? undefined : await loadMetrics();
   const served = metrics && opening.use(await serveMetrics(metrics.text, config, log));
@@ -132,7 +133,7 @@ async function startOn(
   root.register(SETTINGS, { useValue: { ...settings, isDraining: () => server.isDraining } });
   const bare = root.resolve(APP);
   const traced = tracing?.app(bare) ?? bare;
-  const server: HttpServer = await listen(metrics ? measuredApp(traced, metrics) : traced, {
+  const server: HttpServer = await listenAt('', metrics ? measuredApp(traced, metrics) : traced, {
     host: config.host,
     port: config.port,
     log: requests,

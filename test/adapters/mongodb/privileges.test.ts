@@ -64,6 +64,24 @@ describe.skipIf(none)(`the users of a MongoDB${none ? ' (left out: no mongod pro
     await mongod?.stop();
   });
 
+  it('are asked for where the URL has none, and where they are looked for is said', async () => {
+    const open = (url: string) => openMongoStorage(url, { autoMigrate: false });
+    const at = `127.0.0.1:${mongod.port}/${DATABASE}`;
+    await expect(open(`mongodb://${at}`)).rejects.toThrow(
+      /: it wants a login: put USER:PASSWORD@ before the host/,
+    );
+    for (const url of [
+      `mongodb://service:secret@${at}`,
+      urlOf('nobody'),
+      urlOf('service').replace('secret', 'typo'),
+    ]) {
+      const source = url.includes('authSource') ? 'admin' : DATABASE;
+      await expect(open(url)).rejects.toThrow(
+        new RegExp(`no such user in the database "${source}"; authSource names`),
+      );
+    }
+  });
+
   it('need to read only, to check', async () => {
     const { stdout } = await succeeds(['check'], { DATABASE_URL: urlOf('checker') });
     expect(stdout).toMatch(/^checked \d+ pets? and \d+ API keys?\n$/);

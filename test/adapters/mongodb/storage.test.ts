@@ -9,22 +9,39 @@ const SERVICE = { for: 'service', autoMigrate: false, log: { warn: () => {} } } 
 
 it('is chosen by a connection string with a database', () => {
   expect(kind).toMatchObject({ urlForm: 'mongodb://HOST/DATABASE', persistent: true, shared: true });
-  for (const url of ['mongodb://host/d', 'mongodb+srv://host/d?tls=true', 'mongodb://a:1,b:2/d']) {
+  for (const url of [
+    'mongodb://host/d',
+    'mongodb+srv://me:se%40cret@host/d?tls=true',
+    'mongodb://a:1,[::1]:2/d',
+  ]) {
     expect(kind.isUrl(url)).toBe(true);
   }
 });
 
-it.each([
-  'memory:',
-  'mongodb://host',
-  'mongodb://host/',
-  'mongodb://host/?tls=true',
-  'mongodb://host?a/d',
-  'mongodb:///d',
-  'mongodb+other://host/d',
-  'the mongodb://host/d',
-])('is not chosen by %s', (url) => {
-  expect(kind.isUrl(url)).toBe(false);
+const ENCODED =
+  'must have its user and password percent-encoded: %40 for @, %3A for :, %25 for %, %3F for ?, %2F for /, %23 for #';
+const NAMED = 'must end with the name of a database: mongodb://HOST/DATABASE';
+
+it.each<readonly [url: string, problem: string | undefined]>([
+  ['memory:', undefined],
+  ['mongodb+other://host/d', undefined],
+  ['the mongodb://host/d', undefined],
+  ['mongodb://host', NAMED],
+  ['mongodb://host/', NAMED],
+  ['mongodb://me:se%40cret@host:1,other:2/?tls=true', NAMED],
+  ['mongodb+srv://host?a/d', NAMED],
+  ['mongodb:///d', NAMED],
+  ['mongodb://me:p@ss@host/d', ENCODED],
+  ['mongodb://me@work:pass@host/d', ENCODED],
+  ['mongodb+srv://me:p%ss@host/d', ENCODED],
+  ['mongodb://me:100%@host/d', ENCODED],
+  ['mongodb://me:p?ss@host/d', ENCODED],
+  ['mongodb://me:p/ss@host/d', ENCODED],
+  ['mongodb://me:1/2@host/d?tls=true', ENCODED],
+  ['mongodb://me:p#ss@host/d', ENCODED],
+  ['mongodb://me:p:ss@host/d', ENCODED],
+])('is not chosen by %s, and says what is wrong with it, but nothing of its password', (url, problem) => {
+  expect([kind.isUrl(url), kind.urlProblem!(url)]).toStrictEqual([false, problem]);
 });
 
 describe.skipIf(mongo === undefined)(`a storage in MongoDB${leftOut}`, () => {
@@ -32,6 +49,9 @@ describe.skipIf(mongo === undefined)(`a storage in MongoDB${leftOut}`, () => {
     const { url, db } = await freshDatabase(mongo!, { migrated: false });
     const refusal = `the database "${db.databaseName}" has no petstore schema; run: petstore migrate`;
     await expect(kind.open(url, SERVICE)).rejects.toThrow(refusal);
+    // DATABASE_URL may name another one.
+    const ofCommand = kind.open(url, { for: 'writing' });
+    await expect(ofCommand).rejects.toThrow(`${refusal} URL, with the URL of that database`);
     expect(await db.listCollections().toArray()).toStrictEqual([]);
     expect(await kind.migrate!(url)).toMatchObject({ to: 4 });
 

@@ -23,7 +23,11 @@ describe('copy', () => {
     const [source, target] = [await sqliteWith(FEW), await sqliteWith(FEW.slice(0, 2))];
     await insertKey(source.path, aKey(1));
     const { stdout } = await succeeds(['copy', '--from', source.url, '--to', target.url, '--json']);
-    expect(stdout).toBe('{"pets":3,"alreadyThere":2,"others":0,"apiKeys":1}\n');
+    expect(stdout).toBe('{"pets":3,"alreadyThere":2,"others":0,"apiKeys":1,"apiKeysAlreadyThere":0}\n');
+    const again = await succeeds(['copy', '--from', source.url, '--to', target.url]);
+    expect(again.stdout).toBe(
+      'copied 3 pets; 3 of them were already there\ncopied 1 API key; 1 of them were already there\n',
+    );
   });
 
   it('copies no pet when the target has another key under an id of the source', async () => {

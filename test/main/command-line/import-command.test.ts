@@ -19,7 +19,10 @@ describe('import', () => {
   it('imports the examples', async () => {
     const url = `sqlite:${join(await testDirectory(), 'petstore.db')}`;
     const program = await succeeds(['import', 'examples/pets.ndjson'], { DATABASE_URL: url });
-    expect([program.stdout, program.stderr]).toStrictEqual(['imported 300 pets\n', '']);
+    expect([program.stdout, program.stderr]).toStrictEqual([
+      'imported 300 pets\n',
+      `petstore: wrote to ${url}\n`,
+    ]);
     const text = await readFile(join(ROOT, 'examples/pets.ndjson'), 'utf8');
     expect(petLines(await everythingIn(url))).toBe(text);
 
@@ -70,7 +73,7 @@ describe('import from standard input', () => {
     expect(await program.ended, program.stderr).toStrictEqual({ code: 0, signal: null });
     expect([program.stdout, program.stderr]).toStrictEqual([
       'imported 5200 pets\n',
-      'petstore: exported 5200 pets\n',
+      `petstore: exported 5200 pets\npetstore: wrote to ${target.url}\n`,
     ]);
     expect(await everythingIn(target.url)).toStrictEqual(PETS);
     expect(await readdir(TMPDIR)).toStrictEqual([]);

@@ -49,7 +49,7 @@ function full() {
 function linesOf(program: Command): Record<string, unknown>[] {
   return program.stderr
     .split('\n')
-    .slice(0, -1)
+    .filter((line) => line.startsWith('{'))
     .map((line) => JSON.parse(line));
 }
 

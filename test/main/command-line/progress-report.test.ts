@@ -34,12 +34,17 @@ describe('progress on any output but a terminal', () => {
     progress.start();
     clock.advance(9_999);
     expect(shown).toStrictEqual(['petstore: still working\n']);
-    progress.update({ doing: 'backing up', done: 7, total: 7 });
+    progress.update({ doing: 'writing', done: 3, total: 7 });
+    clock.advance(5_001);
+    progress.update({ doing: 'writing', done: 7, total: 7 });
     clock.advance(10_001);
-    expect(shown.slice(1)).toStrictEqual(Array(3).fill('petstore: backing up: 7 of 7, 100 %\n'));
+    expect(shown.slice(1)).toStrictEqual([
+      ...Array(2).fill('petstore: writing: 3 of 7, 42 %\n'),
+      ...Array(2).fill('petstore: still working\n'),
+    ]);
     progress.clear();
     clock.advance(60_000);
-    expect(shown).toHaveLength(4);
+    expect(shown).toHaveLength(5);
   });
 
   it('has no remaining time if the total is unknown, and a new rate with new work', () => {
@@ -73,7 +78,7 @@ describe('progress on a terminal', () => {
     const line = (bar: string, text: string) => `\r\x1b[K${bar} ${text}`;
     expect(shown).toStrictEqual([
       line('████████████░░░░░░░░░░░░', 'writing: 500 of 1000, 50 %, 5000/s, 1 s left'),
-      line('████████████████████████', 'writing: 1000 of 1000, 100 %, 5000/s, 0 s left'),
+      '\r\x1b[Kstill working',
       '\r\x1b[K',
     ]);
   });

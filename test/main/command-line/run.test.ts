@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { RATE_LIMIT_FORM } from '../../../src/main/config/forms.ts';
 import { readBuild } from '../../../src/main/config/build.ts';
 import { describeVariables } from '../../../src/main/config/variables.ts';
+import type { StorageKind } from '../../../src/application/storage-kind.ts';
 import type { Io } from '../../../src/main/program/process.ts';
 import { memoryStorage } from '../../../src/adapters/memory/storage.ts';
 import { sqliteWith } from '../../support/archives.ts';
@@ -94,6 +95,11 @@ describe('the general command line', () => {
       '--from is memory:, which no other process can reach; use a persistent storage',
       'export ',
     ],
+    [
+      'check --from mongodb://h',
+      '--from must end with the name of a database: mongodb://HOST/DATABASE',
+      'check ',
+    ],
     ['export', `DATABASE_URL must be ${URLS}`, 'export '],
     ['export --json --from sqlite:a.db', '--json needs a FILE: standard output holds the pets', 'export '],
     ['backup', "missing required argument 'FILE'", 'backup '],
@@ -169,6 +175,42 @@ describe('the general command line', () => {
     expect(stderr).toBe('petstore: exported 0 pets\n');
   });
 
+  it('warns of a misspelt variable, also of one in the file of --env, and does its work', async () => {
+    const { url } = await sqliteWith([]);
+    const path = join(await testDirectory(), '.env');
+    await writeFile(path, `DATABSE_URL=sqlite:elsewhere.db\nAPI_KEY=x\n`);
+    const { stderr } = await succeeds(['keys', 'list', '--env', path], { DATABASE_URL: url });
+    expect(stderr).toBe(
+      'petstore: the variable DATABSE_URL has no effect; is it a misspelt DATABASE_URL?\n' +
+        'petstore: the variable API_KEY has no effect; is it a misspelt API_KEYS?\n',
+    );
+    expect((await succeeds(['--help'], { DATABSE_URL: 'x' })).stderr).toBe('');
+  });
+
+  it.each([
+    ['keys create --label x', 'memory:x', 'memory:x'],
+    [
+      'keys create --label x',
+      'mongodb://me:se%40cret@db-1:27017,db-2/pets?authSource=admin',
+      'mongodb://db-1:27017,db-2/pets',
+    ],
+    [
+      'import examples/pets.ndjson',
+      'mongodb+srv://me:a:b@cluster.example/pets?x=a@b',
+      'mongodb+srv://cluster.example/pets',
+    ],
+    ['skip-ids', 'mongodb://db/pets', 'mongodb://db/pets'],
+  ])(
+    'says which storage it has written, without user and password: %s to %s',
+    async (line, DATABASE_URL, shown) => {
+      const storage: StorageKind = { ...memoryStorage, persistent: true, isUrl: () => true };
+      const { stderr } = await succeeds(line.split(' '), { DATABASE_URL }, { storages: [storage] });
+      expect(stderr.split('\n').filter((text) => text.includes('wrote'))).toStrictEqual([
+        `petstore: wrote to ${shown}`,
+      ]);
+    },
+  );
+
   it('does nothing when it is interrupted before it begins', async () => {
     const directory = await testDirectory();
     const command = new Command(['keys', 'create', '--label', 'x'], {
@@ -215,7 +257,7 @@ describe('the command line of a command', () => {
 });
 
 describe('--env', () => {
-  async function envFile(text: string): Promise<string> {
+  async function envFile(text: string | Uint8Array): Promise<string> {
     const path = join(await testDirectory(), '.env');
     await writeFile(path, text);
     return path;
@@ -243,5 +285,35 @@ describe('--env', () => {
     await refused(['import', '--', '--env'], '--env does not exist', {
       env: { DATABASE_URL: (await sqliteWith([])).url },
     });
+  });
+
+  it('reads a file that begins with a byte order mark, with quoted values of several lines and with comments', async () => {
+    const { url } = await sqliteWith([]);
+    const path = await envFile(
+      `\uFEFFDATABASE_URL=${url}\r\n\n# it's "no value\n  export A="x\ny z\n"  # b\nB = 'c' # it's\nC=\n`,
+    );
+    expect((await succeeds(['keys', 'list', '--json', `--env=${path}`], { DATABASE_URL: '' })).stdout).toBe(
+      '[]\n',
+    );
+  });
+
+  const UTF_8 = 'must be UTF-8; some editors write UTF-16';
+  it.each<readonly [what: string, bytes: string | Uint8Array, problem: string]>([
+    ['in UTF-16', Buffer.from('\uFEFFDATABASE_URL=x\n', 'utf16le'), UTF_8],
+    ['in UTF-16 without a mark', Buffer.from('A=x\n', 'utf16le'), UTF_8],
+    ['in the other order of bytes', Buffer.from('\uFEFFA=x\n', 'utf16le').swap16(), UTF_8],
+    ['in Latin-1', Buffer.from('A=ä\n', 'latin1'), UTF_8],
+    ['with a name alone', 'A=1\n\nDATABASE_URL\n', 'sets no variable in line 3, which must be NAME=VALUE'],
+    ['in YAML', '# a\nA: 1', 'sets no variable in line 2, which must be NAME=VALUE'],
+    ['with words before', 'set A=1', 'sets no variable in line 1, which must be NAME=VALUE'],
+    ['after a value of lines', 'A="1\n2"\nB', 'sets no variable in line 3, which must be NAME=VALUE'],
+    ['without a name', '=x', 'sets no variable in line 1, which must be NAME=VALUE'],
+  ])('refuses a file %s, and writes nothing', async (_, bytes, problem) => {
+    const directory = await testDirectory();
+    const path = await envFile(bytes);
+    const message = `the file of --env ${problem}: ${path}; see bin/petstore keys create --help`;
+    const env = { DATABASE_URL: `sqlite:${directory}/petstore.db` };
+    await refused(['keys', 'create', '--label', 'x', '--env', path], message, { env, code: USAGE });
+    expect(await readdir(directory)).toStrictEqual([]);
   });
 });

@@ -36,16 +36,25 @@ describe('the certificate and its key', () => {
   });
 
   it.each([
-    ['a file that does not exist', 'no/such.pem', 'TLS_CERT cannot be read: no such file or directory'],
-    ['a directory', 'test', 'TLS_CERT cannot be read: illegal operation on a directory'],
+    [
+      'a file that does not exist',
+      'no/such.pem',
+      'TLS_CERT cannot be read: no such file or directory: no/such.pem',
+    ],
+    ['a directory', 'test', 'TLS_CERT cannot be read: illegal operation on a directory: test'],
     ['another file', 'package.json', 'TLS_CERT has no certificate in PEM form: no start line'],
   ])('are refused when TLS_CERT is %s', async (_, file, problem) => {
     expect(await problemsOf(file, key)).toStrictEqual([problem]);
   });
 
   it.each([
-    ['a file that does not exist', 'no/such.pem', 'TLS_KEY cannot be read: no such file or directory'],
+    [
+      'a file that does not exist',
+      'no/such.pem',
+      'TLS_KEY cannot be read: no such file or directory: no/such.pem',
+    ],
     ['a certificate', cert, 'TLS_KEY has no private key in PEM form: unsupported'],
+    ['the key itself', PAIR.key, 'TLS_KEY must be the path of a PEM file, not its contents'],
     ['encrypted', encryptedKey, 'TLS_KEY is encrypted; the service needs the key without a passphrase'],
     [
       'the key of another certificate',
@@ -62,13 +71,11 @@ describe('the certificate and its key', () => {
     expect(await problemsOf(file, key)).toStrictEqual(['TLS_CERT cannot be used: bad end line']);
   });
 
-  it('are refused without their contents and path: each may be a secret', async () => {
+  it('are refused without their contents: each may be a secret', async () => {
     const secret = await fileWith('-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----\n');
-    for (const files of [[secret, secret] as const, ['/hunter2', '/hunter2'] as const]) {
-      const problems = await problemsOf(...files);
-      expect(problems).toHaveLength(2);
-      expect(problems.join('\n')).not.toMatch(/hunter2|file\.pem/);
-    }
+    const problems = await problemsOf(secret, secret);
+    expect(problems).toHaveLength(2);
+    expect(problems.join('\n')).not.toContain('hunter2');
   });
 });
 

@@ -5,7 +5,6 @@ import { mintKey } from '../../../src/adapters/tokens/token.ts';
 import { CreateKey } from '../../../src/application/keys/create-key.ts';
 import { SCOPES } from '../../../src/domain/api-key.ts';
 import { readBuild } from '../../../src/main/config/build.ts';
-import { StartError } from '../../../src/main/config/config.ts';
 import { ask, connect, CREATED, KEY, silentServer, stalledCreate } from '../../support/client.ts';
 import { freshDatabase } from '../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../support/shared-mongo.ts';
@@ -146,18 +145,16 @@ describe('the port of the metrics', () => {
 
   it('that another program has stops the start with one line', async () => {
     const { port: METRICS_PORT } = await silentServer();
-    const reason = `listen EADDRINUSE: address already in use 127.0.0.1:${METRICS_PORT}`;
-    await expect(startService({ METRICS_PORT })).rejects.toThrow(
-      new StartError([`cannot listen on METRICS_HOST and METRICS_PORT: ${reason}`]),
-    );
+    const problem = `METRICS_PORT is ${METRICS_PORT}, which another program uses on 127.0.0.1`;
+    await expect(startService({ METRICS_PORT })).rejects.toThrow(problem);
   });
 
   it('is free again when the start fails later', async () => {
     const { port: PORT } = await silentServer();
     const { port: METRICS_PORT } = new URL((await startService(ON)).metricsUrl ?? '');
-    await expect(startService({ PORT, METRICS_PORT })).rejects.toThrow('EADDRINUSE');
+    await expect(startService({ PORT, METRICS_PORT })).rejects.toThrow(`METRICS_PORT is ${METRICS_PORT}, `);
     const free = `${await freePort()}`;
-    await expect(startService({ PORT, METRICS_PORT: free })).rejects.toThrow(`127.0.0.1:${PORT}`);
+    await expect(startService({ PORT, METRICS_PORT: free })).rejects.toThrow(`PORT is ${PORT}, `);
     const { metricsUrl } = await startService({ METRICS_PORT: free });
     expect(new URL(metricsUrl ?? '').port).toBe(free);
   });

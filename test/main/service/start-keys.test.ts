@@ -61,7 +61,7 @@ describe('without a key anywhere', () => {
     async (HOST) => {
       await expect(withoutKeys({ HOST })).rejects.toThrow(
         new StartError([
-          'there is no API key yet, and others can reach the service when HOST is not a loopback address; ' +
+          `there is no API key yet, and others can reach the service at HOST=${HOST}, which is no loopback address; ` +
             'run: bin/petstore keys create --label NAME',
         ]),
       );
@@ -89,7 +89,8 @@ describe('without a key anywhere', () => {
   it('the start is refused where others can reach the service and the storage cannot keep a key', async () => {
     await expect(withoutKeys({ HOST: '::', DATABASE_URL: 'memory:' })).rejects.toThrow(
       new StartError([
-        'API_KEYS must be set when HOST is not a loopback address, because others can reach the service then',
+        'there is no API key yet, and others can reach the service at HOST=::, which is no loopback address; ' +
+          'set API_KEYS',
       ]),
     );
   });

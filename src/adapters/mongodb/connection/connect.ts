@@ -5,6 +5,7 @@ import {
   type MongoClient,
   type MongoClientOptions,
   MongoError,
+  MongoMissingDependencyError,
   MongoNetworkError,
   MongoServerSelectionError,
 } from 'mongodb';
@@ -13,6 +14,7 @@ import type { ServiceOptions } from '../../../application/storage-kind.ts';
 import type { ConnectionEvent, StorageMeter } from '../../../application/ports/storage-health.ts';
 import { createClient } from './create-client.ts';
 import { described } from './mongo-errors.ts';
+import { isServerError } from './server-error-codes.ts';
 import { ServerDiscovery } from './server-discovery.ts';
 
 const PRIMARY_POLL_INTERVAL_MS = 200;
@@ -126,7 +128,29 @@ export function toSetupError(client: MongoClient, error: unknown): unknown {
   // An unknown host name or an unreadable certificate is not a MongoError.
   const isSystemError = error instanceof Error && 'code' in error;
   if (!(error instanceof MongoError || isSystemError)) return error;
-  return new StorageSetupError(`MongoDB at ${locationOf(client)}: ${described(error)}`);
+  return new StorageSetupError(
+    `MongoDB at ${locationOf(client)}: ${loginProblem(client, error) ?? described(error)}`,
+  );
+}
+
+/** Atlas reports a wrong password with a code of its own. */
+const ATLAS_ERROR = 8000;
+
+function loginProblem({ options: { credentials } }: MongoClient, error: unknown): string | undefined {
+  if (error instanceof MongoMissingDependencyError) {
+    return `an option of the URL needs the module ${error.dependencyName}, which petstore does not have: leave it out`;
+  }
+  const reply = error instanceof MongoError && error.cause instanceof MongoError ? error.cause : error;
+  if (isServerError(reply, 'Unauthorized') && credentials === undefined) {
+    return 'it wants a login: put USER:PASSWORD@ before the host, percent-encoded';
+  }
+  const isRefused =
+    isServerError(reply, 'AuthenticationFailed') || (reply as MongoError).code === ATLAS_ERROR;
+  if (!isRefused) return undefined;
+  return (
+    `${described(error)}: wrong password, or no such user in the database "${credentials?.source}"; ` +
+    'authSource names the database that has the user, often admin'
+  );
 }
 
 /** @throws {StorageSetupError} if there is a problem */

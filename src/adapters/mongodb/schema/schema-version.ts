@@ -17,11 +17,10 @@ export async function readVersion(db: Db): Promise<number | undefined> {
 export function versionProblem(
   version: number | undefined,
   database: string,
-  program = DEFAULT_PROGRAM,
+  migration = `${DEFAULT_PROGRAM} migrate`,
 ): string | undefined {
   if (version === SCHEMA_VERSION) return undefined;
-  if (version === undefined)
-    return `the database "${database}" has no petstore schema; run: ${program} migrate`;
+  if (version === undefined) return `the database "${database}" has no petstore schema; run: ${migration}`;
   const is = `the database "${database}" has schema version ${version}, this build needs ${SCHEMA_VERSION}`;
   return version < SCHEMA_VERSION
     ? `${is}; a build that was never released made it: export it with that build, then import`

@@ -12,8 +12,12 @@ import { throughProxy } from '../../../support/mongo-database.ts';
 import { leftOut, mongo } from '../../../support/shared-mongo.ts';
 
 const clientOf = (options: object) => ({ options }) as unknown as MongoClient;
-const client = clientOf({ hosts: ['one:1', 'two:2'], dbName: 'shop' });
+const hosts = { hosts: ['one:1', 'two:2'], dbName: 'shop' };
+const client = clientOf({ ...hosts, credentials: { source: 'admin' } });
 const at = 'MongoDB at one:1, two:2, database "shop":';
+
+const WRONG_LOGIN =
+  'wrong password, or no such user in the database "admin"; authSource names the database that has the user, often admin';
 
 it.each<readonly [Error, string]>([
   [new MongoError('no connection'), `${at} no connection`],
@@ -25,10 +29,25 @@ it.each<readonly [Error, string]>([
     new MongoServerError({ code: 13, message: 'not authorized on shop to execute command { find: "pets" }' }),
     `${at} Unauthorized (13); docs/storage.md has the table of roles`,
   ],
+  [
+    new MongoServerError({ code: 18, codeName: 'AuthenticationFailed', message: 'Authentication failed.' }),
+    `${at} AuthenticationFailed (18): ${WRONG_LOGIN}`,
+  ],
+  // Of Atlas.
+  [
+    new MongoServerError({ code: 8000, codeName: 'AtlasError', message: 'bad auth : me' }),
+    `${at} AtlasError (8000): ${WRONG_LOGIN}`,
+  ],
 ])('becomes one line for the operator: %s', (error, line) => {
   const reported = toSetupError(client, error);
 
   expect(reported).toStrictEqual(new StorageSetupError(line));
+});
+
+it('a server that wants a login is told from an account without a role', () => {
+  const error = new MongoServerError({ code: 13, message: 'command find requires authentication' });
+  const line = `${at} it wants a login: put USER:PASSWORD@ before the host, percent-encoded`;
+  expect(toSetupError(clientOf(hosts), error)).toStrictEqual(new StorageSetupError(line));
 });
 
 it('names a cluster by its service record', () => {
@@ -248,13 +267,22 @@ describe.skipIf(mongo === undefined)(`a real MongoDB${leftOut}`, () => {
     );
   });
 
+  it.each(['compressors=snappy', 'compressors=snappy,zlib'])(
+    'is refused when an option needs a module that nobody can install: %s',
+    async (option) => {
+      await expect(openMongoStorage(url(option), { autoMigrate: false })).rejects.toThrow(
+        /: an option of the URL needs the module snappy, which petstore does not have: leave it out$/,
+      );
+    },
+  );
+
   it('is refused when it does not know the user', async () => {
     const withUser = url(FOREVER).replace('://', '://tom:secret@');
     const error = await openMongoStorage(withUser, { autoMigrate: false }).catch((reason: unknown) => reason);
 
     expect(error).toBeInstanceOf(StorageSetupError);
     expect((error as Error).message).toMatch(
-      /^MongoDB at \S+, database "petstore": AuthenticationFailed \(18\)/,
+      /^MongoDB at \S+, database "petstore": AuthenticationFailed \(18\): .* in the database "petstore"; authSource names /,
     );
     expect((error as Error).message).not.toMatch(/secret|tom|\n/);
   });

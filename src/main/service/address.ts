@@ -1,0 +1,65 @@
+import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
+import { createServer } from 'node:net';
+import { type HttpServer, listen, type ListenOptions } from '../../adapters/http/server/listen.ts';
+import { StartError } from '../config/config.ts';
+
+/** The beginning of the names HOST and PORT. */
+type Prefix = '' | 'METRICS_';
+
+/**
+ * Listens.
+ *
+ * @param prefix of the variables that name the address
+ * @throws {StartError} saying which of them to change
+ */
+export async function listenAt(
+  prefix: Prefix,
+  handle: RequestListener,
+  options: ListenOptions,
+): Promise<HttpServer> {
+  try {
+    return await listen(handle, options);
+  } catch (error) {
+    throw addressProblem(prefix, options, error);
+  }
+}
+
+/**
+ * Some shells and tools export a HOST of their own. The start asks first whether it is an address of this machine, before
+ * it judges who could reach the service there.
+ *
+ * @throws {StartError}
+ */
+export async function requireHost(host: string): Promise<void> {
+  const server = createServer();
+  try {
+    await once(server.listen({ host, port: 0 }), 'listening');
+  } catch (error) {
+    throw addressProblem('', { host, port: 0 }, error);
+  } finally {
+    server.close();
+  }
+}
+
+function addressProblem(
+  prefix: Prefix,
+  { host, port }: { readonly host: string; readonly port: number },
+  error: unknown,
+): unknown {
+  if (!(error instanceof Error && 'syscall' in error && 'code' in error)) return error;
+  if (error.code === 'EADDRINUSE') {
+    return new StartError([
+      `${prefix}PORT is ${port}, which another program uses on ${host}: stop that one, or set another ${prefix}PORT`,
+    ]);
+  }
+  if (error.code === 'EACCES') {
+    return new StartError([
+      `${prefix}PORT is ${port}, which this user may not use: set ${prefix}PORT to 1024 or more`,
+    ]);
+  }
+  return new StartError([
+    `${prefix}HOST is ${JSON.stringify(host)}, where this machine cannot listen (${String(error.code)}): set it to an ` +
+      'address of this machine, such as 127.0.0.1, or unset it if a shell or a tool has set it',
+  ]);
+}
