@@ -90,7 +90,7 @@ test('npm start writes nothing when it takes --to for itself', async () => {
   expect(await readdir(directory)).toStrictEqual([]);
 });
 
-test('npm run dev starts the service again after a change, with the same key, and Ctrl-C drains it', async () => {
+test('npm run dev starts the service again after a change, with the same key, which is not in the log, and Ctrl-C drains it', async () => {
   const directory = await testDirectory();
   for (const part of ['bin', 'src', 'package.json']) {
     await cp(join(ROOT, part), join(directory, part), { recursive: true });
@@ -105,11 +105,12 @@ test('npm run dev starts the service again after a change, with the same key, an
   const env = { ...SERVICE_ENV, PATH: `${directory}:${process.env['PATH']}` };
   const dev = run('npm', ['run', 'dev'], env, directory);
   const statusOf = async (url = '') => (await ask(`${url}/v1/pets`, { key })).status;
-  const [, key = ''] = await dev.printed(/^The API key, also after each change: (\S+)$/m);
+  const [, key = ''] = await dev.printed(/^The API key, also after each change: (\S+)$/m, 'stderr');
   expect(await statusOf(await dev.url())).toBe(200);
   await appendFile(join(directory, 'src/main/main.ts'), '// changed\n');
   const [, url] = await dev.printed(/"reason":"SIGTERM".*"stopped".*listening on (\S+)/s);
   expect(await statusOf(url)).toBe(200);
+  expect(dev.stdout).not.toContain(key);
   // As a terminal does, to the whole group.
   process.kill(-dev.pid, 'SIGINT');
   await dev.ended;

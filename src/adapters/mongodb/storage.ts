@@ -33,7 +33,9 @@ const SCHEME = /^mongodb(?:\+srv)?:\/\//;
 /** The part before the host is the user with the password: https://www.mongodb.com/docs/manual/reference/connection-string/ */
 function urlProblem(url: string): string | undefined {
   const [, user = '', rest = ''] = /^([^@/?#]*@)?(.*)$/s.exec(url.replace(SCHEME, '')) ?? [];
-  if (/[@#]/.test(rest) || /%(?![\da-f]{2})|:.*:/is.test(user)) {
+  // An option may have an @ of its own.
+  const [address = ''] = rest.split(/(?<=\/[^/?@]+)\?(?=\w+=)/, 1);
+  if (address.includes('@') || rest.includes('#') || /%(?![\da-f]{2})|:.*:/is.test(user)) {
     return 'must have its user and password percent-encoded: %40 for @, %3A for :, %25 for %, %3F for ?, %2F for /, %23 for #';
   }
   return /^[^/?]+\/[^?]/.test(rest)

@@ -136,6 +136,7 @@ async function revokeKey(session: Session, id: string): Promise<void> {
   await using keys = await openKeys(session);
   const { revokedAt } = await keys.root.resolve(GetKey).execute(id);
   const key = await keys.root.resolve(RevokeKey).execute(id);
+  if (revokedAt === undefined) sayWritten(keys.storage, session);
   const already = revokedAt ? ` already, since ${revokedAt.toISOString()}` : '';
   const text = `the key ${id} is revoked${already}; every service refuses it within 10 seconds\n`;
   await session.answer(text, keyJson(key, session.now));

@@ -46,7 +46,8 @@ const Host = v.pipe(
   v.string(),
   v.check(
     (host) => isIP(host) !== 0 || /^[\w-]+(\.[\w-]+)*\.?$/.test(host),
-    ({ input }) => `must be an IP address or a host name, and is ${JSON.stringify(input)}`,
+    ({ input }) =>
+      `must be an IP address or a host name, and is ${JSON.stringify(input.replace(/^.*@/s, '…@'))}`,
   ),
 );
 

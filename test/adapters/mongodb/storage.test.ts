@@ -13,6 +13,8 @@ it('is chosen by a connection string with a database', () => {
     'mongodb://host/d',
     'mongodb+srv://me:se%40cret@host/d?tls=true',
     'mongodb://a:1,[::1]:2/d',
+    'mongodb://host/d?appName=shop@home',
+    'mongodb://me:x@a:1,b/d?tls=true&authMechanismProperties=SERVICE_NAME:a@B',
   ]) {
     expect(kind.isUrl(url)).toBe(true);
   }
@@ -36,6 +38,8 @@ it.each<readonly [url: string, problem: string | undefined]>([
   ['mongodb+srv://me:p%ss@host/d', ENCODED],
   ['mongodb://me:100%@host/d', ENCODED],
   ['mongodb://me:p?ss@host/d', ENCODED],
+  ['mongodb://me:p?a=ss@host/d?appName=a@b', ENCODED],
+  ['mongodb://me:p/s?s@host/d', ENCODED],
   ['mongodb://me:p/ss@host/d', ENCODED],
   ['mongodb://me:1/2@host/d?tls=true', ENCODED],
   ['mongodb://me:p#ss@host/d', ENCODED],

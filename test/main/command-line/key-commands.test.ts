@@ -123,6 +123,9 @@ describe('petstore keys', () => {
     const again = await keys(env, 'revoke', id!);
     expect(again.stdout).toContain(`is revoked already, since ${String(linesOf(revoke)[0]!['revokedAt'])}; `);
     expect(again.stderr).toBe('');
+    for (const { stderr } of [create, rotate, revoke]) {
+      expect(stderr).toContain(`petstore: wrote to ${env['DATABASE_URL']}\n`);
+    }
   });
 
   it('shows keys to people', async () => {

@@ -241,6 +241,12 @@ describe('the configuration', () => {
     expect(problem).not.toMatch(/hunter|me:/);
   });
 
+  it('does not repeat the user and the password of a HOST that is a URL', () => {
+    expect(problemsOf({ HOST: 'https://me:hunter2@db.example' })).toStrictEqual([
+      'HOST must be an IP address or a host name, and is "…@db.example"',
+    ]);
+  });
+
   it.each(['HOST', 'METRICS_HOST'])(
     'refuses a %s that is no host, and repeats it: no host is a secret',
     (name) => {

@@ -5,7 +5,6 @@ import {
   type MongoClient,
   type MongoClientOptions,
   MongoError,
-  MongoMissingDependencyError,
   MongoNetworkError,
   MongoServerSelectionError,
 } from 'mongodb';
@@ -137,8 +136,10 @@ export function toSetupError(client: MongoClient, error: unknown): unknown {
 const ATLAS_ERROR = 8000;
 
 function loginProblem({ options: { credentials } }: MongoClient, error: unknown): string | undefined {
-  if (error instanceof MongoMissingDependencyError) {
-    return `an option of the URL needs the module ${error.dependencyName}, which petstore does not have: leave it out`;
+  // Some come in an error of another class.
+  const [, module] = /^Optional module `(.+?)` not found/.exec((error as Error).message) ?? [];
+  if (module !== undefined) {
+    return `an option of the URL needs the module ${module}, which petstore does not have: leave it out`;
   }
   const reply = error instanceof MongoError && error.cause instanceof MongoError ? error.cause : error;
   if (isServerError(reply, 'Unauthorized') && credentials === undefined) {
