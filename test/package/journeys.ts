@@ -163,7 +163,7 @@ export function journeys(built: () => Built): void {
     const { url: DATABASE_URL } = await freshDatabase(mongo!, { migrated: false });
     const early = start(['export'], { DATABASE_URL }, ROOT);
     expect(await early.ended).toStrictEqual({ code: 1, signal: null });
-    expect(early.stderr).toContain(`run: ${built().name} migrate\n`);
+    expect(early.stderr).toContain(`run: ${built().name} migrate`);
     expect(await succeeds(['migrate', '--json'], { DATABASE_URL }, ROOT)).toContain('"from":null');
     const receiver = await OtlpReceiver.start();
     const env = {
