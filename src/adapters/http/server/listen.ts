@@ -23,6 +23,9 @@ const TLS_HANDSHAKE = 0x16;
 /** How often connections that have become idle are closed, in milliseconds. */
 const SWEEP_INTERVAL_MS = 50;
 
+/** How long idle connections stay open in a drain: a request already on its way over one still gets its answer. */
+const IDLE_GRACE_MS = 500;
+
 export type HttpServer = {
   /** The port in use. For port 0 the system has chosen it. */
   readonly port: number;
@@ -150,7 +153,9 @@ function dispatch(server: LimitedServer, connections: Connections, report: Repor
 /** Does what {@link HttpServer.drain} says. A TLS handshake in progress may end, or meet its time limit. */
 async function closeServer(server: LimitedServer, connections: Connections, timeoutMs: number) {
   const closed = new Promise<void>((resolve) => stopAccepting(server, resolve));
+  const graceEndsMs = performance.now() + IDLE_GRACE_MS;
   const sweep = setInterval(() => {
+    if (performance.now() < graceEndsMs) return;
     // To Node, a connection is idle while its client still reads the answer. Closing it would cut the answer short.
     if (!connections.all().some(({ isBacklogged }) => isBacklogged)) server.closeIdleConnections();
   }, SWEEP_INTERVAL_MS);
