@@ -203,8 +203,7 @@ const kill: Scenario<MongoStore> = {
 const rollingRestart: Scenario<MongoStore> = {
   name: 'MongoDB: rolling restart of two instances',
   async play(stage, store) {
-    // Meanwhile each answer says that it is the last, so no idle connection is left to close under a request.
-    const instances = await servicesOn(stage, store, { SHUTDOWN_DELAY: '1s' });
+    const instances = await servicesOn(stage, store);
     const load = await stage.load(instances);
     await stage.letRun(2);
     load.fault();

@@ -1,7 +1,7 @@
 import { TcpProxy } from '../../test/support/tcp-proxy.ts';
 import type { ReplicaSet, ReplicaSetOptions } from './replica-set.ts';
 import type { Scenario } from './scenario.ts';
-import type { Env, ServiceProcess } from './service-process.ts';
+import type { ServiceProcess } from './service-process.ts';
 import type { Stage } from './stage.ts';
 import { type Places, storedPet } from './stored-pet.ts';
 
@@ -12,21 +12,16 @@ export type MongoScenario = Scenario<MongoStore> & {
   readonly replicaSet?: ReplicaSetOptions;
 };
 
-export function serviceOn(
-  stage: Stage,
-  { set, database }: MongoStore,
-  env: Env = {},
-): Promise<ServiceProcess> {
-  return stage.service({ DATABASE_URL: set.url(database), AUTO_MIGRATE: 'true', LOG_LEVEL: 'warn', ...env });
+export function serviceOn(stage: Stage, { set, database }: MongoStore): Promise<ServiceProcess> {
+  return stage.service({ DATABASE_URL: set.url(database), AUTO_MIGRATE: 'true', LOG_LEVEL: 'warn' });
 }
 
 /** Two services on one replica set. */
 export async function servicesOn(
   stage: Stage,
   store: MongoStore,
-  env: Env = {},
 ): Promise<readonly [ServiceProcess, ServiceProcess]> {
-  return Promise.all([serviceOn(stage, store, env), serviceOn(stage, store, env)]);
+  return Promise.all([serviceOn(stage, store), serviceOn(stage, store)]);
 }
 
 /** A service that reaches the primary through a proxy, and no other member: the driver cannot bypass the proxy. */
