@@ -18,7 +18,7 @@ describe('a drain', () => {
     onTestFinished(() => void vi.useRealTimers());
   };
 
-  test('closes idle connections, and each other one after its answer', async () => {
+  test('closes idle connections after half a second, and each other one after its answer', async () => {
     fakeTime();
     const { connect, server, answer } = await start();
     const [fresh, used, busy] = [connect(), connect(), connect()];
@@ -34,7 +34,9 @@ describe('a drain', () => {
     await answer();
     expect(busy.announced).toStrictEqual(['keep-alive', 'close']);
     busy.socket.end();
-    await pass(50);
+    await pass(450);
+    expect([fresh.server.destroyed, used.server.destroyed]).toStrictEqual([false, false]);
+    await pass(100);
     expect(busy.server.destroyed).toBe(true);
     expect([fresh.server.destroyed, used.server.destroyed]).toStrictEqual([true, true]);
     expect(ended).toHaveBeenCalledExactlyOnceWith(0);
@@ -80,7 +82,7 @@ describe('a drain', () => {
     await answer();
     const ended = vi.fn<(cutOff: number) => void>();
     void server.drain(TIMEOUT_MS).then(ended);
-    await pass(50);
+    await pass(550);
     expect(idle.server.destroyed).toBe(true);
     await pass(950);
     expect(ended).toHaveBeenCalledExactlyOnceWith(0);
