@@ -10,7 +10,16 @@ import { settled } from '../../../support/memory-client.ts';
 import { RawConnection } from '../../../support/raw-connection.ts';
 import { RecordingLog } from '../../../support/recording-log.ts';
 import { PAIR, SPEAKS_TLS } from '../../../support/tls/pem-files.ts';
-import { CHUNKED, get, NOT_HTTP as REFUSED, post, record, refusal, start } from './in-memory-server.ts';
+import {
+  CHUNKED,
+  get,
+  NOT_HTTP as REFUSED,
+  post,
+  record,
+  refusal,
+  start,
+  startWithClient,
+} from './in-memory-server.ts';
 
 const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
 const NOT_HTTP = bad('the request is not valid HTTP/1.1');
@@ -119,8 +128,7 @@ test.each([
   ['chunks in HTTP/1.0, and CONNECT', 'CONNECT', 'HTTP/1.0', CHUNKED],
   ['CONNECT in HTTP/0.9', 'CONNECT', 'HTTP/0.9', ''],
 ])('an ambiguous request is refused: %s', async (_, method, version, headers) => {
-  const { connect, handled, log } = await start();
-  const client = connect();
+  const { client, handled, log } = await startWithClient();
   const head = post(`X-Request-Id: an-id\r\n${headers}`).replace('HTTP/1.1', version);
   const request = `${head.replace('POST', method)}0\r\n\r\n`;
   await client.send(request + get('/2'));
@@ -131,8 +139,7 @@ test.each([
 });
 
 test('an ambiguous request that waits is refused after the answer before it', async () => {
-  const { connect, answer, handled } = await start();
-  const client = connect();
+  const { client, answer, handled } = await startWithClient();
   await client.send(`${get('/1')}${post('Transfer-Encoding: gzip, chunked\r\n')}0\r\n\r\n${get('/3')}`);
   expect(client.text).toBe('');
   await answer();
@@ -143,8 +150,7 @@ describe('a request that does not end in time', () => {
   const limits = { headersTimeoutMs: 20, requestTimeoutMs: 20 };
 
   test('is answered', async () => {
-    const { connect, log } = await start(limits);
-    const client = connect();
+    const { client, log } = await startWithClient(limits);
     await client.send('GET / HTTP/1.1\r\nHost');
     await log.record(0);
     await settled();
@@ -153,8 +159,7 @@ describe('a request that does not end in time', () => {
   });
 
   test('is late although its client does not read the answer before it', async () => {
-    const { connect, log, answer, handled } = await start(limits);
-    const client = connect();
+    const { client, connect, log, answer, handled } = await startWithClient(limits);
     client.socket.pause();
     await client.send(get('/1') + get('/2').slice(0, -2));
     await answer('x'.repeat(200_000));
@@ -167,8 +172,7 @@ describe('a request that does not end in time', () => {
   });
 
   test('is late behind a request in progress, whose answer comes first', async () => {
-    const { connect, log, answer } = await start(limits);
-    const client = connect();
+    const { client, connect, log, answer } = await startWithClient(limits);
     await client.send(get('/1') + get('/2').slice(0, -2));
     // Its time begins later, so it is late after the first.
     await connect().send('GET / HTTP/1.1\r\nHost');
@@ -188,8 +192,7 @@ test('the first start of a TLS handshake is reported', async () => {
 });
 
 test('what looks like a TLS handshake after a request is not reported', async () => {
-  const { connect, log, answer } = await start();
-  const client = connect();
+  const { client, log, answer } = await startWithClient();
   await client.send(get('/'));
   await answer();
   await client.send(Buffer.from('16030100f5010000f10303', 'hex'));

@@ -1,25 +1,22 @@
 import { describe, expect, test } from 'vitest';
 import { settled } from '../../../support/memory-client.ts';
-import { get, post, Service } from './in-memory-connections.ts';
+import { connected, get, post, Service } from './in-memory-connections.ts';
 
 describe('requests on a connection', () => {
   test('are handled one at a time, in their order', async () => {
-    const service = await Service.start();
-    const { client, connection } = service.connect();
+    const { service, client, connection } = await connected();
     expect([connection.isAnswering, connection.latest]).toStrictEqual([false, undefined]);
     const paths = ['/1', '/2', '/3', '/4', '/5'];
     await client.send(paths.map((path) => get(path)).join(''));
     expect(service.handled).toStrictEqual(['/1']);
     expect(connection.isBacklogged).toBe(true);
     for (let answered = 1; answered < paths.length; answered++) {
-      service.answer();
-      await settled();
+      await service.answer();
       expect(service.handled).toStrictEqual(paths.slice(0, answered + 1));
     }
     expect(connection.isBacklogged).toBe(false);
     expect([connection.isAnswering, connection.latest?.req.url]).toStrictEqual([true, '/5']);
-    service.answer();
-    await settled();
+    await service.answer();
     expect([connection.isAnswering, client.announced]).toStrictEqual([false, Array(5).fill('keep-alive')]);
   });
 
@@ -33,16 +30,14 @@ describe('requests on a connection', () => {
   });
 
   test('that are alone wait for no turn', async () => {
-    const service = await Service.start();
-    const { client } = service.connect();
+    const { service, client } = await connected();
     service.connections.runInTurn(() => void service.handled.push('another turn'));
     await client.send(get('/'));
     expect(service.handled).toStrictEqual(['/', 'another turn']);
   });
 
   test('may have a long body, which is read as the application reads it', async () => {
-    const service = await Service.start();
-    const { client, connection } = service.connect();
+    const { client, connection } = await connected();
     await client.send(post('/', 'Content-Length: 300000\r\n'));
     for (let i = 0; i < 3; i++) await client.send('x'.repeat(100_000));
     const { req } = connection.latest!;
@@ -54,11 +49,10 @@ describe('requests on a connection', () => {
   });
 
   test('wait in the socket while their client does not read', async () => {
-    const service = await Service.start();
-    const { client, connection } = service.connect();
+    const { service, client, connection } = await connected();
     client.socket.pause();
     await client.send(get('/1'));
-    service.answer('x'.repeat(200_000));
+    void service.answer('x'.repeat(200_000));
     await client.send(get('/2'));
     expect([connection.isBacklogged, service.handled]).toStrictEqual([true, ['/1']]);
     client.socket.resume();
@@ -67,56 +61,46 @@ describe('requests on a connection', () => {
   });
 
   test('are not handled once their client is gone', async () => {
-    const service = await Service.start();
-    const { client, connection } = service.connect();
+    const { service, client, connection } = await connected();
     await client.send(get('/1') + get('/2'));
     connection.socket.destroy();
     expect([connection.heldBytes, connection.isAnswering]).toStrictEqual([0, false]);
-    service.answer();
-    await settled();
+    await service.answer();
     expect(service.handled).toStrictEqual(['/1']);
   });
 
   test('after "Connection: close" are dropped', async () => {
-    const service = await Service.start();
-    const { client, connection } = service.connect();
+    const { service, client, connection } = await connected();
     await client.send(get('/1', 'Connection: close\r\n') + get('/2'));
     await client.send(get('/3'));
-    service.answer();
-    await settled();
+    await service.answer();
     await client.send(get('/4'));
     expect([service.handled, client.announced, client.hasEnded]).toStrictEqual([['/1'], ['close'], true]);
     expect([connection.isBacklogged, connection.socket.destroyed]).toStrictEqual([false, false]);
   });
 
   test('may come in pieces', async () => {
-    const service = await Service.start();
-    const { client } = service.connect();
+    const { service, client } = await connected();
     const [first, second] = [get('/1'), get('/2')];
     for (const piece of [first.slice(0, 3), first.slice(3) + second.slice(0, 3)]) await client.send(piece);
-    service.answer();
+    void service.answer();
     await client.send(second.slice(3));
     expect(service.handled).toStrictEqual(['/1', '/2']);
   });
 
   test('of a client that has ended its side are all answered, and then the connection ends', async () => {
-    const service = await Service.start();
-    const { client } = service.connect();
+    const { service, client } = await connected();
     client.socket.end(get('/1') + get('/2') + get('/3', `X-Long: ${'x'.repeat(300)}\r\n`));
     await settled();
-    service.answersAtOnce = true;
-    service.answer();
-    await settled();
+    await service.answerAll();
     expect([client.statuses, client.hasEnded]).toStrictEqual([[200, 200, 200], true]);
   });
 
   test('that wait for their turn when the client leaves are not handled', async () => {
-    const service = await Service.start();
-    const { client, connection } = service.connect();
+    const { service, client, connection } = await connected();
     service.onHandled = (response) => response.once('finish', () => connection.socket.destroy());
     await client.send(get('/1') + get('/2'));
-    service.answer();
-    await settled();
+    await service.answer();
     expect(service.handled).toStrictEqual(['/1']);
   });
 
@@ -124,23 +108,19 @@ describe('requests on a connection', () => {
     ['one piece', 1],
     ['two', 8],
   ])('beyond eight are dropped, and the eighth answer is the last: in %s', async (_, count) => {
-    const service = await Service.start();
-    const { client } = service.connect();
+    const { service, client } = await connected();
     const paths = ['/1', '/2', '/3', '/4', '/5', '/6', '/7', '/8', '/9', '/10', '/11'];
     const requests = paths.map((path) => get(path));
     await client.send(requests.slice(0, count).join(''));
     await client.send(requests.slice(count).join(''));
-    service.answersAtOnce = true;
-    service.answer();
-    await settled();
+    await service.answerAll();
     expect(service.handled).toStrictEqual(paths.slice(0, 8));
     expect(client.announced).toStrictEqual([...Array(7).fill('keep-alive'), 'close']);
     expect(client.hasEnded).toBe(true);
   });
 
   test('are eight at most, and as many when those are answered', async () => {
-    const service = await Service.start();
-    const { client } = service.connect();
+    const { service, client } = await connected();
     service.answersAtOnce = true;
     for (let i = 0; i < 3; i++) await client.send(get('/').repeat(8));
     expect(client.announced).toStrictEqual(Array(24).fill('keep-alive'));
@@ -148,16 +128,13 @@ describe('requests on a connection', () => {
 
   // Node's parser would keep each of them, and answers with an error to what follows.
   test('beyond eight are not parsed, however many come at once', async () => {
-    const service = await Service.start();
-    const { client, connection } = service.connect();
+    const { service, client, connection } = await connected();
     await client.send(get('/').repeat(3000));
     const latest = connection.latest;
     await client.send(get('/'));
     expect(service.parsed).toBe(9);
     expect([connection.latest, connection.isStopped]).toStrictEqual([latest, true]);
-    service.answersAtOnce = true;
-    service.answer();
-    await settled();
+    await service.answerAll();
     await client.send(get('/').repeat(3000));
     expect([service.parsed, service.handled.length, client.hasEnded]).toStrictEqual([9, 8, true]);
     expect(connection.socket.readableLength).toBe(0);
@@ -175,7 +152,7 @@ describe('a drain', () => {
     service.connections.isDraining = true;
     await late!.client.send(get('/late'));
     service.answersAtOnce = true;
-    for (let i = 0; i < 3; i++) service.answer();
+    for (let i = 0; i < 3; i++) void service.answer();
     await settled();
     expect(alone!.client.announced).toStrictEqual(['close']);
     expect(waiting!.client.announced).toStrictEqual(['keep-alive', 'close']);
@@ -185,8 +162,7 @@ describe('a drain', () => {
   });
 
   test('makes the last of the requests in one piece the last', async () => {
-    const service = await Service.start();
-    const { client } = service.connect();
+    const { service, client } = await connected();
     service.connections.isDraining = true;
     service.answersAtOnce = true;
     await client.send(get('/1') + get('/2') + get('/3'));
@@ -194,14 +170,11 @@ describe('a drain', () => {
   });
 
   test('leaves room for a request behind the body that was missing', async () => {
-    const service = await Service.start();
-    const { client } = service.connect();
+    const { service, client } = await connected();
     await client.send(post('/1', 'Content-Length: 5\r\n'));
     service.connections.isDraining = true;
     await client.send(`12345${get('/2')}`);
-    service.answersAtOnce = true;
-    service.answer();
-    await settled();
+    await service.answerAll();
     expect([service.handled, client.announced]).toStrictEqual([
       ['/1', '/2'],
       ['keep-alive', 'close'],
@@ -209,32 +182,26 @@ describe('a drain', () => {
   });
 
   test('leaves the end that the client has announced', async () => {
-    const service = await Service.start();
-    const { client } = service.connect();
+    const { service, client } = await connected();
     await client.send(get('/1'));
     service.connections.isDraining = true;
     await client.send(get('/2', 'Connection: close\r\n'));
-    service.answer();
-    await settled();
+    await service.answer();
     await client.send(get('/3'));
-    service.answer();
-    await settled();
+    await service.answer();
     expect(client.announced).toStrictEqual(['keep-alive', 'close']);
     expect(service.handled).toStrictEqual(['/1', '/2']);
   });
 
   test('does not change an answer that is on its way', async () => {
-    const service = await Service.start();
-    const { client, connection } = service.connect();
+    const { service, client, connection } = await connected();
     await client.send(get('/1'));
     const { latest } = connection;
     latest!.flushHeaders();
     service.connections.isDraining = true;
     await client.send(get('/2'));
     expect(latest!.shouldKeepAlive).toBe(true);
-    service.answersAtOnce = true;
-    service.answer();
-    await settled();
+    await service.answerAll();
     expect(client.announced).toStrictEqual(['keep-alive', 'close']);
   });
 });

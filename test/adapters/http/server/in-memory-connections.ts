@@ -9,7 +9,7 @@ import {
   type LimitedServer,
 } from '../../../../src/adapters/http/server/create-limited-server.ts';
 import { SERVER_LIMITS } from '../../../../src/adapters/http/server/limits.ts';
-import { MemoryClient } from '../../../support/memory-client.ts';
+import { MemoryClient, settled } from '../../../support/memory-client.ts';
 
 export const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
 export const post = (path: string, headers: string) => `POST ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
@@ -34,7 +34,7 @@ export class Service {
     this.#responses.push(response);
     this.onHandled(response);
     // As soon as the application can.
-    if (this.answersAtOnce) queueMicrotask(() => this.answer());
+    if (this.answersAtOnce) queueMicrotask(() => void this.answer());
   };
 
   constructor(server: LimitedServer) {
@@ -59,8 +59,21 @@ export class Service {
     return { client: new MemoryClient(far), connection: this.connections.of(socket)! };
   }
 
-  /** Answers the oldest request without an answer. */
-  answer(body: string | Buffer = 'x'): void {
+  /** Answers the oldest request without an answer. Resolves when everything has happened that follows. */
+  answer(body: string | Buffer = 'x'): Promise<void> {
     this.#responses.shift()!.end(body);
+    return settled();
   }
+
+  /** Answers every request, now and later. */
+  answerAll(): Promise<void> {
+    this.answersAtOnce = true;
+    return this.answer();
+  }
+}
+
+/** A service with one connection. */
+export async function connected(fields: object = {}) {
+  const service = await Service.start();
+  return { service, ...service.connect(fields) };
 }

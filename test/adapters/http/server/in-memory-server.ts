@@ -46,6 +46,12 @@ export async function start(limits: ListenOptions['limits'] = {}) {
   };
 }
 
+/** The same, with a client that has connected. */
+export async function startWithClient(limits: ListenOptions['limits'] = {}) {
+  const server = await start(limits);
+  return { ...server, client: server.connect() };
+}
+
 export const record = (status: number, method?: string) => ({
   requestId: expect.stringMatching(/^[\w-]{8,}$/),
   method,

@@ -4,7 +4,16 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { listen } from '../../../../src/adapters/http/server/listen.ts';
 import { type MemoryClient, settled } from '../../../support/memory-client.ts';
 import { RecordingLog } from '../../../support/recording-log.ts';
-import { CHUNKED, CONNECT, get, NOT_HTTP, post, record, refusal, start } from './in-memory-server.ts';
+import {
+  CHUNKED,
+  CONNECT,
+  get,
+  NOT_HTTP,
+  post,
+  record,
+  refusal,
+  startWithClient,
+} from './in-memory-server.ts';
 
 const NO_METHOD = refusal(
   400,
@@ -33,8 +42,7 @@ describe('input that is not a request', () => {
       HEADERS,
     ],
   ])('%s', async (_, bytes, expected) => {
-    const { connect, log, handled } = await start();
-    const client = connect();
+    const { client, log, handled } = await startWithClient();
     await client.send(bytes);
     expect(client.text).toMatch(expected);
     expect(client.hasEnded).toBe(true);
@@ -45,8 +53,7 @@ describe('input that is not a request', () => {
   });
 
   test('is answered after the requests before it', async () => {
-    const { connect, answer, responses } = await start();
-    const client = connect();
+    const { client, answer, responses } = await startWithClient();
     await client.send(`${get('/1')}rubbish\r\n\r\n`);
     const { server } = client;
     const listeners = () => server.eventNames().map((name) => server.listenerCount(name));
@@ -65,8 +72,7 @@ describe('input that is not a request', () => {
     ['a client that may send more', (client: MemoryClient, bytes: string) => client.socket.write(bytes)],
     ['a client that has ended its side', (client: MemoryClient, bytes: string) => client.socket.end(bytes)],
   ])('is answered after all requests that wait, to %s', async (_, send) => {
-    const { connect, answer } = await start();
-    const client = connect();
+    const { client, answer } = await startWithClient();
     send(client, `${get('/1')}${get('/2')}rubbish\r\n\r\n`);
     await settled();
     await answer();
@@ -75,8 +81,7 @@ describe('input that is not a request', () => {
   });
 
   test('after the answers to all requests', async () => {
-    const { connect, answer } = await start();
-    const client = connect();
+    const { client, answer } = await startWithClient();
     await client.send(get('/1'));
     await answer();
     await client.send('rubbish\r\n\r\n');
@@ -84,8 +89,7 @@ describe('input that is not a request', () => {
   });
 
   test('after the last answer gets none', async () => {
-    const { connect, answer, log } = await start();
-    const client = connect();
+    const { client, answer, log } = await startWithClient();
     await client.send(`${get('/1', 'Connection: close\r\n')}rubbish\r\n\r\n`);
     await answer();
     expect([client.statuses, client.hasEnded, log.records]).toStrictEqual([[200], true, []]);
@@ -94,8 +98,7 @@ describe('input that is not a request', () => {
   });
 
   test('in a body is the answer to its request', async () => {
-    const { connect, handled, log } = await start();
-    const client = connect();
+    const { client, handled, log } = await startWithClient();
     await client.send(`${post(`X-Request-Id: an-id\r\n${CHUNKED}`)}xyz\r\n`);
     expect(client.text).toMatch(NOT_HTTP);
     expect(client.text).toContain('X-Request-Id: an-id\r\n');
@@ -104,8 +107,7 @@ describe('input that is not a request', () => {
   });
 
   test('in the body of a request that waits is answered after those before it', async () => {
-    const { connect, answer, handled, log } = await start();
-    const client = connect();
+    const { client, answer, handled, log } = await startWithClient();
     await client.send(`${get('/1')}${post(CHUNKED)}xyz\r\n`);
     await client.send('more');
     await answer();
@@ -114,8 +116,7 @@ describe('input that is not a request', () => {
   });
 
   test('in the extensions of a chunk', async () => {
-    const { connect } = await start();
-    const client = connect();
+    const { client } = await startWithClient();
     await client.send(`${post(CHUNKED)}5;${'x'.repeat(20_000)}`);
     expect(client.text).toMatch(
       refusal(413, 'Payload Too Large', 'PAYLOAD_TOO_LARGE', 'the chunk extensions are too large'),
@@ -123,8 +124,7 @@ describe('input that is not a request', () => {
   });
 
   test('in a body whose request is answered ends the connection without another answer', async () => {
-    const { connect, answer } = await start();
-    const client = connect();
+    const { client, answer } = await startWithClient();
     await client.send(post(CHUNKED));
     await answer();
     await client.send('xyz\r\n');
@@ -132,8 +132,7 @@ describe('input that is not a request', () => {
   });
 
   test('in the form of a reset is not answered', async () => {
-    const { connect, log } = await start();
-    const client = connect();
+    const { client, log } = await startWithClient();
     await client.send('GET /');
     client.server.destroy(Object.assign(new Error('reset'), { code: 'ECONNRESET' }));
     await settled();
@@ -141,8 +140,7 @@ describe('input that is not a request', () => {
   });
 
   test('of a client that is gone is not answered', async () => {
-    const { connect, answer, log } = await start();
-    const client = connect();
+    const { client, answer, log } = await startWithClient();
     await client.send(`${get('/1')}rubbish\r\n\r\n`);
     client.server.destroy();
     await answer();
@@ -151,8 +149,7 @@ describe('input that is not a request', () => {
 });
 
 test('a client that has ended its side gets its answer', async () => {
-  const { connect, answer } = await start();
-  const client = connect();
+  const { client, answer } = await startWithClient();
   client.socket.end(get('/'));
   await settled();
   await answer();
@@ -178,8 +175,7 @@ test('connections beyond the limit and failures of the server are logged', async
 });
 
 test('an unknown expectation is ignored', async () => {
-  const { connect, handled, answer } = await start();
-  const client = connect();
+  const { client, handled, answer } = await startWithClient();
   await client.send(get('/', 'Expect: a-miracle\r\n'));
   await answer();
   expect([handled, client.statuses]).toStrictEqual([['GET /'], [200]]);
@@ -187,8 +183,7 @@ test('an unknown expectation is ignored', async () => {
 
 describe('CONNECT', () => {
   test('is answered like any other request, and then the connection ends', async () => {
-    const { connect, handled, answer, responses } = await start();
-    const client = connect();
+    const { client, handled, answer, responses } = await startWithClient();
     await client.send(CONNECT + get('/2'));
     expect(handled).toStrictEqual(['CONNECT x:1']);
     const closed = vi.fn<() => void>();
@@ -201,8 +196,7 @@ describe('CONNECT', () => {
   });
 
   test('waits for the answer before it', async () => {
-    const { connect, handled, answer } = await start();
-    const client = connect();
+    const { client, handled, answer } = await startWithClient();
     await client.send(get('/1') + CONNECT);
     expect(handled).toStrictEqual(['GET /1']);
     await answer();
@@ -212,8 +206,7 @@ describe('CONNECT', () => {
   });
 
   test('after an answer is handled at once', async () => {
-    const { connect, handled, answer } = await start();
-    const client = connect();
+    const { client, handled, answer } = await startWithClient();
     await client.send(get('/1'));
     await answer();
     await client.send(CONNECT);
@@ -221,8 +214,7 @@ describe('CONNECT', () => {
   });
 
   test('of a client that is gone is not handled', async () => {
-    const { connect, handled } = await start();
-    const client = connect();
+    const { client, handled } = await startWithClient();
     await client.send(get('/1') + CONNECT);
     client.server.destroy(new Error('reset'));
     await settled();
@@ -230,16 +222,14 @@ describe('CONNECT', () => {
   });
 
   test('of a client that does not read meets the idle timeout', async () => {
-    const { connect } = await start();
-    const client = connect();
+    const { client } = await startWithClient();
     await client.send(CONNECT);
     client.server.emit('timeout');
     expect(client.server.destroyed).toBe(true);
   });
 
   test('of a client that leaves in the middle ends its response', async () => {
-    const { connect, responses } = await start();
-    const client = connect();
+    const { client, responses } = await startWithClient();
     await client.send(CONNECT);
     const closed = vi.fn<() => void>();
     responses[0]!.on('close', closed);

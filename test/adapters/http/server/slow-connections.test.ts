@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { MAX_BODY_BYTES } from '../../../../src/adapters/http/contract/limits.ts';
 import { settled } from '../../../support/memory-client.ts';
-import { get, post, Service } from './in-memory-connections.ts';
+import { connected, get, post } from './in-memory-connections.ts';
 
 /** What a request takes besides its bytes. */
 const REQUEST_BYTES = 4096;
@@ -18,8 +18,7 @@ describe('the memory that a connection takes', () => {
     ['chunks', 'Transfer-Encoding: chunked\r\n', MAX_BODY_BYTES],
     ['no body', '', 0],
   ])('while it waits for %s', async (_, headers, bytes) => {
-    const service = await Service.start();
-    const { client, connection } = service.connect();
+    const { client, connection } = await connected();
     expect(connection.heldBytes).toBe(0);
     await client.send(post('/', headers));
     expect(connection.heldBytes).toBe(bytes);
@@ -29,12 +28,10 @@ describe('the memory that a connection takes', () => {
   });
 
   test('while its client does not read', async () => {
-    const service = await Service.start();
-    const { client, connection } = service.connect();
+    const { service, client, connection } = await connected();
     client.socket.pause();
     await client.send(get('/'));
-    service.answer('x'.repeat(100_000));
-    await settled();
+    await service.answer('x'.repeat(100_000));
     const unread = connection.socket.writableLength;
     expect(unread).toBeGreaterThan(0);
     expect([connection.heldBytes, connection.isBacklogged]).toStrictEqual([unread + REQUEST_BYTES, true]);
@@ -48,14 +45,12 @@ describe('the memory that a connection takes', () => {
     ['plain HTTP', {}, [100_000]],
     ['TLS', { encrypted: true }, [...Array<number>(6).fill(14_336), 13_984]],
   ])('while a long body is written over %s', async (_, fields, lengths) => {
-    const service = await Service.start();
-    const { client, connection } = service.connect(fields);
+    const { service, client, connection } = await connected(fields);
     const write = vi.spyOn(connection.socket, 'write');
     client.socket.pause();
     await client.send(get('/'));
     connection.latest!.setHeader('Content-Length', LARGE.length);
-    service.answer(LARGE);
-    await settled();
+    await service.answer(LARGE);
     const unread = connection.socket.writableLength + (connection.latest?.waitingBytes ?? 0);
     expect(connection.heldBytes).toBe(unread + REQUEST_BYTES);
     expect(unread).toBeGreaterThan(LARGE.length - 70_000);
@@ -68,28 +63,25 @@ describe('the memory that a connection takes', () => {
   });
 
   test('while a long body is written over TLS to a client that leaves', async () => {
-    const service = await Service.start();
-    const { client, connection } = service.connect({ encrypted: true });
+    const { service, client, connection } = await connected({ encrypted: true });
     client.socket.pause();
     await client.send(get('/'));
     const closed = once(connection.latest!, 'close');
-    service.answer(Buffer.alloc(MIB));
+    void service.answer(Buffer.alloc(MIB));
     connection.socket.destroy();
     await closed;
     expect([connection.heldBytes, connection.latest?.writableEnded]).toStrictEqual([0, false]);
   });
 
   test('while requests wait for the answer before them', async () => {
-    const service = await Service.start();
-    const { client, connection } = service.connect();
+    const { client, connection } = await connected();
     await client.send(get('/1') + get('/2') + get('/3'));
     await client.send(get('/4'));
     expect(connection.heldBytes).toBe(3 * REQUEST_BYTES);
   });
 
   test('while a body waits for the answer before its request', async () => {
-    const service = await Service.start();
-    const { client, connection } = service.connect();
+    const { client, connection } = await connected();
     await client.send(get('/1') + post('/2', 'Content-Length: 1000\r\n'));
     await client.send('x'.repeat(600));
     expect(connection.heldBytes).toBe(REQUEST_BYTES + 1000);
@@ -103,8 +95,7 @@ describe('a client that keeps sending after the last answer', () => {
   });
 
   test('has a second once it has read it', async () => {
-    const service = await Service.start();
-    const { client, connection } = service.connect();
+    const { client, connection } = await connected();
     client.socket.pause();
     connection.socket.write(LARGE);
     for (let i = 0; i < 2; i++) connection.hangUp();
@@ -120,8 +111,7 @@ describe('a client that keeps sending after the last answer', () => {
   });
 
   test('and leaves: leaves no timer', async () => {
-    const service = await Service.start();
-    const { connection } = service.connect();
+    const { connection } = await connected();
     connection.hangUp();
     await settled();
     expect(vi.getTimerCount()).toBe(1);
@@ -134,11 +124,9 @@ describe('a client that keeps sending after the last answer', () => {
     ['plain HTTP', {}],
     ['TLS', { encrypted: true }],
   ])('over %s, may send 16 MiB more, which are dropped', async (_, fields) => {
-    const service = await Service.start();
-    const { client, connection } = service.connect(fields);
+    const { service, client, connection } = await connected(fields);
     await client.send(get('/', 'Connection: close\r\n'));
-    service.answer();
-    await settled();
+    await service.answer();
     await client.send(get('/').padEnd(16 * MIB));
     expect([service.parsed, connection.socket.readableLength]).toStrictEqual([1, 0]);
     expect(connection.socket.destroyed).toBe(false);
@@ -150,11 +138,9 @@ describe('a client that keeps sending after the last answer', () => {
     ['plain HTTP', {}],
     ['TLS', { encrypted: true }],
   ])('over %s, may send a MiB of a body that was not read, and has a second', async (_, fields) => {
-    const service = await Service.start();
-    const { client, connection } = service.connect(fields);
+    const { service, client, connection } = await connected(fields);
     await client.send(post('/', 'Content-Length: 10000000\r\n'));
-    service.answer();
-    await settled();
+    await service.answer();
     await client.send('x'.repeat(MIB));
     expect(client.hasEnded).toBe(false);
     await client.send('x');
@@ -165,8 +151,7 @@ describe('a client that keeps sending after the last answer', () => {
   });
 
   test('may send all of a short body that was not read, and another request', async () => {
-    const service = await Service.start();
-    const { client } = service.connect();
+    const { service, client } = await connected();
     service.answersAtOnce = true;
     for (const path of ['/1', '/2']) {
       await client.send(post(path, 'Content-Length: 600000\r\n'));

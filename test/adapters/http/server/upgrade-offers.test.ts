@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { settled } from '../../../support/memory-client.ts';
-import { get, post, Service } from './in-memory-connections.ts';
+import { connected, get, post, Service } from './in-memory-connections.ts';
 
 const OFFER = 'Connection: Upgrade\r\nUpgrade: h2c\r\n';
 
@@ -43,12 +42,9 @@ describe('an offer of another protocol', () => {
       ['close'],
     ],
   ])('%s', async (_, pieces, announced) => {
-    const service = await Service.start();
-    const { client } = service.connect();
+    const { service, client } = await connected();
     for (const piece of pieces) await client.send(piece);
-    service.answersAtOnce = true;
-    service.answer();
-    await settled();
+    await service.answerAll();
     expect(client.announced).toStrictEqual(announced);
     expect(service.handled).toHaveLength(announced.length);
     expect(client.hasEnded).toBe(announced.includes('close'));
@@ -67,24 +63,20 @@ describe('an offer of another protocol', () => {
   });
 
   test('whose answer is being sent before its body is there', async () => {
-    const service = await Service.start();
-    const { client, connection } = service.connect();
+    const { service, client, connection } = await connected();
     await client.send(post('/1', OFFER + BODY));
     connection.latest!.flushHeaders();
     await client.send(`12345${get('/2')}`);
     expect(client.hasEnded).toBe(false);
-    service.answer();
-    await settled();
+    await service.answer();
     expect([client.announced, client.hasEnded]).toStrictEqual([['close'], true]);
     expect(service.handled).toStrictEqual(['/1']);
   });
 
   test('whose answer is out before its body is there', async () => {
-    const service = await Service.start();
-    const { client } = service.connect();
+    const { service, client } = await connected();
     await client.send(post('/1', OFFER + BODY));
-    service.answer();
-    await settled();
+    await service.answer();
     await client.send(`12345${get('/2')}`);
     await client.send(get('/3'));
     expect([client.announced, client.hasEnded]).toStrictEqual([['close'], true]);
