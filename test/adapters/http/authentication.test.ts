@@ -6,6 +6,7 @@ import type { TokenVerifier } from '../../../src/application/ports/token-verifie
 import { problem, success, UNAUTHENTICATED, whole } from '../../support/answer.ts';
 import { KEY, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
+import { post } from './raw-requests.ts';
 
 const INVALID = problem(401, 'UNAUTHENTICATED', 'the API key is not valid', {
   'www-authenticate': 'Bearer realm="petstore", error="invalid_token"',
@@ -76,9 +77,7 @@ test('keys cannot be verified: 503', async () => {
 
 describe('a key of a request with a body', () => {
   const body = petBody();
-  const head =
-    `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
-    `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+  const head = post(`Content-Length: ${body.length}\r\n`);
 
   /** Keys that can be revoked. */
   class Tokens extends EventEmitter implements TokenVerifier {

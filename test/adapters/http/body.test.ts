@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { CREATED, problem, REX, TOO_LARGE, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
+import { post } from './raw-requests.ts';
 
 const LIMIT = 64 * 1024;
 const NOT_UTF_8 = 'the body is not UTF-8';
@@ -77,9 +78,8 @@ describe('size', () => {
 
   test('a Content-Length beyond 2^32', async () => {
     await using api = await startApi();
-    const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.key}\r\n`;
     const connection = await api.connect();
-    await connection.send(`${head}Content-Type: application/json\r\nContent-Length: 4294967297\r\n\r\n{`);
+    await connection.send(`${post('Content-Length: 4294967297\r\n')}{`);
     expect(whole(await connection.answer())).toStrictEqual(TOO_LARGE);
   });
 });

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { problem, whole } from '../../support/answer.ts';
-import { type Api, KEY, startApi } from '../../support/http.ts';
-import { stored } from '../../support/pets.ts';
+import { type Api, KEY } from '../../support/http.ts';
+import { apiWithPets } from './api-with-pets.ts';
 
 const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
 const BAD_HOST = bad('the request must have one valid Host header');
@@ -14,14 +13,8 @@ async function listWith(api: Api, hosts: readonly string[], target = '/v1/pets?l
   return api.raw(Buffer.from(`GET ${target} HTTP/1.1\r\n${lines}${rest}`, 'latin1'));
 }
 
-async function apiWithTwoPets(): Promise<Api> {
-  const pets = new InMemoryPetRepository();
-  await stored(pets, {}, {});
-  return startApi({ pets });
-}
-
 test('a request has one Host', async () => {
-  await using api = await apiWithTwoPets();
+  await using api = await apiWithPets([{}, {}]);
   for (const hosts of [[], [''], ['x', 'y'], ['x', 'x'], ['x, y']]) {
     expect((await listWith(api, hosts)).map(whole), String(hosts)).toStrictEqual([BAD_HOST]);
   }
@@ -29,7 +22,7 @@ test('a request has one Host', async () => {
 });
 
 test('a Host is a name or an address, with or without a port: anything else is refused', async () => {
-  await using api = await apiWithTwoPets();
+  await using api = await apiWithPets([{}, {}]);
   const signs = ['x"', 'x><y', 'x>; rel="next"', 'x y', 'x\ty', 'x;rel=next', 'x?y', 'x#y', 'x\\y', 'x/y'];
   const users = ['a@b', 'a:b@c'];
   const escapes = ['x%0d%0aX-Evil:%20b', 'x%2f'];
@@ -47,7 +40,7 @@ test('a Host is a name or an address, with or without a port: anything else is r
 });
 
 test('a valid Host gets into the link to the next page, once', async () => {
-  await using api = await apiWithTwoPets();
+  await using api = await apiWithPets([{}, {}]);
   const names = ['x', 'petstore.example', 'under_score', 'xn--zo-bja.example', 'x'.repeat(15_000)];
   for (const host of [...names, 'x:1', '127.0.0.1:80', '[::1]:80']) {
     const answers = await listWith(api, [host]);

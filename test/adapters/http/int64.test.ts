@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { problem, REX, success, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
-import { petBody, stored } from '../../support/pets.ts';
+import { petBody } from '../../support/pets.ts';
+import { apiWithPets } from './api-with-pets.ts';
 
 const MAX = '9223372036854775807';
 const MIN = '-9223372036854775808';
@@ -37,9 +37,7 @@ test('a categoryId that is no int64 is refused', async () => {
 });
 
 test('the cursor takes both ends of the range', async () => {
-  const pets = new InMemoryPetRepository();
-  await stored(pets, {});
-  await using api = await startApi({ pets });
+  await using api = await apiWithPets([{}]);
   const at = (id: string) => api.get(`/v1/pets?cursor=v1.${id}`);
   expect((await at('7fffffffffffffff')).body).toBe('[]');
   expect((await at('8000000000000000')).body).toBe(`[${REX}]`);

@@ -1,22 +1,16 @@
 import { expect, test } from 'vitest';
-import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { problem, REX, success, whole } from '../../support/answer.ts';
 import { startApi } from '../../support/http.ts';
-import { stored } from '../../support/pets.ts';
+import { apiWithPets } from './api-with-pets.ts';
 
 const LIMIT = 'limit must be an integer from 1 to 100 in plain decimal digits';
 const STATUS = 'status must be one of available, pending, sold';
 
-async function apiWithThreePets() {
-  const pets = new InMemoryPetRepository();
-  await stored(
-    pets,
-    { name: 'Rex' },
-    { name: 'Tom', categoryId: -1n, status: 'sold' },
-    { name: 'Kim', status: 'pending' },
-  );
-  return startApi({ pets });
-}
+const THREE_PETS = [
+  { name: 'Rex' },
+  { name: 'Tom', categoryId: -1n, status: 'sold' },
+  { name: 'Kim', status: 'pending' },
+] as const;
 
 const TOM = '{"id":2,"name":"Tom","categoryId":-1,"status":"sold"}';
 const KIM = '{"id":3,"name":"Kim","categoryId":7,"status":"pending"}';
@@ -34,12 +28,12 @@ test.each([
   ['?limit=1&status=pending', `[${KIM}]`],
   ['?status=s%6Fld', `[${TOM}]`],
 ])('%s: what it asks for, in ascending order of id', async (query, body) => {
-  await using api = await apiWithThreePets();
+  await using api = await apiWithPets(THREE_PETS);
   expect(whole(await api.get(`/v1/pets${query}`))).toStrictEqual(success(200, body));
 });
 
 test('an invalid limit or status: 400', async () => {
-  await using api = await apiWithThreePets();
+  await using api = await apiWithPets(THREE_PETS);
   const limits = [
     '0',
     '101',
@@ -79,6 +73,6 @@ test.each([
     `${LIMIT}; offset is not a parameter of this operation; page is not a parameter of this operation`,
   ],
 ])('an invalid query: 400 naming every parameter: ?%s', async (query, message) => {
-  await using api = await apiWithThreePets();
+  await using api = await apiWithPets(THREE_PETS);
   expect(whole(await api.get(`/v1/pets?${query}`))).toStrictEqual(problem(400, 'INVALID_ARGUMENT', message));
 });

@@ -1,19 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { problem, whole } from '../../support/answer.ts';
 import { type Api, startApi } from '../../support/http.ts';
-import { stored } from '../../support/pets.ts';
+import { numbers } from '../../support/numbers.ts';
+import { apiWithPets } from './api-with-pets.ts';
 
 const cursorAfter = (id: number) => `v1.${id.toString(16).padStart(16, '0')}`;
 
 /** A service with this many pets, every second of them sold. */
-async function apiWith(count: number, options: Parameters<typeof startApi>[0] = {}): Promise<Api> {
-  const pets = new InMemoryPetRepository();
-  await stored(
-    pets,
-    ...Array.from({ length: count }, (_, at) => ({ status: at % 2 ? 'sold' : 'available' }) as const),
+function apiWith(count: number, options: Parameters<typeof startApi>[0] = {}): Promise<Api> {
+  return apiWithPets(
+    numbers(count).map((at) => ({ status: at % 2 ? 'sold' : 'available' }) as const),
+    options,
   );
-  return startApi({ pets, ...options });
 }
 
 // pets.properties.test.ts walks through any catalogue, and application/pets/list-pets.test.ts while pets are added.

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { problem, success, whole } from '../../support/answer.ts';
+import { announced, problem, success, whole } from '../../support/answer.ts';
 import { type Api, startApi } from '../../support/http.ts';
 import { petBody } from '../../support/pets.ts';
 
@@ -8,14 +8,7 @@ const READ = 'GET, HEAD, OPTIONS';
 const NOT_FOUND = problem(404, 'ROUTE_NOT_FOUND', 'there is nothing at this path');
 
 /** The headers of every answer on getPet's path. */
-function deprecation(api: Api, path: string): Record<string, string> {
-  if (!/^\/v1\/pets\/./.test(path)) return {};
-  return {
-    deprecation: '@1795132800',
-    sunset: 'Thu, 05 Dec 2030 00:00:00 GMT',
-    link: `<${api.url}/docs#getPet>; rel="deprecation"; type="text/html"`,
-  };
-}
+const deprecation = (api: Api, path: string) => (/^\/v1\/pets\/./.test(path) ? announced(api.url) : {});
 
 describe('one canonical path', () => {
   test.each([

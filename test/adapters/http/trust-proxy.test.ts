@@ -1,19 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
 import { problem, whole } from '../../support/answer.ts';
-import { type Api, KEY, startApi } from '../../support/http.ts';
-import { stored } from '../../support/pets.ts';
-
-type Options = NonNullable<Parameters<typeof startApi>[0]>;
+import { type Api, KEY } from '../../support/http.ts';
+import { apiWithPets } from './api-with-pets.ts';
 
 const FORWARDED = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'petstore.example' };
 
 /** A service whose list has a second page. */
-async function start(options: Options): Promise<Api> {
-  const pets = new InMemoryPetRepository();
-  await stored(pets, {}, {});
-  return startApi({ ...options, pets });
-}
+const start = (options: Parameters<typeof apiWithPets>[1]) => apiWithPets([{}, {}], options);
 
 /** The bases of the absolute URLs in its answers. */
 async function bases(api: Api, headers: Parameters<Api['get']>[1]): Promise<readonly unknown[]> {

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
 import { whole } from '../../../support/answer.ts';
 import { type Api, startApi } from '../../../support/http.ts';
-import { BODY, CHUNKED, HEX, LENGTH, NOT_HTTP, post, SMUGGLED, TE } from './smuggled.ts';
+import { BODY, CHUNKED, HEX, LENGTH, NOT_HTTP, SMUGGLED, TE } from './smuggled.ts';
+import { post } from '../raw-requests.ts';
 
 const pets = new InMemoryPetRepository();
 let api: Api;

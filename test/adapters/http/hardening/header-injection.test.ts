@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
 import { problem, whole } from '../../../support/answer.ts';
 import { type Api, KEY, startApi } from '../../../support/http.ts';
-import { petBody, stored } from '../../../support/pets.ts';
+import { petBody } from '../../../support/pets.ts';
+import { apiWithPets } from '../api-with-pets.ts';
 
 const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
 const PUBLIC = 'https://petstore.example/api';
@@ -13,11 +13,7 @@ function send(api: Api, line: string, headers = 'Host: x\r\n', body = '') {
   return api.raw(Buffer.from(head + body, 'latin1'));
 }
 
-async function apiWithTwoPets(): Promise<Api> {
-  const pets = new InMemoryPetRepository();
-  await stored(pets, {}, {});
-  return startApi({ pets, publicUrl: PUBLIC });
-}
+const apiWithTwoPets = () => apiWithPets([{}, {}], { publicUrl: PUBLIC });
 
 // The client of these tests rejects an answer that repeats a header or has an invalid one.
 describe('Link holds the meaning of the query, never its text', () => {
@@ -43,26 +39,6 @@ describe('Link holds the meaning of the query, never its text', () => {
     await using api = await apiWithTwoPets();
     const answers = await send(api, `GET /v1/pets?${query}`);
     expect(answers.map(({ status, headers }) => [status, headers['link']])).toStrictEqual([[400, undefined]]);
-  });
-});
-
-describe('no header holds the petId of a request', () => {
-  test.each([
-    ['line ends', '/v1/pets/1%0d%0aX-Evil:%20b'],
-    ['characters that would end a link', '/v1/pets/1>;rel=next'],
-    ['a slash', '/v1/pets/1%2f..%2f2'],
-  ])('%s', async (_, path) => {
-    await using api = await apiWithTwoPets();
-    expect((await send(api, `GET ${path}`)).map(whole)).toStrictEqual([
-      {
-        ...bad('petId must be an int64 in canonical decimal digits'),
-        headers: {
-          deprecation: '@1795132800',
-          sunset: 'Thu, 05 Dec 2030 00:00:00 GMT',
-          link: `<${PUBLIC}/docs#getPet>; rel="deprecation"; type="text/html"`,
-        },
-      },
-    ]);
   });
 });
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import type { ServerLimits } from '../../../../src/adapters/http/server/limits.ts';
 import { OK, problem, TIMEOUT, whole } from '../../../support/answer.ts';
 import { type Api, startApi } from '../../../support/http.ts';
 import type { RawConnection } from '../../../support/raw-connection.ts';
-
-const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
+import { LIVEZ } from '../raw-requests.ts';
 
 const LAST = LIVEZ.replace('Host', 'Connection: close\r\nHost');
 
@@ -12,9 +12,14 @@ const COUNT = 100;
 /** How many sockets this process has, at either end. */
 const sockets = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
 
-/** Resolves when this process has no more sockets than that. Sockets close in later iterations of the event loop. */
-async function noMoreSocketsThan(count: number): Promise<void> {
-  while (sockets() > count) await new Promise((resolve) => setImmediate(resolve));
+/** Runs this with a service, and waits until every socket is closed: in later iterations of the event loop. */
+async function leakingNone(limits: Partial<ServerLimits>, run: (api: Api) => Promise<void>): Promise<void> {
+  const before = sockets();
+  {
+    await using api = await startApi({ limits });
+    await run(api);
+  }
+  while (sockets() > before) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Opens connections, and sends these bytes on each of them at once: otherwise it could time out before. */
@@ -41,9 +46,7 @@ describe(`${COUNT} connections`, () => {
     ['that send half a request', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-'],
     ['that never send their body', 'POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n'],
   ])('%s: other clients are answered, these connections are closed, and none leaks', async (_, bytes) => {
-    const before = sockets();
-    {
-      await using api = await startApi({ limits: { headersTimeoutMs: 1000, requestTimeoutMs: 1000 } });
+    await leakingNone({ headersTimeoutMs: 1000, requestTimeoutMs: 1000 }, async (api) => {
       const all = await connections(api, bytes);
       await expectAnswers(api, 5);
       const answers = await Promise.all(all.map((connection) => connection.answer()));
@@ -56,14 +59,11 @@ describe(`${COUNT} connections`, () => {
       await Promise.all(all.map((connection) => connection.closed()));
       for (const connection of all) connection.close();
       expect(await api.drain(5000)).toBe(0);
-    }
-    await noMoreSocketsThan(before);
+    });
   });
 
   test('that are idle after an answer: the same, without a further answer', async () => {
-    const before = sockets();
-    {
-      await using api = await startApi({ limits: { keepAliveTimeoutMs: 100 } });
+    await leakingNone({ keepAliveTimeoutMs: 100 }, async (api) => {
       const all = await connections(api, LIVEZ);
       const answers = await Promise.all(all.map((connection) => connection.answer()));
       expect(answers.map(whole)).toStrictEqual(answers.map(() => OK));
@@ -72,23 +72,19 @@ describe(`${COUNT} connections`, () => {
       for (const connection of all) connection.close();
       expect(await api.drain(5000)).toBe(0);
       expect(api.log.records).toHaveLength(COUNT + 6);
-    }
-    await noMoreSocketsThan(before);
+    });
   });
 
   test('that hang up: none leaks', async () => {
-    const before = sockets();
-    {
-      // None of them may time out before all are open.
-      await using api = await startApi({ limits: { headersTimeoutMs: 300_000, requestTimeoutMs: 300_000 } });
+    // None of them may time out before all are open.
+    await leakingNone({ headersTimeoutMs: 300_000, requestTimeoutMs: 300_000 }, async (api) => {
       const all = await connections(api, LIVEZ.slice(0, 10));
       for (const connection of all) connection.abort();
       await expectAnswers(api, 5);
       expect(await api.drain(5000)).toBe(0);
       expect(api.log.records).toHaveLength(6);
       expect(api.log.failures).toStrictEqual([]);
-    }
-    await noMoreSocketsThan(before);
+    });
   });
 });
 

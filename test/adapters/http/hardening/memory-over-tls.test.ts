@@ -6,8 +6,9 @@ import { petBody } from '../../../support/pets.ts';
 import { runService } from '../../../support/process.ts';
 import { RawConnection } from '../../../support/raw-connection.ts';
 import { PEM_FILES, ROOT_CERT } from '../../../support/tls/pem-files.ts';
+import { list } from '../raw-requests.ts';
 
-const LIST = `GET /v1/pets?limit=100 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
+const LIST = list('?limit=100');
 
 /** What the process has in memory, in MiB. */
 async function residentMib(pid: number): Promise<number> {

@@ -1,17 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { InMemoryPetRepository } from '../../../../src/adapters/memory/pet-repository.ts';
 import { EMPTY, whole } from '../../../support/answer.ts';
-import { type Api, KEY, startApi } from '../../../support/http.ts';
+import { type Api, startApi } from '../../../support/http.ts';
 import { HeldPetRepository, petBody, stored } from '../../../support/pets.ts';
+import { list, LIVEZ, post } from '../raw-requests.ts';
 
-const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
-const LIST = `GET /v1/pets?limit=100 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
+const LIST = list('?limit=100');
 /** Eight answers to it are more than the operating system takes. */
 const SCRIPT = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n';
 const LONG = '🐕'.repeat(255);
-const head = (rest: string) =>
-  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n${rest}`;
-const create = (body: string) => head(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+const create = (body: string) => post(`Content-Length: ${Buffer.byteLength(body)}\r\n`) + body;
 
 /** Pets with the longest names: a page of them is more than the operating system takes at once. */
 async function longNames(): Promise<InMemoryPetRepository> {
@@ -32,15 +30,14 @@ async function stalled(api: Api): Promise<void> {
 describe('requests that arrive at once', () => {
   test('of every kind are answered in order, however TCP splits them', async () => {
     const body = petBody();
-    const chunked = head(
-      `Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\nX-Trailer: y\r\n\r\n`,
-    );
+    const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\nX-Trailer: y\r\n\r\n`;
     const odd = petBody({ name: `"${'\\r\\n'.repeat(100)}Rex"` });
     const all =
       LIVEZ.replace('GET', 'HEAD') +
       LIVEZ.replace('GET', 'OPTIONS') +
       create(body) +
-      chunked +
+      post('Transfer-Encoding: chunked\r\n') +
+      chunks +
       create(odd) +
       create(' '.repeat(60_000) + body) +
       create('\r\n\r\n'.repeat(5000) + body) +
@@ -61,7 +58,7 @@ describe('requests that arrive at once', () => {
     await using api = await startApi({ pets });
     const connection = await api.connect();
     const body = petBody();
-    await connection.send(LIST + head(`Expect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n`));
+    await connection.send(LIST + post(`Expect: 100-continue\r\nContent-Length: ${body.length}\r\n`));
     await pets.calls(1);
     pets.release();
     expect(whole(await connection.answer())).toStrictEqual(EMPTY);

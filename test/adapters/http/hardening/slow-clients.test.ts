@@ -1,18 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { CREATED, OK, problem, whole } from '../../../support/answer.ts';
-import { KEY, startApi } from '../../../support/http.ts';
+import { startApi } from '../../../support/http.ts';
 import { petBody } from '../../../support/pets.ts';
 import type { RawConnection } from '../../../support/raw-connection.ts';
+import { LIVEZ, post } from '../raw-requests.ts';
 
 const NOT_HTTP = problem(400, 'INVALID_ARGUMENT', 'the request is not valid HTTP/1.1');
 
 const HOUR_MS = 3_600_000;
-const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
 /** Eight answers to it are more than the operating system takes. */
 const SCRIPT = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n';
-const post = (headers: string) =>
-  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
-  `Content-Type: application/json\r\n${headers}\r\n`;
 
 /** Sends a byte a time, each in a packet of its own. */
 async function drip(connection: RawConnection, bytes: string): Promise<void> {

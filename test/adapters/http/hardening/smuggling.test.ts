@@ -4,7 +4,8 @@ import { CREATED, OK, problem, REX, success, UNAUTHENTICATED, whole } from '../.
 import { type Api, KEY, startApi } from '../../../support/http.ts';
 import { runService } from '../../../support/process.ts';
 import { RawConnection } from '../../../support/raw-connection.ts';
-import { BODY, CHUNKED, HEX, LENGTH, NOT_HTTP, post, SMUGGLED, TE } from './smuggled.ts';
+import { BODY, CHUNKED, HEX, LENGTH, NOT_HTTP, SMUGGLED, TE } from './smuggled.ts';
+import { post } from '../raw-requests.ts';
 
 const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
 const NO_METHOD = bad('the request has no HTTP method that this service knows');

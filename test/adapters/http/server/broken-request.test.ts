@@ -4,7 +4,7 @@ import { isAmbiguous } from '../../../../src/adapters/http/server/broken-request
 import { listen } from '../../../../src/adapters/http/server/listen.ts';
 import { answerHeaders } from '../../../../src/adapters/http/contract/answer-headers.ts';
 import { OK, problem, success, whole } from '../../../support/answer.ts';
-import { KEY, startApi } from '../../../support/http.ts';
+import { startApi } from '../../../support/http.ts';
 import { HeldPetRepository } from '../../../support/pets.ts';
 import { settled } from '../../../support/memory-client.ts';
 import { RawConnection } from '../../../support/raw-connection.ts';
@@ -20,6 +20,7 @@ import {
   start,
   startWithClient,
 } from './in-memory-server.ts';
+import { list, LIVEZ } from '../raw-requests.ts';
 
 const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
 const NOT_HTTP = bad('the request is not valid HTTP/1.1');
@@ -28,8 +29,7 @@ const NO_METHOD = bad('the request has no HTTP method that this service knows');
 
 const TIMEOUT = refusal(408, 'Request Timeout', 'REQUEST_TIMEOUT', 'the request did not end in time');
 
-const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
-const LIST = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
+const LIST = list();
 
 test('a client that sends rubbish and never hangs up is disconnected', async () => {
   await using api = await startApi();

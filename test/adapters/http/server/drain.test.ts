@@ -2,16 +2,15 @@ import { connect } from 'node:net';
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { EMPTY, whole } from '../../../support/answer.ts';
-import { type Api, KEY, startApi } from '../../../support/http.ts';
+import { type Api, startApi } from '../../../support/http.ts';
 import { HeldPetRepository, petBody } from '../../../support/pets.ts';
+import { list, LIVEZ, post } from '../raw-requests.ts';
 
 /** Longer than any drain here takes: a test that reaches it fails. */
 const TIMEOUT_MS = 10_000;
 
-const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
 const READYZ = 'GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n';
-const LIST = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
-const POST = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n`;
+const LIST = list();
 
 describe('a drain', () => {
   test('lets a request in progress have its answer, which says "close"', async () => {
@@ -33,7 +32,7 @@ describe('a drain', () => {
     await using api = await startApi();
     const connection = await api.connect();
     const body = petBody();
-    await connection.send(`${POST}Content-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`);
+    await connection.send(`${post(`Content-Length: ${body.length}\r\n`)}${body.slice(0, 5)}`);
     // The server reads what was sent before this, so it has seen the beginning.
     await api.get('/livez');
     const { drained } = await longDrain(api);
@@ -73,15 +72,15 @@ describe('a drain that still accepts for some time', () => {
     const drained = api.drain(TIMEOUT_MS, ACCEPT_MS);
     expect(api.server.isDraining).toBe(true);
 
-    const [ready, list] = [await api.connect(), await api.connect()];
-    await Promise.all([old.send(LIST), ready.send(READYZ), list.send(LIST)]);
-    const answers = [await old.answer(), await ready.answer(), await list.answer()];
+    const [ready, pets] = [await api.connect(), await api.connect()];
+    await Promise.all([old.send(LIST), ready.send(READYZ), pets.send(LIST)]);
+    const answers = [await old.answer(), await ready.answer(), await pets.answer()];
     expect(answers.map(({ status, headers }) => [status, headers['connection']])).toStrictEqual([
       [200, 'close'],
       [503, 'close'],
       [200, 'close'],
     ]);
-    await Promise.all([old.closed(), ready.closed(), list.closed()]);
+    await Promise.all([old.closed(), ready.closed(), pets.closed()]);
 
     vi.advanceTimersByTime(ACCEPT_MS - 1);
     expect((await api.get('/livez')).status).toBe(200);

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { run, SERVICE, SERVICE_ENV } from '../../../support/process.ts';
 import { RawConnection } from '../../../support/raw-connection.ts';
-
-const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
+import { LIVEZ } from '../raw-requests.ts';
 
 // libuv accepts a connection beyond the limit and closes it at once, without telling Node.
 test('a service without a free descriptor serves the connections that it has, and accepts again once others close', async () => {

@@ -1,22 +1,22 @@
 import { describe, expect, test } from 'vitest';
 import { TIMEOUT, whole } from '../../../support/answer.ts';
-import { KEY, startApi } from '../../../support/http.ts';
+import { startApi } from '../../../support/http.ts';
 import { HeldPetRepository } from '../../../support/pets.ts';
 import type { RawConnection } from '../../../support/raw-connection.ts';
+import { post } from '../raw-requests.ts';
 
 const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200, keepAliveTimeoutMs: 100 };
-const POST = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n`;
 
 describe.concurrent('an incomplete request: 408, and the connection is closed', () => {
   test.for([
     ['no byte at all', ''],
     ['half a request line', 'GET /liv'],
     ['half the headers', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow:'],
-    ['no body', `${POST}Content-Length: 10\r\n\r\n`],
-    ['half a body', `${POST}Content-Length: 10\r\n\r\n{"nam`],
-    ['half a chunk', `${POST}Transfer-Encoding: chunked\r\n\r\n10\r\n{"nam`],
-    ['no last chunk', `${POST}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`],
-    ['half a compressed body', `${POST}Content-Encoding: gzip\r\nContent-Length: 10\r\n\r\n\x1f\x8b`],
+    ['no body', post('Content-Length: 10\r\n')],
+    ['half a body', `${post('Content-Length: 10\r\n')}{"nam`],
+    ['half a chunk', `${post('Transfer-Encoding: chunked\r\n')}10\r\n{"nam`],
+    ['no last chunk', `${post('Transfer-Encoding: chunked\r\n')}2\r\n{}\r\n`],
+    ['half a compressed body', `${post('Content-Encoding: gzip\r\nContent-Length: 10\r\n')}\x1f\x8b`],
   ])('%s', async ([, bytes = ''], context) => {
     await using api = await startApi({ limits });
     const answers = await api.raw(bytes);
@@ -53,13 +53,13 @@ async function drip(connection: RawConnection, bytes: string): Promise<void> {
 
 describe.concurrent('a request that keeps arriving, too late: 408, and the connection is closed', () => {
   const long = 'x'.repeat(5000);
-  const CHUNKED = `${POST}Transfer-Encoding: chunked\r\n\r\n`;
+  const CHUNKED = post('Transfer-Encoding: chunked\r\n');
 
   test.for([
     ['a request line', '', `GET /livez?${long}`],
     ['a header', '', `GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ${long}`],
     ['empty lines before the request', '', '\r\n'.repeat(2500)],
-    ['a body', `${POST}Content-Length: 5000\r\n\r\n`, long],
+    ['a body', post('Content-Length: 5000\r\n'), long],
     ['chunks', CHUNKED, '1\r\nx\r\n'.repeat(1000)],
     ['a chunk extension', CHUNKED, `1;${long}`],
     ['a trailer', CHUNKED, `2\r\n{}\r\n0\r\nX-Slow: ${long}`],
@@ -111,7 +111,7 @@ test('the limits hold for the client only: the service may take longer', async (
   await pets.calls(1);
   for (let n = 0; n < 2; n++) {
     const late = await api.connect();
-    await late.send(`${POST}Content-Length: 10\r\n\r\n`);
+    await late.send(post('Content-Length: 10\r\n'));
     expect(whole(await late.answer())).toStrictEqual(TIMEOUT);
   }
   pets.release();

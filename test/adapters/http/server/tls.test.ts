@@ -4,12 +4,12 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { OK, success, whole } from '../../../support/answer.ts';
-import { type Api, KEY, startApi } from '../../../support/http.ts';
-import { HeldPetRepository, petBody } from '../../../support/pets.ts';
+import { type Api, startApi } from '../../../support/http.ts';
+import { HeldPetRepository } from '../../../support/pets.ts';
 import { PAIR, RENEWED_PAIR, ROOT_CERT } from '../../../support/tls/pem-files.ts';
+import { list, LIVEZ } from '../raw-requests.ts';
 
-const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
-const LIST = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
+const LIST = list();
 
 /** Longer than any drain here takes. */
 const TIMEOUT_MS = 10_000;
@@ -67,16 +67,6 @@ describe('a server with a certificate', () => {
   test('refuses a client that speaks HTTP/2 only', async () => {
     await using api = await startApi({ speaksTls: true });
     await expect(handshake(api, { ALPNProtocols: ['h2'] })).rejects.toThrow(/no application protocol/);
-  });
-
-  test('says https in its URLs', async () => {
-    await using api = await startApi({ speaksTls: true });
-    for (let i = 0; i < 2; i++) await api.post(petBody());
-    const host = api.url.replace('https://', '');
-    const { headers } = await api.get('/v1/pets?limit=1', { host });
-    expect(headers['link']).toMatch(new RegExp(`^<${api.url}/v1/pets\\?limit=1&cursor=[^>]+>; rel="next"$`));
-    const { body } = await api.get('/openapi.json', { host });
-    expect(JSON.parse(body)).toMatchObject({ servers: [{ url: `${api.url}/v1` }] });
   });
 });
 

@@ -1,0 +1,14 @@
+import { InMemoryPetRepository } from '../../../src/adapters/memory/pet-repository.ts';
+import type { PetDraft } from '../../../src/domain/pet.ts';
+import { type Api, startApi } from '../../support/http.ts';
+import { stored } from '../../support/pets.ts';
+
+/** The service with a pet for each set of fields. */
+export async function apiWithPets(
+  fields: readonly Partial<PetDraft>[],
+  options: Parameters<typeof startApi>[0] = {},
+): Promise<Api> {
+  const pets = new InMemoryPetRepository();
+  await stored(pets, ...fields);
+  return startApi({ ...options, pets });
+}
