@@ -3,6 +3,7 @@ import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in
 import { StorageUnavailable } from '../../../src/application/ports/storage-errors.ts';
 import { KEY, startApi } from '../../support/http.ts';
 import { FailingPetRepository, HeldPetRepository, petBody } from '../../support/pets.ts';
+import { post } from './raw-requests.ts';
 
 const WHO = { keyId: 'an-id', keyLabel: 'a label' };
 
@@ -37,10 +38,7 @@ describe('the audit log records each created pet', () => {
     await using api = await startApi({ pets, tokens: tokens() });
     const connection = await api.connect();
     const body = petBody();
-    await connection.send(
-      `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nX-Request-Id: gone\r\n` +
-        `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-    );
+    await connection.send(post(`X-Request-Id: gone\r\nContent-Length: ${body.length}\r\n`) + body);
     await pets.calls(1);
     connection.abort();
     expect(await api.log.record(0)).toMatchObject({ requestId: 'gone', aborted: true });

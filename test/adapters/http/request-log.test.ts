@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { InMemoryTokenVerifier, knownKey } from '../../../src/adapters/tokens/in-memory-token-verifier.ts';
 import { KEY, startApi } from '../../support/http.ts';
 import { HeldPetRepository, petBody } from '../../support/pets.ts';
+import { list } from './raw-requests.ts';
 
 const ID = { 'x-request-id': 'the-one' };
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -100,7 +101,7 @@ test('a client that disconnects before its answer', async () => {
   const pets = new HeldPetRepository();
   await using api = await startApi({ pets });
   const connection = await api.connect();
-  await connection.send(`GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`);
+  await connection.send(list());
   await pets.calls(1);
   connection.abort();
   expect(await api.log.record(0)).toMatchObject({

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { type Api, startApi } from '../../support/http.ts';
 import type { RawConnection } from '../../support/raw-connection.ts';
+import { post } from './raw-requests.ts';
 
 describe('a connection that ends in the middle of the body is not a failure of the service', () => {
   describe.each(['identity', 'gzip'])('%s', (coding) => {
@@ -12,9 +13,7 @@ describe('a connection that ends in the middle of the body is not a failure of t
       await using api = await startApi();
       const connection = await api.connect();
       await connection.send(
-        `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.key}\r\n` +
-          `Content-Type: application/json\r\nContent-Encoding: ${coding}\r\nContent-Length: 50\r\n` +
-          'Expect: 100-continue\r\n\r\n{',
+        `${post(`Content-Encoding: ${coding}\r\nContent-Length: 50\r\nExpect: 100-continue\r\n`)}{`,
       );
       // The service asks for the body: it has begun to read it.
       expect(await connection.answer()).toMatchObject({ status: 100 });

@@ -1,15 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { CREATED, HEADERS_TOO_LARGE, problem, REX, whole } from '../../../support/answer.ts';
-import { KEY, startApi } from '../../../support/http.ts';
+import { startApi } from '../../../support/http.ts';
 import { petBody } from '../../../support/pets.ts';
 import { timeRatio } from '../../../support/time-ratio.ts';
+import { post } from '../raw-requests.ts';
 
 const ZERO = { ...CREATED, body: REX.replace('7', '0') };
 const bad = (message: string) => problem(400, 'INVALID_ARGUMENT', message);
 
-const CHUNKED_POST =
-  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
-  'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n';
+const CHUNKED_POST = `${post('Transfer-Encoding: chunked\r\n')}2\r\n{}\r\n0\r\n`;
 
 // Node counts names and values only, not what separates them.
 describe('endless headers', () => {
