@@ -64,7 +64,6 @@ export class InvalidApiKey extends Error {
   /** @param problems phrases such as "label must be …" */
   constructor(problems: readonly string[]) {
     super(problems.join('; '));
-    this.name = 'InvalidApiKey';
   }
 }
 

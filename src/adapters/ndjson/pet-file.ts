@@ -30,7 +30,6 @@ class PetFileError extends Error {
   /** @param line from 1, or `undefined` for a problem of the whole file */
   constructor(path: string, line: number | undefined, problem: string) {
     super(line === undefined ? `${path} ${problem}` : `${path}:${line}: ${problem}`);
-    this.name = 'PetFileError';
   }
 }
 
