@@ -16,9 +16,6 @@ import { formProblem, parsePetLine, petLines } from './pet-line.ts';
 /** A pet takes at most about 4,000 bytes, even when every character of its name is escaped. */
 export const MAX_LINE_BYTES = 65_536;
 
-/** What Windows writes at the start of a text. */
-const BYTE_ORDER_MARK = Buffer.from('\ufeff');
-
 /** Strict. A byte order mark is kept, so a later line that starts with one is not JSON. */
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
@@ -142,7 +139,9 @@ export class PetFile implements PetSource {
             const form = formProblem(bytes.toString('latin1', 0, MAX_LINE_BYTES));
             throw new PetFileError(this.#path, line, form ?? `is longer than ${MAX_LINE_BYTES} bytes`);
           }
-          const text = this.#decode(line === 1 ? withoutByteOrderMark(bytes) : bytes, line);
+          const decoded = this.#decode(bytes, line);
+          // Windows writes a byte order mark at the start of a text.
+          const text = line === 1 ? decoded.replace(/^\ufeff/, '') : decoded;
           if (text.trim() === '') continue;
           const pet = parsePetLine(text);
           if (typeof pet === 'string') throw new PetFileError(this.#path, line, pet);
@@ -176,11 +175,6 @@ export class PetFile implements PetSource {
       throw new PetFileError(this.#path, line, 'is not UTF-8');
     }
   }
-}
-
-function withoutByteOrderMark(bytes: Buffer): Buffer {
-  const { length } = BYTE_ORDER_MARK;
-  return bytes.subarray(0, length).equals(BYTE_ORDER_MARK) ? bytes.subarray(length) : bytes;
 }
 
 function misplaced(id: bigint, last: bigint): string {
