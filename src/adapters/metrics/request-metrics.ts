@@ -87,10 +87,10 @@ export function requestMetrics(registry: Registry, { deprecatedRoute, statuses }
       inFlight--;
       const name = method !== undefined && METHODS.has(method) ? method : OTHER;
       const status_class = status === undefined ? NONE : `${Math.trunc(status / 100)}xx`;
-      const labels = { method: name, route, status_class };
-      observers.getOrInsertComputed(`${name} ${status_class} ${route}`, () => durations(labels))(
-        durationMs / 1_000,
+      const observe = observers.getOrInsertComputed(`${name} ${status_class} ${route}`, () =>
+        durations({ method: name, route, status_class }),
       );
+      observe(durationMs / 1_000);
       if (route !== deprecatedRoute || keyId === undefined) return;
       count(deprecatedCalls, keyId, deprecatedCalls.size < MAX_KEYS);
     },

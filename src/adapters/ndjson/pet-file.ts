@@ -9,7 +9,7 @@ import type { ArchivedPet, OnProgress, PetSource, Survey } from '../../applicati
 import { importedIdProblem } from '../../domain/pet.ts';
 import { refuseDatabaseFile } from '../files/database-files.ts';
 import { writeWholeFile } from '../files/durable-files.ts';
-import { type Compression, compressionOf, decompressed, Undecompressible } from './compression.ts';
+import { type Compression, compressionOf, decompressed } from './compression.ts';
 import { blocksOf, linesOf } from './lines.ts';
 import { formProblem, parsePetLine, petLines } from './pet-line.ts';
 
@@ -130,41 +130,36 @@ export class PetFile implements PetSource {
   async *#pets(): AsyncGenerator<readonly ArchivedPet[]> {
     let line = 0;
     let lastId = 0n;
-    try {
-      for await (const lines of linesOf(this.#blocks(), MAX_LINE_BYTES)) {
-        const pets: ArchivedPet[] = [];
-        for (const bytes of lines) {
-          line++;
-          if (bytes.length > MAX_LINE_BYTES) {
-            const form = formProblem(bytes.toString('latin1', 0, MAX_LINE_BYTES));
-            throw new PetFileError(this.#path, line, form ?? `is longer than ${MAX_LINE_BYTES} bytes`);
-          }
-          const decoded = this.#decode(bytes, line);
-          // Windows writes a byte order mark at the start of a text.
-          const text = line === 1 ? decoded.replace(/^\ufeff/, '') : decoded;
-          if (text.trim() === '') continue;
-          const pet = parsePetLine(text);
-          if (typeof pet === 'string') throw new PetFileError(this.#path, line, pet);
-          const problem = pet.id > lastId ? importedIdProblem(pet.id) : misplaced(pet.id, lastId);
-          if (problem !== undefined) throw new PetFileError(this.#path, line, problem);
-          lastId = pet.id;
-          pets.push(pet);
+    for await (const lines of linesOf(this.#blocks(), MAX_LINE_BYTES)) {
+      const pets: ArchivedPet[] = [];
+      for (const bytes of lines) {
+        line++;
+        if (bytes.length > MAX_LINE_BYTES) {
+          const form = formProblem(bytes.toString('latin1', 0, MAX_LINE_BYTES));
+          throw new PetFileError(this.#path, line, form ?? `is longer than ${MAX_LINE_BYTES} bytes`);
         }
-        yield pets;
+        const decoded = this.#decode(bytes, line);
+        // Windows writes a byte order mark at the start of a text.
+        const text = line === 1 ? decoded.replace(/^\ufeff/, '') : decoded;
+        if (text.trim() === '') continue;
+        const pet = parsePetLine(text);
+        if (typeof pet === 'string') throw new PetFileError(this.#path, line, pet);
+        const problem = pet.id > lastId ? importedIdProblem(pet.id) : misplaced(pet.id, lastId);
+        if (problem !== undefined) throw new PetFileError(this.#path, line, problem);
+        lastId = pet.id;
+        pets.push(pet);
       }
-      const { bytesRead } = await this.#file.read(Buffer.alloc(1), 0, 1, this.#sizeBytes);
-      if (bytesRead > 0) throw new PetFileError(this.#path, undefined, 'has grown since it was opened');
-    } catch (error) {
-      if (error instanceof Undecompressible) throw new PetFileError(this.#path, undefined, error.message);
-      throw error;
+      yield pets;
     }
+    const { bytesRead } = await this.#file.read(Buffer.alloc(1), 0, 1, this.#sizeBytes);
+    if (bytesRead > 0) throw new PetFileError(this.#path, undefined, 'has grown since it was opened');
   }
 
   #blocks(): AsyncGenerator<Buffer> {
     const blocks = blocksOf(this.#file, this.#sizeBytes);
-    return this.#compression === undefined
-      ? blocks
-      : decompressed(blocks, this.#sizeBytes, this.#compression);
+    if (this.#compression === undefined) return blocks;
+    const refusal = (problem: string) => new PetFileError(this.#path, undefined, problem);
+    return decompressed(blocks, this.#sizeBytes, this.#compression, refusal);
   }
 
   #decode(bytes: Buffer, line: number): string {

@@ -1,4 +1,4 @@
-import type { InvalidPet, Pet } from '../../domain/pet.ts';
+import { type InvalidPet, PAGE_SIZE_MAX, PAGE_SIZE_MIN, type Pet } from '../../domain/pet.ts';
 
 /** Every known failure of the use cases of pets, except `StorageUnavailable`. */
 export type PetError =
@@ -13,8 +13,8 @@ export class InvalidPageSize extends Error {
   readonly kind = 'invalid-page-size';
   readonly fault = 'client';
 
-  constructor(allowed: { readonly min: number; readonly max: number }) {
-    super(`limit must be an integer from ${allowed.min} to ${allowed.max}`);
+  constructor() {
+    super(`limit must be an integer from ${PAGE_SIZE_MIN} to ${PAGE_SIZE_MAX}`);
   }
 }
 
